@@ -1,0 +1,1 @@
+"""inrush: how much data a database can take in and give back, predicted and proven."""

@@ -1,0 +1,51 @@
+"""The border: a plan in, tables out. Built from rust/src/python.rs."""
+
+from typing import Any
+
+class CoreFailure(Exception):
+    """args: (kind, message); kind is one of plan, target, statement, io, interrupted, deadline."""
+
+class Run:
+    def poll(self, timeout_s: float) -> list[str]:
+        """Events since the last call, as JSON objects with key `event`; waits up to timeout_s for one.
+
+        segment  {index, label, kind, phase, t_ns}
+        progress {t_ns, segment, label, phase, repetition, share (0…1 or null), roles: {name: {rows, rows_per_s, ops_per_s,
+                  p99_ms, errors, backlog}}, client_cpu (busy cores), left_s (or null)}
+        paused   {index, action}
+        finished {ended_by}
+        failed   {kind, message}
+        Raises KeyboardInterrupt on Ctrl-C (main thread only); the run goes on until `stop`.
+        """
+
+    def resume(self) -> None:
+        """Goes on after a `paused`."""
+
+    def stop(self) -> None:
+        """Asks for an orderly end: sessions finish their call, tables are written."""
+
+    def done(self) -> bool: ...
+
+def start(plan_json: str, parts_dir: str) -> Run: ...
+def check_plan(plan_json: str) -> list[str]:
+    """Everything the core would refuse, as messages; empty when it would run."""
+
+def generators() -> str:
+    """JSON: kind -> {"types": [logical types], "params": {name: {"type": …, "required": bool, "about": …}}}."""
+
+class ArrowStream:
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
+
+def generate(table_json: str, seed: int, epoch_ns: int, first_row: int, rows: int) -> ArrowStream:
+    """Rows of a TablePlan as Arrow record batches (u64 as uint64, times as timestamp UTC)."""
+
+def control(target_json: str, statement: str, limit_s: float) -> str:
+    """One statement outside a run: JSON {"names": […], "rows": [[…]]}. Raises CoreFailure."""
+
+def calibrate(what: str, seconds: float) -> str:
+    """JSON figures of the instrument: `clock`, `pacer`, `null`, `rows`, `encode_text`, `encode_binary`."""
+
+def build_profile() -> str:
+    """`release` or `debug`."""
+
+def version() -> str: ...

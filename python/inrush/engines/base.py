@@ -1,0 +1,192 @@
+"""The Python twin of an engine: its dialect (pure) and its life (start, stop, cold)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any, ClassVar
+
+from inrush.workload import Operation, Table
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """A table in one engine's dialect."""
+
+    #: Physical, qualified and quoted name, as statements use it.
+    name: str
+    create: tuple[str, ...]
+    #: Empties it so that the next repetition starts as the first did.
+    fresh: tuple[str, ...]
+    drop: tuple[str, ...]
+    #: Column -> wire type, in column order.
+    wire: Mapping[str, str]
+    #: What the engine cannot keep exactly, as sentences for the report.
+    losses: tuple[str, ...] = ()
+    #: Applied after the load where the layout asks for it (create index, cluster, …).
+    after_load: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class OpPlan:
+    """An operation in one engine's dialect; parameters in placeholder order."""
+
+    text: str
+    method: str = ""
+    params: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Unsupported:
+    reason: str
+
+
+@dataclass(frozen=True)
+class Proof:
+    """`screen` returns one row of numbers in the order of `items` (twin: ScreenItem in plan.rs)."""
+
+    screen: str
+    items: tuple[Mapping[str, Any], ...]
+    #: All columns in table order, any row order.
+    read_back: str
+
+
+@dataclass(frozen=True)
+class Probes:
+    """Statements that return rows of (name, value)."""
+
+    sizes: tuple[str, ...] = ()
+    counters: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    version: str = ""
+
+
+class Survives(Enum):
+    """What an acknowledged row survives: the normal form of durability, ordered."""
+
+    NOTHING = 0
+    PROCESS_CRASH = 1
+    POWER_LOSS = 2
+
+
+@dataclass(frozen=True)
+class Durability:
+    survives: Survives
+    #: Longest time an acknowledged row can be lost for, where the engine bounds it (e.g. flush every second).
+    window_s: float = 0.0
+    #: The settings that say so, as read back from the server.
+    because: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Release:
+    engine: str
+    version: str
+    #: Prefix with the programs.
+    path: Path
+    #: Package names and hashes, for the record.
+    source: str = ""
+
+
+@dataclass
+class Instance:
+    """A server that inrush started."""
+
+    engine: str
+    data: Path
+    url: str
+    port: int
+    pid: int
+    log: Path
+    release: Release
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+class Stop(Enum):
+    CLEAN = "clean"
+    KILL = "kill"
+
+
+@dataclass(frozen=True)
+class Cold:
+    #: What was done and checked.
+    how: str
+
+
+@dataclass(frozen=True)
+class NotCold:
+    reason: str
+
+
+@dataclass(frozen=True)
+class Target:
+    """An engine at an address; `instance` when inrush started it."""
+
+    engine: str
+    #: Without password.
+    url: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    instance: Instance | None = None
+
+
+class Server(ABC):
+    """Twin of rust/src/engine/<name>.rs: the dialect and the life of one engine."""
+
+    name: ClassVar[str]
+    schemes: ClassVar[tuple[str, ...]]
+    #: Ways in, fastest first; factor `method`.
+    methods: ClassVar[tuple[str, ...]]
+    #: Runs inside the client's process.
+    embedded: ClassVar[bool] = False
+    #: Sessions that may write at once; None: no limit.
+    max_writers: ClassVar[int | None] = None
+
+    # decides: pure, golden-tested, no I/O
+
+    @abstractmethod
+    def open_namespace(self, namespace: str) -> tuple[str, ...]:
+        """Statements that create the marked home of one run (schema, database, mark table)."""
+
+    @abstractmethod
+    def drop_namespace(self, namespace: str) -> tuple[str, ...]:
+        """Statements that remove it; they touch nothing without inrush's mark."""
+
+    @abstractmethod
+    def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan: ...
+
+    @abstractmethod
+    def plan_operation(
+        self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0
+    ) -> OpPlan | Unsupported: ...
+
+    @abstractmethod
+    def proof(self, table: Table, plan: TablePlan) -> Proof: ...
+
+    @abstractmethod
+    def probes(self, tables: Sequence[TablePlan]) -> Probes: ...
+
+    @abstractmethod
+    def durability(self, settings: Mapping[str, str]) -> Durability: ...
+
+    # does: only for instances inrush started; embedded engines keep the defaults
+
+    def fetch(self) -> Release:
+        raise NotImplementedError  # replaced by the engines that are servers
+
+    def start(self, data: Path, settings: Mapping[str, str]) -> Instance:
+        """Returns when really ready."""
+        raise NotImplementedError
+
+    def stop(self, instance: Instance, how: Stop) -> None:
+        """Returns when gone."""
+        raise NotImplementedError
+
+    def processes(self, target: Target) -> dict[str, list[int]]:
+        """Role -> process ids; empty if remote or embedded."""
+        return {}
+
+    def make_cold(self, target: Target) -> Cold | NotCold:
+        return NotCold("this engine has no cold protocol")

@@ -1,0 +1,62 @@
+"""Errors by what the reader can do about them.
+
+InrushError
+├── UsageError            exit 2  the command line or a refusal: say it differently, or --force
+│   └── StudyInvalid      exit 2  a study or workload file: all problems at once
+├── TargetError           exit 1  a server cannot be reached, refuses us or died
+├── CoreError             exit 1  the core ended the run: plan, statement, disk, deadline
+├── ResultUnreadable      exit 2  a results folder that is not sealed, damaged or too new
+└── Interrupted           exit 130 stopped by the user; resumable
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class InrushError(Exception):
+    """Root. `str()` is one message for people: what, where, what next."""
+
+    exit_code = 1
+
+
+class UsageError(InrushError):
+    exit_code = 2
+
+
+class TargetError(InrushError):
+    exit_code = 1
+
+
+class CoreError(InrushError):
+    exit_code = 1
+
+
+class ResultUnreadable(InrushError):
+    exit_code = 2
+
+
+class Interrupted(InrushError):
+    exit_code = 130
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong in a file: `file: key is value; remedy`."""
+
+    file: str
+    key: str
+    value: str
+    remedy: str
+
+    def __str__(self) -> str:
+        shown = f" is {self.value}" if self.value else ""
+        return f"{self.file}: {self.key}{shown}; {self.remedy}"
+
+
+class StudyInvalid(UsageError):
+    """Everything wrong with a study, at once."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        self.problems = problems
+        super().__init__("\n".join(str(p) for p in problems))

@@ -1,0 +1,82 @@
+"""Tables and operations as their author means them: no engine, no dialect, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+#: Logical types; `docs/engines.md` maps each to every engine. Twin of `LogicalType` in `plan.rs`.
+LOGICAL_TYPES = (
+    "bool", "i16", "i32", "i64", "u64", "f32", "f64", "time_ms", "time_us", "text", "list_f64", "list_i64",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    type: str
+    #: Generator by name and parameters, `{"kind": …, …}`; None for tables fed from files.
+    gen: Mapping[str, Any] | None = None
+    #: Share of NULL, 0…1.
+    null_share: float = 0.0
+
+    @property
+    def nullable(self) -> bool:
+        return self.null_share > 0 or self.gen is None
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """The user's own files in place of a generator."""
+
+    paths: tuple[str, ...]
+    format: str  # csv, tsv, mysql, parquet
+    delimiter: str | None = None
+    header: bool = True
+    null: str | None = None
+    reject_limit: int = 1000
+
+
+@dataclass(frozen=True)
+class Table:
+    """Row i is sweep i // series, series i % series; sweeps are `period_s` apart in data time."""
+
+    name: str
+    columns: tuple[Column, ...]
+    series: int = 1
+    period_s: float = 1.0
+    #: Columns that together are unique; tags + time on InfluxDB.
+    identity: tuple[str, ...] = ()
+    #: Layout name -> indexes, each "+"-free tuple of columns; the first is the primary key when unique.
+    layouts: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    files: FileSource | None = None
+
+    def column(self, name: str) -> Column:
+        return next(c for c in self.columns if c.name == name)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One timed call: insert, query, together, execute (twin of `OpKind` in `plan.rs`)."""
+
+    name: str
+    kind: str
+    table: str | None = None
+    #: Parameter name -> {"type": …, "gen": {...}} in logical form.
+    params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    members: tuple[str, ...] = ()
+    holds: tuple[str, ...] = ()
+    #: Dialect -> text with :name parameters and {table} names; "default" for all others.
+    sql: Mapping[str, str] = field(default_factory=dict)
+    #: Engine -> why it cannot do this.
+    unsupported: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Workload:
+    name: str
+    epoch: str  # RFC 3339, data time zero
+    sizes: Mapping[str, int]
+    tables: Mapping[str, Table]
+    operations: Mapping[str, Operation]

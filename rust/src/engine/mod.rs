@@ -1,0 +1,174 @@
+//! The wire half of an engine. Its twin in `python/inrush/engines/` knows the dialect and the life.
+//!
+//! An engine knows a protocol and nothing else: no clock policy, no schedule, no SQL of its own.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+
+use crate::clock::Clock;
+use crate::error::Error;
+use crate::plan::{OpPlan, RunPlan};
+use crate::rows::{Columns, Value};
+
+/// Nanoseconds since the run's [`Clock`] was started.
+pub type Ns = u64;
+/// Index into `RunPlan::operations`.
+pub type OpId = usize;
+/// Index of an operation in its role's arrival line.
+pub type Ticket = u64;
+
+#[derive(Debug, Clone, Default)]
+pub struct Caps {
+    pub methods: Vec<&'static str>,
+    pub max_sessions: Option<u32>,
+    pub max_depth: u32,
+    pub cancel: bool,
+    pub transactions: bool,
+    /// Rows with equal identity overwrite each other (InfluxDB).
+    pub identity_collapses: bool,
+    /// Runs in the client's process: its CPU is the client's less that of `null:<wire>`.
+    pub in_process: bool,
+}
+
+/// How an operation ended. Only `Ok` has a latency in any figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Outcome {
+    Ok,
+    /// Answered, and the answer breaks a promise of the plan.
+    Wrong,
+    Refused,
+    Auth,
+    Missing,
+    /// Deadlock or serialisation failure.
+    Conflict,
+    Timeout,
+    TooLarge,
+    /// Connection lost.
+    Lost,
+    Other,
+}
+
+impl Outcome {
+    pub const ALL: [Outcome; 10] = [
+        Outcome::Ok,
+        Outcome::Wrong,
+        Outcome::Refused,
+        Outcome::Auth,
+        Outcome::Missing,
+        Outcome::Conflict,
+        Outcome::Timeout,
+        Outcome::TooLarge,
+        Outcome::Lost,
+        Outcome::Other,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Ok => "ok",
+            Outcome::Wrong => "wrong",
+            Outcome::Refused => "refused",
+            Outcome::Auth => "auth",
+            Outcome::Missing => "missing",
+            Outcome::Conflict => "conflict",
+            Outcome::Timeout => "timeout",
+            Outcome::TooLarge => "too_large",
+            Outcome::Lost => "lost",
+            Outcome::Other => "other",
+        }
+    }
+}
+
+/// A finished operation, as the session saw it.
+#[derive(Debug, Clone, Copy)]
+pub struct Done {
+    pub ticket: Ticket,
+    pub done_ns: Ns,
+    pub outcome: Outcome,
+    /// Rows stored, or rows of the answer.
+    pub rows: u64,
+    /// Bytes sent for an insert, received for a query; 0 where the wire does not tell.
+    pub bytes: u64,
+}
+
+/// Encoded rows of one operation; reused, grows only while warming up.
+#[derive(Default)]
+pub struct Payload {
+    pub bytes: Vec<u8>,
+    pub rows: u64,
+    /// What a wire that is not bytes needs (an Arrow batch for ADBC).
+    pub parcel: Option<Box<dyn std::any::Any + Send>>,
+}
+
+pub enum Work<'a> {
+    Rows { columns: &'a Columns, payload: &'a Payload },
+    Params(&'a [Value]),
+}
+
+pub enum Submit {
+    Queued,
+    /// `depth` operations are in flight: poll first.
+    Full,
+}
+
+/// One target of one plan, shared by its sessions.
+pub trait Engine: Send + Sync {
+    fn caps(&self) -> Caps;
+    /// Connects, prepares `ops` (others are not used by this session), allocates everything.
+    fn open(&self, ops: &[OpId]) -> Result<Box<dyn Session>, Error>;
+    /// DDL, proofs, probes: text of the plan. One result set, or none.
+    fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error>;
+}
+
+/// One connection, owned by one thread. Allocates nothing that grows after `open`.
+pub trait Session: Send {
+    /// CPU only: `null:<wire>` runs the same code.
+    fn encode(&mut self, op: OpId, rows: &Columns, out: &mut Payload) -> Result<(), Error>;
+    /// Blocking engines complete inside and hand the result to the next `poll`.
+    fn submit(&mut self, ticket: Ticket, op: OpId, work: Work<'_>) -> Submit;
+    /// Sends what `submit` has queued (the Sync of a pipeline).
+    fn flush(&mut self) {}
+    /// Appends what has finished; blocks until `until` at most, and not at all if something is ready.
+    fn poll(&mut self, until: Ns, done: &mut Vec<Done>);
+    /// Rows of the last finished query, where its operation has `holds`; valid until the next submit.
+    fn answer(&mut self) -> Option<&Answer> {
+        None
+    }
+    /// Text of the last failure, for the table `errors`.
+    fn failure(&mut self) -> Option<String> {
+        None
+    }
+    /// All rows of `text`, handed over in column batches: the read-back proof.
+    fn scan(&mut self, text: &str, like: &Columns, each: &mut dyn FnMut(&Columns)) -> Result<u64, Error>;
+    /// For the watchdog; `None`: the worker process is ended instead.
+    fn canceller(&self) -> Option<Canceller> {
+        None
+    }
+    /// Everything acknowledged, or an error.
+    fn close(self: Box<Self>) -> Result<(), Error>;
+}
+
+/// Ends the running statement of a session from another thread.
+pub type Canceller = Box<dyn Fn() + Send + Sync>;
+
+/// A result set off the clock: names and rows.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Answer {
+    pub names: Vec<String>,
+    pub rows: Vec<Vec<Value>>,
+}
+
+/// What every engine is made from.
+#[derive(Clone)]
+pub struct Context {
+    pub plan: Arc<RunPlan>,
+    pub clock: Clock,
+    /// Set when the run is asked to stop.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Context {
+    pub fn op(&self, op: OpId) -> &OpPlan {
+        &self.plan.operations[op]
+    }
+}
