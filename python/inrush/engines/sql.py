@@ -1,0 +1,158 @@
+"""What the SQL twins share: quoting, parameters, table names, and the screen of a proof. All pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from inrush.engines.base import OpPlan, Proof, TablePlan, Unsupported
+from inrush.workload import Column, Operation, Table
+
+Item = Mapping[str, Any]
+
+#: Fractional bits of a generated float whose generator does not say: value = k * 2**-bits.
+DEFAULT_FLOAT_BITS = 10
+#: The screen multiplies every value with this many key columns, so that a value moved to another row shows.
+PRODUCT_KEYS = 2
+
+WHOLE_TYPES = frozenset({"i16", "i32", "i64", "u64", "time_ms", "time_us"})
+FLOAT_TYPES = frozenset({"f32", "f64"})
+
+# What a colon or a brace may hide in: text, quoted name, comment, cast. Only the last two groups are ours.
+_TOKEN = re.compile(
+    r"""'(?:[^']|'')*' | "(?:[^"]|"")*" | --[^\n]* | /\*.*?\*/ | :: | (?<![\w:]):(?P<param>[A-Za-z_]\w*) | \{(?P<table>\w+)\}""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def quote(name: str) -> str:
+    """An identifier as SQL text."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A string as SQL text."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def question(_position: int) -> str:
+    """Placeholder of SQLite, DuckDB and MySQL: one parameter a mark, repeated names are bound again."""
+    return "?"
+
+
+def dollar(position: int) -> str:
+    """Placeholder of PostgreSQL: a name used twice is one parameter. `position` counts from 1."""
+    return f"${position}"
+
+
+def bind(
+    text: str, tables: Mapping[str, str], placeholder: Callable[[int], str] = question
+) -> tuple[str, tuple[str, ...]]:
+    """Statement in placeholders, and the parameters' names in their order.
+
+    tables: logical -> physical name, for `{name}`. A placeholder that does not depend on its position is
+    positional (`?`): its parameters repeat. Text literals, quoted names, comments and `::` casts stay as they are.
+    Raises KeyError for a table that is not in `tables`.
+    """
+    numbered = placeholder(1) != placeholder(2)
+    params: list[str] = []
+
+    def replace(found: re.Match[str]) -> str:
+        if name := found["table"]:
+            return tables[name]
+        if not (name := found["param"]):
+            return found[0]
+        if numbered and name in params:
+            return placeholder(params.index(name) + 1)
+        params.append(name)
+        return placeholder(len(params))
+
+    return _TOKEN.sub(replace, text), tuple(params)
+
+
+def statement(
+    operation: Operation,
+    dialect: str,
+    tables: Mapping[str, TablePlan],
+    placeholder: Callable[[int], str] = question,
+) -> OpPlan | Unsupported:
+    """A query, look-up or execute in `dialect`, from the operation's own text or its default.
+
+    `{table}` may also name the operation's own table.
+    """
+    if reason := operation.unsupported.get(dialect):
+        return Unsupported(reason)
+    text = operation.sql.get(dialect, operation.sql.get("default", ""))
+    if not text:
+        return Unsupported(f"operation {operation.name} has no SQL for {dialect}")
+    names = {logical: plan.name for logical, plan in tables.items()}
+    if operation.table and operation.table in names:
+        names.setdefault("table", names[operation.table])
+    text, params = bind(text, names, placeholder)
+    return OpPlan(text=text.strip(), params=params)
+
+
+def insert_one_row(table: str, columns: tuple[str, ...], placeholder: Callable[[int], str] = question) -> str:
+    """INSERT of one row; an engine that sends many in one statement repeats the group after VALUES."""
+    marks = ", ".join(placeholder(k) for k in range(1, len(columns) + 1))
+    return f"INSERT INTO {table} ({', '.join(map(quote, columns))}) VALUES ({marks})"
+
+
+# --- the screen of a proof -------------------------------------------------------------------------------
+
+
+def screen_items(table: Table, unsigned_is_signed: bool) -> tuple[Item, ...]:
+    """What engine and generator both count and sum, twin of ScreenItem in plan.rs.
+
+    unsigned_is_signed: u64 is stored with its bits reinterpreted, so its upper half shifts arithmetically.
+    Floats from files are not summed: only generated ones are known to be k * 2**-bits.
+    """
+    items: list[Item] = [{"kind": "rows"}]
+    for column in table.columns:
+        name = column.name
+        items.append({"kind": "not_null", "column": name})
+        if column.type in WHOLE_TYPES:
+            signed = unsigned_is_signed or column.type != "u64"
+            items.append({"kind": "sum_low", "column": name})
+            items.append({"kind": "sum_high", "column": name, "signed": signed})
+        elif column.type in FLOAT_TYPES and column.gen is not None:
+            items.append({"kind": "sum_scaled", "column": name, "bits": float_bits(column)})
+        elif column.type == "text":
+            items.append({"kind": "sum_length", "column": name})
+    return (*items, *_products(table))
+
+
+def float_bits(column: Column) -> int:
+    """Fractional bits of a generated float column."""
+    return int((column.gen or {}).get("bits", DEFAULT_FLOAT_BITS))
+
+
+def _products(table: Table) -> tuple[Item, ...]:
+    whole = [c.name for c in table.columns if c.type in WHOLE_TYPES]
+    keys = [name for name in table.identity if name in whole][:PRODUCT_KEYS] or whole[:1]
+    return tuple(
+        {"kind": "product", "key": key, "value": value}
+        for k, key in enumerate(keys)
+        for value in whole
+        if value not in keys[: k + 1]
+    )
+
+
+def proof(
+    table: Table,
+    plan: TablePlan,
+    expression: Callable[[Item, Callable[[str], Column]], str],
+    unsigned_is_signed: bool,
+) -> Proof:
+    """Screen and read-back; `expression` gives one item as an SQL aggregate in the engine's dialect.
+
+    Sums are wrapped so that an empty table gives 0, as the generator's twin does.
+    """
+    items = screen_items(table, unsigned_is_signed)
+    figures = (expression(item, table.column) for item in items)
+    return Proof(
+        screen=f"SELECT {', '.join(figures)} FROM {plan.name}",
+        items=items,
+        read_back=f"SELECT {', '.join(quote(c.name) for c in table.columns)} FROM {plan.name}",
+    )
