@@ -1,0 +1,155 @@
+"""Latency histograms off the clock: merged and read, never averaged.
+
+Twin of the buckets that `rust/src/record.rs` writes (H2 = HdrHistogram's buckets): with grouping
+power g, values below 2^(g+1) have a bucket each, every later power of two has 2^g of them.
+There is no function here, or elsewhere, that averages percentiles: a percentile of several
+histograms is the percentile of their merge.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Counts per bucket, sparse; `bucket` ascending and without repetition, values in ns."""
+
+    grouping_power: int
+    bucket: IntArray
+    count: IntArray
+    min_ns: int
+    max_ns: int
+    sum_ns: int
+    n: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", int(self.count.sum()))
+
+    def quantile_ns(self, q: float) -> int:
+        """Upper end of the smallest bucket that has at least ceil(q n) values at or below it.
+
+        Raises ValueError when empty or for q outside 0…1.
+        """
+        if not 0.0 <= q <= 1.0:
+            raise ValueError(f"quantile {q} is outside 0…1")
+        if self.n == 0:
+            raise ValueError("an empty histogram has no quantiles")
+        index = int(np.searchsorted(np.cumsum(self.count), rank(q, self.n)))
+        return bucket_upper(int(self.bucket[index]), self.grouping_power)
+
+    @property
+    def mean_ns(self) -> float:
+        return self.sum_ns / self.n
+
+
+def rank(q: float, n: int) -> int:
+    """ceil(q n), at least 1; q is taken as the decimal it is written as, so that 0.07 of 100 is 7, not 8."""
+    return max(1, math.ceil(Fraction(repr(float(q))) * n))
+
+
+def bucket_upper(index: int, grouping_power: int) -> int:
+    """Largest value, in ns, that falls into bucket `index`."""
+    exact = 1 << (grouping_power + 1)
+    if index < exact:
+        return index
+    shift = (index - exact) // (1 << grouping_power) + 1  # width of the bucket is 2^shift
+    offset = (index - exact) % (1 << grouping_power)
+    lower = (1 << (grouping_power + shift)) + (offset << shift)
+    return lower + (1 << shift) - 1
+
+
+def bucket_of(value: int, grouping_power: int) -> int:
+    """Bucket that `value` (ns, not negative) falls into."""
+    if value < 1 << (grouping_power + 1):
+        return value
+    power = value.bit_length() - 1
+    shift = power - grouping_power
+    groups = (power - (grouping_power + 1)) << grouping_power
+    return (1 << (grouping_power + 1)) + groups + ((value - (1 << power)) >> shift)
+
+
+def of_values(values_ns: Iterable[int], grouping_power: int = 7) -> Histogram:
+    """Histogram of values in ns; for figures that reach Python one by one, and for tests."""
+    values = [int(v) for v in values_ns]
+    bucket, count = np.unique([bucket_of(v, grouping_power) for v in values], return_counts=True)
+    return Histogram(
+        grouping_power,
+        bucket.astype(np.int64),
+        count.astype(np.int64),
+        min(values, default=0),
+        max(values, default=0),
+        sum(values),
+    )
+
+
+def merge(parts: Sequence[Histogram]) -> Histogram:
+    """One histogram of everything in `parts`: equal to the one recorded at once, field by field.
+
+    Raises ValueError for no parts or for parts of different grouping powers.
+    """
+    powers = {p.grouping_power for p in parts}
+    if len(powers) != 1:
+        raise ValueError(f"histograms of grouping powers {sorted(powers)} cannot be merged")
+    filled = [p for p in parts if p.n] or list(parts[:1])
+    bucket, place = np.unique(np.concatenate([p.bucket for p in filled]), return_inverse=True)
+    count = np.zeros(len(bucket), np.int64)
+    np.add.at(count, place, np.concatenate([p.count for p in filled]))
+    return Histogram(
+        powers.pop(),
+        bucket.astype(np.int64),
+        count,
+        min(p.min_ns for p in filled),
+        max(p.max_ns for p in filled),
+        sum(p.sum_ns for p in filled),
+    )
+
+
+def of_table(table: pa.Table, by: Sequence[str]) -> dict[tuple[Any, ...], Histogram]:
+    """Rows of the table `hist` (`docs/results.md`), merged per distinct value of the columns `by`.
+
+    Works on whole columns: its time grows with intervals and buckets, not with operations.
+    """
+    if table.num_rows == 0:
+        return {}
+    powers = set(table.column("grouping_power").to_pylist())
+    if len(powers) != 1:
+        raise ValueError(f"histograms of grouping powers {sorted(powers)} cannot be merged")
+    keys = list(zip(*(table.column(name).to_pylist() for name in by), strict=True))
+    codes = {key: code for code, key in enumerate(dict.fromkeys(keys))}
+    of_row = np.array([codes[key] for key in keys], np.int64)
+    lists = table.column("bucket").combine_chunks()
+    lengths = np.diff(lists.offsets.to_numpy())
+    bucket = lists.flatten().to_numpy(zero_copy_only=False).astype(np.int64)
+    count = table.column("count").combine_chunks().flatten().to_numpy(zero_copy_only=False).astype(np.int64)
+    owner = np.repeat(of_row, lengths)
+    filled = table.column("n").to_numpy() > 0
+    low, high, total = (
+        table.column(name).to_numpy().astype(np.int64) for name in ("min_ns", "max_ns", "sum_ns")
+    )
+    merged = {}
+    for key, code in codes.items():
+        rows, mine = of_row == code, owner == code
+        used = rows & filled if (rows & filled).any() else rows
+        distinct, place = np.unique(bucket[mine], return_inverse=True)
+        summed = np.zeros(len(distinct), np.int64)
+        np.add.at(summed, place, count[mine])
+        merged[key] = Histogram(
+            powers.copy().pop(),
+            distinct,
+            summed,
+            int(low[used].min()),
+            int(high[used].max()),
+            int(total[rows].sum()),
+        )
+    return merged
