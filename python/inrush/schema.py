@@ -1,0 +1,144 @@
+"""The tables of a run: the border out, as pyarrow schemas. `docs/results.md` says what each column means."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+#: Version of the result schema that this inrush writes; the history is in `docs/results.md`.
+RESULT_SCHEMA = 1
+
+_U16, _U32, _U64, _UTF8 = pa.uint16(), pa.uint32(), pa.uint64(), pa.string()
+
+#: Where a figure belongs: segment, repetition, role.
+_WHERE = [("segment", _U16), ("repetition", _U32), ("role", _UTF8)]
+_PROBED = [("segment", _U16), ("t_ns", _U64), ("name", _UTF8), ("value", _UTF8)]
+
+SCHEMAS: dict[str, pa.Schema] = {
+    "segments": pa.schema(
+        [
+            ("segment", _U16),
+            ("kind", _UTF8),
+            ("label", _UTF8),
+            ("phase", _UTF8),
+            ("start_ns", _U64),
+            ("end_ns", _U64),
+            ("ended_by", _UTF8),
+            ("client_cpu_ns", _U64),
+        ]
+    ),
+    "shots": pa.schema(
+        [
+            *_WHERE,
+            ("start_ns", _U64),
+            ("end_ns", _U64),
+            ("rows", _U64),
+            ("bytes", _U64),
+            ("ops", _U64),
+            ("ok", _U64),
+            ("errors", _U64),
+            ("wrong", _U64),
+            ("late", _U64),
+            ("unsent", _U64),
+            ("sessions", _U32),
+            ("cpu_ns", _U64),
+        ]
+    ),
+    "intervals": pa.schema(
+        [
+            *_WHERE,
+            ("op", _UTF8),
+            ("t_ns", _U64),
+            ("dt_ns", _U64),
+            ("rows", _U64),
+            ("bytes", _U64),
+            ("ops", _U64),
+            ("errors", _U64),
+            ("late", _U64),
+            ("in_flight", _U32),
+            ("backlog", _U64),
+            ("cum_rows", _U64),
+        ]
+    ),
+    "hist": pa.schema(
+        [
+            *_WHERE,
+            ("op", _UTF8),
+            ("kind", _UTF8),
+            ("t_ns", _U64),
+            ("dt_ns", _U64),
+            ("grouping_power", pa.uint8()),
+            ("bucket", pa.list_(_U32)),
+            ("count", pa.list_(_U64)),
+            ("n", _U64),
+            ("min_ns", _U64),
+            ("max_ns", _U64),
+            ("sum_ns", _U64),
+        ]
+    ),
+    "failures": pa.schema(
+        [
+            *_WHERE,
+            ("op", _UTF8),
+            ("outcome", _UTF8),
+            ("count", _U64),
+            ("first_message", _UTF8),
+            ("first_ns", _U64),
+        ]
+    ),
+    "sessions": pa.schema(
+        [*_WHERE, ("session", _U32), ("cpu_ns", _U64), ("busy_ns", _U64), ("ops", _U64), ("rows", _U64)]
+    ),
+    "resources": pa.schema(
+        [("role", _UTF8), ("t_ns", _U64), ("metric", _UTF8), ("device", _UTF8), ("value", pa.float64())]
+    ),
+    "counters": pa.schema(_PROBED),
+    "sizes": pa.schema(_PROBED),
+    "settings": pa.schema(_PROBED),
+    "proofs": pa.schema(
+        [
+            ("segment", _U16),
+            ("repetition", _U32),
+            ("table", _UTF8),
+            ("item", _UTF8),
+            ("expected", _UTF8),
+            ("found", _UTF8),
+            ("holds", pa.bool_()),
+        ]
+    ),
+    "answers": pa.schema(
+        [
+            ("segment", _U16),
+            ("op", _UTF8),
+            ("params", _UTF8),
+            ("row", _U32),
+            ("col", _U32),
+            ("name", _UTF8),
+            ("value", _UTF8),
+        ]
+    ),
+}
+
+
+def conform(name: str, table: pa.Table) -> pa.Table:
+    """The table in today's schema: columns that an older inrush did not write are null.
+
+    Columns that we do not know (a newer core beside this Python) are kept at the end.
+    """
+    schema = SCHEMAS.get(name)
+    if schema is None:
+        return table
+    known = [
+        table.column(f.name).cast(f.type)
+        if f.name in table.column_names
+        else pa.nulls(table.num_rows, f.type)
+        for f in schema
+    ]
+    extra = [c for c in table.column_names if c not in schema.names]
+    return pa.table(
+        [*known, *(table.column(c) for c in extra)],
+        schema=pa.schema([*schema, *(table.schema.field(c) for c in extra)]),
+    )
+
+
+def empty(name: str) -> pa.Table:
+    return SCHEMAS[name].empty_table() if name in SCHEMAS else pa.table({})
