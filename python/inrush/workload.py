@@ -67,6 +67,8 @@ class Operation:
     params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     members: tuple[str, ...] = ()
     holds: tuple[str, ...] = ()
+    #: Column of `table` behind each column of the answer, where rows of the answer are rows of the table.
+    returns: tuple[str, ...] = ()
     #: Dialect -> text with :name parameters and {table} names; "default" for all others.
     sql: Mapping[str, str] = field(default_factory=dict)
     #: Engine -> why it cannot do this.
