@@ -1,0 +1,81 @@
+"""The host: every key is typed, documented and absent rather than guessed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from inrush import host
+
+
+def test_every_value_has_the_type_that_its_key_promises(tmp_path: Path) -> None:
+    found = host.snapshot(tmp_path)
+    types = {k.name: k.type for k in host.KEYS}
+    assert {n: type(v) for n, v in found.items()} == {n: types[n] for n in found}
+
+
+def test_what_every_linux_has_is_there(tmp_path: Path) -> None:
+    found = host.snapshot(tmp_path)
+    for name in (
+        "cpu_logical",
+        "mem_total_bytes",
+        "kernel",
+        "os",
+        "data_filesystem",
+        "data_free_bytes",
+        "packages",
+    ):
+        assert name in found
+    assert found["cpu_logical"] == len(os.sched_getaffinity(0))
+
+
+def test_names_are_unique_and_numbers_carry_their_unit() -> None:
+    names = [k.name for k in host.KEYS]
+    assert len(set(names)) == len(names)
+    assert all(k.about for k in host.KEYS)
+    assert all(k.name.endswith("_bytes") == (k.unit == "bytes") for k in host.KEYS)
+
+
+def test_a_key_that_this_machine_does_not_have_is_absent() -> None:
+    assert host.read_or_none(lambda _: host.text("/nonexistent"), Path()) is None
+
+
+def test_the_mount_of_a_folder_that_does_not_exist_yet_is_that_of_its_parent(tmp_path: Path) -> None:
+    assert host.mount_of(tmp_path / "not" / "yet") == host.mount_of(tmp_path)
+
+
+def test_the_probe_measures_within_its_limit_and_leaves_nothing(tmp_path: Path) -> None:
+    figures = host.disk_probe(tmp_path / "data", limit_s=0.2)
+    assert figures["disk_write_bytes_per_s"] > 0 and figures["disk_fsync_per_s"] > 0
+    assert list((tmp_path / "data").iterdir()) == []
+
+
+def test_a_probe_that_cannot_write_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="file"):
+        host.disk_probe(tmp_path / "file")
+
+
+def test_noise_is_shares_between_two_moments() -> None:
+    before = {
+        "cpu_total_s": 100.0,
+        "cpu_busy_s": 50.0,
+        "cpu_steal_s": 1.0,
+        "at_s": 10.0,
+        "psi_cpu_some_s": 2.0,
+    }
+    after = {
+        "cpu_total_s": 120.0,
+        "cpu_busy_s": 60.0,
+        "cpu_steal_s": 2.0,
+        "at_s": 20.0,
+        "psi_cpu_some_s": 4.5,
+    }
+    assert host.noise(before, after) == {"steal_share": 0.05, "busy_share": 0.5, "psi_cpu_some_share": 0.25}
+
+
+def test_counters_never_go_back() -> None:
+    before, after = host.noise_counters(), host.noise_counters()
+    assert all(after[name] >= before[name] for name in before)
