@@ -1,0 +1,91 @@
+"""Warm-up, effective size and waves on series whose truth is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from inrush import series
+
+
+def ar1(rng: np.random.Generator, n: int, phi: float, sd: float = 1.0) -> np.ndarray:
+    """Stationary AR(1) of marginal standard deviation sd."""
+    x = rng.standard_normal(n + 200)
+    for i in range(1, n + 200):
+        x[i] = phi * x[i - 1] + np.sqrt(1 - phi**2) * x[i]
+    return sd * x[200:]
+
+
+@pytest.mark.parametrize("phi", [0.0, 0.5, 0.8])
+@pytest.mark.parametrize("tau", [10, 30])
+def test_mser_removes_the_bias_of_an_exponential_warm_up(phi: float, tau: int) -> None:
+    rng = np.random.default_rng(1)
+    t = np.arange(600)
+    bias, valid = [], []
+    for _ in range(60):
+        x = 100 - 40 * np.exp(-t / tau) + ar1(rng, 600, phi, 3)
+        cut = series.mser5(x)
+        bias.append(x[cut.intervals :].mean() / 100 - 1)
+        valid.append(cut.valid)
+    assert abs(np.mean(bias)) <= 0.002
+    assert np.mean(valid) >= 0.95
+
+
+def test_mser_cuts_next_to_nothing_from_a_series_without_warm_up() -> None:
+    rng = np.random.default_rng(2)
+    cuts = [series.mser5(100 + rng.normal(0, 3, 600)).intervals for _ in range(50)]
+    assert np.median(cuts) <= 30
+
+
+def test_mser_says_when_the_run_is_too_short() -> None:
+    assert not series.mser5(np.linspace(1, 100, 100)).valid
+    assert not series.mser5([1.0] * 20).valid
+
+
+@pytest.mark.parametrize(("phi", "expected"), [(0.0, 600), (0.5, 200), (0.9, 31.6)])
+def test_effective_size_agrees_with_theory(phi: float, expected: float) -> None:
+    rng = np.random.default_rng(3)
+    found = np.median([series.effective_size(ar1(rng, 600, phi)) for _ in range(60)])
+    assert found == pytest.approx(expected, rel=0.25)
+
+
+def test_a_constant_series_is_worth_no_more_than_its_length() -> None:
+    assert series.effective_size([5.0] * 100) == 100
+
+
+def test_classes_of_warm_up_are_told_apart() -> None:
+    rng, t = np.random.default_rng(4), np.arange(300)
+    noise = rng.normal(0, 1, 300)
+    assert series.warm_up(100 + noise).kind == "flat"
+    assert series.warm_up(100 - 50 * np.exp(-t / 10) + noise).kind == "warm-up"
+    assert series.warm_up(100 + 50 * np.exp(-t / 10) + noise).kind == "slowdown"
+    assert series.warm_up(100 + 0.3 * t + noise).kind == "no steady state"
+
+
+def test_the_slope_test_keeps_its_level_under_autocorrelation() -> None:
+    rng = np.random.default_rng(5)
+    alarms = np.mean([series.newey_west_slope(ar1(rng, 300, 0.3))[1] < 0.05 for _ in range(400)])
+    assert alarms < 0.12
+    assert series.newey_west_slope(np.arange(50) + rng.normal(0, 1, 50))[0] == pytest.approx(1, abs=0.05)
+
+
+@pytest.mark.parametrize("phi", [0.0, 0.5, 0.8])
+def test_a_wave_of_five_percent_is_found_and_its_period_with_it(phi: float) -> None:
+    t, found = np.arange(300), []
+    for seed in range(10):
+        x = 1000 + ar1(np.random.default_rng(seed), 300, phi, 20) + 50 * np.sin(2 * np.pi * t / 20)
+        found.append(series.wave(x, surrogates=200))
+    assert sum(w is not None and w.found and abs(w.period - 20) < 4 for w in found) >= 8
+
+
+@pytest.mark.parametrize("phi", [0.0, 0.5, 0.9])
+def test_red_noise_is_not_called_a_wave(phi: float) -> None:
+    alarms = [
+        series.wave(1000 + ar1(np.random.default_rng(s), 300, phi, 60), surrogates=200) for s in range(40)
+    ]
+    assert sum(w is not None and w.found for w in alarms) <= 3
+
+
+def test_short_and_constant_series_have_no_wave_verdict() -> None:
+    assert series.wave([1.0] * 100) is None
+    assert series.wave([1.0] * 300) is None
