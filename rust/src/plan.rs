@@ -166,12 +166,22 @@ pub struct ParamPlan {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ParamGen {
-    Constant { value: serde_json::Value },
+    Constant {
+        value: serde_json::Value,
+    },
     /// Data time at which the call was due, less `seconds_ns`.
-    NowMinus { ns: u64 },
+    NowMinus {
+        ns: u64,
+    },
     /// A value that column `column` of table `table` takes for a random series.
-    OfSeries { table: usize, column: String },
-    Uniform { from: i64, to: i64 },
+    OfSeries {
+        table: usize,
+        column: String,
+    },
+    Uniform {
+        from: i64,
+        to: i64,
+    },
 }
 
 /// A promise about an answer, checked outside the timed part.
@@ -188,18 +198,38 @@ pub enum Hold {
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Segment {
     /// Statements off the figures: DDL, settings, maintenance.
-    Control { label: String, statements: Vec<String>, limit_ns: u64 },
+    Control {
+        label: String,
+        statements: Vec<String>,
+        limit_ns: u64,
+    },
     /// Roles at work. Only phase `measure` enters figures.
     Drive(DriveSegment),
     /// Counted, checksummed and read back.
-    Proof { label: String, proofs: Vec<ProofPlan> },
+    Proof {
+        label: String,
+        proofs: Vec<ProofPlan>,
+    },
     /// Sizes, counters and settings, into the tables `sizes` and `counters`.
-    Probe { label: String, probes: Vec<ProbePlan> },
+    Probe {
+        label: String,
+        probes: Vec<ProbePlan>,
+    },
     /// Each operation once when quiet; answers go to the table `answers` for the oracle.
-    Ask { label: String, operations: Vec<String>, now_ns: u64 },
-    Settle { label: String, ns: u64 },
+    Ask {
+        label: String,
+        operations: Vec<String>,
+        now_ns: u64,
+    },
+    Settle {
+        label: String,
+        ns: u64,
+    },
     /// Python acts (restart, drop caches, …) and says `resume`.
-    Pause { label: String, action: String },
+    Pause {
+        label: String,
+        action: String,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -272,7 +302,12 @@ pub enum Schedule {
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Work {
     /// `rows` rows of `table` from `first_row`, in batches; ticket `k` is batch `k`.
-    Rows { table: usize, first_row: u64, rows: u64, batch_rows: u32 },
+    Rows {
+        table: usize,
+        first_row: u64,
+        rows: u64,
+        batch_rows: u32,
+    },
     /// So many calls.
     Calls { count: u64 },
     /// Until something else ends the role.
@@ -311,17 +346,32 @@ pub struct ProofPlan {
 pub enum ScreenItem {
     Rows,
     /// count(column)
-    NotNull { column: String },
+    NotNull {
+        column: String,
+    },
     /// Σ (value & 0xffff_ffff), two's complement of the 64-bit pattern.
-    SumLow { column: String },
+    SumLow {
+        column: String,
+    },
     /// Σ (value >> 32), arithmetic shift for signed and for u64 stored signed (`signed`), logical else.
-    SumHigh { column: String, signed: bool },
+    SumHigh {
+        column: String,
+        signed: bool,
+    },
     /// Σ (key & 0xffff) * (value & 0xffff), rows where both are present: swapped values show.
-    Product { key: String, value: String },
+    Product {
+        key: String,
+        value: String,
+    },
     /// Σ value * 2^bits as an integer: generated floats are k·2^-bits.
-    SumScaled { column: String, bits: u32 },
+    SumScaled {
+        column: String,
+        bits: u32,
+    },
     /// Σ length in bytes of a text.
-    SumLength { column: String },
+    SumLength {
+        column: String,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,4 +4,4 @@ mod columns;
 mod spec;
 
 pub use columns::{Column, Columns, ListValues, TextValues, Value, Values};
-pub use spec::GenPlan;
+pub use spec::{AtLimit, CounterPlan, GenPlan, Increment, Per, DEFAULT_BITS};
