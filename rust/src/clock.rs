@@ -10,9 +10,7 @@ pub struct Clock {
 
 impl Clock {
     pub fn start() -> Clock {
-        Clock {
-            zero: Instant::now(),
-        }
+        Clock { zero: Instant::now() }
     }
 
     /// ns since `start`.
@@ -33,10 +31,7 @@ pub fn process_cpu_ns() -> u64 {
 }
 
 fn cpu_ns(id: libc::clockid_t) -> u64 {
-    let mut t = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `t` outlives the call and both clock ids exist on every Linux.
     unsafe { libc::clock_gettime(id, &mut t) };
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64

@@ -12,18 +12,10 @@ pub enum Error {
     Plan(String),
     /// The target cannot be reached or refuses us: the remedy is the URL, the password or the server.
     #[error("{target}: {message}")]
-    Target {
-        target: String,
-        class: TargetFault,
-        message: String,
-    },
+    Target { target: String, class: TargetFault, message: String },
     /// A statement of the plan failed on a reachable target.
     #[error("{target}: statement failed: {message}\n  in: {statement}")]
-    Statement {
-        target: String,
-        statement: String,
-        message: String,
-    },
+    Statement { target: String, statement: String, message: String },
     /// The local machine: disk full, file missing, out of memory.
     #[error("{what}: {source}")]
     Io {
@@ -50,9 +42,6 @@ pub enum TargetFault {
 
 impl Error {
     pub fn io(what: impl Into<String>, source: std::io::Error) -> Error {
-        Error::Io {
-            what: what.into(),
-            source,
-        }
+        Error::Io { what: what.into(), source }
     }
 }

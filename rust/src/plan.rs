@@ -302,12 +302,7 @@ pub enum Schedule {
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Work {
     /// `rows` rows of `table` from `first_row`, in batches; ticket `k` is batch `k`.
-    Rows {
-        table: usize,
-        first_row: u64,
-        rows: u64,
-        batch_rows: u32,
-    },
+    Rows { table: usize, first_row: u64, rows: u64, batch_rows: u32 },
     /// So many calls.
     Calls { count: u64 },
     /// Until something else ends the role.

@@ -101,10 +101,7 @@ pub struct Payload {
 }
 
 pub enum Work<'a> {
-    Rows {
-        columns: &'a Columns,
-        payload: &'a Payload,
-    },
+    Rows { columns: &'a Columns, payload: &'a Payload },
     Params(&'a [Value]),
 }
 
@@ -142,12 +139,7 @@ pub trait Session: Send {
         None
     }
     /// All rows of `text`, handed over in column batches: the read-back proof.
-    fn scan(
-        &mut self,
-        text: &str,
-        like: &Columns,
-        each: &mut dyn FnMut(&Columns),
-    ) -> Result<u64, Error>;
+    fn scan(&mut self, text: &str, like: &Columns, each: &mut dyn FnMut(&Columns)) -> Result<u64, Error>;
     /// For the watchdog; `None`: the worker process is ended instead.
     fn canceller(&self) -> Option<Canceller> {
         None

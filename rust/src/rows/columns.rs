@@ -64,11 +64,7 @@ pub enum Value {
 
 impl TextValues {
     pub fn get(&self, row: usize) -> &[u8] {
-        let start = if row == 0 {
-            0
-        } else {
-            self.ends[row - 1] as usize
-        };
+        let start = if row == 0 { 0 } else { self.ends[row - 1] as usize };
         &self.bytes[start..self.ends[row] as usize]
     }
 
@@ -80,11 +76,7 @@ impl TextValues {
 
 impl ListValues {
     pub fn range(&self, row: usize) -> std::ops::Range<usize> {
-        let start = if row == 0 {
-            0
-        } else {
-            self.ends[row - 1] as usize
-        };
+        let start = if row == 0 { 0 } else { self.ends[row - 1] as usize };
         start..self.ends[row] as usize
     }
 }
@@ -99,26 +91,19 @@ impl Values {
             LogicalType::F32 => Values::F32(Vec::new()),
             LogicalType::F64 => Values::F64(Vec::new()),
             LogicalType::Text => Values::Text(TextValues::default()),
-            LogicalType::ListF64 => Values::List(ListValues {
-                ends: Vec::new(),
-                items: Box::new(Values::F64(Vec::new())),
-            }),
-            LogicalType::ListI64 => Values::List(ListValues {
-                ends: Vec::new(),
-                items: Box::new(Values::I64(Vec::new())),
-            }),
+            LogicalType::ListF64 => {
+                Values::List(ListValues { ends: Vec::new(), items: Box::new(Values::F64(Vec::new())) })
+            }
+            LogicalType::ListI64 => {
+                Values::List(ListValues { ends: Vec::new(), items: Box::new(Values::I64(Vec::new())) })
+            }
         }
     }
 }
 
 impl Column {
     pub fn new(name: impl Into<String>, ty: LogicalType) -> Column {
-        Column {
-            name: name.into(),
-            ty,
-            values: Values::for_type(ty),
-            present: Vec::new(),
-        }
+        Column { name: name.into(), ty, values: Values::for_type(ty), present: Vec::new() }
     }
 
     pub fn is_present(&self, row: usize) -> bool {
