@@ -224,7 +224,6 @@ KEYS: tuple[Key, ...] = (
     Key("open_files_limit", int, "files", "open files that a process may have",
         lambda _: resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
     Key("kernel", str, "", "kernel release", lambda _: platform.release()),
-    Key("kernel_command_line", str, "", "how it was booted", lambda _: text("/proc/cmdline")),
     Key("os", str, "", "distribution", lambda _: os_name()),
     Key("architecture", str, "", "of the processor", lambda _: platform.machine()),
     Key("timezone", str, "", "of the host; data time is UTC everywhere", lambda _: time.tzname[0]),

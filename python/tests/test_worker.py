@@ -1,0 +1,161 @@
+"""The worker: events out, commands in, and an end that is always noticed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inrush.process import Event, Worker, death_message, end_leftover
+
+FAKE_WORKER = (sys.executable, str(Path(__file__).with_name("fake_core.py")))
+FINISHED = {"event": "finished", "ended_by": "work"}
+
+
+@contextlib.contextmanager
+def worker(tmp_path: Path, script: list[Any], command: tuple[str, ...] = FAKE_WORKER) -> Iterator[Worker]:
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps({"labels": {"script": script}}))
+    (tmp_path / "parts").mkdir(exist_ok=True)
+    started = Worker(plan, tmp_path / "parts", tmp_path / "worker.log", command=command)
+    try:
+        yield started
+    finally:
+        started.kill()
+        started.close()
+
+
+def next_event(worker: Worker) -> Event:
+    event = worker.event(timeout_s=30)
+    assert event is not None, "no event within 30 s"
+    return event
+
+
+def until_ended(worker: Worker) -> list[Event]:
+    events = [next_event(worker)]
+    while events[-1]["event"] != "ended":
+        events.append(next_event(worker))
+    return events[:-1]
+
+
+def gone(pid: int, limit_s: float = 30) -> bool:
+    """Waits until a process is gone or a zombie."""
+    end = time.monotonic() + limit_s
+    while time.monotonic() < end:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z":
+                return True
+        except OSError:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_events_arrive_in_order_and_the_code_is_zero(tmp_path: Path) -> None:
+    said = [{"event": "segment", "index": i} for i in range(200)]
+    with worker(tmp_path, [*said, FINISHED]) as w:
+        assert until_ended(w) == [*said, FINISHED]
+        assert w.close() == 0
+
+
+def test_a_paused_run_waits_for_resume(tmp_path: Path) -> None:
+    with worker(tmp_path, ["pause", FINISHED]) as w:
+        assert next_event(w)["event"] == "paused"
+        assert w.event(timeout_s=0.3) is None
+        w.send("resume")
+        assert until_ended(w) == [FINISHED]
+
+
+def test_stop_is_an_orderly_end(tmp_path: Path) -> None:
+    with worker(tmp_path, [{"event": "segment", "index": 0}, "hang", FINISHED]) as w:
+        next_event(w)
+        w.send("stop")
+        assert until_ended(w) == [{"event": "finished", "ended_by": "stop"}]
+        assert w.close() == 0
+
+
+def test_a_failure_of_the_core_is_an_event_and_no_traceback(tmp_path: Path) -> None:
+    with worker(tmp_path, ["fail"]) as w:
+        (event,) = until_ended(w)
+        assert event["kind"] == "target" and "refused" in event["message"]
+        assert w.close() == 1
+    assert (tmp_path / "worker.log").read_text() == ""
+
+
+def test_a_crash_names_the_signal_and_shows_the_end_of_the_log(tmp_path: Path) -> None:
+    with worker(tmp_path, ["crash"]) as w:
+        assert until_ended(w) == []
+        code = w.close()
+    message = death_message(code, tmp_path / "worker.log")
+    assert "SIGSEGV" in message and "worker.log" in message and "fake_core.py" in message
+
+
+def test_a_kill_names_memory_as_the_likely_reason(tmp_path: Path) -> None:
+    assert "memory" in death_message(-9, tmp_path / "none.log")
+
+
+def test_ctrl_c_in_the_terminal_does_not_reach_the_worker(tmp_path: Path) -> None:
+    with worker(tmp_path, [{"event": "segment", "index": 0}, "hang"]) as w:
+        next_event(w)
+        os.kill(w.pid, 2)
+        w.send("stop")
+        assert until_ended(w) == [{"event": "finished", "ended_by": "stop"}]
+
+
+def test_a_worker_dies_with_its_parent(tmp_path: Path) -> None:
+    """The parent is killed with -9 and can say nothing to anyone."""
+    program = f"""
+import sys, time
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+from pathlib import Path
+from inrush.process import Worker
+from tests.test_worker import FAKE_WORKER
+p = Path({str(tmp_path)!r})
+w = Worker(p / "plan.json", p / "parts", p / "worker.log", command=FAKE_WORKER)
+w.event(30)
+print(w.pid, flush=True)
+time.sleep(60)
+"""
+    (tmp_path / "plan.json").write_text(
+        json.dumps({"labels": {"script": [{"event": "segment", "index": 0}, "hang"]}})
+    )
+    (tmp_path / "parts").mkdir()
+    env = {**os.environ, "PYTHONPATH": f"{Path(__file__).parents[1]}:{os.environ.get('PYTHONPATH', '')}"}
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, env=env) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        parent.kill()
+    assert gone(pid)
+
+
+def test_a_leftover_is_found_by_what_it_writes_and_ended(tmp_path: Path) -> None:
+    parts = tmp_path / "parts"
+    # `inrush.worker` stands in the command line of every real worker.
+    sleeper = subprocess.Popen(
+        [sys.executable, "-c", "input()", "inrush.worker", str(parts)], stdin=subprocess.PIPE
+    )
+    other = subprocess.Popen(
+        [sys.executable, "-c", "input()", "inrush.worker", str(tmp_path)], stdin=subprocess.PIPE
+    )
+    try:
+        assert end_leftover(parts) == [sleeper.pid]
+        assert gone(sleeper.pid)
+        assert other.poll() is None
+    finally:
+        for p in (sleeper, other):
+            p.kill()
+            p.communicate()
+
+
+@pytest.mark.parametrize("arguments", [[], ["one"], ["one", "two", "three"]])
+def test_a_wrong_call_is_a_usage_error(arguments: list[str]) -> None:
+    done = subprocess.run([*FAKE_WORKER, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "usage" in done.stderr
