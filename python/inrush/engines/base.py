@@ -184,6 +184,11 @@ class Server(ABC):
         """Returns when gone."""
         raise NotImplementedError
 
+    def run_target(self, target: Target, data: Path) -> Target:
+        """Where one run of the study goes. Embedded engines without a file of the user's get a fresh one in
+        `data`, and the options that the core needs to open it (the driver's path)."""
+        return target
+
     def processes(self, target: Target) -> dict[str, list[int]]:
         """Role -> process ids; empty if remote or embedded."""
         return {}
