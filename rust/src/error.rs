@@ -41,6 +41,18 @@ pub enum TargetFault {
 }
 
 impl Error {
+    /// The name under which it crosses the border; `inrush.errors` maps each to a class.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Error::Plan(_) => "plan",
+            Error::Target { .. } => "target",
+            Error::Statement { .. } => "statement",
+            Error::Io { .. } => "io",
+            Error::Interrupted => "interrupted",
+            Error::Deadline { .. } => "deadline",
+        }
+    }
+
     pub fn io(what: impl Into<String>, source: std::io::Error) -> Error {
         Error::Io { what: what.into(), source }
     }

@@ -130,7 +130,10 @@ pub trait Session: Send {
     fn flush(&mut self) {}
     /// Appends what has finished; blocks until `until` at most, and not at all if something is ready.
     fn poll(&mut self, until: Ns, done: &mut Vec<Done>);
-    /// Rows of the last finished query, where its operation has `holds`; valid until the next submit.
+    /// Keeps every answer from now on, not only those whose operation has `holds` (the oracle asks).
+    fn keep_answers(&mut self) {}
+    /// Rows of the last finished query, where its operation has `holds` or after `keep_answers`;
+    /// valid until the next submit.
     fn answer(&mut self) -> Option<&Answer> {
         None
     }
