@@ -2,6 +2,9 @@
 //!
 //! An engine knows a protocol and nothing else: no clock policy, no schedule, no SQL of its own.
 
+mod shared;
+mod sqlite;
+
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
@@ -173,5 +176,14 @@ pub struct Context {
 impl Context {
     pub fn op(&self, op: OpId) -> &OpPlan {
         &self.plan.operations[op]
+    }
+}
+
+/// The engine that the plan's target names, connected.
+pub fn build(ctx: &Context) -> Result<Arc<dyn Engine>, Error> {
+    let target = &ctx.plan.target;
+    match target.engine.as_str() {
+        "sqlite" => Ok(Arc::new(sqlite::Sqlite::new(ctx)?)),
+        other => Err(Error::Plan(format!("target.engine is {other}, which this build does not know"))),
     }
 }

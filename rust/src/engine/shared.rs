@@ -1,0 +1,101 @@
+//! What several engines need to know of a plan and of columns. Pure.
+
+use super::{Context, OpId};
+use crate::error::Error;
+use crate::plan::{OpPlan, Segment, Work};
+use crate::rows::{Column, Columns, Values};
+
+/// Columns of the table that `op` inserts into.
+pub fn columns_of(ctx: &Context, op: &OpPlan) -> Result<usize, Error> {
+    let table = op.table.and_then(|t| ctx.plan.tables.get(t));
+    match table.map(|t| t.columns.len()) {
+        Some(columns) if columns > 0 => Ok(columns),
+        _ => Err(Error::Plan(format!("operation {} inserts into no table of this plan", op.name))),
+    }
+}
+
+/// The largest batch that any role of the plan gives to `op`; none when no role uses it.
+pub fn largest_batch(ctx: &Context, op: OpId) -> Option<usize> {
+    let name = &ctx.op(op).name;
+    let drives = ctx.plan.segments.iter().filter_map(|segment| match segment {
+        Segment::Drive(drive) => Some(drive),
+        _ => None,
+    });
+    let roles =
+        drives.flat_map(|drive| &drive.roles).filter(|r| r.operations.iter().any(|w| &w.operation == name));
+    roles
+        .filter_map(|role| match role.work {
+            Work::Rows { batch_rows, .. } => Some(batch_rows as usize),
+            _ => None,
+        })
+        .max()
+}
+
+/// The statement for `rows` rows from that for one: its last parenthesised group, repeated.
+pub fn repeat_values(one_row: &str, rows: usize) -> Result<String, Error> {
+    let group = one_row.rfind('(').map(|start| one_row[start..].trim_end());
+    match group {
+        Some(group) if group.ends_with(')') => {
+            Ok(format!("{}{}", one_row.trim_end(), format!(", {group}").repeat(rows - 1)))
+        }
+        _ => Err(Error::Plan(format!("an insert ends with its group of values: {one_row}"))),
+    }
+}
+
+/// What the values of `columns` take as numbers and texts: the unit of bytes where a wire does not tell.
+pub fn value_bytes(columns: &Columns) -> u64 {
+    let of = |values: &Values| match values {
+        Values::I32(v) => v.len() * 4,
+        Values::F32(v) => v.len() * 4,
+        Values::I64(v) => v.len() * 8,
+        Values::F64(v) => v.len() * 8,
+        Values::Text(v) => v.bytes.len(),
+        Values::List(v) => v.ends.last().copied().unwrap_or(0) as usize * 8,
+    };
+    columns.columns.iter().map(|c| of(&c.values) as u64).sum()
+}
+
+/// The same columns without rows.
+pub fn empty_like(like: &Columns) -> Columns {
+    let columns = like.columns.iter().map(|c| Column::new(c.name.clone(), c.ty)).collect();
+    Columns { rows: 0, columns }
+}
+
+/// Empties `batch` and keeps its memory.
+pub fn clear(batch: &mut Columns) {
+    batch.rows = 0;
+    for column in &mut batch.columns {
+        column.present.clear();
+        clear_values(&mut column.values);
+    }
+}
+
+fn clear_values(values: &mut Values) {
+    match values {
+        Values::I32(v) => v.clear(),
+        Values::I64(v) => v.clear(),
+        Values::F32(v) => v.clear(),
+        Values::F64(v) => v.clear(),
+        Values::Text(v) => {
+            v.ends.clear();
+            v.bytes.clear();
+        }
+        Values::List(v) => {
+            v.ends.clear();
+            clear_values(&mut v.items);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_for_one_row_is_repeated_after_its_values() {
+        let one = "INSERT INTO t (a, b) VALUES (?, ?)";
+        assert_eq!(repeat_values(one, 1).unwrap(), one);
+        assert_eq!(repeat_values(one, 3).unwrap(), "INSERT INTO t (a, b) VALUES (?, ?), (?, ?), (?, ?)");
+        assert!(repeat_values("INSERT INTO t SELECT 1", 2).is_err());
+    }
+}
