@@ -67,8 +67,8 @@ class Worker:
             self._process.stdin.flush()
 
     def kill(self) -> None:
-        """Ends it now, with everything it started."""
-        with contextlib.suppress(ProcessLookupError):
+        """Ends it now, with everything it started. Nothing when it has ended: its id may be another's by now."""
+        if self._process.returncode is None:
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def close(self) -> int:

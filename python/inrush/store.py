@@ -146,6 +146,16 @@ class StudyFolder:
         path = self.path / run / "run.json"
         return read_json(path) if path.is_file() else None
 
+    def leftover(self, run: str) -> OpenRun | None:
+        """A run that was begun and never sealed; also one that was killed between seal and clearing away."""
+        path = self.path / run
+        if not (path / "parts").is_dir():
+            return None
+        if (path / "run.json").is_file():
+            shutil.rmtree(path / "parts")
+            return None
+        return OpenRun(path)
+
     def set_aside(self, run: str) -> Path | None:
         """Moves what is left of a run out of the way; None if there is nothing."""
         path = self.path / run

@@ -15,10 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.ipc
-
-from inrush.schema import SCHEMAS
+# As a program it starts in this folder; the package is beside it, installed or not.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 
 class CoreFailure(Exception):
@@ -87,6 +85,11 @@ def control(target_json: str, statement: str, limit_s: float) -> str:
 
 
 def write(path: Path, cut: bool) -> None:
+    import pyarrow as pa
+    import pyarrow.ipc
+
+    from inrush.schema import SCHEMAS
+
     schema = SCHEMAS["shots"]
     row = {f.name: ["writers"] if pa.types.is_string(f.type) else [1] for f in schema}
     batch = pa.record_batch(row, schema=schema)

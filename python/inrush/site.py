@@ -1,0 +1,170 @@
+"""Where an engine runs during a study: a file, an address of the user's, or an instance that inrush started."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+
+from inrush.engines.base import Cold, Server, Stop, Target
+from inrush.errors import TargetError
+
+Doc = dict[str, Any]
+
+#: URL scheme -> variable that the engine's own programs read a password from.
+PASSWORD_VARIABLE = {
+    "postgresql": "PGPASSWORD",
+    "postgres": "PGPASSWORD",
+    "timescaledb": "PGPASSWORD",
+    "mysql": "MYSQL_PWD",
+    "mariadb": "MYSQL_PWD",
+    "clickhouse": "CLICKHOUSE_PASSWORD",
+    "influxdb": "INFLUX_TOKEN",
+}
+#: Limit of one statement that cleans up, s.
+CLEAN_UP_S = 30.0
+
+
+@dataclass
+class Site:
+    """An engine's place for the length of a study."""
+
+    server: Server
+    target: Target
+    #: What the worker needs in its environment; holds passwords, so it is never written or shown.
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def drop_leftover(self, plan: Mapping[str, Any]) -> None:
+        """Removes what a killed run left in a server. A statement that fails leaves a marked leftover and no more."""
+        namespace = plan.get("labels", {}).get("namespace")
+        if self.server.embedded or not namespace:
+            return
+        from inrush import _core
+
+        target = json.dumps(
+            {"engine": self.target.engine, "url": self.target.url, "options": dict(self.target.options)}
+        )
+        with environment(self.environment):
+            for statement in self.server.drop_namespace(namespace):
+                with contextlib.suppress(_core.CoreFailure):
+                    _core.control(target, statement, CLEAN_UP_S)
+
+    def restart(self, how: Stop) -> None:
+        """Stop and start of an instance of ours, at the same data."""
+        instance = self.target.instance
+        if instance is None:
+            raise TargetError(
+                f"{self.target.url or self.target.engine}: inrush did not start this server and will not restart it; "
+                f"use --start {self.target.engine}"
+            )
+        self.server.stop(instance, how)
+        started = self.server.start(instance.data, instance.settings)
+        self.target = Target(self.target.engine, started.url, self.target.options, started)
+
+
+def at_site(plan: Mapping[str, Any], site: Site, data: Path) -> Doc:
+    """The plan with its address filled in: what differs between two machines, and nothing else."""
+    target = site.server.run_target(site.target, data)
+    planned = plan["target"]
+    watch = {**plan["watch"], "processes": site.server.processes(target)}
+    if not watch.get("data_dir"):
+        watch["data_dir"] = str(target.instance.data if target.instance else data)
+    return {
+        **plan,
+        "target": {**planned, "url": target.url, "options": {**planned.get("options", {}), **target.options}},
+        "watch": watch,
+    }
+
+
+def split_password(url: str) -> tuple[str, dict[str, str], str | None]:
+    """URL without its password, the environment that carries it instead, and a warning for the user.
+
+    Whoever can list processes or read the shell's history reads a password in a URL.
+    """
+    parts = urlsplit(url)
+    queried = dict(parse_qsl(parts.query, keep_blank_values=True))
+    password = queried.pop("password", None) or (
+        unquote(parts.password) if parts.password is not None else None
+    )
+    if password is None:
+        return url, {}, None
+    host = parts.hostname or ""
+    host = f"[{host}]" if ":" in host else host
+    user = f"{quote(unquote(parts.username), safe='')}@" if parts.username else ""
+    place = f"{user}{host}" + (f":{parts.port}" if parts.port else "")
+    shown = urlunsplit(parts._replace(netloc=place, query=urlencode(queried)))
+    variable = PASSWORD_VARIABLE.get(parts.scheme, "INRUSH_PASSWORD")
+    warning = f"{shown}: a password in the URL can be read by others; put it into {variable} instead"
+    return shown, {variable: password}, warning
+
+
+@contextlib.contextmanager
+def environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Variables set for a while, for the core in our own process."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+# What Python does between two segments. Each says whether it was done and how, or why not.
+
+
+def make_cold(site: Site, _: str) -> Doc:
+    result = site.server.make_cold(site.target)
+    if isinstance(result, Cold):
+        return {"ok": True, "how": result.how}
+    return {"ok": False, "why": result.reason}
+
+
+def restart(site: Site, _: str) -> Doc:
+    return _restarted(site, Stop.CLEAN)
+
+
+def kill(site: Site, _: str) -> Doc:
+    return _restarted(site, Stop.KILL)
+
+
+def _restarted(site: Site, how: Stop) -> Doc:
+    try:
+        site.restart(how)
+    except TargetError as e:
+        return {"ok": False, "why": str(e)}
+    return {"ok": True, "how": f"{how.value} stop, then started again"}
+
+
+def freeze(site: Site, seconds: str) -> Doc:
+    """Stops every process of the server for so long: what a stalled disk looks like from outside."""
+    pids = [pid for role in site.server.processes(site.target).values() for pid in role]
+    if not pids:
+        return {"ok": False, "why": "the processes of this server are not ours to stop"}
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        time.sleep(float(seconds or 1))
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+    return {"ok": True, "how": f"SIGSTOP to {len(pids)} processes for {seconds or 1} s"}
+
+
+#: Name in a plan's `pause` (`name:argument`) -> what is done.
+ACTIONS: dict[str, Callable[[Site, str], Doc]] = {
+    "make_cold": make_cold,
+    "restart": restart,
+    "kill": kill,
+    "freeze": freeze,
+}
