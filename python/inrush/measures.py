@@ -8,7 +8,8 @@ of the role before the slash (`writers`), whose figures are those of all its par
     rows_per_s, bytes_per_s, ops_per_s          whole work over the sum of makespans
     rows, bytes, ops, ok, errors, wrong, late, unsent, repetitions, sessions
     achieved_share      operations sent / operations due
-    latency_s           the worst; latency_p50_s, _p90_s, _p99_s, _p999_s, likewise service_, wait_, lag_
+    latency_n           calls in the latency histograms; latency_s the worst of them;
+                        latency_p50_s, _p90_s, _p99_s, _p999_s, likewise service_, wait_, lag_
     client_cpu_us_per_row      threads of the role in the client
     busy_cores, cpu_us_per_row      of a watched role (`client`, `server`, …): resources over the measured segments
 """
@@ -44,6 +45,7 @@ class RunRecord:
     summary: Mapping[str, Any]
     #: Table of `docs/results.md` -> its rows; one that is missing has none.
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    _rows: dict[str, list[Row]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def labels(self) -> Mapping[str, Any]:
@@ -69,8 +71,11 @@ class RunRecord:
         return {"engine": self.engine, **dict(self.labels.get("factors", {}))}
 
     def rows(self, table: str) -> list[Row]:
-        held = self.tables.get(table)
-        return [] if held is None else held.to_pylist()
+        """Small tables as rows, read once; histograms and resources are read by column."""
+        if table not in self._rows:
+            held = self.tables.get(table)
+            self._rows[table] = [] if held is None else held.to_pylist()
+        return self._rows[table]
 
 
 @dataclass(frozen=True)
@@ -120,8 +125,10 @@ def figures_of_run(run: RunRecord) -> dict[str, float]:
         figures |= {f"{role}.{name}": value for name, value in shot_figures(mine).items()}
     for (role, kind), histogram in role_histograms(run, windows).items():
         figures |= {f"{role}.{kind}_{name}": value for name, value in histogram_figures(histogram).items()}
-        if kind == "latency" and histogram.n:
-            figures[f"{role}.latency_s"] = histogram.max_ns / 1e9
+        if kind == "latency":
+            figures[f"{role}.latency_n"] = float(histogram.n)
+            if histogram.n:
+                figures[f"{role}.latency_s"] = histogram.max_ns / 1e9
     return figures | cpu_figures(run, windows, sum(s["rows"] for s in shots))
 
 
@@ -249,3 +256,49 @@ def grown(t_ns: FloatArray, value: FloatArray, start_ns: float, end_ns: float) -
     if len(t_ns) < 2:
         return 0.0
     return float(np.interp(end_ns, t_ns, value) - np.interp(start_ns, t_ns, value))
+
+
+@dataclass(frozen=True)
+class Series:
+    """What a role did per interval of the measured segments, in time order; all arrays of one length."""
+
+    t_s: FloatArray
+    dt_s: FloatArray
+    rows: FloatArray
+    bytes: FloatArray
+    ops: FloatArray
+    repetition: NDArray[np.int64]
+
+    def steady(self) -> Series:
+        """Without intervals that a repetition cut short: rates of the others are comparable."""
+        whole_s = float(np.median(self.dt_s)) if len(self.dt_s) else 0.0
+        return self.only(self.dt_s > 0.99 * whole_s)
+
+    def only(self, wanted: NDArray[np.bool_]) -> Series:
+        return Series(*(getattr(self, name)[wanted] for name in Series.__dataclass_fields__))
+
+
+def role_series(run: RunRecord) -> dict[str, Series]:
+    """Role (the whole, not its parts) -> its intervals; members of a `together` do not count twice."""
+    windows = measured_windows(run)
+    scheduled = scheduled_operations(run.plan)
+    sums: dict[str, dict[tuple[int, int, int], list[float]]] = {}
+    for r in run.rows("intervals"):
+        if r["segment"] not in windows or r["op"] not in scheduled.get(r["role"], {r["op"]}):
+            continue
+        cell = sums.setdefault(whole(r["role"]), {}).setdefault(
+            (r["t_ns"], r["segment"], r["repetition"]), [0.0, 0.0, 0.0, 0.0]
+        )
+        cell[0] = max(cell[0], r["dt_ns"] / 1e9)
+        for i, name in enumerate(("rows", "bytes", "ops"), start=1):
+            cell[i] += r[name]
+    return {role: _series(cells) for role, cells in sums.items()}
+
+
+def _series(cells: Mapping[tuple[int, int, int], Sequence[float]]) -> Series:
+    keys = sorted(cells)
+    table = np.array([cells[k] for k in keys], np.float64)
+    t_s = np.array([k[0] / 1e9 for k in keys])
+    return Series(
+        t_s, table[:, 0], table[:, 1], table[:, 2], table[:, 3], np.array([k[2] for k in keys], np.int64)
+    )

@@ -1,0 +1,238 @@
+"""Guards: what could make a figure a lie, asked of every run. Pure; `docs/measuring.md` lists them.
+
+A verdict is `pass`, `note` (read the figure with this in mind) or `invalid` (the figure is not of
+the engine, or not of the work: exit 3, watermark). A guard that does not apply gives no verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from inrush import notes
+from inrush.measures import RunRecord, measured_windows
+from inrush.verdicts import (
+    Figures,
+    Verdict,
+    invalid,
+    is_embedded,
+    is_instrument,
+    noted,
+    paced_roles,
+    passed,
+    survives,
+)
+
+LAG_FLOOR_S = 1e-3  # lag p99 above the larger of this …
+LAG_SHARE = 0.05  # … and this share of the median latency is the client's own lateness
+CLIENT_CPU_SHARE = 0.8  # of its cores or of its sessions' time
+CEILING_MARGIN = 1.5  # a short probe may find a disk slower than it is
+
+
+def guard_run(run: RunRecord, figures: Figures) -> list[Verdict]:
+    """Verdicts of every guard that applies to one run."""
+    return [v for guard in RUN_GUARDS for v in [guard(run, figures)] if v is not None]
+
+
+def ended_as_planned(run: RunRecord, _: Figures) -> Verdict | None:
+    failed = run.summary.get("failure")
+    cut = [s for s in run.rows("segments") if s["ended_by"] in ("limit", "stop", "error")]
+    if failed or run.summary.get("status", "ok") not in ("ok", "complete", "sealed", "valid", "done"):
+        why = failed.get("message", failed) if isinstance(failed, Mapping) else failed
+        return invalid("ended as planned", f"The run failed: {why or run.summary.get('status')}", hides=True)
+    if cut:
+        s = cut[0]
+        how = {"limit": "cut at its time limit", "stop": "stopped", "error": "ended by an error"}[
+            s["ended_by"]
+        ]
+        return invalid(
+            "ended as planned",
+            f"Segment {s['segment']} ({s['label']}) was {how}: its work is not complete; "
+            "raise the limit or lower the work",
+        )
+    return passed("ended as planned", "Every segment ended with its work or its time")
+
+
+def client_on_time(run: RunRecord, figures: Figures) -> Verdict | None:
+    """Lag = sent - max(due, ready): the instrument's own lateness, of paced roles."""
+    late = []
+    paced = [role for role in paced_roles(run) if f"{role}.lag_p99_s" in figures]
+    for role in paced:
+        lag_s = figures[f"{role}.lag_p99_s"]
+        limit_s = max(LAG_FLOOR_S, LAG_SHARE * figures.get(f"{role}.latency_p50_s", 0.0))
+        if lag_s > limit_s:
+            late.append(f"{role}: lag p99 {lag_s * 1e3:.3g} ms, limit {limit_s * 1e3:.3g} ms")
+    if late:
+        return invalid(
+            "client on time",
+            f"The client sent late by itself ({'; '.join(late)}): these latencies are the client's. "
+            "Lower the rate, use fewer sessions or more cores",
+        )
+    return (
+        passed("client on time", "Paced calls were sent when due and their session free") if paced else None
+    )
+
+
+def client_not_saturated(run: RunRecord, figures: Figures) -> Verdict | None:
+    """CPU of the client against its cores, and of its session threads against their time."""
+    if is_instrument(run.engine):
+        return None
+    name = "client not saturated"
+    if is_embedded(run):
+        return passed(
+            name,
+            "The engine lives in the client's process: its CPU is told apart only by the same plan on `null`",
+        )
+    cores = float(run.env.get("cgroup_cpu_cores") or run.env.get("cpu_logical") or 0)
+    busy = figures.get("client.busy_cores")
+    if cores and busy is not None and busy > CLIENT_CPU_SHARE * cores:
+        return invalid(
+            name,
+            f"The client kept {busy:.2f} of {cores:g} cores busy (limit {CLIENT_CPU_SHARE:.0%}): the figure is the "
+            "client's. Put the server on another machine or lower the load",
+        )
+    for role, share in session_cpu_shares(run).items():
+        if share > CLIENT_CPU_SHARE:
+            return invalid(
+                name,
+                f"The sessions of {role} computed {share:.0%} of their time (limit {CLIENT_CPU_SHARE:.0%}) instead of "
+                "waiting for the engine: add sessions, or read the figure as the client's",
+            )
+    return passed(name, "" if busy is None else f"The client used {busy:.2f} of {cores:g} cores")
+
+
+def session_cpu_shares(run: RunRecord) -> dict[str, float]:
+    """Role -> CPU time of its threads over the time they had, in the measured segments."""
+    windows, used, had = measured_windows(run), dict[str, int](), dict[str, int]()
+    for s in run.rows("shots"):
+        if s["segment"] in windows:
+            used[s["role"]] = used.get(s["role"], 0) + s["cpu_ns"]
+            had[s["role"]] = had.get(s["role"], 0) + s["sessions"] * (s["end_ns"] - s["start_ns"])
+    return {role: used[role] / had[role] for role in used if had[role] > 0}
+
+
+def rows_proven(run: RunRecord, figures: Figures) -> Verdict | None:
+    """Counts, checksums and read-back of what was loaded, against the generator."""
+    name, proofs = "rows proven", run.rows("proofs")
+    wrong = [p for p in proofs if not p["holds"]]
+    if wrong:
+        p = wrong[0]
+        return invalid(
+            name,
+            f"{len(wrong)} of {len(proofs)} proofs fail, first {p['table']}: {p['item']} is {p['found']}, "
+            f"expected {p['expected']}. This run has no figures; look for lost, doubled or changed rows",
+            hides=True,
+        )
+    if proofs:
+        tables = len({p["table"] for p in proofs})
+        return passed(
+            name, f"{len(proofs)} figures of {tables} table{'s' * (tables > 1)} agree with the generator"
+        )
+    if is_instrument(run.engine) or not any(k.endswith(".rows") and v > 0 for k, v in figures.items()):
+        return None
+    return invalid(
+        name, "Rows were written and never counted or read back: unverified. Keep the proof segments"
+    )
+
+
+def answers_right(run: RunRecord, figures: Figures) -> Verdict | None:
+    wrong = sum(s["wrong"] for s in run.rows("shots"))
+    if wrong:
+        f = next((f for f in run.rows("failures") if f["outcome"] == "wrong"), None)
+        first = f" First: {f['op']}: {f['first_message']}." if f else ""
+        return invalid(
+            "answers right", f"{wrong} answers were wrong.{first} A wrong answer has no time", hides=True
+        )
+    asked = any(s["ops"] and not s["rows"] for s in run.rows("shots"))
+    return passed("answers right", "No answer broke what must hold of it") if asked else None
+
+
+def errors_not_fast(run: RunRecord, figures: Figures) -> Verdict | None:
+    """Only calls that succeeded may stand in the latency histograms."""
+    name = "errors not counted as fast"
+    for role in sorted({k.split(".")[0] for k in figures}):
+        ok, timed = figures.get(f"{role}.ok"), figures.get(f"{role}.latency_n")
+        if ok is not None and timed is not None and timed > ok:
+            return invalid(
+                name,
+                f"{role}: {timed:.0f} latencies of {ok:.0f} calls that succeeded. This is a fault of the instrument: "
+                "report it",
+                hides=True,
+            )
+    failed = sum(s["errors"] for s in run.rows("shots"))
+    if failed:
+        f = next((f for f in run.rows("failures") if f["outcome"] != "wrong"), None)
+        first = f": {f['op']} {f['outcome']}, {f['first_message']}" if f else ""
+        return noted(name, f"{failed} calls failed{first}. They have no latency and are counted apart")
+    return passed(name, "No call failed")
+
+
+def cold_was_cold(run: RunRecord, _: Figures) -> Verdict | None:
+    """Applies where the plan has Python make the engine cold."""
+    asked = [
+        s for s in run.plan.get("segments", ()) if s.get("kind") == "pause" and "cold" in s.get("action", "")
+    ]
+    if not asked:
+        return None
+    name = "cold was cold"
+    acts = [a for a in run.summary.get("actions", ()) if "cold" in str(a.get("action", ""))]
+    failed = [a for a in acts if a.get("ok") is not True]
+    if len(acts) < len(asked) or failed:
+        why = (
+            failed[0].get("why", "no reason was given")
+            if failed
+            else "nobody recorded that the caches were dropped"
+        )
+        return invalid(
+            name, f"The run was to start cold and did not: {why}. Read it as warm, or give the rights"
+        )
+    return passed(name, str(acts[0].get("how", "Caches were dropped before the measured phase")))
+
+
+def one_server(run: RunRecord, _: Figures) -> Verdict | None:
+    """`data_servers`: process ids of servers found on the data folder, where the run's maker looked."""
+    servers = run.summary.get("data_servers", run.env.get("data_servers"))
+    if servers is None:
+        return None
+    if len(servers) > 1:
+        return invalid(
+            "one server", f"{len(servers)} servers work on one data folder ({servers}): stop all but one"
+        )
+    return passed("one server", "One server works on the data folder")
+
+
+def release_build(run: RunRecord, _: Figures) -> Verdict | None:
+    profile = run.env.get("core_build_profile")
+    if profile is None:
+        return None
+    if profile != "release":
+        return invalid(
+            "release build", f"The core is a {profile} build: build it with --release and run again"
+        )
+    return passed("release build", "The core is a release build")
+
+
+def below_physical_ceilings(run: RunRecord, figures: Figures) -> Verdict | None:
+    """Commits that survive power loss against the disk's fsyncs, stored bytes against its writes."""
+    fsyncs, writes = run.env.get("disk_fsync_per_s"), run.env.get("disk_write_bytes_per_s")
+    if survives(run) != "POWER_LOSS" or not fsyncs or not writes:
+        return None
+    name = "below physical ceilings"
+    for role in sorted({s["role"] for s in run.rows("shots") if s["rows"]}):
+        commits, sent = figures.get(f"{role}.ops_per_s", 0.0), figures.get(f"{role}.bytes_per_s", 0.0)
+        together = float(fsyncs) * max(
+            1.0, figures.get(f"{role}.sessions", 1.0)
+        )  # sessions may share an fsync
+        if commits > CEILING_MARGIN * together or sent > CEILING_MARGIN * float(writes):
+            return invalid(
+                name,
+                f"{role}: {commits:.0f} commits/s and {sent / 1e6:.1f} MB/s, but this disk does {float(fsyncs):.0f} fsyncs/s "
+                f"and {float(writes) / 1e6:.0f} MB/s: the data is not on the disk when it is acknowledged",
+            )
+    return passed(name, "Commits and bytes stay below what the disk was probed to do")
+
+
+RUN_GUARDS: tuple[Callable[[RunRecord, Figures], Verdict | None], ...] = (
+    ended_as_planned, rows_proven, answers_right, errors_not_fast, client_on_time, client_not_saturated, cold_was_cold,
+    one_server, release_build, below_physical_ceilings, notes.keeps_the_rate, notes.warm_up_not_counted, notes.unit_of_work_constant,
+    notes.long_enough, notes.no_waves, notes.data_larger_than_caches, notes.quiet_machine,
+)  # fmt: skip
