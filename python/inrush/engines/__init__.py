@@ -1,0 +1,53 @@
+"""The twins by name: one file per engine, the same list as `ENGINES` in rust/src/engine/mod.rs."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from typing import TYPE_CHECKING
+
+from inrush.errors import UsageError
+
+if TYPE_CHECKING:
+    from inrush.engines.base import Server
+
+#: Engine -> module of its twin. `null:<wire>` is `null` behind a wire's encoder.
+ENGINES = {
+    "null": "null",
+    "simulated": "null",
+    "sqlite": "sqlite",
+    "duckdb": "duckdb",
+    "adbc": "adbc",
+    "postgresql": "postgresql",
+}
+
+
+def server(engine: str) -> Server:
+    """A twin by the name of its engine; only its module is loaded. Raises UsageError with the nearest name."""
+    name, _, wire = engine.partition(":")
+    if name not in ENGINES or (wire and name != "null"):
+        near = difflib.get_close_matches(name, ENGINES, 1)
+        hint = f"did you mean {near[0]}?" if near else f"it is one of {', '.join(ENGINES)}"
+        raise UsageError(f"{engine}: no such engine; {hint}")
+    return twins(ENGINES[name])[name]()
+
+
+def engine_of_url(url: str) -> str:
+    """The engine that a URL's scheme names. Raises UsageError when none does."""
+    scheme = url.partition(":")[0]
+    for name in ENGINES:
+        if scheme in server(name).schemes:
+            return name
+    schemes = sorted(s for name in ENGINES for s in server(name).schemes)
+    raise UsageError(
+        f"{url}: no engine speaks {scheme}://; known are {', '.join(f'{s}://' for s in schemes)}"
+    )
+
+
+def twins(module: str) -> dict[str, type[Server]]:
+    """The twins that a module defines, by engine."""
+    found = importlib.import_module(f"inrush.engines.{module}")
+    from inrush.engines.base import Server
+
+    classes = [c for c in vars(found).values() if isinstance(c, type) and issubclass(c, Server)]
+    return {c.name: c for c in classes if c.__module__ == found.__name__}

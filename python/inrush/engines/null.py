@@ -1,0 +1,64 @@
+"""Engines without a database: `null` does nothing, `simulated` serves in known times. Twins of null.rs and simulated.rs.
+
+They measure the instrument: `null` its floor, `null:<wire>` the floor with an encoder, `simulated` its statistics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from inrush.engines.base import (
+    Durability,
+    OpPlan,
+    Probes,
+    Proof,
+    Server,
+    Survives,
+    TablePlan,
+    Unsupported,
+)
+from inrush.workload import Operation, Table
+
+
+class Null(Server):
+    """Takes every row and keeps none, so there is nothing to prove."""
+
+    name: ClassVar[str] = "null"
+    schemes = ("null",)
+    methods = ("bulk",)
+    embedded = True
+
+    def open_namespace(self, namespace: str) -> tuple[str, ...]:
+        return ()
+
+    def drop_namespace(self, namespace: str) -> tuple[str, ...]:
+        return ()
+
+    def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan:
+        # An empty wire type is the encoder's usual one for the logical type.
+        wire = {column.name: "" for column in table.columns}
+        return TablePlan(table.name, (), (), (), wire, ("nothing is stored: the floor of the instrument",))
+
+    def plan_operation(
+        self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0
+    ) -> OpPlan | Unsupported:
+        if operation.kind == "insert" and method not in self.methods:
+            return Unsupported(f"{self.name} has one way in, {self.methods[0]}")
+        return OpPlan(operation.name, method if operation.kind == "insert" else "")
+
+    def proof(self, table: Table, plan: TablePlan) -> Proof:
+        return Proof("", (), "")
+
+    def probes(self, tables: Sequence[TablePlan]) -> Probes:
+        return Probes()
+
+    def durability(self, settings: Mapping[str, str]) -> Durability:
+        return Durability(Survives.NOTHING, because={"engine": "stores nothing"})
+
+
+class Simulated(Null):
+    """c servers with known service times: statistics are tested against theory on it."""
+
+    name: ClassVar[str] = "simulated"
+    schemes = ("simulated",)
