@@ -11,8 +11,8 @@ from inrush.workload import Column, Operation, Table
 
 Item = Mapping[str, Any]
 
-#: Fractional bits of a generated float whose generator does not say: value = k * 2**-bits.
-DEFAULT_FLOAT_BITS = 10
+#: Fractional bits of a generated float whose generator does not say: value = k * 2**-bits. Twin of DEFAULT_BITS in rows.
+DEFAULT_FLOAT_BITS = 8
 #: The screen multiplies every value with this many key columns, so that a value moved to another row shows.
 PRODUCT_KEYS = 2
 
@@ -111,7 +111,8 @@ def screen_items(table: Table, unsigned_is_signed: bool) -> tuple[Item, ...]:
     items: list[Item] = [{"kind": "rows"}]
     for column in table.columns:
         name = column.name
-        items.append({"kind": "not_null", "column": name})
+        if column.nullable:
+            items.append({"kind": "not_null", "column": name})
         if column.type in WHOLE_TYPES:
             signed = unsigned_is_signed or column.type != "u64"
             items.append({"kind": "sum_low", "column": name})

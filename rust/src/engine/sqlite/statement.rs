@@ -63,7 +63,7 @@ impl Statement {
                 db,
                 text.as_ptr().cast(),
                 text.len() as c_int,
-                ffi::SQLITE_PREPARE_PERSISTENT as u32,
+                ffi::SQLITE_PREPARE_PERSISTENT,
                 &mut raw,
                 &mut tail,
             )

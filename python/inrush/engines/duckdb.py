@@ -1,0 +1,193 @@
+"""DuckDB in the client's process, through its ADBC driver. Twin of rust/src/engine/duckdb.rs.
+
+A namespace is a schema with a mark in it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Mapping, Sequence
+
+from inrush.engines import sql
+from inrush.engines.base import (
+    Durability,
+    OpPlan,
+    Probes,
+    Proof,
+    Server,
+    Survives,
+    TablePlan,
+    Unsupported,
+)
+from inrush.engines.sql import Item, literal, quote
+from inrush.errors import TargetError
+from inrush.workload import Column, Operation, Table
+
+TYPES: Mapping[str, str] = {
+    "bool": "BOOLEAN",
+    "i16": "SMALLINT",
+    "i32": "INTEGER",
+    "i64": "BIGINT",
+    "u64": "UBIGINT",
+    "f32": "FLOAT",
+    "f64": "DOUBLE",
+    "time_ms": "TIMESTAMPTZ",
+    "time_us": "TIMESTAMPTZ",
+    "text": "VARCHAR",
+    "list_f64": "DOUBLE[]",
+    "list_i64": "BIGINT[]",
+}
+#: STANDARD, FULL (differs on macOS only) or NONE; absent before DuckDB 2.0, which always synced.
+FSYNC = "fsync_mode"
+
+
+class DuckDB(Server):
+    name = "duckdb"
+    schemes = ("duckdb",)
+    methods = ("bulk", "multirow")
+    embedded = True
+
+    def open_namespace(self, namespace: str) -> tuple[str, ...]:
+        mark = _mark(namespace)
+        return (
+            f"CREATE SCHEMA {quote(namespace)}",
+            f"CREATE TABLE {mark} (created_by VARCHAR NOT NULL)",
+            f"INSERT INTO {mark} VALUES ('inrush')",
+        )
+
+    def drop_namespace(self, namespace: str) -> tuple[str, ...]:
+        return (_refuse_unmarked(namespace), f"DROP SCHEMA {quote(namespace)} CASCADE")
+
+    def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan:
+        name = f"{quote(namespace)}.{quote(table.name)}"
+        indexes = table.layouts.get(layout, ())
+        create = (_create_table(table, name, indexes), *_create_indexes(table, name, indexes))
+        drop = f"DROP TABLE IF EXISTS {name}"
+        return TablePlan(
+            name=name,
+            create=create,
+            # Deleted rows would stay in the file's row groups; a new table starts as the first did.
+            fresh=(drop, *create, "CHECKPOINT"),
+            drop=(_refuse_unmarked(namespace), drop),
+            wire={column.name: TYPES[column.type] for column in table.columns},
+        )
+
+    def plan_operation(
+        self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0
+    ) -> OpPlan | Unsupported:
+        if operation.kind == "together":
+            return OpPlan("")
+        if operation.kind != "insert":
+            return sql.statement(operation, self.name, tables)
+        plan = tables[operation.table or ""]
+        if method == "bulk":
+            return OpPlan(plan.name, method)
+        if method == "multirow":
+            return OpPlan(sql.insert_one_row(plan.name, tuple(plan.wire)), method)
+        return Unsupported(f"duckdb has no method {method}; it has {', '.join(self.methods)}")
+
+    def proof(self, table: Table, plan: TablePlan) -> Proof:
+        return sql.proof(table, plan, _figure, unsigned_is_signed=False)
+
+    def probes(self, tables: Sequence[TablePlan]) -> Probes:
+        return Probes(
+            sizes=(
+                "SELECT 'file', total_blocks * block_size FROM pragma_database_size()",
+                "SELECT 'used', used_blocks * block_size FROM pragma_database_size()",
+                *(_table_size(plan) for plan in tables),
+            ),
+            counters=("SELECT tag, memory_usage_bytes FROM duckdb_memory() WHERE memory_usage_bytes > 0",),
+            settings=(
+                "SELECT name, value FROM duckdb_settings()",
+                "SELECT 'path', coalesce(path, '') FROM duckdb_databases() WHERE database_name = current_database()",
+            ),
+            version="SELECT 'version', version()",
+        )
+
+    def durability(self, settings: Mapping[str, str]) -> Durability:
+        """A commit syncs the write-ahead log of a file; a database in memory keeps nothing."""
+        because = {name: settings[name] for name in ("path", FSYNC) if name in settings}
+        if not settings.get("path"):
+            return Durability(Survives.NOTHING, because=because)
+        if settings.get(FSYNC, "").upper() == "NONE":
+            return Durability(Survives.PROCESS_CRASH, because=because)
+        return Durability(Survives.POWER_LOSS, because=because)
+
+    def wire_options(self) -> Mapping[str, str]:
+        """The driver is the library of the Python package itself: it is there when DuckDB is."""
+        found = importlib.util.find_spec("_duckdb")
+        if found is None or found.origin is None:
+            raise TargetError("duckdb: the Python package duckdb is not installed; pip install duckdb")
+        return {"driver": found.origin, "entrypoint": "duckdb_adbc_init"}
+
+
+def _mark(namespace: str) -> str:
+    return f"{quote(namespace)}.inrush_mark"
+
+
+def _refuse_unmarked(namespace: str) -> str:
+    """Fails where the mark is missing; what follows it is then not run."""
+    return f"SELECT created_by FROM {_mark(namespace)}"
+
+
+def _create_table(table: Table, name: str, indexes: Sequence[tuple[str, ...]]) -> str:
+    columns = [f"{quote(c.name)} {TYPES[c.type]}{'' if c.nullable else ' NOT NULL'}" for c in table.columns]
+    if indexes and indexes[0] == table.identity:
+        columns.append(f"PRIMARY KEY ({', '.join(map(quote, indexes[0]))})")
+    return f"CREATE TABLE {name} ({', '.join(columns)})"
+
+
+def _create_indexes(table: Table, name: str, indexes: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Indexes other than the primary key; an index lives in its table's schema."""
+    primary = 1 if indexes and indexes[0] == table.identity else 0
+    return tuple(
+        f"CREATE INDEX {quote(f'{table.name}_{k}')} ON {name} ({', '.join(map(quote, columns))})"
+        for k, columns in enumerate(indexes[primary:], start=1)
+    )
+
+
+def _table_size(plan: TablePlan) -> str:
+    """Blocks that hold rows of the table; blocks shared with other tables count for each of them."""
+    blocks = (
+        f"SELECT unnest(list_append(additional_block_ids, block_id)) AS block FROM pragma_storage_info({literal(plan.name)}) "
+        "WHERE persistent"
+    )
+    return (
+        f"SELECT {literal('table:' + plan.name)}, count(DISTINCT block) * any_value(block_size) "
+        f"FROM ({blocks}), pragma_database_size()"
+    )
+
+
+def _figure(item: Item, column: Callable[[str], Column]) -> str:
+    """One figure of the screen, as text: sums are 128-bit integers, which Arrow has not."""
+    kind = item["kind"]
+    if kind == "rows":
+        return "count(*)"
+    if kind == "product":
+        key, value = (_bits(column(item[name])) for name in ("key", "value"))
+        return _sum(f"({key} & 65535)::BIGINT * ({value} & 65535)::BIGINT")
+    name = quote(item["column"])
+    if kind == "not_null":
+        return f"count({name})"
+    if kind == "sum_low":
+        return _sum(f"{_bits(column(item['column']))} & 4294967295")
+    if kind == "sum_high":
+        return _sum(f"{_bits(column(item['column']))} >> 32")
+    if kind == "sum_scaled":
+        # Scaling by a power of two is exact, so the cast rounds no generated value.
+        return _sum(f"({name}::DOUBLE * {2 ** item['bits']})::HUGEINT")
+    return _sum(f"strlen({name})")
+
+
+def _bits(column: Column) -> str:
+    """The 64 bits of a whole value."""
+    name = quote(column.name)
+    if column.type == "time_ms":
+        return f"epoch_ms({name})"
+    if column.type == "time_us":
+        return f"epoch_us({name})"
+    return name if column.type == "u64" else f"{name}::BIGINT"
+
+
+def _sum(term: str) -> str:
+    return f"coalesce(sum({term}), 0)::VARCHAR"

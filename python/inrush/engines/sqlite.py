@@ -1,0 +1,185 @@
+"""SQLite: one file in the client's process. Twin of rust/src/engine/sqlite.rs.
+
+A namespace is a prefix of table names, marked by a table of its own: a user's file keeps what else is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from inrush.engines import sql
+from inrush.engines.base import (
+    Durability,
+    OpPlan,
+    Probes,
+    Proof,
+    Server,
+    Survives,
+    TablePlan,
+    Unsupported,
+)
+from inrush.engines.sql import Item, literal, quote
+from inrush.workload import Column, Operation, Table
+
+#: Declared type of every logical type. SQLite stores by affinity; the name tells the wire half what a value means.
+DECLARED: Mapping[str, str] = {
+    "bool": "BOOLEAN INTEGER",
+    "i16": "SMALLINT",
+    "i32": "INTEGER",
+    "i64": "BIGINT",
+    "u64": "UNSIGNED BIGINT",
+    "f32": "REAL",
+    "f64": "REAL",
+    "time_ms": "INTEGER MILLISECONDS",
+    "time_us": "INTEGER MICROSECONDS",
+    "text": "TEXT",
+    "list_f64": "BLOB F64",
+    "list_i64": "BLOB I64",
+}
+LOSSES: Mapping[str, str] = {
+    "u64": "unsigned 64-bit values are stored with their bits reinterpreted: read back exactly, ordered and aggregated as signed",
+    "time_ms": "times are integers, milliseconds since 1970 UTC: no time functions without conversion",
+    "time_us": "times are integers, microseconds since 1970 UTC: no time functions without conversion",
+    "f32": "32-bit floats take 8 bytes; NaN becomes NULL",
+    "f64": "NaN becomes NULL",
+    "list_f64": "lists are blobs of 8-byte items: stored and read back, not searched",
+    "list_i64": "lists are blobs of 8-byte items: stored and read back, not searched",
+}
+#: The wire half runs every statement that the query behind it returns.
+EACH = "/* each */ "
+#: Values of PRAGMA synchronous.
+SYNCHRONOUS = {"0": "OFF", "1": "NORMAL", "2": "FULL", "3": "EXTRA"}
+SETTINGS = (
+    "auto_vacuum", "busy_timeout", "cache_size", "encoding", "foreign_keys", "journal_mode", "locking_mode",
+    "page_size", "synchronous", "temp_store",
+)  # fmt: skip
+
+
+class Sqlite(Server):
+    name = "sqlite"
+    schemes = ("sqlite",)
+    methods = ("bulk", "multirow")
+    embedded = True
+    max_writers = 1
+
+    def open_namespace(self, namespace: str) -> tuple[str, ...]:
+        mark = _mark(namespace)
+        return (
+            f"CREATE TABLE {mark} (created_by TEXT NOT NULL)",
+            f"INSERT INTO {mark} VALUES ('inrush')",
+        )
+
+    def drop_namespace(self, namespace: str) -> tuple[str, ...]:
+        # The mark goes last, so that a drop that was cut can be repeated; without it the query itself fails.
+        own = f"substr(s.name, 1, {len(namespace) + 1}) = {literal(namespace + '.')}"
+        return (
+            f"""{EACH}SELECT 'DROP TABLE "' || replace(s.name, '"', '""') || '"' FROM {_mark(namespace)} """
+            f"JOIN sqlite_schema s ON s.type = 'table' AND {own} ORDER BY s.name = {literal(namespace + '.inrush_mark')}",
+        )
+
+    def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan:
+        name = quote(f"{namespace}.{table.name}")
+        wire = {column.name: DECLARED[column.type] for column in table.columns}
+        indexes = table.layouts.get(layout, ())
+        drop = literal(f"DROP TABLE IF EXISTS {name}")
+        return TablePlan(
+            name=name,
+            create=(_create_table(table, name, indexes), *_create_indexes(table, namespace, indexes)),
+            # The log is emptied too: a repetition must not pay for the checkpoint of the one before.
+            fresh=(f"DELETE FROM {name}", "PRAGMA wal_checkpoint(TRUNCATE)"),
+            drop=(f"{EACH}SELECT {drop} FROM {_mark(namespace)}",),
+            wire=wire,
+            losses=tuple(dict.fromkeys(LOSSES[c.type] for c in table.columns if c.type in LOSSES)),
+        )
+
+    def plan_operation(
+        self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0
+    ) -> OpPlan | Unsupported:
+        if operation.kind == "together":
+            return OpPlan("")
+        if operation.kind != "insert":
+            return sql.statement(operation, self.name, tables)
+        if method not in self.methods:
+            return Unsupported(f"sqlite has no method {method}; it has {', '.join(self.methods)}")
+        plan = tables[operation.table or ""]
+        return OpPlan(sql.insert_one_row(plan.name, tuple(plan.wire)), method)
+
+    def proof(self, table: Table, plan: TablePlan) -> Proof:
+        return sql.proof(table, plan, _figure, unsigned_is_signed=True)
+
+    def probes(self, tables: Sequence[TablePlan]) -> Probes:
+        names = ", ".join(literal(_unquoted(plan.name)) for plan in tables)
+        return Probes(
+            sizes=(
+                "SELECT 'file', page_count * page_size FROM pragma_page_count, pragma_page_size",
+                "SELECT s.type || ':' || s.name, sum(d.pgsize) FROM dbstat d JOIN sqlite_schema s USING (name) "
+                f"WHERE d.aggregate AND s.tbl_name IN ({names}) GROUP BY s.type, s.name",
+            ),
+            counters=("SELECT 'freelist_pages', freelist_count FROM pragma_freelist_count",),
+            settings=tuple(f"SELECT {literal(name)}, * FROM pragma_{name}" for name in SETTINGS),
+            version="SELECT 'version', sqlite_version()",
+        )
+
+    def durability(self, settings: Mapping[str, str]) -> Durability:
+        """In WAL mode a commit is synced only from FULL on; a journal that is no file protects against nothing.
+
+        Source: sqlite.org/pragma.html, synchronous and journal_mode.
+        """
+        journal = settings.get("journal_mode", "").upper()
+        synchronous = SYNCHRONOUS.get(
+            settings.get("synchronous", ""), settings.get("synchronous", "").upper()
+        )
+        if journal in ("", "OFF", "MEMORY"):
+            survives = Survives.NOTHING
+        elif synchronous in ("FULL", "EXTRA"):
+            survives = Survives.POWER_LOSS
+        else:
+            survives = Survives.PROCESS_CRASH
+        return Durability(survives, because={"journal_mode": journal, "synchronous": synchronous})
+
+
+def _mark(namespace: str) -> str:
+    return quote(f"{namespace}.inrush_mark")
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace('""', '"')
+
+
+def _create_table(table: Table, name: str, indexes: Sequence[tuple[str, ...]]) -> str:
+    columns = [
+        f"{quote(c.name)} {DECLARED[c.type]}{'' if c.nullable else ' NOT NULL'}" for c in table.columns
+    ]
+    if indexes and indexes[0] == table.identity:
+        columns.append(f"PRIMARY KEY ({', '.join(map(quote, indexes[0]))})")
+    return f"CREATE TABLE {name} ({', '.join(columns)})"
+
+
+def _create_indexes(table: Table, namespace: str, indexes: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Indexes other than the primary key."""
+    primary = 1 if indexes and indexes[0] == table.identity else 0
+    return tuple(
+        f"CREATE INDEX {quote(f'{namespace}.{table.name}_{k}')} "
+        f"ON {quote(f'{namespace}.{table.name}')} ({', '.join(map(quote, columns))})"
+        for k, columns in enumerate(indexes[primary:], start=1)
+    )
+
+
+def _figure(item: Item, column: Callable[[str], Column]) -> str:
+    """One figure of the screen. SQLite's sum of integers is exact or an error, never rounded."""
+    kind = item["kind"]
+    if kind == "rows":
+        return "count(*)"
+    if kind == "product":
+        return f"ifnull(sum(({quote(item['key'])} & 65535) * ({quote(item['value'])} & 65535)), 0)"
+    name = quote(item["column"])
+    if kind == "not_null":
+        return f"count({name})"
+    # Scaling by a power of two is exact, so the cast cuts nothing off a generated value.
+    term = {
+        "sum_low": f"{name} & 4294967295",
+        "sum_high": f"{name} >> 32",
+        "sum_scaled": f"CAST({name} * {2 ** item.get('bits', 0)}.0 AS INTEGER)",
+        "sum_length": f"length(CAST({name} AS BLOB))",
+    }[kind]
+    return f"ifnull(sum({term}), 0)"
