@@ -1,0 +1,190 @@
+//! Rows of text with a separator: what `text` and `csv` share.
+
+use super::decimal::{float32, float64, signed, unsigned, Times, FLOAT_BYTES, INTEGER_BYTES, TIME_BYTES};
+use super::tail::Tail;
+use super::{does_not_fit, mismatch, Encoder};
+use crate::error::Error;
+use crate::plan::{LogicalType, TablePlan};
+use crate::rows::{Column, Columns, ListValues, Values};
+
+/// What distinguishes the delimited formats.
+pub(super) trait Style: Send {
+    const SEPARATOR: u8;
+    const NULL: &'static [u8];
+    /// Bytes that one byte of text can become at most, and bytes that a text gets around it.
+    const TEXT_GROWTH: usize;
+    const TEXT_AROUND: usize;
+    /// # Safety
+    /// `tail` has `TEXT_GROWTH * text.len() + TEXT_AROUND` bytes of room.
+    unsafe fn text(tail: &mut Tail, text: &[u8]);
+    /// Around a list, whose items are separated by commas.
+    const AROUND_LIST: &'static [u8];
+}
+
+/// Rows of one table in `Style`.
+pub(super) struct Delimited<S> {
+    columns: Vec<Shape>,
+    style: std::marker::PhantomData<S>,
+}
+
+struct Shape {
+    /// Unsigned 64-bit on an engine that has signed ones only: the bits are reinterpreted.
+    stored_signed: bool,
+    /// Brackets of a list: `{}` for PostgreSQL's arrays, `[]` elsewhere.
+    brackets: [u8; 2],
+    times: Times,
+}
+
+/// Values of one column as the row loop sees them.
+enum Field<'a> {
+    Small(&'a [i32]),
+    Signed(&'a [i64]),
+    Unsigned(&'a [i64]),
+    F32(&'a [f32]),
+    F64(&'a [f64]),
+    Time(&'a [i64], i64),
+    Text(&'a [u8], &'a [u32]),
+    List(&'a ListValues),
+}
+
+/// Rows between two reservations of room: their text stays in the L2 cache.
+const BLOCK_ROWS: usize = 1024;
+
+impl<S: Style> Delimited<S> {
+    pub(super) fn new(table: &TablePlan) -> Delimited<S> {
+        let shape = |wire: &str| Shape {
+            stored_signed: matches!(wire, "int8" | "bigint" | "BIGINT"),
+            brackets: if wire.ends_with("[]") { *b"{}" } else { *b"[]" },
+            times: Times::default(),
+        };
+        Delimited {
+            columns: table.columns.iter().map(|c| shape(&c.wire)).collect(),
+            style: std::marker::PhantomData,
+        }
+    }
+}
+
+impl<S: Style> Encoder for Delimited<S> {
+    fn encode(&mut self, rows: &Columns, out: &mut Vec<u8>) -> Result<(), Error> {
+        if rows.columns.len() != self.columns.len() {
+            return Err(mismatch("(all)", "this table"));
+        }
+        let fields: Vec<Field> = rows
+            .columns
+            .iter()
+            .zip(&self.columns)
+            .map(|(c, shape)| field(c, shape))
+            .collect::<Result<_, _>>()?;
+        let mut tail = Tail::new(out);
+        let mut first = 0;
+        while first < rows.rows {
+            let last = (first + BLOCK_ROWS).min(rows.rows);
+            tail.room(block_bytes::<S>(&fields, first, last));
+            for row in first..last {
+                // SAFETY: `room` was reserved for the widest form of these rows.
+                if let Some(bad) = unsafe { put_row::<S>(&mut tail, &fields, rows, &mut self.columns, row) } {
+                    tail.finish();
+                    let column = &rows.columns[bad];
+                    return Err(does_not_fit(
+                        &column.name,
+                        format!("{:?}", column.value(row)),
+                        "the years 0 to 9999",
+                    ));
+                }
+            }
+            first = last;
+        }
+        tail.finish();
+        Ok(())
+    }
+}
+
+fn field<'a>(column: &'a Column, shape: &Shape) -> Result<Field<'a>, Error> {
+    Ok(match (&column.values, column.ty) {
+        (Values::I32(v), _) => Field::Small(v),
+        (Values::I64(v), LogicalType::TimeMs) => Field::Time(v, 1_000),
+        (Values::I64(v), LogicalType::TimeUs) => Field::Time(v, 1_000_000),
+        (Values::I64(v), LogicalType::U64) if !shape.stored_signed => Field::Unsigned(v),
+        (Values::I64(v), _) => Field::Signed(v),
+        (Values::F32(v), _) => Field::F32(v),
+        (Values::F64(v), _) => Field::F64(v),
+        (Values::Text(v), _) => Field::Text(&v.bytes, &v.ends),
+        (Values::List(v), _) => match &*v.items {
+            Values::I64(_) | Values::F64(_) => Field::List(v),
+            _ => return Err(mismatch(&column.name, "a list")),
+        },
+    })
+}
+
+/// Room that rows `first..last` take at most.
+fn block_bytes<S: Style>(fields: &[Field], first: usize, last: usize) -> usize {
+    let rows = last - first;
+    let span = |ends: &[u32]| ends[last - 1] as usize - if first == 0 { 0 } else { ends[first - 1] as usize };
+    let widest = |field: &Field| match field {
+        Field::Small(_) | Field::Signed(_) | Field::Unsigned(_) => rows * INTEGER_BYTES,
+        Field::F32(_) | Field::F64(_) => rows * FLOAT_BYTES,
+        Field::Time(..) => rows * TIME_BYTES,
+        Field::Text(_, ends) => S::TEXT_GROWTH * span(ends) + rows * S::TEXT_AROUND,
+        Field::List(v) => span(&v.ends) * (FLOAT_BYTES + 1) + rows * (2 + 2 * S::AROUND_LIST.len()),
+    };
+    fields.iter().map(|f| widest(f) + rows * (S::NULL.len() + 1)).sum()
+}
+
+/// Writes one row; the index of a column whose value has no text, if there is one.
+///
+/// # Safety
+/// `tail` has `block_bytes` of room left for this row.
+#[inline(always)]
+unsafe fn put_row<S: Style>(
+    tail: &mut Tail,
+    fields: &[Field],
+    rows: &Columns,
+    shapes: &mut [Shape],
+    row: usize,
+) -> Option<usize> {
+    for (index, field) in fields.iter().enumerate() {
+        if index > 0 {
+            tail.byte(S::SEPARATOR);
+        }
+        if !rows.columns[index].is_present(row) {
+            tail.bytes(S::NULL);
+            continue;
+        }
+        match field {
+            Field::Small(v) => signed(tail, v[row] as i64),
+            Field::Signed(v) => signed(tail, v[row]),
+            Field::Unsigned(v) => unsigned(tail, v[row] as u64),
+            Field::F32(v) => float32(tail, v[row]),
+            Field::F64(v) => float64(tail, v[row]),
+            Field::Time(v, per_s) => {
+                if !shapes[index].times.put(tail, v[row], *per_s) {
+                    return Some(index);
+                }
+            }
+            Field::Text(bytes, ends) => {
+                let start = if row == 0 { 0 } else { ends[row - 1] as usize };
+                S::text(tail, &bytes[start..ends[row] as usize]);
+            }
+            Field::List(list) => put_list::<S>(tail, list, row, shapes[index].brackets),
+        }
+    }
+    tail.byte(b'\n');
+    None
+}
+
+unsafe fn put_list<S: Style>(tail: &mut Tail, list: &ListValues, row: usize, brackets: [u8; 2]) {
+    tail.bytes(S::AROUND_LIST);
+    tail.byte(brackets[0]);
+    for (k, item) in list.range(row).enumerate() {
+        if k > 0 {
+            tail.byte(b',');
+        }
+        match &*list.items {
+            Values::I64(items) => signed(tail, items[item]),
+            Values::F64(items) => float64(tail, items[item]),
+            _ => unreachable!("`field` let lists of I64 and F64 through"),
+        }
+    }
+    tail.byte(brackets[1]);
+    tail.bytes(S::AROUND_LIST);
+}
