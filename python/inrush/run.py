@@ -19,7 +19,7 @@ from inrush import host
 from inrush.errors import CoreError, Interrupted, UsageError
 from inrush.process import WORKER, Event, Worker, death_message, end_leftover
 from inrush.site import ACTIONS, Site, at_site
-from inrush.store import Doc, Results, SealedRun, StudyFolder
+from inrush.store import Doc, OpenRun, Results, SealedRun, StudyFolder
 
 #: Runs in a row that may fail on one engine before the rest of its runs is left out, and said.
 GIVE_UP_AFTER = 3
@@ -30,6 +30,10 @@ TICK_S = 0.1
 class PlannedRun(Protocol):
     """What `plan.py` says of one run."""
 
+    @property
+    def run_id(self) -> str: ...
+    @property
+    def point(self) -> str: ...
     @property
     def plan(self) -> Mapping[str, Any]: ...
     @property
@@ -63,8 +67,8 @@ class Outcome:
     done: int = 0
     #: Run -> what failed.
     failed: dict[str, str] = field(default_factory=dict)
-    #: Run -> why it was left out: stop rules, an engine that kept failing.
-    skipped: dict[str, str] = field(default_factory=dict)
+    #: Point -> why its runs were left out: stop rules, an engine that kept failing.
+    stopped: dict[str, Doc] = field(default_factory=dict)
 
 
 def run_study(
@@ -89,14 +93,14 @@ def run_study(
         failures: dict[str, int] = {}
         for n, run in enumerate(runs, start=1):
             engine = engine_of(run)
-            sealed = folder.sealed(run_name(run))
+            sealed = folder.sealed(run.run_id)
             if sealed is not None and sealed["status"] == "done":
                 outcome.done += 1
                 continue
             reason = given_up(engine, failures) or skip(run, Results(folder.path).runs)
             if reason is not None:
-                outcome.skipped[run_name(run)] = reason
-                folder.write({"skipped": outcome.skipped})
+                outcome.stopped.setdefault(run.point, absent(run, reason))
+                folder.write({"stopped": list(outcome.stopped.values())})
                 continue
             if stopping.asked:
                 raise interrupted(folder)
@@ -107,8 +111,11 @@ def run_study(
             if doc["status"] == "done":
                 outcome.done += 1
             else:
-                outcome.failed[run_name(run)] = doc["failure"]["message"]
-    folder.write({"status": "failed" if outcome.failed else "done", "ended_unix_ns": time.time_ns()})
+                outcome.failed[run.run_id] = doc["failure"]["message"]
+    status = "failed" if outcome.failed else "done"
+    folder.write(
+        {"status": status, "stopped": list(outcome.stopped.values()), "ended_unix_ns": time.time_ns()}
+    )
     return outcome
 
 
@@ -122,9 +129,9 @@ def run_one(
     command: Sequence[str],
 ) -> Doc:
     """One run from its folder to its seal; returns run.json."""
-    data = folder.data_path / run_name(run)
+    data = folder.data_path / run.run_id
     data.mkdir(parents=True, exist_ok=True)
-    opened = folder.open_run(run_name(run), at_site(run.plan, site, data), env)
+    opened = folder.open_run(run.run_id, at_site(run.plan, site, data), env)
     begun = {"begun_unix_ns": time.time_ns()}
     before = host.noise_counters()
     worker = Worker(opened.plan_path, opened.parts, opened.log, site.environment, command)
@@ -137,9 +144,12 @@ def run_one(
         shutil.rmtree(data, ignore_errors=True)
     # A run that was complete when Ctrl-C came is a run; the next round of the loop sees the wish to stop.
     if stopping.asked and ended.by in (None, "stop"):
+        site.drop_leftover(run.plan)
         raise interrupted(folder)
     if ended.failure is None and (code != 0 or ended.by is None):
         ended.failure = {"kind": "crash", "message": death_message(code, opened.log)}
+    if ended.failure is not None:
+        site.drop_leftover(run.plan)
     return opened.seal(
         {
             "status": "failed" if ended.failure else "done",
@@ -151,6 +161,8 @@ def run_one(
             "order": run.order,
             "labels": dict(run.labels),
             "actions": ended.actions,
+            "durability": durability(site, opened),
+            **({"data_servers": site.data_servers()} if site.target.instance else {}),
             **begun,
             "ended_unix_ns": time.time_ns(),
             "noise": host.noise(before, host.noise_counters()),
@@ -237,9 +249,18 @@ class Stopping:
         self.asked += 1
 
 
-def run_name(run: PlannedRun) -> str:
-    """Folder of a run: sorts as planned, and tells one plan from another."""
-    return f"b{run.block:02d}-{run.order:04d}-{run.hash[:10]}"
+def durability(site: Site, opened: OpenRun) -> Doc:
+    """What an acknowledged row survives, by the settings that the run read back from its server."""
+    settings = opened.table("settings")
+    found = dict(zip(settings.column("name").to_pylist(), settings.column("value").to_pylist(), strict=True))
+    normal = site.server.durability(found)
+    return {"survives": normal.survives.name, "window_s": normal.window_s, "because": dict(normal.because)}
+
+
+def absent(run: PlannedRun, reason: str) -> Doc:
+    """A point that was not run, as study.json shows it."""
+    factors = run.labels.get("factors", {})
+    return {"point": run.point, "engine": engine_of(run), "factors": factors, "reason": reason}
 
 
 def engine_of(run: PlannedRun) -> str:
@@ -254,7 +275,7 @@ def given_up(engine: str, failures: Mapping[str, int]) -> str | None:
 
 def check_same_plan(runs: Sequence[PlannedRun], folder: StudyFolder) -> None:
     """A folder goes on with the plans it was begun with: else old and new figures would mix."""
-    planned = [run_name(r) for r in runs]
+    planned = [r.run_id for r in runs]
     begun = folder.doc.get("runs")
     if begun is None:
         folder.write({"runs": planned})
@@ -268,13 +289,13 @@ def check_same_plan(runs: Sequence[PlannedRun], folder: StudyFolder) -> None:
 def clean_up(runs: Sequence[PlannedRun], folder: StudyFolder, sites: Mapping[str, Site]) -> None:
     """What a killed inrush left: its worker, its data, its tables in a server."""
     for run in runs:
-        opened = folder.leftover(run_name(run))
+        opened = folder.leftover(run.run_id)
         if opened is not None:
             end_leftover(opened.parts)
             site = sites.get(engine_of(run))
             if site is not None:
                 site.drop_leftover(run.plan)
-            folder.set_aside(run_name(run))
+            folder.set_aside(run.run_id)
     shutil.rmtree(folder.data_path, ignore_errors=True)
 
 

@@ -42,9 +42,12 @@ class Site:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def drop_leftover(self, plan: Mapping[str, Any]) -> None:
-        """Removes what a killed run left in a server. A statement that fails leaves a marked leftover and no more."""
-        namespace = plan.get("labels", {}).get("namespace")
-        if self.server.embedded or not namespace:
+        """Removes what a run that did not end left in a server: the statements of its last segment.
+
+        A statement that fails leaves a marked leftover and no more: the next run of the point drops it first.
+        """
+        statements = [s for segment in plan.get("segments", ())[-1:] for s in segment.get("statements", ())]
+        if self.server.embedded or not statements:
             return
         from inrush import _core
 
@@ -52,9 +55,22 @@ class Site:
             {"engine": self.target.engine, "url": self.target.url, "options": dict(self.target.options)}
         )
         with environment(self.environment):
-            for statement in self.server.drop_namespace(namespace):
+            for statement in statements:
                 with contextlib.suppress(_core.CoreFailure):
                     _core.control(target, statement, CLEAN_UP_S)
+
+    def data_servers(self) -> list[int]:
+        """Process ids of the servers that work in the data folder of our instance: one, or the figures are of two."""
+        if self.target.instance is None:
+            return []
+        data = self.target.instance.data.resolve()
+        parents: dict[int, int] = {}
+        for entry in Path("/proc").glob("[0-9]*"):
+            # A process that ends while we look, or that is not ours to look at.
+            with contextlib.suppress(OSError):
+                if (entry / "cwd").readlink().is_relative_to(data):
+                    parents[int(entry.name)] = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+        return sorted(pid for pid, parent in parents.items() if parent not in parents)
 
     def restart(self, how: Stop) -> None:
         """Stop and start of an instance of ours, at the same data."""

@@ -196,6 +196,12 @@ class OpenRun:
     def log(self) -> Path:
         return self.path / "worker.log"
 
+    def table(self, name: str) -> pa.Table:
+        """A table as far as it is written."""
+        path = self.parts / f"{name}.arrows"
+        batches = list(whole_batches(path)) if path.is_file() else []
+        return conform(name, pa.Table.from_batches(batches)) if batches else empty(name)
+
     def seal(self, doc: Mapping[str, Any]) -> Doc:
         """Parts become Parquet, then run.json appears: from here on the run counts."""
         tables = {

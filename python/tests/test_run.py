@@ -20,7 +20,7 @@ import pytest
 from inrush.engines.base import NotCold, Stop, Target
 from inrush.errors import CoreError, Interrupted, TargetError, UsageError
 from inrush.process import Event
-from inrush.run import GIVE_UP_AFTER, Outcome, Silent, run_name, run_study
+from inrush.run import GIVE_UP_AFTER, Outcome, Silent, run_study
 from inrush.site import Site, at_site, split_password
 from inrush.store import Results, SealedRun, Store, StudyFolder
 from tests.fake_server import FakeServer
@@ -37,6 +37,14 @@ class Planned:
     engine: str = "fake"
     hash: str = "0123456789abcdef"
     labels: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def run_id(self) -> str:
+        return f"b{self.block:02d}-{self.order:03d}-{self.hash[:8]}"
+
+    @property
+    def point(self) -> str:
+        return f"{self.engine} {self.order}"
 
     @property
     def plan(self) -> dict[str, Any]:
@@ -81,7 +89,7 @@ def test_every_planned_run_is_sealed_in_order_with_its_tables(tmp_path: Path) ->
     outcome = make(folder, runs)
     assert outcome.done == 3 and not outcome.failed
     results = Results(folder.path)
-    assert [r.id for r in results.runs] == [run_name(r) for r in runs]
+    assert [r.id for r in results.runs] == [r.run_id for r in runs]
     for i, run in enumerate(results.runs):
         assert run.doc["status"] == "done" and run.doc["ended_by"] == "work"
         assert run.labels == {"factors": {"batch_rows": i}}
@@ -120,8 +128,8 @@ def test_an_engine_that_keeps_failing_is_given_up_and_the_rest_is_said(tmp_path:
         Planned(99, [FINISHED], engine="other")
     ]
     outcome = make(folder, runs, sites={"fake": site(), "other": site()})
-    assert len(outcome.failed) == GIVE_UP_AFTER and len(outcome.skipped) == 2 and outcome.done == 1
-    assert all("in a row" in why for why in Results(folder.path).study["skipped"].values())
+    assert len(outcome.failed) == GIVE_UP_AFTER and len(outcome.stopped) == 2 and outcome.done == 1
+    assert all("in a row" in entry["reason"] for entry in Results(folder.path).study["stopped"])
 
 
 def test_a_run_whose_pause_could_not_be_cold_says_so_in_its_result(tmp_path: Path) -> None:
@@ -152,7 +160,10 @@ def test_stop_rules_leave_runs_out_and_say_why(tmp_path: Path) -> None:
         return "a smaller batch took 90 s" if len(sealed) >= 2 else None
 
     outcome = make(folder, [Planned(i, [FINISHED]) for i in range(4)], skip=skip)
-    assert outcome.done == 2 and list(outcome.skipped.values()) == ["a smaller batch took 90 s"] * 2
+    assert outcome.done == 2
+    stopped = Results(folder.path).study["stopped"]
+    assert [s["point"] for s in stopped] == ["fake 2", "fake 3"]
+    assert {s["reason"] for s in stopped} == {"a smaller batch took 90 s"}
 
 
 class CtrlC(Silent):
@@ -178,7 +189,7 @@ def test_ctrl_c_ends_the_run_uncounted_and_resume_makes_it_whole(tmp_path: Path,
     with pytest.raises(Interrupted, match="--resume"):
         make(folder, runs, CtrlC(times))
     assert Results(folder.path).study["status"] == "interrupted"
-    assert [r.id for r in Results(folder.path).runs] == [run_name(runs[0])]
+    assert [r.id for r in Results(folder.path).runs] == [runs[0].run_id]
     whole = [Planned(r.order, ["table", FINISHED]) for r in runs]
     assert make(folder, whole).done == 3
     assert [r.doc["status"] for r in Results(folder.path).runs] == ["done"] * 3
@@ -251,7 +262,7 @@ def test_kill_9_at_twenty_random_points_leaves_every_run_once_after_resume(tmp_p
     outcome = make(folder, killed_runs())
     remember()
     runs = Results(folder.path).runs
-    assert outcome.done == 12 and [r.id for r in runs] == [run_name(r) for r in killed_runs()]
+    assert outcome.done == 12 and [r.id for r in runs] == [r.run_id for r in killed_runs()]
     assert all(r.doc["status"] == "done" and r.table("shots").num_rows == 2 and not r.damage() for r in runs)
     assert Results(folder.path).unsealed == []
 
@@ -259,11 +270,11 @@ def test_kill_9_at_twenty_random_points_leaves_every_run_once_after_resume(tmp_p
 def test_half_a_table_of_a_killed_run_is_set_aside_not_counted(tmp_path: Path) -> None:
     folder = begin(tmp_path)
     run = Planned(0, ["table", FINISHED])
-    opened = folder.open_run(run_name(run), run.plan, {})
+    opened = folder.open_run(run.run_id, run.plan, {})
     (opened.parts / "shots.arrows").write_bytes(b"half a table")
     make(folder, [run])
     assert (
-        folder.path / "aside" / f"{run_name(run)}.1" / "parts" / "shots.arrows"
+        folder.path / "aside" / f"{run.run_id}.1" / "parts" / "shots.arrows"
     ).read_bytes() == b"half a table"
     assert Results(folder.path).runs[0].table("shots").num_rows == 2
 
