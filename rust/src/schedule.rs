@@ -1,1 +1,470 @@
-//! (being built)
+//! When operations are due: pure functions of (schedule, seed, index), and the line sessions stand in.
+//!
+//! A role has one arrival line. Its sessions take tickets from it, so c sessions are c servers of
+//! one queue; ticket `k` is due at the same nanosecond whoever takes it, on every machine.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+use crate::error::Error;
+use crate::plan::Schedule;
+
+/// An operation sent more than this after it was due is counted as `late`.
+///
+/// Absolute on purpose: a share of the period would call a slow schedule's operations late that no
+/// user would, and a fast schedule's operations late for a timer's jitter.
+pub const LATE_NS: u64 = 1_000_000;
+
+/// Rates outside this range are refused: below, one arrival in eleven days; above, less than 1 ns.
+pub const RATES_PER_S: std::ops::RangeInclusive<f64> = 1e-6..=1e9;
+
+/// Closed calls are taken from the line so many at a time at most.
+const BATCH_MAX: u64 = 64;
+
+/// What is wrong with a schedule, before a run starts.
+pub fn check(schedule: &Schedule) -> Result<(), Error> {
+    match schedule {
+        Schedule::Closed { .. } => Ok(()),
+        Schedule::Constant { rate_per_s } | Schedule::Poisson { rate_per_s } => {
+            if RATES_PER_S.contains(rate_per_s) {
+                Ok(())
+            } else {
+                Err(Error::Plan(format!(
+                    "schedule: rate_per_s is {rate_per_s}; rates lie between {:e} and {:e}",
+                    RATES_PER_S.start(),
+                    RATES_PER_S.end()
+                )))
+            }
+        }
+    }
+}
+
+/// True if operations have a time of their own, whether or not a session is free.
+pub fn is_paced(schedule: &Schedule) -> bool {
+    !matches!(schedule, Schedule::Closed { .. })
+}
+
+/// The seed of one role's arrivals: roles of one plan must not arrive together.
+pub fn arrival_seed(plan_seed: u64, role: &str) -> u64 {
+    role.bytes()
+        .fold(mix64(plan_seed ^ 0x6172_7269_7661_6c73), |seed, byte| {
+            mix64(seed ^ u64::from(byte))
+        })
+}
+
+/// Time at which operation `k` is due, in ns from the start of the segment.
+///
+/// Nondecreasing in `k`; depends on nothing but its arguments. A closed schedule's operations are
+/// due when they are sent: 0 here. Poisson walks from the first operation: for many, [`Arrivals`].
+/// Panics if the rate is outside [`RATES_PER_S`]: [`check`] has refused such a plan.
+pub fn due_ns(schedule: &Schedule, seed: u64, k: u64) -> u64 {
+    Arrivals::new(schedule, seed).due_ns(k)
+}
+
+/// The arrivals of one role as a cursor that goes forward: O(1) for each operation passed.
+#[derive(Debug, Clone)]
+pub struct Arrivals {
+    spacing: Spacing,
+    seed: u64,
+    /// Poisson: `due_ns` is that of operation `k`.
+    k: u64,
+    due_ns: u64,
+    /// Operations that [`Arrivals::offered_before`] has passed.
+    offered: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Spacing {
+    None,
+    /// `due = floor(k * 1e9 * 2^shift / odd)`: a rate is a binary fraction, so this is exact.
+    Equal {
+        odd: u64,
+        shift: i32,
+    },
+    Exponential {
+        mean_ns: f64,
+    },
+}
+
+impl Arrivals {
+    pub fn new(schedule: &Schedule, seed: u64) -> Arrivals {
+        if let Err(error) = check(schedule) {
+            panic!("{error}");
+        }
+        let spacing = match *schedule {
+            Schedule::Closed { .. } => Spacing::None,
+            Schedule::Constant { rate_per_s } => equal_spacing(rate_per_s),
+            Schedule::Poisson { rate_per_s } => Spacing::Exponential {
+                mean_ns: 1e9 / rate_per_s,
+            },
+        };
+        let due_ns = match spacing {
+            Spacing::Exponential { mean_ns } => gap_ns(mean_ns, seed, 0),
+            _ => 0,
+        };
+        Arrivals {
+            spacing,
+            seed,
+            k: 0,
+            due_ns,
+            offered: 0,
+        }
+    }
+
+    /// As the free function. Going back is right too, but walks from the start again.
+    #[inline]
+    pub fn due_ns(&mut self, k: u64) -> u64 {
+        match self.spacing {
+            Spacing::None => 0,
+            Spacing::Equal { odd, shift } => equal_due_ns(odd, shift, k),
+            Spacing::Exponential { mean_ns } => self.exponential_due_ns(mean_ns, k),
+        }
+    }
+
+    fn exponential_due_ns(&mut self, mean_ns: f64, k: u64) -> u64 {
+        if k < self.k {
+            self.k = 0;
+            self.due_ns = gap_ns(mean_ns, self.seed, 0);
+        }
+        while self.k < k {
+            self.k += 1;
+            self.due_ns = self
+                .due_ns
+                .saturating_add(gap_ns(mean_ns, self.seed, self.k));
+        }
+        self.due_ns
+    }
+
+    /// How many operations were due before `t_ns` (0 for a closed schedule), with `t_ns` not going back.
+    ///
+    /// Strictly before: at 1000/s exactly 5000 are due in the first 5 s.
+    pub fn offered_before(&mut self, t_ns: u64) -> u64 {
+        match self.spacing {
+            Spacing::None => {}
+            Spacing::Equal { odd, shift } => {
+                // Leaps of doubling length, then of halving: O(log) however long ago the last call.
+                let mut leap = 1;
+                while equal_due_ns(odd, shift, self.offered + leap - 1) < t_ns {
+                    self.offered += leap;
+                    leap *= 2;
+                }
+                while leap > 0 {
+                    if equal_due_ns(odd, shift, self.offered + leap - 1) < t_ns {
+                        self.offered += leap;
+                    }
+                    leap /= 2;
+                }
+            }
+            Spacing::Exponential { .. } => {
+                while self.due_ns(self.offered) < t_ns {
+                    self.offered += 1;
+                }
+            }
+        }
+        self.offered
+    }
+}
+
+/// How many operations are due before `t_ns`, of at most `count`: what a role was offered.
+pub fn offered_before(schedule: &Schedule, seed: u64, count: Option<u64>, t_ns: u64) -> u64 {
+    Arrivals::new(schedule, seed)
+        .offered_before(t_ns)
+        .min(count.unwrap_or(u64::MAX))
+}
+
+/// `rate = odd * 2^-shift` per second, exactly.
+fn equal_spacing(rate_per_s: f64) -> Spacing {
+    let bits = rate_per_s.to_bits();
+    let exponent = ((bits >> 52) & 0x7ff) as i32 - 1075;
+    let mantissa = (bits & ((1 << 52) - 1)) | (1 << 52);
+    let zeros = mantissa.trailing_zeros();
+    Spacing::Equal {
+        odd: mantissa >> zeros,
+        shift: -(exponent + zeros as i32),
+    }
+}
+
+/// floor(k * 1e9 * 2^shift / odd), in 128 bits, by parts where the product would not fit.
+#[inline]
+fn equal_due_ns(odd: u64, shift: i32, k: u64) -> u64 {
+    let (odd, product) = (u128::from(odd), u128::from(k) * 1_000_000_000);
+    if shift <= 0 {
+        return saturate(product / (odd << -shift));
+    }
+    // odd < 2^53 and shift < 74 (a rate of 1e-6 or more): the remainder's shift fits in 127 bits.
+    let (whole, rest) = (product / odd, product % odd);
+    match whole.checked_mul(1 << shift) {
+        Some(high) => saturate(high.saturating_add((rest << shift) / odd)),
+        None => u64::MAX,
+    }
+}
+
+fn saturate(ns: u128) -> u64 {
+    u64::try_from(ns).unwrap_or(u64::MAX)
+}
+
+/// The gap before operation `k`: exponential with this mean, rounded to whole ns.
+///
+/// `libm` and not the platform's logarithm: the same plan must arrive at the same times everywhere.
+#[inline]
+fn gap_ns(mean_ns: f64, seed: u64, k: u64) -> u64 {
+    (-libm::log(unit(seed, k)) * mean_ns + 0.5) as u64
+}
+
+/// Uniform in (0, 1], 53 bits, a function of seed and index.
+#[inline]
+pub(crate) fn unit(seed: u64, k: u64) -> f64 {
+    ((random64(seed, k) >> 11) + 1) as f64 * (1.0 / 9_007_199_254_740_992.0)
+}
+
+/// SplitMix64 by counter.
+#[inline]
+pub(crate) fn random64(seed: u64, k: u64) -> u64 {
+    mix64(seed.wrapping_add(k.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+}
+
+#[inline]
+fn mix64(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// The one arrival line of a role: whoever is free takes the next ticket.
+#[derive(Debug)]
+#[repr(align(128))]
+pub struct Line {
+    next: AtomicU64,
+    end: u64,
+    batching: Batching,
+    sessions: u64,
+}
+
+/// How many tickets a session takes at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Batching {
+    /// One: paced lines, where a ticket held is a ticket delayed, and rows, where a ticket held by
+    /// a session that stops would leave a hole in the table.
+    One,
+    /// Up to 64, and fewer towards the end, so that no session is left with the last ones: closed
+    /// calls so short that the shared counter would be what is measured.
+    Guided,
+}
+
+impl Line {
+    /// `count` tickets from 0, or without end.
+    pub fn new(count: Option<u64>, sessions: u32, batching: Batching) -> Arc<Line> {
+        Arc::new(Line {
+            next: AtomicU64::new(0),
+            end: count.unwrap_or(u64::MAX),
+            batching,
+            sessions: u64::from(sessions.max(1)),
+        })
+    }
+
+    pub fn tickets(self: &Arc<Line>) -> Tickets {
+        Tickets {
+            line: Arc::clone(self),
+            next: 0,
+            end: 0,
+        }
+    }
+
+    /// Tickets taken so far, by all sessions.
+    pub fn taken(&self) -> u64 {
+        self.next.load(Ordering::Relaxed).min(self.end)
+    }
+
+    fn take(&self) -> (u64, u64) {
+        let batch = match self.batching {
+            Batching::One => 1,
+            Batching::Guided => {
+                let left = self.end.saturating_sub(self.next.load(Ordering::Relaxed));
+                (left / (4 * self.sessions)).clamp(1, BATCH_MAX)
+            }
+        };
+        let first = self.next.fetch_add(batch, Ordering::Relaxed);
+        (
+            first.min(self.end),
+            first.saturating_add(batch).min(self.end),
+        )
+    }
+}
+
+/// One session's place at the line.
+#[derive(Debug)]
+pub struct Tickets {
+    line: Arc<Line>,
+    next: u64,
+    end: u64,
+}
+
+impl Tickets {
+    /// The next ticket; `None` when the line has ended. Rising on one session.
+    #[inline]
+    pub fn take(&mut self) -> Option<u64> {
+        if self.next == self.end {
+            (self.next, self.end) = self.line.take();
+            if self.next == self.end {
+                return None;
+            }
+        }
+        let ticket = self.next;
+        self.next += 1;
+        Some(ticket)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn constant(rate_per_s: f64) -> Schedule {
+        Schedule::Constant { rate_per_s }
+    }
+
+    fn poisson(rate_per_s: f64) -> Schedule {
+        Schedule::Poisson { rate_per_s }
+    }
+
+    #[test]
+    fn constant_arrivals_do_not_drift_in_a_year() {
+        let rate = 3.0;
+        let year_s = 365 * 86_400u64;
+        assert_eq!(
+            due_ns(&constant(rate), 0, 3 * year_s),
+            year_s * 1_000_000_000
+        );
+        assert_eq!(due_ns(&constant(rate), 0, 1), 333_333_333);
+        assert_eq!(due_ns(&constant(0.5), 0, 7), 14_000_000_000);
+        assert_eq!(due_ns(&constant(1e-6), 0, 3), 3_000_000_000_000_000);
+        assert_eq!(due_ns(&constant(1e9), 0, 17), 17);
+    }
+
+    #[test]
+    fn five_thousand_are_due_in_five_seconds_at_a_thousand_a_second() {
+        assert_eq!(
+            offered_before(&constant(1000.0), 0, None, 5_000_000_000),
+            5000
+        );
+        assert_eq!(offered_before(&constant(1000.0), 0, None, 0), 0);
+        assert_eq!(
+            offered_before(&constant(1000.0), 0, Some(70), 5_000_000_000),
+            70
+        );
+        assert_eq!(
+            offered_before(&Schedule::Closed { think_ns: 0 }, 0, None, 5_000_000_000),
+            0
+        );
+    }
+
+    #[test]
+    fn poisson_arrivals_are_these_on_every_machine() {
+        let mut arrivals = Arrivals::new(&poisson(1000.0), 1);
+        let first: Vec<u64> = (0..5).map(|k| arrivals.due_ns(k)).collect();
+        insta::assert_debug_snapshot!((first, arrivals.due_ns(100_000)), @"");
+    }
+
+    #[test]
+    fn poisson_gaps_have_the_mean_and_the_spread_of_an_exponential() {
+        let n = 200_000;
+        let mut arrivals = Arrivals::new(&poisson(10_000.0), 7);
+        let due: Vec<u64> = (0..n).map(|k| arrivals.due_ns(k)).collect();
+        let gaps: Vec<f64> = due.windows(2).map(|w| (w[1] - w[0]) as f64).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let variance = gaps.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+        // 99.9 %: the mean's error is 1/sqrt(n), the standard deviation's sqrt(2/n).
+        let n = gaps.len() as f64;
+        assert!((mean / 1e5 - 1.0).abs() < 3.3 / n.sqrt(), "mean {mean}");
+        assert!(
+            (variance.sqrt() / 1e5 - 1.0).abs() < 3.3 * (2.0 / n).sqrt(),
+            "sd {}",
+            variance.sqrt()
+        );
+        let beyond_3_means = gaps.iter().filter(|g| **g > 3e5).count() as f64 / n;
+        assert!((beyond_3_means - (-3.0f64).exp()).abs() < 3.3 * (0.0498 * 0.9502 / n).sqrt());
+    }
+
+    #[test]
+    fn a_rate_that_cannot_be_paced_is_refused_with_its_bounds() {
+        for rate in [0.0, -5.0, f64::NAN, f64::INFINITY, 1e10, 1e-9] {
+            let message = check(&constant(rate)).unwrap_err().to_string();
+            assert!(message.contains("rate_per_s"), "{message}");
+        }
+    }
+
+    #[test]
+    fn every_ticket_is_taken_once_by_some_session() {
+        for batching in [Batching::One, Batching::Guided] {
+            for count in [0u64, 1, 63, 64, 65, 10_000] {
+                let line = Line::new(Some(count), 4, batching);
+                let mut taken: Vec<u64> = std::thread::scope(|scope| {
+                    let sessions: Vec<_> = (0..4)
+                        .map(|_| {
+                            let mut tickets = line.tickets();
+                            scope.spawn(move || {
+                                std::iter::from_fn(|| tickets.take()).collect::<Vec<_>>()
+                            })
+                        })
+                        .collect();
+                    sessions
+                        .into_iter()
+                        .flat_map(|s| s.join().expect("no panic"))
+                        .collect()
+                });
+                taken.sort_unstable();
+                assert_eq!(taken, (0..count).collect::<Vec<_>>());
+                assert_eq!(line.taken(), count);
+            }
+        }
+    }
+
+    #[test]
+    fn a_few_tickets_are_shared_out_and_not_taken_by_the_first() {
+        let line = Line::new(Some(8), 4, Batching::Guided);
+        let (mut first, mut second) = (line.tickets(), line.tickets());
+        assert_eq!(first.take(), Some(0));
+        assert_eq!(second.take(), Some(1));
+    }
+
+    proptest! {
+        #[test]
+        fn due_times_never_go_back(rate in 1e-3..1e9f64, seed: u64, k in 0..5_000u64, is_poisson: bool) {
+            let schedule = if is_poisson { poisson(rate) } else { constant(rate) };
+            let mut arrivals = Arrivals::new(&schedule, seed);
+            prop_assert!(arrivals.due_ns(k) <= arrivals.due_ns(k + 1));
+        }
+
+        #[test]
+        fn a_cursor_that_skips_gives_what_a_fresh_one_gives(rate in 1.0..1e6f64, seed: u64,
+                mut steps in prop::collection::vec(0..2_000u64, 1..20)) {
+            steps.sort_unstable();
+            let schedule = poisson(rate);
+            let mut arrivals = Arrivals::new(&schedule, seed);
+            for k in steps {
+                prop_assert_eq!(arrivals.due_ns(k), due_ns(&schedule, seed, k));
+            }
+        }
+
+        #[test]
+        fn constant_due_is_the_exact_quotient(rate in 1u64..1_000_000_000, k in 0..1u64 << 60) {
+            let exact = u128::from(k) * 1_000_000_000 / u128::from(rate);
+            let due = due_ns(&constant(rate as f64), 0, k);
+            prop_assert_eq!(u128::from(due), exact.min(u128::from(u64::MAX)));
+        }
+
+        #[test]
+        fn offered_counts_exactly_those_due_before(rate in 1e-3..1e5f64, seed: u64, is_poisson: bool,
+                mut times in prop::collection::vec(0..50_000_000u64, 1..6)) {
+            times.sort_unstable();
+            let schedule = if is_poisson { poisson(rate) } else { constant(rate) };
+            let mut cursor = Arrivals::new(&schedule, seed);
+            for t in times {
+                let offered = cursor.offered_before(t);
+                prop_assert!(due_ns(&schedule, seed, offered) >= t);
+                prop_assert!(offered == 0 || due_ns(&schedule, seed, offered - 1) < t);
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What sessions measure, on its way from the session threads to the tables.
+//!
+//! A [`Recorder`] belongs to one session and writes into a [`Snapshot`] of its own: no lock, no
+//! allocation. At the end of an interval the snapshot goes over a pre-allocated queue to the
+//! [`Collector`], which merges all sessions of a role and returns rows ([`Recorded`]) for the tables.
+//! When every snapshot is still with the collector, the session goes on in the one it has: the
+//! interval becomes longer, `dt_ns` says so, and nothing is lost.
+
+mod collect;
+mod hist;
+mod recorder;
+
+pub use collect::{Collector, Progress, RoleEnd, RoleSpec};
+pub use hist::{bucket_of, bucket_range, Hist, SparseHist, BUCKETS, GROUPING_POWER};
+pub use recorder::{Recorder, Times};
+
+/// The histograms of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// done − due: the headline.
+    Latency,
+    /// done − sent.
+    Service,
+    /// sent − due.
+    Wait,
+    /// sent − max(due, ready): the instrument's own lateness. Paced schedules only.
+    Lag,
+}
+
+impl Kind {
+    pub const ALL: [Kind; 4] = [Kind::Latency, Kind::Service, Kind::Wait, Kind::Lag];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Latency => "latency",
+            Kind::Service => "service",
+            Kind::Wait => "wait",
+            Kind::Lag => "lag",
+        }
+    }
+}
+
+/// Rows for the tables `intervals`, `hist`, `failures`, `sessions` and `shots` of `docs/results.md`.
+#[derive(Debug, Clone, Default)]
+pub struct Recorded {
+    pub intervals: Vec<IntervalRow>,
+    pub hists: Vec<HistRow>,
+    pub failures: Vec<FailureRow>,
+    pub sessions: Vec<SessionRow>,
+    pub shots: Vec<ShotRow>,
+}
+
+/// Counts of one role and operation in one interval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IntervalRow {
+    pub segment: u16,
+    pub repetition: u32,
+    pub role: String,
+    pub op: String,
+    pub t_ns: u64,
+    pub dt_ns: u64,
+    /// Of operations that ended ok.
+    pub rows: u64,
+    pub bytes: u64,
+    /// All that ended in the interval.
+    pub ops: u64,
+    /// Those that did not end ok, wrong answers included.
+    pub errors: u64,
+    /// Sent more than `schedule::LATE_NS` after they were due.
+    pub late: u64,
+    /// Sent and not ended, at the interval's end.
+    pub in_flight: u32,
+    /// Due and not sent, at the interval's end.
+    pub backlog: u64,
+    /// Rows since the repetition began.
+    pub cum_rows: u64,
+}
+
+/// One histogram of one interval; operations that did not end ok are in none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HistRow {
+    pub segment: u16,
+    pub repetition: u32,
+    pub role: String,
+    pub op: String,
+    pub kind: Kind,
+    pub t_ns: u64,
+    pub dt_ns: u64,
+    pub hist: SparseHist,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailureRow {
+    pub segment: u16,
+    pub repetition: u32,
+    pub role: String,
+    pub op: String,
+    pub outcome: &'static str,
+    pub count: u64,
+    pub first_message: String,
+    pub first_ns: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionRow {
+    pub segment: u16,
+    pub repetition: u32,
+    pub role: String,
+    pub session: u32,
+    pub cpu_ns: u64,
+    /// Sum of service times, operations of every outcome.
+    pub busy_ns: u64,
+    pub ops: u64,
+    pub rows: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShotRow {
+    pub segment: u16,
+    pub repetition: u32,
+    pub role: String,
+    /// First due.
+    pub start_ns: u64,
+    /// Last done; `start_ns` if nothing ended.
+    pub end_ns: u64,
+    pub rows: u64,
+    pub bytes: u64,
+    pub ops: u64,
+    pub ok: u64,
+    /// `ops - ok`, wrong answers included.
+    pub errors: u64,
+    pub wrong: u64,
+    pub late: u64,
+    /// Due before the role's end and never sent.
+    pub unsent: u64,
+    pub sessions: u32,
+    pub cpu_ns: u64,
+}
+
+#[cfg(test)]
+mod tests;

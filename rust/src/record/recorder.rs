@@ -1,0 +1,373 @@
+//! The session's side: counting on the clock.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::sync::Arc;
+
+use super::hist::Hist;
+use crate::engine::Outcome;
+use crate::schedule::LATE_NS;
+
+/// The four times of an operation, run time in ns.
+#[derive(Debug, Clone, Copy)]
+pub struct Times {
+    /// When it should have been sent. Closed schedules: `sent_ns`.
+    pub due_ns: u64,
+    /// When its session was free for it.
+    pub ready_ns: u64,
+    pub sent_ns: u64,
+    pub done_ns: u64,
+}
+
+/// Counts of one session; owned by its thread.
+///
+/// Between `begin` and `finish`, for every operation `sent` and then, once it has ended, `record`.
+pub struct Recorder {
+    current: Option<Box<Snapshot>>,
+    /// First event at or after this time ends the interval.
+    boundary_ns: u64,
+    paced: bool,
+    session: usize,
+    interval_ns: u64,
+    in_flight: Vec<u32>,
+    /// What the collector was last told.
+    told_in_flight: Vec<u32>,
+    failures: Vec<Failure>,
+    full: SyncSender<Box<Snapshot>>,
+    free: Receiver<Box<Snapshot>>,
+    /// Intervals of this repetition that this session will not add to any more.
+    passed: Arc<AtomicU64>,
+}
+
+/// What one session did in one interval (or in several, when all snapshots were full).
+pub(super) struct Snapshot {
+    pub session: usize,
+    pub repetition: u32,
+    /// Start of the repetition, run time: interval `i` starts `i * interval_ns` later.
+    pub origin_ns: u64,
+    /// Intervals `first .. end`.
+    pub first: u64,
+    pub end: u64,
+    pub ops: Vec<OpCounts>,
+    pub first_due_ns: u64,
+    pub last_done_ns: u64,
+    pub busy_ns: u64,
+    pub ended: Option<Ended>,
+}
+
+/// One operation's figures in a snapshot.
+pub(super) struct OpCounts {
+    /// Closed schedules fill `service` alone: latency is the same and wait is 0.
+    pub service: Hist,
+    pub paced: Option<PacedHists>,
+    /// All outcomes.
+    pub ops: u64,
+    pub rows: u64,
+    pub bytes: u64,
+    pub late: u64,
+    pub outcomes: [u64; Outcome::ALL.len()],
+    pub in_flight: u32,
+}
+
+pub(super) struct PacedHists {
+    pub latency: Hist,
+    pub wait: Hist,
+    pub lag: Hist,
+}
+
+/// What a session says at its end.
+pub(super) struct Ended {
+    pub cpu_ns: u64,
+    pub failures: Vec<Failure>,
+}
+
+#[derive(Clone)]
+pub(super) struct Failure {
+    pub op: usize,
+    pub outcome: Outcome,
+    pub message: String,
+    pub first_ns: u64,
+}
+
+impl Recorder {
+    pub(super) fn new(
+        session: usize,
+        ops: usize,
+        paced: bool,
+        interval_ns: u64,
+        full: SyncSender<Box<Snapshot>>,
+        free: Receiver<Box<Snapshot>>,
+        passed: Arc<AtomicU64>,
+    ) -> Recorder {
+        Recorder {
+            current: None,
+            boundary_ns: u64::MAX,
+            paced,
+            session,
+            interval_ns,
+            in_flight: vec![0; ops],
+            told_in_flight: vec![0; ops],
+            failures: Vec::new(),
+            full,
+            free,
+            passed,
+        }
+    }
+
+    /// A repetition begins at `origin_ns` (run time), the same for all sessions of the segment.
+    ///
+    /// After `Collector::begin`, and so after the collector has `end`ed the one before.
+    pub fn begin(&mut self, repetition: u32, origin_ns: u64) {
+        assert!(self.current.is_none(), "`finish` the repetition before");
+        let mut snapshot = self
+            .free
+            .try_recv()
+            .expect("the collector gives every snapshot back when it ends a repetition");
+        snapshot.start(self.session, repetition, origin_ns, 0);
+        self.boundary_ns = origin_ns + self.interval_ns;
+        self.in_flight.fill(0);
+        self.told_in_flight.fill(0);
+        self.failures.clear();
+        self.current = Some(snapshot);
+    }
+
+    /// Operation `op` (index into the role's operations) goes out at `sent_ns`.
+    #[inline(always)]
+    pub fn sent(&mut self, op: usize, sent_ns: u64) {
+        if sent_ns >= self.boundary_ns {
+            self.pass(sent_ns);
+        }
+        self.in_flight[op] += 1;
+    }
+
+    /// Operation `op` has ended. `rows` and `bytes` count only when it ended ok.
+    ///
+    /// It is counted in the interval in which its session noticed.
+    #[inline(always)]
+    pub fn record(&mut self, op: usize, times: Times, outcome: Outcome, rows: u64, bytes: u64) {
+        if times.done_ns >= self.boundary_ns {
+            self.pass(times.done_ns);
+        }
+        self.in_flight[op] -= 1;
+        let snapshot = self
+            .current
+            .as_mut()
+            .expect("`begin` comes before `record`");
+        snapshot.first_due_ns = snapshot.first_due_ns.min(times.due_ns);
+        snapshot.last_done_ns = snapshot.last_done_ns.max(times.done_ns);
+        let service_ns = times.done_ns.saturating_sub(times.sent_ns);
+        snapshot.busy_ns += service_ns;
+        let counts = &mut snapshot.ops[op];
+        counts.ops += 1;
+        if outcome == Outcome::Ok {
+            counts.service.record(service_ns);
+            counts.rows += rows;
+            counts.bytes += bytes;
+        } else {
+            counts.outcomes[outcome as usize] += 1;
+        }
+        if self.paced {
+            counts.record_paced(times, outcome);
+        }
+    }
+
+    /// Why an operation failed: the first message of each class is kept.
+    pub fn failed(&mut self, op: usize, outcome: Outcome, message: Option<String>, at_ns: u64) {
+        let known = self
+            .failures
+            .iter()
+            .any(|f| f.op == op && f.outcome == outcome);
+        if !known {
+            let message = message.unwrap_or_default();
+            self.failures.push(Failure {
+                op,
+                outcome,
+                message,
+                first_ns: at_ns,
+            });
+        }
+    }
+
+    /// Nothing happens, and it is `now_ns`: call while waiting, so that others' intervals appear.
+    #[inline]
+    pub fn tick(&mut self, now_ns: u64) {
+        if now_ns >= self.boundary_ns {
+            self.pass(now_ns);
+        }
+    }
+
+    /// The session has done its part of this repetition, with `cpu_ns` of its thread's time.
+    pub fn finish(&mut self, now_ns: u64, cpu_ns: u64) {
+        self.tick(now_ns);
+        let Some(mut snapshot) = self.current.take() else {
+            return;
+        };
+        snapshot.ended = Some(Ended {
+            cpu_ns,
+            failures: std::mem::take(&mut self.failures),
+        });
+        self.hand_over(snapshot);
+        self.boundary_ns = u64::MAX;
+        self.passed.store(u64::MAX, Ordering::Release);
+    }
+
+    /// The intervals before the one of `now_ns` have ended: hands over what is in them.
+    #[cold]
+    #[inline(never)]
+    fn pass(&mut self, now_ns: u64) {
+        let Some(snapshot) = self.current.as_mut() else {
+            return;
+        };
+        let origin_ns = snapshot.origin_ns;
+        let interval = (now_ns - origin_ns) / self.interval_ns;
+        let news = snapshot.ops.iter().any(|counts| counts.ops > 0)
+            || self.in_flight != self.told_in_flight;
+        if !news {
+            snapshot.first = interval;
+            snapshot.end = interval + 1;
+        } else if let Ok(mut next) = self.free.try_recv() {
+            next.start(self.session, snapshot.repetition, origin_ns, interval);
+            let full = self.current.replace(next).expect("checked above");
+            self.told_in_flight.copy_from_slice(&self.in_flight);
+            self.hand_over(full);
+        } else {
+            snapshot.end = interval + 1;
+            self.boundary_ns = origin_ns + (interval + 1) * self.interval_ns;
+            return;
+        }
+        self.boundary_ns = origin_ns + (interval + 1) * self.interval_ns;
+        // After the hand-over: who reads this then finds everything of the passed intervals.
+        self.passed.store(interval, Ordering::Release);
+    }
+
+    fn hand_over(&self, mut snapshot: Box<Snapshot>) {
+        for (counts, in_flight) in snapshot.ops.iter_mut().zip(&self.in_flight) {
+            counts.in_flight = *in_flight;
+        }
+        // The queue holds every snapshot there is. Without a collector nobody wants them.
+        let _ = self.full.try_send(snapshot);
+    }
+}
+
+impl Drop for Recorder {
+    /// A session that panicked still hands over what it counted.
+    fn drop(&mut self) {
+        if let Some(snapshot) = self.current.take() {
+            self.hand_over(snapshot);
+            self.passed.store(u64::MAX, Ordering::Release);
+        }
+    }
+}
+
+impl Snapshot {
+    pub(super) fn new(ops: usize, paced: bool) -> Snapshot {
+        Snapshot {
+            session: 0,
+            repetition: 0,
+            origin_ns: 0,
+            first: 0,
+            end: 0,
+            ops: (0..ops).map(|_| OpCounts::new(paced)).collect(),
+            first_due_ns: u64::MAX,
+            last_done_ns: 0,
+            busy_ns: 0,
+            ended: None,
+        }
+    }
+
+    fn start(&mut self, session: usize, repetition: u32, origin_ns: u64, interval: u64) {
+        self.session = session;
+        self.repetition = repetition;
+        self.origin_ns = origin_ns;
+        self.first = interval;
+        self.end = interval + 1;
+    }
+
+    /// As new, for the next interval. The collector's work, so that the session need not.
+    pub(super) fn clear(&mut self) {
+        for counts in &mut self.ops {
+            counts.clear();
+        }
+        self.first_due_ns = u64::MAX;
+        self.last_done_ns = 0;
+        self.busy_ns = 0;
+        self.ended = None;
+    }
+}
+
+impl OpCounts {
+    pub(super) fn new(paced: bool) -> OpCounts {
+        let hists = || PacedHists {
+            latency: Hist::new(),
+            wait: Hist::new(),
+            lag: Hist::new(),
+        };
+        OpCounts {
+            service: Hist::new(),
+            paced: paced.then(hists),
+            ops: 0,
+            rows: 0,
+            bytes: 0,
+            late: 0,
+            outcomes: [0; Outcome::ALL.len()],
+            in_flight: 0,
+        }
+    }
+
+    #[inline]
+    fn record_paced(&mut self, times: Times, outcome: Outcome) {
+        let wait_ns = times.sent_ns.saturating_sub(times.due_ns);
+        self.late += u64::from(wait_ns > LATE_NS);
+        if outcome == Outcome::Ok {
+            let hists = self
+                .paced
+                .as_mut()
+                .expect("a paced recorder has paced histograms");
+            hists
+                .latency
+                .record(times.done_ns.saturating_sub(times.due_ns));
+            hists.wait.record(wait_ns);
+            hists.lag.record(
+                times
+                    .sent_ns
+                    .saturating_sub(times.due_ns.max(times.ready_ns)),
+            );
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: &OpCounts) {
+        self.service.merge(&other.service);
+        if let (Some(mine), Some(theirs)) = (self.paced.as_mut(), other.paced.as_ref()) {
+            mine.latency.merge(&theirs.latency);
+            mine.wait.merge(&theirs.wait);
+            mine.lag.merge(&theirs.lag);
+        }
+        self.ops += other.ops;
+        self.rows += other.rows;
+        self.bytes += other.bytes;
+        self.late += other.late;
+        for (mine, theirs) in self.outcomes.iter_mut().zip(&other.outcomes) {
+            *mine += theirs;
+        }
+    }
+
+    fn clear(&mut self) {
+        self.service.clear();
+        if let Some(paced) = &mut self.paced {
+            paced.latency.clear();
+            paced.wait.clear();
+            paced.lag.clear();
+        }
+        self.ops = 0;
+        self.rows = 0;
+        self.bytes = 0;
+        self.late = 0;
+        self.outcomes = [0; Outcome::ALL.len()];
+        self.in_flight = 0;
+    }
+
+    /// Operations that ended ok. They are not counted one by one: they are those in the histogram.
+    pub(super) fn ok(&self) -> u64 {
+        self.service.n()
+    }
+}
