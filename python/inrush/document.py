@@ -1,0 +1,151 @@
+"""A TOML document under validation: values with their place, and every problem found in them.
+
+A `Node` never raises for a wrong value: it notes a `Problem` and gives a harmless default, so that one pass finds
+everything. Whoever reads the document raises `StudyInvalid` at the end if anything was noted.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from inrush.errors import Problem
+
+#: Bounds of what the core reads.
+I64 = (-(2**63), 2**63 - 1)
+U64_MAX = 2**64 - 1
+
+
+@dataclass(frozen=True)
+class Node:
+    """One value of a document."""
+
+    file: str
+    key: str
+    value: Any
+    problems: list[Problem]
+
+    def problem(self, remedy: str) -> None:
+        self.problems.append(Problem(self.file, self.key or "the file", shown(self.value), remedy))
+
+    def at(self, key: str | int, value: Any) -> Node:
+        """A value inside this one."""
+        name = f"[{key}]" if isinstance(key, int) else f".{key}" if self.key else key
+        return Node(self.file, self.key + name, value, self.problems)
+
+    # --- plain values
+
+    def text(self, choices: Iterable[str] | None = None, what: str = "value") -> str:
+        """A string that is not empty; one of `choices` where they are given."""
+        if not isinstance(self.value, str) or not self.value.strip():
+            self.problem("write a text in quotes")
+            return ""
+        if choices is not None and self.value not in (known := list(choices)):
+            self.problem(unknown(what, self.value, known))
+            return ""
+        return self.value
+
+    def integer(self, low: int = 0, high: int = I64[1], default: int = 1) -> int:
+        if isinstance(self.value, bool) or not isinstance(self.value, int):
+            self.problem("write a whole number")
+            return default
+        if not low <= self.value <= high:
+            self.problem(f"write a whole number from {low:_} to {high:_}")
+            return default
+        return self.value
+
+    def number(self, low: float = 0.0, above: bool = False, default: float = 1.0) -> float:
+        """A finite number >= low, or > low if `above`."""
+        if isinstance(self.value, bool) or not isinstance(self.value, (int, float)):
+            self.problem("write a number")
+            return default
+        if not (abs(self.value) <= 1e18 and math.isfinite(self.value)):
+            self.problem("write a finite number")
+            return default
+        if self.value < low or (above and self.value == low):
+            self.problem(f"write a number {'above' if above else 'of at least'} {low:g}")
+            return default
+        return float(self.value)
+
+    def flag(self) -> bool:
+        if not isinstance(self.value, bool):
+            self.problem("write true or false")
+            return False
+        return self.value
+
+    # --- values made of values
+
+    def items(self, at_least: int = 0) -> list[Node]:
+        if not isinstance(self.value, list):
+            self.problem("write a list in [ ]")
+            return []
+        if len(self.value) < at_least:
+            self.problem(f"write at least {at_least} value{'s' * (at_least > 1)}")
+        return [self.at(i, item) for i, item in enumerate(self.value)]
+
+    def texts(
+        self, choices: Iterable[str] | None = None, what: str = "value", at_least: int = 0
+    ) -> tuple[str, ...]:
+        """A list of strings without doubles."""
+        found: list[str] = []
+        for node in self.items(at_least):
+            text = node.text(choices, what)
+            if text and text in found:
+                node.problem("named twice; remove one")
+            elif text:
+                found.append(text)
+        return tuple(found)
+
+    def members(self) -> dict[str, Node]:
+        """The entries of a table whose keys are the author's own names."""
+        if not isinstance(self.value, dict):
+            self.problem("write a table, { key = value }")
+            return {}
+        return {key: self.at(key, value) for key, value in self.value.items()}
+
+    def fields(self, allowed: Iterable[str], required: Iterable[str] = ()) -> dict[str, Node]:
+        """The entries of a table whose keys are ours: unknown ones are problems, so are missing ones."""
+        members = self.members()
+        if not isinstance(self.value, dict):
+            return {}
+        known = list(allowed)
+        for key, node in members.items():
+            if key not in known:
+                node.problem(unknown("key", key, known))
+        for key in required:
+            if key not in members:
+                self.problems.append(
+                    Problem(
+                        self.file, self.at(key, None).key, "", "is missing; every file of this kind says it"
+                    )
+                )
+        return {key: node for key, node in members.items() if key in known}
+
+
+def shown(value: Any, limit: int = 60) -> str:
+    """A value as its author wrote it, cut where it is long."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = "a table" if isinstance(value, Mapping) else f'"{value}"' if isinstance(value, str) else str(value)
+    text = " ".join(text.split())
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that `name` was most likely meant to be."""
+    close = difflib.get_close_matches(name.lower(), sorted(known), n=1, cutoff=0.55)
+    return close[0] if close else None
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> str:
+    """Remedy for a name nobody knows."""
+    names = sorted(known)
+    if guess := nearest(name, names):
+        return f"unknown {what}; did you mean `{guess}`?"
+    if not names:
+        return f"unknown {what}; there is none to choose from"
+    few = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+    return f"unknown {what}; choose from: {few}"
