@@ -101,7 +101,8 @@ pub enum LogicalType {
 pub enum RowSource {
     /// Row `i` is sweep `i / series`, series `i % series`; `period_ns` between sweeps.
     Generated { series: u64, period_ns: u64 },
-    /// The user's own files, in this order. `format`: csv, tsv, mysql, parquet.
+    /// The user's own files, in this order. `format`: csv, tsv, mysql, or arrow (IPC streams, which
+    /// Parquet files are turned into before the run).
     Files {
         paths: Vec<String>,
         format: String,
@@ -112,6 +113,9 @@ pub enum RowSource {
         reject_path: String,
         /// More rejected rows than this end the run.
         reject_limit: u64,
+        /// Columns that may not be null, beside those of `identity`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        required: Vec<String>,
     },
 }
 

@@ -1,6 +1,7 @@
 //! Rows as functions of (seed, stream, row): any row can be made again, alone, anywhere.
 
 mod columns;
+pub mod files;
 mod spec;
 
 pub use columns::{Column, Columns, ListValues, TextValues, Value, Values};

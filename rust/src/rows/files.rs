@@ -1,0 +1,179 @@
+//! The user's own files as a source of rows: every row is stored or rejected, never lost.
+//!
+//! Reading order: `split` (bytes to fields), `parse` (field to value), `text` (files to batches),
+//! `reject`, `feed` (batches to sessions). `arrow` reads what Parquet files were turned into.
+
+mod arrow;
+mod batch;
+mod feed;
+mod parse;
+mod reject;
+mod split;
+mod text;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::plan::{LogicalType, RowSource, TablePlan};
+
+use super::columns::{Column, Columns};
+
+use arrow::ArrowFiles;
+use reject::Rejects;
+use split::{Dialect, Quoting};
+use text::TextFiles;
+
+pub use feed::{FileBatch, FileFeed, FileSummary};
+pub use parse::Reason;
+
+/// Longest row that is read; a longer one is rejected.
+pub const LINE_LIMIT_BYTES: usize = 16 << 20;
+/// A batch ends early at so much text, so that its offsets fit into 32 bits.
+const BATCH_BYTES: usize = 256 << 20;
+
+/// Rows of a table's files, in order, in batches.
+pub struct FileRows {
+    reader: Reader,
+    rejects: Rejects,
+    specs: Vec<ColumnSpec>,
+    stored: u64,
+}
+
+/// Where the next batch begins: equal files and equal batch sizes give equal batches from here.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    pub file: usize,
+    /// Byte of a text file, row of an Arrow stream.
+    pub offset: u64,
+    pub line: u64,
+    /// Rows before it that were good, and that were not.
+    pub stored: u64,
+    pub rejected: u64,
+    /// Length of the reject file that goes with them.
+    pub reject_bytes: u64,
+}
+
+enum Reader {
+    Text(Box<TextFiles>),
+    Arrow(Box<ArrowFiles>),
+}
+
+#[derive(Debug, Clone)]
+struct ColumnSpec {
+    name: String,
+    ty: LogicalType,
+}
+
+/// What the readers need of a table's plan.
+#[derive(Debug, Clone)]
+struct Layout {
+    paths: Vec<String>,
+    columns: Vec<ColumnSpec>,
+    required: Vec<bool>,
+}
+
+impl FileRows {
+    /// Opens nothing yet but says what is wrong with the plan. A table without files is a plan error.
+    ///
+    /// With a header, columns are found by name and further fields of the file are left out; without,
+    /// fields are the columns in order. Columns of `identity` and of `required` may not be null.
+    pub fn open(table: &TablePlan) -> Result<FileRows, Error> {
+        FileRows::open_with_limit(table, LINE_LIMIT_BYTES)
+    }
+
+    /// `open`, for tests that reject long lines without writing long files.
+    pub fn open_with_limit(table: &TablePlan, line_limit_bytes: usize) -> Result<FileRows, Error> {
+        let RowSource::Files { paths, format, delimiter, header, null, reject_path, reject_limit, required } =
+            &table.source
+        else {
+            return Err(Error::Plan(format!(
+                "table {}: its rows are generated, not read from files",
+                table.name
+            )));
+        };
+        if paths.is_empty() {
+            return Err(Error::Plan(format!(
+                "table {}: source.paths is empty; name at least one file",
+                table.name
+            )));
+        }
+        let is_required = |name: &String| table.identity.contains(name) || required.contains(name);
+        let specs: Vec<ColumnSpec> =
+            table.columns.iter().map(|c| ColumnSpec { name: c.name.clone(), ty: c.ty }).collect();
+        let layout = Layout {
+            paths: paths.clone(),
+            columns: specs.clone(),
+            required: table.columns.iter().map(|c| is_required(&c.name)).collect(),
+        };
+        let reader = if format == "arrow" {
+            Reader::Arrow(Box::new(ArrowFiles::new(layout)))
+        } else {
+            let dialect = dialect(&table.name, format, delimiter.as_deref(), null.as_deref())?;
+            Reader::Text(Box::new(TextFiles::new(layout, dialect, *header, line_limit_bytes)))
+        };
+        Ok(FileRows { reader, rejects: Rejects::new(reject_path, *reject_limit), specs, stored: 0 })
+    }
+
+    /// An empty batch of this table.
+    pub fn columns(&self) -> Columns {
+        let columns = self.specs.iter().map(|c| Column::new(c.name.clone(), c.ty)).collect();
+        Columns { rows: 0, columns }
+    }
+
+    /// Replaces `out` by the next `rows` good rows; fewer at the end or in a batch of very long
+    /// texts, 0 after the last. Errors: a file that cannot be read, a header without a column of the table, more rejects
+    /// than the limit, a reject file that cannot be written.
+    pub fn next_batch(&mut self, rows: usize, out: &mut Columns) -> Result<usize, Error> {
+        batch::clear(out);
+        match &mut self.reader {
+            Reader::Text(files) => files.fill(rows, out, &mut self.rejects)?,
+            Reader::Arrow(files) => files.fill(rows, out, &mut self.rejects)?,
+        }
+        self.rejects.flush()?;
+        self.stored += out.rows as u64;
+        Ok(out.rows)
+    }
+
+    pub fn position(&self) -> Position {
+        let (file, offset, line) = match &self.reader {
+            Reader::Text(files) => files.place(),
+            Reader::Arrow(files) => files.place(),
+        };
+        let Rejects { count: rejected, bytes: reject_bytes, .. } = self.rejects;
+        Position { file, offset, line, stored: self.stored, rejected, reject_bytes }
+    }
+
+    /// Goes to a position that an earlier reader of the same files gave; later rejects are written anew.
+    pub fn seek(&mut self, to: &Position) -> Result<(), Error> {
+        match &mut self.reader {
+            Reader::Text(files) => files.seek(to)?,
+            Reader::Arrow(files) => files.seek(to)?,
+        }
+        self.stored = to.stored;
+        self.rejects.resume(to.rejected, to.reject_bytes)
+    }
+}
+
+fn dialect(table: &str, format: &str, delimiter: Option<&str>, null: Option<&str>) -> Result<Dialect, Error> {
+    let (usual, quoting, usual_null) = match format {
+        "csv" => (b',', Quoting::Quotes, ""),
+        "tsv" => (b'\t', Quoting::PostgresEscapes, "\\N"),
+        "mysql" => (b'\t', Quoting::MysqlEscapes, "\\N"),
+        _ => {
+            return Err(Error::Plan(format!(
+                "table {table}: source.format is `{format}`; it is one of csv, tsv, mysql, arrow"
+            )))
+        }
+    };
+    let delimiter = match delimiter.map(str::as_bytes) {
+        None => usual,
+        Some([one]) if !b"\"\\\r\n".contains(one) => *one,
+        Some(_) => {
+            return Err(Error::Plan(format!(
+            "table {table}: source.delimiter is {:?}; it is one byte, and no quote, backslash or line end",
+            delimiter.unwrap_or_default()
+        )))
+        }
+    };
+    Ok(Dialect { delimiter, quoting, null: null.unwrap_or(usual_null).as_bytes().to_vec() })
+}

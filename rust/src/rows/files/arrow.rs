@@ -1,0 +1,259 @@
+//! Arrow IPC streams as rows: what Parquet files are turned into before the clock starts.
+//!
+//! Each column must have the one Arrow type of its logical type; Python casts before.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::ops::Range;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    TimestampMillisecondType, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, RecordBatch};
+use arrow_ipc::reader::StreamReader;
+use arrow_schema::{DataType, TimeUnit};
+
+use crate::error::Error;
+use crate::plan::LogicalType;
+
+use super::super::columns::{Column, Columns, Values};
+use super::parse::{type_name, Reason};
+use super::reject::Rejects;
+use super::{Layout, Position};
+
+pub struct ArrowFiles {
+    layout: Layout,
+    index: usize,
+    open: Option<Stream>,
+}
+
+struct Stream {
+    path: String,
+    reader: StreamReader<BufReader<File>>,
+    /// Column of the file for each column of the table.
+    order: Vec<usize>,
+    batch: Option<RecordBatch>,
+    /// Next row within `batch`, and within the file.
+    at: usize,
+    row: u64,
+}
+
+impl ArrowFiles {
+    pub fn new(layout: Layout) -> ArrowFiles {
+        ArrowFiles { layout, index: 0, open: None }
+    }
+
+    /// Appends rows until `out` holds `rows` of them or the files end.
+    pub fn fill(&mut self, rows: usize, out: &mut Columns, rejects: &mut Rejects) -> Result<(), Error> {
+        while out.rows < rows {
+            if self.open.is_none() && !self.open_next()? {
+                break;
+            }
+            let stream = self.open.as_mut().expect("opened just above");
+            let Some(batch) = stream.current()? else {
+                self.open = None;
+                self.index += 1;
+                continue;
+            };
+            let arrays: Vec<ArrayRef> = stream.order.iter().map(|at| batch.column(*at).clone()).collect();
+            let end = batch.num_rows().min(stream.at + rows - out.rows);
+            let mut good = stream.at;
+            for row in stream.at..end {
+                if let Some((column, reason)) = problem(&self.layout, &arrays, row) {
+                    append(&arrays, good..row, out);
+                    let line = stream.row + (row - stream.at) as u64 + 1;
+                    let name = &self.layout.columns[column].name;
+                    rejects.add(&stream.path, line, name, reason, b"")?;
+                    good = row + 1;
+                }
+            }
+            append(&arrays, good..end, out);
+            stream.row += (end - stream.at) as u64;
+            stream.at = end;
+        }
+        Ok(())
+    }
+
+    fn open_next(&mut self) -> Result<bool, Error> {
+        let Some(path) = self.layout.paths.get(self.index) else { return Ok(false) };
+        self.open = Some(Stream::open(path, &self.layout)?);
+        Ok(true)
+    }
+
+    /// File, row and line (rows count from 1) of the next row.
+    pub fn place(&self) -> (usize, u64, u64) {
+        self.open.as_ref().map_or((self.index, 0, 1), |s| (self.index, s.row, s.row + 1))
+    }
+
+    pub fn seek(&mut self, to: &Position) -> Result<(), Error> {
+        self.index = to.file;
+        self.open = None;
+        if to.offset > 0 && self.open_next()? {
+            self.open.as_mut().expect("opened just above").skip(to.offset)?;
+        }
+        Ok(())
+    }
+}
+
+impl Stream {
+    fn open(path: &str, layout: &Layout) -> Result<Stream, Error> {
+        let file = File::open(path).map_err(|e| Error::io(path, e))?;
+        let reader = StreamReader::try_new(BufReader::new(file), None)
+            .map_err(|e| Error::Plan(format!("{path} is not an Arrow IPC stream: {e}")))?;
+        let schema = reader.schema();
+        let mut order = Vec::new();
+        for column in &layout.columns {
+            let at = schema.index_of(&column.name).map_err(|_| {
+                let names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
+                Error::Plan(format!("{path}: no column `{}`; it has {}", column.name, names.join(", ")))
+            })?;
+            let found = schema.field(at).data_type();
+            if !holds(found, column.ty) {
+                let wanted = type_name(column.ty);
+                return Err(Error::Plan(format!(
+                    "{path}: column `{}` is {found}, not {wanted}",
+                    column.name
+                )));
+            }
+            order.push(at);
+        }
+        Ok(Stream { path: path.to_string(), reader, order, batch: None, at: 0, row: 0 })
+    }
+
+    /// The batch with the next row; `None` at the end of the file.
+    fn current(&mut self) -> Result<Option<RecordBatch>, Error> {
+        while self.batch.as_ref().is_none_or(|b| self.at == b.num_rows()) {
+            self.at = 0;
+            self.batch = match self.reader.next() {
+                None => return Ok(None),
+                Some(Ok(batch)) => Some(batch),
+                Some(Err(e)) => return Err(Error::Plan(format!("{}: damaged Arrow stream: {e}", self.path))),
+            };
+        }
+        Ok(self.batch.clone())
+    }
+
+    fn skip(&mut self, rows: u64) -> Result<(), Error> {
+        while self.row < rows {
+            let Some(batch) = self.current()? else {
+                return Err(Error::Plan(format!(
+                    "{}: fewer than {rows} rows: it has changed since",
+                    self.path
+                )));
+            };
+            let step = (batch.num_rows() - self.at).min((rows - self.row) as usize);
+            self.at += step;
+            self.row += step as u64;
+        }
+        Ok(())
+    }
+}
+
+/// True when arrays of `found` can be taken over as `ty` without a change of any value.
+fn holds(found: &DataType, ty: LogicalType) -> bool {
+    match (ty, found) {
+        (LogicalType::Bool, DataType::Boolean)
+        | (LogicalType::I16, DataType::Int16)
+        | (LogicalType::I32, DataType::Int32)
+        | (LogicalType::I64, DataType::Int64)
+        | (LogicalType::U64, DataType::UInt64)
+        | (LogicalType::F32, DataType::Float32)
+        | (LogicalType::F64, DataType::Float64)
+        | (LogicalType::TimeMs, DataType::Timestamp(TimeUnit::Millisecond, _))
+        | (LogicalType::TimeUs, DataType::Timestamp(TimeUnit::Microsecond, _))
+        | (LogicalType::Text, DataType::Utf8) => true,
+        (LogicalType::ListF64, DataType::List(item)) => *item.data_type() == DataType::Float64,
+        (LogicalType::ListI64, DataType::List(item)) => *item.data_type() == DataType::Int64,
+        _ => false,
+    }
+}
+
+fn problem(layout: &Layout, arrays: &[ArrayRef], row: usize) -> Option<(usize, Reason)> {
+    arrays.iter().enumerate().find_map(|(at, array)| {
+        if array.is_null(row) {
+            return layout.required[at].then_some((at, Reason::Null));
+        }
+        let has_nul = match layout.columns[at].ty {
+            LogicalType::Text => {
+                array.as_string::<i32>().value(row).contains('\0').then_some(Reason::NulByte)
+            }
+            LogicalType::ListF64 | LogicalType::ListI64 => {
+                (array.as_list::<i32>().value(row).null_count() > 0).then_some(Reason::NotList)
+            }
+            _ => None,
+        };
+        has_nul.map(|reason| (at, reason))
+    })
+}
+
+fn append(arrays: &[ArrayRef], rows: Range<usize>, out: &mut Columns) {
+    for (array, column) in arrays.iter().zip(&mut out.columns) {
+        append_column(array, rows.clone(), out.rows, column);
+    }
+    out.rows += rows.len();
+}
+
+fn append_column(array: &ArrayRef, rows: Range<usize>, before: usize, column: &mut Column) {
+    let ty = column.ty;
+    match &mut column.values {
+        Values::I32(v) => match ty {
+            LogicalType::Bool => {
+                let bits = array.as_boolean();
+                v.extend(rows.clone().map(|r| i32::from(!bits.is_null(r) && bits.value(r))));
+            }
+            LogicalType::I16 => extend::<Int16Type, _>(array, rows.clone(), v, i32::from),
+            _ => extend::<Int32Type, _>(array, rows.clone(), v, |n| n),
+        },
+        Values::I64(v) => match ty {
+            LogicalType::U64 => extend::<UInt64Type, _>(array, rows.clone(), v, |n| n as i64),
+            LogicalType::TimeMs => extend::<TimestampMillisecondType, _>(array, rows.clone(), v, |n| n),
+            LogicalType::TimeUs => extend::<TimestampMicrosecondType, _>(array, rows.clone(), v, |n| n),
+            _ => extend::<Int64Type, _>(array, rows.clone(), v, |n| n),
+        },
+        Values::F32(v) => extend::<Float32Type, _>(array, rows.clone(), v, |n| n),
+        Values::F64(v) => extend::<Float64Type, _>(array, rows.clone(), v, |n| n),
+        Values::Text(v) => {
+            let texts = array.as_string::<i32>();
+            for row in rows.clone() {
+                v.push(if texts.is_null(row) { b"" } else { texts.value(row).as_bytes() });
+            }
+        }
+        Values::List(v) => {
+            let lists = array.as_list::<i32>();
+            for row in rows.clone().map(|r| (!lists.is_null(r)).then(|| lists.value(r))) {
+                let end = match (&mut *v.items, row) {
+                    (Values::I64(items), Some(list)) => {
+                        items.extend_from_slice(list.as_primitive::<Int64Type>().values());
+                        items.len()
+                    }
+                    (Values::F64(items), Some(list)) => {
+                        items.extend_from_slice(list.as_primitive::<Float64Type>().values());
+                        items.len()
+                    }
+                    _ => v.ends.last().map_or(0, |e| *e as usize),
+                };
+                v.ends.push(end as u32);
+            }
+        }
+    }
+    let has_null = rows.clone().any(|r| array.is_null(r));
+    if has_null && column.present.is_empty() {
+        column.present.resize(before, 1);
+    }
+    if has_null || !column.present.is_empty() {
+        column.present.extend(rows.map(|r| u8::from(!array.is_null(r))));
+    }
+}
+
+/// Null positions hold a zero, as everywhere.
+fn extend<T: ArrowPrimitiveType, U: Default>(
+    array: &ArrayRef,
+    rows: Range<usize>,
+    out: &mut Vec<U>,
+    convert: impl Fn(T::Native) -> U,
+) {
+    let values = array.as_primitive::<T>();
+    out.extend(rows.map(|r| if values.is_null(r) { U::default() } else { convert(values.value(r)) }));
+}

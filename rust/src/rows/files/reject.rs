@@ -1,0 +1,106 @@
+//! The reject file: every row that was not stored, where it stood and why.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Write};
+
+use crate::error::Error;
+
+use super::parse::Reason;
+
+/// So much of a rejected row is kept.
+const TEXT_BYTES: usize = 4096;
+const HEADER: &[u8] = b"file,line,column,reason,text\n";
+
+/// Writes rejects and counts them; ends the run past the limit.
+pub struct Rejects {
+    path: String,
+    /// Opened by the first reject.
+    file: Option<BufWriter<File>>,
+    pub count: u64,
+    limit: u64,
+    /// Length of the reject file.
+    pub bytes: u64,
+}
+
+impl Rejects {
+    pub fn new(path: &str, limit: u64) -> Rejects {
+        Rejects { path: path.to_string(), file: None, count: 0, limit, bytes: 0 }
+    }
+
+    pub fn add(
+        &mut self,
+        file: &str,
+        line: u64,
+        column: &str,
+        reason: Reason,
+        text: &[u8],
+    ) -> Result<(), Error> {
+        let mut row = Vec::with_capacity(text.len().min(TEXT_BYTES) + 256);
+        let shown = &text[..text.len().min(TEXT_BYTES)];
+        let shown = shown.strip_suffix(b"\n").unwrap_or(shown);
+        quote(&mut row, file);
+        row.extend_from_slice(format!(",{line},").as_bytes());
+        quote(&mut row, column);
+        row.push(b',');
+        quote(&mut row, &reason.to_string());
+        row.push(b',');
+        quote(&mut row, &String::from_utf8_lossy(shown).replace('\0', "\u{fffd}"));
+        row.push(b'\n');
+        self.write(&row)?;
+        self.count += 1;
+        if self.count > self.limit {
+            self.flush()?;
+            return Err(Error::Plan(format!(
+                "{} rows rejected, more than reject_limit = {}; the last is {file}, line {line}{}: {reason}; all are in {}",
+                self.count,
+                self.limit,
+                if column.is_empty() { String::new() } else { format!(", column {column}") },
+                self.path
+            )));
+        }
+        Ok(())
+    }
+
+    /// So that a position given out never speaks of rejects that a kill could lose.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        match &mut self.file {
+            Some(file) => file.flush().map_err(|e| Error::io(&self.path, e)),
+            None => Ok(()),
+        }
+    }
+
+    /// Goes on behind the first `bytes` of the reject file, which hold `count` rejects.
+    pub fn resume(&mut self, count: u64, bytes: u64) -> Result<(), Error> {
+        self.flush()?;
+        (self.file, self.count, self.bytes) = (None, count, bytes);
+        if bytes > 0 {
+            let mut options = OpenOptions::new();
+            let file = options.append(true).open(&self.path).map_err(|e| Error::io(&self.path, e))?;
+            file.set_len(bytes).map_err(|e| Error::io(&self.path, e))?;
+            self.file = Some(BufWriter::new(file));
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, row: &[u8]) -> Result<(), Error> {
+        if self.file.is_none() {
+            let file = File::create(&self.path).map_err(|e| Error::io(&self.path, e))?;
+            self.file = Some(BufWriter::new(file));
+            self.write(HEADER)?;
+        }
+        let file = self.file.as_mut().expect("opened just above");
+        file.write_all(row).map_err(|e| Error::io(&self.path, e))?;
+        self.bytes += row.len() as u64;
+        Ok(())
+    }
+}
+
+/// A CSV field, quoted where it must be.
+fn quote(out: &mut Vec<u8>, text: &str) {
+    if !text.contains([',', '"', '\n', '\r']) {
+        return out.extend_from_slice(text.as_bytes());
+    }
+    out.push(b'"');
+    out.extend_from_slice(text.replace('"', "\"\"").as_bytes());
+    out.push(b'"');
+}

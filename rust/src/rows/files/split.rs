@@ -1,0 +1,371 @@
+//! Bytes into records and fields. Pure: what to read next is the caller's affair.
+
+use super::parse::Reason;
+
+/// How a file writes its rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dialect {
+    pub delimiter: u8,
+    pub quoting: Quoting,
+    /// An unquoted field equal to this is null.
+    pub null: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quoting {
+    /// RFC 4180: fields in `"`, a quote doubled inside, line breaks allowed there.
+    Quotes,
+    /// PostgreSQL's text format: backslash, letters of C, octal and `\x` hexadecimal numbers.
+    PostgresEscapes,
+    /// MySQL's text format: backslash, `\0` NUL, `\Z` Control-Z, any other character itself.
+    MysqlEscapes,
+}
+
+/// Where a field lies in its record, delimiters and quotes left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field {
+    pub start: usize,
+    pub end: usize,
+    pub quoted: bool,
+    /// Holds doubled quotes or escapes.
+    pub escaped: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Split {
+    /// A record of `len` bytes with its line end; `lines` line breaks inside and after it.
+    Record { len: usize, lines: u64 },
+    /// The first line is no record; it ends after `len` bytes with its line end.
+    Broken { len: usize, reason: Reason },
+    /// The record does not end in these bytes.
+    More,
+}
+
+/// The first record of `bytes`. `last` when no further bytes follow; `crlf` when lines end so.
+///
+/// A record that is broken in a quoted field may have swallowed good lines: only its first line is
+/// given up, and reading goes on with the second.
+pub fn split(d: &Dialect, bytes: &[u8], last: bool, crlf: bool, fields: &mut Vec<Field>) -> Split {
+    fields.clear();
+    match d.quoting {
+        Quoting::Quotes => split_quoted(d.delimiter, bytes, last, fields),
+        _ => split_escaped(d.delimiter, bytes, last, crlf, fields),
+    }
+}
+
+fn split_quoted(delimiter: u8, bytes: &[u8], last: bool, fields: &mut Vec<Field>) -> Split {
+    let (mut at, mut lines) = (0, 0);
+    let mut stray = false;
+    loop {
+        let field = if bytes.get(at) == Some(&b'"') {
+            let Some((field, breaks)) = quoted_field(bytes, at + 1) else {
+                return if last { broken(bytes, Reason::UnbalancedQuote) } else { Split::More };
+            };
+            lines += breaks;
+            at = field.end + 1;
+            field
+        } else {
+            let start = at;
+            at = plain_end(delimiter, bytes, at, &mut stray);
+            Field { start, end: at, quoted: false, escaped: false }
+        };
+        fields.push(field);
+        let ends = match bytes.get(at) {
+            Some(b) if *b == delimiter => {
+                at += 1;
+                continue;
+            }
+            Some(b'\n') => at + 1,
+            Some(b'\r') if bytes.get(at + 1) == Some(&b'\n') => at + 2,
+            Some(b'\r') if at + 1 == bytes.len() && !last => return Split::More,
+            Some(_) => {
+                let reason = if lines > 0 { Reason::UnbalancedQuote } else { Reason::TextAfterQuote };
+                return if first_line(bytes).is_some() || last { broken(bytes, reason) } else { Split::More };
+            }
+            None if last => at,
+            None => return Split::More,
+        };
+        trim_carriage_return(bytes, fields, at);
+        if stray && lines > 0 {
+            return broken(bytes, Reason::UnbalancedQuote);
+        }
+        if stray {
+            return Split::Broken { len: ends, reason: Reason::QuoteInField };
+        }
+        return Split::Record { len: ends, lines: lines + 1 };
+    }
+}
+
+/// The field that opened before `start`, up to its closing quote, and the line breaks in it.
+fn quoted_field(bytes: &[u8], start: usize) -> Option<(Field, u64)> {
+    let (mut at, mut breaks, mut escaped) = (start, 0, false);
+    loop {
+        at = find(bytes, at, [b'"', b'\n', b'"']);
+        match bytes.get(at)? {
+            b'\n' => breaks += 1,
+            _ if bytes.get(at + 1) == Some(&b'"') => {
+                escaped = true;
+                at += 1;
+            }
+            // A quote at the end of what was read may be the first of two: the caller finds no
+            // delimiter behind it and asks for more.
+            _ => return Some((Field { start, end: at, quoted: true, escaped }, breaks)),
+        }
+        at += 1;
+    }
+}
+
+/// End of an unquoted field; notes a quote in it.
+fn plain_end(delimiter: u8, bytes: &[u8], start: usize, stray: &mut bool) -> usize {
+    let mut at = start;
+    loop {
+        at = find(bytes, at, [delimiter, b'\n', b'"']);
+        if bytes.get(at) != Some(&b'"') {
+            return at;
+        }
+        *stray = true;
+        at += 1;
+    }
+}
+
+/// Before a line feed, an unquoted carriage return belongs to the line end.
+fn trim_carriage_return(bytes: &[u8], fields: &mut [Field], at: usize) {
+    if let Some(field) = fields.last_mut().filter(|f| !f.quoted && f.end == at && f.end > f.start) {
+        if bytes[field.end - 1] == b'\r' && bytes.get(at) == Some(&b'\n') {
+            field.end -= 1;
+        }
+    }
+}
+
+fn split_escaped(delimiter: u8, bytes: &[u8], last: bool, crlf: bool, fields: &mut Vec<Field>) -> Split {
+    let (mut at, mut lines, mut start, mut escaped) = (0, 0, 0, false);
+    loop {
+        at = find(bytes, at, [delimiter, b'\n', b'\\']);
+        match bytes.get(at) {
+            Some(b'\\') => {
+                match bytes.get(at + 1) {
+                    Some(b'\n') => lines += 1,
+                    Some(_) => {}
+                    None if last => return broken(bytes, Reason::UnfinishedEscape),
+                    None => return Split::More,
+                }
+                escaped = true;
+                at += 2;
+                continue;
+            }
+            Some(b'\n') | None => {
+                if at >= bytes.len() && !last {
+                    return Split::More;
+                }
+                let ends_crlf = crlf && at > start && at < bytes.len() && bytes[at - 1] == b'\r';
+                let end = if ends_crlf { at - 1 } else { at };
+                fields.push(Field { start, end, quoted: false, escaped });
+                return Split::Record { len: (at + 1).min(bytes.len()), lines: lines + 1 };
+            }
+            Some(_) => {
+                fields.push(Field { start, end: at, quoted: false, escaped });
+                at += 1;
+                (start, escaped) = (at, false);
+            }
+        }
+    }
+}
+
+fn broken(bytes: &[u8], reason: Reason) -> Split {
+    Split::Broken { len: first_line(bytes).unwrap_or(bytes.len()), reason }
+}
+
+/// Length of the first line with its line feed.
+pub fn first_line(bytes: &[u8]) -> Option<usize> {
+    let at = find(bytes, 0, [b'\n'; 3]);
+    (at < bytes.len()).then_some(at + 1)
+}
+
+/// Position of the first of three bytes at or after `from`; the length when there is none.
+///
+/// Eight bytes at a time: a byte of `x ^ pattern` is zero where it matches, and the lowest zero byte
+/// is the lowest high bit of `(x - 0x01…) & !x & 0x80…`, with nothing false below it.
+fn find(bytes: &[u8], from: usize, wanted: [u8; 3]) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let patterns = wanted.map(|b| u64::from(b) * ONES);
+    let mut at = from;
+    while let Some(chunk) = bytes.get(at..at + 8) {
+        let word = u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
+        let hits = patterns.iter().fold(0, |hits, pattern| {
+            let x = word ^ pattern;
+            hits | (x.wrapping_sub(ONES) & !x & (ONES << 7))
+        });
+        if hits != 0 {
+            return at + (hits.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    let tail = bytes.get(at..).unwrap_or_default();
+    at.min(bytes.len()) + tail.iter().position(|b| wanted.contains(b)).unwrap_or(tail.len())
+}
+
+/// A field's text without its escapes; `scratch` holds it where it has any.
+pub fn unescaped<'a>(d: &Dialect, record: &'a [u8], field: Field, scratch: &'a mut Vec<u8>) -> &'a [u8] {
+    let raw = &record[field.start..field.end];
+    if !field.escaped {
+        return raw;
+    }
+    scratch.clear();
+    match d.quoting {
+        Quoting::Quotes => {
+            let mut pairs = raw.split_inclusive(|b| *b == b'"');
+            while let Some(part) = pairs.next() {
+                scratch.extend_from_slice(part);
+                if part.ends_with(b"\"") {
+                    // The other quote of the pair stands alone in the next part.
+                    pairs.next();
+                }
+            }
+        }
+        Quoting::MysqlEscapes => unescape(raw, scratch, |rest| (mysql_escape(rest[0]), 1)),
+        Quoting::PostgresEscapes => unescape(raw, scratch, postgres_escape),
+    }
+    scratch
+}
+
+/// `meaning` gives the byte for what follows a backslash, and how many bytes that was.
+fn unescape(raw: &[u8], out: &mut Vec<u8>, meaning: impl Fn(&[u8]) -> (u8, usize)) {
+    let mut at = 0;
+    while at < raw.len() {
+        let next = find(raw, at, [b'\\'; 3]);
+        out.extend_from_slice(&raw[at..next]);
+        at = next + 1;
+        if at < raw.len() {
+            let (byte, used) = meaning(&raw[at..]);
+            out.push(byte);
+            at += used;
+        }
+    }
+}
+
+fn mysql_escape(letter: u8) -> u8 {
+    match letter {
+        b'0' => 0,
+        b'b' => 8,
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        b'Z' => 26,
+        other => other,
+    }
+}
+
+fn postgres_escape(rest: &[u8]) -> (u8, usize) {
+    let number = |from: usize, most: usize, base: u32| {
+        let digits = rest[from..].iter().take(most).map_while(|b| (*b as char).to_digit(base));
+        digits.fold((0u32, from), |(n, used), d| (n * base + d, used + 1))
+    };
+    match rest[0] {
+        b'b' => (8, 1),
+        b'f' => (12, 1),
+        b'n' => (b'\n', 1),
+        b'r' => (b'\r', 1),
+        b't' => (b'\t', 1),
+        b'v' => (11, 1),
+        b'0'..=b'7' => {
+            let (n, used) = number(0, 3, 8);
+            (n as u8, used)
+        }
+        b'x' => match number(1, 2, 16) {
+            (_, 1) => (b'x', 1),
+            (n, used) => (n as u8, used),
+        },
+        other => (other, 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn csv() -> Dialect {
+        Dialect { delimiter: b',', quoting: Quoting::Quotes, null: Vec::new() }
+    }
+
+    fn escapes(quoting: Quoting) -> Dialect {
+        Dialect { delimiter: b'\t', quoting, null: b"\\N".to_vec() }
+    }
+
+    fn texts(d: &Dialect, bytes: &[u8], crlf: bool) -> (Split, Vec<String>) {
+        let mut fields = Vec::new();
+        let split = split(d, bytes, true, crlf, &mut fields);
+        let mut scratch = Vec::new();
+        let text = |f: &Field| String::from_utf8_lossy(unescaped(d, bytes, *f, &mut scratch)).into_owned();
+        (split, fields.iter().map(text).collect())
+    }
+
+    #[test]
+    fn quoted_fields_hold_delimiters_quotes_and_line_breaks() {
+        let bytes = b"a,\"b,\"\"c\"\"\nd\",,\"\"\r\nnext";
+        let (split, fields) = texts(&csv(), bytes, false);
+        assert_eq!(fields, ["a", "b,\"c\"\nd", "", ""]);
+        assert_eq!(split, Split::Record { len: bytes.len() - 4, lines: 2 });
+        let (_, fields) = texts(&csv(), b"\"\"\"\"\"\",\"x\"\"\"\n", false);
+        assert_eq!(fields, ["\"\"", "x\""]);
+    }
+
+    #[test]
+    fn an_open_quote_gives_up_its_first_line_only() {
+        let bytes = b"1,\"abc\n2,\"def\"\n3,ghi\n";
+        assert_eq!(texts(&csv(), bytes, false).0, Split::Broken { len: 7, reason: Reason::UnbalancedQuote });
+        let bytes = b"1,\"abc\n2,def\n";
+        assert_eq!(texts(&csv(), bytes, false).0, Split::Broken { len: 7, reason: Reason::UnbalancedQuote });
+    }
+
+    #[test]
+    fn a_quote_where_none_belongs_is_named() {
+        let broken = |bytes: &[u8]| match texts(&csv(), bytes, false).0 {
+            Split::Broken { reason, .. } => Some(reason),
+            _ => None,
+        };
+        assert_eq!(broken(b"1,5\" pipe,2\n"), Some(Reason::QuoteInField));
+        assert_eq!(broken(b"1,\"a\"b,2\n"), Some(Reason::TextAfterQuote));
+        assert_eq!(broken(b"1,\"a\" ,2\n"), Some(Reason::TextAfterQuote));
+    }
+
+    #[test]
+    fn escapes_mean_what_each_format_says() {
+        let (_, fields) = texts(&escapes(Quoting::MysqlEscapes), b"a\\tb\t\\\\\t\\Z\\q\t\\\nx\n", false);
+        assert_eq!(fields, ["a\tb", "\\", "\u{1a}q", "\nx"]);
+        let (_, fields) = texts(&escapes(Quoting::PostgresEscapes), b"\\v\\101\\x41g\t\\xg\t\\q\n", false);
+        assert_eq!(fields, ["\u{b}AAg", "xg", "q"]);
+    }
+
+    #[test]
+    fn a_carriage_return_is_data_unless_lines_end_with_it() {
+        let d = escapes(Quoting::MysqlEscapes);
+        assert_eq!(texts(&d, b"a\tb\r\n", true).1, ["a", "b"]);
+        assert_eq!(texts(&d, b"a\tb\r\n", false).1, ["a", "b\r"]);
+        assert_eq!(texts(&csv(), b"a,b\r\n", false).1, ["a", "b"]);
+        assert_eq!(texts(&csv(), b"a\rb,c\n", false).1, ["a\rb", "c"]);
+    }
+
+    #[test]
+    fn a_record_cut_anywhere_is_asked_for_again_and_never_guessed() {
+        let whole: &[u8] = b"a,\"b\"\"c\n\",d\r\n";
+        let mut fields = Vec::new();
+        for cut in 0..whole.len() {
+            let found = split(&csv(), &whole[..cut], false, false, &mut fields);
+            assert_eq!(found, Split::More, "cut at {cut}");
+        }
+        let found = split(&csv(), whole, false, false, &mut fields);
+        assert_eq!(found, Split::Record { len: whole.len(), lines: 2 });
+    }
+
+    #[test]
+    fn find_agrees_with_looking_at_every_byte() {
+        let bytes: Vec<u8> = (0..1000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        for wanted in [[0, 1, 2], [255, 128, 127], [10, 10, 10]] {
+            for from in 0..bytes.len() {
+                let expected =
+                    bytes[from..].iter().position(|b| wanted.contains(b)).map_or(bytes.len(), |n| from + n);
+                assert_eq!(find(&bytes, from, wanted), expected);
+            }
+        }
+    }
+}
