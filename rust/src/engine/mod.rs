@@ -2,6 +2,9 @@
 //!
 //! An engine knows a protocol and nothing else: no clock policy, no schedule, no SQL of its own.
 
+mod adbc;
+mod arrow;
+mod duckdb;
 mod shared;
 mod sqlite;
 
@@ -184,6 +187,8 @@ pub fn build(ctx: &Context) -> Result<Arc<dyn Engine>, Error> {
     let target = &ctx.plan.target;
     match target.engine.as_str() {
         "sqlite" => Ok(Arc::new(sqlite::Sqlite::new(ctx)?)),
+        "duckdb" => Ok(Arc::new(duckdb::duckdb(ctx)?)),
+        "adbc" => Ok(Arc::new(adbc::Adbc::new(ctx)?)),
         other => Err(Error::Plan(format!("target.engine is {other}, which this build does not know"))),
     }
 }

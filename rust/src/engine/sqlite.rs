@@ -80,6 +80,7 @@ impl Engine for Sqlite {
             ready,
             transaction,
             ctx: self.ctx.clone(),
+            keeps_answers: false,
             done: Vec::new(),
             answer: None,
             failure: None,
@@ -111,7 +112,7 @@ enum Ready {
     },
     Query {
         statement: Statement,
-        keeps_answer: bool,
+        has_holds: bool,
     },
     Execute {
         statement: Statement,
@@ -143,7 +144,7 @@ impl Ready {
             }
             OpKind::Query => Ready::Query {
                 statement: prepare(db, target, &plan.text)?,
-                keeps_answer: !plan.holds.is_empty(),
+                has_holds: !plan.holds.is_empty(),
             },
             OpKind::Execute => Ready::Execute { statement: prepare(db, target, &plan.text)? },
             OpKind::Together => Ready::Together,
@@ -162,6 +163,7 @@ struct SqliteSession {
     ready: HashMap<OpId, Ready>,
     transaction: Transaction,
     ctx: Context,
+    keeps_answers: bool,
     done: Vec<Done>,
     answer: Option<Answer>,
     failure: Option<String>,
@@ -191,6 +193,10 @@ impl Session for SqliteSession {
 
     fn poll(&mut self, _until: Ns, done: &mut Vec<Done>) {
         done.append(&mut self.done);
+    }
+
+    fn keep_answers(&mut self) {
+        self.keeps_answers = true;
     }
 
     fn answer(&mut self) -> Option<&Answer> {
@@ -246,20 +252,19 @@ impl SqliteSession {
                 insert(&mut self.transaction, sizes, columns)?;
                 Ok((columns.rows as u64, value_bytes(columns)))
             }
-            (Ready::Query { statement, keeps_answer: false }, Work::Params(values)) => {
+            (Ready::Query { statement, has_holds }, Work::Params(values)) => {
                 statement.bind_values(values)?;
+                if *has_holds || self.keeps_answers {
+                    let (answer, bytes) = collect(statement)?;
+                    let rows = answer.rows.len() as u64;
+                    self.answer = Some(answer);
+                    return Ok((rows, bytes));
+                }
                 let (mut rows, mut bytes) = (0, 0);
                 while statement.step()? {
                     rows += 1;
                     bytes += statement.row_bytes();
                 }
-                Ok((rows, bytes))
-            }
-            (Ready::Query { statement, keeps_answer: true }, Work::Params(values)) => {
-                statement.bind_values(values)?;
-                let (answer, bytes) = collect(statement)?;
-                let rows = answer.rows.len() as u64;
-                self.answer = Some(answer);
                 Ok((rows, bytes))
             }
             (Ready::Execute { statement }, Work::Params(values)) => {

@@ -1,0 +1,332 @@
+//! Columns as Arrow arrays and back: whole buffers are copied, values are touched only where widths differ.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{Float64Builder, Int64Builder, ListBuilder};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, Int8Type,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+    UInt16Type, UInt32Type, UInt64Type, UInt8Type,
+};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, ListArray, PrimitiveArray, RecordBatch, StringArray,
+    TimestampMicrosecondArray, TimestampMillisecondArray,
+};
+use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+
+use crate::plan::{ColumnPlan, LogicalType};
+use crate::rows::{Column, Columns, ListValues, TextValues, Value, Values};
+
+const UTC: &str = "UTC";
+
+/// Arrow schema of a table. An unsigned column travels as signed bits where its wire type has no `U`.
+pub fn schema_of(columns: &[ColumnPlan]) -> SchemaRef {
+    let field = |c: &ColumnPlan| {
+        let signed_bits =
+            c.ty == LogicalType::U64 && !c.wire.is_empty() && !c.wire.to_uppercase().contains('U');
+        Field::new(&c.name, if signed_bits { DataType::Int64 } else { data_type(c.ty) }, true)
+    };
+    Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
+}
+
+pub fn data_type(ty: LogicalType) -> DataType {
+    let list = |item| DataType::List(Arc::new(Field::new_list_field(item, true)));
+    match ty {
+        LogicalType::Bool => DataType::Boolean,
+        LogicalType::I16 => DataType::Int16,
+        LogicalType::I32 => DataType::Int32,
+        LogicalType::I64 => DataType::Int64,
+        LogicalType::U64 => DataType::UInt64,
+        LogicalType::F32 => DataType::Float32,
+        LogicalType::F64 => DataType::Float64,
+        LogicalType::TimeMs => DataType::Timestamp(TimeUnit::Millisecond, Some(UTC.into())),
+        LogicalType::TimeUs => DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
+        LogicalType::Text => DataType::Utf8,
+        LogicalType::ListF64 => list(DataType::Float64),
+        LogicalType::ListI64 => list(DataType::Int64),
+    }
+}
+
+/// One batch of `schema`, which is `schema_of` the columns' table.
+pub fn record_batch(columns: &Columns, schema: &SchemaRef) -> RecordBatch {
+    let arrays = columns.columns.iter().zip(schema.fields()).map(|(c, f)| array(c, f.data_type())).collect();
+    RecordBatch::try_new(schema.clone(), arrays).expect("the schema is made from the columns' own types")
+}
+
+fn array(column: &Column, ty: &DataType) -> ArrayRef {
+    let nulls = nulls(column);
+    match (&column.values, ty) {
+        (Values::I32(v), DataType::Boolean) => {
+            Arc::new(BooleanArray::new(BooleanBuffer::collect_bool(v.len(), |k| v[k] != 0), nulls))
+        }
+        (Values::I32(v), DataType::Int16) => {
+            let narrow = ScalarBuffer::from_iter(v.iter().map(|&x| x as i16));
+            Arc::new(PrimitiveArray::<Int16Type>::new(narrow, nulls))
+        }
+        (Values::I32(v), _) => primitive::<Int32Type, _>(v, nulls),
+        (Values::I64(v), DataType::UInt64) => primitive::<UInt64Type, _>(v, nulls),
+        (Values::I64(v), DataType::Timestamp(TimeUnit::Millisecond, _)) => {
+            Arc::new(TimestampMillisecondArray::new(copied(v), nulls).with_timezone(UTC))
+        }
+        (Values::I64(v), DataType::Timestamp(_, _)) => {
+            Arc::new(TimestampMicrosecondArray::new(copied(v), nulls).with_timezone(UTC))
+        }
+        (Values::I64(v), _) => primitive::<Int64Type, _>(v, nulls),
+        (Values::F32(v), _) => primitive::<Float32Type, _>(v, nulls),
+        (Values::F64(v), _) => primitive::<Float64Type, _>(v, nulls),
+        (Values::Text(v), _) => {
+            // SAFETY: columns hold UTF-8 by contract (`TextValues`), and `ends` do not fall.
+            Arc::new(unsafe {
+                StringArray::new_unchecked(offsets(&v.ends), Buffer::from_slice_ref(&v.bytes), nulls)
+            })
+        }
+        (Values::List(v), _) => {
+            let items: ArrayRef = match &*v.items {
+                Values::F64(items) => primitive::<Float64Type, _>(items, None),
+                Values::I64(items) => primitive::<Int64Type, _>(items, None),
+                _ => unreachable!("lists hold I64 or F64"),
+            };
+            let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
+            Arc::new(ListArray::new(field, offsets(&v.ends), items, nulls))
+        }
+    }
+}
+
+/// Reinterprets values of equal width (i64 as u64).
+fn primitive<T: ArrowPrimitiveType, V: ArrowNativeType>(values: &[V], nulls: Option<NullBuffer>) -> ArrayRef {
+    Arc::new(PrimitiveArray::<T>::new(copied(values), nulls))
+}
+
+fn copied<V: ArrowNativeType, N: ArrowNativeType>(values: &[V]) -> ScalarBuffer<N> {
+    debug_assert_eq!(size_of::<V>(), size_of::<N>());
+    ScalarBuffer::new(Buffer::from_slice_ref(values), 0, values.len())
+}
+
+fn offsets(ends: &[u32]) -> OffsetBuffer<i32> {
+    let starts = std::iter::once(0).chain(ends.iter().map(|&end| end as i32));
+    OffsetBuffer::new(ScalarBuffer::from_iter(starts))
+}
+
+fn nulls(column: &Column) -> Option<NullBuffer> {
+    let present = &column.present;
+    (!present.is_empty())
+        .then(|| NullBuffer::new(BooleanBuffer::collect_bool(present.len(), |k| present[k] != 0)))
+}
+
+/// Parameters of a query as a batch of one row.
+pub fn parameters(values: &[Value]) -> RecordBatch {
+    let arrays: Vec<ArrayRef> = values.iter().map(parameter).collect();
+    let fields =
+        arrays.iter().enumerate().map(|(k, a)| Field::new(format!("{k}"), a.data_type().clone(), true));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    RecordBatch::try_new(schema, arrays).expect("every array has one value")
+}
+
+fn parameter(value: &Value) -> ArrayRef {
+    match value {
+        Value::Null => arrow_array::new_null_array(&DataType::Int64, 1),
+        Value::Bool(v) => Arc::new(BooleanArray::from(vec![*v])),
+        Value::I64(v) => primitive::<Int64Type, _>(&[*v], None),
+        Value::U64(v) => primitive::<UInt64Type, _>(&[*v], None),
+        Value::F64(v) => primitive::<Float64Type, _>(&[*v], None),
+        Value::TimeMs(v) => Arc::new(TimestampMillisecondArray::from(vec![*v]).with_timezone(UTC)),
+        Value::TimeUs(v) => Arc::new(TimestampMicrosecondArray::from(vec![*v]).with_timezone(UTC)),
+        Value::Text(v) => Arc::new(StringArray::from(vec![v.as_str()])),
+        Value::ListF64(v) => {
+            let mut list = ListBuilder::new(Float64Builder::new());
+            list.append_value(v.iter().map(|&x| Some(x)));
+            Arc::new(list.finish())
+        }
+        Value::ListI64(v) => {
+            let mut list = ListBuilder::new(Int64Builder::new());
+            list.append_value(v.iter().map(|&x| Some(x)));
+            Arc::new(list.finish())
+        }
+    }
+}
+
+// --- answers ---------------------------------------------------------------------------------------------
+
+/// Bytes of a batch's values, without what its buffers have in reserve.
+pub fn bytes(batch: &RecordBatch) -> u64 {
+    batch.columns().iter().map(|c| c.to_data().get_slice_memory_size().unwrap_or(0) as u64).sum()
+}
+
+/// Cell (`row`) of an answer. Says which type it cannot read: the query casts it then.
+pub fn value(array: &dyn Array, row: usize) -> Result<Value, String> {
+    fn at<T: ArrowPrimitiveType>(array: &dyn Array, row: usize) -> T::Native {
+        array.as_primitive::<T>().value(row)
+    }
+    if array.is_null(row) {
+        return Ok(Value::Null);
+    }
+    Ok(match array.data_type() {
+        DataType::Boolean => Value::Bool(array.as_boolean().value(row)),
+        DataType::Int8 => Value::I64(at::<Int8Type>(array, row).into()),
+        DataType::Int16 => Value::I64(at::<Int16Type>(array, row).into()),
+        DataType::Int32 => Value::I64(at::<Int32Type>(array, row).into()),
+        DataType::Int64 => Value::I64(at::<Int64Type>(array, row)),
+        DataType::UInt8 => Value::I64(at::<UInt8Type>(array, row).into()),
+        DataType::UInt16 => Value::I64(at::<UInt16Type>(array, row).into()),
+        DataType::UInt32 => Value::I64(at::<UInt32Type>(array, row).into()),
+        DataType::UInt64 => Value::U64(at::<UInt64Type>(array, row)),
+        DataType::Float32 => Value::F64(at::<Float32Type>(array, row).into()),
+        DataType::Float64 => Value::F64(at::<Float64Type>(array, row)),
+        // A sum of 64-bit integers is wider in some engines; where the value fits it is an integer again.
+        DataType::Decimal128(_, 0) => {
+            let wide = at::<Decimal128Type>(array, row);
+            i64::try_from(wide).map(Value::I64).unwrap_or_else(|_| Value::Text(wide.to_string()))
+        }
+        DataType::Decimal128(_, scale) => Value::Text(decimal(at::<Decimal128Type>(array, row), *scale)),
+        DataType::Timestamp(TimeUnit::Second, _) => {
+            Value::TimeUs(at::<TimestampSecondType>(array, row) * 1_000_000)
+        }
+        DataType::Timestamp(TimeUnit::Millisecond, _) => {
+            Value::TimeMs(at::<TimestampMillisecondType>(array, row))
+        }
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            Value::TimeUs(at::<TimestampMicrosecondType>(array, row))
+        }
+        DataType::Utf8 => Value::Text(array.as_string::<i32>().value(row).into()),
+        DataType::LargeUtf8 => Value::Text(array.as_string::<i64>().value(row).into()),
+        DataType::Utf8View => Value::Text(array.as_string_view().value(row).into()),
+        DataType::List(item) => {
+            let items = array.as_list::<i32>().value(row);
+            match item.data_type() {
+                DataType::Float64 => Value::ListF64(items.as_primitive::<Float64Type>().values().to_vec()),
+                DataType::Int64 => Value::ListI64(items.as_primitive::<Int64Type>().values().to_vec()),
+                other => return Err(format!("an answer holds lists of {other}; cast it in the query")),
+            }
+        }
+        other => return Err(format!("an answer holds {other}; cast it in the query")),
+    })
+}
+
+fn decimal(unscaled: i128, scale: i8) -> String {
+    let Ok(scale) = usize::try_from(scale) else {
+        return format!("{unscaled}e{}", -scale);
+    };
+    let digits = format!("{:0>width$}", unscaled.unsigned_abs(), width = scale + 1);
+    let (whole, fraction) = digits.split_at(digits.len() - scale);
+    format!("{}{whole}.{fraction}", if unscaled < 0 { "-" } else { "" })
+}
+
+/// Appends a batch's rows to `out`; says what does not fit its type, so that no value is cut to fit.
+pub fn append(batch: &RecordBatch, out: &mut Columns) -> Result<(), String> {
+    for (array, column) in batch.columns().iter().zip(&mut out.columns) {
+        append_present(array, column, out.rows);
+        let name = column.name.clone();
+        append_values(array, column).map_err(|what| format!("column {name} holds {what}"))?;
+    }
+    out.rows += batch.num_rows();
+    Ok(())
+}
+
+fn append_present(array: &ArrayRef, column: &mut Column, rows_before: usize) {
+    if array.null_count() == 0 && column.present.is_empty() {
+        return;
+    }
+    column.present.resize(rows_before, 1);
+    column.present.extend((0..array.len()).map(|row| array.is_valid(row) as u8));
+}
+
+fn append_values(array: &ArrayRef, column: &mut Column) -> Result<(), String> {
+    let ty = column.ty;
+    let other = || Err(format!("{}, not {ty:?}", array.data_type()));
+    match (&mut column.values, array.data_type()) {
+        (Values::I32(v), DataType::Boolean) if ty == LogicalType::Bool => {
+            v.extend(array.as_boolean().iter().map(|x| x.unwrap_or(false) as i32));
+        }
+        (Values::I32(v), DataType::Int16) if ty == LogicalType::I16 => {
+            v.extend(or_zero::<Int16Type>(array).map(i32::from));
+        }
+        (Values::I32(v), DataType::Int32) if ty == LogicalType::I32 => extend::<Int32Type>(v, array),
+        (Values::I64(v), DataType::Int64) if matches!(ty, LogicalType::I64 | LogicalType::U64) => {
+            extend::<Int64Type>(v, array);
+        }
+        (Values::I64(v), DataType::UInt64) if ty == LogicalType::U64 => {
+            v.extend(or_zero::<UInt64Type>(array).map(|x| x as i64));
+        }
+        (Values::I64(v), DataType::Timestamp(unit, _)) => append_times(v, ty, array, unit)?,
+        (Values::F32(v), DataType::Float32) => extend::<Float32Type>(v, array),
+        (Values::F64(v), DataType::Float64) => extend::<Float64Type>(v, array),
+        (Values::Text(v), DataType::Utf8) => append_texts(v, array.as_string::<i32>().iter()),
+        (Values::Text(v), DataType::LargeUtf8) => append_texts(v, array.as_string::<i64>().iter()),
+        (Values::Text(v), DataType::Utf8View) => append_texts(v, array.as_string_view().iter()),
+        (Values::List(v), DataType::List(_)) => return append_lists(v, array.as_list::<i32>()),
+        _ => return other(),
+    }
+    Ok(())
+}
+
+fn extend<T: ArrowPrimitiveType>(out: &mut Vec<T::Native>, array: &ArrayRef) {
+    match array.null_count() {
+        0 => out.extend_from_slice(array.as_primitive::<T>().values()),
+        _ => out.extend(or_zero::<T>(array)),
+    }
+}
+
+/// Values with a zero where there is none, as [`Values`] holds them.
+fn or_zero<T: ArrowPrimitiveType>(array: &ArrayRef) -> impl Iterator<Item = T::Native> + '_ {
+    array.as_primitive::<T>().iter().map(Option::unwrap_or_default)
+}
+
+fn append_times(
+    out: &mut Vec<i64>,
+    ty: LogicalType,
+    array: &ArrayRef,
+    unit: &TimeUnit,
+) -> Result<(), String> {
+    let per_unit_ns = match unit {
+        TimeUnit::Second => 1_000_000_000,
+        TimeUnit::Millisecond => 1_000_000,
+        TimeUnit::Microsecond => 1_000,
+        TimeUnit::Nanosecond => 1,
+    };
+    let wanted_ns = match ty {
+        LogicalType::TimeMs => 1_000_000,
+        LogicalType::TimeUs => 1_000,
+        _ => return Err(format!("times, not {ty:?}")),
+    };
+    let convert = |x: i64| {
+        let ns = x as i128 * per_unit_ns;
+        (ns % wanted_ns == 0).then_some((ns / wanted_ns) as i64)
+    };
+    let mut push = |x: i64| {
+        out.push(convert(x).ok_or_else(|| format!("the time {x} {unit:?}, finer than {ty:?}"))?);
+        Ok::<(), String>(())
+    };
+    match unit {
+        TimeUnit::Second => or_zero::<TimestampSecondType>(array).try_for_each(&mut push),
+        TimeUnit::Millisecond => or_zero::<TimestampMillisecondType>(array).try_for_each(&mut push),
+        TimeUnit::Microsecond => or_zero::<TimestampMicrosecondType>(array).try_for_each(&mut push),
+        TimeUnit::Nanosecond => or_zero::<TimestampNanosecondType>(array).try_for_each(&mut push),
+    }
+}
+
+fn append_texts<'a>(out: &mut TextValues, texts: impl Iterator<Item = Option<&'a str>>) {
+    texts.for_each(|text| out.push(text.unwrap_or("").as_bytes()));
+}
+
+fn append_lists(out: &mut ListValues, lists: &ListArray) -> Result<(), String> {
+    for row in 0..lists.len() {
+        let items = lists.value(row);
+        if items.null_count() > 0 {
+            return Err("a list with a NULL in it".into());
+        }
+        let len = if lists.is_null(row) { 0 } else { items.len() };
+        match (&mut *out.items, items.data_type()) {
+            (Values::F64(v), DataType::Float64) => {
+                v.extend_from_slice(&items.as_primitive::<Float64Type>().values()[..len]);
+            }
+            (Values::I64(v), DataType::Int64) => {
+                v.extend_from_slice(&items.as_primitive::<Int64Type>().values()[..len]);
+            }
+            (_, other) => return Err(format!("lists of {other}")),
+        }
+        out.ends.push(out.ends.last().copied().unwrap_or(0) + len as u32);
+    }
+    Ok(())
+}

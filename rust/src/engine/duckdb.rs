@@ -1,0 +1,48 @@
+//! DuckDB in the client's process, through the ADBC driver in its own library.
+//!
+//! The library of the Python package needs a Python process around it. Options of the target: `driver`,
+//! `entrypoint`, and any `set.<name>` for a setting of the database, e.g. `set.threads`.
+
+use adbc_core::options::{OptionDatabase, OptionValue};
+
+use super::adbc::{Adbc, Driven};
+use super::{Context, Outcome};
+use crate::error::Error;
+
+const DRIVEN: Driven = Driven {
+    // Times are stored in UTC; without this they would be shown, cut and grouped in the machine's own zone.
+    prepare: &["SET GLOBAL TimeZone = 'UTC'"],
+    classify,
+    in_process: true,
+};
+
+/// A file that all sessions share; `duckdb://` alone is a database in memory.
+pub fn duckdb(ctx: &Context) -> Result<Adbc, Error> {
+    let target = &ctx.plan.target;
+    let path =
+        target.url.strip_prefix("duckdb://").or_else(|| target.url.strip_prefix("duckdb:")).unwrap_or("");
+    let mut options: Vec<(OptionDatabase, OptionValue)> = vec![(OptionDatabase::from("path"), path.into())];
+    for (name, value) in &target.options {
+        if let Some(setting) = name.strip_prefix("set.") {
+            options.push((OptionDatabase::from(setting), value.as_str().into()));
+        }
+    }
+    Adbc::with(ctx, DRIVEN, options)
+}
+
+/// DuckDB's driver gives every failure the same status; its messages start with the kind of error.
+fn classify(message: &str) -> Option<Outcome> {
+    let kinds = [
+        ("INTERRUPT Error", Outcome::Timeout),
+        ("TransactionContext Error", Outcome::Conflict),
+        ("Catalog Error", Outcome::Missing),
+        ("Constraint Error", Outcome::Refused),
+        ("Conversion Error", Outcome::Refused),
+        ("Invalid Input Error", Outcome::Refused),
+        ("Permission Error", Outcome::Refused),
+    ];
+    if message.contains("onflict on ") {
+        return Some(Outcome::Conflict);
+    }
+    kinds.iter().find(|(kind, _)| message.contains(kind)).map(|(_, outcome)| *outcome)
+}
