@@ -131,7 +131,9 @@ def plan_study(
         if point.engine not in servers:
             problems.append(Problem(study.file, "engines", point.engine, "this build has no such engine"))
             continue
-        found = plan_point(study, servers[point.engine], point.id, point.factors, seed, best or {})
+        found = plan_point(
+            study, servers[point.engine], point.engine, point.id, point.factors, seed, best or {}
+        )
         if isinstance(found, PointPlan):
             planned[point.id] = found
         elif isinstance(found, Impossible):

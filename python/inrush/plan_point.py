@@ -39,8 +39,8 @@ class PointPlan:
     plan: Mapping[str, Any]
     labels: Mapping[str, Any]
     namespace: str
-    #: Tables that are created, by their names in the database.
-    creates: tuple[str, ...]
+    #: Tables that are created, by their names in the workload.
+    streams: tuple[str, ...]
     #: Rows that lie in the database at once, and that one repetition writes.
     rows: int
     written_rows: int
@@ -63,16 +63,19 @@ class Impossible:
 def plan_point(
     study: Study,
     server: Server,
+    engine: str,
     point_id: str,
     point: Mapping[str, Any],
     seed: int,
     best: Mapping[str, Sequence[Best]],
 ) -> PointPlan | Unsupported | Impossible:
-    """Raises nothing: what the engine cannot do is `Unsupported`, what the study cannot mean `Impossible`."""
+    """engine: the server's name, with its variant if it has one (`null:text`).
+
+    Raises nothing: what the engine cannot do is `Unsupported`, what the study cannot mean `Impossible`."""
     method = resolve(study.method, point) or server.methods[0]
     if method not in server.methods:
-        return Unsupported(f"{server.name} has no method {method}; it has {', '.join(server.methods)}")
-    roles = active_roles(study, server, {**point, "engine": server.name}, best)
+        return Unsupported(f"{engine} has no method {method}; it has {', '.join(server.methods)}")
+    roles = active_roles(study, server, {**point, "engine": engine}, best)
     if isinstance(roles, Broken):
         return Impossible(roles.problems)
     if not roles:
@@ -82,13 +85,13 @@ def plan_point(
     reason = draft.plan_operations()
     if reason is not None:
         return reason
-    options = {key: str(resolve(value, point)) for key, value in study.options.get(server.name, {}).items()}
+    options = {key: str(resolve(value, point)) for key, value in study.options.get(engine, {}).items()}
     plan = {
         "version": PLAN_VERSION,
         "study": study.name,
         "seed": seed,
         "epoch_ns": epoch_ns(study.workload.epoch),
-        "target": {"engine": server.name, "url": "", "options": options},
+        "target": {"engine": engine, "url": "", "options": options},
         "tables": [draft.table_document(name) for name in draft.tables],
         "operations": draft.operations,
         "segments": Segments(draft).all(),
@@ -135,7 +138,7 @@ class Draft:
         self.written = {role.table: role.rows for role in roles if role.table is not None}
         self.operations: list[Doc] = []
 
-    def loaded_rows(self, name: str, point: Mapping[str, Any] | None = None) -> int:
+    def loaded_rows(self, name: str) -> int:
         """Rows a table holds before anything is measured."""
         if name in self.written or self.tables[name].files is not None:
             return 0
@@ -201,18 +204,25 @@ class Draft:
             "identity": list(table.identity),
         }
 
-    def proof_document(self, name: str, read_back: bool) -> Doc:
-        proof = self.server.proof(self.tables[name], self.plans[name])
-        rows = self.rows_of(name)
-        whole = rows <= READ_BACK_ROWS or self.tables[name].files is not None
-        return {
-            "table": self.index[name],
-            "first_row": 0,
-            "rows": 0 if self.tables[name].files is not None else rows,
-            "screen": proof.screen,
-            "items": [dict(item) for item in proof.items],
-            "read_back": proof.read_back if read_back and whole else "",
-        }
+    def proofs(self, names: Sequence[str], read_back: bool) -> list[Doc]:
+        """Of engines that store something."""
+        found = []
+        for name in names:
+            proof = self.server.proof(self.tables[name], self.plans[name])
+            rows = self.rows_of(name)
+            from_files = self.tables[name].files is not None
+            whole = rows <= READ_BACK_ROWS or from_files
+            document = {
+                "table": self.index[name],
+                "first_row": 0,
+                "rows": 0 if from_files else rows,
+                "screen": proof.screen,
+                "items": [dict(item) for item in proof.items],
+                "read_back": proof.read_back if read_back and whole else "",
+            }
+            if proof.screen:
+                found.append(document)
+        return found
 
     def summary(self, plan: Doc, options: Mapping[str, str]) -> PointPlan:
         schedule = self.study.schedule
@@ -240,7 +250,7 @@ class Draft:
                 "notes": list(dict.fromkeys(notes)),
             },
             namespace=self.namespace,
-            creates=tuple(t.name for t in self.plans.values()),
+            streams=tuple(self.tables),
             rows=sum(held.values()),
             written_rows=written,
             batch_rows=min((role.batch_rows for role in writers), default=LOAD_BATCH_ROWS),
@@ -270,7 +280,7 @@ class Segments:
         timed = draft.study.kind == "timed"
         return [
             self.control("create", [
-                *draft.server.drop_namespace(draft.namespace),
+                *self.leftovers(),
                 *draft.server.open_namespace(draft.namespace),
                 *(s for t in draft.plans.values() for s in t.create),
             ]),
@@ -280,11 +290,15 @@ class Segments:
             *([self.drive("warm", self.schedule.warm_s)] if timed and self.schedule.warm_s else []),
             self.drive("measure", self.schedule.measure_s),
             *([self.drive("cool", self.schedule.cool_s)] if timed and self.schedule.cool_s else []),
-            self.proof("proof", list(draft.tables)),
+            *self.proof("proof", list(draft.tables)),
             *self.ask(),
             *self.probe("after", ("sizes", "counters")),
             self.control("drop", list(draft.server.drop_namespace(draft.namespace))),
         ]  # fmt: skip
+
+    def leftovers(self) -> tuple[str, ...]:
+        """A server may hold what a killed run of this point left; an embedded engine begins with a fresh file."""
+        return () if self.draft.server.embedded else self.draft.server.drop_namespace(self.draft.namespace)
 
     def control(self, label: str, statements: Sequence[str]) -> Doc:
         return {
@@ -344,17 +358,14 @@ class Segments:
                 "at_least_ns": ns(self.schedule.at_least_s),
                 "max": self.schedule.max_repetitions,
                 "fresh": [s for name in names for s in self.draft.plans[name].fresh],
-                "proofs": [self.draft.proof_document(name, read_back=False) for name in names],
+                "proofs": self.draft.proofs(names, read_back=False),
             }
         return document
 
-    def proof(self, label: str, names: Sequence[str]) -> Doc:
+    def proof(self, label: str, names: Sequence[str]) -> list[Doc]:
         held = [n for n in names if self.draft.rows_of(n)]
-        return {
-            "kind": "proof",
-            "label": label,
-            "proofs": [self.draft.proof_document(n, read_back=True) for n in held],
-        }
+        proofs = self.draft.proofs(held, read_back=True)
+        return [{"kind": "proof", "label": label, "proofs": proofs}] if proofs else []
 
     def ask(self) -> list[Doc]:
         """The queries whose quiet answers an oracle can compare, at the data time of the last rows."""

@@ -198,7 +198,7 @@ def read_tree(
         expect=fields["expect"].text() if "expect" in fields else "",
         kind=kind,
         workload=workload,
-        engines=fields["engines"].texts(known.engines, "engine", at_least=1) if "engines" in fields else (),
+        engines=parse_engines(fields["engines"], known) if "engines" in fields else (),
         factors=factors,
         roles=roles,
         schedule=schedule,
@@ -244,6 +244,15 @@ def read_workload(
         else:
             sizes[key] = node.integer(1, 10**12)
     return parse_workload(tree, file, name, problems, known.generators, sizes)
+
+
+def parse_engines(node: Node, known: Known) -> tuple[str, ...]:
+    """Engines by name; `null:text` is a variant of `null`."""
+    names = node.texts(at_least=1)
+    for i, name in enumerate(names):
+        if known.engines is not None and name.partition(":")[0] not in known.engines:
+            node.at(i, name).problem(unknown("engine", name, known.engines))
+    return names
 
 
 def check_kind(node: Node, kind: str, schedule: Schedule) -> None:

@@ -1,0 +1,321 @@
+"""Laws of planning: the same from the same, nothing lost, nothing that contradicts itself."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inrush.cost import cost
+from inrush.engines import server
+from inrush.errors import StudyInvalid
+from inrush.forms import Best
+from inrush.plan import PlannedRun, StudyPlan, canonical, plan_hash, plan_study, stopped
+from inrush.study import Study, load_study, parse_study
+from tests.strategies import FakeServer, fake_servers, shipped_files, small_tree, workload_tree
+
+GOLDEN = Path(__file__).parent / "golden" / "plan.json"
+WORKLOAD = workload_tree()
+
+
+def study_of(**changes: Any) -> Study:
+    return parse_study(
+        small_tree(**changes), WORKLOAD, name="small", file="small.toml", workload_file="workload.toml"
+    )
+
+
+def planned(**changes: Any) -> StudyPlan:
+    return plan_study(study_of(**changes), fake_servers())
+
+
+def golden_plan() -> dict[str, Any]:
+    """A run of the shipped writers study on the real DuckDB twin: two tables, a page, repetitions, proofs."""
+    study = load_study("telemetry-writers", scale="xs", engines=["duckdb"])
+    run = next(
+        r
+        for r in plan_study(study, {"duckdb": server("duckdb")}).block(1)
+        if r.labels["factors"] == {"writers": 4}
+    )
+    return dict(run.plan)
+
+
+def drive(run: PlannedRun, label: str = "measure") -> dict[str, Any]:
+    return next(s for s in run.plan["segments"] if s["kind"] == "drive" and s["label"] == label)
+
+
+def role(run: PlannedRun, name: str) -> dict[str, Any]:
+    return next(r for r in drive(run)["roles"] if r["name"] == name)
+
+
+# --- the same from the same ------------------------------------------------------------------------------
+
+
+def test_the_golden_plan_is_still_what_we_write() -> None:
+    """After a wanted change: INRUSH_BLESS=1 writes it anew; read the difference before you commit it."""
+    if os.environ.get("INRUSH_BLESS") == "1":
+        GOLDEN.write_text(json.dumps(golden_plan(), indent=1, ensure_ascii=False, sort_keys=True) + "\n")
+    assert json.loads(GOLDEN.read_text()) == json.loads(canonical(golden_plan()))
+
+
+@pytest.mark.parametrize("path", shipped_files(), ids=lambda p: p.stem)
+def test_equal_studies_give_plans_of_equal_bytes(path: Path) -> None:
+    one, two = (plan_study(load_study(str(path), "xs"), fake_servers()) for _ in range(2))
+    assert [canonical(r.plan) for r in one.runs] == [canonical(r.plan) for r in two.runs]
+    assert one.hash == two.hash
+
+
+@given(seed=st.integers(0, 2**40))
+@settings(max_examples=25, deadline=None)
+def test_the_seed_moves_order_and_rows_and_nothing_else(seed: int) -> None:
+    study = study_of()
+    one, other = plan_study(study, fake_servers(), seed), plan_study(study, fake_servers(), seed + 1)
+    assert {r.plan["seed"] for r in one.runs} == {seed}
+    assert one.hash != other.hash
+    assert [r.point for r in one.block(0)] == [r.point for r in other.block(0)], "the pilot ascends"
+    for block in range(1, 4):
+        assert Counter(r.point for r in one.block(block)) == Counter(r.point for r in other.block(block))
+
+
+def test_a_hash_tells_runs_apart_and_not_where_they_ran() -> None:
+    plan = planned()
+    assert len({r.hash for r in plan.runs}) == len(plan.runs)
+    run = plan.runs[0]
+    moved = {
+        **run.plan,
+        "run_id": "elsewhere",
+        "target": {**run.plan["target"], "url": "postgresql://there/db"},
+        "watch": {**run.plan["watch"], "processes": {"server": [1]}, "data_dir": "/there"},
+    }
+    assert plan_hash(run.plan) == plan_hash(moved) == run.hash
+    assert plan_hash({**run.plan, "seed": 8}) != run.hash
+
+
+# --- points, blocks, order -------------------------------------------------------------------------------
+
+
+def test_every_block_holds_every_point_once() -> None:
+    plan = planned()
+    points = {p.id for p in plan.points}
+    assert len(points) == 2 * 3
+    for block in range(4):
+        assert Counter(r.point for r in plan.block(block)) == Counter(points)
+        assert [r.order for r in plan.block(block)] == list(range(len(points)))
+
+
+def test_the_pilot_ascends_however_the_file_is_written() -> None:
+    plan = planned(factors={"batch_rows": [1000, 200, 500]})
+    assert [r.labels["factors"]["batch_rows"] for r in plan.block(0)] == [200, 200, 500, 500, 1000, 1000]
+
+
+def test_engines_run_next_to_each_other_and_take_turns_at_being_first() -> None:
+    plan = planned(factors={"batch_rows": [100 * n for n in range(1, 9)]})
+    firsts: Counter[str] = Counter()
+    for block in range(1, 4):
+        runs = plan.block(block)
+        for a, b in zip(runs[::2], runs[1::2], strict=True):
+            assert a.labels["factors"] == b.labels["factors"]
+            assert {a.labels["engine"], b.labels["engine"]} == {"duckdb", "sqlite"}
+            firsts[a.labels["engine"]] += 1
+    assert firsts["duckdb"] == firsts["sqlite"]
+
+
+def test_removing_a_value_leaves_the_order_of_the_others() -> None:
+    values = [100 * n for n in range(1, 9)]
+    all_runs, fewer = planned(factors={"batch_rows": values}), planned(factors={"batch_rows": values[:-1]})
+    kept = [
+        r.labels["factors"]["batch_rows"]
+        for r in all_runs.block(2)
+        if r.labels["factors"]["batch_rows"] < 800
+    ]
+    assert list(dict.fromkeys(kept)) == list(
+        dict.fromkeys(r.labels["factors"]["batch_rows"] for r in fewer.block(2))
+    )
+
+
+# --- what a run does -------------------------------------------------------------------------------------
+
+
+def test_writers_write_their_volume_and_it_is_proven() -> None:
+    run = planned().runs[0]
+    work = role(run, "writers")["work"]
+    assert work == {"kind": "rows", "table": 0, "first_row": 0, "rows": 5000, "batch_rows": 200}
+    (proof,) = next(s for s in run.plan["segments"] if s["kind"] == "proof")["proofs"]
+    assert (proof["first_row"], proof["rows"]) == (0, 5000)
+    assert proof["read_back"]
+    assert [p["rows"] for p in drive(run)["repeat"]["proofs"]] == [5000]
+
+
+def test_rows_of_a_session_grow_with_the_sessions_and_rows_in_total_do_not() -> None:
+    def rows(form: dict[str, int], sessions: int) -> int:
+        roles = {
+            "writers": {
+                "operation": "insert",
+                "table": "port_errors",
+                "batch_rows": 10,
+                "rows": form,
+                "sessions": sessions,
+            }
+        }
+        return int(role(planned(factors={}, roles=roles, stop=[]).runs[0], "writers")["work"]["rows"])
+
+    assert [rows({"total": 1000}, n) for n in (1, 4)] == [1000, 1000]
+    assert [rows({"per_session": 1000}, n) for n in (1, 4)] == [1000, 4000]
+
+
+def test_a_list_of_tables_gives_a_writer_role_a_table_and_one_page_over_them() -> None:
+    plan = plan_study(load_study("telemetry-writers", "xs"), fake_servers())
+    run = plan.runs[0]
+    assert [r["name"] for r in drive(run)["roles"]] == [
+        "writers/port_data_counters",
+        "writers/port_errors",
+        "readers",
+    ]
+    page = next(o for o in run.plan["operations"] if o["kind"] == "together")
+    assert page["members"] == ["pc_top", "pe_alert"], "the members that look at these tables"
+    assert role(run, "readers")["until"] == {"kind": "role", "name": "writers"}
+
+
+def test_points_that_only_read_find_their_tables_filled_and_last_the_measured_time() -> None:
+    plan = plan_study(load_study("telemetry-mixed", "xs"), fake_servers())
+    run = next(r for r in plan.runs if r.labels["factors"] == {"n": 2, "combination": "all, read only"})
+    loads = drive(run, "load")["roles"]
+    assert [r["work"]["rows"] for r in loads] == [2000, 2000, 2000]
+    (readers,) = drive(run)["roles"]
+    assert readers["until"] == {"kind": "time", "ns": 300_000_000}
+    assert "repeat" not in drive(run)
+    assert [p["rows"] for p in next(s for s in run.plan["segments"] if s["kind"] == "proof")["proofs"]] == [
+        2000
+    ] * 3
+
+
+@pytest.mark.parametrize("path", shipped_files(), ids=lambda p: p.stem)
+def test_every_reference_inside_a_plan_is_met(path: Path) -> None:
+    for run in plan_study(load_study(str(path), "xs"), fake_servers()).runs:
+        names = {o["name"] for o in run.plan["operations"]}
+        assert len(names) == len(run.plan["operations"])
+        for operation in run.plan["operations"]:
+            assert set(operation["members"]) <= names
+            assert operation.get("table", 0) < len(run.plan["tables"])
+        for segment in run.plan["segments"]:
+            for one in segment.get("roles", ()):
+                assert {w["operation"] for w in one["operations"]} <= names
+                if one["until"]["kind"] == "role":
+                    ends = one["until"]["name"]
+                    assert any(r["name"].split("/")[0] == ends for r in segment["roles"])
+            assert set(segment.get("operations", ())) <= names
+
+
+def test_a_served_engine_drops_what_a_killed_run_left_and_an_embedded_one_has_nothing_to_drop() -> None:
+    served, embedded = FakeServer("duckdb"), FakeServer("sqlite")
+    embedded.embedded = True  # type: ignore[misc]
+    plan = plan_study(study_of(), {"duckdb": served, "sqlite": embedded})
+    first = {r.labels["engine"]: r.plan["segments"][0]["statements"][0] for r in plan.runs}
+    assert first["duckdb"].startswith("DROP SCHEMA")
+    assert first["sqlite"].startswith("CREATE SCHEMA")
+
+
+# --- what cannot be done ---------------------------------------------------------------------------------
+
+
+def test_a_batch_larger_than_its_volume_is_an_error_and_not_an_equal_point() -> None:
+    with pytest.raises(StudyInvalid) as caught:
+        planned(factors={"batch_rows": [1000, 9000]})
+    (problem,) = caught.value.problems
+    assert (problem.key, problem.value) == ("roles.writers.batch_rows", "9_000")
+
+
+def test_the_best_of_another_study_is_cut_to_the_volume_and_says_so() -> None:
+    study = load_study("telemetry-volume", "xs")
+    found = [Best({"engine": "duckdb"}, 2000), Best({"engine": "sqlite", "table": "port_data_counters"}, 500)]
+    plan = plan_study(study, fake_servers(), best={"telemetry-batch": found})
+    batch = {
+        (r.labels["engine"], r.labels["factors"]["rows"]): r.labels["batch_rows"]["writers"]
+        for r in plan.runs
+    }
+    assert batch[("duckdb", 5000)] == 2000
+    assert batch[("duckdb", 1000)] == 1000
+    assert batch[("sqlite", 5000)] == 500
+    assert any("cut to the 1_000 rows" in note for note in plan.document()["notes"])
+
+
+def test_what_an_engine_cannot_do_is_shown_with_its_reason() -> None:
+    plan = plan_study(
+        study_of(
+            factors={"batch_rows": [200], "method": ["bulk", "multirow"]}, engines=["duckdb", "postgresql"]
+        ),
+        fake_servers(),
+    )
+    assert {(m.engine, m.factors["method"]) for m in plan.unsupported} == {("postgresql", "bulk")}
+    assert "it has copy, multirow" in plan.unsupported[0].reason
+    assert {r.point for r in plan.runs}.isdisjoint({m.point for m in plan.unsupported})
+    assert plan.document()["unsupported"][0]["factors"] == {"batch_rows": 200, "method": "bulk"}
+
+
+def test_an_engine_with_one_writer_keeps_its_sessions_and_says_so() -> None:
+    plan = plan_study(load_study("telemetry-writers", "xs"), fake_servers())
+    run = next(r for r in plan.runs if r.labels["engine"] == "sqlite" and r.labels["factors"]["writers"] == 4)
+    assert role(run, "writers/port_errors")["sessions"] == 4
+    assert any("one" in note or "1 session write" in note for note in run.labels["notes"])
+
+
+# --- stop rules ------------------------------------------------------------------------------------------
+
+
+def test_a_crossed_limit_stops_larger_values_of_the_same_sweep_alone() -> None:
+    plan = planned()
+    measured = {
+        "duckdb batch_rows=500": {"writers.makespan_s": 91.0},
+        "sqlite batch_rows=200": {"writers.makespan_s": 90.0},
+    }
+    found = stopped(plan, measured)
+    assert set(found) == {"duckdb batch_rows=1000"}
+    assert found["duckdb batch_rows=1000"].reason == "writers.makespan_s = 91 > 90 at batch_rows = 500"
+
+
+def test_all_limits_of_a_rule_must_be_crossed_and_a_missing_figure_crosses_none() -> None:
+    rule = [{"along": "batch_rows", "above": {"writers.makespan_s": 120, "readers.latency_s": 120}}]
+    plan = planned(stop=rule)
+    only_one = {"duckdb batch_rows=200": {"writers.makespan_s": 130.0}}
+    assert stopped(plan, only_one) == {}
+    both = {"duckdb batch_rows=200": {"writers.makespan_s": 130.0, "readers.latency_s": 121.0}}
+    assert set(stopped(plan, both)) == {"duckdb batch_rows=500", "duckdb batch_rows=1000"}
+
+
+@given(limits=st.lists(st.floats(0, 200), min_size=6, max_size=6))
+@settings(max_examples=50, deadline=None)
+def test_more_crossings_never_stop_less(limits: list[float]) -> None:
+    plan = planned()
+    measured = {p.id: {"writers.makespan_s": v} for p, v in zip(plan.points, limits, strict=True)}
+    fewer = {k: v for i, (k, v) in enumerate(measured.items()) if i % 2}
+    assert set(stopped(plan, fewer)) <= set(stopped(plan, measured))
+
+
+# --- cost ------------------------------------------------------------------------------------------------
+
+
+def test_the_pilot_replaces_the_forecast() -> None:
+    plan = planned()
+    assert not cost(plan).is_measured
+    ten = cost(plan, {p.id: 10.0 for p in plan.points}, done=len(plan.block(0)))
+    assert ten.seconds == pytest.approx(10.0 * 3 * len(plan.points))
+    assert ten.measured_points == len(plan.points)
+
+
+def test_a_larger_scale_never_costs_less() -> None:
+    for path in shipped_files():
+        small, full = (cost(plan_study(load_study(str(path), s), fake_servers())) for s in ("xs", "full"))
+        assert small.seconds <= full.seconds
+        assert small.rows <= full.rows
+
+
+def test_every_shipped_study_is_a_matter_of_seconds_at_xs() -> None:
+    for path in shipped_files():
+        found = cost(plan_study(load_study(str(path), "xs"), fake_servers()))
+        assert found.seconds < 90, path
+        assert found.peak_bytes < 100 << 20

@@ -1,0 +1,65 @@
+//! The border in: the plan that Python writes is the plan that we read. Both sides test the same file.
+
+use inrush_core::plan::{RunPlan, Segment};
+use serde_json::Value;
+
+const GOLDEN: &str = include_str!("../../python/tests/golden/plan.json");
+
+#[test]
+fn the_golden_plan_is_read_and_written_back_equal() {
+    let plan = RunPlan::from_json(GOLDEN).expect("the golden plan is a plan");
+    let written = serde_json::to_string(&plan).expect("plans are JSON");
+    assert_eq!(RunPlan::from_json(&written).expect("what we write we read"), plan);
+}
+
+#[test]
+fn nothing_that_python_says_is_lost() {
+    let plan = RunPlan::from_json(GOLDEN).expect("the golden plan is a plan");
+    let said: Value = serde_json::from_str(GOLDEN).expect("the golden plan is JSON");
+    let kept = serde_json::to_value(&plan).expect("plans are JSON");
+    assert_eq!(lost(&said, &kept, "plan"), Vec::<String>::new());
+}
+
+#[test]
+fn the_golden_plan_shows_what_plans_are_made_of() {
+    let plan = RunPlan::from_json(GOLDEN).expect("the golden plan is a plan");
+    let drives = plan.segments.iter().filter_map(|s| match s {
+        Segment::Drive(drive) => Some(drive),
+        _ => None,
+    });
+    let roles: Vec<&str> = drives.flat_map(|d| d.roles.iter().map(|r| r.name.as_str())).collect();
+    assert_eq!(roles, ["writers/port_data_counters", "writers/port_errors", "readers"]);
+    assert!(plan.segments.iter().any(|s| matches!(s, Segment::Proof { proofs, .. } if proofs.len() == 2)));
+    assert!(plan.operations.iter().any(|o| !o.members.is_empty()), "a page");
+}
+
+#[test]
+fn a_plan_of_another_version_or_with_an_unknown_key_is_refused() {
+    let mut other: Value = serde_json::from_str(GOLDEN).expect("the golden plan is JSON");
+    other["version"] = 99.into();
+    let refused = RunPlan::from_json(&other.to_string()).expect_err("version 99 is not ours");
+    assert!(refused.to_string().contains("version 99"), "{refused}");
+    other["version"] = 1.into();
+    other["surprise"] = 1.into();
+    let refused = RunPlan::from_json(&other.to_string()).expect_err("unknown keys are mistakes");
+    assert!(refused.to_string().contains("surprise"), "{refused}");
+}
+
+/// Paths of values of `said` that are not in `kept`. Keys that only `kept` has are defaults written out.
+fn lost(said: &Value, kept: &Value, path: &str) -> Vec<String> {
+    match (said, kept) {
+        (Value::Object(said), Value::Object(kept)) => said
+            .iter()
+            .flat_map(|(key, value)| {
+                let path = format!("{path}.{key}");
+                kept.get(key).map_or_else(|| vec![path.clone()], |found| lost(value, found, &path))
+            })
+            .collect(),
+        (Value::Array(said), Value::Array(kept)) if said.len() == kept.len() => {
+            said.iter().zip(kept).enumerate().flat_map(|(i, (a, b))| lost(a, b, &format!("{path}[{i}]"))).collect()
+        }
+        (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64() => Vec::new(),
+        _ if said == kept => Vec::new(),
+        _ => vec![format!("{path}: {said} became {kept}")],
+    }
+}
