@@ -171,13 +171,6 @@ class Server(ABC):
     @abstractmethod
     def durability(self, settings: Mapping[str, str]) -> Durability: ...
 
-    def wire_options(self) -> Mapping[str, str]:
-        """What the wire half must know of this machine (a driver's path, …); goes into the plan's `target.options`.
-
-        Options of the target itself win over these.
-        """
-        return {}
-
     # does: only for instances inrush started; embedded engines keep the defaults
 
     def fetch(self) -> Release:

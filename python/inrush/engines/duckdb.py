@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from inrush.engines import sql
 from inrush.engines.base import (
@@ -17,9 +19,10 @@ from inrush.engines.base import (
     Server,
     Survives,
     TablePlan,
+    Target,
     Unsupported,
 )
-from inrush.engines.sql import Item, literal, quote
+from inrush.engines.sql import Item, file_of, literal, quote
 from inrush.errors import TargetError
 from inrush.workload import Column, Operation, Table
 
@@ -113,12 +116,17 @@ class DuckDB(Server):
             return Durability(Survives.PROCESS_CRASH, because=because)
         return Durability(Survives.POWER_LOSS, because=because)
 
-    def wire_options(self) -> Mapping[str, str]:
-        """The driver is the library of the Python package itself: it is there when DuckDB is."""
-        found = importlib.util.find_spec("_duckdb")
-        if found is None or found.origin is None:
-            raise TargetError("duckdb: the Python package duckdb is not installed; pip install duckdb")
-        return {"driver": found.origin, "entrypoint": "duckdb_adbc_init"}
+    def run_target(self, target: Target, data: Path) -> Target:
+        url = target.url if file_of(target.url) else f"duckdb://{data.absolute()}/run.duckdb"
+        return replace(target, url=url, options={**driver(), **target.options})
+
+
+def driver() -> Mapping[str, str]:
+    """The driver is the library of the Python package itself: it is there when DuckDB is."""
+    found = importlib.util.find_spec("_duckdb")
+    if found is None or found.origin is None:
+        raise TargetError("duckdb: the Python package duckdb is not installed; pip install duckdb")
+    return {"driver": found.origin, "entrypoint": "duckdb_adbc_init"}
 
 
 def _mark(namespace: str) -> str:

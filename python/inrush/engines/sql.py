@@ -36,6 +36,11 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def file_of(url: str) -> str:
+    """The file of an embedded database's URL: `sqlite:///absolute`, `sqlite://relative`, `sqlite:relative`."""
+    return url.partition(":")[2].removeprefix("//")
+
+
 def question(_position: int) -> str:
     """Placeholder of SQLite, DuckDB and MySQL: one parameter a mark, repeated names are bound again."""
     return "?"

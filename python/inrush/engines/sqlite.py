@@ -6,6 +6,8 @@ A namespace is a prefix of table names, marked by a table of its own: a user's f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from inrush.engines import sql
 from inrush.engines.base import (
@@ -16,9 +18,10 @@ from inrush.engines.base import (
     Server,
     Survives,
     TablePlan,
+    Target,
     Unsupported,
 )
-from inrush.engines.sql import Item, literal, quote
+from inrush.engines.sql import Item, file_of, literal, quote
 from inrush.workload import Column, Operation, Table
 
 #: Declared type of every logical type. SQLite stores by affinity; the name tells the wire half what a value means.
@@ -136,6 +139,11 @@ class Sqlite(Server):
         else:
             survives = Survives.PROCESS_CRASH
         return Durability(survives, because={"journal_mode": journal, "synchronous": synchronous})
+
+    def run_target(self, target: Target, data: Path) -> Target:
+        if file_of(target.url):
+            return target
+        return replace(target, url=f"sqlite://{data.absolute()}/run.sqlite")
 
 
 def _mark(namespace: str) -> str:

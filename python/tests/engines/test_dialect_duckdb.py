@@ -11,7 +11,7 @@ import duckdb
 import pytest
 from hypothesis import given, settings
 
-from inrush.engines.base import OpPlan, Survives, Unsupported
+from inrush.engines.base import OpPlan, Survives, Target, Unsupported
 from inrush.engines.duckdb import TYPES, DuckDB
 from inrush.workload import LOGICAL_TYPES, Operation, Table
 from tests.engines.screens import ALL_TYPES, PORTS, Row, expected, rows_of
@@ -120,8 +120,12 @@ def test_sizes_grow_with_the_table_and_settings_say_what_a_commit_survives(tmp_p
         assert probe([probes.version])["version"] == f"v{duckdb.__version__}"
 
 
-def test_the_driver_is_a_file_of_this_environment() -> None:
-    assert Path(DUCKDB.wire_options()["driver"]).is_file()
+def test_a_run_has_a_file_of_its_own_unless_the_user_names_one(tmp_path: Path) -> None:
+    own = DUCKDB.run_target(Target("duckdb", "duckdb://"), tmp_path)
+    assert own.url == f"duckdb://{tmp_path}/run.duckdb"
+    assert Path(own.options["driver"]).is_file()
+    named = DUCKDB.run_target(Target("duckdb", "duckdb:///data/x.db", {"driver": "/other.so"}), tmp_path)
+    assert (named.url, named.options["driver"]) == ("duckdb:///data/x.db", "/other.so")
 
 
 def _opened(table: Table, layout: str) -> duckdb.DuckDBPyConnection:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sqlite3
 import struct
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
-from inrush.engines.base import Durability, OpPlan, Survives, Unsupported
+from inrush.engines.base import Durability, OpPlan, Survives, Target, Unsupported
 from inrush.engines.sqlite import DECLARED, EACH, Sqlite
 from inrush.workload import LOGICAL_TYPES, Operation, Table
 from tests.engines.screens import ALL_TYPES, PORTS, Row, expected, rows_of
@@ -131,6 +132,12 @@ def test_settings_are_read_back_by_name() -> None:
 def test_durability_in_normal_form(journal: str, synchronous: str, survives: Survives) -> None:
     found: Durability = SQLITE.durability({"journal_mode": journal, "synchronous": synchronous})
     assert found.survives is survives
+
+
+def test_a_run_has_a_file_of_its_own_unless_the_user_names_one(tmp_path: Path) -> None:
+    assert SQLITE.run_target(Target("sqlite", ""), tmp_path).url == f"sqlite://{tmp_path}/run.sqlite"
+    assert SQLITE.run_target(Target("sqlite", "sqlite://"), tmp_path).url == f"sqlite://{tmp_path}/run.sqlite"
+    assert SQLITE.run_target(Target("sqlite", "sqlite:x.db"), tmp_path).url == "sqlite:x.db"
 
 
 def _opened(table: Table, layout: str) -> sqlite3.Connection:

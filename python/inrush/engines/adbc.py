@@ -1,0 +1,129 @@
+"""Any database with an ADBC driver, in plain SQL. Twin of rust/src/engine/adbc.rs.
+
+The target's options name the driver's library; the types are those that every SQL database knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from inrush.engines import sql
+from inrush.engines.base import (
+    Durability,
+    OpPlan,
+    Probes,
+    Proof,
+    Server,
+    Survives,
+    TablePlan,
+    Target,
+    Unsupported,
+)
+from inrush.engines.sql import literal, quote
+from inrush.errors import UsageError
+from inrush.workload import Operation, Table
+
+#: An unsigned value travels with its bits reinterpreted: the wire half sees that BIGINT has no U.
+TYPES: Mapping[str, str] = {
+    "bool": "BOOLEAN",
+    "i16": "SMALLINT",
+    "i32": "INTEGER",
+    "i64": "BIGINT",
+    "u64": "BIGINT",
+    "f32": "REAL",
+    "f64": "DOUBLE PRECISION",
+    "time_ms": "TIMESTAMP WITH TIME ZONE",
+    "time_us": "TIMESTAMP WITH TIME ZONE",
+    "text": "VARCHAR",
+    "list_f64": "DOUBLE PRECISION ARRAY",
+    "list_i64": "BIGINT ARRAY",
+}
+LOSSES: Mapping[str, str] = {
+    "u64": "unsigned 64-bit values are stored with their bits reinterpreted: read back exactly, ordered and aggregated as signed",
+}
+
+
+class Adbc(Server):
+    name = "adbc"
+    schemes = ("adbc",)
+    methods = ("bulk", "multirow")
+
+    def open_namespace(self, namespace: str) -> tuple[str, ...]:
+        mark = _mark(namespace)
+        return (
+            f"CREATE TABLE {mark} (created_by VARCHAR(16) NOT NULL)",
+            f"INSERT INTO {mark} VALUES ('inrush')",
+        )
+
+    def drop_namespace(self, namespace: str) -> tuple[str, ...]:
+        """The mark alone: schemas differ too much between databases, so tables are dropped one by one."""
+        return (f"DROP TABLE {_mark(namespace)}",)
+
+    def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan:
+        name = quote(f"{namespace}_{table.name}")
+        indexes = table.layouts.get(layout, ())
+        columns = [
+            f"{quote(c.name)} {TYPES[c.type]}{'' if c.nullable else ' NOT NULL'}" for c in table.columns
+        ]
+        primary = 1 if indexes and indexes[0] == table.identity else 0
+        if primary:
+            columns.append(f"PRIMARY KEY ({', '.join(map(quote, indexes[0]))})")
+        others = (
+            f"CREATE INDEX {quote(f'{namespace}_{table.name}_{k}')} ON {name} ({', '.join(map(quote, index))})"
+            for k, index in enumerate(indexes[primary:], start=1)
+        )
+        return TablePlan(
+            name=name,
+            create=(f"CREATE TABLE {name} ({', '.join(columns)})", *others),
+            fresh=(f"DELETE FROM {name}",),
+            drop=(f"SELECT created_by FROM {_mark(namespace)}", f"DROP TABLE {name}"),
+            wire={column.name: TYPES[column.type] for column in table.columns},
+            losses=tuple(dict.fromkeys(LOSSES[c.type] for c in table.columns if c.type in LOSSES)),
+        )
+
+    def plan_operation(
+        self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0
+    ) -> OpPlan | Unsupported:
+        if operation.kind == "together":
+            return OpPlan("")
+        if operation.kind != "insert":
+            return sql.statement(operation, self.name, tables)
+        plan = tables[operation.table or ""]
+        if method == "bulk":
+            return OpPlan(plan.name, method)
+        if method == "multirow":
+            return OpPlan(sql.insert_one_row(plan.name, tuple(plan.wire)), method)
+        return Unsupported(f"adbc has no method {method}; it has {', '.join(self.methods)}")
+
+    def proof(self, table: Table, plan: TablePlan) -> Proof:
+        """Counts only: bit operations have no common spelling. The read-back compares every value."""
+        items = ({"kind": "rows"}, *({"kind": "not_null", "column": c.name} for c in table.columns))
+        counts = ", ".join(f"count({quote(c.name)})" for c in table.columns)
+        columns = ", ".join(quote(c.name) for c in table.columns)
+        return Proof(
+            screen=f"SELECT count(*), {counts} FROM {plan.name}",
+            items=items,
+            read_back=f"SELECT {columns} FROM {plan.name}",
+        )
+
+    def probes(self, tables: Sequence[TablePlan]) -> Probes:
+        return Probes(
+            sizes=tuple(f"SELECT {literal('rows:' + p.name)}, count(*) FROM {p.name}" for p in tables)
+        )
+
+    def durability(self, settings: Mapping[str, str]) -> Durability:
+        return Durability(
+            Survives.NOTHING, because={"adbc": "the driver does not tell what a commit survives"}
+        )
+
+    def run_target(self, target: Target, data: Path) -> Target:
+        if not target.options.get("driver"):
+            raise UsageError(
+                f"{target.url or 'adbc:'}: options.driver is missing; it is the path of an ADBC driver's library"
+            )
+        return target
+
+
+def _mark(namespace: str) -> str:
+    return quote(f"{namespace}_inrush_mark")
