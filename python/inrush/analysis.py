@@ -94,12 +94,12 @@ class Analysis:
         }
 
     def values(self, figure: str) -> dict[Point, dict[int, float]]:
-        """Point -> block -> value, of the runs that count."""
+        """Point -> block -> value, of the runs that count; points in the order planned."""
         found: dict[Point, dict[int, float]] = {}
         for m in self.runs:
             if m.counts and figure in m.figures:
                 found.setdefault(m.point, {})[m.run.block] = m.figures[figure]
-        return found
+        return {point: found[point] for point in self.points if point in found}
 
     def summaries(self, figure: str, level: float = 0.95) -> list[PointSummary]:
         return [self.summary(point, of, figure, level) for point, of in self.values(figure).items()]

@@ -1,0 +1,36 @@
+// Draws the figures; redraws them when theme or width change. Runs after the bundle has set vegaEmbed.
+const read = (id) => JSON.parse(document.getElementById(id).textContent);
+const specs = read("specs"), themes = read("themes");
+const root = document.documentElement, button = document.getElementById("theme");
+const system = window.matchMedia("(prefers-color-scheme: dark)");
+let chosen = null;
+const theme = () => chosen ?? (system.matches ? "dark" : "light");
+
+// Stacked panels have no container width of their own: every panel gets what is left beside axis and legend.
+const fitted = (spec, width) =>
+  spec.vconcat ? { ...spec, vconcat: spec.vconcat.map((p) => ({ ...p, width: Math.max(160, width - 190) })) } : spec;
+
+async function draw() {
+  root.dataset.theme = theme();
+  button.textContent = theme() === "dark" ? "Light" : "Dark";
+  const drawn = specs.map(async ({ id, spec }) => {
+    const place = document.getElementById(id);
+    const config = themes[theme()];
+    const actions = { export: true, source: false, compiled: false, editor: false };
+    await vegaEmbed(place, fitted(spec, place.clientWidth), { config, actions, renderer: "svg", tooltip: { theme: theme() } });
+  });
+  await Promise.all(drawn);
+  root.dataset.drawn = String(Number(root.dataset.drawn ?? 0) + 1);
+}
+const show = () => draw().catch((e) => { root.dataset.failed = String(e); console.error(e); });
+
+button.addEventListener("click", () => { chosen = theme() === "dark" ? "light" : "dark"; show(); });
+system.addEventListener("change", show);
+let waiting, width = window.innerWidth;
+window.addEventListener("resize", () => {
+  if (window.innerWidth === width) return;
+  width = window.innerWidth;
+  clearTimeout(waiting);
+  waiting = setTimeout(show, 150);
+});
+show();
