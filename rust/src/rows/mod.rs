@@ -1,8 +1,26 @@
 //! Rows as functions of (seed, stream, row): any row can be made again, alone, anywhere.
+//!
+//! Reading order: `spec` (what a plan says), `catalogue` (what there is), `compile` (plan → lanes),
+//! `lane`, `counter`, `text` (the generators), `generate` (rows), `digest` (proofs); `files` reads rows instead.
 
+mod catalogue;
 mod columns;
+mod compile;
+mod counter;
+mod digest;
 pub mod files;
+mod generate;
+mod hash;
+mod lane;
+pub(crate) mod simd;
 mod spec;
+mod table;
+mod text;
 
+pub use catalogue::generators_json;
 pub use columns::{Column, Columns, ListValues, TextValues, Value, Values};
+pub use compile::problems;
+pub use digest::{digest, row_hashes, Digest, ScreenSums};
+pub use generate::RowGen;
+pub use simd::Level;
 pub use spec::{AtLimit, CounterPlan, GenPlan, Increment, Per, DEFAULT_BITS};

@@ -1,0 +1,290 @@
+//! What generators there are, what they take and which columns they fill: the one list that people,
+//! study files and `compile` go by.
+
+use serde_json::{json, Map, Value as Json};
+
+use crate::plan::LogicalType;
+
+pub struct Kind {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub types: &'static [LogicalType],
+    pub params: &'static [Param],
+}
+
+/// `default` as JSON text; `None` with `required` false: absent means what `about` says.
+pub struct Param {
+    pub name: &'static str,
+    pub ty: &'static str,
+    pub required: bool,
+    pub default: Option<&'static str>,
+    pub about: &'static str,
+}
+
+use LogicalType::*;
+const INTEGERS: &[LogicalType] = &[I16, I32, I64, U64];
+const WIDE: &[LogicalType] = &[I64, U64];
+const NUMBERS: &[LogicalType] = &[I16, I32, I64, U64, F32, F64];
+const DERIVED: &[LogicalType] = &[I16, I32, I64, U64, TimeMs, TimeUs];
+const TIMES: &[LogicalType] = &[TimeMs, TimeUs];
+const TEXTS: &[LogicalType] = &[Text];
+const ANY: &[LogicalType] = &[Bool, I16, I32, I64, U64, F32, F64, TimeMs, TimeUs, Text];
+
+const fn need(name: &'static str, ty: &'static str, about: &'static str) -> Param {
+    Param { name, ty, required: true, default: None, about }
+}
+
+const fn may(name: &'static str, ty: &'static str, about: &'static str) -> Param {
+    Param { name, ty, required: false, default: None, about }
+}
+
+const fn or(name: &'static str, ty: &'static str, default: &'static str, about: &'static str) -> Param {
+    Param { name, ty, required: false, default: Some(default), about }
+}
+
+const FROM: Param = need("from", "integer", "smallest value");
+const TO: Param = need("to", "integer", "largest value");
+const BITS: Param = may("bits", "integer", "values are k·2^-bits; floats only, 8 if absent");
+const PER: Param = or("per", "row|series", "\"row\"", "drawn for each row, or once for each series");
+const EVERY: Param = or("every", "integer", "1", "so many neighbouring places share a value");
+const MIN: Param = may("min", "number", "smaller values become this");
+const MAX: Param = may("max", "number", "larger values become this");
+const OF: Param = need("of", "column", "column of the same table that it derives from");
+const EXPONENT: Param = need("exponent", "number", "Zipf's exponent, above 0");
+
+pub const KINDS: &[Kind] = &[
+    Kind {
+        name: "sequence",
+        about: "start + step * row",
+        types: WIDE,
+        params: &[need("start", "integer", "value of row 0"), need("step", "integer", "from row to row")],
+    },
+    Kind {
+        name: "constant",
+        about: "the same value in every row",
+        types: ANY,
+        params: &[need("value", "any", "of the column's type; times as integers in their unit"), BITS],
+    },
+    Kind { name: "cycle", about: "from … to, again and again, along the places", types: INTEGERS, params: &[FROM, TO, EVERY] },
+    Kind { name: "shuffled", about: "from … to in random order, each once a round, by row", types: INTEGERS, params: &[FROM, TO] },
+    Kind { name: "uniform", about: "every value from … to equally often", types: NUMBERS, params: &[FROM, TO, BITS, PER] },
+    Kind {
+        name: "normal",
+        about: "normal, rounded",
+        types: NUMBERS,
+        params: &[need("mean", "number", "mean"), need("sd", "number", "standard deviation"), MIN, MAX, BITS, PER],
+    },
+    Kind {
+        name: "lognormal",
+        about: "median * exp(sigma * Z), rounded",
+        types: NUMBERS,
+        params: &[need("median", "number", "median"), need("sigma", "number", "sd of the logarithm"), MIN, MAX, BITS, PER],
+    },
+    Kind {
+        name: "poisson",
+        about: "Poisson counts",
+        types: INTEGERS,
+        params: &[need("mean", "number", "mean, up to 10,000"), PER],
+    },
+    Kind {
+        name: "beta",
+        about: "scale * Beta(a, b), rounded",
+        types: NUMBERS,
+        params: &[
+            need("a", "number", "first shape"),
+            need("b", "number", "second shape"),
+            or("scale", "number", "1.0", "the distribution ends there"),
+            BITS,
+            PER,
+        ],
+    },
+    Kind {
+        name: "zipf",
+        about: "ranks 1 … n with probability ∝ rank^-exponent",
+        types: INTEGERS,
+        params: &[
+            need("n", "integer", "number of ranks"),
+            EXPONENT,
+            or("from", "integer", "1", "value of the first rank"),
+            or("scatter", "boolean", "false", "spread the frequent values over the range"),
+            PER,
+        ],
+    },
+    Kind {
+        name: "categorical",
+        about: "one of a list of values",
+        types: &[I16, I32, I64, U64, Text],
+        params: &[
+            need("values", "list", "integers or texts, as the column"),
+            or("weights", "list of numbers", "[]", "one per value; equal if absent"),
+            PER,
+        ],
+    },
+    Kind {
+        name: "flag",
+        about: "true or 1 with a given share",
+        types: &[Bool, I16, I32, I64, U64],
+        params: &[need("true_ppm", "integer", "share of ones, parts per million"), PER],
+    },
+    Kind {
+        name: "counter",
+        about: "never falls within a series, except at a reset or wrap",
+        types: INTEGERS,
+        params: &[
+            or("start_from", "integer", "0", "smallest start of a series"),
+            or("start_to", "integer", "0", "largest start of a series; start_from if smaller"),
+            need("increment", "lognormal|poisson|burst", "how it moves from sweep to sweep"),
+            or("median_per_s", "number", "0.0", "lognormal: median over the series of their mean rate"),
+            or("sigma", "number", "0.0", "lognormal: sd of the rates' logarithm"),
+            or("mean_per_s", "number", "0.0", "poisson: mean increment a second"),
+            or("probability_ppm", "integer", "0", "burst: of one in any sweep, parts per million"),
+            or("mean_size", "number", "0.0", "burst: mean size, geometric"),
+            or("idle_ppm", "integer", "0", "share of series that never move, parts per million"),
+            may("group", "text", "columns of one group have the same idle series; the column's own name if absent"),
+            may("cap_per_s", "integer", "no increment is above it"),
+            or("width_bits", "integer", "64", "width of the counter"),
+            or("at_limit", "wrap|saturate", "\"wrap\"", "what it does at the end of its width"),
+            or("reset_every_s", "integer", "0", "back to 0 in all series at once; 0: never"),
+        ],
+    },
+    Kind {
+        name: "ratio",
+        about: "floor(of * numerator / denominator), the ratio to 2^-32",
+        types: WIDE,
+        params: &[OF, need("numerator", "integer", "of the ratio"), need("denominator", "integer", "of the ratio")],
+    },
+    Kind { name: "sum", about: "sum of other columns", types: WIDE, params: &[need("of", "list of columns", "the columns")] },
+    Kind {
+        name: "difference",
+        about: "of - minus; u64 stops at 0",
+        types: WIDE,
+        params: &[OF, need("minus", "column", "what is taken away")],
+    },
+    Kind { name: "offset", about: "of + uniform from … to, in the column's unit", types: DERIVED, params: &[OF, FROM, TO] },
+    Kind {
+        name: "excess",
+        about: "grows with a lognormal counter in the series whose mean rate is above a threshold, else 0; stops at its width",
+        types: WIDE,
+        params: &[
+            OF,
+            need("above_per_s", "integer", "threshold of the mean rate"),
+            need("numerator", "integer", "of the ratio of growths"),
+            need("denominator", "integer", "of the ratio of growths"),
+            need("width_bits", "integer", "width of the counter"),
+        ],
+    },
+    Kind { name: "walk", about: "wanders between from and to along the sweeps of a series", types: NUMBERS, params: &[FROM, TO, BITS] },
+    Kind {
+        name: "sweep_time",
+        about: "epoch + sweep * the table's period + jitter",
+        types: TIMES,
+        params: &[or("jitter_ms", "integer", "0", "0 … this, per row; below the period")],
+    },
+    Kind {
+        name: "time",
+        about: "epoch + row * period + jitter",
+        types: TIMES,
+        params: &[
+            need("period_us", "integer", "from row to row"),
+            or("jitter_us", "integer", "0", "0 … this; below the period"),
+        ],
+    },
+    Kind {
+        name: "series_time",
+        about: "epoch + sweep * a period of the series' own, log-normal over the series, shifted by a part of it, + jitter",
+        types: TIMES,
+        params: &[
+            need("median_period_ms", "number", "median of the periods"),
+            need("sigma", "number", "sd of their logarithm"),
+            or("jitter_ms", "integer", "0", "0 … this, per row; periods are longer"),
+        ],
+    },
+    Kind {
+        name: "pattern",
+        about: "unique 64-bit numbers: hexadecimal prefix, then scattered bits",
+        types: WIDE,
+        params: &[
+            need("prefix", "text", "up to 15 hexadecimal digits; from 8 on the numbers exceed 2^63"),
+            EVERY,
+            may("space", "text", "equal spaces give equal numbers in any table and column; the column's own if absent"),
+        ],
+    },
+    Kind {
+        name: "format",
+        about: "text from integer generators",
+        types: TEXTS,
+        params: &[
+            need("pattern", "text", "%d %5d %05d %x %08x %c (letter a + value) %%"),
+            need("fields", "list of generators", "one per field, at most 8"),
+            or("pad_to", "integer", "0", "padded with blanks to so many bytes: CHAR(n)"),
+        ],
+    },
+    Kind {
+        name: "text",
+        about: "random letters",
+        types: TEXTS,
+        params: &[
+            need("min_bytes", "integer", "shortest"),
+            need("max_bytes", "integer", "longest; the same for CHAR(n)"),
+            or("alphabet", "text", "\"abcdefghijklmnopqrstuvwxyz0123456789\"", "ASCII letters to choose from"),
+            PER,
+        ],
+    },
+    Kind {
+        name: "array",
+        about: "a list of values of another generator",
+        types: &[ListF64, ListI64],
+        params: &[
+            need("of", "generator", "sequence, constant, uniform, normal, lognormal, poisson, beta, zipf, categorical or flag, by row"),
+            need("min_items", "integer", "shortest"),
+            need("max_items", "integer", "longest"),
+        ],
+    },
+    Kind {
+        name: "foreign",
+        about: "the value that a column of another table has for a random series",
+        types: &[I16, I32, I64, U64, Text],
+        params: &[
+            need("stream", "text", "stream of the other table"),
+            need("column", "text", "its column"),
+            need("series", "integer", "its series"),
+            need("of", "generator", "the column's generator there"),
+            may("exponent", "number", "Zipf's exponent, frequent series scattered; uniform if absent"),
+        ],
+    },
+    Kind {
+        name: "job",
+        about: "numbers of jobs: powers of two of neighbouring series, one after the other",
+        types: &[I64],
+        params: &[
+            need("from", "integer", "smallest number"),
+            need("smallest", "integer", "series of the smallest job, a power of two"),
+            need("largest", "integer", "series of the largest job, a power of two"),
+            need("exponent", "number", "Zipf's exponent over the sizes"),
+            need("lives_from_s", "integer", "shortest life"),
+            need("lives_to_s", "integer", "longest life"),
+        ],
+    },
+    Kind { name: "rank", about: "place of a series within its job", types: INTEGERS, params: &[OF] },
+];
+
+pub fn kind(name: &str) -> &'static Kind {
+    KINDS.iter().find(|kind| kind.name == name).expect("every variant of GenPlan is listed: a test says so")
+}
+
+/// kind -> `{"about", "types", "params": {name: {"type", "required", "default"?, "about"}}}`.
+pub fn generators_json() -> String {
+    let kinds = KINDS.iter().map(|kind| {
+        let params = kind.params.iter().map(|p| {
+            let mut entry = json!({"type": p.ty, "required": p.required, "about": p.about});
+            if let Some(default) = p.default {
+                entry["default"] = serde_json::from_str(default).expect("defaults are JSON");
+            }
+            (p.name.to_string(), entry)
+        });
+        let types = serde_json::to_value(kind.types).expect("types have names");
+        let params: Map<String, Json> = params.collect();
+        (kind.name.to_string(), json!({"about": kind.about, "types": types, "params": params}))
+    });
+    Json::Object(kinds.collect()).to_string()
+}

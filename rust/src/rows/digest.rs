@@ -1,0 +1,255 @@
+//! Digests of rows in any order, and the sums that an engine computes too.
+
+use super::columns::{Column, Columns, Values};
+use super::generate::RowGen;
+use super::hash::mix;
+use super::simd::{vectorised, Level};
+use crate::error::Error;
+use crate::plan::ScreenItem;
+
+/// Sum of the row hashes: equal for equal multisets of rows, in whatever order and parts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Digest {
+    pub rows: u64,
+    pub sum: u128,
+}
+
+impl Digest {
+    pub fn add(&mut self, hashes: &[u128]) {
+        self.rows += hashes.len() as u64;
+        self.sum = hashes.iter().fold(self.sum, |sum, &h| sum.wrapping_add(h));
+    }
+
+    pub fn merge(&mut self, other: &Digest) {
+        self.rows += other.rows;
+        self.sum = self.sum.wrapping_add(other.sum);
+    }
+}
+
+/// Digest of generated rows, without a database.
+pub fn digest(gen: &RowGen, first_row: u64, rows: u64) -> Digest {
+    const BATCH: u64 = 8192;
+    let mut columns = gen.columns(BATCH.min(rows) as usize);
+    let (mut hashes, mut whole) = (Vec::new(), Digest::default());
+    let mut done = 0;
+    while done < rows {
+        let n = (rows - done).min(BATCH);
+        gen.fill(first_row + done, n as usize, &mut columns);
+        row_hashes(&columns, &mut hashes);
+        whole.add(&hashes);
+        done += n;
+    }
+    whole
+}
+
+const NULL: u64 = 0x6e75_6c6c_6e75_6c6c;
+
+/// One 128-bit hash per row, over all values in column order; replaces what `out` held.
+///
+/// Integers and times count by their 64-bit value, floats by their bits, texts by bytes; NULL is
+/// none of them. Column names and wire types do not enter.
+pub fn row_hashes(columns: &Columns, out: &mut Vec<u128>) {
+    let level = Level::best();
+    let n = columns.rows;
+    out.clear();
+    out.resize(n, 0x9e37_79b9_7f4a_7c15);
+    for column in &columns.columns {
+        let state = &mut out[..];
+        match &column.values {
+            Values::I32(v) => fold(column, v[..n].iter().map(|&v| v as i64 as u64), state),
+            Values::I64(v) => fold_integers(level, column, &v[..n], state),
+            Values::F32(v) => fold(column, v[..n].iter().map(|v| v.to_bits() as u64), state),
+            Values::F64(v) => fold(column, v[..n].iter().map(|v| v.to_bits()), state),
+            Values::Text(v) => fold(column, (0..n).map(|i| hash_bytes(v.get(i))), state),
+            Values::List(v) => fold(column, (0..n).map(|i| hash_items(&v.items, v.range(i))), state),
+        }
+    }
+}
+
+fn fold_integers(level: Level, column: &Column, values: &[i64], state: &mut [u128]) {
+    if column.present.is_empty() {
+        fold_present(level, values, state);
+    } else {
+        fold(column, values.iter().map(|&v| v as u64), state);
+    }
+}
+
+fn fold(column: &Column, values: impl Iterator<Item = u64>, state: &mut [u128]) {
+    if column.present.is_empty() {
+        state.iter_mut().zip(values).for_each(|(state, v)| *state = step(*state, v));
+    } else {
+        for ((state, v), &present) in state.iter_mut().zip(values).zip(&column.present) {
+            // The extra step keeps NULL apart from every value.
+            *state = if present == 1 { step(*state, v) } else { step(step(*state, NULL), NULL) };
+        }
+    }
+}
+
+vectorised! {
+    fn fold_present(values: &[i64], state: &mut [u128]) {
+        state.iter_mut().zip(values).for_each(|(state, &v)| *state = step(*state, v as u64));
+    }
+}
+
+/// Two 64-bit states, each a bijection of itself for a given value and dependent on the order of values.
+#[inline(always)]
+fn step(state: u128, value: u64) -> u128 {
+    let (a, b) = ((state >> 64) as u64, state as u64);
+    let m = mix(value ^ 0x243f_6a88_85a3_08d3);
+    let a = (a.rotate_left(23) ^ m).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    let b = mix(b.wrapping_add(m).wrapping_add(0x1319_8a2e_0370_7344));
+    ((a as u128) << 64) | b as u128
+}
+
+/// Length included: "" and "\0" differ.
+fn hash_bytes(bytes: &[u8]) -> u64 {
+    let words = bytes.chunks(8).map(|chunk| {
+        let mut word = [0u8; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u64::from_le_bytes(word)
+    });
+    words.fold(mix(bytes.len() as u64 ^ 0x7465_7874), |h, word| mix(h ^ word).wrapping_add(h.rotate_left(29)))
+}
+
+fn hash_items(items: &Values, range: std::ops::Range<usize>) -> u64 {
+    let start = mix(range.len() as u64 ^ 0x6c69_7374);
+    let fold = |h: u64, v: u64| mix(h ^ mix(v)).wrapping_add(h.rotate_left(29));
+    match items {
+        Values::I64(items) => items[range].iter().fold(start, |h, &v| fold(h, v as u64)),
+        Values::F64(items) => items[range].iter().fold(start, |h, v| fold(h, v.to_bits())),
+        _ => unreachable!("lists hold I64 or F64"),
+    }
+}
+
+/// The figures of a screen proof, summed over rows; see [`ScreenItem`].
+#[derive(Debug, Clone)]
+pub struct ScreenSums {
+    items: Vec<Item>,
+    sums: Vec<i128>,
+}
+
+#[derive(Debug, Clone)]
+enum Item {
+    Rows,
+    NotNull(usize),
+    Low(usize),
+    High { column: usize, signed: bool },
+    Product(usize, usize),
+    Scaled { column: usize, unit: f64 },
+    Length(usize),
+}
+
+impl ScreenSums {
+    /// `like` gives the columns by name and type. Errors: a column that is not there, or of a type without that sum.
+    pub fn new(items: &[ScreenItem], like: &Columns) -> Result<ScreenSums, Error> {
+        let column = |name: &str, what: &str, fits: fn(&Values) -> bool| {
+            let at = like.columns.iter().position(|c| c.name == name);
+            let at =
+                at.ok_or_else(|| Error::Plan(format!("screen: {what} of `{name}`, which is not a column")))?;
+            if fits(&like.columns[at].values) {
+                return Ok(at);
+            }
+            let ty = like.columns[at].ty;
+            Err(Error::Plan(format!(
+                "screen: {what} of `{name}`, which is {ty:?}; leave it out of the proof"
+            )))
+        };
+        let integer: fn(&Values) -> bool = |v| matches!(v, Values::I32(_) | Values::I64(_));
+        let items = items.iter().map(|item| {
+            Ok(match item {
+                ScreenItem::Rows => Item::Rows,
+                ScreenItem::NotNull { column: name } => Item::NotNull(column(name, "not_null", |_| true)?),
+                ScreenItem::SumLow { column: name } => Item::Low(column(name, "sum_low", integer)?),
+                ScreenItem::SumHigh { column: name, signed } => {
+                    Item::High { column: column(name, "sum_high", integer)?, signed: *signed }
+                }
+                ScreenItem::Product { key, value } => {
+                    Item::Product(column(key, "product", integer)?, column(value, "product", integer)?)
+                }
+                ScreenItem::SumScaled { column: name, bits } => Item::Scaled {
+                    column: column(name, "sum_scaled", |v| matches!(v, Values::F32(_) | Values::F64(_)))?,
+                    unit: (1u64 << bits) as f64,
+                },
+                ScreenItem::SumLength { column: name } => {
+                    Item::Length(column(name, "sum_length", |v| matches!(v, Values::Text(_)))?)
+                }
+            })
+        });
+        let items = items.collect::<Result<Vec<_>, Error>>()?;
+        Ok(ScreenSums { sums: vec![0; items.len()], items })
+    }
+
+    pub fn add(&mut self, columns: &Columns) {
+        for (item, sum) in self.items.iter().zip(&mut self.sums) {
+            *sum += item.sum(columns);
+        }
+    }
+
+    pub fn merge(&mut self, other: &ScreenSums) {
+        self.sums.iter_mut().zip(&other.sums).for_each(|(sum, other)| *sum += other);
+    }
+
+    /// In the order of the items.
+    pub fn sums(&self) -> &[i128] {
+        &self.sums
+    }
+}
+
+impl Item {
+    fn sum(&self, columns: &Columns) -> i128 {
+        let n = columns.rows;
+        let column = |at: usize| &columns.columns[at];
+        match *self {
+            Item::Rows => n as i128,
+            Item::NotNull(at) if column(at).present.is_empty() => n as i128,
+            Item::NotNull(at) => column(at).present[..n].iter().filter(|&&p| p == 1).count() as i128,
+            Item::Low(at) => sum_of(column(at), n, |v| v & 0xffff_ffff),
+            Item::High { column: at, signed: true } => sum_of(column(at), n, |v| v >> 32),
+            Item::High { column: at, signed: false } => sum_of(column(at), n, |v| (v as u64 >> 32) as i64),
+            Item::Product(key, value) => {
+                let (key, value) = (column(key), column(value));
+                let both = (0..n).filter(|&i| key.is_present(i) && value.is_present(i));
+                both.map(|i| ((integer(key, i) & 0xffff) * (integer(value, i) & 0xffff)) as i128).sum()
+            }
+            Item::Scaled { column: at, unit } => {
+                let column = column(at);
+                let present = (0..n).filter(|&i| column.is_present(i));
+                present.map(|i| (float(column, i) * unit).round() as i128).sum()
+            }
+            Item::Length(at) => {
+                let Values::Text(texts) = &column(at).values else { unreachable!("checked by new") };
+                // Null texts are empty.
+                n.checked_sub(1).map_or(0, |last| texts.ends[last] as i128)
+            }
+        }
+    }
+}
+
+/// Parts of 2^16 values below 2^32 each cannot leave an i64; null positions hold 0.
+fn sum_of(column: &Column, n: usize, part: impl Fn(i64) -> i64) -> i128 {
+    match &column.values {
+        Values::I32(v) => {
+            v[..n].chunks(1 << 16).map(|v| v.iter().map(|&v| part(v as i64)).sum::<i64>() as i128).sum()
+        }
+        Values::I64(v) => {
+            v[..n].chunks(1 << 16).map(|v| v.iter().map(|&v| part(v)).sum::<i64>() as i128).sum()
+        }
+        _ => unreachable!("checked by new"),
+    }
+}
+
+fn integer(column: &Column, row: usize) -> i64 {
+    match &column.values {
+        Values::I32(v) => v[row] as i64,
+        Values::I64(v) => v[row],
+        _ => unreachable!("checked by new"),
+    }
+}
+
+fn float(column: &Column, row: usize) -> f64 {
+    match &column.values {
+        Values::F32(v) => v[row] as f64,
+        Values::F64(v) => v[row],
+        _ => unreachable!("checked by new"),
+    }
+}

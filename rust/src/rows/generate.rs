@@ -1,0 +1,316 @@
+//! Rows of a table as functions of (seed, stream, row): any row can be made again, alone, anywhere.
+
+use super::columns::{Column, Columns, TextValues, Value, Values};
+use super::compile::{problems, share, Made, Maker, Setting};
+use super::hash::{hash, key};
+use super::lane::{Chunk, Sources, CHUNK};
+use super::simd::{vectorised, Level};
+use crate::error::Error;
+use crate::plan::{LogicalType, TablePlan};
+
+/// The generator of one table. Shared by sessions; it holds no state.
+pub struct RowGen {
+    columns: Vec<Ready>,
+    /// Columns so that sources come before what derives from them.
+    order: Vec<usize>,
+    series: u64,
+    level: Level,
+}
+
+struct Ready {
+    name: String,
+    ty: LogicalType,
+    made: Made,
+    null: Option<Null>,
+}
+
+struct Null {
+    key: u64,
+    /// In 2^-32.
+    below: u64,
+}
+
+impl RowGen {
+    /// Errors: every problem of the table's generators at once, as `Error::Plan`.
+    pub fn new(table: &TablePlan, seed: u64, epoch_ns: i64) -> Result<RowGen, Error> {
+        let problems = problems(table, seed, epoch_ns);
+        if !problems.is_empty() {
+            return Err(Error::Plan(problems.join("\n")));
+        }
+        let setting = Setting::new(table, seed, epoch_ns).map_err(Error::Plan)?;
+        let mut columns = Vec::with_capacity(table.columns.len());
+        for (at, plan) in table.columns.iter().enumerate() {
+            let made = setting.column(at).map_err(Error::Plan)?;
+            let below = share("null_ppm", plan.null_ppm).map_err(Error::Plan)?;
+            let null_key = key(seed, &[&table.stream, &plan.name, "null"]);
+            let null = (below > 0).then_some(Null { key: null_key, below });
+            columns.push(Ready { name: plan.name.clone(), ty: plan.ty, made, null });
+        }
+        let order = sources_first(&columns);
+        Ok(RowGen { columns, order, series: setting.series, level: Level::best() })
+    }
+
+    /// The same rows by other instructions; for tests and benches. Panics if this machine lacks them.
+    pub fn with_level(mut self, level: Level) -> RowGen {
+        assert!(Level::supported().contains(&level), "this machine has no {level:?}");
+        self.level = level;
+        self
+    }
+
+    pub fn series(&self) -> u64 {
+        self.series
+    }
+
+    /// Empty columns with room for `capacity` rows, so that `fill` allocates nothing for as many.
+    pub fn columns(&self, capacity: usize) -> Columns {
+        let columns = self.columns.iter().map(|ready| {
+            let mut column = Column::new(ready.name.clone(), ready.ty);
+            reserve(&mut column.values, &ready.made.maker, capacity);
+            if ready.null.is_some() {
+                column.present.reserve(capacity);
+            }
+            column
+        });
+        Columns { rows: 0, columns: columns.collect() }
+    }
+
+    /// Rows `first_row … first_row + rows - 1`, in place of what `out` held.
+    ///
+    /// `out` comes from `columns`. Panics if it has other columns.
+    pub fn fill(&self, first_row: u64, rows: usize, out: &mut Columns) {
+        self.fill_some(&self.order, first_row, rows, out);
+    }
+
+    /// One row on its own, in column order.
+    pub fn row(&self, row: u64) -> Vec<Value> {
+        let mut out = self.columns(1);
+        self.fill(row, 1, &mut out);
+        out.columns.iter().map(|c| c.value(0)).collect()
+    }
+
+    /// One value on its own. Panics if there is no such column.
+    pub fn value(&self, row: u64, column: usize) -> Value {
+        let mut out = self.columns(1);
+        self.fill_some(&self.needed(&[column]), row, 1, &mut out);
+        out.columns[column].value(0)
+    }
+
+    /// Columns that `wanted` need, in filling order.
+    pub(super) fn needed(&self, wanted: &[usize]) -> Vec<usize> {
+        let mut needed = vec![false; self.columns.len()];
+        wanted.iter().for_each(|&c| needed[c] = true);
+        for &c in self.order.iter().rev() {
+            if needed[c] {
+                self.columns[c].made.sources.iter().for_each(|&s| needed[s] = true);
+            }
+        }
+        self.order.iter().copied().filter(|&c| needed[c]).collect()
+    }
+
+    /// Fills only the columns of `order`, which holds sources before what derives from them.
+    pub(super) fn fill_some(&self, order: &[usize], first_row: u64, rows: usize, out: &mut Columns) {
+        assert_eq!(out.columns.len(), self.columns.len(), "columns of another table");
+        out.rows = rows;
+        for &c in order {
+            self.prepare(c, first_row, rows, &mut out.columns[c]);
+        }
+        let mut places = Places::new();
+        for at in (0..rows).step_by(CHUNK) {
+            let n = (rows - at).min(CHUNK);
+            let chunk = places.chunk(first_row + at as u64, n, self.series);
+            for &c in order {
+                self.fill_column(c, &chunk, at, &mut out.columns);
+            }
+            for &c in order {
+                zero_nulls(&mut out.columns[c], at, n);
+            }
+        }
+    }
+
+    fn prepare(&self, c: usize, first_row: u64, rows: usize, column: &mut Column) {
+        match &mut column.values {
+            Values::I32(v) => v.resize(rows, 0),
+            Values::I64(v) => v.resize(rows, 0),
+            Values::F32(v) => v.resize(rows, 0.0),
+            Values::F64(v) => v.resize(rows, 0.0),
+            Values::Text(v) => clear_text(v),
+            Values::List(v) => {
+                v.ends.clear();
+                match &mut *v.items {
+                    Values::I64(items) => items.clear(),
+                    Values::F64(items) => items.clear(),
+                    _ => unreachable!("lists hold I64 or F64"),
+                }
+            }
+        }
+        match &self.columns[c].null {
+            None => column.present.clear(),
+            Some(null) => {
+                column.present.resize(rows, 0);
+                presence(self.level, null.key, null.below, first_row, &mut column.present);
+            }
+        }
+    }
+
+    fn fill_column(&self, c: usize, chunk: &Chunk, at: usize, columns: &mut [Column]) {
+        let ready = &self.columns[c];
+        let n = chunk.len();
+        // Taken out, so that sources can be read while it is written; an empty vector allocates nothing.
+        let mut values = std::mem::replace(&mut columns[c].values, Values::I32(Vec::new()));
+        let present = &columns[c].present;
+        let present = (!present.is_empty()).then(|| &present[at..at + n]);
+        match (&ready.made.maker, &mut values) {
+            (Maker::Lane { lane, unit }, values) => {
+                let unit = *unit;
+                let wide = self.widened(c, columns, at, n);
+                let source = Sources { columns, rows: at..at + n, wide: &wide };
+                let lanes = |out: &mut [i64]| lane.fill(self.level, chunk, &source, out);
+                let mut wide = [0i64; CHUNK];
+                match values {
+                    Values::I64(v) => lanes(&mut v[at..at + n]),
+                    Values::I32(v) => {
+                        lanes(&mut wide[..n]);
+                        narrow(self.level, &wide[..n], &mut v[at..at + n]);
+                    }
+                    Values::F64(v) => {
+                        lanes(&mut wide[..n]);
+                        v[at..at + n].iter_mut().zip(wide).for_each(|(v, k)| *v = k as f64 * unit);
+                    }
+                    Values::F32(v) => {
+                        lanes(&mut wide[..n]);
+                        v[at..at + n].iter_mut().zip(wide).for_each(|(v, k)| *v = (k as f64 * unit) as f32);
+                    }
+                    Values::Text(_) | Values::List(_) => unreachable!("lanes fill numbers"),
+                }
+            }
+            (Maker::Text(maker), Values::Text(texts)) => maker.append(self.level, chunk, present, texts),
+            (Maker::List(maker), Values::List(lists)) => maker.append(self.level, chunk, present, lists),
+            _ => unreachable!("columns() made the values by type"),
+        }
+        columns[c].values = values;
+    }
+
+    /// The 32-bit columns that `c` derives from, as lanes. Empty, and free, where there are none.
+    fn widened(&self, c: usize, columns: &[Column], at: usize, n: usize) -> Vec<(usize, [i64; CHUNK])> {
+        let narrow =
+            self.columns[c].made.sources.iter().filter_map(|&source| match &columns[source].values {
+                Values::I32(v) => Some((source, &v[at..at + n])),
+                _ => None,
+            });
+        let widen = |(source, values): (usize, &[i32])| {
+            let mut lane = [0i64; CHUNK];
+            lane.iter_mut().zip(values).for_each(|(lane, &v)| *lane = v as i64);
+            (source, lane)
+        };
+        narrow.map(widen).collect()
+    }
+}
+
+/// Row, series and sweep of the rows of a chunk.
+struct Places {
+    rows: [u64; CHUNK],
+    series: [u64; CHUNK],
+    sweep: [u64; CHUNK],
+}
+
+impl Places {
+    fn new() -> Places {
+        Places { rows: [0; CHUNK], series: [0; CHUNK], sweep: [0; CHUNK] }
+    }
+
+    /// Row i is sweep i / series, series i % series; divided once, then counted along.
+    fn chunk(&mut self, first_row: u64, n: usize, series: u64) -> Chunk<'_> {
+        self.rows[..n].iter_mut().enumerate().for_each(|(i, row)| *row = first_row + i as u64);
+        if series == 1 {
+            self.sweep = self.rows;
+            self.series = [0; CHUNK];
+        } else {
+            let (mut at, mut sweep, mut first) = (0, first_row / series, first_row % series);
+            while at < n {
+                let run = (series - first).min((n - at) as u64) as usize;
+                self.series[at..at + run].iter_mut().enumerate().for_each(|(i, s)| *s = first + i as u64);
+                self.sweep[at..at + run].fill(sweep);
+                (at, sweep, first) = (at + run, sweep + 1, 0);
+            }
+        }
+        Chunk {
+            rows: &self.rows[..n],
+            series: &self.series[..n],
+            sweep: &self.sweep[..n],
+            one_series: series == 1,
+        }
+    }
+}
+
+/// Depth first; `problems` has refused circles.
+fn sources_first(columns: &[Ready]) -> Vec<usize> {
+    fn visit(c: usize, columns: &[Ready], order: &mut Vec<usize>) {
+        if !order.contains(&c) {
+            columns[c].made.sources.iter().for_each(|&source| visit(source, columns, order));
+            order.push(c);
+        }
+    }
+    let mut order = Vec::with_capacity(columns.len());
+    (0..columns.len()).for_each(|c| visit(c, columns, &mut order));
+    order
+}
+
+fn reserve(values: &mut Values, maker: &Maker, capacity: usize) {
+    match (values, maker) {
+        (Values::I32(v), _) => v.reserve(capacity),
+        (Values::I64(v), _) => v.reserve(capacity),
+        (Values::F32(v), _) => v.reserve(capacity),
+        (Values::F64(v), _) => v.reserve(capacity),
+        (Values::Text(v), Maker::Text(maker)) => {
+            v.ends.reserve(capacity);
+            v.bytes.reserve(capacity * maker.max_bytes());
+        }
+        (Values::List(v), Maker::List(maker)) => {
+            v.ends.reserve(capacity);
+            let items = capacity * maker.most() as usize;
+            match &mut *v.items {
+                Values::I64(v) => v.reserve(items),
+                Values::F64(v) => v.reserve(items),
+                _ => unreachable!("lists hold I64 or F64"),
+            }
+        }
+        (Values::Text(_) | Values::List(_), _) => unreachable!("compile makes texts and lists by type"),
+    }
+}
+
+fn clear_text(text: &mut TextValues) {
+    text.ends.clear();
+    text.bytes.clear();
+}
+
+fn zero_nulls(column: &mut Column, at: usize, n: usize) {
+    if column.present.is_empty() {
+        return;
+    }
+    let absent = column.present[at..at + n].iter().enumerate().filter(|(_, &p)| p == 0).map(|(i, _)| at + i);
+    match &mut column.values {
+        Values::I32(v) => absent.for_each(|i| v[i] = 0),
+        Values::I64(v) => absent.for_each(|i| v[i] = 0),
+        Values::F32(v) => absent.for_each(|i| v[i] = 0.0),
+        Values::F64(v) => absent.for_each(|i| v[i] = 0.0),
+        // Never written.
+        Values::Text(_) | Values::List(_) => {}
+    }
+}
+
+vectorised! {
+    fn presence(key: u64, below: u64, first_row: u64, present: &mut [u8]) {
+        for (i, present) in present.iter_mut().enumerate() {
+            *present = ((hash(key, first_row + i as u64) >> 32) >= below) as u8;
+        }
+    }
+}
+
+vectorised! {
+    /// Exact: compile has checked the bounds.
+    fn narrow(wide: &[i64], out: &mut [i32]) {
+        for (out, &v) in out.iter_mut().zip(wide) {
+            *out = v as i32;
+        }
+    }
+}

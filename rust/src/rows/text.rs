@@ -1,0 +1,299 @@
+//! Texts and lists: made row by row from integer lanes.
+
+use std::sync::Arc;
+
+use super::columns::{ListValues, TextValues, Values};
+use super::hash::{hash, scale};
+use super::lane::{foreign_places, with_foreign_chunk, Chunk, Draw, Lane, Sources, CHUNK};
+use super::simd::Level;
+use super::spec::Per;
+
+/// Integer lanes of one format, at most.
+pub const MAX_FIELDS: usize = 8;
+
+#[derive(Clone)]
+pub enum TextMaker {
+    Constant(Vec<u8>),
+    /// The lane is an index.
+    Choice {
+        lane: Lane,
+        texts: Arc<[Vec<u8>]>,
+    },
+    Format {
+        parts: Vec<Part>,
+        fields: Vec<Lane>,
+        pad_to: usize,
+    },
+    Random {
+        draw: Draw,
+        min: u64,
+        range: u64,
+        alphabet: Vec<u8>,
+    },
+    Foreign {
+        series: Box<Lane>,
+        of: Box<TextMaker>,
+        one_series: bool,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Part {
+    Literal(Vec<u8>),
+    Decimal { width: usize, zeros: bool },
+    Hex { width: usize, zeros: bool },
+    Letter,
+}
+
+impl TextMaker {
+    /// Appends one text per row of the chunk; an empty one where `present` is 0.
+    pub fn append(&self, level: Level, chunk: &Chunk, present: Option<&[u8]>, out: &mut TextValues) {
+        let there = |i: usize| present.is_none_or(|p| p[i] == 1);
+        let mut push = |i: usize, write: &mut dyn FnMut(&mut Vec<u8>)| {
+            if there(i) {
+                write(&mut out.bytes);
+            }
+            out.ends.push(out.bytes.len() as u32);
+        };
+        match self {
+            TextMaker::Constant(text) => {
+                for i in 0..chunk.len() {
+                    push(i, &mut |bytes| bytes.extend_from_slice(text));
+                }
+            }
+            TextMaker::Choice { lane, texts } => {
+                let mut index = [0i64; CHUNK];
+                lane.fill(level, chunk, &Sources::NONE, &mut index[..chunk.len()]);
+                for (i, &text) in index[..chunk.len()].iter().enumerate() {
+                    push(i, &mut |bytes| bytes.extend_from_slice(&texts[text as usize]));
+                }
+            }
+            TextMaker::Format { parts, fields, pad_to } => {
+                let mut values = [[0i64; CHUNK]; MAX_FIELDS];
+                for (field, values) in fields.iter().zip(&mut values) {
+                    field.fill(level, chunk, &Sources::NONE, &mut values[..chunk.len()]);
+                }
+                let value = |field: usize, i: usize| values[field][i];
+                for i in 0..chunk.len() {
+                    push(i, &mut |bytes| {
+                        let start = bytes.len();
+                        write_parts(parts, |field| value(field, i), bytes);
+                        let padded = (start + pad_to).max(bytes.len());
+                        bytes.resize(padded, b' ');
+                    });
+                }
+            }
+            TextMaker::Random { draw, min, range, alphabet } => {
+                let index = if draw.per == Per::Row { chunk.rows } else { chunk.place() };
+                for (i, &index) in index.iter().enumerate() {
+                    push(i, &mut |bytes| {
+                        random_text(hash(draw.key, index), *min, *range, alphabet, bytes)
+                    });
+                }
+            }
+            TextMaker::Foreign { series, of, one_series } => {
+                let mut places = [0u64; CHUNK];
+                foreign_places(series, level, chunk, &mut places);
+                with_foreign_chunk(&places[..chunk.len()], *one_series, |chunk| {
+                    of.append(level, chunk, present, out)
+                });
+            }
+        }
+    }
+
+    /// Bytes of the longest text.
+    pub fn max_bytes(&self) -> usize {
+        match self {
+            TextMaker::Constant(text) => text.len(),
+            TextMaker::Choice { texts, .. } => texts.iter().map(Vec::len).max().unwrap_or(0),
+            TextMaker::Format { parts, pad_to, .. } => {
+                parts.iter().map(Part::max_bytes).sum::<usize>().max(*pad_to)
+            }
+            TextMaker::Random { min, range, .. } => (min + range - 1) as usize,
+            TextMaker::Foreign { of, .. } => of.max_bytes(),
+        }
+    }
+}
+
+fn random_text(h: u64, min: u64, range: u64, alphabet: &[u8], bytes: &mut Vec<u8>) {
+    let length = min + scale(h, range);
+    for word in 0..length.div_ceil(4) {
+        // Four letters from one hash, 16 bits each.
+        let letters = hash(h, word + 1);
+        for letter in 0..(length - word * 4).min(4) {
+            let bits = (letters >> (16 * letter)) & 0xffff;
+            bytes.push(alphabet[(bits as usize * alphabet.len()) >> 16]);
+        }
+    }
+}
+
+fn write_parts(parts: &[Part], field: impl Fn(usize) -> i64, bytes: &mut Vec<u8>) {
+    let mut next = 0;
+    for part in parts {
+        if let Part::Literal(text) = part {
+            bytes.extend_from_slice(text);
+            continue;
+        }
+        let value = field(next);
+        next += 1;
+        match part {
+            Part::Decimal { width, zeros } => write_decimal(value, *width, *zeros, bytes),
+            Part::Hex { width, zeros } => write_digits(value as u64, 16, *width, *zeros, bytes),
+            _ => bytes.push(b'a'.wrapping_add(value as u8)),
+        }
+    }
+}
+
+/// As printf: a sign takes a place of the width, and stands before the zeros.
+fn write_decimal(value: i64, width: usize, zeros: bool, bytes: &mut Vec<u8>) {
+    if value >= 0 {
+        return write_digits(value as u64, 10, width, zeros, bytes);
+    }
+    if zeros {
+        bytes.push(b'-');
+        return write_digits(value.unsigned_abs(), 10, width.saturating_sub(1), true, bytes);
+    }
+    let at = bytes.len();
+    write_digits(value.unsigned_abs(), 10, 0, false, bytes);
+    bytes.insert(at, b'-');
+    let short = width.saturating_sub(bytes.len() - at);
+    bytes.splice(at..at, std::iter::repeat_n(b' ', short));
+}
+
+fn write_digits(mut value: u64, base: u64, width: usize, zeros: bool, bytes: &mut Vec<u8>) {
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b"0123456789abcdef"[(value % base) as usize];
+        value /= base;
+        if value == 0 {
+            break;
+        }
+    }
+    let fill = if zeros { b'0' } else { b' ' };
+    bytes.extend(std::iter::repeat_n(fill, width.saturating_sub(digits.len() - at)));
+    bytes.extend_from_slice(&digits[at..]);
+}
+
+impl Part {
+    fn max_bytes(&self) -> usize {
+        match self {
+            Part::Literal(text) => text.len(),
+            Part::Decimal { width, .. } | Part::Hex { width, .. } => 20.max(*width),
+            Part::Letter => 1,
+        }
+    }
+}
+
+/// Parts of a printf-like pattern: `%d %5d %05d %x %08x %c %%`.
+pub fn parse_format(pattern: &str) -> Result<Vec<Part>, String> {
+    let mut parts = Vec::new();
+    let mut literal = Vec::new();
+    let mut bytes = pattern.bytes().peekable();
+    while let Some(b) = bytes.next() {
+        if b != b'%' {
+            literal.push(b);
+            continue;
+        }
+        if bytes.next_if_eq(&b'%').is_some() {
+            literal.push(b'%');
+            continue;
+        }
+        let zeros = bytes.next_if_eq(&b'0').is_some();
+        let mut width = 0usize;
+        while let Some(digit) = bytes.next_if(u8::is_ascii_digit) {
+            width = width * 10 + (digit - b'0') as usize;
+        }
+        let part = match bytes.next() {
+            Some(b'd') if width <= 1000 => Part::Decimal { width, zeros },
+            Some(b'x') if width <= 1000 => Part::Hex { width, zeros },
+            Some(b'c') if width == 0 && !zeros => Part::Letter,
+            _ => return Err(format!("`{pattern}` has a field other than %d %5d %05d %x %c %%")),
+        };
+        if !literal.is_empty() {
+            parts.push(Part::Literal(std::mem::take(&mut literal)));
+        }
+        parts.push(part);
+    }
+    if !literal.is_empty() {
+        parts.push(Part::Literal(literal));
+    }
+    Ok(parts)
+}
+
+/// Lists of `min … min + range - 1` items; item `j` of a row is draw `row * most + j`.
+#[derive(Clone)]
+pub struct ListMaker {
+    pub key: u64,
+    pub min: u64,
+    pub range: u64,
+    pub of: Lane,
+    /// 2^-bits of f64 items.
+    pub unit: f64,
+}
+
+impl ListMaker {
+    pub fn most(&self) -> u64 {
+        self.min + self.range - 1
+    }
+
+    pub fn append(&self, level: Level, chunk: &Chunk, present: Option<&[u8]>, out: &mut ListValues) {
+        for (i, &row) in chunk.rows.iter().enumerate() {
+            if present.is_none_or(|p| p[i] == 1) {
+                let items = self.min + scale(hash(self.key, row), self.range);
+                self.append_items(level, row * self.most(), items as usize, &mut out.items);
+            }
+            let end = match &*out.items {
+                Values::I64(items) => items.len(),
+                Values::F64(items) => items.len(),
+                _ => unreachable!("lists hold I64 or F64"),
+            };
+            out.ends.push(end as u32);
+        }
+    }
+
+    fn append_items(&self, level: Level, first: u64, items: usize, out: &mut Values) {
+        let zeros = [0u64; CHUNK];
+        let mut rows = [0u64; CHUNK];
+        let mut lane = [0i64; CHUNK];
+        for start in (0..items).step_by(CHUNK) {
+            let n = (items - start).min(CHUNK);
+            rows[..n].iter_mut().enumerate().for_each(|(j, row)| *row = first + (start + j) as u64);
+            let chunk = Chunk { rows: &rows[..n], series: &zeros[..n], sweep: &rows[..n], one_series: true };
+            self.of.fill(level, &chunk, &Sources::NONE, &mut lane[..n]);
+            match out {
+                Values::I64(out) => out.extend_from_slice(&lane[..n]),
+                Values::F64(out) => out.extend(lane[..n].iter().map(|&k| k as f64 * self.unit)),
+                _ => unreachable!("lists hold I64 or F64"),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn format(pattern: &str, values: &[i64]) -> String {
+        let mut bytes = Vec::new();
+        write_parts(&parse_format(pattern).unwrap(), |i| values[i], &mut bytes);
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn formats_read_as_printf() {
+        assert_eq!(format("%05d%c%03d-%06d", &[8745, 1, 124, 16_000]), "08745b124-016000");
+        assert_eq!(format("c%03d-%03d", &[101, 7]), "c101-007");
+        assert_eq!(format("[%5d|%-]".trim_end_matches("|%-]"), &[-42]), "[  -42");
+        assert_eq!(format("%04d %x %08x 100%%", &[-7, 255, 48879]), "-007 ff 0000beef 100%");
+        assert_eq!(format("%d", &[i64::MIN]), "-9223372036854775808");
+    }
+
+    #[test]
+    fn unknown_fields_are_refused() {
+        for pattern in ["%s", "%", "%5c", "%99999d", "a%-3d"] {
+            assert!(parse_format(pattern).is_err(), "{pattern}");
+        }
+    }
+}
