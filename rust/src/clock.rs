@@ -29,10 +29,7 @@ pub struct Clock {
 impl Clock {
     pub fn start() -> Clock {
         let line = line();
-        Clock {
-            line,
-            zero_ns: line.now(),
-        }
+        Clock { line, zero_ns: line.now() }
     }
 
     /// ns since `start`. Never goes back on one thread; between cores it agrees to a few ns.
@@ -90,10 +87,7 @@ pub fn monotonic_ns() -> u64 {
 }
 
 fn clock_ns(id: libc::clockid_t) -> u64 {
-    let mut t = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `t` outlives the call and these clock ids exist on every Linux.
     unsafe { libc::clock_gettime(id, &mut t) };
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
@@ -129,14 +123,7 @@ fn line() -> &'static Line {
 impl Line {
     fn calibrated() -> Line {
         let tsc = tsc_is_trusted();
-        let first = if tsc {
-            pair()
-        } else {
-            Pair {
-                tsc: 0,
-                monotonic_ns: monotonic_ns(),
-            }
-        };
+        let first = if tsc { pair() } else { Pair { tsc: 0, monotonic_ns: monotonic_ns() } };
         let mut factor = 0.0;
         if tsc {
             while monotonic_ns() < first.monotonic_ns + CALIBRATE_NS {
@@ -230,13 +217,7 @@ fn pair() -> Pair {
             let before = read_tsc();
             let monotonic_ns = monotonic_ns();
             let width = read_tsc().saturating_sub(before);
-            (
-                width,
-                Pair {
-                    tsc: before + width / 2,
-                    monotonic_ns,
-                },
-            )
+            (width, Pair { tsc: before + width / 2, monotonic_ns })
         })
         .min_by_key(|(width, _)| *width)
         .expect("a hundred brackets are not none")
@@ -263,8 +244,7 @@ fn tsc_is_trusted() -> bool {
     let highest = core::arch::x86_64::__cpuid(0x8000_0000).eax;
     let invariant =
         highest >= 0x8000_0007 && core::arch::x86_64::__cpuid(0x8000_0007).edx & INVARIANT_TSC != 0;
-    let source =
-        std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    let source = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     invariant && source.is_ok_and(|name| name.trim() == "tsc")
 }
 

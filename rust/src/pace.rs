@@ -88,12 +88,7 @@ fn sleep_until(monotonic_ns: u64) {
     };
     // SAFETY: `until` outlives the call; a null remainder is allowed with TIMER_ABSTIME.
     unsafe {
-        libc::clock_nanosleep(
-            libc::CLOCK_MONOTONIC,
-            libc::TIMER_ABSTIME,
-            &until,
-            std::ptr::null_mut(),
-        )
+        libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &until, std::ptr::null_mut())
     };
 }
 
@@ -131,9 +126,7 @@ mod tests {
             let (pacer, clock, _stop) = pacer(spin);
             for k in 1..50u64 {
                 let due = clock.now() + k * 7_919;
-                let Wake::Due(now) = pacer.wait_until(due) else {
-                    panic!("not stopped")
-                };
+                let Wake::Due(now) = pacer.wait_until(due) else { panic!("not stopped") };
                 assert!(now >= due);
                 assert!(clock.now() >= due);
             }

@@ -46,10 +46,7 @@ pub fn is_paced(schedule: &Schedule) -> bool {
 
 /// The seed of one role's arrivals: roles of one plan must not arrive together.
 pub fn arrival_seed(plan_seed: u64, role: &str) -> u64 {
-    role.bytes()
-        .fold(mix64(plan_seed ^ 0x6172_7269_7661_6c73), |seed, byte| {
-            mix64(seed ^ u64::from(byte))
-        })
+    role.bytes().fold(mix64(plan_seed ^ 0x6172_7269_7661_6c73), |seed, byte| mix64(seed ^ u64::from(byte)))
 }
 
 /// Time at which operation `k` is due, in ns from the start of the segment.
@@ -94,21 +91,13 @@ impl Arrivals {
         let spacing = match *schedule {
             Schedule::Closed { .. } => Spacing::None,
             Schedule::Constant { rate_per_s } => equal_spacing(rate_per_s),
-            Schedule::Poisson { rate_per_s } => Spacing::Exponential {
-                mean_ns: 1e9 / rate_per_s,
-            },
+            Schedule::Poisson { rate_per_s } => Spacing::Exponential { mean_ns: 1e9 / rate_per_s },
         };
         let due_ns = match spacing {
             Spacing::Exponential { mean_ns } => gap_ns(mean_ns, seed, 0),
             _ => 0,
         };
-        Arrivals {
-            spacing,
-            seed,
-            k: 0,
-            due_ns,
-            offered: 0,
-        }
+        Arrivals { spacing, seed, k: 0, due_ns, offered: 0 }
     }
 
     /// As the free function. Going back is right too, but walks from the start again.
@@ -128,9 +117,7 @@ impl Arrivals {
         }
         while self.k < k {
             self.k += 1;
-            self.due_ns = self
-                .due_ns
-                .saturating_add(gap_ns(mean_ns, self.seed, self.k));
+            self.due_ns = self.due_ns.saturating_add(gap_ns(mean_ns, self.seed, self.k));
         }
         self.due_ns
     }
@@ -167,9 +154,7 @@ impl Arrivals {
 
 /// How many operations are due before `t_ns`, of at most `count`: what a role was offered.
 pub fn offered_before(schedule: &Schedule, seed: u64, count: Option<u64>, t_ns: u64) -> u64 {
-    Arrivals::new(schedule, seed)
-        .offered_before(t_ns)
-        .min(count.unwrap_or(u64::MAX))
+    Arrivals::new(schedule, seed).offered_before(t_ns).min(count.unwrap_or(u64::MAX))
 }
 
 /// `rate = odd * 2^-shift` per second, exactly.
@@ -178,10 +163,7 @@ fn equal_spacing(rate_per_s: f64) -> Spacing {
     let exponent = ((bits >> 52) & 0x7ff) as i32 - 1075;
     let mantissa = (bits & ((1 << 52) - 1)) | (1 << 52);
     let zeros = mantissa.trailing_zeros();
-    Spacing::Equal {
-        odd: mantissa >> zeros,
-        shift: -(exponent + zeros as i32),
-    }
+    Spacing::Equal { odd: mantissa >> zeros, shift: -(exponent + zeros as i32) }
 }
 
 /// floor(k * 1e9 * 2^shift / odd), in 128 bits, by parts where the product would not fit.
@@ -263,11 +245,7 @@ impl Line {
     }
 
     pub fn tickets(self: &Arc<Line>) -> Tickets {
-        Tickets {
-            line: Arc::clone(self),
-            next: 0,
-            end: 0,
-        }
+        Tickets { line: Arc::clone(self), next: 0, end: 0 }
     }
 
     /// Tickets taken so far, by all sessions.
@@ -284,10 +262,7 @@ impl Line {
             }
         };
         let first = self.next.fetch_add(batch, Ordering::Relaxed);
-        (
-            first.min(self.end),
-            first.saturating_add(batch).min(self.end),
-        )
+        (first.min(self.end), first.saturating_add(batch).min(self.end))
     }
 }
 
@@ -332,10 +307,7 @@ mod tests {
     fn constant_arrivals_do_not_drift_in_a_year() {
         let rate = 3.0;
         let year_s = 365 * 86_400u64;
-        assert_eq!(
-            due_ns(&constant(rate), 0, 3 * year_s),
-            year_s * 1_000_000_000
-        );
+        assert_eq!(due_ns(&constant(rate), 0, 3 * year_s), year_s * 1_000_000_000);
         assert_eq!(due_ns(&constant(rate), 0, 1), 333_333_333);
         assert_eq!(due_ns(&constant(0.5), 0, 7), 14_000_000_000);
         assert_eq!(due_ns(&constant(1e-6), 0, 3), 3_000_000_000_000_000);
@@ -344,19 +316,10 @@ mod tests {
 
     #[test]
     fn five_thousand_are_due_in_five_seconds_at_a_thousand_a_second() {
-        assert_eq!(
-            offered_before(&constant(1000.0), 0, None, 5_000_000_000),
-            5000
-        );
+        assert_eq!(offered_before(&constant(1000.0), 0, None, 5_000_000_000), 5000);
         assert_eq!(offered_before(&constant(1000.0), 0, None, 0), 0);
-        assert_eq!(
-            offered_before(&constant(1000.0), 0, Some(70), 5_000_000_000),
-            70
-        );
-        assert_eq!(
-            offered_before(&Schedule::Closed { think_ns: 0 }, 0, None, 5_000_000_000),
-            0
-        );
+        assert_eq!(offered_before(&constant(1000.0), 0, Some(70), 5_000_000_000), 70);
+        assert_eq!(offered_before(&Schedule::Closed { think_ns: 0 }, 0, None, 5_000_000_000), 0);
     }
 
     #[test]
@@ -377,11 +340,7 @@ mod tests {
         // 99.9 %: the mean's error is 1/sqrt(n), the standard deviation's sqrt(2/n).
         let n = gaps.len() as f64;
         assert!((mean / 1e5 - 1.0).abs() < 3.3 / n.sqrt(), "mean {mean}");
-        assert!(
-            (variance.sqrt() / 1e5 - 1.0).abs() < 3.3 * (2.0 / n).sqrt(),
-            "sd {}",
-            variance.sqrt()
-        );
+        assert!((variance.sqrt() / 1e5 - 1.0).abs() < 3.3 * (2.0 / n).sqrt(), "sd {}", variance.sqrt());
         let beyond_3_means = gaps.iter().filter(|g| **g > 3e5).count() as f64 / n;
         assert!((beyond_3_means - (-3.0f64).exp()).abs() < 3.3 * (0.0498 * 0.9502 / n).sqrt());
     }
@@ -403,15 +362,10 @@ mod tests {
                     let sessions: Vec<_> = (0..4)
                         .map(|_| {
                             let mut tickets = line.tickets();
-                            scope.spawn(move || {
-                                std::iter::from_fn(|| tickets.take()).collect::<Vec<_>>()
-                            })
+                            scope.spawn(move || std::iter::from_fn(|| tickets.take()).collect::<Vec<_>>())
                         })
                         .collect();
-                    sessions
-                        .into_iter()
-                        .flat_map(|s| s.join().expect("no panic"))
-                        .collect()
+                    sessions.into_iter().flat_map(|s| s.join().expect("no panic")).collect()
                 });
                 taken.sort_unstable();
                 assert_eq!(taken, (0..count).collect::<Vec<_>>());

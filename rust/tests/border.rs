@@ -55,9 +55,12 @@ fn lost(said: &Value, kept: &Value, path: &str) -> Vec<String> {
                 kept.get(key).map_or_else(|| vec![path.clone()], |found| lost(value, found, &path))
             })
             .collect(),
-        (Value::Array(said), Value::Array(kept)) if said.len() == kept.len() => {
-            said.iter().zip(kept).enumerate().flat_map(|(i, (a, b))| lost(a, b, &format!("{path}[{i}]"))).collect()
-        }
+        (Value::Array(said), Value::Array(kept)) if said.len() == kept.len() => said
+            .iter()
+            .zip(kept)
+            .enumerate()
+            .flat_map(|(i, (a, b))| lost(a, b, &format!("{path}[{i}]")))
+            .collect(),
         (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64() => Vec::new(),
         _ if said == kept => Vec::new(),
         _ => vec![format!("{path}: {said} became {kept}")],

@@ -126,26 +126,10 @@ struct SessionTotal {
 
 impl Collector {
     /// A collector and, per role, a recorder for each of its sessions.
-    pub fn new(
-        segment: u16,
-        interval_ns: u64,
-        roles: Vec<RoleSpec>,
-    ) -> (Collector, Vec<Vec<Recorder>>) {
+    pub fn new(segment: u16, interval_ns: u64, roles: Vec<RoleSpec>) -> (Collector, Vec<Vec<Recorder>>) {
         assert!(interval_ns > 0, "an interval has a length");
-        let (roles, recorders) = roles
-            .into_iter()
-            .map(|spec| open_role(spec, interval_ns))
-            .unzip();
-        (
-            Collector {
-                segment,
-                interval_ns,
-                repetition: 0,
-                origin_ns: 0,
-                roles,
-            },
-            recorders,
-        )
+        let (roles, recorders) = roles.into_iter().map(|spec| open_role(spec, interval_ns)).unzip();
+        (Collector { segment, interval_ns, repetition: 0, origin_ns: 0, roles }, recorders)
     }
 
     /// A repetition whose first interval starts at `origin_ns` (run time). Before any `Recorder::begin`.
@@ -183,15 +167,8 @@ impl Collector {
             self.roles[index].drain();
             let role = &self.roles[index];
             let end_ns = end.end_ns.max(role.total.last_done_ns);
-            let ran = end_ns
-                .saturating_sub(self.origin_ns)
-                .div_ceil(self.interval_ns);
-            let reported = role
-                .pending
-                .values()
-                .map(|span| span.end)
-                .max()
-                .unwrap_or(0);
+            let ran = end_ns.saturating_sub(self.origin_ns).div_ceil(self.interval_ns);
+            let reported = role.pending.values().map(|span| span.end).max().unwrap_or(0);
             self.emit(index, ran.max(reported), end_ns, &mut out);
             self.total(index, end, &mut out);
         }
@@ -199,27 +176,18 @@ impl Collector {
     }
 
     pub fn progress(&self) -> Vec<Progress> {
-        self.roles
-            .iter()
-            .filter_map(|role| role.total.last.clone())
-            .collect()
+        self.roles.iter().filter_map(|role| role.total.last.clone()).collect()
     }
 
     /// Gives out the intervals before `until`, also those in which nothing happened.
     fn emit(&mut self, index: usize, until: u64, cut_ns: u64, out: &mut Recorded) {
         let role = &mut self.roles[index];
         while role.next < until {
-            let end = role
-                .pending
-                .get(&role.next)
-                .map_or(role.next + 1, |span| span.end);
+            let end = role.pending.get(&role.next).map_or(role.next + 1, |span| span.end);
             if end > until {
                 break;
             }
-            let span = role
-                .pending
-                .remove(&role.next)
-                .unwrap_or_else(|| Span::empty(end));
+            let span = role.pending.remove(&role.next).unwrap_or_else(|| Span::empty(end));
             let t_ns = self.origin_ns + role.next * self.interval_ns;
             let end_ns = (self.origin_ns + end * self.interval_ns).min(cut_ns.max(t_ns));
             let place = Place {
@@ -240,14 +208,8 @@ impl Collector {
         let name = &role.spec.name;
         let total = &mut role.total;
         for (op, (op_name, sums)) in role.spec.ops.iter().zip(&total.ops).enumerate() {
-            for outcome in Outcome::ALL
-                .into_iter()
-                .filter(|o| sums.outcomes[*o as usize] > 0)
-            {
-                let first = total
-                    .failures
-                    .iter()
-                    .find(|f| f.op == op && f.outcome == outcome);
+            for outcome in Outcome::ALL.into_iter().filter(|o| sums.outcomes[*o as usize] > 0) {
+                let first = total.failures.iter().find(|f| f.op == op && f.outcome == outcome);
                 out.failures.push(FailureRow {
                     segment,
                     repetition,
@@ -274,17 +236,8 @@ impl Collector {
         }
         let sum = |f: fn(&OpTotal) -> u64| total.ops.iter().map(f).sum::<u64>();
         let (ops, ok) = (sum(|o| o.ops), sum(|o| o.ok));
-        let in_flight: u64 = total
-            .sessions
-            .iter()
-            .flat_map(|s| &s.in_flight)
-            .map(|n| u64::from(*n))
-            .sum();
-        let start_ns = if ops == 0 {
-            self.origin_ns
-        } else {
-            total.first_due_ns
-        };
+        let in_flight: u64 = total.sessions.iter().flat_map(|s| &s.in_flight).map(|n| u64::from(*n)).sum();
+        let start_ns = if ops == 0 { self.origin_ns } else { total.first_due_ns };
         let wrong = sum(|o| o.outcomes[Outcome::Wrong as usize]);
         let (rows, bytes, late) = (sum(|o| o.rows), sum(|o| o.bytes), sum(|o| o.late));
         let cpu_ns = total.sessions.iter().map(|s| s.cpu_ns).sum();
@@ -325,38 +278,17 @@ fn open_role(spec: RoleSpec, interval_ns: u64) -> (Role, Vec<Recorder>) {
         let (free_in, free_out) = sync_channel(SNAPSHOTS);
         for _ in 0..SNAPSHOTS {
             let snapshot = Box::new(Snapshot::new(spec.ops.len(), paced));
-            free_in
-                .try_send(snapshot)
-                .expect("the queue holds every snapshot");
+            free_in.try_send(snapshot).expect("the queue holds every snapshot");
         }
         let mark = Arc::new(AtomicU64::new(0));
         let ops = spec.ops.len();
         let full = full_in.clone();
-        recorders.push(Recorder::new(
-            session,
-            ops,
-            paced,
-            interval_ns,
-            full,
-            free_out,
-            Arc::clone(&mark),
-        ));
+        recorders.push(Recorder::new(session, ops, paced, interval_ns, full, free_out, Arc::clone(&mark)));
         free.push(free_in);
         passed.push(mark);
     }
     let total = Total::new(&spec);
-    (
-        Role {
-            spec,
-            full,
-            free,
-            passed,
-            pending: BTreeMap::new(),
-            next: 0,
-            total,
-        },
-        recorders,
-    )
+    (Role { spec, full, free, passed, pending: BTreeMap::new(), next: 0, total }, recorders)
 }
 
 /// Where and when a row belongs.
@@ -373,11 +305,7 @@ impl Role {
     /// Merges what has arrived; the interval before which nothing more can arrive.
     fn drain(&mut self) -> u64 {
         // Read before the queue is emptied: a session marks an interval passed after handing it over.
-        let passed = self
-            .passed
-            .iter()
-            .map(|mark| mark.load(Ordering::Acquire))
-            .min();
+        let passed = self.passed.iter().map(|mark| mark.load(Ordering::Acquire)).min();
         while let Ok(snapshot) = self.full.try_recv() {
             self.merge(snapshot);
         }
@@ -399,12 +327,8 @@ impl Role {
 
     /// The pending span that covers `first..end`, made from all that overlap it.
     fn span(&mut self, mut first: u64, mut end: u64) -> &mut Span {
-        let overlapping: Vec<u64> = self
-            .pending
-            .range(..end)
-            .filter(|(_, span)| span.end > first)
-            .map(|(start, _)| *start)
-            .collect();
+        let overlapping: Vec<u64> =
+            self.pending.range(..end).filter(|(_, span)| span.end > first).map(|(start, _)| *start).collect();
         let mut merged: Option<Span> = None;
         for start in overlapping {
             let span = self.pending.remove(&start).expect("just found");
@@ -431,13 +355,8 @@ impl Role {
         let mut latency = Hist::new();
         for (op, name) in self.spec.ops.iter().enumerate() {
             let empty = span.ops.get(op).is_none();
-            let in_flight = self
-                .total
-                .sessions
-                .iter()
-                .filter_map(|s| s.in_flight.get(op))
-                .copied()
-                .sum::<u32>();
+            let in_flight =
+                self.total.sessions.iter().filter_map(|s| s.in_flight.get(op)).copied().sum::<u32>();
             let sums = &mut self.total.ops[op];
             if let Some(counts) = span.ops.get(op) {
                 sums.add(counts);
@@ -497,30 +416,18 @@ fn hists(counts: &OpCounts) -> Vec<(Kind, SparseHist)> {
         None => {
             let mut wait = Hist::new();
             wait.record_n(0, counts.ok());
-            vec![
-                (Kind::Latency, service.clone()),
-                (Kind::Service, service),
-                (Kind::Wait, wait.to_sparse()),
-            ]
+            vec![(Kind::Latency, service.clone()), (Kind::Service, service), (Kind::Wait, wait.to_sparse())]
         }
     }
 }
 
 impl Span {
     fn empty(end: u64) -> Span {
-        Span {
-            end,
-            ops: Vec::new(),
-            in_flight: Vec::new(),
-        }
+        Span { end, ops: Vec::new(), in_flight: Vec::new() }
     }
 
     fn with_ops(end: u64, ops: usize, paced: bool) -> Span {
-        Span {
-            end,
-            ops: (0..ops).map(|_| OpCounts::new(paced)).collect(),
-            in_flight: Vec::new(),
-        }
+        Span { end, ops: (0..ops).map(|_| OpCounts::new(paced)).collect(), in_flight: Vec::new() }
     }
 
     /// `later` follows: its sessions' in-flight counts are the newer ones.
@@ -534,10 +441,7 @@ impl Span {
 
 impl Total {
     fn new(spec: &RoleSpec) -> Total {
-        let idle = SessionTotal {
-            in_flight: vec![0; spec.ops.len()],
-            ..SessionTotal::default()
-        };
+        let idle = SessionTotal { in_flight: vec![0; spec.ops.len()], ..SessionTotal::default() };
         Total {
             ops: vec![OpTotal::default(); spec.ops.len()],
             sessions: vec![idle; spec.sessions as usize],
@@ -569,11 +473,7 @@ impl Total {
 
     /// Of each operation and class the earliest is kept.
     fn add_failure(&mut self, new: Failure) {
-        match self
-            .failures
-            .iter_mut()
-            .find(|f| f.op == new.op && f.outcome == new.outcome)
-        {
+        match self.failures.iter_mut().find(|f| f.op == new.op && f.outcome == new.outcome) {
             Some(known) if known.first_ns <= new.first_ns => {}
             Some(known) => *known = new,
             None => self.failures.push(new),
@@ -582,10 +482,7 @@ impl Total {
 
     /// Counts what was due before `t_ns` (from the origin), by operation.
     fn offer_until(&mut self, spec: &RoleSpec, t_ns: u64) {
-        let offered = self
-            .arrivals
-            .offered_before(t_ns)
-            .min(spec.count.unwrap_or(u64::MAX));
+        let offered = self.arrivals.offered_before(t_ns).min(spec.count.unwrap_or(u64::MAX));
         match &spec.choose {
             Some(choose) if spec.ops.len() > 1 => {
                 for ticket in self.offered..offered {
@@ -598,9 +495,8 @@ impl Total {
     }
 
     fn look(&mut self, role: &str, place: Place, latency: &Hist) {
-        let (ops, rows, ok) = self.ops.iter().fold((0, 0, 0), |(ops, rows, ok), o| {
-            (ops + o.ops, rows + o.rows, ok + o.ok)
-        });
+        let (ops, rows, ok) =
+            self.ops.iter().fold((0, 0, 0), |(ops, rows, ok), o| (ops + o.ops, rows + o.rows, ok + o.ok));
         let (ops_before, rows_before) = self.last.as_ref().map_or((0, 0), |p| (p.ops, p.rows));
         let dt_s = place.dt_ns.max(1) as f64 / 1e9;
         self.last = Some(Progress {
@@ -631,8 +527,6 @@ impl OpTotal {
 
 impl OpCounts {
     fn latency(&self) -> &Hist {
-        self.paced
-            .as_ref()
-            .map_or(&self.service, |paced| &paced.latency)
+        self.paced.as_ref().map_or(&self.service, |paced| &paced.latency)
     }
 }

@@ -45,17 +45,9 @@ impl Default for Hist {
 impl Hist {
     pub fn new() -> Hist {
         // From a zeroed vector, not `Box::new([0; SLOTS])`: its pages are not touched.
-        let counts: Box<[u64; SLOTS]> = vec![0u64; SLOTS]
-            .into_boxed_slice()
-            .try_into()
-            .expect("the length is SLOTS");
-        Hist {
-            counts,
-            n: 0,
-            sum: 0,
-            min: u64::MAX,
-            max: 0,
-        }
+        let counts: Box<[u64; SLOTS]> =
+            vec![0u64; SLOTS].into_boxed_slice().try_into().expect("the length is SLOTS");
+        Hist { counts, n: 0, sum: 0, min: u64::MAX, max: 0 }
     }
 
     #[inline(always)]
@@ -142,9 +134,7 @@ impl Hist {
     /// Values in buckets wholly above that of `value`.
     pub fn count_above(&self, value: u64) -> u64 {
         let from = (bucket_of(value) + 1).max(self.touched().start);
-        (from..self.touched().end)
-            .map(|bucket| self.counts[bucket])
-            .sum()
+        (from..self.touched().end).map(|bucket| self.counts[bucket]).sum()
     }
 
     /// Upper end of the smallest bucket at which the cumulated count reaches ceil(q n), and no more
@@ -162,17 +152,8 @@ impl Hist {
 
     pub fn to_sparse(&self) -> SparseHist {
         let touched = self.touched().filter(|bucket| self.counts[*bucket] > 0);
-        let (bucket, count) = touched
-            .map(|bucket| (bucket as u32, self.counts[bucket]))
-            .unzip();
-        SparseHist {
-            bucket,
-            count,
-            n: self.n,
-            min: self.min(),
-            max: self.max,
-            sum: self.sum,
-        }
+        let (bucket, count) = touched.map(|bucket| (bucket as u32, self.counts[bucket])).unzip();
+        SparseHist { bucket, count, n: self.n, min: self.min(), max: self.max, sum: self.sum }
     }
 
     pub fn from_sparse(sparse: &SparseHist) -> Hist {

@@ -119,10 +119,8 @@ impl Recorder {
     /// After `Collector::begin`, and so after the collector has `end`ed the one before.
     pub fn begin(&mut self, repetition: u32, origin_ns: u64) {
         assert!(self.current.is_none(), "`finish` the repetition before");
-        let mut snapshot = self
-            .free
-            .try_recv()
-            .expect("the collector gives every snapshot back when it ends a repetition");
+        let mut snapshot =
+            self.free.try_recv().expect("the collector gives every snapshot back when it ends a repetition");
         snapshot.start(self.session, repetition, origin_ns, 0);
         self.boundary_ns = origin_ns + self.interval_ns;
         self.in_flight.fill(0);
@@ -149,10 +147,7 @@ impl Recorder {
             self.pass(times.done_ns);
         }
         self.in_flight[op] -= 1;
-        let snapshot = self
-            .current
-            .as_mut()
-            .expect("`begin` comes before `record`");
+        let snapshot = self.current.as_mut().expect("`begin` comes before `record`");
         snapshot.first_due_ns = snapshot.first_due_ns.min(times.due_ns);
         snapshot.last_done_ns = snapshot.last_done_ns.max(times.done_ns);
         let service_ns = times.done_ns.saturating_sub(times.sent_ns);
@@ -173,18 +168,10 @@ impl Recorder {
 
     /// Why an operation failed: the first message of each class is kept.
     pub fn failed(&mut self, op: usize, outcome: Outcome, message: Option<String>, at_ns: u64) {
-        let known = self
-            .failures
-            .iter()
-            .any(|f| f.op == op && f.outcome == outcome);
+        let known = self.failures.iter().any(|f| f.op == op && f.outcome == outcome);
         if !known {
             let message = message.unwrap_or_default();
-            self.failures.push(Failure {
-                op,
-                outcome,
-                message,
-                first_ns: at_ns,
-            });
+            self.failures.push(Failure { op, outcome, message, first_ns: at_ns });
         }
     }
 
@@ -202,10 +189,7 @@ impl Recorder {
         let Some(mut snapshot) = self.current.take() else {
             return;
         };
-        snapshot.ended = Some(Ended {
-            cpu_ns,
-            failures: std::mem::take(&mut self.failures),
-        });
+        snapshot.ended = Some(Ended { cpu_ns, failures: std::mem::take(&mut self.failures) });
         self.hand_over(snapshot);
         self.boundary_ns = u64::MAX;
         self.passed.store(u64::MAX, Ordering::Release);
@@ -220,8 +204,7 @@ impl Recorder {
         };
         let origin_ns = snapshot.origin_ns;
         let interval = (now_ns - origin_ns) / self.interval_ns;
-        let news = snapshot.ops.iter().any(|counts| counts.ops > 0)
-            || self.in_flight != self.told_in_flight;
+        let news = snapshot.ops.iter().any(|counts| counts.ops > 0) || self.in_flight != self.told_in_flight;
         if !news {
             snapshot.first = interval;
             snapshot.end = interval + 1;
@@ -297,11 +280,7 @@ impl Snapshot {
 
 impl OpCounts {
     pub(super) fn new(paced: bool) -> OpCounts {
-        let hists = || PacedHists {
-            latency: Hist::new(),
-            wait: Hist::new(),
-            lag: Hist::new(),
-        };
+        let hists = || PacedHists { latency: Hist::new(), wait: Hist::new(), lag: Hist::new() };
         OpCounts {
             service: Hist::new(),
             paced: paced.then(hists),
@@ -319,19 +298,10 @@ impl OpCounts {
         let wait_ns = times.sent_ns.saturating_sub(times.due_ns);
         self.late += u64::from(wait_ns > LATE_NS);
         if outcome == Outcome::Ok {
-            let hists = self
-                .paced
-                .as_mut()
-                .expect("a paced recorder has paced histograms");
-            hists
-                .latency
-                .record(times.done_ns.saturating_sub(times.due_ns));
+            let hists = self.paced.as_mut().expect("a paced recorder has paced histograms");
+            hists.latency.record(times.done_ns.saturating_sub(times.due_ns));
             hists.wait.record(wait_ns);
-            hists.lag.record(
-                times
-                    .sent_ns
-                    .saturating_sub(times.due_ns.max(times.ready_ns)),
-            );
+            hists.lag.record(times.sent_ns.saturating_sub(times.due_ns.max(times.ready_ns)));
         }
     }
 

@@ -86,9 +86,7 @@ impl TextMaker {
             TextMaker::Random { draw, min, range, alphabet } => {
                 let index = if draw.per == Per::Row { chunk.rows } else { chunk.place() };
                 for (i, &index) in index.iter().enumerate() {
-                    push(i, &mut |bytes| {
-                        random_text(hash(draw.key, index), *min, *range, alphabet, bytes)
-                    });
+                    push(i, &mut |bytes| random_text(hash(draw.key, index), *min, *range, alphabet, bytes));
                 }
             }
             TextMaker::Foreign { series, of, one_series } => {

@@ -63,36 +63,20 @@ enum Values {
 }
 
 impl Table {
-    pub(super) fn create(
-        dir: &Path,
-        name: &'static str,
-        columns: &[Column],
-    ) -> Result<Table, Error> {
+    pub(super) fn create(dir: &Path, name: &'static str, columns: &[Column]) -> Result<Table, Error> {
         let path = dir.join(format!("{name}.arrows"));
         let file = File::create(&path).map_err(|e| Error::io(format!("{}", path.display()), e))?;
         let fields: Vec<Field> = columns.iter().map(|(name, ty)| field(name, *ty)).collect();
-        let metadata = std::collections::HashMap::from([(
-            "inrush_schema".to_owned(),
-            SCHEMA_VERSION.to_string(),
-        )]);
+        let metadata =
+            std::collections::HashMap::from([("inrush_schema".to_owned(), SCHEMA_VERSION.to_string())]);
         let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
         let writer = StreamWriter::try_new(file, &schema).map_err(|e| write_error(name, e))?;
         let columns = columns.iter().map(|(_, ty)| Values::new(*ty)).collect();
-        Ok(Table {
-            name,
-            schema,
-            columns,
-            writer,
-        })
+        Ok(Table { name, schema, columns, writer })
     }
 
     pub(super) fn append(&mut self, row: &[Cell<'_>]) {
-        assert_eq!(
-            row.len(),
-            self.columns.len(),
-            "a row of `{}` has every column",
-            self.name
-        );
+        assert_eq!(row.len(), self.columns.len(), "a row of `{}` has every column", self.name);
         for (values, cell) in self.columns.iter_mut().zip(row) {
             values.push(cell);
         }
@@ -120,10 +104,7 @@ fn write_error(table: &str, error: ArrowError) -> Error {
         ArrowError::IoError(_, source) => source,
         other => std::io::Error::other(other.to_string()),
     };
-    Error::io(
-        format!("writing the table `{table}` of the results"),
-        source,
-    )
+    Error::io(format!("writing the table `{table}` of the results"), source)
 }
 
 fn field(name: &str, ty: Type) -> Field {
@@ -217,10 +198,5 @@ impl Values {
 
 fn list(item: DataType, items: ArrayRef, lengths: Vec<usize>) -> ArrayRef {
     let field = Arc::new(Field::new("item", item, false));
-    Arc::new(ListArray::new(
-        field,
-        OffsetBuffer::from_lengths(lengths),
-        items,
-        None,
-    ))
+    Arc::new(ListArray::new(field, OffsetBuffer::from_lengths(lengths), items, None))
 }

@@ -115,36 +115,16 @@ impl Tables {
     pub fn create(dir: &Path) -> Result<Tables, Error> {
         use Type::*;
         let at = [("segment", U16), ("repetition", U32), ("role", Text)];
-        let at_op = [
-            ("segment", U16),
-            ("repetition", U32),
-            ("role", Text),
-            ("op", Text),
-        ];
-        let probe = [
-            ("segment", U16),
-            ("t_ns", U64),
-            ("name", Text),
-            ("value", Text),
-        ];
+        let at_op = [("segment", U16), ("repetition", U32), ("role", Text), ("op", Text)];
+        let probe = [("segment", U16), ("t_ns", U64), ("name", Text), ("value", Text)];
         let make = |name: &'static str, first: &[Column], more: &[Column]| {
             Table::create(dir, name, &[first, more].concat())
         };
         Ok(Tables {
             segments: make(
                 "segments",
-                &[
-                    ("segment", U16),
-                    ("kind", Text),
-                    ("label", Text),
-                    ("phase", Text),
-                ],
-                &[
-                    ("start_ns", U64),
-                    ("end_ns", U64),
-                    ("ended_by", Text),
-                    ("client_cpu_ns", U64),
-                ],
+                &[("segment", U16), ("kind", Text), ("label", Text), ("phase", Text)],
+                &[("start_ns", U64), ("end_ns", U64), ("ended_by", Text), ("client_cpu_ns", U64)],
             )?,
             shots: make(
                 "shots",
@@ -199,33 +179,16 @@ impl Tables {
             failures: make(
                 "failures",
                 &at_op,
-                &[
-                    ("outcome", Text),
-                    ("count", U64),
-                    ("first_message", Text),
-                    ("first_ns", U64),
-                ],
+                &[("outcome", Text), ("count", U64), ("first_message", Text), ("first_ns", U64)],
             )?,
             sessions: make(
                 "sessions",
                 &at,
-                &[
-                    ("session", U32),
-                    ("cpu_ns", U64),
-                    ("busy_ns", U64),
-                    ("ops", U64),
-                    ("rows", U64),
-                ],
+                &[("session", U32), ("cpu_ns", U64), ("busy_ns", U64), ("ops", U64), ("rows", U64)],
             )?,
             resources: make(
                 "resources",
-                &[
-                    ("role", Text),
-                    ("t_ns", U64),
-                    ("metric", Text),
-                    ("device", Text),
-                    ("value", F64),
-                ],
+                &[("role", Text), ("t_ns", U64), ("metric", Text), ("device", Text), ("value", F64)],
                 &[],
             )?,
             counters: make("counters", &probe, &[])?,
@@ -233,23 +196,12 @@ impl Tables {
             settings: make("settings", &probe, &[])?,
             proofs: make(
                 "proofs",
-                &[
-                    ("segment", U16),
-                    ("repetition", U32),
-                    ("table", Text),
-                    ("item", Text),
-                ],
+                &[("segment", U16), ("repetition", U32), ("table", Text), ("item", Text)],
                 &[("expected", Text), ("found", Text), ("holds", Bool)],
             )?,
             answers: make(
                 "answers",
-                &[
-                    ("segment", U16),
-                    ("op", Text),
-                    ("params", Text),
-                    ("row", U32),
-                    ("col", U32),
-                ],
+                &[("segment", U16), ("op", Text), ("params", Text), ("row", U32), ("col", U32)],
                 &[("name", Text), ("value", OptionalText)],
             )?,
         })
