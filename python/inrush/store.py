@@ -45,6 +45,11 @@ class Store:
     def __init__(self, root: Path | None = None) -> None:
         self.root = root or Path(os.environ.get(RESULTS_VARIABLE) or "results")
 
+    @property
+    def instances_path(self) -> Path:
+        """Data of the servers that inrush starts, where `--data` says nothing else."""
+        return self.root / "instances"
+
     def new_study(self, name: str, doc: Mapping[str, Any]) -> StudyFolder:
         """A folder of its own for one execution of a study; the name says when it was begun."""
         stamp = time.strftime("%Y%m%d-%H%M%S")
@@ -140,6 +145,14 @@ class StudyFolder:
                     f"{self.path}: another inrush is working on this study; wait for it"
                 ) from None
             yield
+
+    def is_locked(self) -> bool:
+        """Whether an inrush is working on it now."""
+        try:
+            with self.locked():
+                return False
+        except UsageError:
+            return True
 
     def sealed(self, run: str) -> Doc | None:
         """run.json of a run that is complete, else None."""

@@ -1,0 +1,412 @@
+"""The command line: the only module that prints. Results on stdout, talk on stderr.
+
+Exit codes: 0 valid · 1 workload errors · 2 usage or refusal · 3 result invalid · 99 a limit of [accept] crossed ·
+130 interrupted and resumable. Commands import what they need, so that help and completion are quick.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from inrush.errors import InrushError, UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from inrush.run import Outcome
+    from inrush.store import Store
+
+app = typer.Typer(
+    name="inrush",
+    help="How much data a database can take in and give back: measured, with its proof.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+#: Exit codes that no error class carries.
+WORKLOAD_ERRORS, INVALID, LIMIT_CROSSED = 1, 3, 99
+
+Study = Annotated[str, typer.Argument(help="Name of a study (see `inrush studies`) or path of a study file.")]
+Targets = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="URLs (postgresql://user@host/db) or names of embedded engines; without any, the study's embedded ones."
+    ),
+]
+Scale = Annotated[
+    str | None, typer.Option(help="Preset of the study: xs (seconds), s (minutes), full (as published).")
+]
+Start = Annotated[list[str] | None, typer.Option(help="Start this engine here for the length of the study.")]
+Overrides = Annotated[
+    list[str] | None, typer.Option("-P", metavar="KEY=VALUE", help="Change one value of the study.")
+]
+Seed = Annotated[int | None, typer.Option(help="In place of the study's own: decides rows and order.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable, on stdout.")]
+Which = Annotated[
+    str | None, typer.Argument(help="Results: path, id, beginning of an id or study; without it the latest.")
+]
+
+
+def main() -> None:
+    """Entry point: every error of ours is one message and its exit code, never a traceback."""
+    try:
+        app()
+    except InrushError as e:
+        say(f"inrush: {e}")
+        sys.exit(e.exit_code)
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`); nothing is left to say to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+
+
+# Running.
+
+
+@app.command()
+def run(
+    study: Annotated[
+        str | None, typer.Argument(help="Name or path of a study; with --resume: id of its results.")
+    ] = None,
+    targets: Targets = None,
+    scale: Scale = None,
+    start: Start = None,
+    overrides: Overrides = None,
+    seed: Seed = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a study that was interrupted or failed.")
+    ] = False,
+    data: Annotated[Path | None, typer.Option(help="Folder for the data of started servers.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a study; ends in the answer, the verdict and the next command."""
+    from inrush.prepare import Call, best_found, best_of_names, call_of, prepare, read_study, unfinished
+    from inrush.site import split_password
+
+    store = opened_store()
+    if resume:
+        folder = unfinished(store, study)
+        prepared = prepare(call_of(folder), targets or None)
+    else:
+        if study is None:
+            raise UsageError("say which study to run; `inrush studies` lists them")
+        shown = tuple(split_password(t)[0] if "://" in t else t for t in targets or ())
+        call = Call(study, scale, tuple(overrides or ()), shown, tuple(start or ()), seed)
+        best = best_found(store, best_of_names(read_study(call)), scale)
+        prepared = prepare(Call(**{**call.document(), "best": best}), targets)
+        document = {**prepared.document(), "begun_unix_ns": time.time_ns()}
+        folder = store.new_study(prepared.plan.study.name, document)
+    for reason in prepared.places.left_out.values():
+        say(f"left out: {reason}")
+    outcome = execute(prepared, folder, data or store.instances_path)
+    finish(store, outcome, as_json)
+
+
+def execute(prepared: Any, folder: Any, data: Path) -> Outcome:
+    """The study on its engines, with progress on stderr."""
+    from inrush.prepare import StopRules
+    from inrush.progress import progress
+    from inrush.run import run_study
+    from inrush.sites import opened
+
+    with progress(stderr()) as listener, opened(prepared.places, data, listener.note) as sites:
+        return run_study(prepared.plan.runs, folder, sites, listener, StopRules(prepared.plan))
+
+
+def finish(store: Store, outcome: Outcome, as_json: bool) -> None:
+    """Report, three lines or JSON, and the exit code of what was found."""
+    from inrush.analysis import analyse
+    from inrush.measures import study_record
+    from inrush.report import three_lines, write_report
+
+    results = store.find(str(outcome.path))
+    for run, message in outcome.failed.items():
+        say(f"{run}: {message}")
+    write_report(results, results.report_path)
+    analysis = analyse(study_record(results))
+    if as_json:
+        verdicts = [
+            {"run": run, "guard": v.guard, "outcome": v.outcome.value, "sentence": v.sentence}
+            for run, v in analysis.verdicts
+        ]
+        show_json(
+            {
+                "run_dir": str(outcome.path),
+                "report": str(results.report_path),
+                "valid": analysis.valid and not outcome.failed,
+                "verdicts": verdicts,
+            }
+        )
+    else:
+        show(three_lines(results))
+    if outcome.failed:
+        raise typer.Exit(WORKLOAD_ERRORS)
+    if not analysis.valid:
+        raise typer.Exit(INVALID)
+    if analysis.crossed:
+        for sentence in analysis.crossed:
+            say(f"limit crossed: {sentence}")
+        raise typer.Exit(LIMIT_CROSSED)
+
+
+@app.command()
+def plan(
+    study: Study,
+    targets: Targets = None,
+    scale: Scale = None,
+    start: Start = None,
+    overrides: Overrides = None,
+    seed: Seed = None,
+    as_json: AsJson = False,
+) -> None:
+    """What would run, for how long, and what would be created where; changes nothing."""
+    from inrush.prepare import Call, prepare
+    from inrush.site import split_password
+
+    shown = tuple(split_password(t)[0] if "://" in t else t for t in targets or ())
+    prepared = prepare(Call(study, scale, tuple(overrides or ()), shown, tuple(start or ()), seed), targets)
+    for reason in prepared.places.left_out.values():
+        say(f"left out: {reason}")
+    if as_json:
+        show_json({**prepared.document(), "runs": [dict(r.plan) for r in prepared.plan.runs]})
+    else:
+        from inrush.summary import plan_lines
+
+        show(plan_lines(prepared.plan))
+
+
+# Looking at results.
+
+
+@app.command()
+def report(
+    which: Which = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Where to write the page; else beside the results.")
+    ] = None,
+    pdf: Annotated[Path | None, typer.Option(help="Folder for the figures as PDF, SVG and PNG.")] = None,
+) -> None:
+    """Write the report again from the sealed files, and figures for papers."""
+    from inrush.report import write_figures, write_report
+
+    results = opened_store().find(which)
+    path = html or results.report_path
+    write_report(results, path)
+    show([str(path)])
+    if pdf is not None:
+        for written in write_figures(results, pdf, ("pdf", "svg", "png")):
+            show([str(written)])
+
+
+@app.command("show")
+def show_results(
+    which: Which = None,
+    as_json: AsJson = False,
+    csv: Annotated[Path | None, typer.Option(help="Folder: every table of every run as CSV.")] = None,
+    hdr: Annotated[Path | None, typer.Option(help="File: latencies as an HdrHistogram interval log.")] = None,
+    bmf: Annotated[Path | None, typer.Option(help="File: figures in Bencher Metric Format.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Compare every file with what was sealed.")] = False,
+) -> None:
+    """Results in short; exports for other tools."""
+    from inrush.analysis import analyse
+    from inrush.export import write_bmf, write_csv, write_hdr
+    from inrush.measures import study_record
+    from inrush.summary import summary, summary_lines
+
+    results = opened_store().find(which)
+    if check and (damage := [d for r in results.runs for d in r.damage()]):
+        raise UsageError("\n".join(damage))
+    analysis = analyse(study_record(results))
+    if as_json:
+        show_json(summary(analysis))
+    else:
+        show(summary_lines(results, analysis))
+    for path, write in ((csv, write_csv), (hdr, write_hdr)):
+        if path is not None:
+            say(f"written: {write(results, path)}")
+    if bmf is not None:
+        say(f"written: {write_bmf(analysis, bmf)}")
+
+
+@app.command()
+def compare(
+    a: Annotated[str, typer.Argument(help="Results.")], b: Annotated[str, typer.Argument(help="Results.")]
+) -> None:
+    """Two results of one study, point by point, as ratios with intervals."""
+    from inrush.analysis import analyse
+    from inrush.measures import study_record
+    from inrush.summary import compare_lines
+
+    store = opened_store()
+    show(compare_lines(*(analyse(study_record(store.find(x))) for x in (a, b))))
+
+
+@app.command()
+def runs(as_json: AsJson = False) -> None:
+    """What has been run: id, status, title."""
+    from inrush.summary import study_rows
+    from inrush.text import columns
+
+    rows = study_rows(opened_store())
+    if as_json:
+        show_json([dict(zip(("id", "status", "runs", "title"), row, strict=True)) for row in rows])
+    else:
+        show(columns(rows, ("id", "status", "runs", "title"), right=(2,)))
+
+
+# Studies.
+
+
+@app.command()
+def studies(as_json: AsJson = False) -> None:
+    """The studies that come with inrush, one line each."""
+    from inrush.studies import shipped_studies
+    from inrush.text import columns
+    from inrush.toml import read_toml
+
+    rows = [(s.name, str(read_toml(s.path).get("title", ""))) for s in shipped_studies()]
+    if as_json:
+        show_json([{"name": name, "title": title} for name, title in rows])
+    else:
+        show(columns(rows, ("study", "title")))
+
+
+@app.command()
+def config(
+    study: Study,
+    workload: Annotated[bool, typer.Option("--workload", help="The workload file instead.")] = False,
+) -> None:
+    """Print a study's file, comments and all, to start one's own from."""
+    from inrush.studies import find_study, workload_path
+    from inrush.toml import read_toml
+
+    path = find_study(study).path
+    used = workload_path(str(read_toml(path).get("workload", "")), path)
+    say(f"# {used if workload else path}")
+    show((used if workload else path).read_text().splitlines())
+
+
+@app.command()
+def new(
+    name: Annotated[
+        str, typer.Argument(help="Name of the new study; files NAME.toml and NAME-workload.toml appear here.")
+    ],
+    source: Annotated[
+        Path, typer.Option("--from", help="CSV, TSV, MySQL text or Parquet with rows of the user's own.")
+    ],
+    folder: Annotated[Path, typer.Option(help="Where to write the files.")] = Path(),
+) -> None:
+    """A study of the user's own data: infers the table from a file, writes workload and study."""
+    from inrush.new import write_new
+
+    written = write_new(name, [source], folder)
+    for path in written:
+        show([str(path)])
+    say(f"look at the types in {written[0]}, then: inrush run {written[-1]}")
+
+
+# Engines and the machine.
+
+
+@app.command()
+def engines(
+    action: Annotated[str, typer.Argument(help="list, fetch, start, stop or status.")] = "list",
+    names: Annotated[list[str] | None, typer.Argument(help="Engines.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder for the data of started servers.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Engines: what there is; servers fetched, started and stopped without root."""
+    from inrush.instances import ACTIONS
+
+    if action not in ACTIONS:
+        raise UsageError(f"{action}: no such action; it is one of {', '.join(ACTIONS)}")
+    found = ACTIONS[action](names or [], data or opened_store().instances_path, say)
+    if as_json:
+        show_json(found.rows)
+    else:
+        show(found.lines)
+
+
+@app.command()
+def doctor(
+    seconds: Annotated[float, typer.Option(min=0.05, max=60, help="Length of each measurement.")] = 1.0,
+    data: Annotated[Path | None, typer.Option(help="Folder whose disk is probed.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What the instrument costs here, what the disk can do, and how quiet the machine is."""
+    from inrush import doctor as instrument
+    from inrush.prepare import generators
+    from inrush.text import columns
+
+    generators()  # says in one line what to do when the core is not built
+    from inrush import _core
+
+    say(f"measuring for about {7 * seconds:.0f} s")
+    figures = instrument.examine(_core.calibrate, _core.build_profile(), data or opened_store().root, seconds)
+    advice = instrument.findings(figures)
+    if as_json:
+        show_json({**{f.key: f.value for f in figures}, "findings": advice})
+        return
+    show(columns([(f.key, shown_figure(f.value), f.unit, f.about) for f in figures], right=(1,)))
+    show([f"! {sentence}" for sentence in advice] or ["nothing stands in the way of measuring here"])
+
+
+@app.command()
+def version() -> None:
+    """Versions of both halves."""
+    from inrush import host
+
+    show(
+        [
+            f"inrush {host.inrush_version() or 'from a checkout'}, core {host.core_fact('version') or 'not built'}"
+        ]
+    )
+
+
+# Printing.
+
+
+def say(message: str) -> None:
+    """Talk, on stderr."""
+    print(message, file=sys.stderr)
+
+
+def show(lines: list[str]) -> None:
+    """Results, on stdout."""
+    for line in lines:
+        print(line)
+
+
+def show_json(document: Any) -> None:
+    print(json.dumps(document, indent=1, ensure_ascii=False, default=str))
+
+
+def shown_figure(value: float | str) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def stderr() -> Console:
+    """rich honours NO_COLOR and knows a terminal."""
+    from rich.console import Console
+
+    return Console(stderr=True)
+
+
+def opened_store() -> Store:
+    from inrush.store import Store
+
+    return Store()
+
+
+if __name__ == "__main__":
+    main()
