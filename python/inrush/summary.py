@@ -33,15 +33,26 @@ def summary_lines(results: Results, analysis: Analysis) -> list[str]:
     ]
     if figure is not None:
         rows = [
-            (say(s.point), str(len(s.values)), show_interval(s.interval, figure) if s.interval else show(s.values[0], figure))
+            (
+                say(s.point),
+                str(len(s.values)),
+                show_interval(s.interval, figure) if s.interval else show(s.values[0], figure),
+            )
             for s in analysis.summaries(figure)
         ]
         lines += ["", *columns(rows, ("point", "n", figure), right=(1,))]
     if study.get("stopped") or study.get("unsupported"):
-        absent = [(f"{why}: {entry['point']}", entry["reason"]) for why in ("stopped", "unsupported") for entry in study.get(why) or ()]
+        absent = [
+            (f"{why}: {entry['point']}", entry["reason"])
+            for why in ("stopped", "unsupported")
+            for entry in study.get(why) or ()
+        ]
         lines += ["", *columns(absent)]
     if doubts:
-        lines += ["", *(f"{v.outcome.value}: {f'{run}: ' if run else ''}{v.guard}: {v.sentence}" for run, v in doubts)]
+        lines += [
+            "",
+            *(f"{v.outcome.value}: {f'{run}: ' if run else ''}{v.guard}: {v.sentence}" for run, v in doubts),
+        ]
     return lines
 
 
@@ -55,14 +66,19 @@ def summary(analysis: Analysis) -> dict[str, Any]:
             held["figures"][figure] = {
                 "n": len(s.values),
                 "values": list(s.values),
-                **({"value": s.interval.value, "low": s.interval.low, "high": s.interval.high} if s.interval else {}),
+                **(
+                    {"value": s.interval.value, "low": s.interval.low, "high": s.interval.high}
+                    if s.interval
+                    else {}
+                ),
             }
     return {
         "study": analysis.study.get("id"),
         "valid": analysis.valid,
         "points": list(points.values()),
         "verdicts": [
-            {"run": run, "guard": v.guard, "outcome": v.outcome.value, "sentence": v.sentence} for run, v in analysis.verdicts
+            {"run": run, "guard": v.guard, "outcome": v.outcome.value, "sentence": v.sentence}
+            for run, v in analysis.verdicts
         ],
     }
 
@@ -80,25 +96,51 @@ def compare_lines(a: Analysis, b: Analysis) -> list[str]:
     for point in (p for p in left if p in right):
         x, y = left[point], right[point]
         if x.interval is None or y.interval is None:
-            rows.append((say(point), show(x.values[0], figure), show(y.values[0], figure), "too few runs for a ratio", ""))
+            rows.append(
+                (
+                    say(point),
+                    show(x.values[0], figure),
+                    show(y.values[0], figure),
+                    "too few runs for a ratio",
+                    "",
+                )
+            )
             continue
         ratio = welch_ratio(y.values, x.values)
         told = "not distinguishable" if ratio.holds(1.0) else f"{'more' if ratio.value > 1 else 'less'}"
         shown = f"{ratio.value:.3g} [{ratio.low:.3g}, {ratio.high:.3g}]"
         rows.append((say(point), show(x.interval.value, figure), show(y.interval.value, figure), shown, told))
-    only = [f"only in {x.study.get('id')}: {say(p)}" for x, mine, other in ((a, left, right), (b, right, left)) for p in mine if p not in other]
+    only = [
+        f"only in {x.study.get('id')}: {say(p)}"
+        for x, mine, other in ((a, left, right), (b, right, left))
+        for p in mine
+        if p not in other
+    ]
     names = (str(a.study.get("id")), str(b.study.get("id")))
     lines = [f"{figure}, {names[1]} / {names[0]}", *columns(rows, ("point", *names, "ratio", "")), *only]
     lines += [f"! {sentence}" for sentence in differences(a, b)]
-    lines.append("! run one after the other, not in turns: what changed on the machine between them is part of the ratio")
-    for x in (a, b):
-        if not x.valid:
-            lines.append(f"! {x.study.get('id')} is INVALID; `inrush show {x.study.get('id')}` says why")
+    lines.append(
+        "! run one after the other, not in turns: what changed on the machine between them is part of the ratio"
+    )
+    lines += [
+        f"! {z.study.get('id')} is INVALID; `inrush show {z.study.get('id')}` says why"
+        for z in (a, b)
+        if not z.valid
+    ]
     return lines
 
 
 #: Facts of the host that must agree before two figures are compared.
-COMPARED = ("cpu_model", "cpu_logical", "mem_total_bytes", "kernel", "data_filesystem", "core", "core_build_profile", "cargo_lock_sha256")
+COMPARED = (
+    "cpu_model",
+    "cpu_logical",
+    "mem_total_bytes",
+    "kernel",
+    "data_filesystem",
+    "core",
+    "core_build_profile",
+    "cargo_lock_sha256",
+)
 
 
 def differences(a: Analysis, b: Analysis) -> list[str]:
@@ -108,7 +150,11 @@ def differences(a: Analysis, b: Analysis) -> list[str]:
     if x != y:
         said.append("durability differs: the faster one may simply promise less")
     left, right = (z.runs[0].run.env if z.runs else {} for z in (a, b))
-    said += [f"{key} differs: {left.get(key)} and {right.get(key)}" for key in COMPARED if left.get(key) != right.get(key)]
+    said += [
+        f"{key} differs: {left.get(key)} and {right.get(key)}"
+        for key in COMPARED
+        if left.get(key) != right.get(key)
+    ]
     return said
 
 

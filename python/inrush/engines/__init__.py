@@ -18,7 +18,6 @@ ENGINES = {
     "sqlite": "sqlite",
     "duckdb": "duckdb",
     "adbc": "adbc",
-    "postgresql": "postgresql",
 }
 
 
