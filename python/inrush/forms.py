@@ -70,20 +70,31 @@ def read_reference(node: Node, factors: Mapping[str, Sequence[Any]]) -> FromFact
     return FromFactor(name, field or None)
 
 
+def values_of(node: Node, reference: FromFactor, factors: Mapping[str, Sequence[Any]]) -> list[Node]:
+    """Where the factor's values stand in the file, so that a wrong one is named there."""
+    field = f".{reference.field}" if reference.field else ""
+    return [
+        Node(
+            node.file,
+            f"factors.{reference.factor}[{i}]{field}",
+            value[reference.field] if reference.field else value,
+            node.problems,
+        )
+        for i, value in enumerate(factors[reference.factor])
+    ]
+
+
 def read_count(
     node: Node, factors: Mapping[str, Sequence[Any]], low: int = 1, high: int = I64[1]
 ) -> int | FromFactor:
-    """A whole number or a factor all of whose values are whole numbers in the same bounds."""
+    """A whole number or a factor whose values are."""
     if not (isinstance(node.value, str) and node.value.startswith("@")):
         return node.integer(low, high)
     reference = read_reference(node, factors)
     if reference is None:
         return low
-    for value in factors[reference.factor]:
-        found = value[reference.field] if reference.field else value
-        if isinstance(found, bool) or not isinstance(found, int) or not low <= found <= high:
-            node.problem(f"all of factors.{reference.factor} must be whole numbers from {low:_} to {high:_}")
-            break
+    for value in values_of(node, reference, factors):
+        value.integer(low, high)
     return reference
 
 

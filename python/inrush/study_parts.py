@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from inrush.document import I64, Node, unknown
-from inrush.forms import FromFactor, read_reference
+from inrush.forms import FromFactor, read_reference, values_of
 
 Factors = Mapping[str, Sequence[Any]]
 
@@ -134,9 +134,8 @@ def read_rate(node: Node, factors: Factors) -> float | FromFactor | None:
         return node.number(above=True)
     reference = read_reference(node, factors)
     if reference is not None:
-        for value in factors[reference.factor]:
-            found = value[reference.field] if reference.field else value
-            node.at("values", found).number(above=True)
+        for value in values_of(node, reference, factors):
+            value.number(above=True)
     return reference
 
 

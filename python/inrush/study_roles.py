@@ -17,6 +17,7 @@ from inrush.forms import (
     read_count,
     read_reference,
     read_rows,
+    values_of,
 )
 from inrush.study_parts import Factors, Schedule, parse_schedule
 from inrush.workload import Workload
@@ -59,10 +60,9 @@ def parse_factors(node: Node | None) -> dict[str, tuple[Any, ...]]:
             )
         values = tuple(factor_value(item) for item in child.items(at_least=1))
         labels = [label(value) for value in values]
-        for item, text in zip(child.items(), labels, strict=True):
-            if labels.count(text) > 1:
-                item.problem("is there twice; remove one")
-                break
+        for i, text in enumerate(labels):
+            if text in labels[:i]:
+                child.at(i, text).problem("is there twice; remove one")
         factors[name] = values or (0,)
     return factors
 
@@ -76,7 +76,12 @@ def factor_value(node: Node) -> Any:
             node.problem('a factor value that is a table needs a name, { name = "…", … }')
         elif not members["name"].text():
             return {"name": ""}
-        return {key: factor_value(child) for key, child in members.items()}
+        return {key: plain_value(child) for key, child in members.items()}
+    return plain_value(node)
+
+
+def plain_value(node: Node) -> Any:
+    value = node.value
     if isinstance(value, list):
         return node.texts()
     if isinstance(value, bool):
@@ -173,13 +178,11 @@ def parse_tables(node: Node, factors: Factors, workload: Workload) -> tuple[str,
     """A table, a list of tables, or a factor of either."""
     if isinstance(node.value, str) and node.value.startswith("@"):
         reference = read_reference(node, factors)
-        for value in factors[reference.factor] if reference else ():
-            found = value[reference.field] if reference and reference.field else value
-            for table in found if isinstance(found, tuple) else (found,):
+        for value in values_of(node, reference, factors) if reference else ():
+            for table in value.value if isinstance(value.value, tuple) else (value.value,):
                 if table not in workload.tables:
-                    remedy = unknown("table", str(table), workload.tables)
-                    node.problem(
-                        f"factors.{reference.factor if reference else ''} has {label(found)}: {remedy}"
+                    Node(value.file, value.key, table, value.problems).problem(
+                        unknown("table", str(table), workload.tables)
                     )
         return reference
     if isinstance(node.value, list):
