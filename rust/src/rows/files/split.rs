@@ -79,8 +79,15 @@ fn split_quoted(delimiter: u8, bytes: &[u8], last: bool, fields: &mut Vec<Field>
             Some(b'\r') if bytes.get(at + 1) == Some(&b'\n') => at + 2,
             Some(b'\r') if at + 1 == bytes.len() && !last => return Split::More,
             Some(_) => {
-                let reason = if lines > 0 { Reason::UnbalancedQuote } else { Reason::TextAfterQuote };
-                return if first_line(bytes).is_some() || last { broken(bytes, reason) } else { Split::More };
+                return match first_line(bytes).or(last.then_some(bytes.len())) {
+                    Some(len) => {
+                        // An odd number of quotes cannot all be pairs.
+                        let odd = bytes[..len].iter().filter(|b| **b == b'"').count() % 2 == 1;
+                        let reason = if odd { Reason::UnbalancedQuote } else { Reason::TextAfterQuote };
+                        Split::Broken { len, reason }
+                    }
+                    None => Split::More,
+                };
             }
             None if last => at,
             None => return Split::More,
