@@ -177,7 +177,7 @@ def test_an_unknown_workload_is_refused_with_the_nearest_family(tmp_path: Path) 
         (find_study("batch").path.read_text()).replace('workload = "telemetry"', 'workload = "telemetri"')
     )
     with pytest.raises(
-        StudyInvalid, match='mine.toml: workload is "telemetri"; unknown workload; did you mean `telemetry`'
+        StudyInvalid, match=r'mine.toml: workload is "telemetri"; unknown workload; did you mean `telemetry`'
     ):
         load_study(str(file))
 
