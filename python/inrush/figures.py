@@ -188,7 +188,7 @@ def stopped_marks(rows: Sequence[Row], x_values: Sequence[float], engines: Seque
         base.mark_point(shape="cross", angle=45, size=70, filled=True).encode(
             color=alt.Color("series:N", title=None, sort=list(engines)), tooltip=tip
         ),
-        base.mark_text(style="absent", dy=14).encode(text="why:N"),
+        base.mark_text(style="absent", dx=8).encode(text="why:N"),
     ]
 
 
@@ -253,7 +253,6 @@ def percentiles(analysis: Analysis, answer: Answer) -> list[Figure]:
         rows = [row for p, h in held.items() for row in quantile_rows(h, label(p, analysis))]
         marks = {
             0.0: "0 %",
-            round(float(np.log10(2)), 6): "50 %",
             **{float(k): f"{100 - 10 ** (2 - k):.10g} %" for k in range(1, 9)},
         }
         last = max(r["x"] for r in rows)
@@ -270,7 +269,7 @@ def percentiles(analysis: Analysis, answer: Answer) -> list[Figure]:
             .encode(
                 x=x,
                 y=alt.Y("ms:Q", scale=scale_of([r["ms"] for r in rows]), title="latency, ms"),
-                color=alt.Color("series:N", title=None, legend=alt.Legend(orient="top", columns=1 if len(held) > 3 else 0, labelLimit=420)),
+                color=alt.Color("series:N", title=None, legend=alt.Legend(orient="top", columns=1, labelLimit=420)),
                 tooltip=["series:N", alt.Tooltip("q:N", title="quantile"), alt.Tooltip("ms:Q", format=".4g"), alt.Tooltip("n:Q", format=",", title="calls")],
             )
         )  # fmt: skip
@@ -341,7 +340,9 @@ def stacked(drawn: Sequence[alt.Chart]) -> alt.VConcatChart:
         warnings.catch_warnings()
     ):  # altair says that it makes one parameter of all panels': that is the intent
         warnings.filterwarnings("ignore", message="Automatically deduplicated")
-        return alt.vconcat(*drawn, spacing=8).resolve_scale(x="shared", color="independent").add_params(zoom)
+        chart: alt.VConcatChart = alt.vconcat(*drawn, spacing=8).add_params(zoom)
+        chart.resolve = alt.Resolve(scale=alt.ScaleResolveMap(x="shared", color="independent"))
+        return chart
 
 
 def panel_chart(panel: Panel, last: bool) -> alt.Chart:
@@ -356,7 +357,7 @@ def panel_chart(panel: Panel, last: bool) -> alt.Chart:
                 "y:Q",
                 title=panel.title,
                 scale=alt.Scale(domainMin=0),
-                axis=alt.Axis(tickCount=4, format="~s"),
+                axis=alt.Axis(tickCount=4, format="~s" if panel.large else "~g"),
             ),
             color=alt.Color("series:N", title=None, legend=alt.Legend(orient="right")),
             tooltip=["series:N", alt.Tooltip("t:Q", format=".3g"), alt.Tooltip("y:Q", format=".4g")],

@@ -78,9 +78,9 @@ def client_not_saturated(run: RunRecord, figures: Figures) -> Verdict | None:
         return None
     name = "client not saturated"
     if is_embedded(run):
-        return passed(
+        return noted(
             name,
-            "The engine lives in the client's process: its CPU is told apart only by the same plan on `null`",
+            "The engine lives in the client's process: run the same plan on the null engine to tell their CPU apart",
         )
     cores = float(run.env.get("cgroup_cpu_cores") or run.env.get("cpu_logical") or 0)
     busy = figures.get("client.busy_cores")
@@ -125,13 +125,17 @@ def rows_proven(run: RunRecord, figures: Figures) -> Verdict | None:
     if proofs:
         tables = len({p["table"] for p in proofs})
         return passed(
-            name, f"{len(proofs)} figures of {tables} table{'s' * (tables > 1)} agree with the generator"
+            name, f"{counted(len(proofs), 'figure')} of {counted(tables, 'table')} agree with the generator"
         )
     if is_instrument(run.engine) or not any(k.endswith(".rows") and v > 0 for k, v in figures.items()):
         return None
     return invalid(
         name, "Rows were written and never counted or read back: unverified. Keep the proof segments"
     )
+
+
+def counted(n: int, noun: str) -> str:
+    return f"{n} {noun}{'s' * (n != 1)}"
 
 
 def answers_right(run: RunRecord, figures: Figures) -> Verdict | None:

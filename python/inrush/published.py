@@ -62,7 +62,7 @@ def published_rows(analysis: Analysis) -> list[Row]:
             else "this machine"
         )
         rows += [
-            {"claim": p["claim"], "unit": p["unit"], "who": f"{engine} (ours)", "value": in_unit(value, p["unit"]),
+            {"claim": p["claim"], "unit": p["unit"], "who": f"{engine} (ours)", "value": float(f"{in_unit(value, p['unit']):.4g}"),
              "whose": "ours", "hardware": host, "about": name(figure)}
             for engine, value in best.items()
         ]  # fmt: skip

@@ -133,9 +133,9 @@ def guards_table(analysis: Analysis) -> str:
         worst = found[0][1].outcome
         same = [(where, v) for where, v in found if v.outcome is worst]
         where = same[0][0]
-        spread = f"{len(same)} of {len(found)} runs" if where else "study"
+        spread = f"{len(same)}&nbsp;of&nbsp;{len(found)}&nbsp;runs" if where else "study"
         told = escape(same[0][1].sentence) + (
-            f" <code>{escape(where)}</code>" if where and worst is not Outcome.PASS else ""
+            f" <code>{escape(where)}</code>" if where and len(same) < len(found) else ""
         )
         mark = {
             Outcome.PASS: ("pass", "pass"),

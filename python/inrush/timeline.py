@@ -19,6 +19,11 @@ class Panel:
     title: str
     rows: list[dict[str, Any]]
 
+    @property
+    def large(self) -> bool:
+        """Figures that are shown in thousands."""
+        return any(r["y"] >= 1000 for r in self.rows)
+
 
 def typical_runs(analysis: Analysis, figure: str, points: Sequence[Point]) -> list[Measured]:
     """Per engine, the run at its shown point that lies nearest the median."""
