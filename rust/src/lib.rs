@@ -3,6 +3,7 @@
 //! A plan comes in ([`plan::RunPlan`], JSON), tables go out ([`tables`], Arrow).
 //! Reading order: `plan`, `rows`, `engine`, `schedule`, `drive`, `record`, `run`.
 
+pub mod calibrate;
 pub mod clock;
 pub mod drive;
 pub mod encode;

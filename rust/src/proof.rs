@@ -1,1 +1,255 @@
-//! (being built)
+//! Is everything there, once, and unchanged? Two independent answers, compared.
+//!
+//! The *screen* is one statement in the engine (counts, sums of integer halves, key × value
+//! products) against the generator's own sums. The *read-back* fetches every column of every
+//! row through the query path and compares a multiset digest, so that order does not matter
+//! and a row lost, doubled, mixed with another or rounded shows.
+
+use std::collections::HashMap;
+
+use crate::engine::{Engine, OpId};
+use crate::error::Error;
+use crate::plan::{ProofPlan, RunPlan, ScreenItem};
+use crate::rows::{row_hashes, Columns, Digest, RowGen, ScreenSums, Value};
+use crate::tables::ProofRow;
+
+const BATCH_ROWS: usize = 8192;
+/// Beyond this many rows the digest says that something is wrong but not which row.
+const DIAGNOSE_ROWS: u64 = 2_000_000;
+
+/// What the rows of a table must add up to.
+#[derive(Clone)]
+pub struct Expected {
+    pub digest: Digest,
+    pub sums: ScreenSums,
+}
+
+impl Expected {
+    /// Of no rows. `like` gives the columns.
+    pub fn empty(items: &[ScreenItem], like: &Columns) -> Result<Expected, Error> {
+        Ok(Expected { digest: Digest::default(), sums: ScreenSums::new(items, like)? })
+    }
+
+    pub fn add(&mut self, columns: &Columns, hashes: &mut Vec<u128>) {
+        self.sums.add(columns);
+        row_hashes(columns, hashes);
+        self.digest.add(hashes);
+    }
+
+    pub fn merge(&mut self, other: &Expected) {
+        self.digest.merge(&other.digest);
+        self.sums.merge(&other.sums);
+    }
+}
+
+/// Expected figures, computed once per (table, range, items): repetitions of a volume share them.
+#[derive(Default)]
+pub struct Expectations {
+    known: HashMap<(usize, u64, u64), Expected>,
+    hashes: Vec<u128>,
+}
+
+impl Expectations {
+    /// Of generated rows.
+    fn generated(&mut self, plan: &RunPlan, proof: &ProofPlan, read_back: bool) -> Result<Expected, Error> {
+        let key = (proof.table, proof.first_row, proof.rows);
+        if let Some(known) = self.known.get(&key) {
+            if !read_back || known.digest.rows == proof.rows {
+                return Ok(known.clone());
+            }
+        }
+        let generator = RowGen::new(&plan.tables[proof.table], plan.seed, plan.epoch_ns)?;
+        let mut columns = generator.columns(BATCH_ROWS);
+        let mut expected = Expected::empty(&proof.items, &columns)?;
+        let mut row = proof.first_row;
+        let end = proof.first_row + proof.rows;
+        while row < end {
+            let rows = BATCH_ROWS.min((end - row) as usize);
+            generator.fill(row, rows, &mut columns);
+            if read_back {
+                expected.add(&columns, &mut self.hashes);
+            } else {
+                expected.sums.add(&columns);
+            }
+            row += rows as u64;
+        }
+        self.known.insert(key, expected.clone());
+        Ok(expected)
+    }
+}
+
+/// Proves one table. `stored` replaces the generator's figures for tables fed from files.
+///
+/// The rows returned go to the table `proofs`; the table is proven when all of them hold.
+pub fn prove(
+    plan: &RunPlan,
+    engine: &dyn Engine,
+    proof: &ProofPlan,
+    stored: Option<&Expected>,
+    expectations: &mut Expectations,
+    limit_ns: u64,
+) -> Result<Vec<ProofRow>, Error> {
+    let read_back = !proof.read_back.is_empty();
+    let expected = match stored {
+        Some(expected) => expected.clone(),
+        None => expectations.generated(plan, proof, read_back)?,
+    };
+    let table = &plan.tables[proof.table].name;
+    let mut found = screen(engine, proof, table, &expected, limit_ns)?;
+    if read_back {
+        found.extend(read(plan, engine, proof, table, &expected, stored.is_none())?);
+    }
+    Ok(found)
+}
+
+fn screen(
+    engine: &dyn Engine,
+    proof: &ProofPlan,
+    table: &str,
+    expected: &Expected,
+    limit_ns: u64,
+) -> Result<Vec<ProofRow>, Error> {
+    let answer = engine.control(&proof.screen, limit_ns)?;
+    let figures = expected.sums.sums();
+    let row = answer.rows.first();
+    Ok(proof
+        .items
+        .iter()
+        .zip(figures)
+        .enumerate()
+        .map(|(at, (item, expected))| {
+            // An empty table sums to NULL.
+            let found = match row.and_then(|r| r.get(at)) {
+                Some(Value::Null) => "0".to_owned(),
+                Some(value) => integer_text(value),
+                None => "no answer".to_owned(),
+            };
+            let expected = expected.to_string();
+            compared(table, item_name(item), expected, found)
+        })
+        .collect())
+}
+
+fn read(
+    plan: &RunPlan,
+    engine: &dyn Engine,
+    proof: &ProofPlan,
+    table: &str,
+    expected: &Expected,
+    regenerates: bool,
+) -> Result<Vec<ProofRow>, Error> {
+    let like = Columns::of(&plan.tables[proof.table]);
+    let mut digest = Digest::default();
+    let mut hashes = Vec::with_capacity(BATCH_ROWS);
+    let no_operations: [OpId; 0] = [];
+    let mut session = engine.open(&no_operations)?;
+    session.scan(&proof.read_back, &like, &mut |columns| {
+        row_hashes(columns, &mut hashes);
+        digest.add(&hashes);
+    })?;
+    let holds = digest == expected.digest;
+    let mut rows =
+        vec![compared(table, "read_back".into(), digest_text(&expected.digest), digest_text(&digest))];
+    if !holds && regenerates && proof.rows <= DIAGNOSE_ROWS {
+        rows.push(diagnose(plan, proof, table, session.as_mut(), &like)?);
+    }
+    session.close()?;
+    Ok(rows)
+}
+
+/// Which rows differ: the first missing and the first that should not be there, spelled out.
+fn diagnose(
+    plan: &RunPlan,
+    proof: &ProofPlan,
+    table: &str,
+    session: &mut dyn crate::engine::Session,
+    like: &Columns,
+) -> Result<ProofRow, Error> {
+    let generator = RowGen::new(&plan.tables[proof.table], plan.seed, plan.epoch_ns)?;
+    let mut columns = generator.columns(BATCH_ROWS);
+    let mut hashes = Vec::new();
+    let mut missing: HashMap<u128, (u64, i64)> = HashMap::with_capacity(proof.rows as usize);
+    let mut row = proof.first_row;
+    while row < proof.first_row + proof.rows {
+        let rows = BATCH_ROWS.min((proof.first_row + proof.rows - row) as usize);
+        generator.fill(row, rows, &mut columns);
+        row_hashes(&columns, &mut hashes);
+        for (at, &hash) in hashes.iter().enumerate() {
+            missing.entry(hash).or_insert((row + at as u64, 0)).1 += 1;
+        }
+        row += rows as u64;
+    }
+    let (mut extra, mut first_extra) = (0u64, None);
+    session.scan(&proof.read_back, like, &mut |columns| {
+        row_hashes(columns, &mut hashes);
+        for (at, hash) in hashes.iter().enumerate() {
+            match missing.get_mut(hash) {
+                Some((_, left)) if *left > 0 => *left -= 1,
+                _ => {
+                    extra += 1;
+                    first_extra.get_or_insert_with(|| row_text(columns, at));
+                }
+            }
+        }
+    })?;
+    let lost: u64 = missing.values().map(|&(_, left)| left as u64).sum();
+    let first_lost = missing.values().filter(|(_, left)| *left > 0).map(|&(row, _)| row).min();
+    let expected = first_lost.map_or("no row is missing".to_owned(), |row| {
+        generator.fill(row, 1, &mut columns);
+        format!("{lost} rows missing, first row {row}: {}", row_text(&columns, 0))
+    });
+    let found = first_extra
+        .map_or("no row is foreign".to_owned(), |text| format!("{extra} foreign rows, first: {text}"));
+    Ok(compared(table, "difference".into(), expected, found))
+}
+
+/// Segment and repetition are the caller's to fill in.
+fn compared(table: &str, item: String, expected: String, found: String) -> ProofRow {
+    let holds = expected == found;
+    ProofRow { segment: 0, repetition: 0, table: table.to_owned(), item, expected, found, holds }
+}
+
+pub fn row_text(columns: &Columns, row: usize) -> String {
+    let values: Vec<String> =
+        columns.columns.iter().map(|c| format!("{}={}", c.name, value_text(&c.value(row)))).collect();
+    values.join(" ")
+}
+
+/// A value as people and the oracle compare it: shortest exact text, times in their unit.
+pub fn value_text(value: &Value) -> String {
+    match value {
+        Value::Null => "null".into(),
+        Value::Bool(v) => v.to_string(),
+        Value::I64(v) | Value::TimeMs(v) | Value::TimeUs(v) => v.to_string(),
+        Value::U64(v) => v.to_string(),
+        Value::F64(v) => v.to_string(),
+        Value::Text(v) => v.clone(),
+        Value::ListF64(v) => format!("{v:?}"),
+        Value::ListI64(v) => format!("{v:?}"),
+    }
+}
+
+fn digest_text(digest: &Digest) -> String {
+    format!("{} rows, {:032x}", digest.rows, digest.sum)
+}
+
+/// Engines return big sums as numeric, hugeint or text: `12`, `12.0` and `12.000` are one figure.
+fn integer_text(value: &Value) -> String {
+    let text = value_text(value);
+    match text.split_once('.') {
+        Some((whole, rest)) if rest.bytes().all(|b| b == b'0') => whole.to_owned(),
+        _ => text,
+    }
+}
+
+fn item_name(item: &ScreenItem) -> String {
+    match item {
+        ScreenItem::Rows => "rows".into(),
+        ScreenItem::NotNull { column } => format!("not_null({column})"),
+        ScreenItem::SumLow { column } => format!("sum_low({column})"),
+        ScreenItem::SumHigh { column, .. } => format!("sum_high({column})"),
+        ScreenItem::Product { key, value } => format!("product({key},{value})"),
+        ScreenItem::SumScaled { column, bits } => format!("sum_scaled({column},{bits})"),
+        ScreenItem::SumLength { column } => format!("sum_length({column})"),
+    }
+}

@@ -1,1 +1,204 @@
-//! (being built)
+//! The border. The only file that knows Python; `python/inrush/_core.pyi` documents it.
+
+use std::ffi::CStr;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
+use arrow_schema::SchemaRef;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+use crate::calibrate;
+use crate::engine::{self, arrow};
+use crate::error::Error;
+use crate::plan::{RunPlan, TablePlan, Target};
+use crate::rows::{self, RowGen};
+use crate::run;
+
+pyo3::create_exception!(_core, CoreFailure, pyo3::exceptions::PyException, "args: (kind, message)");
+
+const STREAM_BATCH_ROWS: usize = 65_536;
+/// How often a waiting `poll` looks for Ctrl-C.
+const TICK: Duration = Duration::from_millis(50);
+
+#[pymodule]
+fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("CoreFailure", m.py().get_type::<CoreFailure>())?;
+    m.add_class::<Run>()?;
+    m.add_class::<ArrowStream>()?;
+    m.add_function(wrap_pyfunction!(start, m)?)?;
+    m.add_function(wrap_pyfunction!(check_plan, m)?)?;
+    m.add_function(wrap_pyfunction!(generators, m)?)?;
+    m.add_function(wrap_pyfunction!(engines, m)?)?;
+    m.add_function(wrap_pyfunction!(generate, m)?)?;
+    m.add_function(wrap_pyfunction!(control, m)?)?;
+    m.add_function(wrap_pyfunction!(calibrate_, m)?)?;
+    m.add_function(wrap_pyfunction!(build_profile, m)?)?;
+    m.add_function(wrap_pyfunction!(version, m)?)
+}
+
+/// Every `Error` variant by its remedy; `inrush.errors` makes the classes people see.
+fn failure(error: Error) -> PyErr {
+    CoreFailure::new_err((error.kind(), error.to_string()))
+}
+
+#[pyclass]
+struct Run {
+    handle: Mutex<run::Handle>,
+}
+
+#[pymethods]
+impl Run {
+    fn poll(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Vec<String>> {
+        let mut left =
+            Duration::try_from_secs_f64(timeout_s).map_err(|e| PyValueError::new_err(e.to_string()))?;
+        loop {
+            let tick = TICK.min(left);
+            let events = py.detach(|| self.locked().poll(tick));
+            py.check_signals()?;
+            if !events.is_empty() || left <= tick {
+                return Ok(events.iter().map(|e| e.to_json()).collect());
+            }
+            left -= tick;
+        }
+    }
+
+    fn resume(&self) {
+        self.locked().resume();
+    }
+
+    fn stop(&self) {
+        self.locked().stop();
+    }
+
+    fn done(&self) -> bool {
+        self.locked().done()
+    }
+}
+
+impl Run {
+    fn locked(&self) -> std::sync::MutexGuard<'_, run::Handle> {
+        self.handle.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+#[pyfunction]
+fn start(py: Python<'_>, plan_json: &str, parts_dir: PathBuf) -> PyResult<Run> {
+    let handle = py
+        .detach(|| RunPlan::from_json(plan_json).and_then(|plan| run::start(plan, &parts_dir)))
+        .map_err(failure)?;
+    Ok(Run { handle: Mutex::new(handle) })
+}
+
+#[pyfunction]
+fn check_plan(plan_json: &str) -> Vec<String> {
+    match RunPlan::from_json(plan_json) {
+        Ok(plan) => run::problems(&plan),
+        Err(error) => vec![error.to_string()],
+    }
+}
+
+#[pyfunction]
+fn generators() -> String {
+    rows::generators_json()
+}
+
+#[pyfunction]
+fn engines() -> Vec<&'static str> {
+    engine::ENGINES.to_vec()
+}
+
+#[pyfunction]
+fn generate(table_json: &str, seed: u64, epoch_ns: i64, first_row: u64, rows: u64) -> PyResult<ArrowStream> {
+    let mut table: TablePlan =
+        serde_json::from_str(table_json).map_err(|e| failure(Error::Plan(e.to_string())))?;
+    // Logical types, whatever an engine makes of them.
+    table.columns.iter_mut().for_each(|c| c.wire.clear());
+    let schema = arrow::schema_of(&table.columns);
+    let generator = RowGen::new(&table, seed, epoch_ns).map_err(failure)?;
+    Ok(ArrowStream {
+        source: Mutex::new(Some(Generated { generator, schema, next: first_row, end: first_row + rows })),
+    })
+}
+
+struct Generated {
+    generator: RowGen,
+    schema: SchemaRef,
+    next: u64,
+    end: u64,
+}
+
+impl Iterator for Generated {
+    type Item = RecordBatch;
+
+    fn next(&mut self) -> Option<RecordBatch> {
+        let rows = STREAM_BATCH_ROWS.min((self.end - self.next) as usize);
+        if rows == 0 {
+            return None;
+        }
+        let mut columns = self.generator.columns(rows);
+        self.generator.fill(self.next, rows, &mut columns);
+        self.next += rows as u64;
+        Some(arrow::record_batch(&columns, &self.schema))
+    }
+}
+
+/// One Arrow stream, handed over once.
+#[pyclass]
+struct ArrowStream {
+    source: Mutex<Option<Generated>>,
+}
+
+const STREAM_NAME: &CStr = c"arrow_array_stream";
+
+#[pymethods]
+impl ArrowStream {
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // The consumer casts: a producer may ignore the wish (Arrow PyCapsule interface).
+        drop(requested_schema);
+        let source = self.source.lock().unwrap_or_else(|p| p.into_inner()).take();
+        let source =
+            source.ok_or_else(|| PyValueError::new_err("this stream was already read; generate again"))?;
+        let schema = source.schema.clone();
+        let reader: Box<dyn RecordBatchReader + Send> =
+            Box::new(RecordBatchIterator::new(source.map(Ok), schema));
+        // FFI_ArrowArrayStream releases itself when dropped, unless the consumer has moved it out.
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), STREAM_NAME)
+    }
+}
+
+#[pyfunction]
+fn control(py: Python<'_>, target_json: &str, statement: &str, limit_s: f64) -> PyResult<String> {
+    let target: Target =
+        serde_json::from_str(target_json).map_err(|e| failure(Error::Plan(e.to_string())))?;
+    py.detach(|| run::control(target, statement, (limit_s * 1e9) as u64)).map_err(failure)
+}
+
+#[pyfunction]
+#[pyo3(name = "calibrate")]
+fn calibrate_(py: Python<'_>, what: &str, seconds: f64) -> PyResult<String> {
+    py.detach(|| calibrate::calibrate(what, seconds)).map_err(failure)
+}
+
+#[pyfunction]
+fn build_profile() -> &'static str {
+    if cfg!(debug_assertions) {
+        "debug"
+    } else {
+        "release"
+    }
+}
+
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}

@@ -3,7 +3,7 @@
 //! An engine knows a protocol and nothing else: no clock policy, no schedule, no SQL of its own.
 
 mod adbc;
-mod arrow;
+pub(crate) mod arrow;
 mod duckdb;
 mod shared;
 mod sqlite;
@@ -181,6 +181,9 @@ impl Context {
         &self.plan.operations[op]
     }
 }
+
+/// What `build` knows, by the name of the Python twin.
+pub const ENGINES: [&str; 3] = ["adbc", "duckdb", "sqlite"];
 
 /// The engine that the plan's target names, connected.
 pub fn build(ctx: &Context) -> Result<Arc<dyn Engine>, Error> {

@@ -1,6 +1,6 @@
 //! A batch of rows by column: what generators fill, encoders read and scans return.
 
-use crate::plan::LogicalType;
+use crate::plan::{LogicalType, TablePlan};
 
 /// Rows `first_row .. first_row + rows` of one table. Buffers are reused between batches.
 #[derive(Debug, Clone, Default)]
@@ -60,6 +60,16 @@ pub enum Value {
     Text(String),
     ListF64(Vec<f64>),
     ListI64(Vec<i64>),
+}
+
+impl Columns {
+    /// No rows yet, with the columns of `table`.
+    pub fn of(table: &TablePlan) -> Columns {
+        Columns {
+            rows: 0,
+            columns: table.columns.iter().map(|c| Column::new(c.name.clone(), c.ty)).collect(),
+        }
+    }
 }
 
 impl TextValues {

@@ -1,0 +1,98 @@
+//! A role's arrival line with what ends it: its sessions are the servers of one queue.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use crate::engine::Ns;
+use crate::plan::{RolePlan, Schedule, Until, Work};
+use crate::schedule::{self, Arrivals, Batching, Tickets};
+
+pub struct RoleLine {
+    /// Of the present shot; taken once per shot and session, never between calls.
+    line: Mutex<Arc<schedule::Line>>,
+    count: Option<u64>,
+    batching: Batching,
+    schedule: Schedule,
+    seed: u64,
+    sessions: u32,
+    /// From the start of the shot.
+    pub end_ns: Option<Ns>,
+    /// Ends when this role has ended.
+    pub follows: Option<usize>,
+    sessions_left: AtomicU32,
+    ended: AtomicBool,
+}
+
+impl RoleLine {
+    pub fn new(role: &RolePlan, follows: Option<usize>, plan_seed: u64) -> RoleLine {
+        let count = work_calls(&role.work);
+        let free = !schedule::is_paced(&role.schedule) && !matches!(role.work, Work::Rows { .. });
+        let batching = if free { Batching::Guided } else { Batching::One };
+        RoleLine {
+            line: Mutex::new(schedule::Line::new(count, role.sessions, batching)),
+            count,
+            batching,
+            schedule: role.schedule.clone(),
+            seed: schedule::arrival_seed(plan_seed, &role.name),
+            sessions: role.sessions,
+            end_ns: match role.until {
+                Until::Time { ns } => Some(ns),
+                _ => None,
+            },
+            follows,
+            sessions_left: AtomicU32::new(role.sessions),
+            ended: AtomicBool::new(false),
+        }
+    }
+
+    /// Makes the line ready for the next repetition.
+    pub fn reset(&self) {
+        let fresh = schedule::Line::new(self.count, self.sessions, self.batching);
+        *self.line.lock().unwrap_or_else(|p| p.into_inner()) = fresh;
+        self.sessions_left.store(self.sessions, Relaxed);
+        self.ended.store(false, Relaxed);
+    }
+
+    /// A session's place in the line of the present shot.
+    pub fn tickets(&self) -> Tickets {
+        self.line.lock().unwrap_or_else(|p| p.into_inner()).tickets()
+    }
+
+    pub fn arrivals(&self) -> Arrivals {
+        Arrivals::new(&self.schedule, self.seed)
+    }
+
+    pub fn is_paced(&self) -> bool {
+        schedule::is_paced(&self.schedule)
+    }
+
+    /// Arrivals due in the first `ns` of the shot, never more than there is work.
+    pub fn offered(&self, ns: Ns) -> u64 {
+        let until = self.end_ns.map_or(ns, |end| ns.min(end));
+        schedule::offered_before(&self.schedule, self.seed, self.count, until)
+    }
+
+    /// A session has left the line; the last one ends the role.
+    pub fn leave(&self) {
+        if self.sessions_left.fetch_sub(1, Relaxed) == 1 {
+            self.ended.store(true, Relaxed);
+        }
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Relaxed)
+    }
+
+    /// Calls of a bounded line.
+    pub fn count(&self) -> Option<u64> {
+        self.count
+    }
+}
+
+fn work_calls(work: &Work) -> Option<u64> {
+    match *work {
+        Work::Rows { rows, batch_rows, .. } => Some(rows.div_ceil(u64::from(batch_rows.max(1)))),
+        Work::Calls { count } => Some(count),
+        Work::Endless => None,
+    }
+}

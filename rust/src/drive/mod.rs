@@ -1,0 +1,370 @@
+//! Roles at work: one thread per session, one line of tickets per role, one shot per repetition.
+//!
+//! The driver's own thread starts the shots, watches deadlines and tells progress; it never
+//! touches what the sessions time.
+
+pub mod hold;
+pub mod line;
+pub mod page;
+pub mod session;
+pub mod source;
+mod stage;
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::{Canceller, Context, Engine, Ns};
+use crate::error::Error;
+use crate::plan::{DriveSegment, Until};
+use crate::record::{Collector, Recorded, RoleEnd};
+use crate::rows::files::FileSummary;
+
+use session::Live;
+use source::TableCount;
+use stage::{Gate, Report, RoleStage};
+
+/// Between the word to start and the first due: every session is awake by then.
+const LEAD_NS: Ns = 5_000_000;
+const TICK: Duration = Duration::from_millis(20);
+const PROGRESS_EVERY_NS: Ns = 500_000_000;
+/// After a limit or a stop, running calls have this long before they are cancelled.
+const GRACE_NS: Ns = 2_000_000_000;
+/// After a cancel, a call that still runs can only be ended with the process.
+const STUCK_NS: Ns = 10_000_000_000;
+
+/// Where a drive happens.
+pub struct Site<'a> {
+    pub context: &'a Context,
+    pub engine: &'a dyn Engine,
+    pub segment: u16,
+    pub counts: &'a [TableCount],
+}
+
+/// What the driver asks of its caller while it works.
+pub trait Attend {
+    /// What the sessions have recorded, some times a second and at the end of each repetition.
+    fn recorded(&mut self, recorded: Recorded) -> Result<(), Error>;
+    /// About twice a second while sessions work.
+    fn progress(&mut self, progress: Progress);
+    /// After each repetition, off the clock: true for another one (the tables are fresh again).
+    fn repeat(&mut self, repetition: u32, makespan_ns: Ns) -> Result<bool, Error>;
+    /// A call survived its cancellation; only the end of this process ends it.
+    fn stuck(&mut self, role: &str);
+}
+
+#[derive(Debug, Clone)]
+pub struct Progress {
+    pub t_ns: Ns,
+    pub repetition: u32,
+    /// 0…1 of the segment's bounded work, if any.
+    pub share: Option<f64>,
+    pub left_s: Option<f64>,
+    pub roles: Vec<RoleProgress>,
+}
+
+#[derive(Debug, Clone)]
+pub struct RoleProgress {
+    pub role: String,
+    pub rows: u64,
+    pub ops: u64,
+    pub errors: u64,
+    pub backlog: u64,
+    /// Since the last progress.
+    pub rows_per_s: f64,
+    pub ops_per_s: f64,
+    /// Of the last finished interval.
+    pub p99_ms: Option<f64>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Driven {
+    pub ended_by: EndedBy,
+    /// Why a session gave up, if one did.
+    pub fatal: Option<String>,
+    /// Tables fed from files: (table, how the reading of the last repetition ended).
+    pub files: Vec<(usize, FileSummary)>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EndedBy {
+    #[default]
+    Work,
+    Time,
+    Limit,
+    Stop,
+    Error,
+}
+
+impl EndedBy {
+    pub fn name(self) -> &'static str {
+        match self {
+            EndedBy::Work => "work",
+            EndedBy::Time => "time",
+            EndedBy::Limit => "limit",
+            EndedBy::Stop => "stop",
+            EndedBy::Error => "error",
+        }
+    }
+}
+
+/// Runs one drive segment with all its repetitions.
+pub fn drive(site: &Site<'_>, segment: &DriveSegment, attend: &mut dyn Attend) -> Result<Driven, Error> {
+    let halt = Arc::new(AtomicBool::new(false));
+    let lines = stage::lines(site.context, segment)?;
+    let stages = stage::roles(site, segment, &lines, &halt)?;
+    let specs = stages.iter().flat_map(RoleStage::specs).collect();
+    let (collector, recorders) = Collector::new(site.segment, site.context.plan.record.interval_ns, specs);
+    let gate = Gate::default();
+    let (reports, inbox) = channel();
+    std::thread::scope(|scope| {
+        let cancellers = Vec::new();
+        let mut driver =
+            Driver { site, segment, stages: &stages, halt: &halt, inbox, collector, attend, cancellers };
+        let driven = stage::spawn(&stages, recorders, scope, &gate, &reports).and_then(|threads| {
+            driver.assemble(threads)?;
+            driver.shoot_all(&gate)
+        });
+        // The scope joins its threads: they must leave the gate whatever happened.
+        halt.store(true, Relaxed);
+        gate.close();
+        driven
+    })
+}
+
+struct Driver<'a> {
+    site: &'a Site<'a>,
+    segment: &'a DriveSegment,
+    stages: &'a [RoleStage<'a>],
+    halt: &'a AtomicBool,
+    inbox: Receiver<Report>,
+    collector: Collector,
+    attend: &'a mut dyn Attend,
+    /// By thread.
+    cancellers: Vec<Option<Canceller>>,
+}
+
+/// Why and since when a shot is being ended early.
+#[derive(Clone, Copy)]
+struct Halting {
+    why: EndedBy,
+    since: Ns,
+    cancelled: bool,
+    told: bool,
+}
+
+impl Driver<'_> {
+    /// Waits until every session is connected and prepared.
+    fn assemble(&mut self, threads: usize) -> Result<(), Error> {
+        self.cancellers = (0..threads).map(|_| None).collect();
+        for _ in 0..threads {
+            match self.inbox.recv() {
+                Ok(Report::Ready { thread, canceller }) => self.cancellers[thread] = canceller,
+                Ok(Report::Failed(error)) => return Err(error),
+                Ok(Report::Shot { .. }) | Err(_) => {
+                    unreachable!("every session reports once before the first shot")
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn shoot_all(&mut self, gate: &Gate) -> Result<Driven, Error> {
+        let began = self.site.context.clock.now();
+        for repetition in 0.. {
+            let (driven, makespan_ns) = self.shoot(gate, repetition, began)?;
+            let whole = matches!(driven.ended_by, EndedBy::Work | EndedBy::Time);
+            if !whole || self.segment.repeat.is_none() || !self.attend.repeat(repetition, makespan_ns)? {
+                return Ok(driven);
+            }
+            self.site.counts.iter().for_each(TableCount::reset);
+        }
+        unreachable!("the attendant bounds the repetitions")
+    }
+
+    /// One repetition: every role from the same start to its own end.
+    fn shoot(&mut self, gate: &Gate, repetition: u32, began: Ns) -> Result<(Driven, Ns), Error> {
+        let clock = self.site.context.clock;
+        self.stages.iter().try_for_each(|stage| stage.restart(repetition))?;
+        let t0 = clock.now() + LEAD_NS;
+        self.collector.begin(repetition, t0);
+        gate.open(repetition, t0);
+        let mut ends: Vec<Ns> = vec![t0; self.stages.len()];
+        let mut left = self.cancellers.len();
+        let mut fatal = None;
+        let mut halting: Option<Halting> = None;
+        let mut pulse = Pulse::new(t0, self.stages.len());
+        while left > 0 {
+            match self.inbox.recv_timeout(TICK) {
+                Ok(Report::Shot { role, end_ns, fatal: why }) => {
+                    left -= 1;
+                    ends[role] = ends[role].max(end_ns);
+                    if let Some(why) = why {
+                        fatal.get_or_insert(why);
+                        self.halt.store(true, Relaxed);
+                        halting.get_or_insert(Halting::new(EndedBy::Error, clock.now()));
+                    }
+                }
+                Ok(Report::Ready { .. } | Report::Failed(_)) => unreachable!("sessions are ready by now"),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    unreachable!("sessions live as long as the gate is open")
+                }
+            }
+            clock.anchor();
+            let now = clock.now();
+            self.watch(now, began, &mut halting);
+            if now >= pulse.next {
+                let recorded = self.collector.take();
+                self.attend.recorded(recorded)?;
+                let progress = pulse.beat(now, repetition, t0, self);
+                self.attend.progress(progress);
+            }
+        }
+        let timed = self.segment.roles.iter().any(|r| matches!(r.until, Until::Time { .. }));
+        let ended_by = halting.map_or(if timed { EndedBy::Time } else { EndedBy::Work }, |h| h.why);
+        let role_ends: Vec<RoleEnd> = self
+            .stages
+            .iter()
+            .zip(&ends)
+            .flat_map(|(stage, &end_ns)| {
+                let offer_end_ns = match stage.line().end_ns {
+                    Some(ns) if halting.is_none() => t0 + ns,
+                    _ => end_ns,
+                };
+                std::iter::repeat_n(RoleEnd { offer_end_ns, end_ns }, stage.specs().len())
+            })
+            .collect();
+        let recorded = self.collector.end(&role_ends);
+        let makespan_ns = self.makespan_ns(&recorded);
+        self.attend.recorded(recorded)?;
+        let batches = self.stages.iter().filter_map(RoleStage::batch);
+        let files = batches.filter_map(|b| Some((b.table, b.source.summary()?))).collect();
+        Ok((Driven { ended_by, fatal, files }, makespan_ns))
+    }
+
+    /// Of the roles that have work of their own, not of those that end with another.
+    fn makespan_ns(&self, recorded: &Recorded) -> Ns {
+        let working = |name: &str| {
+            self.segment.roles.iter().any(|r| r.name == name && !matches!(r.until, Until::Role { .. }))
+        };
+        let shots = recorded.shots.iter().filter(|s| working(&s.role));
+        shots.map(|s| s.end_ns - s.start_ns).max().unwrap_or(0)
+    }
+
+    /// Deadlines of calls, the limit of the segment, and the wish to stop.
+    fn watch(&mut self, now: Ns, began: Ns, halting: &mut Option<Halting>) {
+        let asked = self.site.context.stop.load(Relaxed);
+        let limit = self.segment.limit_ns > 0 && now > began + self.segment.limit_ns;
+        if halting.is_none() && (asked || limit) {
+            let why = if asked { EndedBy::Stop } else { EndedBy::Limit };
+            *halting = Some(Halting::new(why, now));
+            self.halt.store(true, Relaxed);
+        }
+        if let Some(state) = halting.as_mut() {
+            if !state.cancelled && now > state.since + GRACE_NS {
+                state.cancelled = true;
+                self.cancel_all();
+            }
+            if state.cancelled && !state.told && now > state.since + GRACE_NS + STUCK_NS {
+                state.told = true;
+                let stuck =
+                    self.stages.iter().find(|s| s.lives().iter().any(|l| l.busy_since.load(Relaxed) > 0));
+                if let Some(stage) = stuck {
+                    self.attend.stuck(stage.name());
+                }
+            }
+        }
+        for stage in self.stages {
+            let deadline = stage.deadline_ns();
+            if deadline == 0 {
+                continue;
+            }
+            for (at, live) in stage.lives().iter().enumerate() {
+                let since = live.busy_since.load(Relaxed);
+                if since > 0 && now > since + deadline && !live.cancelled.swap(true, Relaxed) {
+                    self.cancel(stage.first_thread() + at);
+                }
+            }
+        }
+    }
+
+    fn cancel_all(&self) {
+        for stage in self.stages {
+            for (at, live) in stage.lives().iter().enumerate() {
+                if live.busy_since.load(Relaxed) > 0 {
+                    live.cancelled.store(true, Relaxed);
+                    self.cancel(stage.first_thread() + at);
+                }
+            }
+        }
+    }
+
+    fn cancel(&self, thread: usize) {
+        if let Some(cancel) = &self.cancellers[thread] {
+            cancel();
+        }
+    }
+}
+
+impl Halting {
+    fn new(why: EndedBy, since: Ns) -> Halting {
+        Halting { why, since, cancelled: false, told: false }
+    }
+}
+
+/// Turns the sessions' live counters into progress.
+struct Pulse {
+    next: Ns,
+    last: Ns,
+    rows: Vec<u64>,
+    ops: Vec<u64>,
+}
+
+impl Pulse {
+    fn new(t0: Ns, roles: usize) -> Pulse {
+        Pulse { next: t0 + PROGRESS_EVERY_NS, last: t0, rows: vec![0; roles], ops: vec![0; roles] }
+    }
+
+    fn beat(&mut self, now: Ns, repetition: u32, t0: Ns, driver: &Driver<'_>) -> Progress {
+        let seconds = (now - self.last).max(1) as f64 / 1e9;
+        let mut share: Option<f64> = None;
+        let recent = driver.collector.progress();
+        let roles = driver.stages.iter().enumerate().map(|(k, stage)| {
+            let sum = |of: fn(&Live) -> u64| stage.lives().iter().map(of).sum::<u64>();
+            let rows = sum(|l| l.rows.load(Relaxed));
+            let ops = sum(|l| l.ops.load(Relaxed));
+            let of_work = stage.share(ops, now.saturating_sub(t0));
+            share = match (share, of_work) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+            let progress = RoleProgress {
+                role: stage.name().to_owned(),
+                rows,
+                ops,
+                errors: sum(|l| l.errors.load(Relaxed)),
+                backlog: if stage.line().is_paced() {
+                    stage.line().offered(now.saturating_sub(t0)).saturating_sub(ops)
+                } else {
+                    0
+                },
+                rows_per_s: rows.saturating_sub(self.rows[k]) as f64 / seconds,
+                ops_per_s: ops.saturating_sub(self.ops[k]) as f64 / seconds,
+                p99_ms: recent
+                    .iter()
+                    .find(|r| r.role == stage.name())
+                    .and_then(|r| r.p99_ns)
+                    .map(|ns| ns as f64 / 1e6),
+            };
+            (self.rows[k], self.ops[k]) = (rows, ops);
+            progress
+        });
+        let roles = roles.collect();
+        (self.last, self.next) = (now, now + PROGRESS_EVERY_NS);
+        let elapsed_s = now.saturating_sub(t0) as f64 / 1e9;
+        let left_s = share.filter(|s| *s > 0.0).map(|s| elapsed_s * (1.0 - s) / s);
+        Progress { t_ns: now, repetition, share, left_s, roles }
+    }
+}

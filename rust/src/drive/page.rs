@@ -1,0 +1,262 @@
+//! A page: several queries at once, as a dashboard loads. One due; its latency is the slowest member's.
+//!
+//! A page session is one thread per member. They meet at a mutex of their own at the start and
+//! the end of every page: the only lock on the clock, shared by nobody else, and its wake-up is
+//! part of what a page costs its user.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Condvar, Mutex, MutexGuard};
+
+use crate::clock::thread_cpu_ns;
+use crate::drive::session::{Live, OpWork, RoleWork};
+use crate::engine::{Done, Ns, Outcome, Session, Ticket, Work};
+use crate::pace::{Pacer, Spin};
+use crate::record::{Recorder, Times};
+
+/// Where the members of one page session meet.
+#[derive(Default)]
+pub struct Meeting {
+    turn: Mutex<Turn>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Turn {
+    /// Counts pages; members work when it moves.
+    number: u64,
+    ticket: Ticket,
+    due: Ns,
+    ready: Ns,
+    /// Members still at work on this page, and the worst of those that are done.
+    left: usize,
+    done: Ns,
+    outcome: Option<Outcome>,
+    /// The last shot whose pages are over.
+    over: u64,
+}
+
+/// One member's own connection and query.
+pub struct Member<'a> {
+    pub role: &'a RoleWork<'a>,
+    pub session: Box<dyn Session>,
+    pub work: OpWork,
+    /// Of the member's own calls.
+    pub recorder: Recorder,
+    pub live: &'a Live,
+    done: Vec<Done>,
+    /// The last page this member has worked on.
+    seen: u64,
+    fatal: Option<String>,
+}
+
+/// A shot of a page session, as its members need to know it.
+#[derive(Clone, Copy)]
+pub struct PageShot<'a> {
+    /// Counts shots from 1.
+    pub number: u64,
+    pub repetition: u32,
+    pub t0: Ns,
+    pub members: usize,
+    pub meeting: &'a Meeting,
+}
+
+impl<'a> Member<'a> {
+    pub fn new(
+        role: &'a RoleWork<'a>,
+        session: Box<dyn Session>,
+        work: OpWork,
+        recorder: Recorder,
+        live: &'a Live,
+    ) -> Member<'a> {
+        Member { role, session, work, recorder, live, done: Vec::with_capacity(1), seen: 0, fatal: None }
+    }
+
+    /// Leads the page session: takes tickets, starts each page, does its own share, records the page.
+    pub fn lead(&mut self, shot: PageShot<'_>, pages: &mut Recorder) -> Option<String> {
+        let cpu_before = thread_cpu_ns();
+        self.live.clear();
+        self.recorder.begin(shot.repetition, shot.t0);
+        pages.begin(shot.repetition, shot.t0);
+        self.pages(shot, pages);
+        shot.meeting.finish(shot.number);
+        let now = self.role.clock.now();
+        self.recorder.finish(now, thread_cpu_ns() - cpu_before);
+        // The leader's CPU stands beside its own member's calls.
+        pages.finish(now, 0);
+        self.role.line.leave();
+        self.fatal.take()
+    }
+
+    fn pages(&mut self, shot: PageShot<'_>, pages: &mut Recorder) {
+        let line = self.role.line;
+        let clock = self.role.clock;
+        let (mut arrivals, mut tickets) = (line.arrivals(), line.tickets());
+        let pacer = Pacer::new(clock, self.role.halt.clone(), Spin::Never);
+        let (mut ready, mut done_pages, mut failed_pages) = (shot.t0, 0, 0);
+        pacer.wait_until(shot.t0);
+        while let Some(ticket) = tickets.take() {
+            let due = if line.is_paced() { Some(shot.t0 + arrivals.due_ns(ticket)) } else { None };
+            if self.is_past(shot.t0, due.unwrap_or(ready)) || !self.wait(&pacer, pages, due.unwrap_or(ready))
+            {
+                return;
+            }
+            let sent = clock.now();
+            let due = due.unwrap_or(sent);
+            pages.sent(0, sent);
+            shot.meeting.begin(ticket, due, ready, shot.members);
+            self.call(ticket, due, ready, shot);
+            let (done, outcome) = shot.meeting.end();
+            pages.record(
+                0,
+                Times { due_ns: due, ready_ns: ready, sent_ns: sent, done_ns: done },
+                outcome,
+                0,
+                0,
+            );
+            done_pages += 1;
+            self.live.ops.store(done_pages, Relaxed);
+            if outcome != Outcome::Ok {
+                failed_pages += 1;
+                self.live.errors.store(failed_pages, Relaxed);
+                let why = "a member of the page failed: its own failures say why".to_owned();
+                pages.failed(0, outcome, Some(why), done);
+                if outcome == Outcome::Lost {
+                    self.fatal = Some("the connection of a page reader was lost".to_owned());
+                    return;
+                }
+            }
+            ready = done;
+        }
+    }
+
+    /// Follows the leader until the pages of this shot are over.
+    pub fn follow(&mut self, shot: PageShot<'_>) -> Option<String> {
+        let cpu_before = thread_cpu_ns();
+        self.live.clear();
+        self.recorder.begin(shot.repetition, shot.t0);
+        while let Some((number, ticket, due, ready)) = shot.meeting.next(self.seen, shot.number) {
+            self.seen = number;
+            self.call(ticket, due, ready, shot);
+        }
+        self.recorder.finish(self.role.clock.now(), thread_cpu_ns() - cpu_before);
+        self.fatal.take()
+    }
+
+    pub fn close(self) {
+        // The shot is over and recorded; what a closing connection says changes no figure.
+        let _ = self.session.close();
+    }
+
+    fn call(&mut self, ticket: Ticket, due: Ns, ready: Ns, shot: PageShot<'_>) {
+        self.work.params.fill(ticket, due - shot.t0, &mut self.work.values);
+        let floors: Vec<u64> = self.work.checks.iter().map(|c| c.floor(self.role.counts)).collect();
+        let sent = self.role.clock.now();
+        self.recorder.sent(0, sent);
+        self.live.busy_since.store(sent, Relaxed);
+        self.session.submit(ticket, self.work.op, Work::Params(&self.work.values));
+        self.session.flush();
+        self.done.clear();
+        self.session.poll(Ns::MAX, &mut self.done);
+        self.live.busy_since.store(0, Relaxed);
+        let done = self.done[0];
+        let (mut outcome, mut message) = (done.outcome, None);
+        if outcome == Outcome::Ok && !self.work.checks.is_empty() {
+            if let Some(answer) = self.session.answer() {
+                let checks = &mut self.work.checks;
+                message = checks
+                    .iter_mut()
+                    .zip(&floors)
+                    .find_map(|(c, &floor)| c.broken(answer, floor, self.role.counts));
+            }
+            if message.is_some() {
+                outcome = Outcome::Wrong;
+            }
+        }
+        if self.live.cancelled.swap(false, Relaxed) && outcome != Outcome::Ok {
+            outcome = Outcome::Timeout;
+        }
+        let times = Times { due_ns: due, ready_ns: ready, sent_ns: sent, done_ns: done.done_ns };
+        self.recorder.record(0, times, outcome, done.rows, done.bytes);
+        if outcome != Outcome::Ok {
+            let message = message.or_else(|| self.session.failure());
+            self.recorder.failed(0, outcome, message, done.done_ns);
+        }
+        shot.meeting.report(done.done_ns, outcome);
+    }
+
+    fn is_past(&self, t0: Ns, due: Ns) -> bool {
+        self.is_stopped() || self.role.line.end_ns.is_some_and(|end| due >= t0 + end)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.role.halt.load(Relaxed)
+            || self.role.line.follows.is_some_and(|leader| self.role.lines[leader].has_ended())
+    }
+
+    fn wait(&mut self, pacer: &Pacer, pages: &mut Recorder, until: Ns) -> bool {
+        const SLICE_NS: u64 = 50_000_000;
+        loop {
+            let now = self.role.clock.now();
+            if now >= until {
+                return true;
+            }
+            if self.is_stopped() {
+                return false;
+            }
+            pacer.wait_until(until.min(now + SLICE_NS));
+            self.recorder.tick(now);
+            pages.tick(now);
+        }
+    }
+}
+
+impl Meeting {
+    fn begin(&self, ticket: Ticket, due: Ns, ready: Ns, members: usize) {
+        let mut turn = self.locked();
+        turn.number += 1;
+        (turn.ticket, turn.due, turn.ready) = (ticket, due, ready);
+        (turn.left, turn.done, turn.outcome) = (members, 0, None);
+        self.changed.notify_all();
+    }
+
+    /// The next page after number `seen`, or `None` when those of `shot` are over.
+    fn next(&self, seen: u64, shot: u64) -> Option<(u64, Ticket, Ns, Ns)> {
+        let mut turn = self.locked();
+        loop {
+            if turn.number > seen {
+                return Some((turn.number, turn.ticket, turn.due, turn.ready));
+            }
+            if turn.over >= shot {
+                return None;
+            }
+            turn = self.changed.wait(turn).unwrap_or_else(|p| p.into_inner());
+        }
+    }
+
+    fn report(&self, done: Ns, outcome: Outcome) {
+        let mut turn = self.locked();
+        turn.done = turn.done.max(done);
+        turn.outcome = Some(turn.outcome.map_or(outcome, |worst| worst.max(outcome)));
+        turn.left -= 1;
+        if turn.left == 0 {
+            self.changed.notify_all();
+        }
+    }
+
+    fn end(&self) -> (Ns, Outcome) {
+        let mut turn = self.locked();
+        while turn.left > 0 {
+            turn = self.changed.wait(turn).unwrap_or_else(|p| p.into_inner());
+        }
+        (turn.done, turn.outcome.expect("every member has reported"))
+    }
+
+    fn finish(&self, shot: u64) {
+        self.locked().over = shot;
+        self.changed.notify_all();
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Turn> {
+        self.turn.lock().unwrap_or_else(|p| p.into_inner())
+    }
+}

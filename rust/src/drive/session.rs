@@ -1,0 +1,464 @@
+//! One session at work: takes tickets, makes rows or parameters, sends, records.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::{thread_cpu_ns, Clock};
+use crate::drive::hold::Check;
+use crate::drive::line::RoleLine;
+use crate::drive::source::{Filled, Source, TableCount};
+use crate::engine::{Done, Engine, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work};
+use crate::error::{Error, TargetFault};
+use crate::mix::{Mix, Params};
+use crate::pace::{Pacer, Spin};
+use crate::proof::Expected;
+use crate::record::{Recorder, Times};
+use crate::rows::{Columns, Value};
+use crate::schedule::{Arrivals, Tickets};
+
+/// A session whose last calls all failed is not measuring anything any more.
+const FAILURES_IN_A_ROW: u32 = 1_000;
+/// How long a session tries to come back after its connection was lost.
+const RECONNECT_FOR: Duration = Duration::from_secs(5);
+const RECONNECT_EVERY: Duration = Duration::from_millis(100);
+const NEVER: Ns = Ns::MAX;
+
+/// What the driver's own thread sees of a session while it works. One writer, relaxed.
+#[derive(Default)]
+#[repr(align(64))]
+pub struct Live {
+    /// When the running call was sent; 0 between calls.
+    pub busy_since: AtomicU64,
+    pub rows: AtomicU64,
+    pub ops: AtomicU64,
+    pub errors: AtomicU64,
+    /// Set by the watchdog when it has cancelled the running call.
+    pub cancelled: AtomicBool,
+}
+
+/// What all sessions of a role share.
+pub struct RoleWork<'a> {
+    pub line: &'a RoleLine,
+    pub lines: &'a [RoleLine],
+    pub mix: Mix,
+    pub counts: &'a [TableCount],
+    pub batch: Option<Batch>,
+    pub engine: &'a dyn Engine,
+    pub clock: Clock,
+    /// Set when the segment ends early.
+    pub halt: Arc<AtomicBool>,
+}
+
+/// Rows to insert: batch `k` is rows `first_row + k * batch_rows ..`, or the files' own batch `k`.
+pub struct Batch {
+    pub source: Source,
+    pub table: usize,
+    pub first_row: u64,
+    pub rows: u64,
+    pub batch_rows: u32,
+}
+
+impl Batch {
+    fn range(&self, ticket: Ticket) -> (u64, usize) {
+        let offset = ticket * self.batch_rows as u64;
+        (self.first_row + offset, (self.batch_rows as u64).min(self.rows - offset) as usize)
+    }
+}
+
+/// Per operation of the role.
+pub struct OpWork {
+    pub op: OpId,
+    /// Place in the recorder.
+    pub slot: usize,
+    pub params: Params,
+    pub values: Vec<Value>,
+    pub checks: Vec<Check>,
+    pub is_insert: bool,
+}
+
+struct Flight {
+    ticket: Ticket,
+    /// Of rows read from files.
+    proof: Option<Expected>,
+    at: usize,
+    due: Ns,
+    ready: Ns,
+    sent: Ns,
+    rows: u64,
+    floors: Vec<u64>,
+}
+
+impl Flight {
+    fn times(&self, done_ns: Ns) -> Times {
+        Times { due_ns: self.due, ready_ns: self.ready, sent_ns: self.sent, done_ns }
+    }
+}
+
+impl Live {
+    pub fn clear(&self) {
+        for counter in [&self.busy_since, &self.rows, &self.ops, &self.errors] {
+            counter.store(0, Relaxed);
+        }
+        self.cancelled.store(false, Relaxed);
+    }
+}
+
+/// Everything one session owns; built before the clock starts.
+pub struct Worker<'a> {
+    pub role: &'a RoleWork<'a>,
+    pub session: Box<dyn Session>,
+    pub reopen: Vec<OpId>,
+    pub ops: Vec<OpWork>,
+    pub depth: usize,
+    pub think_ns: u64,
+    pub recorder: Recorder,
+    pub live: &'a Live,
+    pace: Pacer,
+    pub columns: Columns,
+    pub payload: Payload,
+    arrivals: Arrivals,
+    flights: VecDeque<Flight>,
+    done: Vec<Done>,
+    tickets: Tickets,
+    /// A ticket whose arrival is not yet due while others are in flight.
+    held: Option<Ticket>,
+    t0: Ns,
+    ready: Ns,
+    failures_in_a_row: u32,
+    /// Of this shot, for `live`.
+    told: Told,
+    /// Of the batch in `columns`, where it was read from files; then of all that were acknowledged.
+    proof: Option<Expected>,
+    stored: Option<Expected>,
+    fatal: Option<String>,
+}
+
+#[derive(Default)]
+struct Told {
+    rows: u64,
+    ops: u64,
+    errors: u64,
+}
+
+impl<'a> Worker<'a> {
+    #[allow(clippy::too_many_arguments)]
+    pub fn new(
+        role: &'a RoleWork<'a>,
+        session: Box<dyn Session>,
+        ops: Vec<OpWork>,
+        depth: usize,
+        think_ns: u64,
+        recorder: Recorder,
+        live: &'a Live,
+        columns: Columns,
+    ) -> Worker<'a> {
+        Worker {
+            reopen: ops.iter().map(|o| o.op).collect(),
+            arrivals: role.line.arrivals(),
+            tickets: role.line.tickets(),
+            held: None,
+            role,
+            session,
+            ops,
+            depth: depth.max(1),
+            think_ns,
+            recorder,
+            live,
+            pace: Pacer::new(role.clock, role.halt.clone(), Spin::Never),
+            columns,
+            payload: Payload::default(),
+            flights: VecDeque::with_capacity(depth.max(1)),
+            done: Vec::with_capacity(depth.max(1)),
+            t0: 0,
+            ready: 0,
+            failures_in_a_row: 0,
+            told: Told::default(),
+            proof: None,
+            stored: None,
+            fatal: None,
+        }
+    }
+
+    pub fn close(self) {
+        // The shot is over and recorded; what a closing connection says changes no figure.
+        let _ = self.session.close();
+    }
+
+    /// Works from `t0` until the role ends; says why, if the session gave up.
+    pub fn shoot(&mut self, repetition: u32, t0: Ns) -> Option<String> {
+        self.arrivals = self.role.line.arrivals();
+        self.tickets = self.role.line.tickets();
+        (self.t0, self.ready, self.failures_in_a_row) = (t0, t0, 0);
+        self.told = Told::default();
+        self.live.clear();
+        self.recorder.begin(repetition, t0);
+        let cpu_before = thread_cpu_ns();
+        self.pace.wait_until(t0);
+        self.work();
+        self.recorder.finish(self.role.clock.now(), thread_cpu_ns() - cpu_before);
+        if let (Some(batch), Some(stored)) = (&self.role.batch, self.stored.take()) {
+            self.role.counts[batch.table].store(stored);
+        }
+        self.role.line.leave();
+        self.fatal.take()
+    }
+
+    /// Sends what is due, collects what is done, until nothing is left to send and nothing is in flight.
+    fn work(&mut self) {
+        let mut open = true;
+        while open || !self.flights.is_empty() {
+            while open && self.flights.len() < self.depth {
+                match self.send_next() {
+                    Next::Sent => {}
+                    // Others are in flight: collect them while waiting for the next arrival.
+                    Next::NotYet => break,
+                    Next::End => open = false,
+                }
+            }
+            if !self.flights.is_empty() {
+                self.collect();
+            }
+            if self.fatal.is_some() {
+                return;
+            }
+        }
+    }
+
+    fn send_next(&mut self) -> Next {
+        if self.is_over() {
+            return Next::End;
+        }
+        let Some(ticket) = self.held.take().or_else(|| self.tickets.take()) else { return Next::End };
+        let paced = self.role.line.is_paced();
+        let due = if paced { self.t0 + self.arrivals.due_ns(ticket) } else { 0 };
+        if paced && self.role.line.end_ns.is_some_and(|end| due >= self.t0 + end) {
+            return Next::End;
+        }
+        if paced && !self.flights.is_empty() && due > self.role.clock.now() {
+            self.held = Some(ticket);
+            return Next::NotYet;
+        }
+        let at = self.place_of(self.role.mix.operation(ticket));
+        if !self.make(ticket, at, due) {
+            return Next::End;
+        }
+        if paced && !self.wait(due) {
+            return Next::End;
+        }
+        if !paced && self.think_ns > 0 && !self.wait(self.ready + self.think_ns) {
+            return Next::End;
+        }
+        self.submit(ticket, at, if paced { Some(due) } else { None });
+        Next::Sent
+    }
+
+    /// False when the role ended while waiting.
+    fn wait(&mut self, until: Ns) -> bool {
+        const SLICE_NS: u64 = 50_000_000;
+        loop {
+            let now = self.role.clock.now();
+            if now >= until {
+                return true;
+            }
+            if self.is_over() {
+                return false;
+            }
+            self.pace.wait_until(until.min(now + SLICE_NS));
+            self.recorder.tick(now);
+        }
+    }
+
+    #[inline]
+    fn is_over(&self) -> bool {
+        self.role.halt.load(Relaxed)
+            || self.role.line.follows.is_some_and(|leader| self.role.lines[leader].has_ended())
+            || self.role.line.end_ns.is_some_and(|end| self.ready >= self.t0 + end)
+    }
+
+    #[inline]
+    fn place_of(&self, op: OpId) -> usize {
+        if self.ops.len() == 1 {
+            return 0;
+        }
+        self.ops.iter().position(|o| o.op == op).expect("the mix draws from the role's own operations")
+    }
+
+    /// Rows encoded or parameters filled; false when the rows have ended.
+    fn make(&mut self, ticket: Ticket, at: usize, due: Ns) -> bool {
+        let work = &mut self.ops[at];
+        let (Some(batch), true) = (&self.role.batch, work.is_insert) else {
+            // A closed call is due when it is sent; its data time is when it was made.
+            let due_ns = if due > 0 { due } else { self.ready } - self.t0;
+            work.params.fill(ticket, due_ns, &mut work.values);
+            return true;
+        };
+        let (first, rows) = batch.range(ticket);
+        let filled = batch.source.fill(ticket, first, rows, &mut self.columns);
+        let made = filled.and_then(|filled| match filled {
+            Filled::End => Ok(false),
+            Filled::Rows => self.encode(at).map(|()| true),
+            Filled::Proven(proof) => {
+                self.proof = Some(proof);
+                self.encode(at).map(|()| true)
+            }
+        });
+        made.unwrap_or_else(|error| {
+            self.fatal = Some(error.to_string());
+            false
+        })
+    }
+
+    fn encode(&mut self, at: usize) -> Result<(), Error> {
+        self.payload.bytes.clear();
+        self.payload.rows = self.columns.rows as u64;
+        self.session.encode(self.ops[at].op, &self.columns, &mut self.payload)
+    }
+
+    fn submit(&mut self, ticket: Ticket, at: usize, due: Option<Ns>) {
+        let work = &self.ops[at];
+        let rows = if work.is_insert { self.columns.rows as u64 } else { 0 };
+        if let (Some(batch), true) = (&self.role.batch, work.is_insert) {
+            self.role.counts[batch.table].issue(rows);
+        }
+        let floors = if work.checks.is_empty() {
+            Vec::new() // does not allocate
+        } else {
+            work.checks.iter().map(|c| c.floor(self.role.counts)).collect()
+        };
+        let slot = work.slot;
+        let sent = self.role.clock.now();
+        self.recorder.sent(slot, sent);
+        self.live.busy_since.store(sent, Relaxed);
+        let parcel = if work.is_insert {
+            Work::Rows { columns: &self.columns, payload: &self.payload }
+        } else {
+            Work::Params(&work.values)
+        };
+        let queued = self.session.submit(ticket, work.op, parcel);
+        debug_assert!(matches!(queued, Submit::Queued), "depth bounds what is in flight");
+        let due = due.unwrap_or(sent);
+        let ready = self.ready.min(sent);
+        self.flights.push_back(Flight {
+            ticket,
+            proof: self.proof.take(),
+            at,
+            due,
+            ready,
+            sent,
+            rows,
+            floors,
+        });
+    }
+
+    fn collect(&mut self) {
+        self.session.flush();
+        self.done.clear();
+        self.session.poll(NEVER, &mut self.done);
+        for k in 0..self.done.len() {
+            let done = self.done[k];
+            let place = self.flights.iter().position(|f| f.ticket == done.ticket);
+            let flight =
+                self.flights.remove(place.expect("engines finish what was submitted")).expect("found above");
+            self.finish(flight, done);
+        }
+        let next = self.flights.front().map_or(0, |f| f.sent);
+        self.live.busy_since.store(next, Relaxed);
+    }
+
+    fn finish(&mut self, flight: Flight, done: Done) {
+        let mut outcome = done.outcome;
+        let mut message = None;
+        if outcome == Outcome::Ok && !self.ops[flight.at].checks.is_empty() {
+            message = self.broken(&flight);
+            if message.is_some() {
+                outcome = Outcome::Wrong;
+            }
+        }
+        if self.live.cancelled.swap(false, Relaxed) && outcome != Outcome::Ok {
+            outcome = Outcome::Timeout;
+        }
+        let work = &self.ops[flight.at];
+        let rows = if work.is_insert { flight.rows } else { done.rows };
+        self.recorder.record(work.slot, flight.times(done.done_ns), outcome, rows, done.bytes);
+        self.ready = done.done_ns;
+        self.told.ops += 1;
+        self.live.ops.store(self.told.ops, Relaxed);
+        if outcome == Outcome::Ok {
+            self.told.rows += rows;
+            self.live.rows.store(self.told.rows, Relaxed);
+            self.failures_in_a_row = 0;
+            if let (Some(batch), true) = (&self.role.batch, work.is_insert) {
+                self.role.counts[batch.table].acknowledge(rows);
+                match (&mut self.stored, flight.proof) {
+                    (Some(stored), Some(proof)) => stored.merge(&proof),
+                    (stored @ None, proof) => *stored = proof,
+                    (Some(_), None) => {}
+                }
+            }
+        } else {
+            let slot = work.slot;
+            self.fail(slot, outcome, done.done_ns, message);
+        }
+    }
+
+    fn broken(&mut self, flight: &Flight) -> Option<String> {
+        let answer = self.session.answer()?;
+        let checks = &mut self.ops[flight.at].checks;
+        checks
+            .iter_mut()
+            .zip(&flight.floors)
+            .find_map(|(c, &floor)| c.broken(answer, floor, self.role.counts))
+    }
+
+    fn fail(&mut self, slot: usize, outcome: Outcome, at: Ns, message: Option<String>) {
+        self.failures_in_a_row += 1;
+        self.told.errors += 1;
+        self.live.errors.store(self.told.errors, Relaxed);
+        let message = message.or_else(|| self.session.failure());
+        self.recorder.failed(slot, outcome, message.clone(), at);
+        if outcome == Outcome::Lost {
+            self.reconnect(message);
+        } else if self.failures_in_a_row >= FAILURES_IN_A_ROW {
+            let last = message.unwrap_or_else(|| outcome.name().to_owned());
+            self.fatal = Some(format!("{FAILURES_IN_A_ROW} failures in a row, the last: {last}"));
+        }
+    }
+
+    /// The failed call is not repeated: whether its rows are there is for the proof to say.
+    fn reconnect(&mut self, lost: Option<String>) {
+        let now = self.role.clock.now();
+        while let Some(flight) = self.flights.pop_front() {
+            // What was in flight with it is lost too, and counted.
+            self.recorder.record(self.ops[flight.at].slot, flight.times(now), Outcome::Lost, 0, 0);
+            self.told.ops += 1;
+            self.told.errors += 1;
+        }
+        let until = self.role.clock.now() + RECONNECT_FOR.as_nanos() as u64;
+        loop {
+            match self.role.engine.open(&self.reopen) {
+                Ok(session) => {
+                    self.session = session;
+                    return;
+                }
+                Err(error) if self.role.clock.now() >= until || self.role.halt.load(Relaxed) => {
+                    let lost = lost.unwrap_or_default();
+                    self.fatal = Some(format!("connection lost ({lost}) and not back: {error}"));
+                    return;
+                }
+                Err(Error::Target { class: TargetFault::Auth, message, .. }) => {
+                    self.fatal = Some(message);
+                    return;
+                }
+                Err(_) => std::thread::sleep(RECONNECT_EVERY),
+            }
+        }
+    }
+}
+
+enum Next {
+    Sent,
+    NotYet,
+    End,
+}

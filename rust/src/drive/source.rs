@@ -1,0 +1,180 @@
+//! Where a role's rows come from, and how many of each table are on their way or acknowledged.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use crate::engine::Ticket;
+use crate::error::Error;
+use crate::plan::{RowSource, RunPlan, ScreenItem, Segment, TablePlan};
+use crate::proof::Expected;
+use crate::rows::files::{FileFeed, FileRows, FileSummary};
+use crate::rows::{Columns, RowGen};
+
+/// Batches read ahead of the sessions, beyond one for each.
+const AHEAD: usize = 4;
+
+/// Rows of one table, by batch.
+pub enum Source {
+    Generated(RowGen),
+    Files(Box<Files>),
+}
+
+/// The user's files, read once per repetition.
+pub struct Files {
+    table: TablePlan,
+    items: Vec<ScreenItem>,
+    batch_rows: usize,
+    ring: usize,
+    feed: Mutex<Arc<FileFeed<Expected>>>,
+}
+
+impl Source {
+    pub fn of(plan: &RunPlan, table: usize, batch_rows: u32, sessions: u32) -> Result<Source, Error> {
+        let spec = &plan.tables[table];
+        Ok(match spec.source {
+            RowSource::Generated { .. } => Source::Generated(RowGen::new(spec, plan.seed, plan.epoch_ns)?),
+            RowSource::Files { .. } => {
+                Source::Files(Box::new(Files::open(plan, table, batch_rows, sessions)?))
+            }
+        })
+    }
+
+    /// Room for a batch.
+    pub fn columns(&self, batch_rows: usize) -> Columns {
+        match self {
+            Source::Generated(generator) => generator.columns(batch_rows),
+            Source::Files(files) => Columns::of(&files.table),
+        }
+    }
+
+    /// The rows of the next repetition are those of the first again.
+    pub fn restart(&self) -> Result<(), Error> {
+        match self {
+            Source::Generated(_) => Ok(()),
+            Source::Files(files) => files.restart(),
+        }
+    }
+
+    /// Fills `out` with rows `first .. first + rows`, or with batch `ticket` of the files.
+    ///
+    /// Returns what they must add up to where only reading tells, or `None` when the files have ended.
+    pub fn fill(&self, ticket: Ticket, first: u64, rows: usize, out: &mut Columns) -> Result<Filled, Error> {
+        match self {
+            Source::Generated(generator) => {
+                generator.fill(first, rows, out);
+                Ok(Filled::Rows)
+            }
+            Source::Files(files) => {
+                let feed = files.feed.lock().unwrap_or_else(|p| p.into_inner()).clone();
+                Ok(feed.take(ticket, out)?.map_or(Filled::End, |batch| Filled::Proven(batch.proof)))
+            }
+        }
+    }
+
+    /// Rows stored and rejected so far; `None` for generated rows.
+    pub fn summary(&self) -> Option<FileSummary> {
+        match self {
+            Source::Generated(_) => None,
+            Source::Files(files) => files.feed.lock().unwrap_or_else(|p| p.into_inner()).summary(),
+        }
+    }
+}
+
+/// What `Source::fill` did.
+pub enum Filled {
+    Rows,
+    /// Rows of a file, and what they add up to.
+    Proven(Expected),
+    End,
+}
+
+impl Files {
+    fn open(plan: &RunPlan, table: usize, batch_rows: u32, sessions: u32) -> Result<Files, Error> {
+        let spec = plan.tables[table].clone();
+        let (items, batch_rows, ring) =
+            (screen_items(plan, table), batch_rows as usize, sessions as usize + AHEAD);
+        let feed = Mutex::new(Arc::new(Files::feed(&spec, &items, batch_rows, ring)?));
+        Ok(Files { table: spec, items, batch_rows, ring, feed })
+    }
+
+    fn restart(&self) -> Result<(), Error> {
+        let mut feed = self.feed.lock().unwrap_or_else(|p| p.into_inner());
+        *feed = Arc::new(Files::feed(&self.table, &self.items, self.batch_rows, self.ring)?);
+        Ok(())
+    }
+
+    fn feed(
+        table: &TablePlan,
+        items: &[ScreenItem],
+        batch_rows: usize,
+        ring: usize,
+    ) -> Result<FileFeed<Expected>, Error> {
+        let empty = Expected::empty(items, &Columns::of(table))?;
+        let mut hashes = Vec::with_capacity(batch_rows);
+        FileFeed::start(FileRows::open(table)?, batch_rows, ring, move |columns| {
+            let mut proof = empty.clone();
+            proof.add(columns, &mut hashes);
+            proof
+        })
+    }
+}
+
+/// The items of the first proof of `table`: what every batch is summed for while it is read.
+fn screen_items(plan: &RunPlan, table: usize) -> Vec<ScreenItem> {
+    plan.segments
+        .iter()
+        .flat_map(|segment| match segment {
+            Segment::Proof { proofs, .. } => proofs.as_slice(),
+            Segment::Drive(drive) => drive.repeat.as_ref().map_or(&[][..], |r| r.proofs.as_slice()),
+            _ => &[],
+        })
+        .find(|proof| proof.table == table)
+        .map_or(Vec::new(), |proof| proof.items.clone())
+}
+
+/// Rows of one table since it was fresh: sent, acknowledged, and what acknowledged file rows add up to.
+#[derive(Default)]
+#[repr(align(64))]
+pub struct TableCount {
+    issued: AtomicU64,
+    acknowledged: AtomicU64,
+    /// Touched once per session and repetition, never between calls.
+    stored: Mutex<Option<Expected>>,
+}
+
+impl TableCount {
+    pub fn issue(&self, rows: u64) {
+        self.issued.fetch_add(rows, Relaxed);
+    }
+
+    pub fn acknowledge(&self, rows: u64) {
+        self.acknowledged.fetch_add(rows, Relaxed);
+    }
+
+    pub fn issued(&self) -> u64 {
+        self.issued.load(Relaxed)
+    }
+
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged.load(Relaxed)
+    }
+
+    /// A session's share of what was read from files and acknowledged.
+    pub fn store(&self, share: Expected) {
+        let mut stored = self.stored.lock().unwrap_or_else(|p| p.into_inner());
+        match stored.as_mut() {
+            Some(sum) => sum.merge(&share),
+            None => *stored = Some(share),
+        }
+    }
+
+    pub fn stored(&self) -> Option<Expected> {
+        self.stored.lock().unwrap_or_else(|p| p.into_inner()).clone()
+    }
+
+    pub fn reset(&self) {
+        self.issued.store(0, Relaxed);
+        self.acknowledged.store(0, Relaxed);
+        *self.stored.lock().unwrap_or_else(|p| p.into_inner()) = None;
+    }
+}

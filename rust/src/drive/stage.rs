@@ -1,0 +1,425 @@
+//! Setting the stage: a thread, a connection and a recorder for every session, before the clock runs.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::Scope;
+
+use crate::drive::hold::Check;
+use crate::drive::line::RoleLine;
+use crate::drive::page::{Meeting, Member, PageShot};
+use crate::drive::session::{Batch, Live, OpWork, RoleWork, Worker};
+use crate::drive::source::Source;
+use crate::drive::Site;
+use crate::engine::{Canceller, Context, Ns, OpId, Session};
+use crate::error::Error;
+use crate::mix::{operation_id, Mix, Params};
+use crate::plan::{DriveSegment, OpKind, RolePlan, Schedule, Until, Work};
+use crate::record::{Recorder, RoleSpec};
+use crate::rows::Columns;
+use crate::schedule;
+
+/// From a session's thread to the driver.
+pub enum Report {
+    Ready { thread: usize, canceller: Option<Canceller> },
+    Failed(Error),
+    Shot { role: usize, end_ns: Ns, fatal: Option<String> },
+}
+
+/// Where sessions wait between shots.
+#[derive(Default)]
+pub struct Gate {
+    state: Mutex<GateState>,
+    changed: Condvar,
+}
+
+#[derive(Default, Clone, Copy)]
+struct GateState {
+    opened: u64,
+    repetition: u32,
+    t0: Ns,
+    closed: bool,
+}
+
+impl Gate {
+    pub fn open(&self, repetition: u32, t0: Ns) {
+        let mut state = self.state.lock().unwrap_or_else(|p| p.into_inner());
+        state.opened += 1;
+        (state.repetition, state.t0) = (repetition, t0);
+        self.changed.notify_all();
+    }
+
+    pub fn close(&self) {
+        self.state.lock().unwrap_or_else(|p| p.into_inner()).closed = true;
+        self.changed.notify_all();
+    }
+
+    /// The next shot (repetition, start) after `seen` of them, or `None` when there is none.
+    fn wait(&self, seen: u64) -> Option<(u32, Ns)> {
+        let mut state = self.state.lock().unwrap_or_else(|p| p.into_inner());
+        loop {
+            if state.opened > seen {
+                return Some((state.repetition, state.t0));
+            }
+            if state.closed {
+                return None;
+            }
+            state = self.changed.wait(state).unwrap_or_else(|p| p.into_inner());
+        }
+    }
+}
+
+pub fn lines(context: &Context, segment: &DriveSegment) -> Result<Vec<RoleLine>, Error> {
+    let index_of = |name: &str, of: &str| {
+        segment.roles.iter().position(|r| r.name == name).ok_or_else(|| {
+            Error::Plan(format!("role {of} ends with {name}, which is not a role of {}", segment.label))
+        })
+    };
+    segment
+        .roles
+        .iter()
+        .map(|role| {
+            let follows = match &role.until {
+                Until::Role { name } => Some(index_of(name, &role.name)?),
+                _ => None,
+            };
+            if matches!((&role.until, &role.work), (Until::Work, Work::Endless)) {
+                return Err(Error::Plan(format!("role {} has endless work and no end", role.name)));
+            }
+            Ok(RoleLine::new(role, follows, context.plan.seed))
+        })
+        .collect()
+}
+
+/// One role with all that its sessions share.
+pub struct RoleStage<'a> {
+    at: usize,
+    plan: &'a RolePlan,
+    work: RoleWork<'a>,
+    site: &'a Site<'a>,
+    /// One per thread: sessions × members.
+    lives: Vec<Live>,
+    meetings: Vec<Meeting>,
+    /// Operations that one session calls: those of the mix, or the members of its page.
+    ops: Vec<OpId>,
+    page: Option<OpId>,
+    first_thread: usize,
+    deadline_ns: u64,
+}
+
+pub fn roles<'a>(
+    site: &'a Site<'a>,
+    segment: &'a DriveSegment,
+    lines: &'a [RoleLine],
+    halt: &Arc<AtomicBool>,
+) -> Result<Vec<RoleStage<'a>>, Error> {
+    let plan = &site.context.plan;
+    let mut first_thread = 0;
+    let mut stages = Vec::with_capacity(segment.roles.len());
+    for (at, role) in segment.roles.iter().enumerate() {
+        let mix = Mix::new(plan, role)?;
+        let chosen = mix.operations();
+        let page = chosen.iter().copied().find(|&op| plan.operations[op].kind == OpKind::Together);
+        let ops = match page {
+            Some(op) if chosen.len() == 1 => members(site.context, op)?,
+            Some(op) => {
+                let name = &plan.operations[op].name;
+                return Err(Error::Plan(format!(
+                    "role {}: {name} is a page and cannot be mixed with others",
+                    role.name
+                )));
+            }
+            None => chosen,
+        };
+        let batch = match role.work {
+            Work::Rows { table, first_row, rows, batch_rows } => Some(Batch {
+                source: Source::of(plan, table, batch_rows, role.sessions)?,
+                table,
+                first_row,
+                rows,
+                batch_rows,
+            }),
+            _ => None,
+        };
+        let threads = role.sessions as usize * if page.is_some() { ops.len() } else { 1 };
+        let deadline_ns =
+            ops.iter().map(|&op| plan.operations[op].deadline_ns).filter(|&d| d > 0).min().unwrap_or(0);
+        stages.push(RoleStage {
+            at,
+            plan: role,
+            work: RoleWork {
+                line: &lines[at],
+                lines,
+                mix,
+                counts: site.counts,
+                batch,
+                engine: site.engine,
+                clock: site.context.clock,
+                halt: halt.clone(),
+            },
+            site,
+            lives: (0..threads).map(|_| Live::default()).collect(),
+            meetings: (0..role.sessions).map(|_| Meeting::default()).collect(),
+            ops,
+            page,
+            first_thread,
+            deadline_ns,
+        });
+        first_thread += threads;
+    }
+    Ok(stages)
+}
+
+fn members(context: &Context, page: OpId) -> Result<Vec<OpId>, Error> {
+    let op = context.op(page);
+    if op.members.is_empty() {
+        return Err(Error::Plan(format!("operation {} is a page without members", op.name)));
+    }
+    op.members.iter().map(|name| operation_id(&context.plan, name)).collect()
+}
+
+/// Starts a thread for every session of every role; returns how many.
+pub fn spawn<'scope, 'env>(
+    stages: &'env [RoleStage<'env>],
+    mut recorders: Vec<Vec<Recorder>>,
+    scope: &'scope Scope<'scope, 'env>,
+    gate: &'env Gate,
+    reports: &Sender<Report>,
+) -> Result<usize, Error> {
+    for stage in stages {
+        let rest = recorders.split_off(stage.specs().len());
+        stage.spawn(std::mem::replace(&mut recorders, rest), scope, gate, reports)?;
+    }
+    Ok(stages.iter().map(RoleStage::threads).sum())
+}
+
+fn start<'scope, F: FnOnce() + Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &str,
+    work: F,
+) -> Result<(), Error> {
+    let started = std::thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, work);
+    started.map(drop).map_err(|e| Error::io(format!("starting session {name}"), e))
+}
+
+impl<'a> RoleStage<'a> {
+    pub fn name(&self) -> &str {
+        &self.plan.name
+    }
+
+    pub fn line(&self) -> &'a RoleLine {
+        self.work.line
+    }
+
+    /// As before the first shot.
+    pub fn restart(&self, repetition: u32) -> Result<(), Error> {
+        self.work.line.reset();
+        match &self.work.batch {
+            Some(batch) if repetition > 0 => batch.source.restart(),
+            _ => Ok(()),
+        }
+    }
+
+    pub fn batch(&self) -> Option<&Batch> {
+        self.work.batch.as_ref()
+    }
+
+    pub fn threads(&self) -> usize {
+        self.lives.len()
+    }
+
+    pub fn first_thread(&self) -> usize {
+        self.first_thread
+    }
+
+    pub fn lives(&self) -> &[Live] {
+        &self.lives
+    }
+
+    pub fn deadline_ns(&self) -> u64 {
+        self.deadline_ns
+    }
+
+    /// 0…1 of this role's bounded work or time.
+    pub fn share(&self, ops: u64, elapsed_ns: Ns) -> Option<f64> {
+        match (&self.plan.until, self.line().count()) {
+            (Until::Time { ns }, _) => Some((elapsed_ns as f64 / (*ns).max(1) as f64).min(1.0)),
+            (_, Some(count)) => Some((ops as f64 / count.max(1) as f64).min(1.0)),
+            _ => None,
+        }
+    }
+
+    /// The roles of the tables: this one, and one per member of its page.
+    pub fn specs(&self) -> Vec<RoleSpec> {
+        let name = |op: OpId| self.site.context.op(op).name.clone();
+        let spec = |role: String, ops: Vec<String>| RoleSpec {
+            name: role,
+            ops,
+            sessions: self.plan.sessions,
+            schedule: self.plan.schedule.clone(),
+            seed: schedule::arrival_seed(self.site.context.plan.seed, &self.plan.name),
+            count: self.line().count(),
+            choose: None,
+        };
+        match self.page {
+            None => {
+                let mut whole = spec(self.plan.name.clone(), self.ops.iter().map(|&op| name(op)).collect());
+                let (mix, ops) = (self.work.mix.clone(), self.ops.clone());
+                whole.choose = Some(Arc::new(move |ticket| {
+                    let op = mix.operation(ticket);
+                    ops.iter().position(|&o| o == op).expect("the mix draws from the role's own operations")
+                }));
+                vec![whole]
+            }
+            Some(page) => {
+                let members = self
+                    .ops
+                    .iter()
+                    .map(|&op| spec(format!("{}/{}", self.plan.name, name(op)), vec![name(op)]));
+                std::iter::once(spec(self.plan.name.clone(), vec![name(page)])).chain(members).collect()
+            }
+        }
+    }
+
+    /// Ready and waiting at the gate; `recorders` by spec, then by session.
+    fn spawn<'scope, 'env>(
+        &'env self,
+        mut recorders: Vec<Vec<Recorder>>,
+        scope: &'scope Scope<'scope, 'env>,
+        gate: &'env Gate,
+        reports: &Sender<Report>,
+    ) -> Result<(), Error> {
+        // Taken from the back: the last session first.
+        for session in (0..self.plan.sessions as usize).rev() {
+            let mut mine: Vec<Recorder> = recorders
+                .iter_mut()
+                .map(|of_spec| of_spec.pop().expect("one recorder per session"))
+                .collect();
+            if self.page.is_none() {
+                let recorder = mine.pop().expect("a plain role has one spec");
+                let reports = reports.clone();
+                let work = move || self.run_session(session, recorder, gate, &reports);
+                start(scope, &format!("{}/{session}", self.plan.name), work)?;
+                continue;
+            }
+            let of_members = mine.split_off(1);
+            let mut pages = mine.pop();
+            for (member, recorder) in of_members.into_iter().enumerate() {
+                let reports = reports.clone();
+                let pages = if member == 0 { pages.take() } else { None };
+                let work = move || self.run_member(session, member, recorder, pages, gate, &reports);
+                start(scope, &format!("{}/{session}.{member}", self.plan.name), work)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn run_session(&self, session: usize, recorder: Recorder, gate: &Gate, reports: &Sender<Report>) {
+        let made = self.open(&self.ops).and_then(|connection| {
+            let ops = self.ops.iter().enumerate().map(|(slot, &op)| self.op_work(op, slot));
+            Ok((connection, ops.collect::<Result<Vec<_>, _>>()?))
+        });
+        let Some((connection, ops)) = self.ready(made, session, reports) else { return };
+        let think_ns = match self.plan.schedule {
+            Schedule::Closed { think_ns } => think_ns,
+            _ => 0,
+        };
+        let depth = self.plan.depth as usize;
+        let live = &self.lives[session];
+        let mut worker =
+            Worker::new(&self.work, connection, ops, depth, think_ns, recorder, live, self.columns());
+        let mut seen = 0;
+        while let Some((repetition, t0)) = gate.wait(seen) {
+            seen += 1;
+            let fatal = worker.shoot(repetition, t0);
+            if self.report(fatal, reports).is_none() {
+                break;
+            }
+        }
+        worker.close();
+    }
+
+    fn run_member(
+        &self,
+        session: usize,
+        member: usize,
+        recorder: Recorder,
+        mut pages: Option<Recorder>,
+        gate: &Gate,
+        reports: &Sender<Report>,
+    ) {
+        let op = self.ops[member];
+        let thread = session * self.ops.len() + member;
+        let made = self.open(&[op]).and_then(|connection| Ok((connection, self.op_work(op, 0)?)));
+        let Some((connection, work)) = self.ready(made, thread, reports) else { return };
+        let mut reader = Member::new(&self.work, connection, work, recorder, &self.lives[thread]);
+        let meeting = &self.meetings[session];
+        let mut seen = 0;
+        while let Some((repetition, t0)) = gate.wait(seen) {
+            seen += 1;
+            let shot = PageShot { number: seen, repetition, t0, members: self.ops.len(), meeting };
+            let fatal = match &mut pages {
+                Some(pages) => reader.lead(shot, pages),
+                None => reader.follow(shot),
+            };
+            if self.report(fatal, reports).is_none() {
+                break;
+            }
+        }
+        reader.close();
+    }
+
+    fn report(&self, fatal: Option<String>, reports: &Sender<Report>) -> Option<()> {
+        let end_ns = self.work.clock.now();
+        reports.send(Report::Shot { role: self.at, end_ns, fatal }).ok()
+    }
+
+    fn open(&self, ops: &[OpId]) -> Result<Box<dyn Session>, Error> {
+        self.work.engine.open(ops)
+    }
+
+    /// `thread` counts within the role.
+    fn ready<T>(
+        &self,
+        made: Result<(Box<dyn Session>, T), Error>,
+        thread: usize,
+        reports: &Sender<Report>,
+    ) -> Option<(Box<dyn Session>, T)> {
+        match made {
+            Ok((connection, rest)) => {
+                reports
+                    .send(Report::Ready {
+                        thread: self.first_thread + thread,
+                        canceller: connection.canceller(),
+                    })
+                    .ok()?;
+                Some((connection, rest))
+            }
+            Err(error) => {
+                // The driver may have given up already because of another session.
+                let _ = reports.send(Report::Failed(error));
+                None
+            }
+        }
+    }
+
+    fn op_work(&self, op: OpId, slot: usize) -> Result<OpWork, Error> {
+        let plan = &self.site.context.plan;
+        let params = Params::new(plan, op, &self.plan.name)?;
+        Ok(OpWork {
+            op,
+            slot,
+            values: params.values(),
+            params,
+            checks: Check::of(plan, &plan.operations[op])?,
+            is_insert: plan.operations[op].kind == OpKind::Insert,
+        })
+    }
+
+    fn columns(&self) -> Columns {
+        match &self.work.batch {
+            Some(batch) => batch.source.columns(batch.batch_rows as usize),
+            None => Columns::default(),
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! The segments of a plan, one after the other. The top function reads as what a run is.
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, Sender};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::process_cpu_ns;
+use crate::drive::source::TableCount;
+use crate::drive::{drive, Attend, EndedBy, Progress, Site};
+use crate::engine::{self, Context, Done, Engine, Ns, Outcome, Work};
+use crate::error::Error;
+use crate::mix::{operation_id, Params};
+use crate::plan::{DriveSegment, OpKind, Phase, ProbePlan, ProofPlan, RowSource, Segment};
+use crate::proof::{prove, value_text, Expectations, Expected};
+use crate::record::Recorded;
+use crate::rows::files::FileSummary;
+use crate::rows::Columns;
+use crate::run::Event;
+use crate::tables::{AnswerRow, ProbeRow, ProbeTable, ResourceRow, SegmentRow, Tables};
+use crate::watch::{Sample, Watch};
+
+/// Statements and proofs without a limit of their own.
+const DEFAULT_LIMIT_NS: u64 = 3_600_000_000_000;
+
+/// Runs the plan to its end and says how it ended; the last event is `Finished` or `Failed`.
+pub fn execute(context: Context, tables: Tables, events: Sender<Event>, resumed: Receiver<()>) {
+    let ended = Running::new(context, tables, events.clone(), resumed).and_then(|mut run| {
+        let ended = run.segments();
+        // A failure of the plan says more than what may follow from it at the end.
+        let finished = run.finish();
+        ended.and_then(|ended_by| finished.map(|()| ended_by))
+    });
+    // Nobody listens any more when the handle was dropped.
+    let _ = events.send(match ended {
+        Ok(ended_by) => Event::Finished { ended_by: ended_by.name() },
+        Err(error) => Event::Failed { kind: error.kind(), message: error.to_string() },
+    });
+}
+
+struct Running {
+    context: Context,
+    engine: Option<Arc<dyn Engine>>,
+    tables: Tables,
+    samples: Vec<Sample>,
+    watch: Option<Watch>,
+    counts: Arc<[TableCount]>,
+    expectations: Expectations,
+    events: Sender<Event>,
+    resumed: Receiver<()>,
+}
+
+impl Running {
+    fn new(
+        context: Context,
+        tables: Tables,
+        events: Sender<Event>,
+        resumed: Receiver<()>,
+    ) -> Result<Running, Error> {
+        let plan = context.plan.clone();
+        let watch = match plan.watch.every_ns {
+            0 => None,
+            _ => Some(Watch::start(&plan.watch, context.clock)?),
+        };
+        Ok(Running {
+            engine: None,
+            tables,
+            samples: Vec::new(),
+            watch,
+            counts: plan.tables.iter().map(|_| TableCount::default()).collect(),
+            expectations: Expectations::default(),
+            context,
+            events,
+            resumed,
+        })
+    }
+
+    fn segments(&mut self) -> Result<EndedBy, Error> {
+        let plan = self.context.plan.clone();
+        for (index, segment) in plan.segments.iter().enumerate() {
+            let ended_by = self.segment(index, segment)?;
+            if matches!(ended_by, EndedBy::Stop) || self.context.stop.load(Relaxed) {
+                return Ok(EndedBy::Stop);
+            }
+        }
+        Ok(EndedBy::Work)
+    }
+
+    /// Runs one segment and writes down that it ran, also when it failed.
+    fn segment(&mut self, index: usize, segment: &Segment) -> Result<EndedBy, Error> {
+        let start_ns = self.context.clock.now();
+        let cpu_before = process_cpu_ns();
+        let (kind, label, phase) = name(segment);
+        let label = label.to_owned();
+        self.tell(Event::Segment { index, label: label.clone(), kind, phase, t_ns: start_ns });
+        let ended = match segment {
+            Segment::Control { statements, limit_ns, .. } => self.control(statements, *limit_ns),
+            Segment::Drive(drive) => self.drive(index, drive),
+            Segment::Proof { proofs, .. } => self.prove(index, 0, proofs).map(|_| EndedBy::Work),
+            Segment::Probe { probes, .. } => self.probe(index, probes),
+            Segment::Ask { operations, now_ns, .. } => self.ask(index, operations, *now_ns),
+            Segment::Settle { ns, .. } => self.settle(*ns),
+            Segment::Pause { action, .. } => self.pause(index, action),
+        };
+        let row = SegmentRow {
+            segment: index as u16,
+            kind,
+            label,
+            phase,
+            start_ns,
+            end_ns: self.context.clock.now(),
+            ended_by: ended.as_ref().map_or(EndedBy::Error, |e| *e).name(),
+            client_cpu_ns: process_cpu_ns() - cpu_before,
+        };
+        self.tables.segment(&row);
+        self.write_out()?;
+        ended
+    }
+
+    fn control(&mut self, statements: &[String], limit_ns: u64) -> Result<EndedBy, Error> {
+        let engine = self.engine()?;
+        for statement in statements {
+            engine.control(statement, limit_ns)?;
+        }
+        Ok(EndedBy::Work)
+    }
+
+    fn drive(&mut self, index: usize, segment: &DriveSegment) -> Result<EndedBy, Error> {
+        let engine = self.engine()?;
+        let context = self.context.clone();
+        let counts = self.counts.clone();
+        let site =
+            Site { context: &context, engine: engine.as_ref(), segment: index as u16, counts: &counts };
+        let cpu = (context.clock.now(), process_cpu_ns());
+        let mut attendant =
+            Attendant { run: self, engine: engine.clone(), index, segment, measured_ns: 0, cpu };
+        let driven = drive(&site, segment, &mut attendant);
+        let driven = driven?;
+        self.count_files(index, &driven.files);
+        match driven.fatal {
+            Some(message) => Err(Error::Target {
+                target: context.plan.target.url.clone(),
+                class: crate::error::TargetFault::Lost,
+                message,
+            }),
+            None => Ok(driven.ended_by),
+        }
+    }
+
+    /// Rows in = rows stored + rows rejected: both are figures of the run.
+    fn count_files(&mut self, index: usize, files: &[(usize, FileSummary)]) {
+        let t_ns = self.context.clock.now();
+        for (table, summary) in files {
+            let table = &self.context.plan.tables[*table].stream;
+            for (what, rows) in [("read", summary.end.stored), ("rejected", summary.end.rejected)] {
+                let name = format!("inrush.files.{table}.rows_{what}");
+                let row = ProbeRow { segment: index as u16, t_ns, name, value: rows.to_string() };
+                self.tables.probe(ProbeTable::Counters, &row);
+            }
+        }
+    }
+
+    /// Proves every table of `proofs`; false when one does not hold.
+    fn prove(&mut self, index: usize, repetition: u32, proofs: &[ProofPlan]) -> Result<bool, Error> {
+        let engine = self.engine()?;
+        let plan = self.context.plan.clone();
+        let mut holds = true;
+        for proof in proofs {
+            let stored = match plan.tables[proof.table].source {
+                RowSource::Generated { .. } => None,
+                // No row of the files was acknowledged: none may be there.
+                RowSource::Files { .. } => Some(match self.counts[proof.table].stored() {
+                    Some(stored) => stored,
+                    None => Expected::empty(&proof.items, &Columns::of(&plan.tables[proof.table]))?,
+                }),
+            };
+            let rows = prove(
+                &plan,
+                engine.as_ref(),
+                proof,
+                stored.as_ref(),
+                &mut self.expectations,
+                DEFAULT_LIMIT_NS,
+            )?;
+            holds &= rows.iter().all(|r| r.holds);
+            for mut row in rows {
+                (row.segment, row.repetition) = (index as u16, repetition);
+                self.tables.proof(&row);
+            }
+        }
+        Ok(holds)
+    }
+
+    fn probe(&mut self, index: usize, probes: &[ProbePlan]) -> Result<EndedBy, Error> {
+        let engine = self.engine()?;
+        for probe in probes {
+            let answer = engine.control(&probe.statement, DEFAULT_LIMIT_NS)?;
+            let t_ns = self.context.clock.now();
+            let into = ProbeTable::named(&probe.into)?;
+            for row in answer.rows.iter().filter(|row| row.len() >= 2) {
+                let (name, value) = (value_text(&row[0]), value_text(&row[1]));
+                self.tables.probe(into, &ProbeRow { segment: index as u16, t_ns, name, value });
+            }
+        }
+        Ok(EndedBy::Work)
+    }
+
+    /// Each query once, alone: what the oracle compares. Not timed.
+    fn ask(&mut self, index: usize, operations: &[String], now_ns: u64) -> Result<EndedBy, Error> {
+        let engine = self.engine()?;
+        let plan = self.context.plan.clone();
+        for name in operations {
+            let op = operation_id(&plan, name)?;
+            if plan.operations[op].kind != OpKind::Query {
+                continue;
+            }
+            let params = Params::new(&plan, op, "oracle")?;
+            let mut values = params.values();
+            params.fill(0, now_ns, &mut values);
+            let mut session = engine.open(&[op])?;
+            session.keep_answers();
+            let mut done: Vec<Done> = Vec::with_capacity(1);
+            session.submit(0, op, Work::Params(&values));
+            session.flush();
+            session.poll(Ns::MAX, &mut done);
+            if done[0].outcome != Outcome::Ok {
+                let message = session.failure().unwrap_or_else(|| done[0].outcome.name().to_owned());
+                return Err(Error::Statement {
+                    target: plan.target.url.clone(),
+                    statement: plan.operations[op].text.clone(),
+                    message,
+                });
+            }
+            let given: HashMap<&str, String> = plan.operations[op]
+                .params
+                .iter()
+                .zip(&values)
+                .map(|(p, v)| (p.name.as_str(), value_text(v)))
+                .collect();
+            let given = serde_json::to_string(&given).expect("a map of texts is JSON");
+            let answer =
+                session.answer().ok_or_else(|| Error::Plan(format!("{name} keeps no answer to ask for")))?;
+            let mut cell = AnswerRow {
+                segment: index as u16,
+                op: name.clone(),
+                params: given,
+                // An empty answer is an answer: one cell without a place says that it was given.
+                row: u32::MAX,
+                col: 0,
+                name: String::new(),
+                value: None,
+            };
+            if answer.rows.is_empty() {
+                self.tables.answer(&cell);
+            }
+            for (row, values) in answer.rows.iter().enumerate() {
+                for (col, value) in values.iter().enumerate() {
+                    (cell.row, cell.col) = (row as u32, col as u32);
+                    cell.name = answer.names.get(col).cloned().unwrap_or_default();
+                    cell.value = (*value != crate::rows::Value::Null).then(|| value_text(value));
+                    self.tables.answer(&cell);
+                }
+            }
+            session.close()?;
+        }
+        Ok(EndedBy::Work)
+    }
+
+    fn settle(&mut self, ns: u64) -> Result<EndedBy, Error> {
+        let until = self.context.clock.now() + ns;
+        while self.context.clock.now() < until && !self.context.stop.load(Relaxed) {
+            std::thread::sleep(Duration::from_millis(20).min(Duration::from_nanos(ns)));
+            self.write_out()?;
+        }
+        Ok(EndedBy::Work)
+    }
+
+    /// Python acts on the server; the engine is connected anew after it.
+    fn pause(&mut self, index: usize, action: &str) -> Result<EndedBy, Error> {
+        self.engine = None;
+        self.tell(Event::Paused { index, action: action.to_owned() });
+        loop {
+            match self.resumed.recv_timeout(Duration::from_millis(100)) {
+                Ok(()) | Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
+                Err(std::sync::mpsc::RecvTimeoutError::Timeout) => self.write_out()?,
+            }
+        }
+        Ok(if self.context.stop.load(Relaxed) { EndedBy::Stop } else { EndedBy::Work })
+    }
+
+    fn engine(&mut self) -> Result<Arc<dyn Engine>, Error> {
+        if let Some(engine) = &self.engine {
+            return Ok(engine.clone());
+        }
+        let engine = engine::build(&self.context)?;
+        self.engine = Some(engine.clone());
+        Ok(engine)
+    }
+
+    /// What was sampled and recorded so far goes to the files.
+    fn write_out(&mut self) -> Result<(), Error> {
+        if let Some(watch) = &self.watch {
+            watch.drain(&mut self.samples);
+        }
+        for s in self.samples.drain(..) {
+            self.tables.resource(&ResourceRow {
+                role: s.role.to_string(),
+                t_ns: s.t_ns,
+                metric: s.metric,
+                device: s.device.to_string(),
+                value: s.value,
+            });
+        }
+        self.tables.flush()
+    }
+
+    fn finish(mut self) -> Result<(), Error> {
+        if let Some(watch) = &mut self.watch {
+            watch.stop();
+        }
+        self.write_out()?;
+        for text in self.watch.iter().flat_map(|w| w.notes()) {
+            self.tell(Event::Note { text });
+        }
+        self.tables.finish()
+    }
+
+    fn tell(&self, event: Event) {
+        // Nobody listens any more when the handle was dropped; the tables are written all the same.
+        let _ = self.events.send(event);
+    }
+}
+
+/// Attends to one drive: progress, samples, and fresh tables between repetitions.
+struct Attendant<'a> {
+    run: &'a mut Running,
+    engine: Arc<dyn Engine>,
+    index: usize,
+    segment: &'a DriveSegment,
+    measured_ns: Ns,
+    /// (time, process CPU) of the last progress.
+    cpu: (Ns, u64),
+}
+
+impl Attend for Attendant<'_> {
+    fn recorded(&mut self, recorded: Recorded) -> Result<(), Error> {
+        self.run.tables.recorded(&recorded);
+        // A full disk ends the run here: figures that cannot be kept are not measured.
+        self.run.write_out()
+    }
+
+    fn progress(&mut self, progress: Progress) {
+        let (then, cpu_then) = self.cpu;
+        let cpu = process_cpu_ns();
+        let client_cpu = (cpu - cpu_then) as f64 / progress.t_ns.saturating_sub(then).max(1) as f64;
+        self.cpu = (progress.t_ns, cpu);
+        self.run.tell(Event::Progress {
+            segment: self.index,
+            label: self.segment.label.clone(),
+            phase: phase_name(self.segment.phase),
+            client_cpu,
+            progress,
+        });
+    }
+
+    fn repeat(&mut self, repetition: u32, makespan_ns: Ns) -> Result<bool, Error> {
+        let Some(repeat) = &self.segment.repeat else { return Ok(false) };
+        self.measured_ns += makespan_ns;
+        if !self.run.prove(self.index, repetition, &repeat.proofs)? {
+            // Rows are missing or changed: repeating would only hide it.
+            return Ok(false);
+        }
+        if self.measured_ns >= repeat.at_least_ns || repetition + 1 >= repeat.max {
+            return Ok(false);
+        }
+        for statement in &repeat.fresh {
+            self.engine.control(statement, DEFAULT_LIMIT_NS)?;
+        }
+        Ok(true)
+    }
+
+    fn stuck(&mut self, role: &str) {
+        let what = format!("a call of {role} that was cancelled");
+        let error = Error::Deadline { what, limit_s: 12.0 };
+        self.run.tell(Event::Failed { kind: error.kind(), message: error.to_string() });
+    }
+}
+
+fn name(segment: &Segment) -> (&'static str, &str, &'static str) {
+    match segment {
+        Segment::Control { label, .. } => ("control", label, ""),
+        Segment::Drive(drive) => ("drive", &drive.label, phase_name(drive.phase)),
+        Segment::Proof { label, .. } => ("proof", label, ""),
+        Segment::Probe { label, .. } => ("probe", label, ""),
+        Segment::Ask { label, .. } => ("ask", label, ""),
+        Segment::Settle { label, .. } => ("settle", label, ""),
+        Segment::Pause { label, .. } => ("pause", label, ""),
+    }
+}
+
+fn phase_name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Load => "load",
+        Phase::Warm => "warm",
+        Phase::Measure => "measure",
+        Phase::Cool => "cool",
+    }
+}

@@ -1,0 +1,211 @@
+//! A plan executed once, in a thread of its own: start, poll, resume, stop.
+
+mod execute;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::clock::Clock;
+use crate::drive::Progress;
+use crate::engine::{self, Answer, Context};
+use crate::error::Error;
+use crate::plan::{RecordPlan, RunPlan, Segment, Target, WatchPlan, PLAN_VERSION};
+use crate::proof::value_text;
+use crate::rows;
+use crate::tables::Tables;
+
+/// What a run tells while it goes on; `to_json` is the form that crosses the border.
+#[derive(Debug)]
+pub enum Event {
+    Segment { index: usize, label: String, kind: &'static str, phase: &'static str, t_ns: u64 },
+    Progress { segment: usize, label: String, phase: &'static str, client_cpu: f64, progress: Progress },
+    Note { text: String },
+    Paused { index: usize, action: String },
+    Finished { ended_by: &'static str },
+    Failed { kind: &'static str, message: String },
+}
+
+/// A running plan. Dropping it asks the run to stop and waits for it.
+pub struct Handle {
+    events: Receiver<Event>,
+    resume: Sender<()>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Starts `plan`; its tables are appended to files in `parts_dir`.
+pub fn start(plan: RunPlan, parts_dir: &Path) -> Result<Handle, Error> {
+    let problems = problems(&plan);
+    if !problems.is_empty() {
+        return Err(Error::Plan(problems.join("\n")));
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let context = Context { plan: Arc::new(plan), clock: Clock::start(), stop: stop.clone() };
+    let tables = Tables::create(parts_dir)?;
+    let (send, events) = channel();
+    let (resume, resumed) = channel();
+    let thread = std::thread::Builder::new()
+        .name("inrush-run".into())
+        .spawn(move || execute::execute(context, tables, send, resumed))
+        .map_err(|e| Error::io("starting the run's thread", e))?;
+    Ok(Handle { events, resume, stop, thread: Some(thread) })
+}
+
+impl Handle {
+    /// Events since the last call; waits up to `timeout` for the first.
+    pub fn poll(&mut self, timeout: Duration) -> Vec<Event> {
+        let mut events = Vec::new();
+        match self.events.recv_timeout(timeout) {
+            Ok(event) => events.push(event),
+            // The thread is gone without a last word only if it panicked.
+            Err(RecvTimeoutError::Disconnected) => {
+                if self.thread.take().is_some_and(|t| t.join().is_err()) {
+                    let message = "the core broke an assumption of its own; see the lines above".to_owned();
+                    events.push(Event::Failed { kind: "bug", message });
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        events.extend(self.events.try_iter());
+        events
+    }
+
+    /// Goes on after a `paused`.
+    pub fn resume(&self) {
+        // A run that has ended meanwhile has nothing to resume.
+        let _ = self.resume.send(());
+    }
+
+    pub fn stop(&self) {
+        self.stop.store(true, Relaxed);
+        self.resume();
+    }
+
+    pub fn done(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.stop();
+        if let Some(thread) = self.thread.take() {
+            // Its panic, if any, was printed by the panic hook.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Everything the core would refuse before it starts.
+pub fn problems(plan: &RunPlan) -> Vec<String> {
+    let mut found: Vec<String> =
+        plan.tables.iter().flat_map(|t| rows::problems(t, plan.seed, plan.epoch_ns)).collect();
+    let tables = plan.tables.len();
+    let operations: Vec<&str> = plan.operations.iter().map(|o| o.name.as_str()).collect();
+    let known = |name: &str| operations.contains(&name);
+    for op in &plan.operations {
+        if op.table.is_some_and(|t| t >= tables) {
+            found.push(format!("operation {}: table {} of {tables}", op.name, op.table.unwrap_or_default()));
+        }
+        found.extend(
+            op.members.iter().filter(|m| !known(m)).map(|m| format!("operation {}: no member {m}", op.name)),
+        );
+    }
+    for segment in &plan.segments {
+        match segment {
+            Segment::Drive(drive) => {
+                for role in &drive.roles {
+                    let unknown = role.operations.iter().filter(|w| !known(&w.operation));
+                    found
+                        .extend(unknown.map(|w| format!("role {}: no operation {}", role.name, w.operation)));
+                    if role.sessions == 0 {
+                        found.push(format!("role {}: sessions is 0; leave the role out", role.name));
+                    }
+                }
+            }
+            Segment::Proof { label, proofs } => {
+                found.extend(
+                    proofs
+                        .iter()
+                        .filter(|p| p.table >= tables)
+                        .map(|p| format!("segment {label}: proof of table {} of {tables}", p.table)),
+                );
+            }
+            Segment::Ask { label, operations: asked, .. } => {
+                found.extend(
+                    asked.iter().filter(|o| !known(o)).map(|o| format!("segment {label}: no operation {o}")),
+                );
+            }
+            _ => {}
+        }
+    }
+    if plan.record.interval_ns == 0 {
+        found.push("record.interval_ns is 0; intervals are at least 1 ms".into());
+    }
+    found
+}
+
+/// One statement outside a run, for readiness checks and clean-up: JSON {"names", "rows"}.
+pub fn control(target: Target, statement: &str, limit_ns: u64) -> Result<String, Error> {
+    let plan = RunPlan {
+        version: PLAN_VERSION,
+        run_id: String::new(),
+        study: String::new(),
+        seed: 0,
+        epoch_ns: 0,
+        target,
+        tables: Vec::new(),
+        operations: Vec::new(),
+        segments: Vec::new(),
+        record: RecordPlan { interval_ns: 1_000_000_000, flush_ns: 1_000_000_000 },
+        watch: WatchPlan { every_ns: 0, processes: Default::default(), data_dir: String::new() },
+        labels: Default::default(),
+    };
+    let context =
+        Context { plan: Arc::new(plan), clock: Clock::start(), stop: Arc::new(AtomicBool::new(false)) };
+    let Answer { names, rows } = engine::build(&context)?.control(statement, limit_ns)?;
+    let rows: Vec<Vec<Option<String>>> = rows
+        .iter()
+        .map(|row| row.iter().map(|v| (*v != rows::Value::Null).then(|| value_text(v))).collect())
+        .collect();
+    Ok(json!({ "names": names, "rows": rows }).to_string())
+}
+
+impl Event {
+    pub fn to_json(&self) -> String {
+        match self {
+            Event::Segment { index, label, kind, phase, t_ns } => {
+                json!({"event": "segment", "index": index, "label": label, "kind": kind, "phase": phase, "t_ns": t_ns})
+            }
+            Event::Progress { segment, label, phase, client_cpu, progress } => {
+                let roles: serde_json::Map<_, _> = progress
+                    .roles
+                    .iter()
+                    .map(|r| {
+                        let figures = json!({
+                            "rows": r.rows, "ops": r.ops, "rows_per_s": r.rows_per_s, "ops_per_s": r.ops_per_s,
+                            "p99_ms": r.p99_ms, "errors": r.errors, "backlog": r.backlog,
+                        });
+                        (r.role.clone(), figures)
+                    })
+                    .collect();
+                json!({
+                    "event": "progress", "t_ns": progress.t_ns, "segment": segment, "label": label, "phase": phase,
+                    "repetition": progress.repetition, "share": progress.share, "left_s": progress.left_s,
+                    "roles": roles, "client_cpu": client_cpu,
+                })
+            }
+            Event::Note { text } => json!({"event": "note", "text": text}),
+            Event::Paused { index, action } => json!({"event": "paused", "index": index, "action": action}),
+            Event::Finished { ended_by } => json!({"event": "finished", "ended_by": ended_by}),
+            Event::Failed { kind, message } => json!({"event": "failed", "kind": kind, "message": message}),
+        }
+        .to_string()
+    }
+}

@@ -1,0 +1,388 @@
+//! Roles at work against an engine of the test's own, whose behaviour is known exactly.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use inrush_core::clock::Clock;
+use inrush_core::drive::source::TableCount;
+use inrush_core::drive::{drive, Attend, Driven, EndedBy, Progress, Site};
+use inrush_core::engine::{
+    Answer, Canceller, Caps, Context, Done, Engine, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
+};
+use inrush_core::plan::{DriveSegment, RunPlan};
+use inrush_core::record::{Hist, Kind, Recorded};
+use inrush_core::rows::{Columns, Value};
+use inrush_core::Error;
+
+const S: u64 = 1_000_000_000;
+const MS: u64 = 1_000_000;
+
+/// What the engine of the test does; times are run time.
+#[derive(Default)]
+struct Behaviour {
+    /// Calls begun inside answer at its end, like a stopped server.
+    frozen: Option<(Ns, Ns)>,
+    /// Encoding begun inside ends at its end, like a stopped client.
+    client_frozen: Option<(Ns, Ns)>,
+    service_ns: u64,
+    /// Never answers until cancelled.
+    hangs: bool,
+    fails: bool,
+    /// Rows the engine holds.
+    stored: AtomicU64,
+    cancelled: Arc<AtomicBool>,
+    /// First values of parameters seen.
+    params: Mutex<Vec<Value>>,
+}
+
+struct Known {
+    clock: Clock,
+    behaviour: Arc<Behaviour>,
+}
+
+struct KnownSession {
+    clock: Clock,
+    behaviour: Arc<Behaviour>,
+    ready: Vec<Done>,
+    answer: Answer,
+}
+
+fn sleep_until(clock: Clock, until: Ns) {
+    let now = clock.now();
+    if until > now {
+        std::thread::sleep(Duration::from_nanos(until - now));
+    }
+}
+
+impl Engine for Known {
+    fn caps(&self) -> Caps {
+        Caps { max_depth: 1, ..Caps::default() }
+    }
+
+    fn open(&self, _: &[OpId]) -> Result<Box<dyn Session>, Error> {
+        let answer = Answer { names: vec!["n".into()], rows: vec![vec![Value::I64(0)]] };
+        Ok(Box::new(KnownSession {
+            clock: self.clock,
+            behaviour: self.behaviour.clone(),
+            ready: Vec::new(),
+            answer,
+        }))
+    }
+
+    fn control(&self, _: &str, _: u64) -> Result<Answer, Error> {
+        Ok(Answer::default())
+    }
+}
+
+impl Session for KnownSession {
+    fn encode(&mut self, _: OpId, _: &Columns, _: &mut Payload) -> Result<(), Error> {
+        if let Some((from, to)) = self.behaviour.client_frozen {
+            if (from..to).contains(&self.clock.now()) {
+                sleep_until(self.clock, to);
+            }
+        }
+        Ok(())
+    }
+
+    fn submit(&mut self, ticket: Ticket, _: OpId, work: Work<'_>) -> Submit {
+        let rows = match work {
+            Work::Rows { columns, .. } => columns.rows as u64,
+            Work::Params(values) => {
+                self.behaviour.params.lock().unwrap().extend(values.first().cloned());
+                0
+            }
+        };
+        if let Some((from, to)) = self.behaviour.frozen {
+            if (from..to).contains(&self.clock.now()) {
+                sleep_until(self.clock, to);
+            }
+        }
+        if self.behaviour.service_ns > 0 {
+            sleep_until(self.clock, self.clock.now() + self.behaviour.service_ns);
+        }
+        while self.behaviour.hangs && !self.behaviour.cancelled.load(SeqCst) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let outcome = if self.behaviour.fails || self.behaviour.hangs { Outcome::Other } else { Outcome::Ok };
+        let stored = self.behaviour.stored.fetch_add(rows, SeqCst) + rows;
+        self.answer.rows[0][0] = Value::I64(stored as i64);
+        self.ready.push(Done { ticket, done_ns: self.clock.now(), outcome, rows, bytes: rows * 8 });
+        Submit::Queued
+    }
+
+    fn poll(&mut self, _: Ns, done: &mut Vec<Done>) {
+        done.append(&mut self.ready);
+    }
+
+    fn answer(&mut self) -> Option<&Answer> {
+        Some(&self.answer)
+    }
+
+    fn failure(&mut self) -> Option<String> {
+        Some("told to fail".into())
+    }
+
+    fn scan(&mut self, _: &str, _: &Columns, _: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
+        Ok(0)
+    }
+
+    fn canceller(&self) -> Option<Canceller> {
+        let flag = self.behaviour.cancelled.clone();
+        Some(Box::new(move || flag.store(true, SeqCst)))
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct Notes {
+    recorded: Recorded,
+    progress: Vec<Progress>,
+    /// Repetitions to allow.
+    repetitions: u32,
+    makespans: Vec<Ns>,
+}
+
+impl Attend for Notes {
+    fn recorded(&mut self, recorded: Recorded) -> Result<(), Error> {
+        self.recorded.shots.extend(recorded.shots);
+        self.recorded.hists.extend(recorded.hists);
+        self.recorded.intervals.extend(recorded.intervals);
+        self.recorded.failures.extend(recorded.failures);
+        self.recorded.sessions.extend(recorded.sessions);
+        Ok(())
+    }
+
+    fn progress(&mut self, progress: Progress) {
+        self.progress.push(progress);
+    }
+
+    fn repeat(&mut self, repetition: u32, makespan_ns: Ns) -> Result<bool, Error> {
+        self.makespans.push(makespan_ns);
+        Ok(repetition + 1 < self.repetitions)
+    }
+
+    fn stuck(&mut self, role: &str) {
+        panic!("{role} is stuck");
+    }
+}
+
+impl Notes {
+    fn hist(&self, role: &str, kind: Kind) -> Hist {
+        let mut whole = Hist::new();
+        for row in self.recorded.hists.iter().filter(|h| h.role == role && h.kind == kind) {
+            whole.merge(&Hist::from_sparse(&row.hist));
+        }
+        whole
+    }
+
+    fn shot(&self, role: &str) -> &inrush_core::record::ShotRow {
+        self.recorded.shots.iter().find(|s| s.role == role).expect("every role has a shot")
+    }
+}
+
+const TABLE: &str = r#"{"name": "t", "stream": "t", "source": {"kind": "generated", "series": 10, "period_ns": 1000000000},
+  "columns": [{"name": "k", "type": "i64", "wire": "int8", "gen": {"kind": "sequence", "start": 0, "step": 1}}]}"#;
+
+const OPERATIONS: &str = r#"[
+  {"name": "insert", "kind": "insert", "table": 0},
+  {"name": "ask", "kind": "query", "params": [{"name": "now", "type": "time_ms", "gen": {"kind": "now_minus", "ns": 0}}]},
+  {"name": "count", "kind": "query", "holds": [{"kind": "count_bounds", "table": 0}]},
+  {"name": "other", "kind": "query"},
+  {"name": "page", "kind": "together", "members": ["ask", "other"]},
+  {"name": "limited", "kind": "query", "deadline_ns": 100000000}
+]"#;
+
+fn run(roles: &str, limit_ns: u64, behaviour: Behaviour, notes: &mut Notes) -> (Driven, Arc<Behaviour>) {
+    let repeat = match notes.repetitions {
+        0 => "null".to_owned(),
+        n => format!(r#"{{"at_least_ns": 0, "max": {n}, "fresh": [], "proofs": []}}"#),
+    };
+    let plan = format!(
+        r#"{{"version": 1, "run_id": "r", "study": "s", "seed": 7, "epoch_ns": 1000000000000000000,
+        "target": {{"engine": "test", "url": "test:"}}, "tables": [{TABLE}], "operations": {OPERATIONS},
+        "segments": [{{"kind": "drive", "label": "d", "phase": "measure", "limit_ns": {limit_ns},
+                       "repeat": {repeat}, "roles": [{roles}]}}],
+        "record": {{"interval_ns": 200000000, "flush_ns": 1000000000}},
+        "watch": {{"every_ns": 0, "processes": {{}}}}}}"#
+    );
+    let plan = RunPlan::from_json(&plan).unwrap();
+    let inrush_core::plan::Segment::Drive(segment) = plan.segments[0].clone() else { panic!("a drive") };
+    let segment: DriveSegment = segment;
+    let context =
+        Context { plan: Arc::new(plan), clock: Clock::start(), stop: Arc::new(AtomicBool::new(false)) };
+    let behaviour = Arc::new(behaviour);
+    let engine = Known { clock: context.clock, behaviour: behaviour.clone() };
+    let counts = [TableCount::default()];
+    let site = Site { context: &context, engine: &engine, segment: 0, counts: &counts };
+    let driven = drive(&site, &segment, notes).unwrap();
+    (driven, behaviour)
+}
+
+fn role(name: &str, operation: &str, sessions: u32, schedule: &str, work: &str, until: &str) -> String {
+    format!(
+        r#"{{"name": "{name}", "operations": [{{"operation": "{operation}", "weight": 1}}], "sessions": {sessions},
+        "depth": 1, "schedule": {schedule}, "work": {work}, "until": {until}}}"#
+    )
+}
+
+const CLOSED: &str = r#"{"kind": "closed", "think_ns": 0}"#;
+const THOUSAND_PER_S: &str = r#"{"kind": "constant", "rate_per_s": 1000.0}"#;
+const ENDLESS: &str = r#"{"kind": "endless"}"#;
+
+fn for_time(ns: u64) -> String {
+    format!(r#"{{"kind": "time", "ns": {ns}}}"#)
+}
+
+fn rows(rows: u64, batch: u32) -> String {
+    format!(r#"{{"kind": "rows", "table": 0, "first_row": 0, "rows": {rows}, "batch_rows": {batch}}}"#)
+}
+
+#[test]
+fn a_stalled_server_delays_every_operation_that_was_due() {
+    let mut notes = Notes::default();
+    let frozen = Some((2 * S, 3 * S));
+    let roles = role("readers", "ask", 4, THOUSAND_PER_S, ENDLESS, &for_time(5 * S));
+    let (driven, _) = run(&roles, 60 * S, Behaviour { frozen, ..Default::default() }, &mut notes);
+    assert_eq!(driven.ended_by, EndedBy::Time);
+    let shot = notes.shot("readers");
+    assert_eq!((shot.ops + shot.unsent, shot.unsent), (5000, 0));
+    assert!(shot.late >= 900, "only {} late", shot.late);
+    let p99 = notes.hist("readers", Kind::Latency).quantile(0.99).unwrap();
+    assert!(p99 >= 900 * MS, "p99 {p99}");
+    let lag = notes.hist("readers", Kind::Lag).quantile(0.99).unwrap();
+    assert!(lag < 20 * MS, "the instrument is blamed for the server's stall: lag {lag}");
+}
+
+#[test]
+fn a_frozen_client_shows_as_lag() {
+    let mut notes = Notes::default();
+    let client_frozen = Some((S, 2 * S));
+    let roles = role("writers", "insert", 2, THOUSAND_PER_S, &rows(3000, 1), r#"{"kind": "work"}"#);
+    let (_, behaviour) = run(&roles, 60 * S, Behaviour { client_frozen, ..Default::default() }, &mut notes);
+    assert_eq!(behaviour.stored.load(SeqCst), 3000);
+    let lag = notes.hist("writers", Kind::Lag);
+    assert!(lag.max() >= 900 * MS, "lag {}", lag.max());
+}
+
+#[test]
+fn every_row_of_a_volume_is_sent_once_whatever_the_sessions() {
+    for sessions in [1, 3, 16] {
+        let mut notes = Notes::default();
+        let roles = role("writers", "insert", sessions, CLOSED, &rows(10_007, 100), r#"{"kind": "work"}"#);
+        let (driven, behaviour) = run(&roles, 60 * S, Behaviour::default(), &mut notes);
+        assert_eq!(driven.ended_by, EndedBy::Work);
+        assert_eq!(behaviour.stored.load(SeqCst), 10_007);
+        let shot = notes.shot("writers");
+        assert_eq!((shot.rows, shot.ops, shot.bytes), (10_007, 101, 80_056));
+    }
+}
+
+#[test]
+fn readers_end_with_their_writers_and_answer_between_acknowledged_and_issued() {
+    let mut notes = Notes::default();
+    let writers = role("writers", "insert", 2, CLOSED, &rows(200, 1), r#"{"kind": "work"}"#);
+    let readers = role("readers", "count", 1, CLOSED, ENDLESS, r#"{"kind": "role", "name": "writers"}"#);
+    let behaviour = Behaviour { service_ns: 2 * MS, ..Default::default() };
+    run(&format!("{writers}, {readers}"), 60 * S, behaviour, &mut notes);
+    let (writers, readers) = (notes.shot("writers"), notes.shot("readers"));
+    assert!(readers.ops > 0 && readers.wrong == 0, "{readers:?}");
+    assert!(readers.end_ns < writers.end_ns + 100 * MS);
+}
+
+#[test]
+fn an_answer_that_breaks_its_promise_has_no_latency() {
+    let mut notes = Notes::default();
+    let readers =
+        role("readers", "count", 1, CLOSED, r#"{"kind": "calls", "count": 50}"#, r#"{"kind": "work"}"#);
+    let behaviour = Behaviour { stored: AtomicU64::new(77), ..Default::default() };
+    run(&readers, 60 * S, behaviour, &mut notes);
+    assert_eq!(notes.shot("readers").wrong, 50);
+    assert_eq!(notes.hist("readers", Kind::Latency).n(), 0);
+    assert_eq!(notes.recorded.failures[0].outcome, "wrong");
+    assert!(notes.recorded.failures[0].first_message.contains("77 rows counted"));
+}
+
+#[test]
+fn a_page_is_as_slow_as_its_slowest_member_and_counted_once() {
+    let mut notes = Notes::default();
+    let readers =
+        role("readers", "page", 3, CLOSED, r#"{"kind": "calls", "count": 30}"#, r#"{"kind": "work"}"#);
+    run(&readers, 60 * S, Behaviour { service_ns: 5 * MS, ..Default::default() }, &mut notes);
+    assert_eq!(notes.shot("readers").ops, 30);
+    assert_eq!(notes.shot("readers/ask").ops, 30);
+    assert_eq!(notes.shot("readers/other").ops, 30);
+    let page = notes.hist("readers", Kind::Latency);
+    assert!(
+        page.min() >= 5 * MS && page.quantile(0.5).unwrap() < 10 * MS,
+        "members run at once, not in turn"
+    );
+}
+
+#[test]
+fn repetitions_start_afresh_and_are_told_apart() {
+    let mut notes = Notes { repetitions: 3, ..Notes::default() };
+    let writers = role("writers", "insert", 2, CLOSED, &rows(100, 10), r#"{"kind": "work"}"#);
+    let pages = role("readers", "page", 1, CLOSED, ENDLESS, r#"{"kind": "role", "name": "writers"}"#);
+    let behaviour = Behaviour { service_ns: MS, ..Default::default() };
+    run(&format!("{writers}, {pages}"), 60 * S, behaviour, &mut notes);
+    let of: Vec<(u32, u64)> =
+        notes.recorded.shots.iter().filter(|s| s.role == "writers").map(|s| (s.repetition, s.rows)).collect();
+    assert_eq!(of, [(0, 100), (1, 100), (2, 100)]);
+    assert_eq!(notes.makespans.len(), 3);
+    assert!(notes.makespans.iter().all(|&ns| ns >= 5 * MS));
+}
+
+#[test]
+fn a_limit_cuts_a_segment_and_says_so() {
+    let mut notes = Notes::default();
+    let writers = role("writers", "insert", 1, CLOSED, &rows(1_000_000, 1), r#"{"kind": "work"}"#);
+    let (driven, _) =
+        run(&writers, 300 * MS, Behaviour { service_ns: 5 * MS, ..Default::default() }, &mut notes);
+    assert_eq!(driven.ended_by, EndedBy::Limit);
+    assert!(notes.shot("writers").rows < 1000);
+}
+
+#[test]
+fn a_call_past_its_deadline_is_cancelled_and_counted_as_timeout() {
+    let mut notes = Notes::default();
+    let readers =
+        role("readers", "limited", 1, CLOSED, r#"{"kind": "calls", "count": 1}"#, r#"{"kind": "work"}"#);
+    run(&readers, 60 * S, Behaviour { hangs: true, ..Default::default() }, &mut notes);
+    assert_eq!(notes.recorded.failures[0].outcome, "timeout");
+    assert_eq!(notes.hist("readers", Kind::Service).n(), 0);
+}
+
+#[test]
+fn endless_failure_ends_the_session_instead_of_spinning() {
+    let mut notes = Notes::default();
+    let readers = role("readers", "ask", 1, CLOSED, ENDLESS, &for_time(30 * S));
+    let (driven, _) = run(&readers, 60 * S, Behaviour { fails: true, ..Default::default() }, &mut notes);
+    assert_eq!(driven.ended_by, EndedBy::Error);
+    assert!(driven.fatal.unwrap().contains("told to fail"));
+    assert_eq!(notes.shot("readers").errors, notes.shot("readers").ops);
+}
+
+#[test]
+fn more_arrivals_than_the_server_can_serve_are_unsent_not_forgotten() {
+    let mut notes = Notes::default();
+    let readers = role("readers", "ask", 1, THOUSAND_PER_S, ENDLESS, &for_time(S));
+    run(&readers, 60 * S, Behaviour { service_ns: 10 * MS, ..Default::default() }, &mut notes);
+    let shot = notes.shot("readers");
+    assert_eq!(shot.ops + shot.unsent, 1000);
+    assert!(shot.unsent > 800, "{shot:?}");
+}
+
+#[test]
+fn now_is_the_epoch_plus_due() {
+    let mut notes = Notes::default();
+    let readers =
+        role("readers", "ask", 1, THOUSAND_PER_S, r#"{"kind": "calls", "count": 3}"#, r#"{"kind": "work"}"#);
+    let (_, behaviour) = run(&readers, 60 * S, Behaviour::default(), &mut notes);
+    let seen = behaviour.params.lock().unwrap().clone();
+    let epoch_ms = 1_000_000_000_000;
+    assert_eq!(seen, [Value::TimeMs(epoch_ms), Value::TimeMs(epoch_ms + 1), Value::TimeMs(epoch_ms + 2)]);
+}
