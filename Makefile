@@ -1,0 +1,73 @@
+# The tasks of inrush. `make` alone lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help core build run test test-rust test-python check bench servers clean
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(shell command -v uv 2>/dev/null)
+CORE := python/inrush/_core.abi3.so
+CORE_SOURCES := $(shell find rust/src -name '*.rs') rust/Cargo.toml Cargo.toml Cargo.lock pyproject.toml
+# What pip and uv choose is what was tried; see constraints.txt.
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export UV_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+unexport VIRTUAL_ENV CONDA_PREFIX
+
+help: ## list the tasks
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
+
+core: $(CORE) ## the environment .venv with inrush in it, release build (first time: minutes)
+
+build: core ## core, and the programs of the Rust tests
+	cargo test --workspace --no-run
+
+run: core ## the quickstart study; prints where its report is
+	$(BIN)/inrush run quickstart
+
+test: test-python test-rust ## all tests; needs no server and no browser
+
+test-python: core ## tests of the Python half and of the border
+	$(BIN)/python -m pytest
+
+test-rust: ## tests of the Rust half
+	cargo test --workspace
+
+check: core ## formatting, lints and types of both halves
+	cargo fmt --all -- --check
+	cargo clippy --workspace --all-targets --features python -- -D warnings
+	$(BIN)/ruff format --check python
+	$(BIN)/ruff check python
+	$(BIN)/mypy
+	MYPYPATH=python $(BIN)/stubtest inrush._core --ignore-missing-stub
+
+bench: core ## what inrush costs and how it compares; writes results/bench.json
+	cargo bench --workspace
+	if [ -f python/benches/bench.py ]; then $(BIN)/python python/benches/bench.py; fi
+
+servers: core ## fetch the real servers that inrush can start
+	$(BIN)/inrush engines fetch postgresql
+
+clean: ## remove the environment and the built core; results stay
+	rm -rf $(VENV) $(CORE) dist
+	cargo clean
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+ifdef UV
+	uv venv --quiet --allow-existing --python '>=3.10' $(VENV)
+	uv pip install --quiet --python $(BIN)/python maturin pip --group dev
+else
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+	  || { echo "inrush needs Python 3.10 or newer; say which: make PYTHON=python3.12" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet maturin --group dev
+endif
+	touch $@
+
+# maturin names the file after the stable ABI and touches it only when it changed.
+$(CORE): $(VENV)/.ready $(CORE_SOURCES)
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
+	touch $@
