@@ -5,7 +5,9 @@
 mod adbc;
 pub(crate) mod arrow;
 mod duckdb;
+mod null;
 mod shared;
+pub mod simulated;
 mod sqlite;
 
 use std::sync::atomic::AtomicBool;
@@ -189,6 +191,9 @@ pub const ENGINES: [&str; 3] = ["adbc", "duckdb", "sqlite"];
 pub fn build(ctx: &Context) -> Result<Arc<dyn Engine>, Error> {
     let target = &ctx.plan.target;
     match target.engine.as_str() {
+        "null" => Ok(Arc::new(null::Null::new(ctx)?)),
+        name if name.starts_with("null:") => Ok(Arc::new(null::Null::new(ctx)?)),
+        "simulated" => Ok(Arc::new(simulated::Simulated::new(ctx)?)),
         "sqlite" => Ok(Arc::new(sqlite::Sqlite::new(ctx)?)),
         "duckdb" => Ok(Arc::new(duckdb::duckdb(ctx)?)),
         "adbc" => Ok(Arc::new(adbc::Adbc::new(ctx)?)),

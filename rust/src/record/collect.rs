@@ -168,8 +168,9 @@ impl Collector {
             let role = &self.roles[index];
             let end_ns = end.end_ns.max(role.total.last_done_ns);
             let ran = end_ns.saturating_sub(self.origin_ns).div_ceil(self.interval_ns);
-            let reported = role.pending.values().map(|span| span.end).max().unwrap_or(0);
-            self.emit(index, ran.max(reported), end_ns, &mut out);
+            let with_ops = role.pending.values().filter(|span| span.ended() > 0);
+            let reported = with_ops.map(|span| span.end).max();
+            self.emit(index, ran.max(reported.unwrap_or(0)), end_ns, &mut out);
             self.total(index, end, &mut out);
         }
         out
@@ -428,6 +429,11 @@ impl Span {
 
     fn with_ops(end: u64, ops: usize, paced: bool) -> Span {
         Span { end, ops: (0..ops).map(|_| OpCounts::new(paced)).collect(), in_flight: Vec::new() }
+    }
+
+    /// Operations that ended in it.
+    fn ended(&self) -> u64 {
+        self.ops.iter().map(|counts| counts.ops).sum()
     }
 
     /// `later` follows: its sessions' in-flight counts are the newer ones.

@@ -24,7 +24,8 @@ pub struct Times {
 /// Between `begin` and `finish`, for every operation `sent` and then, once it has ended, `record`.
 pub struct Recorder {
     current: Option<Box<Snapshot>>,
-    /// First event at or after this time ends the interval.
+    /// Last moment of the interval: the first event after it ends it. At the moment itself, so that
+    /// the operation that ends a repetition is never alone in an interval without length.
     boundary_ns: u64,
     paced: bool,
     session: usize,
@@ -133,7 +134,7 @@ impl Recorder {
     #[inline(always)]
     pub fn sent(&mut self, op: usize, sent_ns: u64) {
         if sent_ns >= self.boundary_ns {
-            self.pass(sent_ns);
+            self.pass(sent_ns + 1);
         }
         self.in_flight[op] += 1;
     }
@@ -143,7 +144,7 @@ impl Recorder {
     /// It is counted in the interval in which its session noticed.
     #[inline(always)]
     pub fn record(&mut self, op: usize, times: Times, outcome: Outcome, rows: u64, bytes: u64) {
-        if times.done_ns >= self.boundary_ns {
+        if times.done_ns > self.boundary_ns {
             self.pass(times.done_ns);
         }
         self.in_flight[op] -= 1;
@@ -178,7 +179,7 @@ impl Recorder {
     /// Nothing happens, and it is `now_ns`: call while waiting, so that others' intervals appear.
     #[inline]
     pub fn tick(&mut self, now_ns: u64) {
-        if now_ns >= self.boundary_ns {
+        if now_ns > self.boundary_ns {
             self.pass(now_ns);
         }
     }
@@ -203,7 +204,7 @@ impl Recorder {
             return;
         };
         let origin_ns = snapshot.origin_ns;
-        let interval = (now_ns - origin_ns) / self.interval_ns;
+        let interval = (now_ns - origin_ns - 1) / self.interval_ns;
         let news = snapshot.ops.iter().any(|counts| counts.ops > 0) || self.in_flight != self.told_in_flight;
         if !news {
             snapshot.first = interval;

@@ -1,0 +1,108 @@
+//! The engine that does nothing: the floor of the instrument.
+//!
+//! `null` takes rows as they are; `null:<wire>` encodes them as an engine with that wire does and
+//! throws the bytes away. An operation is done when it is submitted.
+
+use crate::clock::Clock;
+use crate::encode::{encoder, Encoder};
+use crate::engine::{
+    Answer, Caps, Context, Done, Engine, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
+};
+use crate::error::Error;
+use crate::rows::Columns;
+
+/// Operations a session holds between `submit` and `poll`.
+const DEPTH_MAX: u32 = 4096;
+
+pub struct Null {
+    context: Context,
+    /// Of `null:<wire>`.
+    wire: Option<String>,
+}
+
+impl Null {
+    /// Fails for a wire that no encoder writes.
+    pub fn new(context: &Context) -> Result<Null, Error> {
+        let wire = context.plan.target.engine.strip_prefix("null:").map(str::to_owned);
+        if let Some(wire) = &wire {
+            if !crate::encode::WIRES.contains(&wire.as_str()) {
+                return Err(Error::Plan(format!(
+                    "target.engine is `null:{wire}`; wires are {}",
+                    crate::encode::WIRES.join(", ")
+                )));
+            }
+        }
+        Ok(Null { context: context.clone(), wire })
+    }
+
+    /// The encoder of an operation's table; none for `null` itself and for queries.
+    fn encoder(&self, op: OpId) -> Result<Option<Box<dyn Encoder>>, Error> {
+        match (&self.wire, self.context.op(op).table) {
+            (Some(wire), Some(table)) => encoder(wire, &self.context.plan.tables[table]).map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+impl Engine for Null {
+    fn caps(&self) -> Caps {
+        Caps { methods: vec!["bulk"], max_depth: DEPTH_MAX, in_process: true, ..Caps::default() }
+    }
+
+    fn open(&self, ops: &[OpId]) -> Result<Box<dyn Session>, Error> {
+        let mut encoders: Vec<_> = self.context.plan.operations.iter().map(|_| None).collect();
+        for op in ops {
+            encoders[*op] = self.encoder(*op)?;
+        }
+        let ready = Vec::with_capacity(DEPTH_MAX as usize);
+        Ok(Box::new(NullSession { clock: self.context.clock, encoders, ready }))
+    }
+
+    fn control(&self, _text: &str, _limit_ns: u64) -> Result<Answer, Error> {
+        Ok(Answer::default())
+    }
+}
+
+struct NullSession {
+    clock: Clock,
+    /// By operation.
+    encoders: Vec<Option<Box<dyn Encoder>>>,
+    ready: Vec<Done>,
+}
+
+impl Session for NullSession {
+    fn encode(&mut self, op: OpId, rows: &Columns, out: &mut Payload) -> Result<(), Error> {
+        out.bytes.clear();
+        out.rows = rows.rows as u64;
+        match &mut self.encoders[op] {
+            Some(encoder) => encoder.encode(rows, &mut out.bytes),
+            None => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn submit(&mut self, ticket: Ticket, _op: OpId, work: Work<'_>) -> Submit {
+        if self.ready.len() == DEPTH_MAX as usize {
+            return Submit::Full;
+        }
+        let (rows, bytes) = match work {
+            Work::Rows { columns, payload } => (columns.rows as u64, payload.bytes.len() as u64),
+            Work::Params(_) => (0, 0),
+        };
+        self.ready.push(Done { ticket, done_ns: self.clock.now(), outcome: Outcome::Ok, rows, bytes });
+        Submit::Queued
+    }
+
+    #[inline]
+    fn poll(&mut self, _until: Ns, done: &mut Vec<Done>) {
+        done.append(&mut self.ready);
+    }
+
+    fn scan(&mut self, _text: &str, _like: &Columns, _each: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
+        Err(Error::Plan("null keeps no rows to read back; plan no proofs for it".to_owned()))
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Error> {
+        Ok(())
+    }
+}

@@ -1,0 +1,139 @@
+//! An engine with known service times: what the instrument measures on it has a right answer.
+//!
+//! As an engine it serves in real time (sessions sleep until their operation is done). [`simulate`]
+//! runs the same servers in simulated time, through the same schedule and record code, so that a
+//! million operations take a moment and no noise.
+
+mod servers;
+mod virtual_time;
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+
+pub use servers::{Distribution, Options, Servers};
+pub use virtual_time::{simulate, Simulation};
+
+use crate::clock::thread_cpu_ns;
+use crate::engine::{
+    Answer, Caps, Context, Done, Engine, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
+};
+use crate::error::Error;
+use crate::pace::{Pacer, Spin};
+use crate::rows::Columns;
+
+/// Operations of one session that the servers have at once.
+const DEPTH_MAX: u32 = 1024;
+
+pub struct Simulated {
+    context: Context,
+    options: Options,
+    /// The one lock of all sessions is inside the "server", where a real one has its own.
+    servers: Arc<Mutex<Servers>>,
+}
+
+impl Simulated {
+    pub fn new(context: &Context) -> Result<Simulated, Error> {
+        let options = Options::parse(&context.plan.target.options)?;
+        let servers = Servers::new(options.clone(), context.plan.seed);
+        Ok(Simulated { context: context.clone(), options, servers: Arc::new(Mutex::new(servers)) })
+    }
+}
+
+impl Engine for Simulated {
+    fn caps(&self) -> Caps {
+        Caps { methods: vec!["bulk"], max_depth: DEPTH_MAX, in_process: true, ..Caps::default() }
+    }
+
+    fn open(&self, _ops: &[OpId]) -> Result<Box<dyn Session>, Error> {
+        Ok(Box::new(SimulatedSession {
+            context: self.context.clone(),
+            burn_ns_per_row: self.options.burn_ns_per_row,
+            servers: Arc::clone(&self.servers),
+            pacer: None,
+            at_work: Vec::with_capacity(DEPTH_MAX as usize),
+        }))
+    }
+
+    fn control(&self, _text: &str, _limit_ns: u64) -> Result<Answer, Error> {
+        Ok(Answer::default())
+    }
+}
+
+struct SimulatedSession {
+    context: Context,
+    burn_ns_per_row: u64,
+    servers: Arc<Mutex<Servers>>,
+    /// Made by the first `poll`, on the session's own thread.
+    pacer: Option<Pacer>,
+    /// `done_ns` is when the servers will be done.
+    at_work: Vec<Done>,
+}
+
+impl Session for SimulatedSession {
+    fn encode(&mut self, _op: OpId, rows: &Columns, out: &mut Payload) -> Result<(), Error> {
+        out.bytes.clear();
+        out.rows = rows.rows as u64;
+        Ok(())
+    }
+
+    fn submit(&mut self, ticket: Ticket, _op: OpId, work: Work<'_>) -> Submit {
+        if self.at_work.len() == DEPTH_MAX as usize {
+            return Submit::Full;
+        }
+        let rows = match work {
+            Work::Rows { columns, .. } => columns.rows as u64,
+            Work::Params(_) => 0,
+        };
+        burn(rows * self.burn_ns_per_row);
+        let arrival_ns = self.context.clock.now();
+        let mut servers = self.servers.lock().expect("no session panics while it holds the servers");
+        let done_ns = servers.serve(arrival_ns, ticket);
+        let outcome = if servers.fails(ticket) { Outcome::Other } else { Outcome::Ok };
+        self.at_work.push(Done { ticket, done_ns, outcome, rows, bytes: 0 });
+        Submit::Queued
+    }
+
+    /// Sleeps until the next operation is done. It is done when this session sees it, as with a real
+    /// engine: a late wake-up is service time here too.
+    fn poll(&mut self, until: Ns, done: &mut Vec<Done>) {
+        let Some(next_ns) = self.at_work.iter().map(|work| work.done_ns).min() else { return };
+        let Context { clock, stop, .. } = &self.context;
+        let pacer = self.pacer.get_or_insert_with(|| Pacer::new(*clock, Arc::clone(stop), Spin::Never));
+        if !stop.load(Ordering::Relaxed) || next_ns <= clock.now() {
+            pacer.wait_until(next_ns.min(until));
+        }
+        let now_ns = clock.now();
+        self.at_work.retain(|work| {
+            let ended = work.done_ns <= now_ns;
+            if ended {
+                done.push(Done { done_ns: now_ns, ..*work });
+            }
+            !ended
+        });
+    }
+
+    fn failure(&mut self) -> Option<String> {
+        Some("this operation was to fail (fail_ppm)".to_owned())
+    }
+
+    fn scan(&mut self, _text: &str, _like: &Columns, _each: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
+        Err(Error::Plan("simulated keeps no rows to read back; plan no proofs for it".to_owned()))
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// Uses `ns` of the calling thread's CPU time.
+fn burn(ns: u64) {
+    if ns == 0 {
+        return;
+    }
+    let until_ns = thread_cpu_ns() + ns;
+    while thread_cpu_ns() < until_ns {
+        for _ in 0..100 {
+            std::hint::spin_loop();
+        }
+    }
+}
