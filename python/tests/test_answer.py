@@ -1,0 +1,185 @@
+"""From synthetic tables through measures, statistics and decisions: are the answers true as often as they claim?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from inrush import stats
+from inrush.analysis import Analysis, analyse
+from inrush.answer import Answer, answer
+from inrush.measures import StudyRecord
+from inrush.quantity import digits, show
+from inrush.stats import Interval
+from tests import synthetic
+
+#: Makespans along batch_rows: per-batch cost and per-row cost, the known curve a/b + d.
+CURVE = {b: 0.4 * 1000 / b + 1.0 for b in (200, 1000, 5000, 20_000)}
+STUDIES = 200
+
+
+def answered(record: StudyRecord) -> tuple[Analysis, Answer]:
+    analysis = analyse(record)
+    found = answer(analysis)
+    assert found is not None
+    return analysis, found
+
+
+@pytest.fixture(scope="module")
+def studies() -> list[Analysis]:
+    """200 studies of five shuffled blocks over the known curve, noise of 5 % a run and 5 % a block."""
+    truth = {("duckdb", b): s for b, s in CURVE.items()}
+    lean: dict[str, Any] = {"resources": False, "interval_s": 10.0, "rows": 20_000, "batch_rows": 20_000}
+    return [analyse(synthetic.study(truth, seed=seed, **lean)) for seed in range(STUDIES)]
+
+
+def test_intervals_of_points_hold_the_true_curve_in_92_to_98_percent(studies: list[Analysis]) -> None:
+    held = [
+        s.interval is not None and s.interval.holds(CURVE[dict(s.point)["batch_rows"]])
+        for a in studies for s in a.summaries("writers.makespan_s")
+    ]  # fmt: skip
+    assert len(held) == STUDIES * len(CURVE)
+    assert 0.92 <= np.mean(held) <= 0.98
+
+
+def test_intervals_of_paired_ratios_hold_the_true_ratio_in_92_to_98_percent(studies: list[Analysis]) -> None:
+    held = []
+    for analysis in studies:
+        of = {dict(p)["batch_rows"]: v for p, v in analysis.values("writers.makespan_s").items()}
+        for b in (1000, 5000, 20_000):
+            ratio = stats.paired_ratio(
+                [of[200][k] for k in sorted(of[200])], [of[b][k] for k in sorted(of[b])]
+            )
+            held.append(ratio.holds(CURVE[200] / CURVE[b]))
+    assert 0.92 <= np.mean(held) <= 0.98
+
+
+def test_the_best_batch_is_in_the_set_that_is_named_in_at_least_95_percent(studies: list[Analysis]) -> None:
+    named = []
+    for analysis in studies:
+        found = answer(analysis)
+        assert found is not None
+        named.append(20_000 in found.parts[0].best)
+    assert np.mean(named) >= 0.95
+
+
+def test_a_clearly_worse_batch_is_never_named_the_best(studies: list[Analysis]) -> None:
+    assert not any(200 in found.parts[0].best for a in studies if (found := answer(a)))
+
+
+def test_an_engine_against_itself_has_ratio_one_at_the_nominal_rate() -> None:
+    truth = {("duckdb", 1): 2.0, ("sqlite", 1): 2.0}
+    doc = {"answer": {"kind": "comparison", "of": "writers.makespan_s", "along": "engine"}}
+    lean: dict[str, Any] = {"resources": False, "interval_s": 10.0, "rows": 20_000, "batch_rows": 20_000}
+    different = []
+    for seed in range(STUDIES):
+        _, found = answered(synthetic.study(truth, seed=seed, doc=doc, along="copy", **lean))
+        different.append("not distinguishable" not in found.line)
+    assert 0.02 <= np.mean(different) <= 0.08
+
+
+def test_injected_carry_over_is_flagged_through_the_whole_chain() -> None:
+    truth = {("duckdb", b): s for b, s in CURVE.items()}
+    lean: dict[str, Any] = {
+        "resources": False,
+        "interval_s": 10.0,
+        "rows": 20_000,
+        "batch_rows": 20_000,
+        "blocks": 10,
+    }
+    flagged = []
+    for seed in range(20):
+        carry = lambda before: 1.25 if before == ("duckdb", 200) else 1.0  # noqa: E731
+        analysis = analyse(synthetic.study(truth, seed=seed, carry=carry, **lean))
+        verdict = next(v for _, v in analysis.verdicts if v.guard == "no carry-over")
+        flagged.append("depends on the run before" in verdict.sentence)
+    assert np.mean(flagged) >= 0.9
+
+
+def test_the_pilot_enters_no_figure() -> None:
+    record = synthetic.study({("duckdb", 1): 1.0})
+    slow = [
+        replace(r, tables=synthetic.run(makespan_s=99.0).tables) if r.block == 0 else r for r in record.runs
+    ]
+    values = analyse(replace(record, runs=slow)).values("writers.makespan_s")
+    assert max(v for of in values.values() for v in of.values()) < 2
+
+
+def test_the_best_answer_names_its_interval_and_what_cannot_be_told_from_it() -> None:
+    truth = {("duckdb", b): s for b, s in ((200, 3.0), (1000, 1.0), (5000, 1.001))}
+    _, found = answered(synthetic.study(truth))
+    assert found.line.startswith("duckdb: best batch_rows is ")
+    assert (
+        "makespan of writers" in found.line
+        and "[" in found.line
+        and "not distinguishable from it" in found.line
+    )
+
+
+def test_a_scaling_answer_gives_speed_up_and_efficiency() -> None:
+    truth = {("duckdb", n): 8.0 / n**0.5 for n in (1, 4, 16)}
+    doc = {"answer": {"kind": "scaling", "of": "writers.makespan_s", "along": "writers"}}
+    _, found = answered(synthetic.study(truth, doc=doc, along="writers", spread=0.001))
+    assert "writers 1 to 16: speed-up 4.00×" in found.line and "efficiency 25%" in found.line
+
+
+def test_weak_scaling_is_recognised_by_its_rows() -> None:
+    doc = {"answer": {"kind": "scaling", "of": "writers.makespan_s", "along": "writers"}}
+    runs = [
+        synthetic.run("duckdb", {"writers": n}, block, order, makespan_s=1.0 + 0.001 * block, rows=10_000 * n)
+        for block in (1, 2, 3) for order, n in enumerate((1, 8))
+    ]  # fmt: skip
+    _, found = answered(StudyRecord({**synthetic.STUDY, **doc}, runs))
+    assert "8 times the work takes 1.00 times as long" in found.line and "efficiency 100%" in found.line
+
+
+def test_a_curve_says_how_far_it_goes_and_whether_that_can_be_told() -> None:
+    doc = {"answer": {"kind": "curve", "of": "writers.rows_per_s", "along": "batch_rows"}}
+    _, found = answered(synthetic.study({("duckdb", b): s for b, s in CURVE.items()}, doc=doc, spread=0.01))
+    assert "rate of writers goes from" in found.line and "×" in found.line and "no change" not in found.line
+
+
+def test_one_block_gives_an_answer_without_an_interval_and_says_so() -> None:
+    _, found = answered(synthetic.study({("duckdb", 1): 1.0, ("duckdb", 2): 2.0}, blocks=1))
+    assert "(one run)" in found.line
+
+
+def test_a_study_with_nothing_measured_has_no_answer() -> None:
+    assert answer(analyse(StudyRecord({"title": "empty"}, []))) is None
+    only_pilot = answer(analyse(synthetic.study({("duckdb", 1): 1.0}, blocks=0)))
+    assert only_pilot is not None and only_pilot.parts == []
+
+
+def test_limits_of_accept_are_checked_on_counted_runs() -> None:
+    record = synthetic.study(
+        {("duckdb", 1): 1.0}, doc={"accept": {"writers.makespan_s": 0.5, "writers.errors": 0}}
+    )
+    crossed = analyse(record).crossed
+    assert len(crossed) == 1 and "accepted is at most 0.5" in crossed[0]
+
+
+def test_figures_are_shown_with_three_digits_and_the_unit_that_fits() -> None:
+    assert show(0.01234, "writers.makespan_s") == "12.3 ms"
+    assert show(1_523_000, "writers.rows_per_s") == "1.52 M rows/s"
+    assert show(950, "writers.rows_per_s") == "950 rows/s"
+    assert show(0.5, "client.cpu_us_per_row") == "500 ns/row"
+    assert show(2e9, "writers.bytes_per_s") == "2.00 GB/s"
+    assert show(0.0, "readers.latency_p99_s") == "0 s"
+    assert [digits(v) for v in (12345.6, 123.4, 12.34, 1.234, float("inf"))] == [
+        "12,346",
+        "123",
+        "12.3",
+        "1.23",
+        "∞",
+    ]
+
+
+def test_an_interval_keeps_the_unit_of_its_value() -> None:
+    from inrush.quantity import show_interval
+
+    assert (
+        show_interval(Interval(0.0021, 0.0009, 0.0050, 0.95, 5), "r.latency_p99_s") == "2.10 ms [0.90, 5.00]"
+    )

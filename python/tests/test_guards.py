@@ -1,0 +1,284 @@
+"""Every guard is provoked, and passes where it should."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from inrush import notes
+from inrush.analysis import analyse
+from inrush.guards import RUN_GUARDS, guard_run
+from inrush.measures import RunRecord, StudyRecord, figures_of_run
+from inrush.verdicts import Outcome, Verdict, by_guard, worst
+from tests import synthetic
+from tests.synthetic import SECOND
+
+
+def verdicts(run: RunRecord) -> dict[str, Verdict]:
+    return {v.guard: v for v in guard_run(run, figures_of_run(run))}
+
+
+def study_verdicts(record: StudyRecord) -> dict[str, Verdict]:
+    return {v.guard: v for where, v in analyse(record).verdicts if not where}
+
+
+TRUTH = {("duckdb", b): s for b, s in ((200, 3.0), (1000, 2.0), (5000, 1.5))}
+
+
+def test_a_sound_run_passes_every_guard_that_can_invalidate_it() -> None:
+    found = verdicts(synthetic.run("postgresql"))
+    assert worst(found.values()) is Outcome.NOTE  # only: the data fits into memory
+    assert [g for g, v in found.items() if v.outcome is not Outcome.PASS] == ["data larger than caches"]
+
+
+#: guard -> (what provokes it, outcome, words of the sentence)
+PROVOKED: dict[str, tuple[Mapping[str, Any], Outcome, str]] = {
+    "ended as planned": ({"doc": {"status": "failed", "failure": {"kind": "crash", "message": "killed by signal 9"}}},
+                         Outcome.INVALID, "killed by signal 9"),
+    "rows proven": ({"more": {"proofs": [{"table": "pe", "item": "rows", "expected": "50000", "found": "49999", "holds": False}]}},
+                    Outcome.INVALID, "pe: rows is 49999, expected 50000"),
+    "answers right": ({"shot": {"wrong": 3}}, Outcome.INVALID, "3 answers were wrong"),
+    "client on time": ({"schedule": "constant", "lag_ns": [2_000_000] * 100, "latency_ns": [4_000_000] * 50},
+                       Outcome.INVALID, "lag p99 2.01 ms, limit 1 ms"),
+    "client not saturated": ({"client_cores": 6.9}, Outcome.INVALID, "6.90 of 8 cores"),
+    "release build": ({"env": {"core_build_profile": "debug"}}, Outcome.INVALID, "debug build"),
+    "one server": ({"env": {"data_servers": [12, 34]}}, Outcome.INVALID, "2 servers"),
+    "below physical ceilings": ({"batch_rows": 1, "makespan_s": 1.0}, Outcome.INVALID, "50000 commits/s"),
+    "keeps the rate": ({"schedule": "poisson", "shot": {"unsent": 5}}, Outcome.NOTE, "90.9% of what was due"),
+    "long enough": ({"makespan_s": [0.2, 0.3]}, Outcome.NOTE, "0.5 s"),
+    "quiet machine": ({"noise": {"steal": 0.03, "psi": 0.2, "others": 0.1}}, Outcome.NOTE,
+                      "steal 3.0% (limit 1%), CPU pressure 20.0% (limit 5%), other processes"),
+    "errors not counted as fast": ({"shot": {"ok": 40, "errors": 10}}, Outcome.INVALID, "50 latencies of 40 calls"),
+    "data larger than caches": ({"env": {"mem_total_bytes": 10**9}}, Outcome.NOTE, "fit into"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("guard", PROVOKED)
+def test_a_provoked_guard_says_what_it_found(guard: str) -> None:
+    how, outcome, words = PROVOKED[guard]
+    found = verdicts(synthetic.run("postgresql", **how))[guard]
+    assert found.outcome is outcome
+    assert words in found.sentence
+
+
+@pytest.mark.parametrize("guard", [g for g, p in PROVOKED.items() if p[1] is Outcome.INVALID])
+def test_a_provoked_guard_makes_its_run_invalid_and_no_other_guard_does(guard: str) -> None:
+    found = verdicts(synthetic.run("postgresql", **PROVOKED[guard][0]))
+    assert [g for g, v in found.items() if v.outcome is Outcome.INVALID] == [guard]
+
+
+@pytest.mark.parametrize(
+    "guard", ["ended as planned", "rows proven", "answers right", "errors not counted as fast"]
+)
+def test_a_run_with_wrong_rows_or_answers_has_no_figure_anywhere(guard: str) -> None:
+    bad = synthetic.run("postgresql", {"batch_rows": 1000}, 1, 7, makespan_s=0.001, **{
+        k: v for k, v in PROVOKED[guard][0].items() if k != "makespan_s"
+    })  # fmt: skip
+    record = synthetic.study({("postgresql", 1000): 2.0})
+    with_bad = analyse(replace(record, runs=[*record.runs, bad]))
+    values = with_bad.values("writers.makespan_s")[with_bad.points[0]]
+    assert min(values.values()) > 1 and len(values) == 5
+    assert all(h.n == 5 * 50 for h in with_bad.latencies.values())
+
+
+def test_rows_that_were_never_proven_are_unverified() -> None:
+    found = verdicts(synthetic.run("sqlite", without=["proofs"]))["rows proven"]
+    assert found.outcome is Outcome.INVALID and "unverified" in found.sentence
+    assert "rows proven" not in verdicts(synthetic.run("null:pgcopy", without=["proofs"]))
+
+
+def test_a_client_is_late_against_five_percent_of_a_slow_median() -> None:
+    slow = {"schedule": "constant", "latency_ns": [200_000_000] * 50}
+    assert (
+        verdicts(synthetic.run("postgresql", lag_ns=[8_000_000] * 50, **slow))["client on time"].outcome
+        is Outcome.PASS
+    )
+    assert (
+        verdicts(synthetic.run("postgresql", lag_ns=[12_000_000] * 50, **slow))["client on time"].outcome
+        is Outcome.INVALID
+    )
+
+
+def test_a_server_freeze_leaves_the_client_valid_and_a_late_client_does_not() -> None:
+    frozen_server = synthetic.run(
+        "postgresql", schedule="constant", latency_ns=[10**6] * 40 + [SECOND] * 10, lag_ns=[20_000] * 50
+    )
+    late_client = synthetic.run("postgresql", schedule="constant", latency_ns=[10**6] * 40 + [SECOND] * 10,
+                                lag_ns=[20_000] * 40 + [SECOND] * 10)  # fmt: skip
+    assert figures_of_run(frozen_server)["writers.latency_p99_s"] > 0.9
+    assert worst(verdicts(frozen_server).values()) is not Outcome.INVALID
+    assert verdicts(late_client)["client on time"].outcome is Outcome.INVALID
+
+
+def test_sessions_that_compute_instead_of_waiting_are_the_bottleneck() -> None:
+    found = verdicts(synthetic.run("postgresql", shot={"cpu_ns": int(1.9 * SECOND)}))["client not saturated"]
+    assert found.outcome is Outcome.INVALID and "95%" in found.sentence
+
+
+def test_an_engine_in_our_process_is_said_to_share_our_cpu() -> None:
+    assert verdicts(synthetic.run("duckdb", client_cores=7.9))["client not saturated"].outcome is Outcome.NOTE
+
+
+def test_errors_are_counted_apart_and_told_with_their_first_message() -> None:
+    failure = {
+        "role": "writers",
+        "op": "insert",
+        "outcome": "timeout",
+        "count": 2,
+        "first_message": "no answer in 1 s",
+    }
+    run = synthetic.run(
+        "postgresql", latency_ns=[10**6] * 48, shot={"ok": 48, "errors": 2}, more={"failures": [failure]}
+    )
+    found = verdicts(run)["errors not counted as fast"]
+    assert found.outcome is Outcome.NOTE and "insert timeout, no answer in 1 s" in found.sentence
+
+
+def cold_run(actions: list[dict[str, Any]]) -> RunRecord:
+    run = synthetic.run("postgresql", doc={"actions": actions})
+    pause = {"kind": "pause", "label": "cold", "action": "make_cold"}
+    return replace(run, plan={**run.plan, "segments": [pause, *run.plan["segments"]]})
+
+
+def test_a_cold_run_that_was_not_made_cold_is_invalid() -> None:
+    refused = cold_run([{"action": "make_cold", "ok": False, "why": "dropping caches needs root"}])
+    assert "needs root" in verdicts(refused)["cold was cold"].sentence
+    assert verdicts(cold_run([]))["cold was cold"].outcome is Outcome.INVALID
+    done = cold_run([{"action": "make_cold", "ok": True, "how": "0 pages resident"}])
+    assert verdicts(done)["cold was cold"].outcome is Outcome.PASS
+
+
+def test_a_load_larger_than_memory_is_not_noted_as_cached() -> None:
+    run = synthetic.run("postgresql", env={"mem_total_bytes": 10**6})
+    assert verdicts(run)["data larger than caches"].outcome is Outcome.PASS
+
+
+def test_a_warm_up_inside_the_measured_phase_is_told() -> None:
+    run = synthetic.run(
+        "postgresql",
+        makespan_s=30.0,
+        rate=lambda t_s: 1 - 0.6 * np.exp(-t_s / 2),
+        rows=500_000,
+        batch_rows=10,
+    )
+    found = verdicts(run)["warm-up not counted"]
+    assert found.outcome is Outcome.NOTE and "of the rest" in found.sentence
+
+
+def test_a_growing_unit_of_work_is_told() -> None:
+    run = synthetic.run("postgresql", makespan_s=10.0)
+    table = run.tables["intervals"].to_pylist()
+    for i, row in enumerate(table):
+        row["bytes"] = row["rows"] * (100 + i)
+    grown = replace(run, tables={**run.tables, "intervals": synthetic.table("intervals", table)}, _rows={})
+    assert "bytes per row change by" in verdicts(grown)["unit of work constant"].sentence
+    assert verdicts(run)["unit of work constant"].outcome is Outcome.PASS
+
+
+def test_waves_in_throughput_are_told_with_their_period() -> None:
+    run = synthetic.run("postgresql", makespan_s=30.0, rows=3_000_000, batch_rows=100,
+                        rate=lambda t_s: 1 + 0.2 * np.sin(2 * np.pi * t_s / 2))  # fmt: skip
+    found = verdicts(run)["no waves"]
+    assert found.outcome is Outcome.NOTE and "every 2 s" in found.sentence
+
+
+def test_notes_never_invalidate() -> None:
+    assert not hasattr(notes, "invalid")
+
+
+def test_only_the_measured_phase_enters_figures() -> None:
+    run = synthetic.run("postgresql")
+    warm = {
+        "segment": 1,
+        "kind": "drive",
+        "label": "warm",
+        "phase": "warm",
+        "end_ns": SECOND,
+        "ended_by": "time",
+    }
+    shots = [*run.tables["shots"].to_pylist(), {**run.rows("shots")[0], "segment": 1, "rows": 10 ** 9}]
+    more = {
+        "segments": synthetic.table("segments", [warm, *run.rows("segments")]),
+        "shots": synthetic.table("shots", shots),
+    }
+    both = replace(run, tables={**run.tables, **more}, _rows={})
+    assert figures_of_run(both) == figures_of_run(run)
+
+
+# The study as a whole.
+
+
+def test_blocks_in_one_order_few_blocks_and_a_lone_pilot_are_told() -> None:
+    assert study_verdicts(synthetic.study(TRUTH))["interleaved repeats"].outcome is Outcome.PASS
+    for how, words in (({"shuffled": False}, "same order"), ({"blocks": 3}, "least to publish"),
+                       ({"blocks": 1}, "no spread"), ({"blocks": 0}, "Only the pilot")):  # fmt: skip
+        found = study_verdicts(synthetic.study(TRUTH, **how))["interleaved repeats"]
+        assert found.outcome is Outcome.NOTE and words in found.sentence
+
+
+def test_injected_carry_over_is_told_with_what_came_before() -> None:
+    record = synthetic.study(
+        {("duckdb", b): 1.0 for b in (1, 2, 3, 4, 5)}, blocks=8, spread=0.02,
+        carry=lambda before: 1.3 if before == ("duckdb", 5) else 1.0,
+    )  # fmt: skip
+    found = study_verdicts(record)["no carry-over"]
+    assert found.outcome is Outcome.NOTE and "after duckdb, batch_rows 5" in found.sentence
+
+
+def test_unequal_and_unknown_durability_are_told() -> None:
+    record = synthetic.study({("duckdb", 1): 1.0, ("sqlite", 1): 1.0})
+    assert study_verdicts(record)["equal durability"].outcome is Outcome.PASS
+
+    def with_sqlite(durability: Any) -> StudyRecord:
+        runs = [
+            replace(r, summary={**r.summary, "durability": durability}) if r.engine == "sqlite" else r
+            for r in record.runs
+        ]
+        return replace(record, runs=runs)
+
+    unequal = study_verdicts(with_sqlite({"survives": "PROCESS_CRASH"}))["equal durability"]
+    assert unequal.outcome is Outcome.NOTE and "sqlite: process crash" in unequal.sentence
+    assert "not known of sqlite" in study_verdicts(with_sqlite(None))["equal durability"].sentence
+
+
+def test_a_rate_near_that_of_the_null_engine_is_the_clients() -> None:
+    near = study_verdicts(synthetic.study({("null", 1): 1.0, ("sqlite", 1): 1.1}))["far from the null floor"]
+    assert near.outcome is Outcome.INVALID and "client sets this figure" in near.sentence
+    far = study_verdicts(synthetic.study({("null", 1): 0.1, ("sqlite", 1): 1.1}))["far from the null floor"]
+    assert far.outcome is Outcome.PASS
+
+
+def test_runs_that_overlap_on_one_target_are_invalid() -> None:
+    spans = [(0, 10), (5, 15)]
+    runs = [
+        synthetic.run(
+            "postgresql",
+            {"batch_rows": 1},
+            1,
+            i,
+            doc={"begun_unix_ns": 1 + a * SECOND, "ended_unix_ns": b * SECOND},
+        )
+        for i, (a, b) in enumerate(spans)
+    ]
+    found = study_verdicts(StudyRecord(synthetic.STUDY, runs))
+    assert found["one run at a time"].outcome is Outcome.INVALID
+
+
+def test_a_prediction_beyond_its_validity_is_told() -> None:
+    for asked, outcome in ((16, Outcome.NOTE), (4, Outcome.PASS)):
+        record = synthetic.study(TRUTH, doc={"predictions": [{"asked": asked, "valid_up_to": 8}]})
+        assert study_verdicts(record)["prediction inside validity"].outcome is outcome
+
+
+def test_every_guard_of_a_run_is_provoked_by_a_test() -> None:
+    by_other_tests = {"cold was cold", "warm-up not counted", "unit of work constant", "no waves"}
+    assert len(RUN_GUARDS) == len(PROVOKED) + len(by_other_tests)
+
+
+def test_verdicts_are_gathered_by_guard_with_the_worst_first() -> None:
+    a, b = Verdict("g", Outcome.PASS, ""), Verdict("g", Outcome.INVALID, "")
+    assert [v.outcome for _, v in by_guard([("1", a), ("2", b)])["g"]] == [Outcome.INVALID, Outcome.PASS]

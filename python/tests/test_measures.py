@@ -1,0 +1,96 @@
+"""Figures of a run, from tables whose truth is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from inrush.histogram import of_values
+from inrush.measures import RunRecord, figures_of_run, role_series, study_record
+from tests import synthetic
+from tests.synthetic import SECOND
+
+
+def test_a_repeated_volume_gives_the_mean_makespan_and_the_rate_of_all_of_it() -> None:
+    found = figures_of_run(synthetic.run(makespan_s=[1.0, 3.0], rows=50_000))
+    assert found["writers.makespan_s"] == pytest.approx(2.0)
+    assert found["writers.rows_per_s"] == pytest.approx(100_000 / 4)
+    assert found["writers.repetitions"] == 2
+
+
+def with_parts(*spans: tuple[int, int]) -> RunRecord:
+    """A run whose writers are split over tables, each with its own start and end."""
+    run = synthetic.run()
+    shot = run.rows("shots")[0]
+    shots = [{**shot, "role": f"writers/t{i}", "start_ns": a, "end_ns": b} for i, (a, b) in enumerate(spans)]
+    values = [10**6, 5 * 10**6]
+    hists = [
+        {"segment": 2, "role": f"writers/t{i}", "op": "insert", "kind": "latency", **synthetic.hist([v])}
+        for i, v in enumerate(values[: len(spans)])
+    ]
+    tables = {"shots": synthetic.table("shots", shots), "hist": synthetic.table("hist", hists)}
+    return replace(run, tables={**run.tables, **tables}, _rows={})
+
+
+def test_a_role_split_over_tables_spans_its_parts_and_merges_their_histograms() -> None:
+    found = figures_of_run(with_parts((SECOND, 3 * SECOND), (2 * SECOND, 5 * SECOND)))
+    assert found["writers/t0.makespan_s"] == 2 and found["writers/t1.makespan_s"] == 3
+    assert found["writers.makespan_s"] == 4
+    assert found["writers.rows"] == 100_000
+    assert found["writers.latency_p99_s"] == of_values([10**6, 5 * 10**6]).quantile_ns(0.99) / 1e9
+    assert found["writers.latency_s"] == 0.005
+
+
+def test_members_of_a_page_are_not_counted_beside_it() -> None:
+    run = synthetic.run(reader_ns=[10 * 10**6] * 100)
+    member = {
+        "segment": 2,
+        "role": "readers",
+        "op": "pc_top",
+        "kind": "latency",
+        **synthetic.hist([10**6] * 100),
+    }
+    hists = [*run.tables["hist"].to_pylist(), member]
+    both = replace(run, tables={**run.tables, "hist": synthetic.table("hist", hists)}, _rows={})
+    assert figures_of_run(both)["readers.latency_n"] == 100
+    assert figures_of_run(both)["readers.latency_p50_s"] == figures_of_run(run)["readers.latency_p50_s"]
+
+
+def test_cpu_per_role_is_that_of_the_measured_segments() -> None:
+    found = figures_of_run(synthetic.run("postgresql", client_cores=0.5, makespan_s=2.0, rows=50_000))
+    assert found["client.busy_cores"] == pytest.approx(0.5)
+    assert found["server.busy_cores"] == pytest.approx(0.8)
+    assert found["server.cpu_us_per_row"] == pytest.approx(0.8 * 2 / 50_000 * 1e6)
+
+
+def test_unsent_calls_lower_the_achieved_share() -> None:
+    assert figures_of_run(synthetic.run(shot={"unsent": 50}))["writers.achieved_share"] == 0.5
+
+
+def test_a_run_without_tables_has_no_figures_rather_than_zeros() -> None:
+    assert figures_of_run(RunRecord("r", {"target": {"engine": "null"}}, {}, {})) == {}
+
+
+def test_a_series_sums_to_the_work_done_whatever_the_intervals() -> None:
+    run = synthetic.run(makespan_s=[2.0, 1.0], rows=50_000, interval_s=0.3, rate=lambda t_s: 1 + t_s)
+    series = role_series(run)["writers"]
+    assert series.rows.sum() == 100_000
+    assert np.all(np.diff(series.t_s) > 0)
+    assert set(series.repetition.tolist()) == {0, 1}
+
+
+def test_what_the_store_reads_becomes_a_record() -> None:
+    run = synthetic.run("sqlite", {"batch_rows": 5}, 2, 3)
+
+    stopped = [{"labels": {"factors": {"engine": "sqlite", "batch_rows": 9}}, "reason": "90 s"}]
+    sealed = SimpleNamespace(id=run.run_id, plan=run.plan, env=run.env, doc=run.summary, tables=run.tables)
+    results = SimpleNamespace(study={"title": "t", "stopped": stopped}, runs=[sealed])
+    record = study_record(results)
+    assert record.runs[0].point == {"engine": "sqlite", "batch_rows": 5}
+    assert (record.runs[0].block, record.runs[0].order) == (2, 3)
+    assert (
+        record.absent[0].point == {"engine": "sqlite", "batch_rows": 9} and record.absent[0].why == "stopped"
+    )
