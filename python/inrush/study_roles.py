@@ -138,11 +138,12 @@ def parse_role(node: Node, name: str, factors: Factors, workload: Workload, othe
         node.problem("an insert is a role of its own; give the other operations to another role")
     if inserts:
         own = workload.operations[inserts[0]].table
-        for key, there in (
-            ("rows", role.rows),
-            ("batch_rows", role.batch_rows),
-            ("table", role.table or own),
-        ):
+        generated = [
+            t for t in written(role, own) if t in workload.tables and workload.tables[t].files is None
+        ]
+        if "rows" not in fields and generated:
+            node.problem("a role that inserts needs `rows`, { total = N } or { per_session = N }")
+        for key, there in (("batch_rows", role.batch_rows), ("table", role.table or own)):
             if not there and key not in fields:
                 node.problem(f"a role that inserts needs `{key}`")
         if "calls" in fields:
@@ -154,6 +155,13 @@ def parse_role(node: Node, name: str, factors: Factors, workload: Workload, othe
             if key in fields:
                 fields[key].problem("only a role that inserts has it; remove it")
     return role
+
+
+def written(role: Role, own: str | None) -> tuple[str, ...]:
+    """Tables that a role writes whatever the point; none where a factor says."""
+    if isinstance(role.table, tuple):
+        return role.table
+    return (own,) if role.table is None and own else ()
 
 
 def parse_operations(node: Node, fields: Mapping[str, Node], workload: Workload) -> dict[str, int]:

@@ -1,0 +1,314 @@
+"""What a file of rows is: its format, its columns and their types, by looking at its rows.
+
+A type is taken where every value fits it as the core's reader reads values; what is in doubt is text.
+Parquet says its types itself.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inrush.errors import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: Bytes at the beginning of a file that decide on its format.
+HEAD_BYTES = 1 << 20
+#: Rows that decide on types; values that fit them no longer are rejected by line when they are read.
+SAMPLE_ROWS = 200_000
+DELIMITERS = (",", "\t", ";", "|")
+#: Words that files write for NULL; the first that lets most columns have a type of their own is taken.
+NULL_WORDS = ("", "NA", "NULL", "null", "N/A", "NaN", "nan", "None", "\\N", "-")
+
+INTEGER = re.compile(r"[+-]?\d+\Z", re.ASCII)
+#: Codes such as 007 or 00501 are not numbers: they would come back without their zeros.
+CODE = re.compile(r"[+-]?0\d+\Z", re.ASCII)
+FLOAT = re.compile(r"([+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf|nan)\Z", re.ASCII | re.IGNORECASE)
+WORDS = frozenset(("true", "false", "t", "f", "yes", "no", "y", "n", "on", "off"))
+TIME = re.compile(
+    r"\d{4}-\d\d-\d\d([Tt ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|z| UTC|[+-]\d\d(:?\d\d)?)?)?\Z",
+    re.ASCII,
+)
+#: Digits of a second that say something; empty where there are none.
+FRACTION = re.compile(r"(?:\.(\d*?)0*)?(?:Z|z| UTC|[+-]\d\d(?::?\d\d)?)?\Z")
+LIST = re.compile(r"\[\s*([+-]?[\d.eE+-]+\s*(,\s*[\d.eE+-]+\s*)*)?\]\Z", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A column as it is written in the file."""
+
+    name: str
+    type: str
+    nulls: int
+
+
+@dataclass(frozen=True)
+class Sniffed:
+    format: str  # csv, tsv, mysql, parquet
+    delimiter: str | None
+    header: bool
+    #: None: the format's usual.
+    null: str | None
+    columns: tuple[Found, ...]
+    #: Rows looked at; all of the file where there are fewer than SAMPLE_ROWS.
+    rows: int
+    complete: bool
+
+
+def sniff(path: Path) -> Sniffed:
+    """Raises UsageError for files that cannot be read, are empty or have no columns."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from error
+    if head[:4] == b"PAR1":
+        return sniff_parquet(path)
+    if not head.strip():
+        raise UsageError(f"{path}: is empty; give a file with rows")
+    if b"\0" in head[:4096]:
+        raise UsageError(f"{path}: is not text; inrush reads CSV, TSV, MySQL text and Parquet")
+    dialect = text_dialect(head.decode("utf-8", "replace").lstrip("\ufeff"), len(head) == HEAD_BYTES)
+    return sniff_text(path, dialect)
+
+
+# --- text ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Dialect:
+    format: str
+    delimiter: str
+    header: bool
+    names: tuple[str, ...]
+
+
+def text_dialect(head: str, cut: bool) -> Dialect:
+    """By the first lines: the delimiter that splits them most evenly, `\\N` for escapes, words for a header. Pure.
+
+    cut: the text ends in the middle of a line.
+    """
+    lines = [line for line in head.splitlines()[: -1 if cut else None] if line][:200] or [head]
+    delimiter = max(DELIMITERS, key=lambda d: evenness(lines, d))
+    escapes = any(field == "\\N" for line in lines for field in line.split(delimiter))
+    kind = "csv"
+    if escapes or delimiter == "\t":
+        kind = "mysql" if escapes and delimiter != "\t" else "tsv"
+    rows = parsed_lines(lines, delimiter, quoted=kind == "csv")
+    first = rows[0]
+    header = is_header(first)
+    names = tuple(first) if header else tuple(f"c{i:02d}" for i in range(1, len(first) + 1))
+    return Dialect(kind, delimiter, header, names)
+
+
+def evenness(lines: Sequence[str], delimiter: str) -> tuple[int, int]:
+    """(lines with the most frequent number of fields above one, that number)."""
+    counts = [len(row) for row in parsed_lines(lines, delimiter, quoted=True)]
+    many = [count for count in counts if count > 1]
+    if not many:
+        return (0, 1)
+    usual = max(set(many), key=many.count)
+    return (many.count(usual), usual)
+
+
+def parsed_lines(lines: Sequence[str], delimiter: str, quoted: bool) -> list[list[str]]:
+    quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    try:
+        return list(csv.reader(lines, delimiter=delimiter, quoting=quoting))  # type: ignore[arg-type]
+    except csv.Error:
+        return [line.split(delimiter) for line in lines]
+
+
+def is_header(first: Sequence[str]) -> bool:
+    """Names are there, differ and are no values."""
+    values = (field.strip() for field in first)
+    return len(set(first)) == len(first) and not any(
+        value in ("", "\\N") or FLOAT.match(value) or TIME.match(value) for value in values
+    )
+
+
+def sniff_text(path: Path, dialect: Dialect) -> Sniffed:
+    import duckdb
+
+    quoted = dialect.format == "csv"
+    with duckdb.connect() as db:
+        try:
+            db.execute(
+                "CREATE TABLE seen AS SELECT * FROM read_csv($path, delim=$delimiter, quote=$quote, escape=$quote, "
+                "header=$header, columns=$columns, auto_detect=false, null_padding=true, ignore_errors=true, "
+                f"strict_mode=false, nullstr='inrush: no text is this', max_line_size=16777216) LIMIT {SAMPLE_ROWS}",
+                {
+                    "path": str(path),
+                    "delimiter": dialect.delimiter,
+                    "quote": '"' if quoted else "",
+                    "header": dialect.header,
+                    "columns": {f"c{i}": "VARCHAR" for i in range(len(dialect.names))},
+                },
+            )
+        except duckdb.Error as error:
+            raise UsageError(
+                f"{path}: cannot be read as {dialect.format} ({str(error).splitlines()[0]})"
+            ) from error
+        rows = count_of(db, "SELECT count(*) FROM seen")
+        if rows == 0:
+            raise UsageError(f"{path}: has no rows{' below its header' if dialect.header else ''}")
+        columns = [values_of(db, i) for i in range(len(dialect.names))]
+    words = [word for word in NULL_WORDS if word == "" or any(word in column for column in columns)]
+    tried = {
+        word: [found_column(name, column, word) for name, column in zip(dialect.names, columns, strict=True)]
+        for word in (words if quoted else ("\\N",))
+    }
+    null = max(tried, key=lambda word: sum(column.type != "text" for column in tried[word]))
+    usual = "" if quoted else "\\N"
+    usual_delimiter = "," if quoted else "\t"
+    return Sniffed(
+        format=dialect.format,
+        delimiter=None if dialect.delimiter == usual_delimiter else dialect.delimiter,
+        header=dialect.header,
+        null=None if null == usual else null,
+        columns=distinct_names([roomy(c) if rows == SAMPLE_ROWS else c for c in tried[null]]),
+        rows=rows,
+        complete=rows < SAMPLE_ROWS,
+    )
+
+
+def roomy(column: Found) -> Found:
+    """Later rows may hold larger integers than those that were looked at."""
+    return Found(column.name, "i64", column.nulls) if column.type == "i32" else column
+
+
+#: A value, and how often it stands in its column.
+Values = dict[str, int]
+
+
+def count_of(db: Any, query: str) -> int:
+    ((count,),) = db.execute(query).fetchall()
+    return int(count)
+
+
+def values_of(db: Any, column: int) -> Values:
+    """The different values of a column; a field that a short line lacks is left out."""
+    rows = db.execute(
+        f"SELECT c{column}, count(*) FROM seen WHERE c{column} IS NOT NULL GROUP BY ALL"
+    ).fetchall()
+    return {str(value): int(count) for value, count in rows}
+
+
+def found_column(name: str, values: Values, null: str) -> Found:
+    """A column's type if `null` means NULL. Pure."""
+    return Found(name, type_of([value.strip() for value in values if value != null]), values.get(null, 0))
+
+
+def type_of(values: Sequence[str]) -> str:
+    """The narrowest type that all values fit. Pure."""
+    if not values or any(CODE.match(value) for value in values):
+        return "text"
+    if all(INTEGER.match(value) for value in values):
+        return integer_type([int(value) for value in values])
+    if all(FLOAT.match(value) for value in values):
+        return "f64"
+    if all(value.lower() in WORDS for value in values):
+        return "bool"
+    if all(is_time(value) for value in values):
+        digits = max(len(found.group(1) or "") for value in values if (found := FRACTION.search(value)))
+        return "text" if digits > 6 else "time_us" if digits > 3 else "time_ms"
+    if all(LIST.match(value) for value in values):
+        return "list_f64" if any(set(value) & set(".eE") for value in values) else "list_i64"
+    return "text"
+
+
+def integer_type(values: Sequence[int]) -> str:
+    low, high = min(values), max(values)
+    if low >= -(2**31) and high < 2**31:
+        return "i32"
+    if low >= -(2**63) and high < 2**63:
+        return "i64"
+    return "u64" if low >= 0 and high < 2**64 else "text"
+
+
+def is_time(value: str) -> bool:
+    """A date that there is; `TIME` says the rest."""
+    if not TIME.match(value):
+        return False
+    try:
+        date.fromisoformat(value[:10])
+    except ValueError:
+        return False
+    return True
+
+
+def distinct_names(columns: Sequence[Found]) -> tuple[Found, ...]:
+    """Names that differ when a database ignores case."""
+    seen: set[str] = set()
+    for column in columns:
+        if column.name.lower() in seen:
+            raise UsageError(
+                f"two columns are named {column.name}, but for upper and lower case; rename one in the file"
+            )
+        seen.add(column.name.lower())
+    return tuple(columns)
+
+
+# --- Parquet ---------------------------------------------------------------------------------------------
+
+
+def sniff_parquet(path: Path) -> Sniffed:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(path)
+    except (pa.ArrowException, OSError) as error:
+        raise UsageError(f"{path}: cannot be read as Parquet ({error})") from error
+    columns = tuple(Found(field.name, arrow_type(path, field), 0) for field in file.schema_arrow)
+    rows = int(file.metadata.num_rows)
+    if rows == 0:
+        raise UsageError(f"{path}: has no rows")
+    return Sniffed("parquet", None, True, None, distinct_names(columns), rows, True)
+
+
+def arrow_type(path: Path, field: pa.Field) -> str:
+    """The logical type of an Arrow field. Raises UsageError where there is none that keeps its values."""
+    import pyarrow as pa
+
+    kind = field.type
+    types = pa.types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    if types.is_boolean(kind):
+        return "bool"
+    if types.is_int8(kind) or types.is_uint8(kind) or types.is_int16(kind):
+        return "i16"
+    if types.is_uint16(kind) or types.is_int32(kind):
+        return "i32"
+    if types.is_uint32(kind) or types.is_int64(kind):
+        return "i64"
+    if types.is_uint64(kind):
+        return "u64"
+    if types.is_float16(kind) or types.is_float32(kind):
+        return "f32"
+    if types.is_float64(kind):
+        return "f64"
+    if types.is_date(kind) or (types.is_timestamp(kind) and kind.unit in ("s", "ms")):
+        return "time_ms"
+    if types.is_timestamp(kind) and kind.unit == "us":
+        return "time_us"
+    if types.is_string(kind) or types.is_large_string(kind):
+        return "text"
+    if types.is_list(kind) or types.is_large_list(kind):
+        item = kind.value_type
+        if types.is_floating(item):
+            return "list_f64"
+        if types.is_integer(item) and not types.is_uint64(item):
+            return "list_i64"
+    raise UsageError(
+        f"{path}: column {field.name} is {field.type}, which no type of ours keeps exactly; cast or drop it in the file"
+    )
