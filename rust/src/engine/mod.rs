@@ -6,6 +6,7 @@ mod adbc;
 pub(crate) mod arrow;
 mod duckdb;
 mod null;
+mod postgresql;
 mod shared;
 pub mod simulated;
 mod sqlite;
@@ -197,6 +198,7 @@ pub fn build(ctx: &Context) -> Result<Arc<dyn Engine>, Error> {
         "sqlite" => Ok(Arc::new(sqlite::Sqlite::new(ctx)?)),
         "duckdb" => Ok(Arc::new(duckdb::duckdb(ctx)?)),
         "adbc" => Ok(Arc::new(adbc::Adbc::new(ctx)?)),
+        "postgresql" => Ok(Arc::new(postgresql::Postgresql::new(ctx)?)),
         other => Err(Error::Plan(format!("target.engine is {other}, which this build does not know"))),
     }
 }

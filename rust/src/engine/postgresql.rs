@@ -1,0 +1,181 @@
+//! PostgreSQL: one blocking socket per session, messages made and read by hand.
+//!
+//! Rows go in by binary COPY (`bulk`) or by prepared INSERTs of many rows (`multirow`); an operation is done
+//! when its commit is acknowledged. Queries are prepared, bound in binary and may be pipelined: all that was
+//! submitted before a `flush` shares one Sync, which to PostgreSQL is one transaction.
+
+mod address;
+mod connection;
+mod decode;
+mod failure;
+mod insert;
+mod message;
+mod session;
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+pub use address::Address;
+
+use connection::Connection;
+use decode::AnswerColumn;
+use failure::Failure;
+
+use super::{Answer, Caps, Context, Engine, OpId, Session};
+use crate::error::{Error, TargetFault};
+
+pub struct Postgresql {
+    ctx: Context,
+    address: Arc<Address>,
+    /// For statements off the figures; opened again after the server was restarted.
+    control: Mutex<Option<Connection>>,
+}
+
+/// A control statement is asked for in steps of this, so that its limit is kept.
+const STEP: Duration = Duration::from_millis(100);
+/// After a cancel request, so much time to say that the statement has ended.
+const CANCEL_GRACE: Duration = Duration::from_secs(5);
+
+impl Postgresql {
+    /// Connects once: a wrong port, password or database shows here.
+    pub fn new(ctx: &Context) -> Result<Postgresql, Error> {
+        let address = Arc::new(Address::parse(&ctx.plan.target.url)?);
+        let control = Mutex::new(Some(Connection::open(&address)?));
+        Ok(Postgresql { ctx: ctx.clone(), address, control })
+    }
+}
+
+impl Engine for Postgresql {
+    fn caps(&self) -> Caps {
+        Caps {
+            methods: vec!["bulk", "multirow"],
+            max_sessions: None,
+            max_depth: 1024,
+            cancel: true,
+            transactions: true,
+            identity_collapses: false,
+            in_process: false,
+        }
+    }
+
+    fn open(&self, ops: &[OpId]) -> Result<Box<dyn Session>, Error> {
+        Ok(Box::new(session::PgSession::open(&self.ctx, &self.address, ops)?))
+    }
+
+    fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error> {
+        let mut kept = self.control.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut connection = match kept.take().filter(is_alive) {
+            Some(connection) => connection,
+            None => Connection::open(&self.address)?,
+        };
+        let answer = simple_query(&mut connection, &self.address, text, limit_ns);
+        // A lost connection is not kept; after a refused statement it is as good as before.
+        if !matches!(answer, Err(Error::Target { .. } | Error::Deadline { .. })) {
+            *kept = Some(connection);
+        }
+        answer
+    }
+}
+
+/// An idle connection is silent; what it has to say now is its end (the server was restarted).
+fn is_alive(connection: &Connection) -> bool {
+    matches!(connection.readable(Duration::ZERO), Ok(false))
+}
+
+/// One text, several statements if need be; the last result set is the answer.
+fn simple_query(
+    connection: &mut Connection,
+    address: &Address,
+    text: &str,
+    limit_ns: u64,
+) -> Result<Answer, Error> {
+    let lost = |e: std::io::Error| lost(address, &e);
+    let mut out = Vec::new();
+    message::query(&mut out, text);
+    connection.send(&out).map_err(lost)?;
+
+    let mut answer = Answer::default();
+    let mut columns: Vec<AnswerColumn> = Vec::new();
+    let mut failure: Option<Failure> = None;
+    let mut limit = Limit::new(limit_ns);
+    loop {
+        while !connection.buffered() && !connection.readable(STEP).map_err(lost)? {
+            limit.check(connection, text)?;
+        }
+        let (tag, body) = connection.receive().map_err(lost)?;
+        match tag {
+            b'T' => {
+                columns = decode::row_description(body).ok_or_else(|| garbled(address))?;
+                answer = Answer { names: columns.iter().map(|c| c.name.clone()).collect(), rows: Vec::new() };
+            }
+            b'D' => {
+                let row = decode::data_row(body, &columns, |_| message::Format::Text);
+                answer.rows.push(row.ok_or_else(|| garbled(address))?);
+            }
+            b'E' => failure = Some(Failure::read(body)),
+            b'Z' => break,
+            // COPY has no place in a control statement: refuse the data, so that the server goes on.
+            b'G' => connection.send(b"f\0\0\0\x05\0").map_err(lost)?,
+            _ => {}
+        }
+    }
+    match failure {
+        None => Ok(answer),
+        Some(_) if limit.passed => Err(limit.error(text)),
+        Some(failure) => Err(Error::Statement {
+            target: address.to_string(),
+            statement: text.to_owned(),
+            message: failure.to_string(),
+        }),
+    }
+}
+
+/// Time limit of a control statement: cancels it, then gives up.
+struct Limit {
+    limit_ns: u64,
+    until: Option<Instant>,
+    passed: bool,
+}
+
+impl Limit {
+    fn new(limit_ns: u64) -> Limit {
+        let until = (limit_ns > 0).then(|| Instant::now() + Duration::from_nanos(limit_ns));
+        Limit { limit_ns, until, passed: false }
+    }
+
+    fn check(&mut self, connection: &Connection, text: &str) -> Result<(), Error> {
+        match self.until {
+            Some(until) if Instant::now() >= until => {
+                if self.passed {
+                    return Err(self.error(text));
+                }
+                connection.canceller()();
+                self.passed = true;
+                self.until = Some(Instant::now() + CANCEL_GRACE);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn error(&self, text: &str) -> Error {
+        Error::Deadline { what: text.to_owned(), limit_s: self.limit_ns as f64 / 1e9 }
+    }
+}
+
+fn lost(address: &Address, error: &std::io::Error) -> Error {
+    Error::Target {
+        target: address.to_string(),
+        class: TargetFault::Lost,
+        message: format!("the connection was lost ({error}); is the server still running? see its log"),
+    }
+}
+
+fn garbled(address: &Address) -> Error {
+    Error::Target {
+        target: address.to_string(),
+        class: TargetFault::Other,
+        message: "an answer could not be read; what listens there may be a proxy that is not PostgreSQL"
+            .into(),
+    }
+}

@@ -1,0 +1,313 @@
+//! One blocking socket: opened, logged in, written and read message by message.
+//!
+//! Plain blocking calls on purpose: at depth 1 a runtime costs as much CPU as the protocol itself, and
+//! one that sends a Sync per query costs ten times a hand-made pipeline.
+
+use std::io::{self, IoSlice, Read, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::fd::AsRawFd;
+use std::time::{Duration, Instant};
+
+use postgres_protocol::authentication::md5_hash;
+use postgres_protocol::authentication::sasl::{ChannelBinding, ScramSha256, SCRAM_SHA_256};
+
+use super::failure::Failure;
+use super::{message, Address};
+use crate::engine::Canceller;
+use crate::error::{Error, TargetFault};
+
+const CONNECT: Duration = Duration::from_secs(10);
+/// One read takes what has come, up to this much.
+const INBOX_BYTES: usize = 256 << 10;
+/// COPY data is sent in messages of this size at most.
+const COPY_CHUNK_BYTES: usize = 1 << 20;
+/// A longer message before login is no PostgreSQL's.
+const LOGIN_MESSAGE_BYTES: usize = 64 << 10;
+
+pub struct Connection {
+    stream: TcpStream,
+    peer: SocketAddr,
+    inbox: Vec<u8>,
+    /// Unread part of the inbox.
+    start: usize,
+    end: usize,
+    /// Process and secret that a cancel request must name.
+    key: (u32, u32),
+}
+
+impl Connection {
+    pub fn open(address: &Address) -> Result<Connection, Error> {
+        let (stream, peer) = connect(address)?;
+        let mut connection =
+            Connection { stream, peer, inbox: vec![0; INBOX_BYTES], start: 0, end: 0, key: (0, 0) };
+        connection.set_read_limit(Some(CONNECT)).map_err(|e| unreachable(address, &e))?;
+        connection.log_in(address)?;
+        connection.set_read_limit(None).map_err(|e| unreachable(address, &e))?;
+        Ok(connection)
+    }
+
+    fn set_read_limit(&self, limit: Option<Duration>) -> io::Result<()> {
+        self.stream.set_read_timeout(limit)
+    }
+
+    /// Until the server is ready for the first query.
+    fn log_in(&mut self, address: &Address) -> Result<(), Error> {
+        let mut out = Vec::new();
+        message::startup(&mut out, &address.user, &address.database);
+        let mut scram: Option<ScramSha256> = None;
+        loop {
+            self.send(&out).map_err(|e| unreachable(address, &e))?;
+            out.clear();
+            let (tag, body) = self.login_message(address)?;
+            match tag {
+                b'E' => return Err(Failure::read(body).on_connect(address)),
+                b'K' if body.len() >= 8 => self.key = (word(body, 0), word(body, 4)),
+                b'Z' => return Ok(()),
+                b'R' => answer(address, body, &mut scram, &mut out)?,
+                b'S' | b'N' | b'K' => {}
+                _ => return Err(not_postgresql(address)),
+            }
+        }
+    }
+
+    fn login_message(&mut self, address: &Address) -> Result<(u8, &[u8]), Error> {
+        loop {
+            let unread = &self.inbox[self.start..self.end];
+            if unread.len() >= 5 {
+                let length = word(unread, 1) as usize;
+                if !b"REKZSN".contains(&unread[0]) || !(4..LOGIN_MESSAGE_BYTES).contains(&length) {
+                    return Err(not_postgresql(address));
+                }
+            }
+            if self.buffered() {
+                return Ok(self.take());
+            }
+            self.fill().map_err(|e| unreachable(address, &e))?;
+        }
+    }
+
+    /// A message is there as a whole.
+    pub fn buffered(&self) -> bool {
+        let unread = &self.inbox[self.start..self.end];
+        unread.len() >= 5 && unread.len() > word(unread, 1) as usize
+    }
+
+    /// The next message: tag and body. Blocks until it is there.
+    pub fn receive(&mut self) -> io::Result<(u8, &[u8])> {
+        while !self.buffered() {
+            self.fill()?;
+        }
+        Ok(self.take())
+    }
+
+    /// The next message once `buffered` says so.
+    fn take(&mut self) -> (u8, &[u8]) {
+        let length = word(&self.inbox[self.start..], 1) as usize;
+        let body = self.start + 5..self.start + 1 + length;
+        let tag = self.inbox[self.start];
+        self.start = body.end;
+        (tag, &self.inbox[body])
+    }
+
+    /// Reads what has come; makes room for a message that is larger than the inbox.
+    fn fill(&mut self) -> io::Result<()> {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        } else if self.end == self.inbox.len() {
+            self.inbox.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+        }
+        if self.end - self.start >= 5 {
+            let length = word(&self.inbox[self.start..], 1) as usize;
+            if self.start + length + 1 > self.inbox.len() {
+                self.inbox.resize(self.start + length + 1, 0);
+            }
+        }
+        loop {
+            match self.stream.read(&mut self.inbox[self.end..]) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(n) => {
+                    self.end += n;
+                    return Ok(());
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    /// Whether a read would not block within `limit`.
+    pub fn readable(&self, limit: Duration) -> io::Result<bool> {
+        let until = Instant::now() + limit;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let left = libc::timespec {
+                tv_sec: left.as_secs().min(1 << 30) as libc::time_t,
+                tv_nsec: left.subsec_nanos() as libc::c_long,
+            };
+            let mut poll = libc::pollfd { fd: self.stream.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+            // SAFETY: one pollfd and one timespec, both alive during the call; no signal mask.
+            match unsafe { libc::ppoll(&mut poll, 1, &left, std::ptr::null()) } {
+                0 => return Ok(false),
+                1.. => return Ok(true),
+                _ => {
+                    let error = io::Error::last_os_error();
+                    if error.kind() != io::ErrorKind::Interrupted {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes)
+    }
+
+    /// `command`, `data` as COPY messages, and their end; a batch of ordinary size goes out in one call.
+    ///
+    /// The server's consent is not waited for: data that follow a refused COPY are ignored by the protocol.
+    pub fn send_copy(&mut self, command: &[u8], data: &[u8]) -> io::Result<()> {
+        let mut chunks = data.chunks(COPY_CHUNK_BYTES).peekable();
+        let mut before = command;
+        while let Some(chunk) = chunks.next() {
+            let head = message::copy_data_head(chunk.len());
+            let after: &[u8] = if chunks.peek().is_none() { &message::COPY_DONE } else { &[] };
+            let mut parts = [before, &head, chunk, after].map(IoSlice::new);
+            self.send_parts(&mut parts)?;
+            before = &[];
+        }
+        Ok(())
+    }
+
+    fn send_parts(&mut self, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+        IoSlice::advance_slices(&mut parts, 0); // drops empty parts in front
+        while !parts.is_empty() {
+            match self.stream.write_vectored(parts) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(n) => IoSlice::advance_slices(&mut parts, n),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the running statement from any thread; a failure to do so changes nothing.
+    pub fn canceller(&self) -> Canceller {
+        let (peer, (process, secret)) = (self.peer, self.key);
+        Box::new(move || {
+            let mut out = Vec::new();
+            message::cancel(&mut out, process, secret);
+            if let Ok(mut stream) = TcpStream::connect_timeout(&peer, CONNECT) {
+                // The server closes the connection as soon as it has acted; then the read ends.
+                let _ = stream.set_read_timeout(Some(CONNECT));
+                let _ = stream.write_all(&out).and_then(|()| stream.read(&mut [0; 1]));
+            }
+        })
+    }
+
+    pub fn close(mut self) {
+        let mut out = Vec::new();
+        message::terminate(&mut out);
+        // A server that has gone needs no goodbye.
+        let _ = self.send(&out);
+    }
+}
+
+fn connect(address: &Address) -> Result<(TcpStream, SocketAddr), Error> {
+    let places = (address.host.as_str(), address.port).to_socket_addrs().map_err(|e| Error::Target {
+        target: address.to_string(),
+        class: TargetFault::Unreachable,
+        message: format!("host {} is not known: {e}; check the URL", address.host),
+    })?;
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+    for place in places {
+        match TcpStream::connect_timeout(&place, CONNECT) {
+            Ok(stream) => {
+                stream.set_nodelay(true).map_err(|e| unreachable(address, &e))?;
+                return Ok((stream, place));
+            }
+            Err(e) => last = e,
+        }
+    }
+    Err(unreachable(address, &last))
+}
+
+fn unreachable(address: &Address, error: &io::Error) -> Error {
+    let message = match error.kind() {
+        io::ErrorKind::ConnectionRefused => {
+            format!("nothing listens on port {}; is the server running, and is the port right?", address.port)
+        }
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
+            format!("no answer within {} s; check host, port and firewall", CONNECT.as_secs())
+        }
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
+            "the server closed the connection before login; see its log".to_owned()
+        }
+        _ => format!("{error}; check host and port"),
+    };
+    Error::Target { target: address.to_string(), class: TargetFault::Unreachable, message }
+}
+
+fn not_postgresql(address: &Address) -> Error {
+    Error::Target {
+        target: address.to_string(),
+        class: TargetFault::Other,
+        message: format!("what listens on port {} does not speak PostgreSQL; check the port", address.port),
+    }
+}
+
+/// Our answer to an authentication request goes to `out`.
+fn answer(
+    address: &Address,
+    body: &[u8],
+    scram: &mut Option<ScramSha256>,
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
+    if body.len() < 4 {
+        return Err(not_postgresql(address));
+    }
+    let refused =
+        |message: String| Error::Target { target: address.to_string(), class: TargetFault::Auth, message };
+    let password = || {
+        address
+            .password()
+            .ok_or_else(|| refused("the server asks for a password; set PGPASSWORD or PGPASSFILE".to_owned()))
+    };
+    let broken = |e: io::Error| refused(format!("the password exchange failed: {e}"));
+    let rest = &body[4..];
+    match word(body, 0) {
+        0 => {}
+        3 => message::password(out, &password()?),
+        5 if rest.len() == 4 => {
+            let salt = [rest[0], rest[1], rest[2], rest[3]];
+            message::password(out, &md5_hash(address.user.as_bytes(), password()?.as_bytes(), salt));
+        }
+        10 => {
+            let offered = rest.split(|&byte| byte == 0).any(|name| name == SCRAM_SHA_256.as_bytes());
+            if !offered {
+                return Err(refused("the server offers no SCRAM-SHA-256 without TLS".to_owned()));
+            }
+            let first = ScramSha256::new(password()?.as_bytes(), ChannelBinding::unsupported());
+            message::sasl_first(out, SCRAM_SHA_256, first.message());
+            *scram = Some(first);
+        }
+        11 => {
+            let scram = scram.as_mut().ok_or_else(|| not_postgresql(address))?;
+            scram.update(rest).map_err(broken)?;
+            message::sasl_next(out, scram.message());
+        }
+        12 => scram.as_mut().ok_or_else(|| not_postgresql(address))?.finish(rest).map_err(broken)?,
+        other => {
+            return Err(refused(format!(
+                "the server asks for authentication method {other}; inrush knows trust, password, md5 and scram-sha-256"
+            )))
+        }
+    }
+    Ok(())
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}

@@ -1,0 +1,538 @@
+//! One session: what it has sent, and what has come back of it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::connection::Connection;
+use super::decode::{self, AnswerColumn, CopyReader};
+use super::failure::Failure;
+use super::insert::{Copy, MultiRow};
+use super::message::{self, Format};
+use super::{garbled, lost, Address};
+use crate::encode::pgcopy::PgType;
+use crate::engine::shared::{clear, columns_of, empty_like, largest_batch};
+use crate::engine::{
+    Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
+};
+use crate::error::Error;
+use crate::plan::{LogicalType, OpKind, OpPlan};
+use crate::rows::{Columns, Value};
+
+/// Rows of a scan that are handed over at once.
+const SCAN_ROWS: usize = 8192;
+
+pub struct PgSession {
+    ctx: Context,
+    address: Arc<Address>,
+    connection: Connection,
+    /// By operation; `None` for those that this session does not use.
+    ops: Vec<Option<Prepared>>,
+    /// Most operations in flight, from the roles of the plan.
+    depth: usize,
+    /// Bound and not yet sent.
+    outbox: Vec<u8>,
+    sent: VecDeque<Sent>,
+    finished: Vec<Done>,
+    /// Of `sent`, those not yet handed to `finished`.
+    in_flight: usize,
+    keep_answers: bool,
+    answer: Option<Answer>,
+    failure: Option<String>,
+    broken: bool,
+}
+
+enum Prepared {
+    Copy(Box<Copy>),
+    MultiRow(Box<MultiRow>),
+    Statement(Statement),
+}
+
+struct Statement {
+    name: String,
+    types: Vec<LogicalType>,
+    columns: Vec<AnswerColumn>,
+    formats: Vec<Format>,
+    /// A query is done with its last row, a change with its commit.
+    changes: bool,
+    keep_answer: bool,
+}
+
+/// An operation on its way.
+struct Sent {
+    ticket: Ticket,
+    op: OpId,
+    /// Rows that an insert must store.
+    expected_rows: Option<u64>,
+    /// So far: rows stored or received, bytes sent or received.
+    rows: u64,
+    bytes: u64,
+    /// The Sync behind it is its own or that of its pipeline.
+    last_before_sync: bool,
+    /// The server has answered; a change is finished with the Sync behind it.
+    answered: bool,
+    finished: bool,
+}
+
+impl Sent {
+    fn new(ticket: Ticket, op: OpId) -> Sent {
+        Sent {
+            ticket,
+            op,
+            expected_rows: None,
+            rows: 0,
+            bytes: 0,
+            last_before_sync: false,
+            answered: false,
+            finished: false,
+        }
+    }
+}
+
+impl PgSession {
+    pub fn open(ctx: &Context, address: &Arc<Address>, ops: &[OpId]) -> Result<PgSession, Error> {
+        let mut session = PgSession {
+            ctx: ctx.clone(),
+            address: address.clone(),
+            connection: Connection::open(address)?,
+            ops: ctx.plan.operations.iter().map(|_| None).collect(),
+            depth: depth(ctx, ops),
+            outbox: Vec::with_capacity(4096),
+            sent: VecDeque::with_capacity(64),
+            finished: Vec::with_capacity(64),
+            in_flight: 0,
+            keep_answers: false,
+            answer: None,
+            failure: None,
+            broken: false,
+        };
+        for &op in ops {
+            session.ops[op] = Some(session.prepare(op)?);
+        }
+        Ok(session)
+    }
+
+    fn prepare(&mut self, id: OpId) -> Result<Prepared, Error> {
+        let ctx = self.ctx.clone();
+        let op = ctx.op(id);
+        match op.kind {
+            OpKind::Insert => self.prepare_insert(id, op),
+            OpKind::Query | OpKind::Execute => self.prepare_statement(id, op).map(Prepared::Statement),
+            OpKind::Together => Err(Error::Plan(format!(
+                "operation {} is made of others; a session is opened for its members",
+                op.name
+            ))),
+        }
+    }
+
+    fn prepare_insert(&mut self, id: OpId, op: &OpPlan) -> Result<Prepared, Error> {
+        columns_of(&self.ctx, op)?;
+        let table = &self.ctx.plan.tables[op.table.expect("`columns_of` found it")];
+        match op.method.as_str() {
+            "bulk" => Ok(Prepared::Copy(Box::new(Copy::new(op, table)?))),
+            "multirow" => {
+                let batches = batches(&self.ctx, id);
+                let largest = largest_batch(&self.ctx, id).unwrap_or(1000);
+                let mut insert = MultiRow::new(op, table, largest)?;
+                let mut out = Vec::new();
+                insert.prepare(&format!("i{id}"), &batches, &mut out);
+                self.exchange(out, &op.text, |_, _| Some(()))?;
+                Ok(Prepared::MultiRow(Box::new(insert)))
+            }
+            other => Err(Error::Plan(format!(
+                "operation {}: method {other} is not one of postgresql's (bulk, multirow)",
+                op.name
+            ))),
+        }
+    }
+
+    fn prepare_statement(&mut self, id: OpId, op: &OpPlan) -> Result<Statement, Error> {
+        let name = format!("q{id}");
+        let types: Vec<LogicalType> = op.params.iter().map(|p| p.ty).collect();
+        let wire: Vec<PgType> = types.iter().map(|ty| PgType::usual(*ty)).collect();
+        let mut out = Vec::new();
+        message::parse(&mut out, &name, &op.text, &wire);
+        message::describe(&mut out, &name);
+        let mut columns = Vec::new();
+        self.exchange(out, &op.text, |tag, body| {
+            if tag == b'T' {
+                columns = decode::row_description(body)?;
+            }
+            Some(())
+        })?;
+        let formats = columns.iter().map(|c| decode::format_of(c.oid)).collect();
+        let changes = op.kind == OpKind::Execute;
+        Ok(Statement { name, types, columns, formats, changes, keep_answer: !op.holds.is_empty() })
+    }
+
+    /// Sends `out` and a Sync, off the clock; `each` sees the messages up to ready, and says if it can read them.
+    fn exchange(
+        &mut self,
+        mut out: Vec<u8>,
+        statement: &str,
+        mut each: impl FnMut(u8, &[u8]) -> Option<()>,
+    ) -> Result<(), Error> {
+        let address = self.address.clone();
+        let lost = |e: io::Error| lost(&address, &e);
+        message::sync(&mut out);
+        self.connection.send(&out).map_err(lost)?;
+        let mut failure = None;
+        loop {
+            match self.connection.receive().map_err(lost)? {
+                (b'Z', _) => break,
+                (b'E', body) => failure = Some(Failure::read(body)),
+                (tag, body) => each(tag, body).ok_or_else(|| garbled(&address))?,
+            }
+        }
+        match failure {
+            None => Ok(()),
+            Some(failure) => Err(statement_failed(&address, statement, &failure.to_string())),
+        }
+    }
+
+    /// Puts a statement with its parameters into the outbox.
+    fn bind(&mut self, op: OpId, params: &[Value]) -> Result<(), String> {
+        let Some(Prepared::Statement(statement)) = &self.ops[op] else {
+            return Err("it takes rows, not parameters".into());
+        };
+        if params.len() != statement.types.len() {
+            return Err(format!("{} parameters for {} places", params.len(), statement.types.len()));
+        }
+        let before = self.outbox.len();
+        let bound =
+            message::bind(&mut self.outbox, &statement.name, params.len(), &statement.formats, |out| {
+                params
+                    .iter()
+                    .zip(&statement.types)
+                    .try_for_each(|(value, ty)| message::param(out, value, *ty))
+            });
+        match bound {
+            Ok(()) => message::execute(&mut self.outbox),
+            Err(_) => self.outbox.truncate(before),
+        }
+        bound
+    }
+
+    /// Sends an encoded batch, which carries its own Sync.
+    fn send_rows(&mut self, op: OpId, payload: &Payload) -> io::Result<()> {
+        match &self.ops[op] {
+            Some(Prepared::Copy(copy)) => self.connection.send_copy(&copy.command, &payload.bytes),
+            _ => self.connection.send(&payload.bytes),
+        }
+    }
+
+    fn fail(&mut self, ticket: Ticket, outcome: Outcome, message: String) {
+        self.failure = Some(message);
+        self.finished.push(Done { ticket, done_ns: self.ctx.clock.now(), outcome, rows: 0, bytes: 0 });
+    }
+
+    /// The connection is gone: everything in flight is lost.
+    fn break_off(&mut self, error: &io::Error) {
+        self.broken = true;
+        self.failure = Some(format!("the connection was lost: {error}"));
+        self.outbox.clear();
+        let done_ns = self.ctx.clock.now();
+        for sent in self.sent.drain(..).filter(|sent| !sent.finished) {
+            let Sent { ticket, rows, bytes, .. } = sent;
+            self.finished.push(Done { ticket, done_ns, outcome: Outcome::Lost, rows, bytes });
+        }
+        self.in_flight = 0;
+    }
+
+    /// Reads one message and does what it means for the operation it belongs to.
+    fn read_one(&mut self) -> io::Result<()> {
+        let (tag, body) = self.connection.receive()?;
+        let at = self.sent.iter().position(|sent| !sent.answered);
+        match (tag, at) {
+            (b'D', Some(at)) => {
+                let sent = &mut self.sent[at];
+                sent.rows += 1;
+                sent.bytes += body.len() as u64;
+                let Some(Prepared::Statement(statement)) = &self.ops[sent.op] else { return Ok(()) };
+                if self.keep_answers || statement.keep_answer {
+                    let row = decode::data_row(body, &statement.columns, decode::format_of)
+                        .ok_or_else(|| io::Error::other("an answer could not be read"))?;
+                    let answer = self.answer.get_or_insert_with(|| answer_of(statement));
+                    if sent.rows == 1 {
+                        answer.rows.clear();
+                    }
+                    answer.rows.push(row);
+                }
+            }
+            (b'C' | b'I', Some(at)) => {
+                let sent = &mut self.sent[at];
+                let Some(prepared) = &self.ops[sent.op] else { return Ok(()) };
+                match prepared {
+                    Prepared::Statement(statement) if !statement.changes => {
+                        if (self.keep_answers || statement.keep_answer) && sent.rows == 0 {
+                            self.answer = Some(answer_of(statement));
+                        }
+                        self.finish(at, Outcome::Ok);
+                    }
+                    prepared => {
+                        sent.rows += decode::command_rows(body);
+                        // A batch may be several statements: it is answered by its Sync.
+                        sent.answered = matches!(prepared, Prepared::Statement(_));
+                    }
+                }
+            }
+            (b'E', _) => {
+                let failure = Failure::read(body);
+                let outcome = failure.outcome();
+                self.failure = Some(failure.to_string());
+                // The server skips the rest of the pipeline, and undoes what it had changed.
+                let end = self.sent.iter().position(|sent| sent.last_before_sync);
+                for at in 0..end.map_or(0, |end| end + 1) {
+                    self.finish(at, outcome);
+                }
+            }
+            (b'Z', _) => self.committed(),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, at: usize, outcome: Outcome) {
+        let sent = &mut self.sent[at];
+        if sent.finished {
+            return;
+        }
+        (sent.answered, sent.finished) = (true, true);
+        self.in_flight -= 1;
+        let Sent { ticket, rows, bytes, .. } = *sent;
+        self.finished.push(Done { ticket, done_ns: self.ctx.clock.now(), outcome, rows, bytes });
+    }
+
+    /// Ready for query: what stands before this Sync is committed.
+    fn committed(&mut self) {
+        let Some(end) = self.sent.iter().position(|sent| sent.last_before_sync) else { return };
+        for at in 0..=end {
+            let sent = &self.sent[at];
+            match sent.expected_rows {
+                Some(expected) if !sent.finished && sent.rows != expected => {
+                    let stored = sent.rows;
+                    self.finish(at, Outcome::Wrong);
+                    self.failure = Some(format!("{stored} rows were stored of {expected} sent"));
+                }
+                _ => self.finish(at, Outcome::Ok),
+            }
+        }
+        self.sent.drain(..=end);
+    }
+}
+
+impl Session for PgSession {
+    fn encode(&mut self, op: OpId, rows: &Columns, out: &mut Payload) -> Result<(), Error> {
+        match &mut self.ops[op] {
+            Some(Prepared::Copy(copy)) => copy.encode(rows, out),
+            Some(Prepared::MultiRow(insert)) => insert.encode(rows, out),
+            _ => Err(Error::Plan(format!("operation {} takes no rows", self.ctx.op(op).name))),
+        }
+    }
+
+    fn submit(&mut self, ticket: Ticket, op: OpId, work: Work<'_>) -> Submit {
+        if self.in_flight >= self.depth {
+            return Submit::Full;
+        }
+        if self.broken {
+            self.fail(ticket, Outcome::Lost, "the connection was lost before".into());
+            return Submit::Queued;
+        }
+        let mut sent = Sent::new(ticket, op);
+        match work {
+            Work::Params(params) => {
+                if let Err(message) = self.bind(op, params) {
+                    let name = &self.ctx.op(op).name;
+                    let message = format!("operation {name}: {message}");
+                    self.fail(ticket, Outcome::Other, message);
+                    return Submit::Queued;
+                }
+                self.sent.push_back(sent);
+                self.in_flight += 1;
+            }
+            Work::Rows { payload, .. } => {
+                self.flush();
+                sent.expected_rows = Some(payload.rows);
+                sent.bytes = payload.bytes.len() as u64;
+                sent.last_before_sync = true;
+                self.sent.push_back(sent);
+                self.in_flight += 1;
+                if let Err(error) = self.send_rows(op, payload) {
+                    self.break_off(&error);
+                }
+            }
+        }
+        Submit::Queued
+    }
+
+    fn flush(&mut self) {
+        if self.outbox.is_empty() {
+            return;
+        }
+        message::sync(&mut self.outbox);
+        if let Some(last) = self.sent.back_mut() {
+            last.last_before_sync = true;
+        }
+        if let Err(error) = self.connection.send(&self.outbox) {
+            self.break_off(&error);
+        }
+        self.outbox.clear();
+    }
+
+    fn poll(&mut self, until: Ns, done: &mut Vec<Done>) {
+        self.flush();
+        while !self.broken {
+            // What has come is read to its end, the Sync's answer included.
+            if !self.connection.buffered() {
+                if !self.finished.is_empty() || self.sent.is_empty() {
+                    break;
+                }
+                match self.wait(until) {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(error) => {
+                        self.break_off(&error);
+                        break;
+                    }
+                }
+            }
+            if let Err(error) = self.read_one() {
+                self.break_off(&error);
+            }
+        }
+        done.append(&mut self.finished);
+    }
+
+    fn keep_answers(&mut self) {
+        self.keep_answers = true;
+    }
+
+    fn answer(&mut self) -> Option<&Answer> {
+        self.answer.as_ref()
+    }
+
+    fn failure(&mut self) -> Option<String> {
+        self.failure.take()
+    }
+
+    fn scan(&mut self, text: &str, like: &Columns, each: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
+        let address = self.address.clone();
+        let lost = |e: io::Error| lost(&address, &e);
+        let mut out = Vec::new();
+        message::query(&mut out, &format!("COPY ({}) TO STDOUT (FORMAT binary)", text.trim_end_matches(';')));
+        self.connection.send(&out).map_err(lost)?;
+
+        let (mut reader, mut batch, mut rows) = (CopyReader::new(), empty_like(like), 0);
+        let mut failure: Option<String> = None;
+        loop {
+            let (tag, body) = self.connection.receive().map_err(lost)?;
+            match tag {
+                b'd' if failure.is_none() => {
+                    failure = reader.read(body, &mut batch).err();
+                    if batch.rows >= SCAN_ROWS {
+                        rows += batch.rows as u64;
+                        each(&batch);
+                        clear(&mut batch);
+                    }
+                }
+                b'E' => failure = Some(Failure::read(body).to_string()),
+                b'Z' => break,
+                _ => {}
+            }
+        }
+        if failure.is_none() && !reader.is_complete() {
+            failure = Some("the answer ended before its last row".into());
+        }
+        if let Some(message) = failure {
+            return Err(statement_failed(&address, text, &message));
+        }
+        if batch.rows > 0 {
+            rows += batch.rows as u64;
+            each(&batch);
+        }
+        Ok(rows)
+    }
+
+    fn canceller(&self) -> Option<Canceller> {
+        Some(self.connection.canceller())
+    }
+
+    fn close(mut self: Box<Self>) -> Result<(), Error> {
+        let mut done = Vec::new();
+        while !self.broken && !self.sent.is_empty() {
+            self.poll(Ns::MAX, &mut done);
+        }
+        let unfinished = done.iter().filter(|d| d.outcome != Outcome::Ok).count();
+        if unfinished > 0 {
+            let why = self.failure.take().unwrap_or_default();
+            return Err(lost(
+                &self.address,
+                &io::Error::other(format!("{unfinished} unacknowledged: {why}")),
+            ));
+        }
+        self.connection.close();
+        Ok(())
+    }
+}
+
+impl PgSession {
+    /// Until something can be read; false when `until` has passed.
+    fn wait(&self, until: Ns) -> io::Result<bool> {
+        if until == Ns::MAX {
+            return Ok(true); // the read itself blocks
+        }
+        let left = until.saturating_sub(self.ctx.clock.now());
+        self.connection.readable(Duration::from_nanos(left))
+    }
+}
+
+fn answer_of(statement: &Statement) -> Answer {
+    Answer { names: statement.columns.iter().map(|c| c.name.clone()).collect(), rows: Vec::new() }
+}
+
+fn statement_failed(address: &Address, statement: &str, message: &str) -> Error {
+    Error::Statement {
+        target: address.to_string(),
+        statement: statement.to_owned(),
+        message: message.to_owned(),
+    }
+}
+
+/// The greatest depth of the roles that use any of `ops`.
+fn depth(ctx: &Context, ops: &[OpId]) -> usize {
+    let uses = |name: &str| ops.iter().any(|&op| uses_op(ctx, op, name));
+    let roles = roles(ctx).filter(|role| role.operations.iter().any(|w| uses(&w.operation)));
+    roles.map(|role| role.depth as usize).max().unwrap_or(1).max(1)
+}
+
+/// `name` is the operation `op`, or a page that has it as a member.
+fn uses_op(ctx: &Context, op: OpId, name: &str) -> bool {
+    let own = &ctx.op(op).name;
+    own == name || ctx.plan.operations.iter().any(|o| o.name == name && o.members.contains(own))
+}
+
+/// Sizes of the batches that the plan's roles will send to `op`: whole ones and what remains.
+fn batches(ctx: &Context, op: OpId) -> Vec<usize> {
+    use crate::plan::Work;
+    let name = &ctx.op(op).name;
+    let mut sizes = Vec::new();
+    for role in roles(ctx).filter(|role| role.operations.iter().any(|w| &w.operation == name)) {
+        if let Work::Rows { rows, batch_rows, .. } = role.work {
+            let batch = (batch_rows as u64).max(1);
+            sizes.push(batch.min(rows) as usize);
+            sizes.push((rows % batch) as usize);
+        }
+    }
+    sizes.retain(|&size| size > 0);
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+fn roles(ctx: &Context) -> impl Iterator<Item = &crate::plan::RolePlan> {
+    ctx.plan.segments.iter().flat_map(|segment| match segment {
+        crate::plan::Segment::Drive(drive) => drive.roles.as_slice(),
+        _ => &[],
+    })
+}

@@ -1,0 +1,411 @@
+//! The wire half against a real server, named by INRUSH_POSTGRESQL_URL; pytest starts one and runs these
+//! (`cargo test --test postgresql -- --ignored`).
+
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use inrush_core::clock::Clock;
+use inrush_core::engine::{build, Context, Done, Outcome, Payload, Session, Submit, Work};
+use inrush_core::error::{Error, TargetFault};
+use inrush_core::plan::RunPlan;
+use inrush_core::rows::{Column, Columns, ListValues, TextValues, Value, Values};
+use serde_json::{json, Value as Json};
+
+const NO_LIMIT: u64 = 0;
+
+fn url() -> String {
+    std::env::var("INRUSH_POSTGRESQL_URL")
+        .expect("INRUSH_POSTGRESQL_URL names a server that may be written to")
+}
+
+/// A plan with one table, its operations, and a role that uses all of them.
+fn context(url: &str, table: Json, operations: Json, batch_rows: u32, depth: u32) -> Context {
+    let names: Vec<Json> = operations
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|op| json!({"operation": op["name"], "weight": 1}))
+        .collect();
+    let plan = json!({
+        "version": 1, "run_id": "r", "study": "s", "seed": 1, "epoch_ns": 0,
+        "target": {"engine": "postgresql", "url": url},
+        "tables": [table],
+        "operations": operations,
+        "segments": [{"kind": "drive", "label": "all", "phase": "measure", "limit_ns": 0, "roles": [{
+            "name": "all", "operations": names, "sessions": 1, "depth": depth, "schedule": {"kind": "closed", "think_ns": 0},
+            "work": {"kind": "rows", "table": 0, "first_row": 0, "rows": 2500, "batch_rows": batch_rows},
+            "until": {"kind": "work"},
+        }]}],
+        "record": {"interval_ns": 1, "flush_ns": 1},
+        "watch": {"every_ns": 0, "processes": {}},
+    });
+    let plan = RunPlan::from_json(&plan.to_string()).expect("a plan");
+    Context { plan: Arc::new(plan), clock: Clock::start(), stop: Arc::new(AtomicBool::new(false)) }
+}
+
+const EVERY_TYPE: [(&str, &str, &str); 14] = [
+    ("k", "i64", "int8"),
+    ("b", "bool", "bool"),
+    ("s", "i16", "int2"),
+    ("i", "i32", "int4"),
+    ("l", "i64", "int8"),
+    ("u", "u64", "int8"),
+    ("un", "u64", "numeric"),
+    ("f", "f32", "float4"),
+    ("d", "f64", "float8"),
+    ("tm", "time_ms", "timestamptz"),
+    ("tu", "time_us", "timestamptz"),
+    ("t", "text", "text"),
+    ("ld", "list_f64", "float8[]"),
+    ("ll", "list_i64", "int8[]"),
+];
+
+fn every_type(name: &str) -> (Json, String) {
+    let columns: Vec<Json> = EVERY_TYPE
+        .iter()
+        .map(|(name, ty, wire)| json!({"name": name, "type": ty, "wire": wire, "null_ppm": 100_000}))
+        .collect();
+    let table = json!({"name": name, "stream": name, "columns": columns,
+                       "source": {"kind": "generated", "series": 1, "period_ns": 1}});
+    let ddl: Vec<String> = EVERY_TYPE.iter().map(|(name, _, wire)| format!("\"{name}\" {wire}")).collect();
+    let create = format!("DROP TABLE IF EXISTS {name}; CREATE TABLE {name} ({})", ddl.join(", "));
+    (table, create)
+}
+
+/// Rows `first..first + rows` with extremes, odd texts and NULLs in every column.
+fn batch(plan: &RunPlan, first: usize, rows: usize) -> Columns {
+    let mut columns = vec![];
+    for (index, plan) in plan.tables[0].columns.iter().enumerate() {
+        let mut column = Column::new(plan.name.clone(), plan.ty);
+        if plan.name == "k" {
+            column.values = Values::I64((first..first + rows).map(|row| row as i64).collect());
+            columns.push(column);
+            continue;
+        }
+        column.present = (first..first + rows).map(|row| u8::from((row + index) % 10 != 0)).collect();
+        let at = |row: usize| !(row + index).is_multiple_of(10);
+        let pick = |row: usize, n: usize| (row * 7 + index) % n;
+        let rows = first..first + rows;
+        match &mut column.values {
+            Values::I32(v) => {
+                let (low, high) = match plan.ty {
+                    inrush_core::plan::LogicalType::Bool => (0, 1),
+                    inrush_core::plan::LogicalType::I16 => (i16::MIN as i32, i16::MAX as i32),
+                    _ => (i32::MIN, i32::MAX),
+                };
+                v.extend(rows.map(|r| if at(r) { [low, high, low, high, low][pick(r, 5)] } else { 0 }));
+            }
+            Values::I64(v) => {
+                let time = matches!(
+                    plan.ty,
+                    inrush_core::plan::LogicalType::TimeMs | inrush_core::plan::LogicalType::TimeUs
+                );
+                let pool = if time {
+                    [0, -1, 1_767_225_600_123, -62_135_596_800_000, 253_402_300_799_999]
+                } else {
+                    [0, -1, i64::MIN, i64::MAX, 10_000]
+                };
+                v.extend(rows.map(|r| if at(r) { pool[pick(r, 5)] } else { 0 }));
+            }
+            Values::F32(v) => {
+                let pool = [0.0, -0.0, 0.1, f32::MAX, f32::NAN];
+                v.extend(rows.map(|r| if at(r) { pool[pick(r, 5)] } else { 0.0 }));
+            }
+            Values::F64(v) => {
+                let pool = [0.0, -0.0, 0.1, f64::MIN_POSITIVE, f64::INFINITY];
+                v.extend(rows.map(|r| if at(r) { pool[pick(r, 5)] } else { 0.0 }));
+            }
+            Values::Text(v) => {
+                let pool = ["", "\\N", "a\tb\nc\\", "é✓ 'x' \"y\"", "NULL"];
+                *v = TextValues::default();
+                rows.for_each(|r| v.push(if at(r) { pool[pick(r, 5)].as_bytes() } else { b"" }));
+            }
+            Values::List(ListValues { ends, items }) => {
+                for r in rows {
+                    let n = if at(r) { pick(r, 3) } else { 0 };
+                    match &mut **items {
+                        Values::F64(v) => v.extend((0..n).map(|k| k as f64 / 4.0)),
+                        Values::I64(v) => v.extend((0..n).map(|k| k as i64 - 1)),
+                        _ => unreachable!("lists hold I64 or F64"),
+                    }
+                    ends.push(ends.last().copied().unwrap_or(0) + n as u32);
+                }
+            }
+        }
+        columns.push(column);
+    }
+    Columns { rows, columns }
+}
+
+fn insert(name: &str, method: &str, text: String) -> Json {
+    json!({"name": name, "kind": "insert", "table": 0, "method": method, "text": text})
+}
+
+fn inserts(table: &str) -> Json {
+    let columns: Vec<String> = EVERY_TYPE.iter().map(|(name, ..)| format!("\"{name}\"")).collect();
+    let columns = columns.join(", ");
+    let marks: Vec<String> = (1..=EVERY_TYPE.len()).map(|k| format!("${k}")).collect();
+    json!([
+        insert("bulk", "bulk", format!("COPY {table} ({columns}) FROM STDIN (FORMAT binary)")),
+        insert(
+            "multirow",
+            "multirow",
+            format!("INSERT INTO {table} ({columns}) VALUES ({})", marks.join(", "))
+        ),
+    ])
+}
+
+/// One operation, waited for.
+fn run(session: &mut dyn Session, ticket: u64, op: usize, work: Work<'_>) -> Done {
+    assert!(matches!(session.submit(ticket, op, work), Submit::Queued));
+    session.flush();
+    let mut done = vec![];
+    while done.is_empty() {
+        session.poll(u64::MAX, &mut done);
+    }
+    assert_eq!((done.len(), done[0].ticket), (1, ticket));
+    done[0]
+}
+
+fn same(a: &Value, b: &Value) -> bool {
+    let float = |a: f64, b: f64| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
+    match (a, b) {
+        (Value::F64(a), Value::F64(b)) => float(*a, *b),
+        _ => a == b,
+    }
+}
+
+#[test]
+#[ignore = "needs INRUSH_POSTGRESQL_URL"]
+fn every_type_reads_back_exactly_by_either_way_in() {
+    let (table, create) = every_type("every_type");
+    // 14 columns: 5,100 rows are two statements of multirow; 2,500 and 1 are the remainder and an unannounced size.
+    let ctx = context(&url(), table, inserts("every_type"), 5_100, 1);
+    let engine = build(&ctx).expect("a server");
+    engine.control(&create, NO_LIMIT).expect("created");
+    let mut session = engine.open(&[0, 1]).expect("a session");
+    for op in [0, 1] {
+        engine.control("TRUNCATE every_type", NO_LIMIT).expect("emptied");
+        let mut first = 0;
+        for (ticket, rows) in [5_100, 2_500, 1].into_iter().enumerate() {
+            let columns = batch(&ctx.plan, first, rows);
+            let mut payload = Payload::default();
+            session.encode(op, &columns, &mut payload).expect("encoded");
+            let done =
+                run(&mut *session, ticket as u64, op, Work::Rows { columns: &columns, payload: &payload });
+            assert_eq!((done.outcome, done.rows), (Outcome::Ok, rows as u64), "{:?}", session.failure());
+            first += rows;
+        }
+        let all = batch(&ctx.plan, 0, first);
+        let mut row = 0;
+        let rows = session
+            .scan("SELECT * FROM every_type ORDER BY k;", &all, &mut |found| {
+                for at in 0..found.rows {
+                    for (a, b) in all.columns.iter().zip(&found.columns) {
+                        let (a, b) = (a.value(row), b.value(at));
+                        assert!(same(&a, &b), "op {op} row {row}: {a:?} came back as {b:?}");
+                    }
+                    row += 1;
+                }
+            })
+            .expect("read back");
+        assert_eq!((rows, row), (first as u64, first));
+    }
+    session.close().expect("all acknowledged");
+}
+
+fn numbers(name: &str) -> Json {
+    json!({"name": name, "stream": name, "columns": [{"name": "k", "type": "i64", "wire": "int8"}],
+           "source": {"kind": "generated", "series": 1, "period_ns": 1}})
+}
+
+fn keys(values: &[i64]) -> Columns {
+    let mut column = Column::new("k", inrush_core::plan::LogicalType::I64);
+    column.values = Values::I64(values.to_vec());
+    Columns { rows: values.len(), columns: vec![column] }
+}
+
+fn query(name: &str, text: &str, params: &[(&str, &str)]) -> Json {
+    let params: Vec<Json> = params
+        .iter()
+        .map(|(name, ty)| json!({"name": name, "type": ty, "gen": {"kind": "uniform", "from": 0, "to": 1}}))
+        .collect();
+    json!({"name": name, "kind": "query", "text": text, "params": params,
+           "holds": [{"kind": "count_bounds", "table": 0}]})
+}
+
+#[test]
+#[ignore = "needs INRUSH_POSTGRESQL_URL"]
+fn a_refused_batch_stores_nothing_and_the_session_goes_on() {
+    let operations = json!([
+        insert("bulk", "bulk", "COPY refused (k) FROM STDIN (FORMAT binary)".into()),
+        insert("multirow", "multirow", "INSERT INTO refused (k) VALUES ($1)".into()),
+        insert("nowhere", "bulk", "COPY no_such_table (k) FROM STDIN (FORMAT binary)".into()),
+    ]);
+    let ctx = context(&url(), numbers("refused"), operations, 3, 1);
+    let engine = build(&ctx).expect("a server");
+    engine
+        .control("DROP TABLE IF EXISTS refused; CREATE TABLE refused (k int8 PRIMARY KEY)", NO_LIMIT)
+        .expect("created");
+    let mut session = engine.open(&[0, 1, 2]).expect("a session");
+    let mut send = |op, values: &[i64]| {
+        let (columns, mut payload) = (keys(values), Payload::default());
+        session.encode(op, &columns, &mut payload).expect("encoded");
+        let done = run(&mut *session, 0, op, Work::Rows { columns: &columns, payload: &payload });
+        (done.outcome, done.rows, session.failure().unwrap_or_default())
+    };
+    for op in [0, 1] {
+        let base = op as i64 * 10;
+        let (outcome, _, why) = send(op, &[base + 1, base + 1, base + 2]);
+        assert_eq!(outcome, Outcome::Refused);
+        assert!(why.contains("duplicate key") && why.contains("23505"), "{why}");
+        assert_eq!(send(op, &[base + 1, base + 2, base + 3]), (Outcome::Ok, 3, String::new()));
+    }
+    assert_eq!(send(2, &[1]).0, Outcome::Missing);
+    assert_eq!(send(0, &[100]).0, Outcome::Ok);
+    let count = engine.control("SELECT count(*), sum(k) FROM refused", NO_LIMIT).expect("counted");
+    assert_eq!(count.rows, [[Value::I64(7), Value::I64(1 + 2 + 3 + 11 + 12 + 13 + 100)]]);
+}
+
+#[test]
+#[ignore = "needs INRUSH_POSTGRESQL_URL"]
+fn a_pipeline_answers_every_ticket_in_order_and_an_error_ends_it() {
+    let operations = json!([
+        query(
+            "series",
+            "SELECT k, k::text, k / 2.0::float8 FROM generate_series(1, $1) AS k",
+            &[("n", "i64")]
+        ),
+        query("ratio", "SELECT 10 / $1", &[("n", "i32")]),
+        query("time", "SELECT $1 AS t, $2 AS u, 'x'::name AS other", &[("t", "time_ms"), ("u", "u64")]),
+    ]);
+    let ctx = context(&url(), numbers("none"), operations, 1, 64);
+    let engine = build(&ctx).expect("a server");
+    let mut session = engine.open(&[0, 1, 2]).expect("a session");
+    let mut done = vec![];
+    let mut pipeline = |session: &mut dyn Session, calls: &[(usize, Vec<Value>)]| {
+        done.clear();
+        for (ticket, (op, params)) in calls.iter().enumerate() {
+            assert!(matches!(session.submit(ticket as u64, *op, Work::Params(params)), Submit::Queued));
+        }
+        session.flush();
+        while done.len() < calls.len() {
+            session.poll(u64::MAX, &mut done);
+        }
+        assert!(done.iter().enumerate().all(|(k, d)| d.ticket == k as u64), "in order");
+        done.iter().map(|d| (d.outcome, d.rows)).collect::<Vec<_>>()
+    };
+    let series = |n| (0, vec![Value::I64(n)]);
+    let ratio = |n| (1, vec![Value::I64(n)]);
+
+    let calls: Vec<_> = (0..64).map(series).collect();
+    let expected: Vec<_> = (0..64).map(|n| (Outcome::Ok, n as u64)).collect();
+    assert_eq!(pipeline(&mut *session, &calls), expected);
+    assert!(matches!(session.submit(0, 0, Work::Params(&[Value::I64(1)])), Submit::Queued));
+    let answer = pipeline_answer(&mut *session);
+    assert_eq!(answer, [[Value::I64(1), Value::Text("1".into()), Value::F64(0.5)]]);
+
+    let broken = pipeline(&mut *session, &[series(2), ratio(0), series(3)]);
+    assert_eq!(broken, [(Outcome::Ok, 2), (Outcome::Other, 0), (Outcome::Other, 0)]);
+    assert!(session.failure().expect("said").contains("division by zero (22012)"));
+    assert_eq!(pipeline(&mut *session, &[ratio(5)]), [(Outcome::Ok, 1)]);
+
+    let params = [Value::TimeMs(1_767_225_600_123), Value::U64(u64::MAX)];
+    session.submit(7, 2, Work::Params(&params));
+    let answer = pipeline_answer(&mut *session);
+    assert_eq!(
+        answer,
+        [[Value::TimeUs(1_767_225_600_123_000), Value::I64(-1), Value::Text("x".into())]],
+        "unsigned values come back as their bits"
+    );
+    session.close().expect("nothing is open");
+}
+
+fn pipeline_answer(session: &mut dyn Session) -> Vec<Vec<Value>> {
+    let mut done = vec![];
+    while done.is_empty() {
+        session.poll(u64::MAX, &mut done);
+    }
+    assert_eq!(done[0].outcome, Outcome::Ok);
+    session.answer().expect("kept").rows.clone()
+}
+
+#[test]
+#[ignore = "needs INRUSH_POSTGRESQL_URL"]
+fn a_cancelled_statement_is_a_timeout_and_a_killed_session_is_lost() {
+    let operations =
+        json!([query("sleep", "SELECT pg_sleep(60)", &[]), query("pid", "SELECT pg_backend_pid()", &[]),]);
+    let ctx = context(&url(), numbers("none"), operations, 1, 1);
+    let engine = build(&ctx).expect("a server");
+    let mut session = engine.open(&[0, 1]).expect("a session");
+    let Value::I64(pid) =
+        (run(&mut *session, 0, 1, Work::Params(&[])), session.answer().unwrap().rows[0][0].clone()).1
+    else {
+        panic!("a process id is a number")
+    };
+
+    let began = Instant::now();
+    session.submit(1, 0, Work::Params(&[]));
+    session.flush();
+    let mut done = vec![];
+    session.poll(ctx.clock.now() + 50_000_000, &mut done);
+    assert!(done.is_empty(), "poll keeps its limit");
+    session.canceller().expect("it can be cancelled")();
+    while done.is_empty() {
+        session.poll(u64::MAX, &mut done);
+    }
+    assert_eq!(done[0].outcome, Outcome::Timeout);
+    assert!(began.elapsed() < Duration::from_secs(30));
+
+    engine.control(&format!("SELECT pg_terminate_backend({pid})"), NO_LIMIT).expect("ended");
+    assert_eq!(run(&mut *session, 2, 1, Work::Params(&[])).outcome, Outcome::Lost);
+    assert_eq!(run(&mut *session, 3, 1, Work::Params(&[])).outcome, Outcome::Lost);
+}
+
+#[test]
+#[ignore = "needs INRUSH_POSTGRESQL_URL"]
+fn control_keeps_its_limit_and_survives_its_connection() {
+    let ctx = context(&url(), numbers("none"), json!([]), 1, 1);
+    let engine = build(&ctx).expect("a server");
+    let late = engine.control("SELECT pg_sleep(60)", 200_000_000).expect_err("cancelled");
+    assert!(matches!(late, Error::Deadline { .. }), "{late}");
+    let wrong = engine.control("SELECT nothing FROM nowhere", NO_LIMIT).expect_err("refused").to_string();
+    assert!(wrong.contains("\"nowhere\" does not exist (42P01)") && wrong.contains("in: SELECT"), "{wrong}");
+
+    let own = engine.control("SELECT pg_backend_pid()", NO_LIMIT).expect("answered").rows[0][0].clone();
+    let Value::I64(pid) = own else { panic!("a process id is a number") };
+    let other = build(&ctx).expect("a server");
+    other.control(&format!("SELECT pg_terminate_backend({pid}, 5000)"), NO_LIMIT).expect("ended");
+    let answer = engine
+        .control("SELECT 1 AS one, 'x', NULL, true; SELECT 2 AS two", NO_LIMIT)
+        .expect("connected again");
+    assert_eq!((answer.names, answer.rows), (vec!["two".to_string()], vec![vec![Value::I64(2)]]));
+}
+
+#[test]
+#[ignore = "needs INRUSH_POSTGRESQL_URL"]
+fn a_wrong_address_says_what_is_wrong() {
+    let fault = |url: &str| match build(&context(url, numbers("none"), json!([]), 1, 1)) {
+        Err(Error::Target { class, message, .. }) => (class, message),
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("{url} took us in"),
+    };
+    let (class, message) = fault(&format!("{}_not", url()));
+    assert_eq!(class, TargetFault::MissingDatabase, "{message}");
+
+    let free =
+        std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its number").port();
+    let (class, message) = fault(&format!("postgresql://postgres@127.0.0.1:{free}/postgres"));
+    assert_eq!(class, TargetFault::Unreachable);
+    assert!(message.contains("nothing listens on port"), "{message}");
+
+    let http = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = http.local_addr().expect("its number").port();
+    std::thread::spawn(move || {
+        let (mut stream, _) = http.accept().expect("a caller");
+        let _ = std::io::Write::write_all(&mut stream, b"HTTP/1.1 400 Bad Request\r\n\r\n");
+    });
+    let (_, message) = fault(&format!("postgresql://postgres@127.0.0.1:{port}/postgres"));
+    assert!(message.contains("does not speak PostgreSQL"), "{message}");
+}
