@@ -1,0 +1,164 @@
+"""Figures hold aggregates only, show what is absent, and draw without a browser."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from inrush.analysis import analyse
+from inrush.answer import answer
+from inrush.charts import Figure
+from inrush.draw import render, themes
+from inrush.errors import UsageError
+from inrush.figures import figures, five_numbers
+from inrush.measures import Absent, StudyRecord
+from inrush.report import write_figures
+from tests import synthetic
+
+TRUTH = {
+    (e, b): s * m
+    for e, m in (("duckdb", 1), ("sqlite", 2))
+    for b, s in ((200, 3.0), (1000, 2.0), (5000, 1.5))
+}
+
+
+def drawn(record: StudyRecord) -> dict[str, Figure]:
+    analysis = analyse(record)
+    return {f.name: f for f in figures(analysis, answer(analysis))}
+
+
+def rows_of(figure: Figure) -> list[dict[str, Any]]:
+    return (
+        [row for data in figure.spec["datasets"].values() for row in data]
+        if "datasets" in figure.spec
+        else inline(figure.spec)
+    )
+
+
+def inline(node: Any) -> list[dict[str, Any]]:
+    """Every row of data anywhere in a spec."""
+    if isinstance(node, list):
+        return [row for item in node for row in inline(item)]
+    if isinstance(node, dict):
+        own = (
+            node["values"]
+            if "values" in node
+            and isinstance(node["values"], list)
+            and node["values"]
+            and isinstance(node["values"][0], dict)
+            else []
+        )
+        return [*own, *(row for item in node.values() for row in inline(item))]
+    return []
+
+
+@pytest.fixture(scope="module")
+def study() -> StudyRecord:
+    stopped = Absent(
+        {"engine": "sqlite", "batch_rows": 100}, "stopped", "writers.makespan_s is 95 s, above 90 s"
+    )
+    published = [
+        {"claim": "insert", "unit": "ms", "values": {"clickhouse": 55}, "source": "elsewhere", "hardware": "2 × Xeon",
+         "beside": "writers.makespan_s", "where": {"batch_rows": 5000}},
+        {"claim": "best batch", "unit": "rows", "values": {"mysql": 1000}, "source": "elsewhere", "hardware": "2 × Xeon"},
+    ]  # fmt: skip
+    return synthetic.study(
+        TRUTH, absent=[stopped], reader_ns=[10**6, 10**7, 10**8] * 40, doc={"published": published}
+    )
+
+
+def test_every_kind_of_figure_is_drawn(study: StudyRecord) -> None:
+    names = {name.rsplit("-", 1)[0] for name in drawn(study)}
+    assert names == {"box", "curve", "latency", "time", "published"}
+
+
+def test_stopped_points_are_shown_as_stopped_with_their_reason(study: StudyRecord) -> None:
+    rows = [r for r in rows_of(drawn(study)["curve-0"]) if r.get("why") == "stopped"]
+    assert rows[0]["x"] == 100 and "above 90 s" in rows[0]["reason"]
+
+
+def test_boxes_have_a_red_line_through_their_medians(study: StudyRecord) -> None:
+    figure = drawn(study)["box-0"]
+    styles = [layer["mark"]["style"] for layer in figure.spec["layer"]]
+    assert styles == ["whisker", "box", "dot", "medians", "median"]
+    for theme in themes().values():
+        red, green, blue = (int(theme["style"]["medians"]["color"][i : i + 2], 16) for i in (1, 3, 5))
+        assert red > 1.5 * max(green, blue)
+
+
+def test_whiskers_end_at_the_last_run_within_one_and_a_half_boxes() -> None:
+    found = five_numbers(np.array([1.0, 2.0, 3.0, 4.0, 100.0]))
+    assert found == {"low": 1.0, "q1": 2.0, "median": 3.0, "q3": 4.0, "high": 4.0}
+
+
+def test_latency_curves_end_where_there_are_no_more_calls(study: StudyRecord) -> None:
+    rows = rows_of(drawn(study)["latency-readers"])
+    assert max(r["x"] for r in rows) == pytest.approx(np.log10(5 * 120), abs=1e-3)
+    assert all(a["ms"] <= b["ms"] for a, b in itertools.pairwise(rows) if a["series"] == b["series"])
+
+
+def test_panels_over_time_share_one_axis_and_one_zoom(study: StudyRecord) -> None:
+    spec = drawn(study)["time-0"].spec
+    assert spec["resolve"]["scale"]["x"] == "shared"
+    assert [p["name"] for p in spec["params"]] == ["zoom"]
+    assert len(spec["params"][0]["views"]) == len(spec["vconcat"]) == 3
+
+
+def test_ours_stands_beside_the_published_figure_in_its_unit(study: StudyRecord) -> None:
+    rows = {r["who"]: r for r in rows_of(drawn(study)["published-0"])}
+    assert rows["clickhouse (elsewhere)"]["value"] == 55
+    assert 1000 < rows["duckdb (ours)"]["value"] < 2500
+    assert rows["duckdb (ours)"]["hardware"] == "Imaginary 9000"
+
+
+def test_efficiency_is_drawn_where_scaling_is_asked() -> None:
+    doc = {"answer": {"kind": "scaling", "of": "writers.makespan_s", "along": "writers"}}
+    figure = drawn(
+        synthetic.study(
+            {("duckdb", n): 8 / n**0.5 for n in (1, 4, 16)}, doc=doc, along="writers", spread=0.001
+        )
+    )
+    rows = {r["x"]: r["y"] for r in rows_of(figure["efficiency-0"]) if "x" in r}
+    assert rows == pytest.approx({1: 1.0, 4: 0.5, 16: 0.25}, rel=0.01)
+
+
+def test_a_spec_does_not_grow_with_the_number_of_operations() -> None:
+    def size(calls: int) -> int:
+        latency = np.random.default_rng(1).integers(10**6, 10**8, calls).tolist()
+        record = synthetic.study({("duckdb", 1): 2.0, ("duckdb", 2): 2.0}, blocks=2, latency_ns=latency,
+                                 shot={"ops": calls, "ok": calls})  # fmt: skip
+        return sum(len(json.dumps(f.spec)) for f in drawn(record).values())
+
+    assert size(20_000) < 1.5 * size(1000)
+
+
+def test_figures_of_an_invalid_study_carry_the_word(study: StudyRecord) -> None:
+    bad = synthetic.study({("duckdb", 1): 1.0, ("duckdb", 2): 1.0}, env={"core_build_profile": "debug"})
+    assert all("INVALID" in json.dumps(f.spec) and f.title.startswith("INVALID") for f in drawn(bad).values())
+    assert not any("INVALID" in json.dumps(f.spec) for f in drawn(study).values())
+
+
+def test_figures_are_written_as_png_svg_and_pdf(tmp_path: Path) -> None:
+    record = synthetic.study({("duckdb", 1): 1.0, ("duckdb", 2): 1.5}, env={"core_build_profile": "debug"})
+    written = write_figures(record, tmp_path)
+    begins = {".png": b"\x89PNG", ".svg": b"<svg", ".pdf": b"%PDF"}
+    assert {p.suffix for p in written} == set(begins)
+    for path in written:
+        assert path.read_bytes().startswith(begins[path.suffix]) and path.stat().st_size > 2000
+    assert b"INVALID" in next(p for p in written if p.suffix == ".svg").read_bytes()
+
+
+def test_a_dark_figure_differs_from_a_light_one_in_colours_alone(study: StudyRecord) -> None:
+    figure = drawn(study)["curve-0"]
+    light, dark = render(figure, "svg"), render(figure, "svg", "dark")
+    assert light != dark and light.count(b"<path") == dark.count(b"<path")
+
+
+def test_an_unknown_format_is_refused_with_what_there_is(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="png, svg, pdf"):
+        write_figures(synthetic.study({("duckdb", 1): 1.0}), tmp_path, ("gif",))

@@ -1,0 +1,204 @@
+"""The page says what was found, escapes what it is given, and opens offline in a real browser."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inrush.analysis import analyse
+from inrush.measures import Absent, StudyRecord
+from inrush.report import three_lines, write_report
+from tests import synthetic
+
+TRUTH = {
+    (e, b): s * m
+    for e, m in (("duckdb", 1), ("sqlite", 2))
+    for b, s in ((200, 3.0), (1000, 2.0), (5000, 1.5))
+}
+NASTY = '</script><script>window.evil=1</script> & "quotes" <b>'
+
+
+@pytest.fixture(scope="module")
+def record() -> StudyRecord:
+    published = [{"claim": "insert", "unit": "ms", "values": {"clickhouse": 55}, "source": "elsewhere",
+                  "hardware": "2 × Xeon 8280", "beside": "writers.makespan_s"}]  # fmt: skip
+    stopped = Absent({"engine": "sqlite", "batch_rows": 100}, "stopped", "makespan 95 s is above 90 s")
+    doc = {"published": published, "title": f"Batch {NASTY}", "expect": f"Larger {NASTY}", "plan_hash": "ab" * 32,
+           "command": "inrush run telemetry/batch --scale s"}  # fmt: skip
+    return synthetic.study(TRUTH, absent=[stopped], doc=doc, reader_ns=[10**6, 10**7, 10**8] * 40)
+
+
+@pytest.fixture(scope="module")
+def page(record: StudyRecord, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    write_report(record, path)
+    return path
+
+
+def visible(path: Path) -> str:
+    """The page without its scripts."""
+    return path.read_text(encoding="utf-8").split('<script type="module">')[0]
+
+
+def test_the_page_is_one_file_below_two_megabytes(page: Path) -> None:
+    assert page.stat().st_size < 2_000_000
+    assert [p.name for p in page.parent.iterdir()] == ["report.html"]
+
+
+def test_sections_come_in_the_order_a_reader_asks(page: Path) -> None:
+    text = visible(page)
+    order = ["<h1>", "Which batch size stores", "written before the first run", "best batch_rows is", "Verdicts", "Figures",
+             "Published beside ours", "Every point", "Stopped, unsupported", "Settings, durability", "Machine",
+             "Order of runs", "Reproduce"]  # fmt: skip
+    places = [text.index(words) for words in order]
+    assert places == sorted(places)
+
+
+def test_the_page_says_what_stands_beside_every_figure(page: Path) -> None:
+    text = visible(page)
+    for words in ("2 × Xeon 8280", "Imaginary 9000", "power loss", "duckdb 1.0", "ab" * 32, "inrush run telemetry/batch --scale s",
+                  "makespan 95 s is above 90 s", "rows proven", "Points: geometric means"):  # fmt: skip
+        assert words in text, words
+
+
+def test_everything_given_is_escaped(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert "<script>window.evil" not in text
+    assert "&lt;/script&gt;&lt;script&gt;window.evil" in text
+
+
+def test_a_valid_page_never_says_invalid_and_an_invalid_one_says_why(page: Path, tmp_path: Path) -> None:
+    assert "INVALID" not in visible(page)
+    bad = tmp_path / "bad.html"
+    analysis = write_report(synthetic.study(TRUTH, env={"core_build_profile": "debug"}), bad)
+    text = visible(bad)
+    assert not analysis.valid
+    assert 'role="alert">INVALID. Release build' in text and "debug build: build it with --release" in text
+
+
+def test_an_empty_study_still_gives_a_page(tmp_path: Path) -> None:
+    path = tmp_path / "r" / "empty.html"
+    write_report(StudyRecord({"title": "Nothing yet", "question": "?"}, []), path)
+    assert "No counted run measured what was asked" in path.read_text()
+
+
+def test_a_run_with_wrong_rows_is_listed_and_has_no_figure(tmp_path: Path) -> None:
+    proof = {"table": "pe", "item": "sum_low(x)", "expected": "7", "found": "8", "holds": False}
+    record = synthetic.study(TRUTH, blocks=2, more={"proofs": [proof]})
+    path = tmp_path / "wrong.html"
+    write_report(record, path)
+    text = visible(path)
+    assert "no figures" in text and "sum_low(x) is 8, expected 7" in text
+    assert "<figure" not in text
+
+
+def test_three_lines_are_the_answer_the_verdict_and_the_next_command(record: StudyRecord) -> None:
+    lines = three_lines(record)
+    assert len(lines) == 3 and not any("\n" in line for line in lines)
+    assert "best batch_rows is" in lines[0] and "[" in lines[0]
+    assert lines[1].startswith("valid: 30 measured runs")
+    assert lines[2].startswith("next: inrush ")
+
+
+def test_three_lines_of_an_invalid_study_begin_their_verdict_with_the_word() -> None:
+    lines = three_lines(synthetic.study(TRUTH, blocks=2, env={"core_build_profile": "debug"}))
+    assert lines[1].startswith("INVALID: release build") and lines[2] == "next: inrush doctor"
+
+
+def test_an_interrupted_study_is_resumed_next() -> None:
+    lines = three_lines(synthetic.study(TRUTH, blocks=2, doc={"status": "interrupted"}))
+    assert lines[2] == "next: inrush run --resume synthetic-1"
+
+
+def test_the_same_runs_give_the_same_page(record: StudyRecord, page: Path, tmp_path: Path) -> None:
+    write_report(record, tmp_path / "again.html")
+    assert (tmp_path / "again.html").read_bytes() == page.read_bytes()
+
+
+def test_report_and_terminal_agree(record: StudyRecord, page: Path) -> None:
+    first = three_lines(record)[0].split(" (and ")[0]
+    assert first in visible(page).replace("&#x27;", "'")
+    assert analyse(record).valid
+
+
+# In a real browser.
+
+REQUIRED = "INRUSH_REQUIRE_BROWSER"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not chromium or not driver:
+        message = "chromium and chromedriver are needed to open the report: apt-get install chromium chromium-driver"
+        if os.environ.get(REQUIRED):
+            pytest.fail(message)
+        pytest.skip(f"NOT TESTED: {message}; {REQUIRED}=1 makes this a failure")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # selenium's own
+        from selenium import webdriver
+        from selenium.webdriver.chrome.service import Service
+
+        options = webdriver.ChromeOptions()
+        for argument in (
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--window-size=1200,900",
+        ):
+            options.add_argument(argument)
+        options.binary_location = chromium
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        held = webdriver.Chrome(options=options, service=Service(driver))
+    yield held
+    held.quit()
+
+
+def wait(browser: Any, script: str, limit_s: float = 60.0) -> Any:
+    """The script's value once it is true."""
+    end = time.monotonic() + limit_s
+    while time.monotonic() < end:
+        found = browser.execute_async_script(f"setTimeout(() => arguments[0]({script}), 50)")
+        if found:
+            return found
+    raise AssertionError(
+        f"{script} did not become true in {limit_s} s; console: {browser.get_log('browser')}"
+    )
+
+
+def test_the_page_opens_offline_draws_every_figure_and_changes_its_theme(browser: Any, page: Path) -> None:
+    browser.get(page.as_uri())
+    wait(browser, "document.documentElement.dataset.drawn === '1'")
+    figures = browser.find_elements("css selector", "figure")
+    assert len(figures) >= 6
+    for figure in figures:
+        svg = figure.find_element("css selector", "svg.marks")
+        assert svg.size["width"] > 200 and len(svg.find_elements("css selector", "path, rect")) > 5
+    before = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+    browser.find_element("id", "theme").click()
+    wait(browser, "document.documentElement.dataset.drawn === '2'")
+    assert browser.execute_script("return document.documentElement.dataset.theme") == "dark"
+    assert browser.execute_script("return getComputedStyle(document.body).backgroundColor") != before
+    assert browser.execute_script("return window.evil") is None
+    requested = browser.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
+    assert [u for u in requested if not u.startswith("data:")] == []
+    assert browser.get_log("browser") == []
+
+
+def test_the_page_fits_a_phone(browser: Any, page: Path) -> None:
+    browser.set_window_size(500, 900)  # the narrowest window that headless chromium makes
+    browser.get(page.as_uri())
+    wait(browser, "document.documentElement.dataset.drawn >= '1'")
+    widths = browser.execute_script(
+        "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+    )
+    assert widths[0] <= widths[1]
+    browser.set_window_size(1200, 900)
