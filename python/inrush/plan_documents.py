@@ -105,6 +105,7 @@ def source_document(table: Table) -> Doc:
         "null": table.files.null,
         "reject_path": f"reject-{table.name}.csv",
         "reject_limit": table.files.reject_limit,
+        **({"required": list(table.files.required)} if table.files.required else {}),
     }
 
 

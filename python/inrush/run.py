@@ -17,12 +17,15 @@ from typing import Any, Protocol
 
 from inrush import host
 from inrush.errors import CoreError, Interrupted, UsageError
+from inrush.files import at_files
 from inrush.process import WORKER, Event, Worker, death_message, end_leftover
 from inrush.site import ACTIONS, Site, at_site
 from inrush.store import Doc, OpenRun, Results, SealedRun, StudyFolder
 
 #: Runs in a row that may fail on one engine before the rest of its runs is left out, and said.
 GIVE_UP_AFTER = 3
+#: Below a study's data: what Parquet files were turned into, for all its runs.
+FILES = "files"
 #: How often signals are looked at while a worker says nothing, s.
 TICK_S = 0.1
 
@@ -112,6 +115,7 @@ def run_study(
                 outcome.done += 1
             else:
                 outcome.failed[run.run_id] = doc["failure"]["message"]
+    shutil.rmtree(folder.data_path / FILES, ignore_errors=True)
     status = "failed" if outcome.failed else "done"
     folder.write(
         {"status": status, "stopped": list(outcome.stopped.values()), "ended_unix_ns": time.time_ns()}
@@ -131,7 +135,8 @@ def run_one(
     """One run from its folder to its seal; returns run.json."""
     data = folder.data_path / run.run_id
     data.mkdir(parents=True, exist_ok=True)
-    opened = folder.open_run(run.run_id, at_site(run.plan, site, data), env)
+    placed = at_files(at_site(run.plan, site, data), folder.path / run.run_id, folder.data_path / FILES)
+    opened = folder.open_run(run.run_id, placed, env)
     begun = {"begun_unix_ns": time.time_ns()}
     before = host.noise_counters()
     worker = Worker(opened.plan_path, opened.parts, opened.log, site.environment, command)

@@ -13,6 +13,7 @@ from typing import Any
 
 from inrush.document import Node, unknown
 from inrush.errors import Problem, StudyInvalid
+from inrush.files import locate
 from inrush.forms import FromFactor, read_count, read_reference
 from inrush.overlay import apply_overrides, merged, parse_overrides
 from inrush.studies import SHIPPED, find_study, workload_path
@@ -109,7 +110,7 @@ def load_study(
     named_workload = tree.get("workload")
     path = workload_path(named_workload, found.path) if isinstance(named_workload, str) else None
     workload = read_toml(path) if path is not None and path.is_file() else None
-    return parse_study(
+    study = parse_study(
         tree,
         workload,
         name=found.name,
@@ -120,6 +121,7 @@ def load_study(
         engines=engines,
         known=known or Known(),
     )
+    return replace(study, workload=locate(study.workload, str(path)))
 
 
 def parse_study(

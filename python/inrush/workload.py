@@ -36,6 +36,8 @@ class FileSource:
     header: bool = True
     null: str | None = None
     reject_limit: int = 1000
+    #: Columns that may not be null, beside those of the table's identity.
+    required: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

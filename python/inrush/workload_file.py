@@ -107,11 +107,6 @@ def parse_table(node: Node, name: str, sizes: Mapping[str, int], catalogue: Cata
     allowed = ("columns", "series", "period_s", "identity", "layouts", "source", "files")
     fields = node.fields(allowed, required=("columns",))
     from_files = "source" in fields and fields["source"].text(("files", "generated"), "source") == "files"
-    files = parse_files(fields["files"]) if "files" in fields else None
-    if from_files and files is None:
-        node.problem('source = "files" needs files = { paths = […], format = "csv" }')
-    if files is not None and not from_files:
-        fields["files"].problem('say source = "files" beside it, or remove it')
     columns: list[Column] = []
     for item in fields["columns"].items(at_least=1) if "columns" in fields else ():
         column = parse_column(item, sizes, catalogue, from_files)
@@ -119,6 +114,11 @@ def parse_table(node: Node, name: str, sizes: Mapping[str, int], catalogue: Cata
             item.problem(f"column `{column.name}` is there already; rename one")
         columns.append(column)
     names = [c.name for c in columns]
+    files = parse_files(fields["files"], names) if "files" in fields else None
+    if from_files and files is None:
+        node.problem('source = "files" needs files = { paths = […], format = "csv" }')
+    if files is not None and not from_files:
+        fields["files"].problem('say source = "files" beside it, or remove it')
     identity = fields["identity"].texts(names, "column") if "identity" in fields else ()
     return Table(
         name=name,
@@ -251,8 +251,8 @@ def parse_layouts(
     return layouts
 
 
-def parse_files(node: Node) -> FileSource:
-    allowed = ("paths", "format", "delimiter", "header", "null", "reject_limit")
+def parse_files(node: Node, columns: Sequence[str]) -> FileSource:
+    allowed = ("paths", "format", "delimiter", "header", "null", "reject_limit", "required")
     fields = node.fields(allowed, required=("paths", "format"))
     delimiter = fields["delimiter"].value if "delimiter" in fields else None
     if delimiter is not None and not (isinstance(delimiter, str) and len(delimiter.encode()) == 1):
@@ -269,6 +269,7 @@ def parse_files(node: Node) -> FileSource:
         header=fields["header"].flag() if "header" in fields else True,
         null=null,
         reject_limit=fields["reject_limit"].integer() if "reject_limit" in fields else 1000,
+        required=fields["required"].texts(columns, "column") if "required" in fields else (),
     )
 
 

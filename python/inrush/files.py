@@ -1,0 +1,141 @@
+"""The user's own files as a source of rows: where they lie, and Parquet made into what the core reads.
+
+The core reads text (CSV, TSV, MySQL) and Arrow streams. A Parquet file is turned into an Arrow stream before the
+run, off the clock, with every column cast to the one Arrow type of its logical type, or refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inrush.errors import Problem, StudyInvalid, UsageError
+from inrush.workload import FileSource, Workload
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Doc = dict[str, Any]
+
+
+def locate(workload: Workload, workload_file: str) -> Workload:
+    """Paths beside the workload file become absolute, patterns the files they match, in order of name.
+
+    Raises StudyInvalid with every path that leads nowhere.
+    """
+    problems: list[Problem] = []
+    tables = dict(workload.tables)
+    for name, table in workload.tables.items():
+        if table.files is not None:
+            paths = tuple(found_paths(table.files, Path(workload_file), name, problems))
+            tables[name] = replace(table, files=replace(table.files, paths=paths))
+    if problems:
+        raise StudyInvalid(problems)
+    return replace(workload, tables=tables)
+
+
+def found_paths(
+    source: FileSource, workload_file: Path, table: str, problems: list[Problem]
+) -> Iterator[str]:
+    for n, text in enumerate(source.paths):
+        path = workload_file.resolve().parent / Path(text).expanduser()
+        if path.is_file():
+            found = [path]
+        else:
+            # An absolute pattern is one below the root.
+            found = sorted(
+                p for p in Path(path.anchor).glob(str(path.relative_to(path.anchor))) if p.is_file()
+            )
+        if not found:
+            key = f"tables.{table}.files.paths[{n}]"
+            problems.append(Problem(str(workload_file), key, text, f"there is no file {path}"))
+        yield from (str(p) for p in found)
+
+
+def at_files(plan: Mapping[str, Any], run_folder: Path, cache: Path) -> Doc:
+    """The plan with reject files in the run's folder and Parquet files as Arrow streams in `cache`."""
+    tables = [_table_at_files(table, run_folder, cache) for table in plan.get("tables", ())]
+    return {**plan, "tables": tables} if tables else dict(plan)
+
+
+def _table_at_files(table: Mapping[str, Any], run_folder: Path, cache: Path) -> Doc:
+    source = table["source"]
+    if source["kind"] != "files":
+        return dict(table)
+    source = {**source, "reject_path": str(run_folder.resolve() / Path(source["reject_path"]).name)}
+    if source["format"] == "parquet":
+        types = {column["name"]: column["type"] for column in table["columns"]}
+        streams = [str(arrow_stream(Path(path), types, cache)) for path in source["paths"]]
+        source = {**source, "format": "arrow", "paths": streams}
+    return {**table, "source": source}
+
+
+def arrow_stream(parquet: Path, types: Mapping[str, str], cache: Path) -> Path:
+    """The columns named in `types` (name -> logical type) as an Arrow IPC stream; made once for all runs of a study.
+
+    Raises UsageError for a file that is no Parquet, lacks a column, or holds a value that its type cannot.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    stat = parquet.stat()
+    key = json.dumps([str(parquet.resolve()), stat.st_size, stat.st_mtime_ns, dict(types)])
+    into = cache.resolve() / f"{parquet.stem}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.arrows"
+    if into.is_file():
+        return into
+    cache.mkdir(parents=True, exist_ok=True)
+    schema = arrow_schema(types)
+    unfinished = into.with_suffix(".part")
+    try:
+        with pq.ParquetFile(parquet) as file, pa.ipc.new_stream(unfinished, schema) as stream:
+            missing = [name for name in types if name not in file.schema_arrow.names]
+            if missing:
+                has = ", ".join(file.schema_arrow.names)
+                raise UsageError(f"{parquet}: no column {', '.join(missing)}; it has {has}")
+            for batch in file.iter_batches(columns=list(types)):
+                stream.write_batch(cast(batch, schema, parquet))
+    except pa.ArrowException as e:
+        raise UsageError(f"{parquet}: not readable as Parquet: {e}") from e
+    unfinished.rename(into)
+    return into
+
+
+def cast(batch: pa.RecordBatch, schema: pa.Schema, parquet: Path) -> pa.RecordBatch:
+    """Every column as its field of `schema` says; no integer, time or text changes its value."""
+    import pyarrow as pa
+
+    columns = []
+    for field in schema:
+        column = batch.column(field.name)
+        try:
+            columns.append(column.cast(field.type))
+        except pa.ArrowException as e:
+            raise UsageError(
+                f"{parquet}: column {field.name} is {column.type} and cannot be {field.type}: {e}"
+            ) from e
+    return pa.record_batch(columns, schema=schema)
+
+
+def arrow_schema(types: Mapping[str, str]) -> pa.Schema:
+    """Twin of `holds` in rust/src/rows/files/arrow.rs."""
+    import pyarrow as pa
+
+    arrow: dict[str, pa.DataType] = {
+        "bool": pa.bool_(),
+        "i16": pa.int16(),
+        "i32": pa.int32(),
+        "i64": pa.int64(),
+        "u64": pa.uint64(),
+        "f32": pa.float32(),
+        "f64": pa.float64(),
+        "time_ms": pa.timestamp("ms", tz="UTC"),
+        "time_us": pa.timestamp("us", tz="UTC"),
+        "text": pa.string(),
+        "list_f64": pa.list_(pa.float64()),
+        "list_i64": pa.list_(pa.int64()),
+    }
+    return pa.schema([(name, arrow[logical]) for name, logical in types.items()])
