@@ -42,7 +42,7 @@ impl Check {
                         })
                     })
                     .collect::<Result<_, _>>()?;
-                let index = SeriesIndex::new(&generator, table, plan.epoch_ns)?;
+                let index = SeriesIndex::new(&generator, table)?;
                 let row = generator.columns(1);
                 Ok(Check::Regenerate {
                     table: table.name.clone(),

@@ -17,6 +17,9 @@ use crate::plan::{ColumnPlan, LogicalType, RowSource, TablePlan};
 /// Above it alias tables no longer fit a cache.
 const ALIAS_RANKS: u64 = 65_536;
 
+/// 32-bit columns that one column derives from, at most: they are widened on the stack.
+pub const MAX_NARROW_SOURCES: usize = 4;
+
 pub enum Maker {
     /// Values are `lane * unit` where the column is a float.
     Lane {
@@ -670,6 +673,10 @@ impl<'a> Setting<'a> {
             }
             next += 1;
         }
+        let narrow = direct.iter().filter(|&&c| !is_wide(self.table.columns[c].ty)).count();
+        if narrow > MAX_NARROW_SOURCES {
+            return Err(format!("derives from {narrow} columns of i32 or narrower, at most {MAX_NARROW_SOURCES}; make some i64"));
+        }
         Ok(direct)
     }
 }
@@ -889,6 +896,10 @@ fn unit_ns(ty: LogicalType) -> u64 {
     } else {
         1_000
     }
+}
+
+fn is_wide(ty: LogicalType) -> bool {
+    is_time(ty) || matches!(ty, LogicalType::I64 | LogicalType::U64)
 }
 
 fn is_time(ty: LogicalType) -> bool {

@@ -102,7 +102,7 @@ fn step(state: u128, value: u64) -> u128 {
 }
 
 /// Length included: "" and "\0" differ.
-fn hash_bytes(bytes: &[u8]) -> u64 {
+pub(super) fn hash_bytes(bytes: &[u8]) -> u64 {
     let words = bytes.chunks(8).map(|chunk| {
         let mut word = [0u8; 8];
         word[..chunk.len()].copy_from_slice(chunk);

@@ -1,9 +1,9 @@
 //! Rows of a table as functions of (seed, stream, row): any row can be made again, alone, anywhere.
 
 use super::columns::{Column, Columns, TextValues, Value, Values};
-use super::compile::{problems, share, Made, Maker, Setting};
+use super::compile::{problems, share, Made, Maker, Setting, MAX_NARROW_SOURCES};
 use super::hash::{hash, key};
-use super::lane::{Chunk, Sources, CHUNK};
+use super::lane::{Chunk, Lane, Sources, CHUNK};
 use super::simd::{vectorised, Level};
 use crate::error::Error;
 use crate::plan::{LogicalType, TablePlan};
@@ -95,6 +95,19 @@ impl RowGen {
         out.columns[column].value(0)
     }
 
+    /// Of the column with this name.
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|c| c.name == name)
+    }
+
+    pub(super) fn ty(&self, column: usize) -> LogicalType {
+        self.columns[column].ty
+    }
+
+    pub(super) fn maker(&self, column: usize) -> &Maker {
+        &self.columns[column].made.maker
+    }
+
     /// Columns that `wanted` need, in filling order.
     pub(super) fn needed(&self, wanted: &[usize]) -> Vec<usize> {
         let mut needed = vec![false; self.columns.len()];
@@ -162,9 +175,7 @@ impl RowGen {
         match (&ready.made.maker, &mut values) {
             (Maker::Lane { lane, unit }, values) => {
                 let unit = *unit;
-                let wide = self.widened(c, columns, at, n);
-                let source = Sources { columns, rows: at..at + n, wide: &wide };
-                let lanes = |out: &mut [i64]| lane.fill(self.level, chunk, &source, out);
+                let lanes = |out: &mut [i64]| self.fill_lane(c, lane, chunk, columns, at, out);
                 let mut wide = [0i64; CHUNK];
                 match values {
                     Values::I64(v) => lanes(&mut v[at..at + n]),
@@ -190,19 +201,31 @@ impl RowGen {
         columns[c].values = values;
     }
 
-    /// The 32-bit columns that `c` derives from, as lanes. Empty, and free, where there are none.
-    fn widened(&self, c: usize, columns: &[Column], at: usize, n: usize) -> Vec<(usize, [i64; CHUNK])> {
+    /// The lane of column `c`; the 32-bit columns that it derives from are widened first.
+    fn fill_lane(
+        &self,
+        c: usize,
+        lane: &Lane,
+        chunk: &Chunk,
+        columns: &[Column],
+        at: usize,
+        out: &mut [i64],
+    ) {
+        let rows = at..at + chunk.len();
         let narrow =
             self.columns[c].made.sources.iter().filter_map(|&source| match &columns[source].values {
-                Values::I32(v) => Some((source, &v[at..at + n])),
+                Values::I32(v) => Some((source, &v[rows.clone()])),
                 _ => None,
             });
-        let widen = |(source, values): (usize, &[i32])| {
-            let mut lane = [0i64; CHUNK];
+        if narrow.clone().next().is_none() {
+            return lane.fill(self.level, chunk, &Sources { columns, rows, wide: &[] }, out);
+        }
+        let mut wide = [(usize::MAX, [0i64; CHUNK]); MAX_NARROW_SOURCES];
+        for ((slot, lane), (source, values)) in wide.iter_mut().zip(narrow) {
+            *slot = source;
             lane.iter_mut().zip(values).for_each(|(lane, &v)| *lane = v as i64);
-            (source, lane)
-        };
-        narrow.map(widen).collect()
+        }
+        lane.fill(self.level, chunk, &Sources { columns, rows, wide: &wide }, out);
     }
 }
 

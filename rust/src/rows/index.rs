@@ -1,101 +1,191 @@
-//! From the identity of a returned row back to its number.
+//! From the identity of a row in an answer back to its row number, so that it can be made again.
 
-use std::collections::HashMap;
-
-use super::columns::{Columns, Value};
+use super::columns::Value;
+use super::compile::Maker;
+use super::digest::hash_bytes;
 use super::generate::RowGen;
-use super::spec::GenPlan;
+use super::hash::mix;
+use super::lane::{period_and_phase, Lane, TimeBy};
+use super::text::TextMaker;
 use crate::error::Error;
-use crate::plan::{LogicalType, RowSource, TablePlan};
+use crate::plan::{LogicalType, TablePlan};
 
-/// Series by the values of the identity's other columns, sweep by its time.
+/// Finds rows of one generator by the values of its identity columns; 16 bytes per series.
 ///
-/// Holds one entry per series: made once per operation that promises `rows_regenerate`.
+/// What it finds has at least the hash of the identity given: callers compare the row itself.
 pub struct SeriesIndex {
-    keys: Vec<usize>,
-    /// Column, and µs in a unit of its type.
-    time: Option<(usize, i64)>,
-    series_of: HashMap<Vec<Key>, u64>,
+    finds: Finds,
     series: u64,
-    epoch_us: i64,
-    period_us: i64,
 }
 
-/// A value of an identity as every engine returns it: 64 bits or text.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Key {
-    Bits(u64),
-    Text(String),
+enum Finds {
+    /// One column of the identity gives the row.
+    Row { column: Keyed, base: i64, step: i64 },
+    /// One column gives the sweep, the others the series, by hash and in its order.
+    Sweep { time: Keyed, keys: Vec<Keyed>, series: Vec<(u64, u64)> },
+}
+
+/// A column of the identity, with what its generator knows about it.
+struct Keyed {
+    column: usize,
+    ty: LogicalType,
+    lane: Option<Lane>,
 }
 
 impl SeriesIndex {
-    /// Errors: a table without identity, or whose identity does not name one row.
-    pub fn new(generator: &RowGen, table: &TablePlan, epoch_ns: i64) -> Result<SeriesIndex, Error> {
-        let refuse = |why: &str| Error::Plan(format!("table {}: rows_regenerate: {why}", table.name));
-        let RowSource::Generated { series, period_ns } = table.source else {
-            return Err(refuse("its rows come from files"));
+    /// Errors: no identity, or one that does not lead back to one row.
+    pub fn new(generator: &RowGen, table: &TablePlan) -> Result<SeriesIndex, Error> {
+        let refuse =
+            |why: String| Error::Plan(format!("table {}: identity {:?}: {why}", table.name, table.identity));
+        let columns = table.identity.iter().map(|name| {
+            let column =
+                generator.position(name).ok_or_else(|| refuse(format!("`{name}` is not a column")))?;
+            let lane = match generator.maker(column) {
+                Maker::Lane { lane, .. } => Some(lane.clone()),
+                _ => None,
+            };
+            Ok(Keyed { column, ty: generator.ty(column), lane })
+        });
+        let columns = columns.collect::<Result<Vec<_>, Error>>()?;
+        let finds = match find_rows(generator, columns) {
+            Ok(row) => row,
+            Err(columns) => find_sweeps(generator, columns).map_err(refuse)?,
         };
-        let mut keys = Vec::new();
-        let mut time = None;
-        for name in &table.identity {
-            let at = table.columns.iter().position(|c| &c.name == name);
-            let at = at.ok_or_else(|| refuse("its identity names a column it does not have"))?;
-            match &table.columns[at].gen {
-                Some(GenPlan::SweepTime { jitter_ms }) if *jitter_ms * 1_000_000 < period_ns => {
-                    let unit_us = if table.columns[at].ty == LogicalType::TimeMs { 1_000 } else { 1 };
-                    time = Some((at, unit_us))
-                }
-                Some(GenPlan::SweepTime { .. }) => {
-                    return Err(refuse("its time jitters by more than a period"))
-                }
-                _ => keys.push(at),
-            }
-        }
-        if table.identity.is_empty() {
-            return Err(refuse("it has no identity"));
-        }
-        let mut one: Columns = generator.columns(1);
-        let mut series_of = HashMap::with_capacity(series as usize);
-        for row in 0..series {
-            generator.fill(row, 1, &mut one);
-            let values: Option<Vec<Key>> = keys.iter().map(|&at| key(&one.columns[at].value(0))).collect();
-            let values =
-                values.ok_or_else(|| refuse("a column of its identity is neither a number nor a text"))?;
-            if series_of.insert(values, row).is_some() {
-                return Err(refuse("two of its series have the same identity"));
-            }
-        }
-        let (epoch_us, period_us) = (epoch_ns.div_euclid(1_000), (period_ns / 1_000) as i64);
-        Ok(SeriesIndex { keys, time, series_of, series, epoch_us, period_us: period_us.max(1) })
+        Ok(SeriesIndex { finds, series: generator.series() })
     }
 
     /// `named` gives the returned value of a table column; `None` if no row has this identity.
     pub fn row_of<'v>(&self, named: impl Fn(usize) -> Option<&'v Value>) -> Option<u64> {
-        let values: Option<Vec<Key>> = self.keys.iter().map(|&at| key(named(at)?)).collect();
-        let series = *self.series_of.get(&values?)?;
-        let sweep = match self.time {
-            None => 0,
-            Some((at, unit_us)) => {
-                let at_us = match named(at)? {
-                    Value::TimeMs(ms) => ms * 1_000,
-                    Value::TimeUs(us) => *us,
-                    // Engines that keep times as numbers keep the column's own unit.
-                    Value::I64(units) => units * unit_us,
-                    _ => return None,
-                };
-                u64::try_from((at_us - self.epoch_us).div_euclid(self.period_us)).ok()?
+        match &self.finds {
+            Finds::Row { column, base, step } => {
+                let value = bits_of(column.ty, named(column.column)?)? as i64;
+                u64::try_from(value.checked_sub(*base)?.checked_div(*step)?).ok()
             }
-        };
-        Some(sweep * self.series + series)
+            Finds::Sweep { time, keys, series } => {
+                let hash = key_hash(keys, |column| {
+                    bits_of(keys.iter().find(|k| k.column == column)?.ty, named(column)?)
+                })?;
+                let found = series.binary_search_by_key(&hash, |&(hash, _)| hash).ok()?;
+                let series = series[found].1;
+                let at = bits_of(time.ty, named(time.column)?)? as i64;
+                sweep_at(time.lane.as_ref()?, series, at)?.checked_mul(self.series)?.checked_add(series)
+            }
+        }
     }
 }
 
-fn key(value: &Value) -> Option<Key> {
-    Some(match value {
-        Value::I64(v) => Key::Bits(*v as u64),
-        Value::U64(v) => Key::Bits(*v),
-        Value::Bool(v) => Key::Bits(u64::from(*v)),
-        Value::Text(v) => Key::Text(v.clone()),
-        _ => return None,
+/// Gives the columns back where none of them numbers the rows.
+fn find_rows(generator: &RowGen, columns: Vec<Keyed>) -> Result<Finds, Vec<Keyed>> {
+    let numbers = columns.iter().position(|keyed| number_of(generator, keyed).is_some());
+    let Some(at) = numbers else { return Err(columns) };
+    let (base, step) = number_of(generator, &columns[at]).expect("found by it");
+    let column = columns.into_iter().nth(at).expect("a position of it");
+    Ok(Finds::Row { column, base, step })
+}
+
+/// (base, step) of a column that numbers the rows.
+fn number_of(generator: &RowGen, keyed: &Keyed) -> Option<(i64, i64)> {
+    match keyed.lane.as_ref()? {
+        Lane::Sequence { start, step } if *step != 0 => Some((*start, *step)),
+        Lane::Time { by, base, period, .. } if *period > 0 => {
+            (*by == TimeBy::Row || generator.series() == 1).then_some((*base, *period as i64))
+        }
+        _ => None,
+    }
+}
+
+fn find_sweeps(generator: &RowGen, mut columns: Vec<Keyed>) -> Result<Finds, String> {
+    let is_time =
+        |keyed: &Keyed| matches!(keyed.lane, Some(Lane::Time { period: 1.., .. } | Lane::SeriesTime { .. }));
+    let at = columns.iter().position(is_time).ok_or(
+        "it needs a `sequence` or `time` column, or a `sweep_time` or `series_time` column beside keys of the series",
+    )?;
+    let time = columns.remove(at);
+    if let Some(moves) = columns.iter().find(|k| !stays_with_series(generator.maker(k.column))) {
+        return Err(format!("column {} of the table changes within a series", moves.column + 1));
+    }
+    let series = series_by_key(generator, &columns);
+    if series.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+        return Err("two of its series have the same identity".into());
+    }
+    Ok(Finds::Sweep { time, keys: columns, series })
+}
+
+fn series_by_key(generator: &RowGen, keys: &[Keyed]) -> Vec<(u64, u64)> {
+    const BATCH: u64 = 8192;
+    let order = generator.needed(&keys.iter().map(|k| k.column).collect::<Vec<_>>());
+    let mut batch = generator.columns(BATCH.min(generator.series()) as usize);
+    let mut series = Vec::with_capacity(generator.series() as usize);
+    for first in (0..generator.series()).step_by(BATCH as usize) {
+        let n = (generator.series() - first).min(BATCH) as usize;
+        generator.fill_some(&order, first, n, &mut batch);
+        for i in 0..n {
+            let bits = |column: usize| bits_of(generator.ty(column), &batch.columns[column].value(i));
+            // A nullable key that is NULL here leads nowhere; callers then find no row.
+            if let Some(hash) = key_hash(keys, bits) {
+                series.push((hash, first + i as u64));
+            }
+        }
+    }
+    series.sort_unstable();
+    series
+}
+
+/// Hash of the keys; jobs by their first place, which stays when the next job begins.
+fn key_hash(keys: &[Keyed], bits: impl Fn(usize) -> Option<u64>) -> Option<u64> {
+    keys.iter().try_fold(0, |hash, key| {
+        let bits = bits(key.column)?;
+        let stays = match &key.lane {
+            Some(Lane::Job(job)) => job.first_place(bits as i64),
+            _ => bits,
+        };
+        Some(mix(hash ^ mix(stays)))
     })
+}
+
+/// The value as 64 bits, whatever type the engine gave it back in; None for NULL and what has no such form.
+///
+/// Engines that keep times as numbers keep the column's own unit.
+fn bits_of(ty: LogicalType, value: &Value) -> Option<u64> {
+    Some(match (value, ty) {
+        (Value::TimeUs(us), LogicalType::TimeMs) => (us % 1000 == 0).then_some(us / 1000)? as u64,
+        (Value::TimeMs(ms), LogicalType::TimeUs) => ms.checked_mul(1000)? as u64,
+        (Value::Bool(b), _) => *b as u64,
+        (Value::I64(v) | Value::TimeMs(v) | Value::TimeUs(v), _) => *v as u64,
+        (Value::U64(v), _) => *v,
+        (Value::Text(text), _) => hash_bytes(text.as_bytes()),
+        (Value::F64(v), _) => v.to_bits(),
+        (Value::Null | Value::ListF64(_) | Value::ListI64(_), _) => return None,
+    })
+}
+
+/// The sweep of a series at this time; jitter is below the period.
+fn sweep_at(time: &Lane, series: u64, at: i64) -> Option<u64> {
+    match time {
+        Lane::Time { base, period, .. } => Some(u64::try_from(at.checked_sub(*base)?).ok()? / period),
+        Lane::SeriesTime { key, base, period, .. } => {
+            let (period, phase) = period_and_phase(*key, period, series);
+            Some(u64::try_from(at.checked_sub(*base)?).ok()?.checked_sub(phase)? / period)
+        }
+        _ => None,
+    }
+}
+
+fn stays_with_series(maker: &Maker) -> bool {
+    match maker {
+        Maker::Lane { lane: Lane::Job(_) | Lane::Rank(_), .. } => true,
+        Maker::Lane { lane, .. } => lane.is_by_place(),
+        Maker::Text(text) => text_stays(text),
+        Maker::List(_) => false,
+    }
+}
+
+fn text_stays(text: &TextMaker) -> bool {
+    match text {
+        TextMaker::Constant(_) => true,
+        TextMaker::Choice { lane, .. } => lane.is_by_place(),
+        TextMaker::Format { fields, .. } => fields.iter().all(Lane::is_by_place),
+        TextMaker::Random { draw, .. } => draw.is_by_place(),
+        TextMaker::Foreign { .. } => false,
+    }
 }

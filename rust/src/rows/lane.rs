@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::columns::{Column, Values};
 use super::counter::{Counter, Excess};
-use super::hash::{fraction_of, fraction_of_unsigned, hash, scale, Permutation};
+use super::hash::{fraction_of, fraction_of_unsigned, hash, scale, second, Permutation};
 use super::simd::{vectorised, Level};
 use super::spec::Per;
 use super::table::{Alias, Quantiles, Zipf};
@@ -65,6 +65,10 @@ pub struct Draw {
 }
 
 impl Draw {
+    pub fn is_by_place(&self) -> bool {
+        self.per == Per::Series
+    }
+
     fn index<'a>(&self, chunk: &'a Chunk) -> &'a [u64] {
         match self.per {
             Per::Row => chunk.rows,
@@ -264,6 +268,21 @@ impl Lane {
         }
     }
 
+    /// The value depends on the place alone; so it stays with its series.
+    pub fn is_by_place(&self) -> bool {
+        match self {
+            Lane::Constant { .. } | Lane::Cycle { .. } | Lane::Pattern { .. } => true,
+            Lane::Uniform { draw, .. }
+            | Lane::Quantile { draw, .. }
+            | Lane::Choice { draw, .. }
+            | Lane::Pick { draw, .. }
+            | Lane::Zipf { draw, .. }
+            | Lane::Flag { draw, .. } => draw.is_by_place(),
+            Lane::Scattered { ranks, .. } => ranks.is_by_place(),
+            _ => false,
+        }
+    }
+
     /// Smallest and largest value; None: not bounded by the generator.
     pub fn bounds(&self) -> Option<(i64, i64)> {
         let span = |from: i64, range: u64| {
@@ -436,14 +455,20 @@ vectorised! {
     }
 }
 
+/// Of a series' own time, in the column's unit.
+#[inline(always)]
+pub fn period_and_phase(key: u64, period: &Quantiles, series: u64) -> (u64, u64) {
+    let h = hash(key, series);
+    let period = period.at(h) as u64;
+    (period, scale(second(h), period))
+}
+
 vectorised! {
     fn series_time(key: u64, base: i64, period: &Quantiles, jitter_range: u64, chunk: &Chunk, out: &mut [i64]) {
         let n = out.len();
         let (rows, series, sweep) = (&chunk.rows[..n], &chunk.series[..n], &chunk.sweep[..n]);
         for i in 0..n {
-            let h = hash(key, series[i]);
-            let period = period.at(h) as u64;
-            let phase = scale(super::hash::second(h), period);
+            let (period, phase) = period_and_phase(key, period, series[i]);
             let jitter = scale(hash(!key, rows[i]), jitter_range);
             out[i] = base.wrapping_add(period.wrapping_mul(sweep[i]).wrapping_add(phase + jitter) as i64);
         }
@@ -513,6 +538,11 @@ impl Job {
     fn generation(&self, block: u64, sweep: u64) -> u64 {
         let h = hash(!self.key, block);
         let life = self.shortest_life << scale(h, self.life_doublings + 1);
-        (sweep + scale(super::hash::second(h), life)) / life
+        (sweep + scale(second(h), life)) / life
+    }
+
+    /// The job's first place, from its number.
+    pub fn first_place(&self, number: i64) -> u64 {
+        (number.wrapping_sub(self.from) as u64) % self.capacity
     }
 }

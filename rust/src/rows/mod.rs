@@ -1,7 +1,8 @@
 //! Rows as functions of (seed, stream, row): any row can be made again, alone, anywhere.
 //!
 //! Reading order: `spec` (what a plan says), `catalogue` (what there is), `compile` (plan → lanes),
-//! `lane`, `counter`, `text` (the generators), `generate` (rows), `digest` (proofs); `files` reads rows instead.
+//! `lane`, `counter`, `text` (the generators), `generate` (rows), `digest` (proofs), `index` (back to rows);
+//! `files` reads rows instead.
 
 mod catalogue;
 mod columns;
