@@ -29,7 +29,7 @@ enum Finds {
 struct Keyed {
     column: usize,
     ty: LogicalType,
-    lane: Option<Lane>,
+    lane: Option<Box<Lane>>,
 }
 
 impl SeriesIndex {
@@ -41,7 +41,7 @@ impl SeriesIndex {
             let column =
                 generator.position(name).ok_or_else(|| refuse(format!("`{name}` is not a column")))?;
             let lane = match generator.maker(column) {
-                Maker::Lane { lane, .. } => Some(lane.clone()),
+                Maker::Lane { lane, .. } => Some(Box::new(lane.clone())),
                 _ => None,
             };
             Ok(Keyed { column, ty: generator.ty(column), lane })
@@ -68,7 +68,7 @@ impl SeriesIndex {
                 let found = series.binary_search_by_key(&hash, |&(hash, _)| hash).ok()?;
                 let series = series[found].1;
                 let at = bits_of(time.ty, named(time.column)?)? as i64;
-                sweep_at(time.lane.as_ref()?, series, at)?.checked_mul(self.series)?.checked_add(series)
+                sweep_at(time.lane.as_deref()?, series, at)?.checked_mul(self.series)?.checked_add(series)
             }
         }
     }
@@ -85,7 +85,7 @@ fn find_rows(generator: &RowGen, columns: Vec<Keyed>) -> Result<Finds, Vec<Keyed
 
 /// (base, step) of a column that numbers the rows.
 fn number_of(generator: &RowGen, keyed: &Keyed) -> Option<(i64, i64)> {
-    match keyed.lane.as_ref()? {
+    match keyed.lane.as_deref()? {
         Lane::Sequence { start, step } if *step != 0 => Some((*start, *step)),
         Lane::Time { by, base, period, .. } if *period > 0 => {
             (*by == TimeBy::Row || generator.series() == 1).then_some((*base, *period as i64))
@@ -95,8 +95,9 @@ fn number_of(generator: &RowGen, keyed: &Keyed) -> Option<(i64, i64)> {
 }
 
 fn find_sweeps(generator: &RowGen, mut columns: Vec<Keyed>) -> Result<Finds, String> {
-    let is_time =
-        |keyed: &Keyed| matches!(keyed.lane, Some(Lane::Time { period: 1.., .. } | Lane::SeriesTime { .. }));
+    let is_time = |keyed: &Keyed| {
+        matches!(keyed.lane.as_deref(), Some(Lane::Time { period: 1.., .. } | Lane::SeriesTime { .. }))
+    };
     let at = columns.iter().position(is_time).ok_or(
         "it needs a `sequence` or `time` column, or a `sweep_time` or `series_time` column beside keys of the series",
     )?;
@@ -135,7 +136,7 @@ fn series_by_key(generator: &RowGen, keys: &[Keyed]) -> Vec<(u64, u64)> {
 fn key_hash(keys: &[Keyed], bits: impl Fn(usize) -> Option<u64>) -> Option<u64> {
     keys.iter().try_fold(0, |hash, key| {
         let bits = bits(key.column)?;
-        let stays = match &key.lane {
+        let stays = match key.lane.as_deref() {
             Some(Lane::Job(job)) => job.first_place(bits as i64),
             _ => bits,
         };
