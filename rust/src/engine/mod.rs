@@ -5,6 +5,7 @@
 mod adbc;
 pub(crate) mod arrow;
 mod duckdb;
+mod faulty;
 mod null;
 mod postgresql;
 mod shared;
@@ -186,10 +187,18 @@ impl Context {
 }
 
 /// What `build` knows, by the name of the Python twin.
-pub const ENGINES: [&str; 3] = ["adbc", "duckdb", "sqlite"];
+pub const ENGINES: [&str; 6] = ["adbc", "duckdb", "null", "postgresql", "simulated", "sqlite"];
 
-/// The engine that the plan's target names, connected.
+/// The engine that the plan's target names, connected; one that lies where the plan asks for faults.
 pub fn build(ctx: &Context) -> Result<Arc<dyn Engine>, Error> {
+    let engine = honest(ctx)?;
+    if ctx.plan.target.faults.is_empty() {
+        return Ok(engine);
+    }
+    Ok(Arc::new(faulty::Faulty::new(engine, ctx)?))
+}
+
+fn honest(ctx: &Context) -> Result<Arc<dyn Engine>, Error> {
     let target = &ctx.plan.target;
     match target.engine.as_str() {
         "null" => Ok(Arc::new(null::Null::new(ctx)?)),

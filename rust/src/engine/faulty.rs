@@ -1,0 +1,412 @@
+//! An engine that lies, for tests: what it claims to have stored or found is not what is there.
+//!
+//! A fault is `name` or `name:every`. `drop`, `double`, `swap` strike one row in `every` (1000), `lose` one batch
+//! in `every` (10), `lie` one answer in `every` (1); `cut_ms`, `null_to_zero`, `round_f32` strike every value.
+//! Equal plans lie in equal places.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{
+    Answer, Canceller, Caps, Context, Done, Engine, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
+};
+use crate::error::Error;
+use crate::plan::LogicalType;
+use crate::rows::{Column, Columns, ListValues, TextValues, Value, Values};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lie {
+    Drop,
+    Double,
+    Swap,
+    CutMs,
+    NullToZero,
+    RoundF32,
+    Lose,
+    Answer,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Fault {
+    lie: Lie,
+    every: u64,
+}
+
+/// Faults with their names, and how rarely each strikes when the plan does not say.
+const FAULTS: [(&str, Lie, u64); 8] = [
+    ("drop", Lie::Drop, 1000),
+    ("double", Lie::Double, 1000),
+    ("swap", Lie::Swap, 1000),
+    ("cut_ms", Lie::CutMs, 1),
+    ("null_to_zero", Lie::NullToZero, 1),
+    ("round_f32", Lie::RoundF32, 1),
+    ("lose", Lie::Lose, 10),
+    ("lie", Lie::Answer, 1),
+];
+
+pub struct Faulty {
+    inner: Arc<dyn Engine>,
+    ctx: Context,
+    faults: Vec<Fault>,
+}
+
+impl Faulty {
+    pub fn new(inner: Arc<dyn Engine>, ctx: &Context) -> Result<Faulty, Error> {
+        let faults = ctx.plan.target.faults.iter().map(|text| parse(text)).collect::<Result<_, _>>()?;
+        Ok(Faulty { inner, ctx: ctx.clone(), faults })
+    }
+}
+
+fn parse(text: &str) -> Result<Fault, Error> {
+    let (name, every) = text.split_once(':').map_or((text, None), |(name, every)| (name, Some(every)));
+    let known = FAULTS.iter().find(|(known, ..)| *known == name);
+    let every = every.map_or(Some(None), |n| n.parse().ok().filter(|&n| n > 0).map(Some));
+    match (known, every) {
+        (Some((_, lie, usual)), Some(every)) => Ok(Fault { lie: *lie, every: every.unwrap_or(*usual) }),
+        _ => {
+            let names: Vec<&str> = FAULTS.iter().map(|(name, ..)| *name).collect();
+            Err(Error::Plan(format!(
+                "target.faults holds {text}; a fault is name or name:every, one of {names:?}"
+            )))
+        }
+    }
+}
+
+impl Engine for Faulty {
+    fn caps(&self) -> Caps {
+        self.inner.caps()
+    }
+
+    fn open(&self, ops: &[OpId]) -> Result<Box<dyn Session>, Error> {
+        Ok(Box::new(FaultySession {
+            inner: self.inner.open(ops)?,
+            ctx: self.ctx.clone(),
+            faults: self.faults.clone(),
+            rows_seen: self.ctx.plan.seed,
+            batches_seen: self.ctx.plan.seed,
+            answers_seen: self.ctx.plan.seed,
+            payload: Payload::default(),
+            claimed: HashMap::new(),
+            lost: Vec::new(),
+            answer: None,
+        }))
+    }
+
+    /// Proofs and probes see the truth.
+    fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error> {
+        self.inner.control(text, limit_ns)
+    }
+}
+
+struct FaultySession {
+    inner: Box<dyn Session>,
+    ctx: Context,
+    faults: Vec<Fault>,
+    /// Counted from the seed, so that the seed says where the lies begin.
+    rows_seen: u64,
+    batches_seen: u64,
+    answers_seen: u64,
+    payload: Payload,
+    /// Rows that a call in flight will claim to have stored.
+    claimed: HashMap<Ticket, u64>,
+    lost: Vec<Done>,
+    answer: Option<Answer>,
+}
+
+impl Session for FaultySession {
+    fn encode(&mut self, op: OpId, rows: &Columns, out: &mut Payload) -> Result<(), Error> {
+        self.inner.encode(op, rows, out)
+    }
+
+    /// Rows are changed here and not in `encode`, because the caller may encode ahead.
+    fn submit(&mut self, ticket: Ticket, op: OpId, work: Work<'_>) -> Submit {
+        let (columns, bytes) = match work {
+            Work::Params(values) => return self.inner.submit(ticket, op, Work::Params(values)),
+            Work::Rows { columns, payload } => (columns, payload.bytes.len() as u64),
+        };
+        let claimed = columns.rows as u64;
+        self.batches_seen += 1;
+        if self.strikes(Lie::Lose, self.batches_seen) {
+            let done_ns = self.ctx.clock.now();
+            self.lost.push(Done { ticket, done_ns, outcome: Outcome::Ok, rows: claimed, bytes });
+            return Submit::Queued;
+        }
+        let changed = change(columns, &self.faults, self.rows_seen);
+        if let Err(error) = self.inner.encode(op, &changed, &mut self.payload) {
+            panic!("rows that were encoded before are encoded again: {error}");
+        }
+        let submitted =
+            self.inner.submit(ticket, op, Work::Rows { columns: &changed, payload: &self.payload });
+        if matches!(submitted, Submit::Queued) {
+            self.rows_seen += claimed;
+            self.claimed.insert(ticket, claimed);
+        }
+        submitted
+    }
+
+    fn flush(&mut self) {
+        self.inner.flush();
+    }
+
+    fn poll(&mut self, until: Ns, done: &mut Vec<Done>) {
+        if !self.lost.is_empty() {
+            done.append(&mut self.lost);
+            return;
+        }
+        let before = done.len();
+        self.inner.poll(until, done);
+        for one in &mut done[before..] {
+            if let (Some(rows), Outcome::Ok) = (self.claimed.remove(&one.ticket), one.outcome) {
+                one.rows = rows;
+            }
+        }
+    }
+
+    fn keep_answers(&mut self) {
+        self.inner.keep_answers();
+    }
+
+    fn answer(&mut self) -> Option<&Answer> {
+        let mut answer = self.inner.answer()?.clone();
+        self.answers_seen += 1;
+        if self.strikes(Lie::Answer, self.answers_seen) {
+            falsify(&mut answer);
+        }
+        self.answer = Some(answer);
+        self.answer.as_ref()
+    }
+
+    fn failure(&mut self) -> Option<String> {
+        self.inner.failure()
+    }
+
+    fn scan(&mut self, text: &str, like: &Columns, each: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
+        self.inner.scan(text, like, each)
+    }
+
+    fn canceller(&self) -> Option<Canceller> {
+        self.inner.canceller()
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Error> {
+        self.inner.close()
+    }
+}
+
+impl FaultySession {
+    fn strikes(&self, lie: Lie, count: u64) -> bool {
+        self.faults.iter().any(|fault| fault.lie == lie && count.is_multiple_of(fault.every))
+    }
+}
+
+/// The rows as the faults would have them; `rows_before` rows have gone before these.
+fn change(columns: &Columns, faults: &[Fault], rows_before: u64) -> Columns {
+    let struck = |lie: Lie, row: usize| {
+        faults.iter().any(|f| f.lie == lie && (rows_before + row as u64 + 1).is_multiple_of(f.every))
+    };
+    let mut kept = Vec::with_capacity(columns.rows);
+    for row in 0..columns.rows {
+        if !struck(Lie::Drop, row) {
+            kept.push(row);
+        }
+        if struck(Lie::Double, row) {
+            kept.push(row);
+        }
+    }
+    let swapped: Vec<usize> = (0..columns.rows).filter(|&row| struck(Lie::Swap, row)).collect();
+    let has = |lie| faults.iter().any(|f| f.lie == lie);
+    let exchange = swaps(columns, &swapped);
+    let changed = columns.columns.iter().enumerate().map(|(k, column)| {
+        let rows =
+            kept.iter().map(|&row| exchange.get(&(k, row)).copied().unwrap_or(row)).collect::<Vec<_>>();
+        let mut column = gather(column, &rows);
+        if has(Lie::CutMs) {
+            cut_ms(&mut column);
+        }
+        if has(Lie::NullToZero) {
+            column.present.clear();
+        }
+        if has(Lie::RoundF32) {
+            round_f32(&mut column.values);
+        }
+        column
+    });
+    Columns { rows: kept.len(), columns: changed.collect() }
+}
+
+/// (column, row) -> the row whose value stands there: for each struck row one column that it exchanges with a neighbour.
+fn swaps(columns: &Columns, struck: &[usize]) -> HashMap<(usize, usize), usize> {
+    let mut exchange = HashMap::new();
+    for &row in struck {
+        let other = if row + 1 < columns.rows { row + 1 } else { row.saturating_sub(1) };
+        let differs = |k: &usize| columns.columns[*k].value(row) != columns.columns[*k].value(other);
+        // The last column that differs: a key that moves is easily found, a measured value is not.
+        if let Some(k) = (0..columns.columns.len()).rev().find(differs) {
+            exchange.insert((k, row), other);
+            exchange.insert((k, other), row);
+        }
+    }
+    exchange
+}
+
+fn gather(column: &Column, rows: &[usize]) -> Column {
+    let present = if column.present.is_empty() { Vec::new() } else { pick(&column.present, rows) };
+    let values = match &column.values {
+        Values::I32(v) => Values::I32(pick(v, rows)),
+        Values::I64(v) => Values::I64(pick(v, rows)),
+        Values::F32(v) => Values::F32(pick(v, rows)),
+        Values::F64(v) => Values::F64(pick(v, rows)),
+        Values::Text(v) => {
+            let mut texts = TextValues::default();
+            rows.iter().for_each(|&row| texts.push(v.get(row)));
+            Values::Text(texts)
+        }
+        Values::List(v) => Values::List(gather_lists(v, rows)),
+    };
+    Column { name: column.name.clone(), ty: column.ty, values, present }
+}
+
+fn gather_lists(lists: &ListValues, rows: &[usize]) -> ListValues {
+    let places: Vec<usize> = rows.iter().flat_map(|&row| lists.range(row)).collect();
+    let items = match &*lists.items {
+        Values::F64(v) => Values::F64(pick(v, &places)),
+        Values::I64(v) => Values::I64(pick(v, &places)),
+        _ => unreachable!("lists hold I64 or F64"),
+    };
+    let mut end = 0;
+    let ends = rows.iter().map(|&row| {
+        end += lists.range(row).len() as u32;
+        end
+    });
+    ListValues { ends: ends.collect(), items: Box::new(items) }
+}
+
+fn pick<T: Copy>(values: &[T], rows: &[usize]) -> Vec<T> {
+    rows.iter().map(|&row| values[row]).collect()
+}
+
+fn cut_ms(column: &mut Column) {
+    let per_second = match column.ty {
+        LogicalType::TimeMs => 1_000,
+        LogicalType::TimeUs => 1_000_000,
+        _ => return,
+    };
+    if let Values::I64(v) = &mut column.values {
+        v.iter_mut().for_each(|t| *t -= t.rem_euclid(per_second));
+    }
+}
+
+fn round_f32(values: &mut Values) {
+    match values {
+        Values::F64(v) => v.iter_mut().for_each(|x| *x = *x as f32 as f64),
+        Values::List(v) => round_f32(&mut v.items),
+        _ => {}
+    }
+}
+
+/// One cell of the answer is another; an answer without rows gets one.
+fn falsify(answer: &mut Answer) {
+    let Some(cell) = answer.rows.first_mut().and_then(|row| row.first_mut()) else {
+        answer.rows.push(vec![Value::I64(0); answer.names.len()]);
+        return;
+    };
+    *cell = match &*cell {
+        Value::Null => Value::I64(0),
+        Value::Bool(v) => Value::Bool(!v),
+        Value::I64(v) => Value::I64(v.wrapping_add(1)),
+        Value::U64(v) => Value::U64(v.wrapping_add(1)),
+        Value::F64(v) => Value::F64(v + 1.0),
+        Value::TimeMs(v) => Value::TimeMs(v + 1),
+        Value::TimeUs(v) => Value::TimeUs(v + 1),
+        Value::Text(v) => Value::Text(format!("{v}?")),
+        Value::ListF64(v) => Value::ListF64(v.iter().map(|x| x + 1.0).chain([0.0]).collect()),
+        Value::ListI64(v) => Value::ListI64(v.iter().copied().chain([0]).collect()),
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults(texts: &[&str]) -> Vec<Fault> {
+        texts.iter().map(|text| parse(text).unwrap()).collect()
+    }
+
+    /// id 0…n, a time with milliseconds, a nullable float finer than f32, a text, a list.
+    fn rows(n: usize) -> Columns {
+        let mut id = Column::new("id", LogicalType::I64);
+        let mut at = Column::new("at", LogicalType::TimeMs);
+        let mut load = Column::new("load", LogicalType::F64);
+        let mut host = Column::new("host", LogicalType::Text);
+        let mut past = Column::new("past", LogicalType::ListF64);
+        id.values = Values::I64((0..n as i64).collect());
+        at.values = Values::I64((0..n as i64).map(|k| k * 1000 + 7).collect());
+        load.values = Values::F64((0..n).map(|k| if k % 2 == 0 { 0.0 } else { 0.1 + k as f64 }).collect());
+        load.present = (0..n).map(|k| (k % 2) as u8).collect();
+        let (mut texts, mut lists) = (TextValues::default(), Vec::new());
+        let mut ends = Vec::new();
+        for k in 0..n {
+            texts.push(format!("host-{k}").as_bytes());
+            lists.extend((0..k % 3).map(|x| x as f64 + 0.1));
+            ends.push(lists.len() as u32);
+        }
+        host.values = Values::Text(texts);
+        past.values = Values::List(ListValues { ends, items: Box::new(Values::F64(lists)) });
+        Columns { rows: n, columns: vec![id, at, load, host, past] }
+    }
+
+    fn table(columns: &Columns) -> Vec<Vec<Value>> {
+        (0..columns.rows).map(|row| columns.columns.iter().map(|c| c.value(row)).collect()).collect()
+    }
+
+    #[test]
+    fn without_faults_the_rows_are_what_they_were() {
+        assert_eq!(table(&change(&rows(10), &[], 0)), table(&rows(10)));
+    }
+
+    #[test]
+    fn a_row_in_every_four_is_dropped_or_doubled_across_batches() {
+        let whole = table(&rows(10));
+        let dropped = table(&change(&rows(10), &faults(&["drop:4"]), 2));
+        assert_eq!(dropped, [&whole[..1], &whole[2..5], &whole[6..9]].concat());
+        let doubled = table(&change(&rows(3), &faults(&["double:4"]), 3));
+        assert_eq!(doubled, [&whole[..1], &whole[..3]].concat());
+    }
+
+    #[test]
+    fn a_swap_moves_one_value_between_two_rows_and_keeps_every_sum() {
+        let (before, after) = (table(&rows(6)), table(&change(&rows(6), &faults(&["swap:3"]), 0)));
+        let changed: Vec<(usize, usize)> = (0..6)
+            .flat_map(|r| (0..5).map(move |c| (r, c)))
+            .filter(|&(r, c)| before[r][c] != after[r][c])
+            .collect();
+        assert_eq!(changed, [(2, 4), (3, 4), (4, 4), (5, 4)]);
+        assert_eq!((&before[2][4], &before[3][4]), (&after[3][4], &after[2][4]));
+    }
+
+    #[test]
+    fn systematic_faults_strike_every_value_they_can() {
+        let cut = change(&rows(3), &faults(&["cut_ms"]), 0);
+        assert_eq!(cut.columns[1].value(2), Value::TimeMs(2000));
+        let filled = change(&rows(3), &faults(&["null_to_zero"]), 0);
+        assert_eq!(filled.columns[2].value(0), Value::F64(0.0));
+        let rounded = change(&rows(3), &faults(&["round_f32"]), 0);
+        assert_eq!(rounded.columns[2].value(1), Value::F64(1.1f32 as f64));
+        assert_eq!(rounded.columns[4].value(1), Value::ListF64(vec![0.1f32 as f64]));
+    }
+
+    #[test]
+    fn a_false_answer_differs_even_when_the_true_one_is_empty() {
+        let mut answer = Answer { names: vec!["n".into()], rows: vec![] };
+        falsify(&mut answer);
+        assert_eq!(answer.rows.len(), 1);
+        falsify(&mut answer);
+        assert_eq!(answer.rows, [[Value::I64(1)]]);
+    }
+
+    #[test]
+    fn an_unknown_fault_is_refused_with_the_names_of_all() {
+        assert!(parse("drop:0").is_err());
+        assert!(parse("explode").unwrap_err().to_string().contains("null_to_zero"));
+    }
+}
