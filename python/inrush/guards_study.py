@@ -7,7 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 from inrush import stats
-from inrush.analysis import Analysis, Point, lower_is_better, say
+from inrush.analysis import Analysis, Point, say
+from inrush.measures import writing_roles
 from inrush.verdicts import Verdict, invalid, is_instrument, noted, passed, survives
 
 ENOUGH_BLOCKS = 5
@@ -105,7 +106,8 @@ def equal_durability(analysis: Analysis) -> Verdict | None:
 
 def far_from_the_null_floor(analysis: Analysis) -> Verdict | None:
     """Where the study also ran the null engine: rates against what the client alone reached."""
-    rates = {role: analysis.values(f"{role}.rows_per_s") for role in roles(analysis)}
+    writers = {role for m in analysis.runs for role in writing_roles(m.run.plan)}
+    rates = {role: analysis.values(f"{role}.rows_per_s") for role in roles(analysis) if role in writers}
     near, compared = [], 0
     for role, of in rates.items():
         floors = {
@@ -191,14 +193,7 @@ def headline(analysis: Analysis) -> str | None:
 
 
 def roles(analysis: Analysis) -> list[str]:
-    """Roles with shots, writers of rows first; wholes only, not the parts of a split role."""
+    """Roles with shots, those that put rows in first; wholes only, not the parts of a split role."""
     found = dict.fromkeys(k.split(".")[0] for m in analysis.runs for k in m.figures if k.endswith(".ops"))
-    wholes = [r for r in found if "/" not in r]
-    return sorted(
-        wholes,
-        key=lambda r: not any(m.figures.get(f"{r}.rows", 0) and "read" not in r for m in analysis.runs),
-    )
-
-
-def better(figure: str) -> str:
-    return "lower" if lower_is_better(figure) else "higher"
+    writers = {role for m in analysis.runs for role in writing_roles(m.run.plan)}
+    return sorted((r for r in found if "/" not in r), key=lambda r: r not in writers)

@@ -129,7 +129,9 @@ def figures_of_run(run: RunRecord) -> dict[str, float]:
             figures[f"{role}.latency_n"] = float(histogram.n)
             if histogram.n:
                 figures[f"{role}.latency_s"] = histogram.max_ns / 1e9
-    return figures | cpu_figures(run, windows, sum(s["rows"] for s in shots))
+    writers = writing_roles(run.plan)
+    written = [s for s in shots if s["role"] in writers] or shots
+    return figures | cpu_figures(run, windows, sum(s["rows"] for s in written))
 
 
 def measured_windows(run: RunRecord) -> dict[int, tuple[int, int]]:
@@ -198,6 +200,13 @@ def scheduled_operations(plan: Mapping[str, Any]) -> dict[str, set[str]]:
     return roles
 
 
+def writing_roles(plan: Mapping[str, Any]) -> set[str]:
+    """Roles that put rows in, and their wholes; the rows of all others are answers."""
+    inserts = {o["name"] for o in plan.get("operations", ()) if o["kind"] == "insert"}
+    roles = {role for role, operations in scheduled_operations(plan).items() if operations & inserts}
+    return roles | {whole(role) for role in roles}
+
+
 def operation_histograms(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, str, str], Histogram]:
     """(role, operation, kind) -> histogram of the measured segments."""
     table = run.tables.get("hist")
@@ -217,8 +226,8 @@ def histogram_figures(histogram: Histogram) -> dict[str, float]:
 def cpu_figures(run: RunRecord, windows: Mapping[int, tuple[int, int]], rows: int) -> dict[str, float]:
     """Busy cores and CPU per row of every watched role, over the measured segments as a whole.
 
-    A segment holds its repetitions and the emptying between them, so CPU per row is an upper bound
-    where a volume is repeated.
+    rows: put in, or returned where nothing is put in. A segment holds its repetitions and the emptying
+    between them, so CPU per row is an upper bound where a volume is repeated.
     """
     span_s = sum(end - start for start, end in windows.values()) / 1e9
     if span_s <= 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from inrush import series
-from inrush.measures import RunRecord, cumulative, grown, measured_windows, role_series
+from inrush.measures import RunRecord, cumulative, grown, measured_windows, role_series, writing_roles
 from inrush.verdicts import Figures, Verdict, noted, paced_roles, passed
 
 STEAL_SHARE = 0.01
@@ -114,14 +114,16 @@ def data_larger_than_caches(run: RunRecord, _: Figures) -> Verdict | None:
 
 
 def stored_bytes(run: RunRecord) -> float:
-    """Largest probed total; without a probe, what was sent."""
-    probed: dict[int, float] = {}
+    """The largest probed size (the whole file or database, not the sum of overlapping figures); else what was sent."""
+    probed = []
     for r in run.rows("sizes"):
         try:
-            probed[r["segment"]] = probed.get(r["segment"], 0.0) + float(r["value"])
+            probed.append(float(r["value"]))
         except (TypeError, ValueError):
             continue  # a size given as text says nothing here
-    return max(probed.values(), default=float(sum(s["bytes"] for s in run.rows("shots"))))
+    writers = writing_roles(run.plan)
+    sent = float(sum(s["bytes"] for s in run.rows("shots") if s["role"] in writers and s["repetition"] == 0))
+    return max(probed, default=sent)
 
 
 def quiet_machine(run: RunRecord, _: Figures) -> Verdict | None:

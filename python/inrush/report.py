@@ -84,7 +84,7 @@ def verdict_line(analysis: Analysis) -> str:
 
 def next_command(analysis: Analysis, found: Answer | None) -> str:
     """What a careful reader would type next."""
-    study = str(analysis.study.get("study", "STUDY"))
+    study = str((analysis.study.get("call") or {}).get("study") or analysis.study.get("study") or "STUDY")
     spot = str(analysis.study.get("id", ""))
     if analysis.study.get("status") in ("running", "interrupted"):
         return f"next: inrush run --resume {spot}"

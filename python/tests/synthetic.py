@@ -157,7 +157,7 @@ def run(
         "engine": engine,
     }
     plan = {
-        "version": 1, "run_id": "r", "study": "synthetic", "seed": 1, "target": {"engine": engine, "url": f"{engine}:///t"},
+        "version": 1, "run_id": "r", "study": "synthetic", "operations": [{"name": "insert", "kind": "insert"}, {"name": "page", "kind": "together"}], "seed": 1, "target": {"engine": engine, "url": f"{engine}:///t"},
         "segments": [{"kind": "control", "label": "create"}, {"kind": "drive", "label": "measure", "phase": "measure",
                      "roles": roles, "limit_ns": 600 * SECOND}], "labels": labels,
     }  # fmt: skip

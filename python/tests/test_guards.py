@@ -200,7 +200,7 @@ def test_only_the_measured_phase_enters_figures() -> None:
         "end_ns": SECOND,
         "ended_by": "time",
     }
-    shots = [*run.tables["shots"].to_pylist(), {**run.rows("shots")[0], "segment": 1, "rows": 10 ** 9}]
+    shots = [*run.tables["shots"].to_pylist(), {**run.rows("shots")[0], "segment": 1, "rows": 10**9}]
     more = {
         "segments": synthetic.table("segments", [warm, *run.rows("segments")]),
         "shots": synthetic.table("shots", shots),
@@ -282,3 +282,14 @@ def test_every_guard_of_a_run_is_provoked_by_a_test() -> None:
 def test_verdicts_are_gathered_by_guard_with_the_worst_first() -> None:
     a, b = Verdict("g", Outcome.PASS, ""), Verdict("g", Outcome.INVALID, "")
     assert [v.outcome for _, v in by_guard([("1", a), ("2", b)])["g"]] == [Outcome.INVALID, Outcome.PASS]
+
+
+def test_a_reader_is_not_held_against_the_fsyncs_of_the_disk() -> None:
+    run = synthetic.run("postgresql", reader_ns=[1000] * 100_000)
+    assert figures_of_run(run)["readers.ops_per_s"] > 10 * 2000
+    assert verdicts(run)["below physical ceilings"].outcome is Outcome.PASS
+
+
+def test_a_rate_a_little_above_a_short_probe_is_noted_not_condemned() -> None:
+    run = synthetic.run("postgresql", batch_rows=10, makespan_s=1.0)  # 5,000 commits/s, 2,000 fsyncs/s
+    assert verdicts(run)["below physical ceilings"].outcome is Outcome.NOTE
