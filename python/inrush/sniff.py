@@ -144,7 +144,7 @@ def sniff_text(path: Path, dialect: Dialect) -> Sniffed:
             db.execute(
                 "CREATE TABLE seen AS SELECT * FROM read_csv($path, delim=$delimiter, quote=$quote, escape=$quote, "
                 "header=$header, columns=$columns, auto_detect=false, null_padding=true, ignore_errors=true, "
-                f"strict_mode=false, nullstr='inrush: no text is this', max_line_size=16777216) LIMIT {SAMPLE_ROWS}",
+                f"strict_mode=false, parallel=false, nullstr='inrush: no text is this', max_line_size=16777216) LIMIT {SAMPLE_ROWS}",
                 {
                     "path": str(path),
                     "delimiter": dialect.delimiter,

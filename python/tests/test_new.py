@@ -1,0 +1,157 @@
+"""What `inrush new` sees in a file, and that what it writes is a valid study."""
+
+from __future__ import annotations
+
+import csv
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inrush.errors import UsageError
+from inrush.new import write_new
+from inrush.plan import plan_study
+from inrush.sniff import sniff, text_dialect, type_of
+from inrush.study import load_study
+from tests.strategies import KNOWN, fake_servers
+
+
+def written(tmp_path: Path, text: str, name: str = "mine.csv") -> Path:
+    path = tmp_path / name
+    path.write_bytes(text.encode())
+    return path
+
+
+def types(path: Path) -> dict[str, str]:
+    return {column.name: column.type for column in sniff(path).columns}
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["1", "-2", "+3"], "i32"),
+        (["1", str(2**31)], "i64"),
+        (["1", str(2**63)], "u64"),
+        (["-1", str(2**63)], "text"),
+        (["1", str(2**64)], "text"),
+        (["1", "2.5", "1e-3"], "f64"),
+        (["1.5", "nan", "-inf"], "f64"),
+        (["007", "123"], "text"),
+        (["0", "10"], "i32"),
+        (["true", "No"], "bool"),
+        (["2026-02-28"], "time_ms"),
+        (["2026-02-30"], "text"),
+        (["2026-01-01T00:00:00Z", "2026-01-01 00:00:00.125+01:00"], "time_ms"),
+        (["2026-01-01 00:00:00.125100"], "time_us"),
+        (["2026-01-01 00:00:00.1250000001"], "text"),
+        (["[1, 2]", "[]"], "list_i64"),
+        (["[1, 2.5]"], "list_f64"),
+        (["1", "one"], "text"),
+        ([], "text"),
+    ],
+)
+def test_a_column_gets_the_narrowest_type_that_holds_all_its_values(values: list[str], expected: str) -> None:
+    assert type_of(values) == expected
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1))
+def test_integers_are_never_given_a_type_that_is_too_small(values: list[int]) -> None:
+    limit = {"i32": 2**31, "i64": 2**63}[type_of([str(v) for v in values])]
+    assert all(-limit <= v < limit for v in values)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("header", [True, False])
+def test_the_delimiter_and_the_header_are_found(delimiter: str, header: bool) -> None:
+    rows = [["id", "name", "when"]] * header + [[str(i), f"n{i}, or so", "2026-01-01"] for i in range(9)]
+    text = "\n".join(delimiter.join(f'"{f}"' if delimiter in f else f for f in row) for row in rows)
+    found = text_dialect(text, cut=False)
+    assert (found.delimiter, found.header) == (delimiter, header)
+    assert found.names == (("id", "name", "when") if header else ("c01", "c02", "c03"))
+
+
+def test_quotes_line_breaks_and_the_word_for_null_are_understood(tmp_path: Path) -> None:
+    path = tmp_path / "odd.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "said", "delay"])
+        writer.writerows([[i, 'a "quoted",\ntext', "NA" if i % 3 == 0 else i * 0.5] for i in range(30)])
+    found = sniff(path)
+    assert types(path) == {"id": "i32", "said": "text", "delay": "f64"}
+    assert found.null == "NA"
+    assert [c.nulls for c in found.columns] == [0, 0, 10]
+    assert (found.rows, found.complete) == (30, True)
+
+
+def test_mysql_text_is_known_by_its_null(tmp_path: Path) -> None:
+    path = written(tmp_path, "1,\\N,2.5\n2,7,\\N\n")
+    found = sniff(path)
+    assert (found.format, found.delimiter, found.header, found.null) == ("mysql", ",", False, None)
+    assert types(path) == {"c01": "i32", "c02": "i32", "c03": "f64"}
+    assert sniff(written(tmp_path, "id\tv\n1\t\\N\n", "t.tsv")).format == "tsv"
+
+
+def test_parquet_says_its_own_types(tmp_path: Path) -> None:
+    path = tmp_path / "mine.parquet"
+    pq.write_table(
+        pa.table(
+            {
+                "id": pa.array([1], pa.uint64()),
+                "when": pa.array([datetime(2026, 1, 1, tzinfo=timezone.utc)], pa.timestamp("us", "UTC")),
+                "items": pa.array([[1.5]], pa.list_(pa.float64())),
+                "word": pa.array(["a"]).dictionary_encode(),
+            }
+        ),
+        path,
+    )
+    assert types(path) == {"id": "u64", "when": "time_us", "items": "list_f64", "word": "text"}
+    pq.write_table(pa.table({"price": pa.array([None], pa.decimal128(20, 2))}), path)
+    with pytest.raises(UsageError, match="column price is decimal128"):
+        sniff(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("", "is empty"), ("\n \n", "is empty"), ("\x00\x01\x02", "not text"), ("id,name\n", "no rows")],
+)
+def test_a_file_without_rows_is_refused_in_one_sentence(tmp_path: Path, content: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        sniff(written(tmp_path, content))
+
+
+def test_what_is_written_is_a_valid_study_that_plans(tmp_path: Path) -> None:
+    source = written(tmp_path, "id,Näme,at\n" + "".join(f"{i},n{i},2026-01-01\n" for i in range(1500)))
+    workload, study_file = write_new("mine", [source], tmp_path / "studies")
+    assert (workload.name, study_file.name) == ("mine-workload.toml", "mine.toml")
+    study = load_study(str(study_file), known=KNOWN)
+    plan = plan_study(study, fake_servers())
+    (table,) = plan.runs[0].plan["tables"]
+    assert table["source"]["kind"] == "files"
+    assert [c["name"] for c in table["columns"]] == ["id", "Näme", "at"]
+    assert {r.labels["factors"]["batch_rows"] for r in plan.runs} == {200, 1000}
+
+
+def test_nothing_is_ever_overwritten(tmp_path: Path) -> None:
+    source = written(tmp_path, "id\n1\n2\n")
+    write_new("mine", [source], tmp_path)
+    with pytest.raises(UsageError, match="is there already"):
+        write_new("mine", [source], tmp_path)
+    with pytest.raises(UsageError, match="lower case"):
+        write_new("My Study", [source], tmp_path)
+
+
+def test_several_files_of_one_table_get_types_that_hold_all_of_them(tmp_path: Path) -> None:
+    one, two = (
+        written(tmp_path, "id,v\n1,2\n2,5\n", "a.csv"),
+        written(tmp_path, f"id,v\n{2**40},2.5\n", "b.csv"),
+    )
+    text = write_new("both", [one, two], tmp_path)[0].read_text()
+    assert '{ name = "id", type = "i64" }' in text
+    assert '{ name = "v", type = "f64" }' in text
+    other = written(tmp_path, "id,w\n1,2\n", "c.csv")
+    with pytest.raises(UsageError, match="other columns"):
+        write_new("three", [one, other], tmp_path)
