@@ -318,7 +318,7 @@ pub enum Work {
 pub enum Until {
     /// All work done.
     Work,
-    /// The named role has ended.
+    /// The named role has ended; `writers` also means all of `writers/a`, `writers/b`, ….
     Role { name: String },
     /// So long after the segment's start; what was due by then and never sent is `unsent`.
     Time { ns: u64 },

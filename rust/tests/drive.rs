@@ -294,6 +294,20 @@ fn readers_end_with_their_writers_and_answer_between_acknowledged_and_issued() {
 }
 
 #[test]
+fn readers_of_a_role_that_is_one_per_table_end_with_the_last_of_its_parts() {
+    let mut notes = Notes::default();
+    let until_work = r#"{"kind": "work"}"#;
+    let quick = role("writers/a", "insert", 1, CLOSED, &rows(5, 1), until_work);
+    let slow = role("writers/b", "insert", 1, CLOSED, &rows(100, 1), until_work);
+    let readers = role("readers", "ask", 1, CLOSED, ENDLESS, r#"{"kind": "role", "name": "writers"}"#);
+    let behaviour = Behaviour { service_ns: 2 * MS, ..Default::default() };
+    run(&format!("{quick}, {slow}, {readers}"), 60 * S, behaviour, &mut notes);
+    let (quick, slow, readers) = (notes.shot("writers/a"), notes.shot("writers/b"), notes.shot("readers"));
+    assert!(readers.end_ns > quick.end_ns + 100 * MS, "{readers:?} ended with the first of them");
+    assert!(readers.end_ns < slow.end_ns + 100 * MS, "{readers:?} went on alone");
+}
+
+#[test]
 fn an_answer_that_breaks_its_promise_has_no_latency() {
     let mut notes = Notes::default();
     let readers =

@@ -17,14 +17,14 @@ pub struct RoleLine {
     sessions: u32,
     /// From the start of the shot.
     pub end_ns: Option<Ns>,
-    /// Ends when this role has ended.
-    pub follows: Option<usize>,
+    /// Ends when these roles have ended; empty: it has an end of its own.
+    follows: Box<[usize]>,
     sessions_left: AtomicU32,
     ended: AtomicBool,
 }
 
 impl RoleLine {
-    pub fn new(role: &RolePlan, follows: Option<usize>, plan_seed: u64) -> RoleLine {
+    pub fn new(role: &RolePlan, follows: Box<[usize]>, plan_seed: u64) -> RoleLine {
         let count = work_calls(&role.work);
         let free = !schedule::is_paced(&role.schedule) && !matches!(role.work, Work::Rows { .. });
         let batching = if free { Batching::Guided } else { Batching::One };
@@ -81,6 +81,12 @@ impl RoleLine {
 
     pub fn has_ended(&self) -> bool {
         self.ended.load(Relaxed)
+    }
+
+    /// The roles that this one follows have all ended.
+    #[inline]
+    pub fn is_left_alone(&self, lines: &[RoleLine]) -> bool {
+        !self.follows.is_empty() && self.follows.iter().all(|&leader| lines[leader].has_ended())
     }
 
     /// Calls of a bounded line.

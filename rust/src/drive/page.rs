@@ -190,7 +190,7 @@ impl<'a> Member<'a> {
 
     fn is_stopped(&self) -> bool {
         self.role.halt.load(Relaxed)
-            || self.role.line.follows.is_some_and(|leader| self.role.lines[leader].has_ended())
+            || self.role.line.is_left_alone(self.role.lines)
     }
 
     fn wait(&mut self, pacer: &Pacer, pages: &mut Recorder, until: Ns) -> bool {

@@ -273,7 +273,7 @@ impl<'a> Worker<'a> {
     #[inline]
     fn is_over(&self) -> bool {
         self.role.halt.load(Relaxed)
-            || self.role.line.follows.is_some_and(|leader| self.role.lines[leader].has_ended())
+            || self.role.line.is_left_alone(self.role.lines)
             || self.role.line.end_ns.is_some_and(|end| self.ready >= self.t0 + end)
     }
 

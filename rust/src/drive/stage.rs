@@ -70,18 +70,28 @@ impl Gate {
 }
 
 pub fn lines(context: &Context, segment: &DriveSegment) -> Result<Vec<RoleLine>, Error> {
-    let index_of = |name: &str, of: &str| {
-        segment.roles.iter().position(|r| r.name == name).ok_or_else(|| {
-            Error::Plan(format!("role {of} ends with {name}, which is not a role of {}", segment.label))
-        })
+    // A role that is one per table (`writers/a`, `writers/b`) has ended when all of them have.
+    let parts_of = |name: &str, of: &str| {
+        let is_part = |r: &RolePlan| {
+            r.name.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let parts: Box<[usize]> =
+            segment.roles.iter().enumerate().filter(|(_, r)| is_part(r)).map(|(at, _)| at).collect();
+        if parts.is_empty() {
+            return Err(Error::Plan(format!(
+                "role {of} ends with {name}, which is not a role of {}",
+                segment.label
+            )));
+        }
+        Ok(parts)
     };
     segment
         .roles
         .iter()
         .map(|role| {
             let follows = match &role.until {
-                Until::Role { name } => Some(index_of(name, &role.name)?),
-                _ => None,
+                Until::Role { name } => parts_of(name, &role.name)?,
+                _ => Box::default(),
             };
             if matches!((&role.until, &role.work), (Until::Work, Work::Endless)) {
                 return Err(Error::Plan(format!("role {} has endless work and no end", role.name)));
