@@ -77,14 +77,16 @@ class Analysis:
 
     @cached_property
     def points(self) -> list[Point]:
-        """Every point with a sealed run, in the order planned."""
-        return list(dict.fromkeys(m.point for m in self.runs))
+        """Every point with a sealed run: engine by engine, then factors in their order."""
+        found = list(dict.fromkeys(m.point for m in self.runs))
+        rank = {name: {value: i for i, value in enumerate(values)} for name, values in self.factors.items()}
+        return sorted(found, key=lambda p: [rank[name][value] for name, value in p if name in rank])
 
     @cached_property
     def factors(self) -> dict[str, list[Any]]:
         """Factor -> the values that ran or were to run, numbers ascending; only those that vary, engine always."""
         found: dict[str, dict[Any, None]] = {}
-        for point in [*map(dict, self.points), *(dict(a.point) for a in self.record.absent)]:
+        for point in [*(m.run.point for m in self.runs), *(dict(a.point) for a in self.record.absent)]:
             for name, value in point.items():
                 found.setdefault(name, {})[freeze(value)] = None
         return {

@@ -15,7 +15,7 @@ from inrush.answer import Answer, Values
 
 WIDTH, HEIGHT = 640, 260
 #: Wider ratios than this are shown on a log axis.
-LOG_FROM = 20.0
+LOG_FROM = 10.0
 
 Row = dict[str, Any]
 Spec = dict[str, Any]

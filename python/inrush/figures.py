@@ -357,7 +357,7 @@ def panel_chart(panel: Panel, last: bool) -> alt.Chart:
                 "y:Q",
                 title=panel.title,
                 scale=alt.Scale(domainMin=0),
-                axis=alt.Axis(tickCount=4, format="~s" if panel.large else "~g"),
+                axis=alt.Axis(tickCount=4, format="~s" if panel.large else ".3~r"),
             ),
             color=alt.Color("series:N", title=None, legend=alt.Legend(orient="right")),
             tooltip=["series:N", alt.Tooltip("t:Q", format=".3g"), alt.Tooltip("y:Q", format=".4g")],

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from inrush import stats
+from inrush.agreement import disagreements
 from inrush.analysis import Analysis, Point, say
 from inrush.measures import writing_roles
 from inrush.verdicts import Verdict, invalid, is_instrument, noted, passed, survives
@@ -21,6 +22,7 @@ def guard_study(analysis: Analysis) -> list[Verdict]:
         interleaved_repeats(analysis),
         no_carry_over(analysis),
         equal_durability(analysis),
+        engines_agree(analysis),
         far_from_the_null_floor(analysis),
         one_server_at_a_time(analysis),
         percentiles_of_merged_histograms(analysis),
@@ -101,6 +103,20 @@ def equal_durability(analysis: Analysis) -> Verdict | None:
         )
     return passed(
         "equal durability", f"Acknowledged rows survive the same on all engines: {next(iter(words.values()))}"
+    )
+
+
+def engines_agree(analysis: Analysis) -> Verdict | None:
+    """Quiet answers of different engines over the same rows. Ties at a LIMIT may differ rightly: a note."""
+    questions, told = disagreements(m.run for m in analysis.runs)
+    if told:
+        return noted(
+            "engines agree", f"{len(told)} of {questions} questions are answered differently: {told[0]}"
+        )
+    return (
+        passed("engines agree", f"{questions} quiet questions, the same answers on every engine")
+        if questions
+        else None
     )
 
 

@@ -14,7 +14,7 @@ from inrush.charts import Figure
 from inrush.draw import asset
 from inrush.guards_study import roles
 from inrush.published import published_rows
-from inrush.verdicts import Outcome, by_guard, survives
+from inrush.verdicts import Outcome, by_guard, is_embedded, survives
 
 Cells = Sequence[str]
 #: Latency quantiles of the point table.
@@ -237,14 +237,14 @@ def settings(analysis: Analysis) -> str:
     rows, lists = [], []
     for engine, m in first_of_each_engine(analysis).items():
         held = {str(r["name"]): str(r["value"]) for r in m.run.rows("settings")}
-        version = next((v for k, v in held.items() if "version" in k.lower()), "not recorded")
+        version = version_of(held)
         durable = survives(m.run).replace("_", " ").lower() or "not recorded"
         rows.append(
             [
                 escape(engine),
                 escape(version),
                 escape(durable),
-                escape(str(m.run.plan["target"].get("url", ""))),
+                escape(target_of(m)),
             ]
         )
         if held:
@@ -262,6 +262,21 @@ def settings(analysis: Analysis) -> str:
     )
 
 
+def target_of(m: Measured) -> str:
+    """Where it ran; an embedded engine has a file for each run."""
+    return (
+        "in our process, a new file for each run"
+        if is_embedded(m.run)
+        else str(m.run.plan["target"].get("url", ""))
+    )
+
+
+def version_of(settings: Mapping[str, str]) -> str:
+    """The engine's own word, else the first setting that is called a version and looks like one."""
+    named = [v for k, v in settings.items() if "version" in k.lower() and any(c.isdigit() for c in v)]
+    return settings.get("version") or next(iter(named), "not recorded")
+
+
 def first_of_each_engine(analysis: Analysis) -> dict[str, Measured]:
     found: dict[str, Measured] = {}
     for m in analysis.runs:
@@ -275,14 +290,24 @@ def machine(analysis: Analysis) -> str:
     env = analysis.runs[0].run.env
     first = ("cpu_model", "cpu_logical", "mem_total_bytes", "os", "kernel", "data_filesystem", "disk_write_bytes_per_s",
              "disk_fsync_per_s", "core_build_profile", "inrush", "git_commit", "python")  # fmt: skip
-    shown = [[escape(k), f"<code>{escape(str(env[k]))}</code>"] for k in first if k in env]
-    others = [[escape(k), f"<code>{escape(str(v))}</code>"] for k, v in sorted(env.items()) if k not in first]
+    shown = [[escape(k), fact(k, env[k])] for k in first if k in env]
+    others = [[escape(k), fact(k, v)] for k, v in sorted(env.items()) if k not in first]
     more = (
         f"<details><summary>{len(others)} more facts</summary>{table(['fact', 'value'], others)}</details>"
         if others
         else ""
     )
     return table(["fact", "value"], shown) + more
+
+
+def fact(key: str, value: Any) -> str:
+    """A fact of the machine as people read it; lists of packages in a line."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{escape(str(k))}&nbsp;{escape(str(v))}" for k, v in value.items())
+    if isinstance(value, float | int) and not isinstance(value, bool) and key.endswith(("bytes", "_per_s")):
+        figure = "bytes" if key.endswith("bytes") else "bytes_per_s" if key.endswith("bytes_per_s") else ""
+        return escape(quantity.show(value, figure) if figure else f"{quantity.digits(value)} /s")
+    return f"<code>{escape(str(value))}</code>"
 
 
 def runs_table(analysis: Analysis, answer: Answer | None) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from inrush.analysis import Analysis, Measured, Point
-from inrush.measures import FloatArray, RunRecord, cumulative, measured_windows, role_series
+from inrush.measures import FloatArray, RunRecord, cumulative, measured_windows, role_series, writing_roles
 
 MOST_POINTS, MOST_RUNS = 240, 4
 
@@ -44,14 +44,9 @@ def panels(run: RunRecord) -> list[Panel]:
         return []
     start_ns = min(start for start, _ in windows.values())
     end_ns = max(end for _, end in windows.values())
-    throughput = []
-    for role, s in role_series(run).items():
-        amount = s.rows if s.rows.sum() > 0 else s.ops
-        rate = np.divide(amount, s.dt_s, out=np.zeros_like(amount), where=s.dt_s > 0)
-        throughput += thinned(s.t_s - start_ns / 1e9, rate, role)
-    if not throughput:
+    found = throughput(run, start_ns / 1e9)
+    if not found:
         return []
-    found = [Panel("rows or calls / s", throughput)]
     for title, metrics, factor in (
         ("busy cores", {"cpu_s": ""}, 1.0),
         ("disk MB/s", {"dev_read_bytes": "read ", "dev_write_bytes": "write "}, 1e-6),
@@ -66,6 +61,30 @@ def panels(run: RunRecord) -> list[Panel]:
         if rows:
             found.append(Panel(title, rows))
     return found
+
+
+def throughput(run: RunRecord, start_s: float) -> list[Panel]:
+    """Rows of the roles that put rows in, calls of the others: two units, two panels."""
+    writers = writing_roles(run.plan)
+    rows: dict[str, list[dict[str, Any]]] = {"rows/s": [], "calls/s": []}
+    for role, s in role_series(run).items():
+        unit, amount = ("rows/s", s.rows) if role in writers else ("calls/s", s.ops)
+        rate = np.divide(amount, s.dt_s, out=np.zeros_like(amount), where=s.dt_s > 0)
+        rows[unit] += thinned(*with_pauses(s.t_s - start_s, s.dt_s, rate), role)
+    return [Panel(unit, held) for unit, held in rows.items() if held]
+
+
+def with_pauses(t: FloatArray, dt: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Steps that fall to zero where an interval ends and the next has not begun, and at the end."""
+    ends = t + dt
+    pause = (
+        np.append(t[1:] - ends[:-1] > 1e-3 * np.maximum(dt[:-1], 1e-9), True)
+        if len(t)
+        else np.zeros(0, np.bool_)
+    )
+    times, rates = np.concatenate([t, ends[pause]]), np.concatenate([y, np.zeros(int(pause.sum()))])
+    order = np.argsort(times, kind="stable")
+    return times[order], rates[order]
 
 
 def every_device(run: RunRecord, metric: str) -> Mapping[str, tuple[FloatArray, FloatArray]]:
@@ -89,7 +108,8 @@ def slopes(
     t, v = t_ns[inside] / 1e9, value[inside]
     if len(t) < 2:
         return []
-    return thinned(t[:-1] - start_ns / 1e9, np.diff(v) / np.maximum(np.diff(t), 1e-9), series)
+    rate = np.diff(v) / np.maximum(np.diff(t), 1e-9)
+    return thinned(t - start_ns / 1e9, np.append(rate, rate[-1]), series)
 
 
 def thinned(t: FloatArray, y: FloatArray, series: str) -> list[dict[str, Any]]:

@@ -1,0 +1,56 @@
+"""The same question over the same rows has one answer, however an engine spells it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from inrush.agreement import difference, disagreements
+from inrush.measures import RunRecord
+from tests import synthetic
+
+BIG = str(2**64 - 1)
+
+
+def answered(engine: str, rows: list[list[str | None]], seed: int = 1) -> RunRecord:
+    cells: list[dict[str, Any]] = [
+        {"segment": 4, "op": "top", "params": "{}", "row": r, "col": c, "name": f"c{c}", "value": v}
+        for r, row in enumerate(rows)
+        for c, v in enumerate(row)
+    ]
+    run = synthetic.run(engine)
+    return replace(
+        run, plan={**run.plan, "seed": seed}, tables={**run.tables, "answers": pa.Table.from_pylist(cells)}
+    )
+
+
+def test_spelling_and_order_make_no_difference() -> None:
+    a = answered("duckdb", [[BIG, "1.50", "2026-01-01 00:00:00"], ["7", "0.1", "x"]])
+    b = answered("postgresql", [["7", "0.1000000000001", "y"], [BIG, "1.5", "1767225600000"]])
+    assert disagreements([a, b]) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ([[str(2**64 - 2), "1.5"]], "differ"),  # a float would not see it
+        ([[BIG, "1.5000001"]], "differ"),
+        ([[BIG, None]], "differ"),
+        ([[BIG, "1.5"], ["1", "1"]], "1 and 2 rows"),
+        ([[BIG]], "2 and 1 columns"),
+    ],
+)
+def test_a_wrong_value_row_or_column_is_told(other: list[list[str | None]], words: str) -> None:
+    _, told = disagreements([answered("duckdb", [[BIG, "1.5"]]), answered("sqlite", other)])
+    assert len(told) == 1 and words in told[0] and "duckdb and sqlite" in told[0]
+
+
+def test_different_rows_are_different_questions() -> None:
+    assert disagreements([answered("duckdb", [["1"]]), answered("sqlite", [["2"]], seed=2)]) == (0, [])
+
+
+def test_values_swapped_between_rows_are_told() -> None:
+    assert difference({0: ["1", "2"], 1: ["3", "4"]}, {0: ["1", "2"], 1: ["4", "3"]})
