@@ -152,6 +152,21 @@ def answers_right(run: RunRecord, figures: Figures) -> Verdict | None:
     return passed("answers right", "No answer broke what must hold of it") if asked else None
 
 
+def oracle_agrees(run: RunRecord, figures: Figures) -> Verdict | None:
+    """Quiet answers against an engine that was not measured, on the same generated rows."""
+    found = run.summary.get("oracle") or []
+    wrong = next((v for v in found if not v["holds"]), None)
+    if wrong:
+        return invalid(
+            "oracle agrees", f"{wrong['op']}: {wrong['found']}. A wrong answer has no time", hides=True
+        )
+    return (
+        passed("oracle agrees", f"{len(found)} of {len(found)} quiet queries answered as the oracle does")
+        if found
+        else None
+    )
+
+
 def errors_not_fast(run: RunRecord, figures: Figures) -> Verdict | None:
     """Only calls that succeeded may stand in the latency histograms."""
     name = "errors not counted as fast"
@@ -249,7 +264,7 @@ def below_physical_ceilings(run: RunRecord, figures: Figures) -> Verdict | None:
 
 
 RUN_GUARDS: tuple[Callable[[RunRecord, Figures], Verdict | None], ...] = (
-    ended_as_planned, rows_proven, answers_right, errors_not_fast, client_on_time, client_not_saturated, cold_was_cold,
+    ended_as_planned, rows_proven, answers_right, oracle_agrees, errors_not_fast, client_on_time, client_not_saturated, cold_was_cold,
     one_server, release_build, below_physical_ceilings, notes.keeps_the_rate, notes.warm_up_not_counted, notes.unit_of_work_constant,
     notes.long_enough, notes.no_waves, notes.data_larger_than_caches, notes.quiet_machine,
 )  # fmt: skip

@@ -22,6 +22,7 @@ from inrush.plan_documents import (
     row_bytes,
     source_document,
 )
+from inrush.plan_oracle import oracle_book
 from inrush.plan_roles import ALL_ROWS, ActiveRole, Broken, active_roles
 from inrush.study import Study
 from inrush.workload import Operation, Table
@@ -248,6 +249,7 @@ class Draft:
                 "batch_rows": {role.name: role.batch_rows for role in writers},
                 "sessions": {role.name: role.sessions for role in self.roles},
                 "notes": list(dict.fromkeys(notes)),
+                "oracle": self.oracle(),
             },
             namespace=self.namespace,
             streams=tuple(self.tables),
@@ -259,6 +261,19 @@ class Draft:
             at_least_s=0.0 if timed else schedule.at_least_s,
             notes=tuple(dict.fromkeys(notes)),
         )
+
+    def asked(self) -> list[str]:
+        """The queries whose quiet answers an oracle can compare."""
+        operations = self.study.workload.operations
+        return [
+            o["name"]
+            for o in self.operations
+            if o["kind"] == "query" and "oracle" in operations[o["name"]].holds
+        ]
+
+    def oracle(self) -> Doc | None:
+        rows = {name: self.rows_of(name) for name in self.tables}
+        return oracle_book(self.server.name, self.asked(), self.study.workload.operations, self.tables, rows)
 
 
 #: A load that is not measured uses batches that every engine takes well.
@@ -368,13 +383,8 @@ class Segments:
         return [{"kind": "proof", "label": label, "proofs": proofs}] if proofs else []
 
     def ask(self) -> list[Doc]:
-        """The queries whose quiet answers an oracle can compare, at the data time of the last rows."""
-        operations = self.draft.study.workload.operations
-        names = [
-            o["name"]
-            for o in self.draft.operations
-            if o["kind"] == "query" and "oracle" in operations[o["name"]].holds
-        ]
+        """What the oracle compares, at the data time of the last rows."""
+        names = self.draft.asked()
         if not names:
             return []
         last = max(last_sweep_ns(t, self.draft.rows_of(n)) for n, t in self.draft.tables.items())

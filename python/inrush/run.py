@@ -10,17 +10,17 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
-from inrush import host
+from inrush import host, oracle
 from inrush.errors import CoreError, Interrupted, UsageError
 from inrush.files import at_files
 from inrush.process import WORKER, Event, Worker, death_message, end_leftover
 from inrush.site import ACTIONS, Site, at_site
-from inrush.store import Doc, OpenRun, Results, SealedRun, StudyFolder
+from inrush.store import Doc, OpenRun, Results, SealedRun, StudyFolder, read_json
 
 #: Runs in a row that may fail on one engine before the rest of its runs is left out, and said.
 GIVE_UP_AFTER = 3
@@ -164,7 +164,9 @@ def run_one(
             "hash": run.hash,
             "block": run.block,
             "order": run.order,
-            "labels": dict(run.labels),
+            # The oracle's own statements stay in plan.json: nobody reads them twice.
+            "labels": {key: value for key, value in run.labels.items() if key != "oracle"},
+            "oracle": oracle_verdicts(opened, ended),
             "actions": ended.actions,
             "durability": durability(site, opened),
             **({"data_servers": site.data_servers()} if site.target.instance else {}),
@@ -173,6 +175,16 @@ def run_one(
             "noise": host.noise(before, host.noise_counters()),
         }
     )
+
+
+def oracle_verdicts(opened: OpenRun, ended: Ended) -> list[Doc]:
+    """Whether each quiet answer is that of an engine which was not measured."""
+    if ended.failure is not None:
+        return []
+    from inrush import _core
+
+    plan, answers = read_json(opened.plan_path), opened.table("answers").to_pylist()
+    return [asdict(verdict) for verdict in oracle.verdicts(plan, answers, _core.generate)]
 
 
 def interrupted(folder: StudyFolder) -> Interrupted:

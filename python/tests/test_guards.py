@@ -42,6 +42,8 @@ PROVOKED: dict[str, tuple[Mapping[str, Any], Outcome, str]] = {
     "rows proven": ({"more": {"proofs": [{"table": "pe", "item": "rows", "expected": "50000", "found": "49999", "holds": False}]}},
                     Outcome.INVALID, "pe: rows is 49999, expected 50000"),
     "answers right": ({"shot": {"wrong": 3}}, Outcome.INVALID, "3 answers were wrong"),
+    "oracle agrees": ({"doc": {"oracle": [{"op": "pc_top", "holds": False, "found": "19 rows, the oracle has 20"}]}},
+                      Outcome.INVALID, "the oracle has 20"),
     "client on time": ({"schedule": "constant", "lag_ns": [2_000_000] * 100, "latency_ns": [4_000_000] * 50},
                        Outcome.INVALID, "lag p99 2.01 ms, limit 1 ms"),
     "client not saturated": ({"client_cores": 6.9}, Outcome.INVALID, "6.90 of 8 cores"),
@@ -72,7 +74,7 @@ def test_a_provoked_guard_makes_its_run_invalid_and_no_other_guard_does(guard: s
 
 
 @pytest.mark.parametrize(
-    "guard", ["ended as planned", "rows proven", "answers right", "errors not counted as fast"]
+    "guard", ["ended as planned", "rows proven", "answers right", "oracle agrees", "errors not counted as fast"]
 )
 def test_a_run_with_wrong_rows_or_answers_has_no_figure_anywhere(guard: str) -> None:
     bad = synthetic.run("postgresql", {"batch_rows": 1000}, 1, 7, makespan_s=0.001, **{

@@ -1,0 +1,273 @@
+"""Answers given when nothing was written, against the same queries on rows that never saw the engine.
+
+The plan carries the oracle's own statements (`labels.oracle`), in the dialect of DuckDB, or of SQLite
+where DuckDB itself is measured. The rows come from the generator. Off the clock, once per run.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from decimal import Decimal
+from typing import Any, Protocol
+
+Cell = int | float | str | None
+Row = tuple[Cell, ...]
+
+#: Sums of floats depend on their order, which engines choose: relative difference that is no difference.
+FLOAT_TOLERANCE = 1e-6
+#: An empty answer is one cell without a place (`docs/results.md`).
+NO_ROW = 2**32 - 1
+WHOLE = 2**64
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One query's quiet answer."""
+
+    op: str
+    holds: bool
+    #: What differs, or how many rows agree.
+    found: str
+
+
+class Generate(Protocol):
+    """`_core.generate`: rows of a TablePlan as an Arrow stream."""
+
+    def __call__(self, table_json: str, seed: int, epoch_ns: int, first_row: int, rows: int) -> Any: ...
+
+
+def verdicts(
+    plan: Mapping[str, Any], answers: Iterable[Mapping[str, Any]], generate: Generate
+) -> list[Verdict]:
+    """One verdict per query that was asked. answers: rows of the table `answers`.
+
+    Tables fed from files have no generator: their queries are left out.
+    """
+    book = plan["labels"].get("oracle")
+    given = by_operation(answers)
+    if not book or not given:
+        return []
+    oracle = Oracle(book["engine"])
+    for table in book["tables"]:
+        document = plan["tables"][table["index"]]
+        stream = generate(
+            json.dumps(document), plan["seed"], plan["epoch_ns"], table["first_row"], table["rows"]
+        )
+        oracle.load(table, document, stream)
+    found = []
+    for op, (params, rows) in given.items():
+        statement = book["operations"].get(op)
+        if statement is None:
+            continue
+        types = {p["name"]: p["type"] for p in operation_of(plan, op)["params"]}
+        values = [value_of(params[name], types[name]) for name in statement["params"]]
+        found.append(compare(op, rows, oracle.ask(statement["text"], values)))
+    return found
+
+
+def by_operation(
+    answers: Iterable[Mapping[str, Any]],
+) -> dict[str, tuple[dict[str, str], list[list[str | None]]]]:
+    """Operation -> its parameters, and its rows as texts in the order they came."""
+    params: dict[str, dict[str, str]] = {}
+    cells: dict[str, dict[int, list[str | None]]] = {}
+    for cell in answers:
+        params[cell["op"]] = json.loads(cell["params"])
+        rows = cells.setdefault(cell["op"], {})
+        if cell["row"] != NO_ROW:
+            rows.setdefault(cell["row"], []).append(cell["value"])
+    return {op: (params[op], [rows[n] for n in sorted(rows)]) for op, rows in cells.items()}
+
+
+def operation_of(plan: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = next(o for o in plan["operations"] if o["name"] == name)
+    return found
+
+
+class Oracle:
+    """An engine in memory that is not the one measured."""
+
+    def __init__(self, engine: str) -> None:
+        self.engine = engine
+        self.connection: Any
+        if engine == "sqlite":
+            self.connection = sqlite3.connect(":memory:")
+        else:
+            import duckdb
+
+            self.connection = duckdb.connect()
+            # Times are compared as instants; the session's zone must not enter.
+            self.connection.execute("SET TimeZone = 'UTC'")
+
+    def load(self, table: Mapping[str, Any], document: Mapping[str, Any], stream: Any) -> None:
+        import pyarrow as pa
+
+        for statement in table["create"]:
+            self.connection.execute(statement)
+        reader = pa.RecordBatchReader.from_stream(stream)
+        if self.engine != "sqlite":
+            self.connection.register("inrush_rows", reader)
+            self.connection.execute(f"INSERT INTO {table['name']} SELECT * FROM inrush_rows")
+            self.connection.unregister("inrush_rows")
+            return
+        marks = ", ".join("?" * len(document["columns"]))
+        for batch in reader:
+            columns = [
+                stored(column.to_pylist(), c["type"])
+                for column, c in zip(batch.columns, document["columns"], strict=True)
+            ]
+            self.connection.executemany(
+                f"INSERT INTO {table['name']} VALUES ({marks})", zip(*columns, strict=True)
+            )
+
+    def ask(self, text: str, values: Sequence[Any]) -> list[Row]:
+        if self.engine == "sqlite":
+            values = [
+                stored([v], "time_ms" if isinstance(v, datetime) else "u64")[0]
+                if not isinstance(v, str | float)
+                else v
+                for v in values
+            ]
+        rows = self.connection.execute(text, list(values)).fetchall()
+        return [tuple(plain(cell) for cell in row) for row in rows]
+
+
+def stored(values: Sequence[Any], logical: str) -> list[Any]:
+    """As SQLite keeps them: unsigned bits as signed, times as integers of their unit, lists as JSON."""
+    if logical == "u64":
+        return [v - WHOLE if isinstance(v, int) and v >= WHOLE // 2 else v for v in values]
+    if logical in ("time_ms", "time_us"):
+        unit = 1_000 if logical == "time_ms" else 1
+        return [None if v is None else microseconds(v) // unit for v in values]
+    if logical.startswith("list"):
+        return [None if v is None else json.dumps(v) for v in values]
+    return list(values)
+
+
+def value_of(text: str, logical: str) -> Any:
+    """A parameter from its text in the table `answers`."""
+    if logical == "text":
+        return text
+    if logical in ("f32", "f64"):
+        return float(text)
+    if logical == "bool":
+        return text == "true"
+    number = int(text)
+    if logical in ("time_ms", "time_us"):
+        unit = 1_000 if logical == "time_ms" else 1
+        seconds, us = divmod(number * unit, 1_000_000)
+        return datetime.fromtimestamp(seconds, timezone.utc).replace(microsecond=us)
+    return number
+
+
+def plain(cell: Any) -> Cell:
+    """A cell of the oracle: numbers as numbers, instants as microseconds since 1970 UTC."""
+    if isinstance(cell, bool):
+        return int(cell)
+    if isinstance(cell, datetime):
+        return microseconds(cell)
+    if isinstance(cell, Decimal):
+        return int(cell) if cell == cell.to_integral_value() else float(cell)
+    if isinstance(cell, list | tuple):
+        return json.dumps(list(cell))
+    if cell is None or isinstance(cell, int | float | str):
+        return cell
+    return str(cell)
+
+
+def microseconds(at: datetime) -> int:
+    epoch = datetime(1970, 1, 1, tzinfo=timezone.utc)
+    at = at if at.tzinfo else at.replace(tzinfo=timezone.utc)
+    return (at - epoch) // (datetime.resolution)
+
+
+def compare(op: str, found: Sequence[Sequence[str | None]], expected: Sequence[Row]) -> Verdict:
+    """Equal as multisets of rows: engines may break ties of an order in their own way."""
+    if len(found) != len(expected):
+        return Verdict(op, False, f"{len(found)} rows, the oracle has {len(expected)}")
+    mine_rows, their_rows = alike([typed(r) for r in found], list(expected))
+    pairs = zip(ordered(mine_rows), ordered(their_rows), strict=True)
+    for mine, theirs in pairs:
+        if len(mine) != len(theirs):
+            return Verdict(op, False, f"{len(mine)} columns, the oracle has {len(theirs)}")
+        for place, (a, b) in enumerate(zip(mine, theirs, strict=True)):
+            if not same(a, b):
+                return Verdict(op, False, f"column {place + 1} of {mine} is {a}, the oracle has {b}")
+    return Verdict(op, True, f"{len(found)} rows agree")
+
+
+def typed(row: Sequence[str | None]) -> Row:
+    return tuple(None if cell is None else number(cell) for cell in row)
+
+
+def number(text: str) -> Cell:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return {"true": 1, "false": 0}.get(text, text)
+
+
+def alike(mine: list[Row], theirs: list[Row]) -> tuple[list[Row], list[Row]]:
+    """Both in the same units, column by column: floats where either has one, microseconds where either has."""
+    if not mine or {len(r) for r in mine} != {len(r) for r in theirs} or len({len(r) for r in mine}) != 1:
+        return mine, theirs
+    columns = [
+        unified(list(a), list(b))
+        for a, b in zip(zip(*mine, strict=True), zip(*theirs, strict=True), strict=True)
+    ]
+    return (
+        list(zip(*(a for a, _ in columns), strict=True)),
+        list(zip(*(b for _, b in columns), strict=True)),
+    )
+
+
+def unified(a: list[Cell], b: list[Cell]) -> tuple[list[Cell], list[Cell]]:
+    if any(isinstance(cell, float) for cell in (*a, *b)):
+        return [real(cell) for cell in a], [real(cell) for cell in b]
+    if scaled(a) == numbers(b):
+        return [c * 1_000 if isinstance(c, int) else c for c in a], b
+    if scaled(b) == numbers(a):
+        return a, [c * 1_000 if isinstance(c, int) else c for c in b]
+    return a, b
+
+
+def real(cell: Cell) -> Cell:
+    return float(cell) if isinstance(cell, int) else cell
+
+
+def numbers(cells: Sequence[Cell]) -> list[int]:
+    return sorted(c for c in cells if isinstance(c, int))
+
+
+def scaled(cells: Sequence[Cell]) -> list[int]:
+    return [c * 1_000 for c in numbers(cells)]
+
+
+def same(a: Cell, b: Cell) -> bool:
+    """Unsigned and signed readings of 64 bits are the same, and so are sums of floats in another order."""
+    if a == b:
+        return True
+    if isinstance(a, int) and isinstance(b, int):
+        return a % WHOLE == b % WHOLE
+    if isinstance(a, int | float) and isinstance(b, int | float):
+        return math.isclose(a, b, rel_tol=FLOAT_TOLERANCE)
+    return False
+
+
+def ordered(rows: Sequence[Row]) -> Iterator[Row]:
+    """By the cells that are compared exactly first, so that rows meet their like."""
+
+    def exact(row: Row) -> tuple[str, ...]:
+        return tuple(str(c % WHOLE) if isinstance(c, int) else c if isinstance(c, str) else "" for c in row)
+
+    def loose(row: Row) -> tuple[float, ...]:
+        return tuple(c for c in row if isinstance(c, float))
+
+    return iter(sorted(rows, key=lambda row: (exact(row), loose(row))))

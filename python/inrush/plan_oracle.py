@@ -1,0 +1,55 @@
+"""What the oracle is asked: the quiet queries in another engine's dialect, with the rows they are asked of. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from inrush.engines import server
+from inrush.engines.base import OpPlan
+from inrush.workload import Operation, Table
+
+Doc = dict[str, Any]
+
+#: The oracle, and who answers for it where it is measured itself.
+ORACLE, SECOND = "duckdb", "sqlite"
+#: More rows than this are not loaded a second time only to be asked.
+ROWS = 2_000_000
+
+
+def oracle_book(
+    engine: str,
+    asked: Sequence[str],
+    operations: Mapping[str, Operation],
+    tables: Mapping[str, Table],
+    rows: Mapping[str, int],
+) -> Doc | None:
+    """`labels.oracle`; None where nothing is asked, or where only files or the engine know the rows.
+
+    rows: table -> rows it holds when it is quiet.
+    """
+    if not asked or any(t.files is not None for t in tables.values()) or sum(rows.values()) > ROWS:
+        return None
+    name = SECOND if engine == ORACLE else ORACLE
+    twin = server(name)
+    namespace = "inrush_oracle"
+    plans = {key: twin.plan_table(table, "none", namespace) for key, table in tables.items()}
+    found: Doc = {
+        "engine": name,
+        "tables": [
+            {
+                "index": index,
+                "name": plans[key].name,
+                "create": [*(twin.open_namespace(namespace) if index == 0 else ()), *plans[key].create],
+                "first_row": 0,
+                "rows": rows[key],
+            }
+            for index, key in enumerate(tables)
+        ],
+        "operations": {},
+    }
+    for op in asked:
+        planned = twin.plan_operation(operations[op], "", plans)
+        if isinstance(planned, OpPlan):
+            found["operations"][op] = {"text": planned.text, "params": list(planned.params)}
+    return found

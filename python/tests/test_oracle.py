@@ -1,0 +1,103 @@
+"""Quiet answers against an engine that was not measured."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from inrush import oracle
+
+BIG = 2**63 + 5
+TABLE = {
+    "columns": [
+        {"name": "guid", "type": "u64"},
+        {"name": "at", "type": "time_ms"},
+        {"name": "v", "type": "f64"},
+    ]
+}
+
+
+class Rows:
+    """Three rows as `_core.generate` hands them over."""
+
+    def __call__(self, table_json: str, seed: int, epoch_ns: int, first_row: int, rows: int) -> Any:
+        batch = pa.table(
+            {
+                "guid": pa.array([BIG, 7, 8], pa.uint64()),
+                "at": pa.array([1000, 2000, 3000], pa.timestamp("ms", tz="UTC")),
+                "v": pa.array([0.5, 1.0, 1.5]),
+            }
+        )
+        return pa.RecordBatchReader.from_batches(batch.schema, batch.to_batches())
+
+
+def plan(engine: str, text: str, params: dict[str, str]) -> dict[str, Any]:
+    types = {"duckdb": "guid UBIGINT, "at" TIMESTAMPTZ, v DOUBLE", "sqlite": "guid INTEGER, "at" INTEGER, v REAL"}
+    return {
+        "seed": 1,
+        "epoch_ns": 0,
+        "tables": [TABLE],
+        "operations": [{"name": "q", "params": [{"name": n, "type": t} for n, t in params.items()]}],
+        "labels": {
+            "oracle": {
+                "engine": engine,
+                "tables": [
+                    {
+                        "index": 0,
+                        "name": "t",
+                        "create": [f"CREATE TABLE t ({types[engine]})"],
+                        "first_row": 0,
+                        "rows": 3,
+                    }
+                ],
+                "operations": {"q": {"text": text, "params": list(params)}},
+            }
+        },
+    }
+
+
+def cells(rows: list[list[str | None]], params: dict[str, str]) -> list[dict[str, Any]]:
+    if not rows:
+        return [{"op": "q", "params": json.dumps(params), "row": oracle.NO_ROW, "value": None}]
+    return [
+        {"op": "q", "params": json.dumps(params), "row": n, "value": value}
+        for n, row in enumerate(rows)
+        for value in row
+    ]
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "sqlite"])
+@pytest.mark.parametrize(
+    ("answer", "holds"),
+    [
+        ([[str(BIG), "1000", "0.5"], ["7", "2000", "1"]], True),
+        ([[str(BIG - 2**64), "1000", "0.5"], ["7", "2000", "1.0"]], True),  # unsigned bits read as signed
+        ([[str(BIG), "1000000", "0.5"], ["7", "2000000", "1"]], True),  # microseconds
+        ([["7", "2000", "1"], [str(BIG), "1000", "0.5"]], True),  # another order
+        ([[str(BIG), "1000", "0.5"]], False),
+        ([[str(BIG), "1000", "0.5"], ["8", "2000", "1"]], False),
+        ([[str(BIG), "1000", "0.5"], ["7", "2001", "1"]], False),
+        ([[str(BIG), "1000", "0.5"], ["7", "2000", "1.01"]], False),
+        ([[str(BIG), "1000", None], ["7", "2000", "1"]], False),
+        ([], False),
+    ],
+)
+def test_an_answer_is_right_in_any_wrapping_and_wrong_in_any_value(
+    engine: str, answer: list[list[str | None]], holds: bool
+) -> None:
+    asked = plan(engine, 'SELECT guid, "at", v FROM t WHERE "at" <= ?', {"t1": "time_ms"})
+    found = oracle.verdicts(asked, cells(answer, {"t1": "2000"}), Rows())
+    assert [v.holds for v in found] == [holds], found
+
+
+def test_an_empty_answer_is_an_answer() -> None:
+    asked = plan("duckdb", 'SELECT guid FROM t WHERE "at" > ?', {"t1": "time_ms"})
+    assert oracle.verdicts(asked, cells([], {"t1": "9000"}), Rows())[0].holds
+
+
+def test_a_whole_mean_is_still_a_float() -> None:
+    asked = plan("duckdb", "SELECT guid, avg(v) FROM t GROUP BY guid", {})
+    assert oracle.verdicts(asked, cells([["7", "1"], ["8", "1.5"], [str(BIG), "0.5"]], {}), Rows())[0].holds
