@@ -7,7 +7,7 @@
 mod servers;
 mod virtual_time;
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 pub use servers::{Distribution, Options, Servers};
@@ -15,10 +15,10 @@ pub use virtual_time::{simulate, Simulation};
 
 use crate::clock::thread_cpu_ns;
 use crate::engine::{
-    Answer, Caps, Context, Done, Engine, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
+    Answer, Canceller, Caps, Context, Done, Engine, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
 };
 use crate::error::Error;
-use crate::pace::{Pacer, Spin};
+use crate::pace::{Pacer, Spin, Wake};
 use crate::rows::Columns;
 
 /// Operations of one session that the servers have at once.
@@ -41,7 +41,13 @@ impl Simulated {
 
 impl Engine for Simulated {
     fn caps(&self) -> Caps {
-        Caps { methods: vec!["bulk"], max_depth: DEPTH_MAX, in_process: true, ..Caps::default() }
+        Caps {
+            methods: vec!["bulk"],
+            max_depth: DEPTH_MAX,
+            cancel: true,
+            in_process: true,
+            ..Caps::default()
+        }
     }
 
     fn open(&self, _ops: &[OpId]) -> Result<Box<dyn Session>, Error> {
@@ -50,6 +56,7 @@ impl Engine for Simulated {
             burn_ns_per_row: self.options.burn_ns_per_row,
             servers: Arc::clone(&self.servers),
             pacer: None,
+            cancelled: Arc::new(AtomicBool::new(false)),
             at_work: Vec::with_capacity(DEPTH_MAX as usize),
         }))
     }
@@ -65,6 +72,8 @@ struct SimulatedSession {
     servers: Arc<Mutex<Servers>>,
     /// Made by the first `poll`, on the session's own thread.
     pacer: Option<Pacer>,
+    /// Ends what is at work.
+    cancelled: Arc<AtomicBool>,
     /// `done_ns` is when the servers will be done.
     at_work: Vec<Done>,
 }
@@ -97,19 +106,28 @@ impl Session for SimulatedSession {
     /// engine: a late wake-up is service time here too.
     fn poll(&mut self, until: Ns, done: &mut Vec<Done>) {
         let Some(next_ns) = self.at_work.iter().map(|work| work.done_ns).min() else { return };
-        let Context { clock, stop, .. } = &self.context;
-        let pacer = self.pacer.get_or_insert_with(|| Pacer::new(*clock, Arc::clone(stop), Spin::Never));
-        if !stop.load(Ordering::Relaxed) || next_ns <= clock.now() {
-            pacer.wait_until(next_ns.min(until));
-        }
+        let clock = self.context.clock;
+        let cancelled = &self.cancelled;
+        let pacer = self.pacer.get_or_insert_with(|| Pacer::new(clock, Arc::clone(cancelled), Spin::Never));
+        let cut = pacer.wait_until(next_ns.min(until)) == Wake::Stopped;
         let now_ns = clock.now();
         self.at_work.retain(|work| {
             let ended = work.done_ns <= now_ns;
             if ended {
                 done.push(Done { done_ns: now_ns, ..*work });
+            } else if cut {
+                done.push(Done { done_ns: now_ns, outcome: Outcome::Timeout, rows: 0, ..*work });
             }
-            !ended
+            !ended && !cut
         });
+        if cut {
+            self.cancelled.store(false, Ordering::Relaxed);
+        }
+    }
+
+    fn canceller(&self) -> Option<Canceller> {
+        let cancelled = Arc::clone(&self.cancelled);
+        Some(Box::new(move || cancelled.store(true, Ordering::Relaxed)))
     }
 
     fn failure(&mut self) -> Option<String> {

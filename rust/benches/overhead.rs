@@ -1,0 +1,132 @@
+//! What the instrument itself costs, per call, in CPU time of this thread: machines are shared.
+//!
+//! `cargo bench --bench overhead`. Each figure is the median of rounds, with the lowest and highest.
+
+use std::hint::black_box;
+
+use inrush_core::clock::{thread_cpu_ns, Clock};
+use inrush_core::engine::Outcome;
+use inrush_core::plan::Schedule;
+use inrush_core::record::{Collector, Hist, Recorder, RoleSpec, Times};
+use inrush_core::schedule::{Arrivals, Batching, Line};
+
+const ROUNDS: usize = 11;
+const CALLS: u64 = 2_000_000;
+
+fn main() {
+    if cfg!(debug_assertions) {
+        eprintln!("a debug build: these figures mean nothing");
+        std::process::exit(2);
+    }
+    println!("{:<32} {:>8} {:>8} {:>8}", "ns of CPU per call", "median", "lowest", "highest");
+    let clock = Clock::start();
+    measure("clock: now", || {
+        (0..CALLS).for_each(|_| {
+            black_box(clock.now());
+        });
+    });
+    hist();
+    closed(clock);
+    paced();
+    schedule();
+    println!(
+        "null engine through the driver: {}",
+        inrush_core::calibrate::calibrate("null", 3.0).expect("null needs nothing")
+    );
+}
+
+fn hist() {
+    let mut hist = Hist::new();
+    measure("hist: record", || (0..CALLS).for_each(|k| hist.record(black_box(40 + (k & 1023)))));
+    black_box(hist.n());
+}
+
+/// Two clock readings and the record of one operation: what a closed call costs at least.
+fn closed(clock: Clock) {
+    let (mut collector, mut recorder) = recorder(Schedule::Closed { think_ns: 0 });
+    collector.begin(0, clock.now());
+    recorder.begin(0, clock.now());
+    measure("record: closed, with its clock", || {
+        for _ in 0..CALLS {
+            let sent_ns = clock.now();
+            recorder.sent(0, sent_ns);
+            let done_ns = clock.now();
+            let times = Times { due_ns: sent_ns, ready_ns: sent_ns, sent_ns, done_ns };
+            recorder.record(0, times, Outcome::Ok, black_box(1), black_box(8));
+        }
+        black_box(collector.take().intervals.len());
+    });
+}
+
+fn paced() {
+    let (mut collector, mut recorder) = recorder(Schedule::Constant { rate_per_s: 1e6 });
+    collector.begin(0, 0);
+    recorder.begin(0, 0);
+    let mut sent_ns = 0;
+    measure("record: paced, without clock", || {
+        for k in 0..CALLS {
+            sent_ns += 100;
+            recorder.sent(0, sent_ns);
+            let times = Times {
+                due_ns: sent_ns - (k & 63),
+                ready_ns: sent_ns - (k & 31),
+                sent_ns,
+                done_ns: black_box(sent_ns + 20 + (k & 255)),
+            };
+            recorder.record(0, times, Outcome::Ok, black_box(1), black_box(8));
+        }
+        black_box(collector.take().intervals.len());
+    });
+}
+
+fn recorder(schedule: Schedule) -> (Collector, Recorder) {
+    let role = RoleSpec {
+        name: "r".into(),
+        ops: vec!["o".into()],
+        sessions: 1,
+        schedule,
+        seed: 1,
+        count: None,
+        choose: None,
+    };
+    let (collector, mut recorders) = Collector::new(0, 1_000_000_000, vec![role]);
+    (collector, recorders.remove(0).remove(0))
+}
+
+fn schedule() {
+    let mut constant = Arrivals::new(&Schedule::Constant { rate_per_s: 12_345.678 }, 1);
+    let mut k = 0;
+    measure("schedule: constant", || {
+        for _ in 0..CALLS {
+            black_box(constant.due_ns(k));
+            k += 1;
+        }
+    });
+    let mut poisson = Arrivals::new(&Schedule::Poisson { rate_per_s: 12_345.678 }, 1);
+    let mut k = 0;
+    measure("schedule: Poisson", || {
+        for _ in 0..CALLS {
+            black_box(poisson.due_ns(k));
+            k += 1;
+        }
+    });
+    let mut tickets = Line::new(None, 2, Batching::Guided).tickets();
+    measure("line: a closed ticket", || {
+        (0..CALLS).for_each(|_| {
+            black_box(tickets.take());
+        });
+    });
+}
+
+fn measure(what: &str, mut calls: impl FnMut()) {
+    calls();
+    let mut ns: Vec<f64> = (0..ROUNDS)
+        .map(|_| {
+            let before = thread_cpu_ns();
+            calls();
+            (thread_cpu_ns() - before) as f64 / CALLS as f64
+        })
+        .collect();
+    ns.sort_by(f64::total_cmp);
+    println!("{what:<32} {:>8.2} {:>8.2} {:>8.2}", ns[ROUNDS / 2], ns[0], ns[ROUNDS - 1]);
+}
