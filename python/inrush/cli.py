@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from inrush.errors import InrushError, UsageError
+from inrush.errors import InrushError, UsageError, from_core
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -66,6 +66,14 @@ def main() -> None:
         # The reader of our output has gone (`| head`); nothing is left to say to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except Exception as e:
+        # The core's own class is known only once the core is loaded, and loading it for `--help` is too slow.
+        core = sys.modules.get("inrush._core")
+        if core is None or not isinstance(e, core.CoreFailure):
+            raise
+        failure = from_core(*e.args)
+        say(f"inrush: {failure}")
+        sys.exit(failure.exit_code)
 
 
 # Running.
@@ -123,15 +131,13 @@ def execute(prepared: Any, folder: Any, data: Path) -> Outcome:
 
 def finish(store: Store, outcome: Outcome, as_json: bool) -> None:
     """Report, three lines or JSON, and the exit code of what was found."""
-    from inrush.analysis import analyse
-    from inrush.measures import study_record
     from inrush.report import three_lines, write_report
 
     results = store.find(str(outcome.path))
     for run, message in outcome.failed.items():
         say(f"{run}: {message}")
-    write_report(results, results.report_path)
-    analysis = analyse(study_record(results))
+    analysis = write_report(results, results.report_path)
+    say(f"report: {results.report_path}")
     if as_json:
         verdicts = [
             {"run": run, "guard": v.guard, "outcome": v.outcome.value, "sentence": v.sentence}

@@ -40,6 +40,12 @@ class Interrupted(InrushError):
     exit_code = 130
 
 
+def from_core(kind: str, message: str) -> InrushError:
+    """What the core raised (`_core.CoreFailure`), by its remedy."""
+    classes = {"target": TargetError, "interrupted": Interrupted}
+    return classes.get(kind, CoreError)(message)
+
+
 @dataclass(frozen=True)
 class Problem:
     """One thing wrong in a file: `file: key is value; remedy`."""

@@ -11,7 +11,7 @@ from inrush.progress import show_count, show_s
 from inrush.quantity import show, show_interval
 from inrush.stats import welch_ratio
 from inrush.text import columns
-from inrush.verdicts import Outcome
+from inrush.verdicts import Outcome, by_guard
 
 if TYPE_CHECKING:
     from inrush.plan import StudyPlan
@@ -24,7 +24,6 @@ SHOWN = ("makespan_s", "rows_per_s", "ops_per_s", "latency_p50_s", "latency_p99_
 def summary_lines(results: Results, analysis: Analysis) -> list[str]:
     """Title, points with the headline figure, and every guard that did not pass."""
     study = results.study
-    doubts = [(run, v) for run, v in analysis.verdicts if v.outcome is not Outcome.PASS]
     figure = headline(analysis)
     lines = [
         str(study.get("title", study["id"])),
@@ -48,12 +47,22 @@ def summary_lines(results: Results, analysis: Analysis) -> list[str]:
             for entry in study.get(why) or ()
         ]
         lines += ["", *columns(absent)]
-    if doubts:
-        lines += [
-            "",
-            *(f"{v.outcome.value}: {f'{run}: ' if run else ''}{v.guard}: {v.sentence}" for run, v in doubts),
-        ]
-    return lines
+    doubts = doubt_lines(analysis)
+    return [*lines, *(["", *doubts] if doubts else [])]
+
+
+def doubt_lines(analysis: Analysis) -> list[str]:
+    """A line for every guard that did not pass everywhere, worst first: what it says of one run, and of how many."""
+    lines = []
+    for guard, found in by_guard(analysis.verdicts).items():
+        doubts = [(run, v) for run, v in found if v.outcome is not Outcome.PASS]
+        if doubts:
+            run, worst_one = doubts[0]
+            where = f" ({len(doubts)} runs, as {run})" if len(doubts) > 1 else f" ({run})" if run else ""
+            lines.append(
+                (worst_one.outcome.weight, f"{worst_one.outcome.value}: {guard}{where}: {worst_one.sentence}")
+            )
+    return [line for _, line in sorted(lines, key=lambda pair: -pair[0])]
 
 
 def summary(analysis: Analysis) -> dict[str, Any]:
