@@ -35,7 +35,10 @@ class Rows:
 
 
 def plan(engine: str, text: str, params: dict[str, str]) -> dict[str, Any]:
-    types = {"duckdb": "guid UBIGINT, "at" TIMESTAMPTZ, v DOUBLE", "sqlite": "guid INTEGER, "at" INTEGER, v REAL"}
+    types = {
+        "duckdb": 'guid UBIGINT, "at" TIMESTAMPTZ, v DOUBLE',
+        "sqlite": 'guid INTEGER, "at" INTEGER, v REAL',
+    }
     return {
         "seed": 1,
         "epoch_ns": 0,
