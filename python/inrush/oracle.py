@@ -133,8 +133,19 @@ class Oracle:
                 else v
                 for v in values
             ]
+        else:
+            text = self.with_plain_times(text, values)
         rows = self.connection.execute(text, list(values)).fetchall()
         return [tuple(plain(cell) for cell in row) for row in rows]
+
+    def with_plain_times(self, text: str, values: Sequence[Any]) -> str:
+        """Instants as microseconds since 1970: DuckDB hands them to Python only with a package of zones."""
+        described = self.connection.execute(text, list(values)).description
+        times = [name for name, kind, *_ in described if str(kind).startswith("TIMESTAMP")]
+        if not times:
+            return text
+        shown = ", ".join(f'epoch_us("{name}") AS "{name}"' for name in times)
+        return f"SELECT * REPLACE ({shown}) FROM ({text}) AS answer"
 
 
 def stored(values: Sequence[Any], logical: str) -> list[Any]:
