@@ -84,7 +84,7 @@ def verdict_line(analysis: Analysis) -> str:
 
 def next_command(analysis: Analysis, found: Answer | None) -> str:
     """What a careful reader would type next."""
-    study = str((analysis.study.get("call") or {}).get("study") or analysis.study.get("study") or "STUDY")
+    again = str(analysis.study.get("command") or f"inrush run {analysis.study.get('study', 'STUDY')}")
     spot = str(analysis.study.get("id", ""))
     if analysis.study.get("status") in ("running", "interrupted"):
         return f"next: inrush run --resume {spot}"
@@ -93,7 +93,7 @@ def next_command(analysis: Analysis, found: Answer | None) -> str:
     blocks = {m.run.block for m in analysis.runs if m.counts}
     if len(blocks) < 5:
         return (
-            f"next: inrush run {study} -P repeats.count=5   (five blocks are the least to publish a figure)"
+            f"next: {again} -P repeats.count=5   (five blocks are the least to publish a figure)"
         )
     return f"next: inrush show {spot}".rstrip()
 
