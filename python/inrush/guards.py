@@ -30,11 +30,14 @@ IMPLAUSIBLE, IMPOSSIBLE = 1.5, 5.0  # times the probed rate
 
 
 def guard_run(run: RunRecord, figures: Figures) -> list[Verdict]:
-    """Verdicts of every guard that applies to one run."""
+    """Verdicts of every guard that applies to one run; of a run that failed, only that it did."""
+    ended = ended_as_planned(run, figures)
+    if ended.hides:
+        return [ended]
     return [v for guard in RUN_GUARDS for v in [guard(run, figures)] if v is not None]
 
 
-def ended_as_planned(run: RunRecord, _: Figures) -> Verdict | None:
+def ended_as_planned(run: RunRecord, _: Figures) -> Verdict:
     failed = run.summary.get("failure")
     cut = [s for s in run.rows("segments") if s["ended_by"] in ("limit", "stop", "error")]
     if failed or run.summary.get("status", "ok") not in ("ok", "complete", "sealed", "valid", "done"):

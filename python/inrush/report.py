@@ -86,15 +86,13 @@ def next_command(analysis: Analysis, found: Answer | None) -> str:
     """What a careful reader would type next."""
     again = str(analysis.study.get("command") or f"inrush run {analysis.study.get('study', 'STUDY')}")
     spot = str(analysis.study.get("id", ""))
-    if analysis.study.get("status") in ("running", "interrupted"):
+    if analysis.study.get("status") in ("running", "interrupted", "failed"):
         return f"next: inrush run --resume {spot}"
     if not analysis.valid:
         return "next: inrush doctor"
     blocks = {m.run.block for m in analysis.runs if m.counts}
     if len(blocks) < 5:
-        return (
-            f"next: {again} -P repeats.count=5   (five blocks are the least to publish a figure)"
-        )
+        return f"next: {again} -P repeats.count=5   (five blocks are the least to publish a figure)"
     return f"next: inrush show {spot}".rstrip()
 
 
