@@ -145,11 +145,13 @@ def parse_study(
     if scale is not None and scale not in scales:
         problems.append(Problem("--scale", scale, "", unknown("scale", scale, scales)))
 
+    workloads = WorkloadReader(workload_tree, workload_file, known.generators)
+
     def read(overlay: Any, changes: Mapping[str, Any], found: list[Problem]) -> Study:
         full = apply_overrides(merged(base, overlay), changes)
         if engines is not None:
             full["engines"] = list(engines)
-        return read_tree(full, workload_tree, name, file, workload_file, known, found)
+        return read_tree(full, workloads, name, file, known, found)
 
     overlays = {one: tree["scale"][one] for one in scales}
     study = read(overlays.get(scale or "", {}), changes, problems)
@@ -173,12 +175,29 @@ def scale_names(node: Node) -> tuple[str, ...]:
     return tuple(name for name, overlay in node.members().items() if isinstance(overlay.value, dict))
 
 
+class WorkloadReader:
+    """One workload file under the sizes of several scales; equal sizes are read once."""
+
+    def __init__(self, tree: Mapping[str, Any] | None, file: str, generators: Catalogue | None) -> None:
+        self.tree, self.file, self.generators = tree, file, generators
+        self._read: dict[str, tuple[Workload, list[Problem]]] = {}
+
+    def read(self, name: str, sizes: Mapping[str, int], problems: list[Problem]) -> Workload:
+        key = f"{name} {sorted(sizes.items())}"
+        if key not in self._read:
+            found: list[Problem] = []
+            workload = parse_workload(self.tree, self.file, name, found, self.generators, sizes)
+            self._read[key] = (workload, found)
+        workload, found = self._read[key]
+        problems += found
+        return workload
+
+
 def read_tree(
     tree: Mapping[str, Any],
-    workload_tree: Mapping[str, Any] | None,
+    workloads: WorkloadReader,
     name: str,
     file: str,
-    workload_file: str,
     known: Known,
     problems: list[Problem],
 ) -> Study:
@@ -186,7 +205,7 @@ def read_tree(
     fields = root.fields(KEYS, REQUIRED)
     if (schema := fields.get("schema")) and schema.value != SCHEMA:
         schema.problem(f"this inrush reads schema {SCHEMA}")
-    workload = read_workload(fields, workload_tree, workload_file, known, problems)
+    workload = read_workload(fields, workloads, problems)
     factors = parse_factors(fields.get("factors"))
     schedule = parse_schedule(fields.get("schedule"), factors)
     roles = parse_roles(fields.get("roles"), factors, workload)
@@ -219,18 +238,13 @@ def read_tree(
     return study
 
 
-def read_workload(
-    fields: Mapping[str, Node],
-    tree: Mapping[str, Any] | None,
-    file: str,
-    known: Known,
-    problems: list[Problem],
-) -> Workload:
+def read_workload(fields: Mapping[str, Node], workloads: WorkloadReader, problems: list[Problem]) -> Workload:
     """The workload that the study names, with the study's sizes in place of the workload's."""
     empty = Workload("", "2026-01-01T00:00:00Z", {}, {}, {})
     if "workload" not in fields:
         return empty
     name = fields["workload"].text()
+    tree = workloads.tree
     if tree is None:
         if name:
             families = sorted(path.parent.name for path in SHIPPED.glob("*/workload.toml"))
@@ -245,7 +259,7 @@ def read_workload(
             node.problem(unknown("size", key, own if isinstance(own, Mapping) else ()))
         else:
             sizes[key] = node.integer(1, 10**12)
-    return parse_workload(tree, file, name, problems, known.generators, sizes)
+    return workloads.read(name, sizes, problems)
 
 
 def parse_engines(node: Node, known: Known) -> tuple[str, ...]:

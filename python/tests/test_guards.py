@@ -74,7 +74,8 @@ def test_a_provoked_guard_makes_its_run_invalid_and_no_other_guard_does(guard: s
 
 
 @pytest.mark.parametrize(
-    "guard", ["ended as planned", "rows proven", "answers right", "oracle agrees", "errors not counted as fast"]
+    "guard",
+    ["ended as planned", "rows proven", "answers right", "oracle agrees", "errors not counted as fast"],
 )
 def test_a_run_with_wrong_rows_or_answers_has_no_figure_anywhere(guard: str) -> None:
     bad = synthetic.run("postgresql", {"batch_rows": 1000}, 1, 7, makespan_s=0.001, **{
