@@ -95,7 +95,7 @@ struct Span {
 struct Total {
     ops: Vec<OpTotal>,
     sessions: Vec<SessionTotal>,
-    first_due_ns: u64,
+    start_ns: u64,
     last_done_ns: u64,
     failures: Vec<Failure>,
     arrivals: Arrivals,
@@ -238,7 +238,7 @@ impl Collector {
         let sum = |f: fn(&OpTotal) -> u64| total.ops.iter().map(f).sum::<u64>();
         let (ops, ok) = (sum(|o| o.ops), sum(|o| o.ok));
         let in_flight: u64 = total.sessions.iter().flat_map(|s| &s.in_flight).map(|n| u64::from(*n)).sum();
-        let start_ns = if ops == 0 { self.origin_ns } else { total.first_due_ns };
+        let start_ns = if ops == 0 { self.origin_ns } else { total.start_ns };
         let wrong = sum(|o| o.outcomes[Outcome::Wrong as usize]);
         let (rows, bytes, late) = (sum(|o| o.rows), sum(|o| o.bytes), sum(|o| o.late));
         let cpu_ns = total.sessions.iter().map(|s| s.cpu_ns).sum();
@@ -451,7 +451,7 @@ impl Total {
         Total {
             ops: vec![OpTotal::default(); spec.ops.len()],
             sessions: vec![idle; spec.sessions as usize],
-            first_due_ns: u64::MAX,
+            start_ns: u64::MAX,
             last_done_ns: 0,
             failures: Vec::new(),
             arrivals: Arrivals::new(&spec.schedule, spec.seed),
@@ -461,7 +461,7 @@ impl Total {
     }
 
     fn add(&mut self, snapshot: &mut Snapshot) {
-        self.first_due_ns = self.first_due_ns.min(snapshot.first_due_ns);
+        self.start_ns = self.start_ns.min(snapshot.start_ns);
         self.last_done_ns = self.last_done_ns.max(snapshot.last_done_ns);
         let session = &mut self.sessions[snapshot.session];
         session.busy_ns += snapshot.busy_ns;

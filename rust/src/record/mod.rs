@@ -119,7 +119,8 @@ pub struct ShotRow {
     pub segment: u16,
     pub repetition: u32,
     pub role: String,
-    /// First due.
+    /// First due. On a closed schedule when the first session was free, so that a repetition of one
+    /// batch has that batch made in its time, as one of many has.
     pub start_ns: u64,
     /// Last done; `start_ns` if nothing ended.
     pub end_ns: u64,

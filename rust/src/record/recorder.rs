@@ -50,7 +50,8 @@ pub(super) struct Snapshot {
     pub first: u64,
     pub end: u64,
     pub ops: Vec<OpCounts>,
-    pub first_due_ns: u64,
+    /// First due; closed: first ready.
+    pub start_ns: u64,
     pub last_done_ns: u64,
     pub busy_ns: u64,
     pub ended: Option<Ended>,
@@ -149,7 +150,8 @@ impl Recorder {
         }
         self.in_flight[op] -= 1;
         let snapshot = self.current.as_mut().expect("`begin` comes before `record`");
-        snapshot.first_due_ns = snapshot.first_due_ns.min(times.due_ns);
+        let began_ns = if self.paced { times.due_ns } else { times.ready_ns };
+        snapshot.start_ns = snapshot.start_ns.min(began_ns);
         snapshot.last_done_ns = snapshot.last_done_ns.max(times.done_ns);
         let service_ns = times.done_ns.saturating_sub(times.sent_ns);
         snapshot.busy_ns += service_ns;
@@ -252,7 +254,7 @@ impl Snapshot {
             first: 0,
             end: 0,
             ops: (0..ops).map(|_| OpCounts::new(paced)).collect(),
-            first_due_ns: u64::MAX,
+            start_ns: u64::MAX,
             last_done_ns: 0,
             busy_ns: 0,
             ended: None,
@@ -272,7 +274,7 @@ impl Snapshot {
         for counts in &mut self.ops {
             counts.clear();
         }
-        self.first_due_ns = u64::MAX;
+        self.start_ns = u64::MAX;
         self.last_done_ns = 0;
         self.busy_ns = 0;
         self.ended = None;

@@ -143,6 +143,17 @@ fn a_closed_schedule_has_no_wait_and_latency_is_service() {
 }
 
 #[test]
+fn making_the_first_batch_is_part_of_a_closed_repetition() {
+    let (mut collector, mut recorders) = closed(1);
+    let sent_ns = ORIGIN + 30_000_000;
+    let times = Times { due_ns: sent_ns, ready_ns: ORIGIN, sent_ns, done_ns: ORIGIN + 50_000_000 };
+    recorders[0].sent(0, sent_ns);
+    recorders[0].record(0, times, Outcome::Ok, 10, 100);
+    let shot = finish(&mut collector, &mut recorders, 50).shots.remove(0);
+    assert_eq!((shot.start_ns, shot.end_ns), (ORIGIN, ORIGIN + 50_000_000));
+}
+
+#[test]
 fn the_four_times_give_the_four_histograms() {
     let (mut collector, mut recorders) = open(role(Schedule::Constant { rate_per_s: 10.0 }, 1));
     let times = Times {
