@@ -93,7 +93,9 @@ def best_part(analysis: Analysis, figure: str, along: str, group: Point, of: Val
     value = dict(best)[along]
     together = [dict(keys[c.key])[along] for c in found if c.in_set]
     interval = interval_of(of[best])
-    told = f"{head(group)}best {along} is {plain(value)} with {name(figure)} {shown(of[best], figure)}"
+    told = (
+        f"{head(analysis, group)}best {along} is {plain(value)} with {name(figure)} {shown(of[best], figure)}"
+    )
     others = [v for v in dict.fromkeys(together) if v != value]
     if len(of) == 1:
         told += "; nothing else was measured"
@@ -109,11 +111,11 @@ def curve_part(analysis: Analysis, figure: str, along: str, group: Point, of: Va
     by_value = {dict(p)[along]: v for p, v in of.items() if along in dict(p)}
     first, last = ends(by_value)
     if first == last:
-        return Part(group, f"{head(group)}{name(figure)} is {shown(by_value[first], figure)} at {say_value(along, first)}",
+        return Part(group, f"{head(analysis, group)}{name(figure)} is {shown(by_value[first], figure)} at {say_value(along, first)}",
                     interval_of(by_value[first]))  # fmt: skip
     ratio = ratio_of(by_value[last], by_value[first])
     told = (
-        f"{head(group)}{name(figure)} goes from {shown(by_value[first], figure)} at {say_value(along, first)} "
+        f"{head(analysis, group)}{name(figure)} goes from {shown(by_value[first], figure)} at {say_value(along, first)} "
         f"to {shown(by_value[last], figure)} at {plain(last)}"
     )
     if ratio is not None:
@@ -132,12 +134,12 @@ def scaling_part(analysis: Analysis, figure: str, along: str, group: Point, of: 
         else ratio_of(by_value[last], by_value[first])
     )
     if first == last or ratio is None:
-        return Part(group, f"{head(group)}{name(figure)} is {shown(by_value[last], figure)} at {say_value(along, last)}; "
+        return Part(group, f"{head(analysis, group)}{name(figure)} is {shown(by_value[last], figure)} at {say_value(along, last)}; "
                     "too few runs for a speed-up", None)  # fmt: skip
     weak = lower_is_better(figure) and work_grows(analysis, figure, along, of)
     kept = ratio if weak else ratio.scaled(1 / n)
     told = (
-        f"{head(group)}{along} {plain(first)} to {plain(last)}: "
+        f"{head(analysis, group)}{along} {plain(first)} to {plain(last)}: "
         + (
             f"{n:g} times the work takes {1 / ratio.value:.2f} times as long"
             if weak
@@ -166,7 +168,7 @@ def comparison_part(analysis: Analysis, figure: str, along: str, group: Point, o
     sign = 1 if lower_is_better(figure) else -1
     means = {k: sign * sum(v.values()) / len(v) for k, v in by_value.items()}
     best, *others = sorted(means, key=lambda k: means[k])
-    told = f"{head(group)}{plain(best)} has the {'lowest' if sign > 0 else 'highest'} {name(figure)}, {shown(by_value[best], figure)}"
+    told = f"{head(analysis, group)}{plain(best)} has the {'lowest' if sign > 0 else 'highest'} {name(figure)}, {shown(by_value[best], figure)}"
     interval = interval_of(by_value[best])
     for k in others[:3]:
         ratio = ratio_of(by_value[k], by_value[best])
@@ -212,8 +214,9 @@ def times(ratio: stats.Interval) -> str:
     return f"{ratio.value:.2f}× [{ratio.low:.2f}, {ratio.high:.2f}]"
 
 
-def head(group: Point) -> str:
-    told = say(group)
+def head(analysis: Analysis, group: Point) -> str:
+    """`duckdb, readers 1: ` – what varies and the engine; what every point shares is said elsewhere."""
+    told = say(tuple((k, v) for k, v in group if k in analysis.factors))
     return f"{told}: " if told else ""
 
 

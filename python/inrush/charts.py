@@ -66,8 +66,9 @@ def lines(
     tip = [alt.Tooltip("series:N"), alt.Tooltip("x:Q", title=x_title, format=","), alt.Tooltip("n:Q", title="runs"),
            *(alt.Tooltip(f"{k}:Q", format=".4g", title=t) for k, t in (("y", "estimate"), ("low", "from"), ("high", "to")))]  # fmt: skip
     return alt.layer(
+        base.mark_area(opacity=0.13, line=False).encode(y=alt.Y("low:Q", scale=y_scale), y2="high:Q"),
+        base.mark_rule(opacity=0.55).encode(y=alt.Y("low:Q", scale=y_scale), y2="high:Q"),
         base.mark_line().encode(y=alt.Y("y:Q", title=y_title, scale=y_scale)),
-        base.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q", scale=y_scale), y2="high:Q"),
         base.mark_point(filled=True, size=45).encode(y=alt.Y("y:Q", scale=y_scale), tooltip=tip),
     )
 

@@ -13,6 +13,7 @@ from inrush.measures import RunRecord, measured_windows, writing_roles
 from inrush.verdicts import (
     Figures,
     Verdict,
+    counted,
     invalid,
     is_embedded,
     is_instrument,
@@ -136,10 +137,6 @@ def rows_proven(run: RunRecord, figures: Figures) -> Verdict | None:
     return invalid(
         name, "Rows were written and never counted or read back: unverified. Keep the proof segments"
     )
-
-
-def counted(n: int, noun: str) -> str:
-    return f"{n} {noun}{'s' * (n != 1)}"
 
 
 def answers_right(run: RunRecord, figures: Figures) -> Verdict | None:

@@ -10,7 +10,7 @@ from inrush import stats
 from inrush.agreement import disagreements
 from inrush.analysis import Analysis, Point, say
 from inrush.measures import writing_roles
-from inrush.verdicts import Verdict, invalid, is_instrument, noted, passed, survives
+from inrush.verdicts import Verdict, counted, invalid, is_instrument, noted, passed, survives
 
 ENOUGH_BLOCKS = 5
 NULL_SHARE = 0.7  # of the rate that the null engine reached on the same plan
@@ -111,10 +111,11 @@ def engines_agree(analysis: Analysis) -> Verdict | None:
     questions, told = disagreements(m.run for m in analysis.runs)
     if told:
         return noted(
-            "engines agree", f"{len(told)} of {questions} questions are answered differently: {told[0]}"
+            "engines agree",
+            f"{len(told)} of {counted(questions, 'quiet question')} answered differently: {told[0]}",
         )
     return (
-        passed("engines agree", f"{questions} quiet questions, the same answers on every engine")
+        passed("engines agree", f"{counted(questions, 'quiet question')} answered alike by every engine")
         if questions
         else None
     )

@@ -43,7 +43,8 @@ def published_rows(analysis: Analysis) -> list[Row]:
     """
     rows: list[Row] = []
     for p in analysis.study.get("published") or ():
-        for who, value in dict(p["values"]).items():
+        for who, given in dict(p["values"]).items():
+            value = int(given) if isinstance(given, float) and given.is_integer() else given
             rows.append({"claim": p["claim"], "unit": p["unit"], "who": f"{who} ({p['source']})", "value": value,
                          "whose": "published", "hardware": p["hardware"], "about": p.get("about", "")})  # fmt: skip
         figure = p.get("beside")

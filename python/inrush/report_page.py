@@ -12,6 +12,7 @@ from inrush.analysis import Analysis, Measured, PointSummary, say
 from inrush.answer import Answer, name, plain
 from inrush.charts import Figure
 from inrush.draw import asset
+from inrush.effects import effects
 from inrush.guards_study import roles
 from inrush.published import published_rows
 from inrush.verdicts import Outcome, by_guard, is_embedded, survives
@@ -39,6 +40,7 @@ def page(
         section("Verdicts", guards_table(analysis)),
         section("Figures", figure_cards(figures, specs)),
         section("Published beside ours", published_table(analysis)),
+        section("What each factor costs", effects_table(analysis, answer)),
         section("Every point", points_table(analysis, answer)),
         section("Stopped, unsupported and left out", absent_table(analysis)),
         section("Settings, durability, versions", settings(analysis)),
@@ -166,6 +168,20 @@ def published_table(analysis: Analysis) -> str:
         for r in published_rows(analysis)
     ]  # fmt: skip
     return table(["claim", "whose", "#figure", "hardware", "remark"], rows)
+
+
+def effects_table(analysis: Analysis, answer: Answer | None) -> str:
+    if answer is None:
+        return ""
+    rows = [
+        [escape(e.factor), number(plain(e.base)), number(plain(e.value)),
+         number(f"{e.ratio.value:.2f}× [{e.ratio.low:.2f}, {e.ratio.high:.2f}]"),
+         "not distinguishable from 1" if e.ratio.holds(1.0) else "", number(str(e.points)), number(str(e.ratio.n))]
+        for e in effects(analysis, answer.figure)
+    ]  # fmt: skip
+    told = f"{name(answer.figure).capitalize()} at one value over that at the first, all else equal; paired by block."
+    header = ["factor", "#from", "#to", "#ratio [95 %]", "", "#points", "#blocks"]
+    return f'<p class="expected">{told}</p>{table(header, rows)}' if rows else ""
 
 
 def points_table(analysis: Analysis, answer: Answer | None) -> str:

@@ -80,3 +80,7 @@ def survives(run: RunRecord) -> str:
     """What an acknowledged row survives, in normal form (`engines.base.Survives`); empty when unknown."""
     durability = run.summary.get("durability") or run.labels.get("durability") or {}
     return str(durability.get("survives", "") if isinstance(durability, Mapping) else durability).upper()
+
+
+def counted(n: int, noun: str) -> str:
+    return f"{n} {noun}{'s' * (n != 1)}"
