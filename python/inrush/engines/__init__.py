@@ -18,6 +18,7 @@ ENGINES = {
     "sqlite": "sqlite",
     "duckdb": "duckdb",
     "adbc": "adbc",
+    "postgresql": "postgresql",
 }
 
 

