@@ -75,8 +75,10 @@ def start(names: Sequence[str], data: Path, note: Note) -> Told:
                 f"{twin.name}: runs already at {running.url}; `inrush engines stop {twin.name}` ends it"
             )
         twin.fetch()
-        note(f"starting {twin.name} in {data / twin.name}")
-        instance = twin.start(data / twin.name, {})
+        # Not where `run --start` has its own: that one ends what it finds there.
+        kept = data / f"{twin.name}-kept"
+        note(f"starting {twin.name} in {kept}")
+        instance = twin.start(kept, {})
         write(twin, data, instance)
         rows.append(row(instance, "running"))
     return Told(rows)

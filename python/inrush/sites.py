@@ -33,8 +33,8 @@ class Places:
 def places(study_engines: Sequence[str], targets: Sequence[str] = (), start: Sequence[str] = ()) -> Places:
     """Engines and addresses of one call. Pure but for the import of the twins.
 
-    Without targets the study runs on its embedded engines; with targets on these alone. A target is a URL or the
-    name of an embedded engine. Raises UsageError for a server without address.
+    Without targets the study runs on its embedded engines; with targets on these alone. What is started comes on
+    top. A target is a URL or the name of an embedded engine. Raises UsageError for a server without address.
     """
     urls: dict[str, str] = {}
     named: list[str] = []
@@ -57,16 +57,13 @@ def places(study_engines: Sequence[str], targets: Sequence[str] = (), start: Seq
             raise UsageError(
                 f"--start {engine}: it runs inside inrush and needs no start; name it as target instead"
             )
-        if engine not in named:
-            named.append(engine)
-    if named:
-        ordered = [e for e in study_engines if e in named] + [e for e in named if e not in study_engines]
-        return Places(tuple(ordered), urls, tuple(start))
-    embedded = [e for e in study_engines if server(e).embedded]
-    left_out = {e: needs_place(e) for e in study_engines if e not in embedded}
-    if not embedded:
+    wanted = named or [e for e in study_engines if server(e).embedded]
+    left_out = {} if named else {e: needs_place(e) for e in study_engines if e not in (*wanted, *start)}
+    chosen = dict.fromkeys([*wanted, *start])
+    if not chosen:
         raise UsageError("; ".join(left_out.values()))
-    return Places(tuple(embedded), left_out=left_out)
+    ordered = [e for e in study_engines if e in chosen] + [e for e in chosen if e not in study_engines]
+    return Places(tuple(ordered), urls, tuple(start), left_out)
 
 
 def needs_place(engine: str) -> str:

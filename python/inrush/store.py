@@ -47,8 +47,14 @@ class Store:
 
     @property
     def instances_path(self) -> Path:
-        """Data of the servers that inrush starts, where `--data` says nothing else."""
-        return self.root / "instances"
+        """Data of the servers that inrush starts, where `--data` says nothing else.
+
+        Servers refuse to run as root and then run as a user who cannot enter root's folders: as root it is a
+        folder of everyone's, one for each folder of results.
+        """
+        if os.geteuid() != 0:
+            return self.root / "instances"
+        return Path("/var/tmp/inrush") / hashlib.sha256(str(self.root.resolve()).encode()).hexdigest()[:8]
 
     def new_study(self, name: str, doc: Mapping[str, Any]) -> StudyFolder:
         """A folder of its own for one execution of a study; the name says when it was begun."""
