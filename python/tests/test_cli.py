@@ -1,0 +1,330 @@
+"""The command line, as its user meets it: one clear message, the right code, results on stdout, talk on stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inrush import cli
+from inrush.store import Results, Store
+
+PACKAGE = Path(__file__).parents[1]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(PACKAGE), "NO_COLOR": "1"}
+#: A study of two runs, on the engine that is quickest to begin.
+TINY = ("telemetry-quickstart", "sqlite", "--scale", "xs", "-P", "batch_rows=1000", "-P", "repeats.count=1")
+
+
+@dataclass(frozen=True)
+class Said:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+class Inrush:
+    """`inrush` in this process, with results of its own."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], results: Path) -> None:
+        self.capsys, self.store = capsys, Store(results)
+
+    def __call__(self, *words: str) -> Said:
+        before, sys.argv = sys.argv, ["inrush", *words]
+        try:
+            cli.main()
+            code: Any = 0
+        except SystemExit as e:
+            code = e.code
+        finally:
+            sys.argv = before
+        out, err = self.capsys.readouterr()
+        return Said(int(code or 0), out, err)
+
+
+@pytest.fixture
+def inrush(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Inrush]:
+    monkeypatch.setenv("INRUSH_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setenv("PYTHONPATH", str(PACKAGE))
+    monkeypatch.setenv("COLUMNS", "200")
+    yield Inrush(capsys, tmp_path / "results")
+
+
+# What needs no run.
+
+
+def test_help_is_there_in_half_a_second_of_cpu() -> None:
+    """CPU time: on a busy machine the wall says nothing."""
+    before = os.times()
+    done = subprocess.run(
+        [sys.executable, "-m", "inrush.cli", "--help"],
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        check=True,
+    )
+    after = os.times()
+    assert "run" in done.stdout and "doctor" in done.stdout
+    cpu_s = after.children_user + after.children_system - before.children_user - before.children_system
+    assert cpu_s < 0.5
+
+
+def test_help_loads_nothing_heavy() -> None:
+    program = "import sys, inrush.cli; print([m for m in ('numpy', 'pyarrow', 'duckdb', 'altair', 'scipy', 'rich', 'pydantic') if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=ENVIRONMENT, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("later", ["predict", "prove", "load"])
+def test_commands_of_later_versions_are_not_offered(inrush: Inrush, later: str) -> None:
+    assert later not in re.findall(r"^  (\w+)", inrush("--help").out, re.MULTILINE)
+    assert inrush(later).code == 2
+
+
+def test_every_shipped_study_is_listed_and_planned(inrush: Inrush) -> None:
+    names = [s["name"] for s in inrush("studies", "--json").json]
+    assert "telemetry-quickstart" in names and "telemetry-batch" in names
+    for name in names:
+        said = inrush("plan", name, "sqlite", "--scale", "xs")
+        assert said.code == 0, said.err
+        assert "runs" in said.out and "namespace of inrush's own" in said.out
+    assert inrush.store.studies() == []
+
+
+def test_a_plan_as_json_is_what_the_core_would_get(inrush: Inrush) -> None:
+    runs = inrush("plan", "quickstart", "sqlite", "--scale", "xs", "--json").json["runs"]
+    assert runs[0]["target"]["engine"] == "sqlite" and runs[0]["segments"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("run",), "inrush studies"),
+        (("run", "telemetry-bath"), "telemetry-batch"),
+        (("run", "quickstart", "mysql://h/db"), "no engine speaks mysql"),
+        (("run", "quickstart", "sqlite", "sqlite"), "named twice"),
+        (("run", "quickstart", "--start", "sqlite"), "runs inside inrush"),
+        (("run", "quickstart", "-P", "bacth_rows=1"), "batch_rows"),
+        (("run", "quickstart", "--scale", "xxl"), "xxl"),
+        (("run", "quickstart", "-P", "batch_rows=30_000_000"), "batch"),
+        (("run", "--resume"), "nothing to resume"),
+        (("run", "none.toml"), "no such file"),
+        (("show",), "inrush run quickstart"),
+        (("report", "nothing"), "no results"),
+        (("compare", "a", "b"), "no results"),
+        (("engines", "dance"), "fetch"),
+        (("engines", "start", "sqlite"), "inside inrush"),
+        (("config", "nope"), "unknown study"),
+        (("nonsense",), "nonsense"),
+    ],
+)  # fmt: skip
+def test_a_wrong_call_is_one_message_without_traceback_and_code_2(
+    inrush: Inrush, words: tuple[str, ...], says: str
+) -> None:
+    said = inrush(*words)
+    assert said.code == 2
+    assert says in said.err or says in said.err.replace("\n", " ")
+    assert "Traceback" not in said.err and said.out == ""
+    assert inrush.store.studies() == []
+
+
+def test_every_problem_of_a_study_file_is_said_at_once(inrush: Inrush, tmp_path: Path) -> None:
+    text = inrush("config", "quickstart").out
+    bad = tmp_path / "bad.toml"
+    bad.write_text(text.replace("kind =", "kin =").replace("until =", "untill ="))
+    said = inrush("run", str(bad))
+    assert said.code == 2 and "kin" in said.err and "untill" in said.err and str(bad) in said.err
+
+
+def test_config_prints_a_file_that_can_be_run(inrush: Inrush, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(inrush("config", "quickstart").out)
+    assert inrush("plan", str(tmp_path / "mine.toml"), "sqlite", "--scale", "xs").code == 0
+    assert "[tables.port_data_counters]" in inrush("config", "quickstart", "--workload").out
+
+
+def test_a_password_in_a_url_is_warned_about_and_never_shown(inrush: Inrush) -> None:
+    said = inrush("run", "quickstart", "postgresql://u:topsecret@127.0.0.1:1/db", "--scale", "xs")
+    assert "PGPASSWORD" in said.err and "topsecret" not in said.err + said.out
+    for path in inrush.store.root.rglob("*"):
+        assert not path.is_file() or b"topsecret" not in path.read_bytes()
+
+
+def test_a_server_that_is_not_there_is_one_line_a_run_and_code_1(inrush: Inrush) -> None:
+    said = inrush("run", "quickstart", "postgresql://u@127.0.0.1:1/db", "--scale", "xs")
+    assert said.code == 1 and "127.0.0.1" in said.err and "Traceback" not in said.err
+
+
+# What a run leaves.
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """A finished study, made as a user makes it."""
+    results = tmp_path_factory.mktemp("tiny")
+    done = subprocess.run(
+        [sys.executable, "-m", "inrush.cli", "run", *TINY],
+        capture_output=True, text=True, check=False, env={**ENVIRONMENT, "INRUSH_RESULTS": str(results)},
+    )  # fmt: skip
+    return results, done
+
+
+def test_a_run_ends_in_the_answer_the_verdict_and_the_next_command(
+    tiny: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    _, done = tiny
+    assert done.returncode == 0, done.stderr
+    answer, verdict, following = done.stdout.splitlines()
+    assert "batch_rows" in answer and verdict.startswith("valid") and "inrush" in following
+    assert "[1/2]" in done.stderr and "report:" in done.stderr
+
+
+def test_what_was_run_is_listed_shown_and_reported(
+    tiny: tuple[Path, subprocess.CompletedProcess[str]],
+    inrush: Inrush,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setenv("INRUSH_RESULTS", str(tiny[0]))
+    (listed,) = inrush("runs", "--json").json
+    assert listed["status"] == "done" and listed["runs"] == "2/2"
+    shown = inrush("show", "--json").json
+    assert shown["valid"] is True and shown["points"][0]["point"]["engine"] == "sqlite"
+    assert "writers.makespan_s" in inrush("show", "--check").out
+    page = tmp_path / "page.html"
+    assert inrush("report", "--html", str(page)).out.strip() == str(page)
+    assert "sqlite" in page.read_text()
+
+
+def test_exports_are_written_where_asked(
+    tiny: tuple[Path, subprocess.CompletedProcess[str]],
+    inrush: Inrush,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setenv("INRUSH_RESULTS", str(tiny[0]))
+    said = inrush(
+        "show",
+        "--csv",
+        str(tmp_path / "csv"),
+        "--hdr",
+        str(tmp_path / "l.hdr"),
+        "--bmf",
+        str(tmp_path / "b.json"),
+    )
+    assert said.code == 0
+    assert (tmp_path / "csv" / "shots.csv").is_file() and "Tag=" in (tmp_path / "l.hdr").read_text()
+    measures = json.loads((tmp_path / "b.json").read_text())["writers: sqlite, batch_rows 1,000"]
+    assert measures["makespan"]["value"] > 0
+
+
+def test_a_comparison_says_that_the_two_were_not_run_in_turns(
+    tiny: tuple[Path, subprocess.CompletedProcess[str]], inrush: Inrush, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INRUSH_RESULTS", str(tiny[0]))
+    said = inrush("compare", "telemetry-quickstart", "telemetry-quickstart")
+    assert said.code == 0 and "not in turns" in said.out
+
+
+def test_a_file_that_was_changed_after_sealing_is_found(
+    inrush: Inrush,
+) -> None:
+    assert inrush("run", *TINY).code == 0
+    run = Results(inrush.store.latest().path).runs[0]
+    path = run.path / "shots.parquet"
+    path.write_bytes(path.read_bytes() + b"x")
+    said = inrush("show", "--check")
+    assert said.code == 2 and "shots.parquet" in said.err
+
+
+def test_a_run_as_json_says_where_and_whether_it_is_valid(inrush: Inrush) -> None:
+    found = inrush("run", *TINY, "--json").json
+    assert set(found) == {"run_dir", "report", "valid", "verdicts"}
+    assert Path(found["report"]).is_file() and found["valid"] is True
+    assert {v["outcome"] for v in found["verdicts"]} <= {"pass", "note"}
+
+
+def test_a_crossed_limit_of_the_study_is_code_99(inrush: Inrush) -> None:
+    said = inrush("run", *TINY, "-P", 'accept={"writers.makespan_s" = 1e-9}')
+    assert said.code == 99 and "limit crossed: writers.makespan_s" in said.err
+
+
+def test_ctrl_c_is_code_130_and_resume_ends_what_was_begun(inrush: Inrush) -> None:
+    """A study of many runs is interrupted by the terminal's signal, then resumed."""
+    words = ("run", "quickstart", "sqlite", "--scale", "xs", "-P", "repeats.count=2")
+    with subprocess.Popen(
+        [sys.executable, "-m", "inrush.cli", *words],
+        stderr=subprocess.PIPE, text=True, env={**ENVIRONMENT, "INRUSH_RESULTS": str(inrush.store.root)},
+    ) as process:  # fmt: skip
+        assert process.stderr is not None
+        while "[1/" not in process.stderr.readline():
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read()
+    assert process.returncode == 130 and "--resume" in rest and "Traceback" not in rest
+    assert inrush.store.latest().doc["status"] == "interrupted"
+    said = inrush("run", "--resume")
+    assert said.code == 0, said.err
+    planned = inrush.store.latest().doc["planned"]
+    assert [r.id for r in Results(inrush.store.latest().path).runs] == [p["run"] for p in planned]
+    assert inrush("runs", "--json").json[0]["status"] == "done"
+
+
+def test_kill_9_of_a_real_study_loses_the_run_in_hand_and_nothing_else(inrush: Inrush) -> None:
+    """inrush is killed three times in the middle of SQLite runs; resumed, every run is there once and proven."""
+    environment = {**ENVIRONMENT, "INRUSH_RESULTS": str(inrush.store.root)}
+    words = ["run", "quickstart", "sqlite", "--scale", "xs", "-P", "repeats.count=2"]
+    for after_runs in (1, 2, 3):
+        with subprocess.Popen(
+            [sys.executable, "-m", "inrush.cli", *words], stderr=subprocess.DEVNULL, env=environment
+        ) as process:
+            end = time.monotonic() + 60
+            while len(list(inrush.store.root.glob("*/*/run.json"))) < after_runs and process.poll() is None:
+                assert time.monotonic() < end
+                time.sleep(0.02)
+            process.kill()
+        words = ["run", "--resume"]
+    assert inrush("runs", "--json").json[0]["status"] == "killed"
+    assert inrush("run", "--resume").code == 0
+    results = Results(inrush.store.latest().path)
+    assert [r.id for r in results.runs] == [p["run"] for p in results.study["planned"]]
+    for run in results.runs:
+        assert all(run.table("proofs").column("holds").to_pylist()) and run.table("proofs").num_rows
+    assert results.unsealed == []
+
+
+def test_doctor_gives_every_figure_for_programs(inrush: Inrush) -> None:
+    found = inrush("doctor", "--seconds", "0.05", "--json").json
+    for key in (
+        "null_ops_per_client_cpu_s", "rows_per_cpu_s", "encode_text_rows_per_cpu_s", "encode_binary_rows_per_cpu_s",
+        "clock_ns", "pacer_lag_us_p50", "disk_fsync_per_s", "disk_write_bytes_per_s",
+    ):  # fmt: skip
+        assert found[key] > 0, key
+    assert found["build_profile"] in ("release", "debug")
+
+
+def test_a_study_of_ones_own_file_is_written_and_planned(inrush: Inrush, tmp_path: Path) -> None:
+    csv = tmp_path / "my.csv"
+    csv.write_text(
+        "id,at,amount\n" + "".join(f"{i},2026-01-01T00:00:{i % 60:02d}Z,{i / 4}\n" for i in range(500))
+    )
+    said = inrush("new", "mine", "--from", str(csv), "--folder", str(tmp_path / "mine"))
+    assert said.code == 0, said.err
+    study = said.out.splitlines()[-1]
+    assert inrush("plan", study, "duckdb").code == 0

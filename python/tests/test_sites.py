@@ -1,0 +1,66 @@
+"""Where engines run: decided before anything is touched, and stopped whatever happens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inrush import sites
+from inrush.errors import TargetError, UsageError
+from inrush.sites import Places, opened, places
+from tests.fake_server import FakeServer
+
+STUDY = ("duckdb", "sqlite", "postgresql")
+
+
+def test_without_targets_a_study_runs_on_its_embedded_engines_and_says_what_is_left_out() -> None:
+    found = places(STUDY)
+    assert found.engines == ("duckdb", "sqlite")
+    assert list(found.left_out) == ["postgresql"] and "--start postgresql" in found.left_out["postgresql"]
+
+
+def test_what_is_started_comes_on_top() -> None:
+    assert places(STUDY, start=["postgresql"]).engines == STUDY
+    assert places(STUDY, start=["postgresql"]).left_out == {}
+
+
+def test_targets_are_run_alone_in_the_order_of_the_study() -> None:
+    found = places(STUDY, ["postgresql://h/db", "duckdb"])
+    assert found.engines == ("duckdb", "postgresql") and found.urls == {"postgresql": "postgresql://h/db"}
+    assert places(["duckdb"], ["sqlite:///x.db"]).engines == ("sqlite",)
+
+
+@pytest.mark.parametrize(
+    ("targets", "start", "says"),
+    [
+        (["postgresql"], [], "needs a server"),
+        (["sqlite", "sqlite:///x"], [], "named twice"),
+        (["postgresql://h"], ["postgresql"], "choose one"),
+        ([], ["duckdb"], "inside inrush"),
+        (["oracle"], [], "no such engine"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(targets: list[str], start: list[str], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        places(STUDY, targets, start)
+
+
+def test_a_study_of_servers_alone_says_how_to_give_one() -> None:
+    with pytest.raises(UsageError, match="--start postgresql"):
+        places(["postgresql"])
+
+
+def test_what_was_started_is_stopped_also_when_the_study_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, notes = FakeServer(), []
+    monkeypatch.setattr(server, "fetch", lambda: None)
+    monkeypatch.setattr(sites, "server", lambda _: server)
+    with (
+        pytest.raises(TargetError),
+        opened(Places(("fake",), start=("fake",)), tmp_path, notes.append) as found,
+    ):
+        assert found["fake"].target.instance is not None and server.diary == ["start"]
+        raise TargetError("the study failed")
+    assert server.diary == ["start", "stop clean"] and notes == [f"starting fake in {tmp_path / 'fake'}"]
