@@ -19,7 +19,6 @@ ENGINES = {
     "duckdb": "duckdb",
     "adbc": "adbc",
     "postgresql": "postgresql",
-    "postgresql": "postgresql",
 }
 
 
