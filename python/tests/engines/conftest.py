@@ -1,0 +1,3 @@
+from .servers import folder, postgresql, postgresql_programs
+
+__all__ = ["folder", "postgresql", "postgresql_programs"]
