@@ -61,7 +61,7 @@ def lines(
 ) -> Chart:
     base = alt.Chart(inline(list(rows))).encode(
         x=alt.X("x:Q", scale=scale_of(x_values), title=x_title, axis=alt.Axis(values=list(x_values), format="~s", labelOverlap=True)),
-        color=alt.Color("series:N", title=None, sort=sorted({r["series"] for r in rows}), legend=alt.Legend(orient="top", symbolOpacity=1)),
+        color=alt.Color("series:N", title=None, sort=sorted({r["series"] for r in rows}), legend=alt.Legend(orient="top")),
     )  # fmt: skip
     tip = [alt.Tooltip("series:N"), alt.Tooltip("x:Q", title=x_title, format=","), alt.Tooltip("n:Q", title="runs"),
            *(alt.Tooltip(f"{k}:Q", format=".4g", title=t) for k, t in (("y", "estimate"), ("low", "from"), ("high", "to")))]  # fmt: skip

@@ -1,0 +1,115 @@
+"""What inrush costs, and how it compares with what others use: `make bench`.
+
+Every comparison is made in interleaved rounds on the same rows and judged by the paired 95 % log-t
+interval of its ratio (ours / theirs as speeds: above 1 is faster). A bar is missed only when the whole
+interval lies below it. Peers that are not installed are named and left out. Writes results/bench.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from benches import floors, ingest
+from inrush import _core
+from inrush.stats import log_t, paired_ratio
+
+ROUNDS = 10
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of results/bench.json; `ours` and `theirs` are medians in `unit`."""
+
+    name: str
+    peer: str
+    ours: float
+    theirs: float
+    ratio: float
+    unit: str
+    rounds: int
+    lo: float
+    hi: float
+    bar: float
+    met: bool
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--only", default="", help="comparisons whose name holds this text")
+    parser.add_argument("--out", type=Path, default=Path("results/bench.json"))
+    asked = parser.parse_args()
+    if _core.build_profile() != "release":
+        print(
+            "the core is a debug build: its figures say nothing; `make core` builds the release",
+            file=sys.stderr,
+        )
+        return 2
+    lines = []
+    for comparison in comparisons(asked.only):
+        line = measured(comparison, asked.rounds)
+        print(shown(line), flush=True)
+        lines.append(line)
+    asked.out.parent.mkdir(parents=True, exist_ok=True)
+    asked.out.write_text(json.dumps([asdict(line) for line in lines], indent=1) + "\n")
+    print(f"{asked.out}: {len(lines)} comparisons, {sum(not line.met for line in lines)} bars missed")
+    return 0
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`ours` and `theirs` give one round's speed; a bar without a peer has a constant in its place."""
+
+    name: str
+    peer: str
+    unit: str
+    bar: float
+    ours: Callable[[], float]
+    theirs: Callable[[], float]
+
+
+def comparisons(only: str) -> Iterator[Comparison]:
+    made = [Comparison(*parts) for module in (floors, ingest) for parts in module.comparisons()]
+    return (c for c in made if only in c.name)
+
+
+def measured(comparison: Comparison, rounds: int) -> Line:
+    ours, theirs = [], []
+    for n in range(rounds):
+        # The order turns every round: neither always follows the other.
+        pair = [(ours, comparison.ours), (theirs, comparison.theirs)]
+        for values, measure in pair if n % 2 == 0 else reversed(pair):
+            values.append(measure())
+    ratio = paired_ratio(ours, theirs)
+    return Line(
+        name=comparison.name,
+        peer=comparison.peer,
+        ours=log_t(ours).value,
+        theirs=log_t(theirs).value if len(set(theirs)) > 1 else theirs[0],
+        ratio=ratio.value,
+        unit=comparison.unit,
+        rounds=rounds,
+        lo=ratio.low,
+        hi=ratio.high,
+        bar=comparison.bar,
+        met=ratio.high >= comparison.bar,
+    )
+
+
+def shown(line: Line) -> str:
+    verdict = "met" if line.met else "MISSED"
+    return (
+        f"{line.name:<34} {line.ours:>14,.0f} {line.unit:<22} {line.ratio:6.2f} × {line.peer} "
+        f"[{line.lo:.2f}, {line.hi:.2f}], bar {line.bar:g}: {verdict}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
