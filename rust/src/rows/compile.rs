@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use super::catalogue;
 use super::counter::{Counter, Excess, Moves, Start};
-use super::hash::{key, Permutation};
+use super::hash::{key, Permutation, Range};
 use super::lane::{Draw, Job, Lane, TimeBy};
 use super::spec::{AtLimit, CounterPlan, GenPlan, Increment, Per, DEFAULT_BITS};
 use super::table::{Alias, Cyclic, Quantiles, Zipf};
@@ -347,7 +347,7 @@ impl<'a> Setting<'a> {
         let group = plan.group.as_deref().unwrap_or(path[path.len() - 1]);
         let wraps = plan.at_limit == AtLimit::Wrap;
         Ok(Counter {
-            start: Start { key: self.key(path, "start"), from, range: to - from + 1 },
+            start: Start { key: self.key(path, "start"), from, range: Range::new(to - from + 1) },
             idle_below: share("idle_ppm", plan.idle_ppm)?,
             group_key: key(self.seed, &[path[0], group, "idle"]),
             move_key: self.key(path, "move"),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::hash::{fraction_of_unsigned, hash, scale, second};
+use super::hash::{fraction_of, fraction_of_unsigned, hash, scale, second, Range};
 use super::lane::{Chunk, CHUNK};
 use super::simd::{vectorised, Level};
 use super::table::{Cyclic, Quantiles};
@@ -26,7 +26,7 @@ pub struct Counter {
 pub struct Start {
     pub key: u64,
     pub from: u64,
-    pub range: u64,
+    pub range: Range,
 }
 
 #[derive(Clone)]
@@ -50,7 +50,7 @@ impl Start {
     #[inline(always)]
     fn of(&self, series: u64) -> (u64, u64) {
         let h = hash(self.key, series);
-        (self.from + scale(h, self.range), second(h))
+        (self.from + self.range.scale(h), second(h))
     }
 }
 
@@ -61,7 +61,7 @@ impl Counter {
         match &self.moves {
             Moves::Lognormal { rate, cap } => lognormal(level, self, rate, *cap, chunk, since, out),
             Moves::Poisson { increments } => poisson(level, self, increments, chunk, since, out),
-            Moves::Burst { window, sizes } => self.burst(*window, sizes, chunk, since, out),
+            Moves::Burst { window, sizes } => burst(level, self, *window, sizes, chunk, since, out),
         }
     }
 
@@ -106,63 +106,138 @@ impl Counter {
         (value & self.mask).min(self.max) as i64
     }
 
-    fn burst(&self, window: u64, sizes: &Cyclic, chunk: &Chunk, since: &[u64], out: &mut [i64]) {
-        for (i, out) in out.iter_mut().enumerate() {
-            let (series, sweep) = (chunk.series[i], chunk.sweep[i]);
-            let (start, h) = self.start.of(series);
-            let base = self.base(start, sweep);
-            let grown = if self.is_idle(series) {
-                0
-            } else {
-                let phase = scale(h, window);
-                let era_key = hash(hash(self.move_key, series), sweep / self.reset_sweeps);
-                let events = |x: u64| {
-                    let at = scale(hash(era_key, x / window), window);
-                    x / window + (x % window >= at) as u64
-                };
-                let first = (h & 1023) + events(phase);
-                sizes.sum((h & 1023) + events(phase + since[i])).wrapping_sub(sizes.sum(first))
-            };
-            *out = self.limited(base.wrapping_add(grown));
-        }
+    /// All ones where the series moves, for masking.
+    #[inline(always)]
+    fn moving(&self, series: u64) -> u64 {
+        (self.is_idle(series) as u64).wrapping_sub(1)
     }
-}
 
-vectorised! {
-    fn lognormal(counter: &Counter, rate: &Quantiles, cap: u64, chunk: &Chunk, since: &[u64], out: &mut [i64]) {
-        let n = out.len();
-        let (rows, series, sweep, since) = (&chunk.rows[..n], &chunk.series[..n], &chunk.sweep[..n], &since[..n]);
-        for i in 0..n {
-            let (start, h) = counter.start.of(series[i]);
-            let (mean, amplitude) = counter.mean_and_amplitude(rate, cap, series[i], h);
-            let jitter = ((hash(counter.move_key, rows[i]) >> 32) * (amplitude + 1)) >> 32;
-            let value = counter.base(start, sweep[i]).wrapping_add(mean.wrapping_mul(since[i])).wrapping_add(jitter);
-            out[i] = counter.limited(value);
-        }
+    /// Growth of a moving series since the last reset.
+    fn burst_growth(&self, window: u64, sizes: &Cyclic, series: u64, sweep: u64, since: u64) -> u64 {
+        let (_, h) = self.start.of(series);
+        let era = if self.reset_sweeps == u64::MAX { 0 } else { sweep / self.reset_sweeps };
+        let era_key = hash(hash(self.move_key, series), era);
+        let phase = scale(h, window);
+        let events = |x: u64| {
+            let (number, inside) = if x < window { (0, x) } else { (x / window, x % window) };
+            number + (inside >= scale(hash(era_key, number), window)) as u64
+        };
+        let first = h & 1023;
+        sizes.sum(first + events(phase + since)).wrapping_sub(sizes.sum(first + events(phase)))
     }
-}
 
-impl Counter {
     /// Mean increment per sweep of a series, and how far single increments stray from it.
     #[inline(always)]
-    fn mean_and_amplitude(&self, rate: &Quantiles, cap: u64, series: u64, h: u64) -> (u64, u64) {
-        let drawn = (rate.at(h) as u64).min(cap);
-        let mean = if self.is_idle(series) { 0 } else { drawn };
+    fn mean_and_amplitude(&self, drawn: i64, cap: u64, moving: u64) -> (u64, u64) {
+        let mean = (drawn as u64).min(cap) & moving;
         // The jitter is drawn with 32 bits.
         (mean, mean.min(cap - mean).min(0xffff_fffe))
     }
 }
 
+/// Loops are cut into blocks and stages: look-ups do not vectorise everywhere, what stands around them does.
+const BLOCK: usize = 64;
+
+vectorised! {
+    fn lognormal(counter: &Counter, rate: &Quantiles, cap: u64, chunk: &Chunk, since: &[u64], out: &mut [i64]) {
+        let mut start = [0u64; BLOCK];
+        let mut moving = [0u64; BLOCK];
+        let mut mean = [0i64; BLOCK];
+        for at in (0..out.len()).step_by(BLOCK) {
+            let n = (out.len() - at).min(BLOCK);
+            let (rows, series) = (&chunk.rows[at..at + n], &chunk.series[at..at + n]);
+            let (sweep, since, out) = (&chunk.sweep[at..at + n], &since[at..at + n], &mut out[at..at + n]);
+            counter.draw_rates(rate, series, &mut start, &mut moving, &mut mean);
+            for i in 0..n {
+                let (mean, amplitude) = counter.mean_and_amplitude(mean[i], cap, moving[i]);
+                let jitter = ((hash(counter.move_key, rows[i]) >> 32) * (amplitude + 1)) >> 32;
+                let grown = mean.wrapping_mul(since[i]).wrapping_add(jitter);
+                out[i] = counter.limited(counter.base(start[i], sweep[i]).wrapping_add(grown));
+            }
+        }
+    }
+}
+
+impl Counter {
+    /// Start, whether it moves, and the rate drawn, of each series of a block.
+    #[inline(always)]
+    fn draw_rates(
+        &self,
+        rate: &Quantiles,
+        series: &[u64],
+        start: &mut [u64; BLOCK],
+        moving: &mut [u64; BLOCK],
+        mean: &mut [i64; BLOCK],
+    ) {
+        let n = series.len().min(BLOCK);
+        let mut cell = [0u64; BLOCK];
+        let mut inside = [0u64; BLOCK];
+        let mut step = [0i64; BLOCK];
+        for i in 0..n {
+            let (from, h) = self.start.of(series[i]);
+            start[i] = from;
+            (cell[i], inside[i]) = Quantiles::cell_of(h);
+        }
+        if self.idle_below == 0 {
+            moving[..n].fill(u64::MAX);
+        } else {
+            moving[..n].iter_mut().zip(series).for_each(|(moving, &series)| *moving = self.moving(series));
+        }
+        for i in 0..n {
+            (mean[i], step[i]) = rate.look_up(cell[i]);
+        }
+        for i in 0..n {
+            mean[i] += fraction_of(step[i], inside[i]);
+        }
+    }
+}
+
 vectorised! {
     fn poisson(counter: &Counter, increments: &Cyclic, chunk: &Chunk, since: &[u64], out: &mut [i64]) {
-        let n = out.len();
-        let (series, sweep, since) = (&chunk.series[..n], &chunk.sweep[..n], &since[..n]);
-        for i in 0..n {
-            let (start, h) = counter.start.of(series[i]);
-            let offset = h >> 54;
-            let grown = increments.sum(offset.wrapping_add(since[i])).wrapping_sub(increments.sum(offset));
-            let grown = if counter.is_idle(series[i]) { 0 } else { grown };
-            out[i] = counter.limited(counter.base(start, sweep[i]).wrapping_add(grown));
+        let mut start = [0u64; BLOCK];
+        let mut offset = [0u64; BLOCK];
+        let mut grown = [0u64; BLOCK];
+        for at in (0..out.len()).step_by(BLOCK) {
+            let n = (out.len() - at).min(BLOCK);
+            let (series, sweep) = (&chunk.series[at..at + n], &chunk.sweep[at..at + n]);
+            let (since, out) = (&since[at..at + n], &mut out[at..at + n]);
+            for i in 0..n {
+                let (from, h) = counter.start.of(series[i]);
+                (start[i], offset[i]) = (from, h >> 54);
+            }
+            for i in 0..n {
+                grown[i] = increments.sum(offset[i].wrapping_add(since[i])).wrapping_sub(increments.sum(offset[i]));
+            }
+            for i in 0..n {
+                let grown = if counter.idle_below == 0 { grown[i] } else { grown[i] & counter.moving(series[i]) };
+                out[i] = counter.limited(counter.base(start[i], sweep[i]).wrapping_add(grown));
+            }
+        }
+    }
+}
+
+vectorised! {
+    /// Series that never move cost no more than their start.
+    fn burst(counter: &Counter, window: u64, sizes: &Cyclic, chunk: &Chunk, since: &[u64], out: &mut [i64]) {
+        let mut start = [0u64; BLOCK];
+        let mut moving = [u64::MAX; BLOCK];
+        for at in (0..out.len()).step_by(BLOCK) {
+            let n = (out.len() - at).min(BLOCK);
+            let (series, sweep) = (&chunk.series[at..at + n], &chunk.sweep[at..at + n]);
+            let out = &mut out[at..at + n];
+            for i in 0..n {
+                start[i] = counter.base(counter.start.of(series[i]).0, sweep[i]);
+                out[i] = counter.limited(start[i]);
+            }
+            if counter.idle_below > 0 {
+                moving[..n].iter_mut().zip(series).for_each(|(moving, &series)| *moving = counter.moving(series));
+            }
+            for i in 0..n {
+                if moving[i] != 0 {
+                    let grown = counter.burst_growth(window, sizes, series[i], sweep[i], since[at + i]);
+                    out[i] = counter.limited(start[i].wrapping_add(grown));
+                }
+            }
         }
     }
 }
@@ -191,14 +266,19 @@ impl Excess {
 
 vectorised! {
     fn excess(excess: &Excess, rate: &Quantiles, cap: u64, chunk: &Chunk, of: &[i64], out: &mut [i64]) {
-        let n = out.len();
-        let (series, of) = (&chunk.series[..n], &of[..n]);
-        for i in 0..n {
-            let (start, h) = excess.counter.start.of(series[i]);
-            let (mean, _) = excess.counter.mean_and_amplitude(rate, cap, series[i], h);
-            let grown = (of[i] as u64).wrapping_sub(start);
-            let value = grown.wrapping_mul(excess.whole).wrapping_add(fraction_of_unsigned(grown, excess.part));
-            out[i] = if mean > excess.above { value.min(excess.max) as i64 } else { 0 };
+        let mut start = [0u64; BLOCK];
+        let mut moving = [0u64; BLOCK];
+        let mut mean = [0i64; BLOCK];
+        for at in (0..out.len()).step_by(BLOCK) {
+            let n = (out.len() - at).min(BLOCK);
+            let (series, of, out) = (&chunk.series[at..at + n], &of[at..at + n], &mut out[at..at + n]);
+            excess.counter.draw_rates(rate, series, &mut start, &mut moving, &mut mean);
+            for i in 0..n {
+                let (mean, _) = excess.counter.mean_and_amplitude(mean[i], cap, moving[i]);
+                let grown = (of[i] as u64).wrapping_sub(start[i]);
+                let value = grown.wrapping_mul(excess.whole).wrapping_add(fraction_of_unsigned(grown, excess.part));
+                out[i] = if mean > excess.above { value.min(excess.max) as i64 } else { 0 };
+            }
         }
     }
 }

@@ -1,11 +1,10 @@
 //! Integer generators: every number, time and float of a row is one of these, as an `i64` lane.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use super::columns::{Column, Values};
 use super::counter::{Counter, Excess};
-use super::hash::{fraction_of, fraction_of_unsigned, hash, scale, second, Permutation};
+use super::hash::{fraction_of, fraction_of_unsigned, hash, scale, second, Permutation, Range};
 use super::simd::{vectorised, Level};
 use super::spec::Per;
 use super::table::{Alias, Quantiles, Zipf};
@@ -40,7 +39,7 @@ impl Chunk<'_> {
 pub struct Sources<'a> {
     pub columns: &'a [Column],
     /// Where the chunk's rows stand in the columns.
-    pub rows: Range<usize>,
+    pub rows: std::ops::Range<usize>,
     /// 32-bit columns, widened.
     pub wide: &'a [(usize, [i64; CHUNK])],
 }
@@ -208,9 +207,14 @@ impl Lane {
             Lane::Shuffled { from, n, order } => {
                 each(chunk.rows, out, |row| from.wrapping_add(order.at(row % n) as i64))
             }
-            Lane::Uniform { draw, from, range } => {
-                uniform(level, draw.key, *from, *range, draw.index(chunk), out)
-            }
+            Lane::Uniform { draw, from, range } => uniform(
+                level,
+                draw.key,
+                *from,
+                (*range > 0).then(|| Range::new(*range)),
+                draw.index(chunk),
+                out,
+            ),
             Lane::Quantile { draw, table } => quantile(level, draw.key, table, draw.index(chunk), out),
             Lane::Choice { draw, alias, from } => {
                 choice(level, draw.key, alias, *from, draw.index(chunk), out)
@@ -239,14 +243,15 @@ impl Lane {
                 difference(level, *stop_at_0, source.lane(*of), source.lane(*minus), out)
             }
             Lane::Offset { of, key, from, range, .. } => {
-                offset(level, *key, *from, *range, chunk.rows, source.lane(*of), out)
+                offset(level, *key, *from, Range::new(*range), chunk.rows, source.lane(*of), out)
             }
             Lane::Walk { key, from, range } => {
-                walk(level, *key, *from, *range, chunk.series, chunk.sweep, out)
+                walk(level, *key, *from, Range::new(*range), chunk.series, chunk.sweep, out)
             }
             Lane::Time { by, key, base, period, jitter_range } => {
                 let index = if *by == TimeBy::Row { chunk.rows } else { chunk.sweep };
-                time(level, *key, *base, *period, *jitter_range, chunk.rows, index, out)
+                let jitter = (*jitter_range > 1).then(|| Range::new(*jitter_range));
+                time(level, *key, *base, *period, jitter, chunk.rows, index, out)
             }
             Lane::SeriesTime { key, base, period, jitter_range } => {
                 series_time(level, *key, *base, period, *jitter_range, chunk, out)
@@ -365,14 +370,13 @@ vectorised! {
 }
 
 vectorised! {
-    fn uniform(key: u64, from: i64, range: u64, index: &[u64], out: &mut [i64]) {
-        if range == 0 {
-            for (out, &i) in out.iter_mut().zip(index) {
-                *out = from.wrapping_add(hash(key, i) as i64);
-            }
-        } else {
-            for (out, &i) in out.iter_mut().zip(index) {
-                *out = from.wrapping_add(scale(hash(key, i), range) as i64);
+    fn uniform(key: u64, from: i64, range: Option<Range>, index: &[u64], out: &mut [i64]) {
+        match range {
+            None => out.iter_mut().zip(index).for_each(|(out, &i)| *out = from.wrapping_add(hash(key, i) as i64)),
+            Some(range) => {
+                for (out, &i) in out.iter_mut().zip(index) {
+                    *out = from.wrapping_add(range.scale(hash(key, i)) as i64);
+                }
             }
         }
     }
@@ -433,23 +437,28 @@ vectorised! {
 }
 
 vectorised! {
-    fn offset(key: u64, from: i64, range: u64, rows: &[u64], of: &[i64], out: &mut [i64]) {
+    fn offset(key: u64, from: i64, range: Range, rows: &[u64], of: &[i64], out: &mut [i64]) {
         for ((out, &v), &row) in out.iter_mut().zip(of).zip(rows) {
-            *out = v.wrapping_add(from).wrapping_add(scale(hash(key, row), range) as i64);
+            *out = v.wrapping_add(from).wrapping_add(range.scale(hash(key, row)) as i64);
         }
     }
 }
 
 vectorised! {
-    fn time(key: u64, base: i64, period: u64, jitter_range: u64, rows: &[u64], index: &[u64], out: &mut [i64]) {
-        if jitter_range <= 1 {
-            for (out, &i) in out.iter_mut().zip(index) {
-                *out = base.wrapping_add(period.wrapping_mul(i) as i64);
+    fn time(
+        key: u64, base: i64, period: u64, jitter: Option<Range>, rows: &[u64], index: &[u64], out: &mut [i64],
+    ) {
+        match jitter {
+            None => {
+                for (out, &i) in out.iter_mut().zip(index) {
+                    *out = base.wrapping_add(period.wrapping_mul(i) as i64);
+                }
             }
-        } else {
-            for ((out, &i), &row) in out.iter_mut().zip(index).zip(rows) {
-                let jitter = scale(hash(key, row), jitter_range);
-                *out = base.wrapping_add(period.wrapping_mul(i).wrapping_add(jitter) as i64);
+            Some(jitter) => {
+                for ((out, &i), &row) in out.iter_mut().zip(index).zip(rows) {
+                    let late = jitter.scale(hash(key, row));
+                    *out = base.wrapping_add(period.wrapping_mul(i).wrapping_add(late) as i64);
+                }
             }
         }
     }
@@ -481,7 +490,7 @@ const WALK_WEIGHTS: [u64; WALK_LEVELS] = [876, 1239, 1752, 2477, 3503, 4954, 700
 
 vectorised! {
     /// Knots every 2^level sweeps, straight lines between them, ten levels on top of each other.
-    fn walk(key: u64, from: i64, range: u64, series: &[u64], sweep: &[u64], out: &mut [i64]) {
+    fn walk(key: u64, from: i64, range: Range, series: &[u64], sweep: &[u64], out: &mut [i64]) {
         let n = out.len();
         let (series, sweep) = (&series[..n], &sweep[..n]);
         for i in 0..n {
@@ -493,7 +502,7 @@ vectorised! {
                 let (a, b) = (hash(level_key, knot) >> 32, hash(level_key, knot + 1) >> 32);
                 height += weight * ((a * ((1 << level) - inside) + b * inside) >> level);
             }
-            out[i] = from.wrapping_add(scale(height << 16, range) as i64);
+            out[i] = from.wrapping_add(range.scale(height << 16) as i64);
         }
     }
 }

@@ -51,14 +51,27 @@ impl Quantiles {
     /// The value of a uniform 64-bit `h`.
     #[inline(always)]
     pub fn at(&self, h: u64) -> i64 {
+        let (cell, inside) = Quantiles::cell_of(h);
+        let (value, step) = self.look_up(cell);
+        value + fraction_of(step, inside)
+    }
+
+    /// The cell of a uniform `h`, and how far inside it lies, in 2^-32.
+    #[inline(always)]
+    pub fn cell_of(h: u64) -> (u64, u64) {
         // Exact: an integer of 52 bits becomes a fraction in [0, 1), whose exponent is the octave.
         let f = f64::from_bits(0x3ff0_0000_0000_0000 | (h >> 12)) - 1.0;
         const SMALLEST: f64 = 1.0 / (1u64 << OCTAVES) as f64;
         let bits = (if f < SMALLEST { SMALLEST } else { f }).to_bits();
         let cell = (bits >> (52 - CELL_BITS)) - (((1023 - OCTAVES) as u64) << CELL_BITS);
-        let inside = (bits >> (20 - CELL_BITS)) & 0xffff_ffff;
-        let i = (cell as usize + (h as usize & 1) * SIDE) & (2 * SIDE - 1);
-        self.value[i] + fraction_of(self.step[i], inside)
+        (cell + (h & 1) * SIDE as u64, (bits >> (20 - CELL_BITS)) & 0xffff_ffff)
+    }
+
+    /// Value at the start of the cell, and the step to its end.
+    #[inline(always)]
+    pub fn look_up(&self, cell: u64) -> (i64, i64) {
+        let i = cell as usize % (2 * SIDE);
+        (self.value[i], self.step[i])
     }
 
     pub fn normal(mean: f64, sd: f64, bits: u32, min: f64, max: f64) -> Arc<Quantiles> {
