@@ -306,7 +306,9 @@ fn port_counters_hold_together() {
     );
     for i in 0..50_000 {
         assert_eq!(packets[i], unicast[i] + multicast[i]);
-        assert!((unicast[i] as f64 - data[i] as f64 * 4.0 / 1185.0).abs() < 3.0);
+        // The ratio is kept to 2^-32.
+        let exact = data[i] as f64 * 4.0 / 1185.0;
+        assert!((unicast[i] as f64 - exact).abs() < 2.0 + data[i] as f64 / 4e9);
         assert!(wait[i] >= 0 && data[i] as f64 <= 60.0 * 3.125e9);
         if wait[i] > 0 {
             assert!(data[i] as f64 > 58.0 * 1.875e9, "waits below 60 % of the cap");
