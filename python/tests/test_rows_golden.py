@@ -1,0 +1,50 @@
+"""The tables that the core's golden rows are made from are those of the telemetry workload."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+import inrush
+
+GOLDEN = Path(__file__).parent / "golden" / "rows" / "telemetry.json"
+WORKLOAD = Path(inrush.__file__).parent / "studies" / "telemetry" / "workload.toml"
+
+
+def test_the_golden_tables_are_those_of_the_telemetry_workload() -> None:
+    workload = tomllib.loads(WORKLOAD.read_text(encoding="utf-8"))
+    tables = [_plan(name, table, workload["sizes"]) for name, table in workload["tables"].items()]
+    assert tables == json.loads(GOLDEN.read_text(encoding="utf-8"))
+
+
+def _plan(name: str, table: dict[str, Any], sizes: dict[str, int]) -> dict[str, Any]:
+    columns = [
+        {
+            "name": column["name"],
+            "type": column["type"],
+            "wire": "",
+            "null_ppm": 0,
+            "gen": {"kind": column["gen"]}
+            | {key: value for key, value in column.items() if key not in ("name", "type", "gen")},
+        }
+        for column in table["columns"]
+    ]
+    source = {
+        "kind": "generated",
+        "series": sizes[table["series"]],
+        "period_ns": table["period_s"] * 1_000_000_000,
+    }
+    return {
+        "name": name,
+        "stream": name,
+        "columns": columns,
+        "source": source,
+        "identity": table["identity"],
+    }
