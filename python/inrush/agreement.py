@@ -82,11 +82,16 @@ def numbers(a: Column, b: Column) -> tuple[list[Any], list[Any]] | None:
     """Both columns as comparable numbers; None when one of them holds anything else."""
     values = [v for v in (*a, *b) if v is not None]
     if all(INTEGER.fullmatch(v) for v in values):
-        return [None if v is None else int(v) for v in a], [None if v is None else int(v) for v in b]
+        return [whole(v) for v in a], [whole(v) for v in b]
     try:
         return [rounded(v) for v in a], [rounded(v) for v in b]
     except ValueError:
         return None
+
+
+def whole(value: str | None) -> int | None:
+    """As 64 bits: engines without unsigned integers keep the upper half as negative ones."""
+    return None if value is None else int(value) % 2**64
 
 
 def rounded(value: str | None) -> str | None:

@@ -49,6 +49,16 @@ def label(point: Point, analysis: Analysis) -> str:
     return say([(k, v) for k, v in point if k in analysis.factors or k == "engine"])  # type: ignore[arg-type]
 
 
+def x_scale(values: Sequence[float]) -> alt.Scale:
+    """Along a factor: logarithmic over decades, else from first to last; zero is no place of a sweep."""
+    wide = min(values) > 0 and max(values) / min(values) >= LOG_FROM
+    return (
+        alt.Scale(type="log", nice=False, padding=12)
+        if wide
+        else alt.Scale(zero=False, nice=False, padding=12)
+    )
+
+
 def scale_of(values: Sequence[float]) -> alt.Scale:
     positive = [v for v in values if v > 0]
     if len(positive) == len(values) and positive and max(positive) / min(positive) > LOG_FROM:
@@ -60,8 +70,8 @@ def lines(
     rows: Sequence[Row], x_values: Sequence[float], x_title: str, y_title: str, y_scale: alt.Scale
 ) -> Chart:
     base = alt.Chart(inline(list(rows))).encode(
-        x=alt.X("x:Q", scale=scale_of(x_values), title=x_title, axis=alt.Axis(values=list(x_values), format="~s", labelOverlap=True)),
-        color=alt.Color("series:N", title=None, sort=sorted({r["series"] for r in rows}), legend=alt.Legend(orient="top")),
+        x=alt.X("x:Q", scale=x_scale(x_values), title=x_title, axis=alt.Axis(values=list(x_values), format="~s", labelOverlap=True)),
+        color=alt.Color("series:N", title=None, sort=sorted({r["series"] for r in rows}), legend=alt.Legend(orient="top", symbolOpacity=1)),
     )  # fmt: skip
     tip = [alt.Tooltip("series:N"), alt.Tooltip("x:Q", title=x_title, format=","), alt.Tooltip("n:Q", title="runs"),
            *(alt.Tooltip(f"{k}:Q", format=".4g", title=t) for k, t in (("y", "estimate"), ("low", "from"), ("high", "to")))]  # fmt: skip
@@ -87,7 +97,7 @@ def marked(figure: Figure) -> Figure:
     """The same figure with INVALID across it."""
     text: Spec = {
         "data": {"values": [{}]},
-        "mark": {"type": "text", "style": "invalid", "text": "INVALID"},
+        "mark": {"type": "text", "style": "invalid", "text": "INVALID", "fontSize": {"expr": "min(64, height * 0.55)"}},
         "encoding": {"x": {"value": {"expr": "width / 2"}}, "y": {"value": {"expr": "height / 2"}}},
     }
     spec = dict(figure.spec)

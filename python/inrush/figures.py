@@ -28,6 +28,7 @@ from inrush.charts import (
     marked,
     scale_of,
     unit_of,
+    x_scale,
 )
 from inrush.guards_study import roles
 from inrush.histogram import Histogram
@@ -182,7 +183,7 @@ def absent_rows(analysis: Analysis, factor_name: str, group: Point) -> list[Row]
 
 
 def stopped_marks(rows: Sequence[Row], x_values: Sequence[float], engines: Sequence[str]) -> list[alt.Chart]:
-    base = alt.Chart(inline(list(rows))).encode(x=alt.X("x:Q", scale=scale_of(x_values)), y=alt.value(6))
+    base = alt.Chart(inline(list(rows))).encode(x=alt.X("x:Q", scale=x_scale(x_values)), y=alt.value(6))
     tip = [alt.Tooltip(f"{k}:N") for k in ("series", "why", "reason")]
     return [
         base.mark_point(shape="cross", angle=45, size=70, filled=True).encode(

@@ -33,6 +33,10 @@ def test_spelling_and_order_make_no_difference() -> None:
     assert disagreements([a, b]) == (1, [])
 
 
+def test_an_unsigned_number_kept_as_a_negative_one_is_the_same() -> None:
+    assert disagreements([answered("duckdb", [[BIG, "1"]]), answered("postgresql", [["-1", "1"]])]) == (1, [])
+
+
 @pytest.mark.parametrize(
     ("other", "words"),
     [
