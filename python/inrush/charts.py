@@ -97,7 +97,12 @@ def marked(figure: Figure) -> Figure:
     """The same figure with INVALID across it."""
     text: Spec = {
         "data": {"values": [{}]},
-        "mark": {"type": "text", "style": "invalid", "text": "INVALID", "fontSize": {"expr": "min(64, height * 0.55)"}},
+        "mark": {
+            "type": "text",
+            "style": "invalid",
+            "text": "INVALID",
+            "fontSize": {"expr": "min(64, height * 0.55)"},
+        },
         "encoding": {"x": {"value": {"expr": "width / 2"}}, "y": {"value": {"expr": "height / 2"}}},
     }
     spec = dict(figure.spec)
