@@ -5,22 +5,19 @@ And the reverse: an engine that lies, in each of the ways `Faulty` knows, is cau
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from inrush import _core, oracle
 from inrush.engines import server
 from inrush.engines.base import Instance, Target
 from inrush.plan import PlannedRun, plan_study
-from inrush.site import Site, at_site
-from inrush.store import whole_batches
+from inrush.site import Site
 from inrush.study import load_study
+
+from .border import run
 
 STUDY = str(Path(__file__).parent / "contract.toml")
 ENGINES = ("duckdb", "sqlite", "postgresql")
@@ -29,41 +26,9 @@ METHODS = ("bulk", "multirow")
 LIES = ("drop", "double", "swap", "cut_ms", "null_to_zero", "round_f32", "lose")
 
 
-@dataclass
-class Ran:
-    plan: Mapping[str, Any]
-    events: list[dict[str, Any]]
-    tables: dict[str, list[dict[str, Any]]]
-
-    @property
-    def last(self) -> dict[str, Any]:
-        return self.events[-1]
-
-    def broken(self) -> list[dict[str, Any]]:
-        return [p for p in self.tables["proofs"] if not p["holds"]]
-
-
-def planned(engine: str, method: str, **target: Any) -> PlannedRun:
+def planned(engine: str, method: str) -> PlannedRun:
     plan = plan_study(load_study(STUDY, engines=[engine]), {engine: server(engine)})
     return next(r for r in plan.block(1) if r.labels["factors"]["method"] == method)
-
-
-def run(site: Site, planned: PlannedRun, folder: Path, faults: list[str] | None = None) -> Ran:
-    """The whole plan in this process, to its end."""
-    plan = at_site(planned.plan, site, folder)
-    plan["target"] = {**plan["target"], "faults": faults or []}
-    parts = folder / "parts"
-    parts.mkdir(parents=True)
-    handle = _core.start(json.dumps(plan), str(parts))
-    events: list[dict[str, Any]] = []
-    while not events or events[-1]["event"] not in ("finished", "failed"):
-        events += [json.loads(e) for e in handle.poll(60.0)]
-    tables = {}
-    for path in parts.glob("*.arrows"):
-        batches = list(whole_batches(path))
-        tables[path.stem] = pa.Table.from_batches(batches).to_pylist() if batches else []
-    site.drop_leftover(planned.plan)
-    return Ran(plan, events, tables)
 
 
 @pytest.fixture
@@ -72,7 +37,10 @@ def site(engine: str, request: pytest.FixtureRequest) -> Iterator[Site]:
         yield Site(server(engine), Target(engine, ""))
         return
     instance: Instance = request.getfixturevalue(engine)
-    yield Site(server(engine), Target(engine, instance.url, {}, instance))
+    site = Site(server(engine), Target(engine, instance.url, {}, instance))
+    yield site
+    for method in METHODS:
+        site.drop_leftover(planned(engine, method).plan)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -80,12 +48,12 @@ def site(engine: str, request: pytest.FixtureRequest) -> Iterator[Site]:
 def test_every_type_is_stored_proven_and_answered_right(
     engine: str, method: str, site: Site, folder: Path
 ) -> None:
-    ran = run(site, planned(engine, method), folder)
+    ran = run(site, planned(engine, method).plan, folder)
     assert ran.last == {"event": "finished", "ended_by": "work"}, ran.last
     assert not ran.broken(), ran.broken()
     assert {p["item"] for p in ran.tables["proofs"]} >= {"rows", "read_back", "sum_low(guid)"}
     assert not ran.tables["failures"], ran.tables["failures"]
-    writers = next(s for s in ran.tables["shots"] if s["role"] == "writers")
+    writers = ran.shot("writers")
     assert (writers["rows"], writers["ok"], writers["errors"]) == (10_000, 15, 0)
     quiet = oracle.verdicts(ran.plan, ran.tables["answers"], _core.generate)
     assert {v.op for v in quiet} == {"newest", "how_many", "by_time"}
@@ -95,14 +63,14 @@ def test_every_type_is_stored_proven_and_answered_right(
 @pytest.mark.parametrize("lie", LIES)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_lie_about_rows_breaks_a_proof(engine: str, lie: str, site: Site, folder: Path) -> None:
-    ran = run(site, planned(engine, "bulk"), folder, [lie])
+    ran = run(site, planned(engine, "bulk").plan, folder, [lie])
     broken = {p["item"] for p in ran.broken()}
     assert "read_back" in broken, (ran.last, broken)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_lie_about_an_answer_is_wrong_and_has_no_latency(engine: str, site: Site, folder: Path) -> None:
-    ran = run(site, planned(engine, "bulk"), folder, ["lie"])
+    ran = run(site, planned(engine, "bulk").plan, folder, ["lie"])
     wrong = [f for f in ran.tables["failures"] if f["outcome"] == "wrong"]
     quiet = oracle.verdicts(ran.plan, ran.tables["answers"], _core.generate)
     assert wrong or not all(v.holds for v in quiet)
@@ -116,9 +84,7 @@ def test_a_lie_about_an_answer_is_wrong_and_has_no_latency(engine: str, site: Si
 def test_a_statement_that_fails_ends_the_run_with_one_clear_line(
     engine: str, site: Site, folder: Path
 ) -> None:
-    broken = planned(engine, "bulk")
     segments = [{"kind": "control", "label": "x", "statements": ["SELEKT 1"], "limit_ns": 10**10}]
-    broken = PlannedRun(**{**broken.__dict__, "plan": {**broken.plan, "segments": segments}})
-    ran = run(site, broken, folder)
+    ran = run(site, {**planned(engine, "bulk").plan, "segments": segments}, folder)
     assert ran.last["event"] == "failed" and ran.last["kind"] == "statement"
     assert "SELEKT 1" in ran.last["message"] and "panicked" not in ran.last["message"]

@@ -154,11 +154,6 @@ impl FileRows {
     }
 }
 
-/// What is wrong with a table's plan, before any file is opened.
-pub fn problems(table: &TablePlan) -> Vec<String> {
-    FileRows::open(table).err().map(|e| e.to_string()).into_iter().collect()
-}
-
 fn dialect(table: &str, format: &str, delimiter: Option<&str>, null: Option<&str>) -> Result<Dialect, Error> {
     let (usual, quoting, usual_null) = match format {
         "csv" => (b',', Quoting::Quotes, ""),

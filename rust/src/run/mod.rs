@@ -15,7 +15,7 @@ use crate::clock::Clock;
 use crate::drive::Progress;
 use crate::engine::{self, Answer, Context};
 use crate::error::Error;
-use crate::plan::{RecordPlan, RowSource, RunPlan, Segment, TablePlan, Target, WatchPlan, PLAN_VERSION};
+use crate::plan::{RecordPlan, RunPlan, Segment, Target, WatchPlan, PLAN_VERSION};
 use crate::proof::value_text;
 use crate::rows;
 use crate::tables::Tables;
@@ -104,11 +104,8 @@ impl Drop for Handle {
 
 /// Everything the core would refuse before it starts.
 pub fn problems(plan: &RunPlan) -> Vec<String> {
-    let of_table = |t: &TablePlan| match t.source {
-        RowSource::Files { .. } => rows::files::problems(t),
-        RowSource::Generated { .. } => rows::problems(t, plan.seed, plan.epoch_ns),
-    };
-    let mut found: Vec<String> = plan.tables.iter().flat_map(of_table).collect();
+    let mut found: Vec<String> =
+        plan.tables.iter().flat_map(|t| rows::problems(t, plan.seed, plan.epoch_ns)).collect();
     let tables = plan.tables.len();
     let operations: Vec<&str> = plan.operations.iter().map(|o| o.name.as_str()).collect();
     let known = |name: &str| operations.contains(&name);
