@@ -27,7 +27,7 @@ build: core ## core, and the programs of the Rust tests
 run: core ## the quickstart study; prints where its report is
 	$(BIN)/inrush run quickstart
 
-test: test-python test-rust ## all tests; needs no server and no browser
+test: test-rust test-python ## all tests; needs no server and no browser
 
 test-python: core ## tests of the Python half and of the border
 	$(BIN)/python -m pytest
