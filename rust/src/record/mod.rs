@@ -9,6 +9,8 @@
 mod collect;
 mod hist;
 mod recorder;
+mod role;
+mod total;
 
 pub use collect::{Collector, Progress, RoleEnd, RoleSpec};
 pub use hist::{bucket_of, bucket_range, Hist, SparseHist, BUCKETS, GROUPING_POWER};

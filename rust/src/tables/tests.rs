@@ -54,7 +54,8 @@ fn every_table_of_the_border_is_there_with_its_columns_before_a_row_is() {
     let dir = tempfile::tempdir().expect("a directory");
     Tables::create(dir.path()).expect("created").finish().expect("finished");
     let border = include_str!("../../../docs/results.md");
-    let rows = border.lines().filter(|line| line.starts_with("| `"));
+    let after = border.lines().skip_while(|line| !line.starts_with("| table | one row is"));
+    let rows = after.take_while(|line| !line.is_empty()).filter(|line| line.starts_with("| `"));
     let mut tables = 0;
     for line in rows {
         let cells: Vec<&str> = line.split('|').collect();
