@@ -189,8 +189,7 @@ impl<'a> Member<'a> {
     }
 
     fn is_stopped(&self) -> bool {
-        self.role.halt.load(Relaxed)
-            || self.role.line.is_left_alone(self.role.lines)
+        self.role.halt.load(Relaxed) || self.role.line.is_left_alone(self.role.lines)
     }
 
     fn wait(&mut self, pacer: &Pacer, pages: &mut Recorder, until: Ns) -> bool {
