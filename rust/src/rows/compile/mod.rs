@@ -1,0 +1,402 @@
+//! From generators as they stand in a plan to lanes; every problem of a table at once.
+
+mod params;
+mod series;
+mod texts;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::catalogue;
+use super::counter::Excess;
+use super::hash::{key, Permutation};
+use super::lane::{Draw, Lane, TimeBy};
+use super::spec::{GenPlan, Per};
+use super::table::{Alias, Quantiles};
+use super::text::{ListMaker, TextMaker};
+use crate::plan::{ColumnPlan, LogicalType, RowSource, TablePlan};
+pub use params::share;
+use params::*;
+
+/// 32-bit columns that one column derives from, at most: they are widened on the stack.
+pub const MAX_NARROW_SOURCES: usize = 4;
+
+pub enum Maker {
+    /// Values are `lane * unit` where the column is a float.
+    Lane {
+        lane: Lane,
+        unit: f64,
+    },
+    Text(TextMaker),
+    List(ListMaker),
+}
+
+pub struct Made {
+    pub maker: Maker,
+    /// Columns that must be filled before.
+    pub sources: Vec<usize>,
+}
+
+/// What a generator may know besides its parameters.
+pub struct Setting<'a> {
+    pub table: &'a TablePlan,
+    pub seed: u64,
+    pub epoch_ns: i64,
+    pub series: u64,
+    pub period_ns: u64,
+    pub by_name: BTreeMap<&'a str, usize>,
+}
+
+impl<'a> Setting<'a> {
+    pub fn new(table: &'a TablePlan, seed: u64, epoch_ns: i64) -> Result<Setting<'a>> {
+        let RowSource::Generated { series, period_ns } = table.source else {
+            return Err("its rows come from files; there is nothing to generate".into());
+        };
+        if series == 0 {
+            return Err("series is 0; a table has at least one".into());
+        }
+        let by_name = table.columns.iter().enumerate().map(|(i, c)| (c.name.as_str(), i)).collect();
+        Ok(Setting { table, seed, epoch_ns, series, period_ns, by_name })
+    }
+
+    pub fn column(&self, at: usize) -> Result<Made> {
+        let column = &self.table.columns[at];
+        let Some(plan) = &column.gen else {
+            return Err("has no generator; give it `gen`".into());
+        };
+        if column.null_ppm > 1_000_000 {
+            return Err(format!("null_ppm is {}; parts per million end at 1,000,000", column.null_ppm));
+        }
+        let path = [self.table.stream.as_str(), column.name.as_str()];
+        let sources = self.sources(at, plan)?;
+        Ok(Made { maker: self.maker(column.ty, plan, &path, at)?, sources })
+    }
+
+    pub(super) fn maker(&self, ty: LogicalType, plan: &GenPlan, path: &[&str], at: usize) -> Result<Maker> {
+        let name = kind_name(plan);
+        let kind = catalogue::kind(&name);
+        if !kind.types.contains(&ty) {
+            let types: Vec<String> = kind.types.iter().map(|&t| type_name(t)).collect();
+            return Err(format!(
+                "`{name}` cannot fill type {}; it fills {}",
+                type_name(ty),
+                types.join(", ")
+            ));
+        }
+        match ty {
+            LogicalType::Text => Ok(Maker::Text(self.text(plan, path)?)),
+            LogicalType::ListF64 | LogicalType::ListI64 => Ok(Maker::List(self.list(ty, plan, path)?)),
+            _ => {
+                let bits = bits_of(ty, plan)?;
+                let lane = self.lane(ty, plan, path, bits, Some(at))?;
+                check_bounds(ty, &lane, bits)?;
+                Ok(Maker::Lane { lane, unit: 1.0 / (1u64 << bits) as f64 })
+            }
+        }
+    }
+
+    /// `at`: the column, for lanes that derive from others; None inside texts, lists and foreign columns.
+    pub(super) fn lane(
+        &self,
+        ty: LogicalType,
+        plan: &GenPlan,
+        path: &[&str],
+        bits: u32,
+        at: Option<usize>,
+    ) -> Result<Lane> {
+        let scaled = |v: i64| {
+            v.checked_mul(1 << bits)
+                .ok_or_else(|| format!("{v} with {bits} bits of fraction leaves 64 bits; give fewer bits"))
+        };
+        let range = |from: i64, to: i64| {
+            if from > to {
+                return Err(format!("from is {from} and to is {to}; from is not above to"));
+            }
+            Ok((to.wrapping_sub(from) as u64).wrapping_add(1))
+        };
+        let draw = |per: Per| Draw { key: self.key(path, "draw"), per };
+        Ok(match plan {
+            GenPlan::Sequence { start, step } => Lane::Sequence { start: *start, step: *step },
+            GenPlan::Constant { value, .. } => Lane::Constant { value: constant(ty, value, bits)? },
+            GenPlan::Cycle { from, to, every } => Lane::Cycle {
+                from: *from,
+                n: whole_range(range(*from, *to)?)?,
+                every: positive("every", *every)?,
+            },
+            GenPlan::Shuffled { from, to } => {
+                let n = whole_range(range(*from, *to)?)?;
+                Lane::Shuffled { from: *from, n, order: Permutation::new(self.key(path, "order"), n) }
+            }
+            GenPlan::Uniform { from, to, per, .. } => {
+                let (from, to) = (scaled(*from)?, scaled(*to)?);
+                Lane::Uniform { draw: draw(*per), from, range: range(from, to)? }
+            }
+            GenPlan::Normal { mean, sd, min, max, per, .. } => {
+                finite(&[("mean", *mean), ("sd", *sd)])?;
+                not_negative("sd", *sd)?;
+                let (min, max) = limits(bits, *min, *max)?;
+                Lane::Quantile { draw: draw(*per), table: Quantiles::normal(*mean, *sd, bits, min, max) }
+            }
+            GenPlan::Lognormal { median, sigma, min, max, per, .. } => {
+                let (min, max) = limits(bits, *min, *max)?;
+                above_0(&[("median", *median)])?;
+                not_negative("sigma", *sigma)?;
+                Lane::Quantile {
+                    draw: draw(*per),
+                    table: Quantiles::lognormal(*median, *sigma, bits, min, max),
+                }
+            }
+            GenPlan::Poisson { mean, per } => Lane::Choice {
+                draw: draw(*per),
+                alias: Alias::poisson(poisson_mean("mean", *mean)?),
+                from: 0,
+            },
+            GenPlan::Beta { a, b, scale, per, .. } => {
+                above_0(&[("a", *a), ("b", *b)])?;
+                finite(&[("scale", *scale)])?;
+                limits(bits, Some(0.0_f64.min(*scale)), Some(0.0_f64.max(*scale)))?;
+                Lane::Quantile { draw: draw(*per), table: Quantiles::beta(*a, *b, *scale, bits) }
+            }
+            GenPlan::Zipf { n, exponent, from, scatter, per } => {
+                self.zipf(*n, *exponent, *from, *scatter, draw(*per), path)?
+            }
+            GenPlan::Categorical { values, weights, per } => {
+                let alias = alias_of(values.len(), weights)?;
+                let integers: Option<Arc<[i64]>> = values.iter().map(|v| integer_value(ty, v)).collect();
+                let values = integers.ok_or("values has one that is no integer of the column's type")?;
+                Lane::Pick { draw: draw(*per), alias, values }
+            }
+            GenPlan::Flag { true_ppm, per } => {
+                Lane::Flag { draw: draw(*per), below: share("true_ppm", *true_ppm)? }
+            }
+            GenPlan::Counter(counter) => Lane::Counter(self.counter(counter, path)?),
+            GenPlan::Ratio { of, numerator, denominator } => {
+                let (whole, part) = ratio(*numerator, *denominator)?;
+                let of = self.source(of, at)?;
+                let signed = self.table.columns[of].ty != LogicalType::U64;
+                Lane::Ratio { of, whole, part, signed }
+            }
+            GenPlan::Sum { of } => {
+                if of.is_empty() {
+                    return Err("of is empty; name the columns to add".into());
+                }
+                Lane::Sum { of: of.iter().map(|name| self.source(name, at)).collect::<Result<_>>()? }
+            }
+            GenPlan::Difference { of, minus } => Lane::Difference {
+                of: self.source(of, at)?,
+                minus: self.source(minus, at)?,
+                stop_at_0: ty == LogicalType::U64,
+            },
+            GenPlan::Offset { of, from, to } => {
+                let of = self.source(of, at)?;
+                let units = [ty, self.table.columns[of].ty];
+                if units.iter().any(|&t| is_time(t)) && units[0] != units[1] {
+                    return Err("of has another unit; give both columns the same type".into());
+                }
+                let bounds = self
+                    .bounds_of(of)?
+                    .and_then(|(low, high)| Some((low.checked_add(*from)?, high.checked_add(*to)?)));
+                Lane::Offset {
+                    of,
+                    key: self.key(path, "draw"),
+                    from: *from,
+                    range: range(*from, *to)?,
+                    bounds,
+                }
+            }
+            GenPlan::Excess { of, above_per_s, numerator, denominator, width_bits } => {
+                let of = self.source(of, at)?;
+                let (whole, part) = ratio(*numerator, *denominator)?;
+                let excess = Excess {
+                    counter: self.source_counter(of)?,
+                    above: self.per_sweep_integer(*above_per_s),
+                    whole,
+                    part,
+                    max: width(*width_bits)?,
+                };
+                Lane::Excess { of, excess }
+            }
+            GenPlan::Walk { from, to, .. } => {
+                let (from, to) = (scaled(*from)?, scaled(*to)?);
+                let range = range(from, to)?;
+                if range == 0 || range > 1 << 48 {
+                    return Err("the range is above 2^48 steps; give fewer bits or a smaller range".into());
+                }
+                Lane::Walk { key: self.key(path, "path"), from, range }
+            }
+            GenPlan::SweepTime { jitter_ms } => {
+                let unit_ns = unit_ns(ty);
+                let jitter = jitter_ms.saturating_mul(1_000_000) / unit_ns;
+                let period = self.in_units("the table's period", self.period_ns, unit_ns)?;
+                self.time_lane(TimeBy::Sweep, period, jitter, unit_ns, path)?
+            }
+            GenPlan::Time { period_us, jitter_us } => {
+                let unit_ns = unit_ns(ty);
+                let period = self.in_units("period_us", period_us.saturating_mul(1000), unit_ns)?;
+                let jitter = self.in_units("jitter_us", jitter_us.saturating_mul(1000), unit_ns)?;
+                self.time_lane(TimeBy::Row, period, jitter, unit_ns, path)?
+            }
+            GenPlan::SeriesTime { median_period_ms, sigma, jitter_ms } => {
+                above_0(&[("median_period_ms", *median_period_ms)])?;
+                not_negative("sigma", *sigma)?;
+                let unit_ns = unit_ns(ty);
+                let per_ms = 1_000_000.0 / unit_ns as f64;
+                let jitter = jitter_ms.saturating_mul(1_000_000) / unit_ns;
+                let most = 86_400e3 * 366.0 * per_ms;
+                let period =
+                    Quantiles::lognormal(median_period_ms * per_ms, *sigma, 0, jitter as f64 + 1.0, most);
+                let base = self.epoch_in(unit_ns)?;
+                Lane::SeriesTime { key: self.key(path, "period"), base, period, jitter_range: jitter + 1 }
+            }
+            GenPlan::Pattern { prefix, every, space } => {
+                self.pattern(prefix, *every, space.as_deref(), path)?
+            }
+            GenPlan::Foreign { stream, column, series, of, exponent } => {
+                let (chosen, _) = self.foreign_series(*series, *exponent, path)?;
+                let of = self.foreign(stream, column, *series, of, |there, path| {
+                    there.lane(ty, of, path, bits, None)
+                })?;
+                Lane::Foreign { series: Box::new(chosen), of: Box::new(of), one_series: *series == 1 }
+            }
+            GenPlan::Job { .. } => Lane::Job(self.job(plan, path)?),
+            GenPlan::Rank { of } => {
+                let of = self.source(of, at)?;
+                let job = self.table.columns[of].gen.as_ref().expect("source() asks for a generator");
+                if !matches!(job, GenPlan::Job { .. }) {
+                    return Err("of is not a column of kind `job`".into());
+                }
+                Lane::Rank(self.job(job, &[&self.table.stream, &self.table.columns[of].name])?)
+            }
+            GenPlan::Format { .. } | GenPlan::Text { .. } | GenPlan::Array { .. } => {
+                return Err(format!("`{}` is no integer generator; it cannot stand here", kind_name(plan)))
+            }
+        })
+    }
+
+    /// Bounds of a source column's values.
+    pub(super) fn bounds_of(&self, of: usize) -> Result<Option<(i64, i64)>> {
+        let column = &self.table.columns[of];
+        let plan = column.gen.as_ref().expect("source() asks for a generator");
+        Ok(self.lane(column.ty, plan, &[&self.table.stream, &column.name], 0, Some(of))?.bounds())
+    }
+
+    pub(super) fn time_lane(
+        &self,
+        by: TimeBy,
+        period: u64,
+        jitter: u64,
+        unit_ns: u64,
+        path: &[&str],
+    ) -> Result<Lane> {
+        if jitter > 0 && jitter >= period {
+            return Err("the jitter is not below the period; times would overtake each other".into());
+        }
+        let key = self.key(path, "jitter");
+        Ok(Lane::Time { by, key, base: self.epoch_in(unit_ns)?, period, jitter_range: jitter + 1 })
+    }
+
+    pub(super) fn epoch_in(&self, unit_ns: u64) -> Result<i64> {
+        if self.epoch_ns % unit_ns as i64 != 0 {
+            return Err(format!("the epoch ({} ns) is not a whole number of the type's unit", self.epoch_ns));
+        }
+        Ok(self.epoch_ns / unit_ns as i64)
+    }
+
+    pub(super) fn in_units(&self, what: &str, ns: u64, unit_ns: u64) -> Result<u64> {
+        if !ns.is_multiple_of(unit_ns) {
+            return Err(format!(
+                "{what} is {ns} ns, no whole number of the type's unit; use time_us or another period"
+            ));
+        }
+        Ok(ns / unit_ns)
+    }
+
+    /// Whole sweeps in so many seconds; None if there is not one.
+    pub(super) fn in_sweeps(&self, seconds: u64) -> Option<u64> {
+        let sweeps = (seconds as u128 * 1_000_000_000).checked_div(self.period_ns as u128)? as u64;
+        (sweeps > 0).then_some(sweeps)
+    }
+
+    pub(super) fn per_sweep(&self, what: &str, per_s: f64) -> Result<f64> {
+        let value = per_s * self.period_ns as f64 / 1e9;
+        if !value.is_finite() || value <= 0.0 {
+            return Err(format!(
+                "{what} is {per_s} with a period of {} ns; both are above 0",
+                self.period_ns
+            ));
+        }
+        Ok(value)
+    }
+
+    pub(super) fn per_sweep_integer(&self, per_s: u64) -> u64 {
+        (per_s as u128 * self.period_ns as u128 / 1_000_000_000) as u64
+    }
+
+    pub(super) fn key(&self, path: &[&str], purpose: &str) -> u64 {
+        let path: Vec<&str> = path.iter().copied().chain([purpose]).collect();
+        key(self.seed, &path)
+    }
+
+    pub(super) fn source(&self, name: &str, at: Option<usize>) -> Result<usize> {
+        let Some(at) = at else {
+            return Err(format!("`{name}`: a generator inside another cannot derive from a column"));
+        };
+        let Some(&of) = self.by_name.get(name) else {
+            return Err(format!("of names `{name}`, which is not a column of the table"));
+        };
+        let column = &self.table.columns[of];
+        let floats = [
+            LogicalType::F32,
+            LogicalType::F64,
+            LogicalType::Text,
+            LogicalType::ListF64,
+            LogicalType::ListI64,
+        ];
+        if of == at || column.gen.is_none() || floats.contains(&column.ty) {
+            return Err(format!(
+                "of names `{name}`; it must be another, generated column of integers or times"
+            ));
+        }
+        Ok(of)
+    }
+
+    /// Columns that a generator reads, after a check that no column derives from itself.
+    pub(super) fn sources(&self, at: usize, plan: &GenPlan) -> Result<Vec<usize>> {
+        let direct: Vec<usize> =
+            names_of(plan).iter().map(|name| self.source(name, Some(at))).collect::<Result<_>>()?;
+        let mut reached = direct.clone();
+        let mut next = 0;
+        while next < reached.len() {
+            if reached[next] == at {
+                return Err("derives from itself through other columns".into());
+            }
+            let plan = self.table.columns[reached[next]].gen.as_ref().expect("source() asks for a generator");
+            let further = names_of(plan).into_iter().filter_map(|name| self.by_name.get(name).copied());
+            for column in further {
+                if !reached.contains(&column) {
+                    reached.push(column);
+                }
+            }
+            next += 1;
+        }
+        let narrow = direct.iter().filter(|&&c| !is_wide(self.table.columns[c].ty)).count();
+        if narrow > MAX_NARROW_SOURCES {
+            return Err(format!("derives from {narrow} columns of i32 or narrower, at most {MAX_NARROW_SOURCES}; make some i64"));
+        }
+        Ok(direct)
+    }
+}
+
+/// All problems of a table's generators, each with its column; empty when rows can be made.
+pub fn problems(table: &TablePlan, seed: u64, epoch_ns: i64) -> Vec<String> {
+    let setting = match Setting::new(table, seed, epoch_ns) {
+        Ok(setting) => setting,
+        Err(problem) => return vec![format!("{}: {problem}", table.stream)],
+    };
+    let twice = table.columns.iter().enumerate().filter(|(i, c)| setting.by_name[c.name.as_str()] != *i);
+    let twice = twice.map(|(_, c)| format!("{}.{}: two columns have this name", table.stream, c.name));
+    let generators = table.columns.iter().enumerate().filter_map(|(i, column): (usize, &ColumnPlan)| {
+        setting.column(i).err().map(|problem| format!("{}.{}: {problem}", table.stream, column.name))
+    });
+    twice.chain(generators).collect()
+}

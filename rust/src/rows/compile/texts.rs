@@ -1,0 +1,165 @@
+//! Texts, lists and the keys of other tables: generators with others inside.
+
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use super::params::{alias_of, bits_of, check_bounds, kind_name, per_of, positive, Result};
+use super::Setting;
+use crate::plan::{LogicalType, RowSource, TablePlan};
+use crate::rows::lane::{Draw, Lane};
+use crate::rows::spec::{GenPlan, Per};
+use crate::rows::text::{parse_format, ListMaker, Part, TextMaker, MAX_FIELDS};
+
+impl Setting<'_> {
+    pub(super) fn text(&self, plan: &GenPlan, path: &[&str]) -> Result<TextMaker> {
+        match plan {
+            GenPlan::Constant { value: Json::String(text), .. } => {
+                Ok(TextMaker::Constant(text.clone().into_bytes()))
+            }
+            GenPlan::Constant { value, .. } => Err(format!("value is {value}; a text stands in quotes")),
+            GenPlan::Categorical { values, weights, per } => {
+                let alias = alias_of(values.len(), weights)?;
+                let texts: Option<Arc<[Vec<u8>]>> =
+                    values.iter().map(|v| Some(v.as_str()?.as_bytes().to_vec())).collect();
+                let texts = texts.ok_or("values has one that is no text")?;
+                let draw = Draw { key: self.key(path, "draw"), per: *per };
+                Ok(TextMaker::Choice { lane: Lane::Choice { draw, alias, from: 0 }, texts })
+            }
+            GenPlan::Format { pattern, fields, pad_to } => {
+                let parts = parse_format(pattern)?;
+                let wanted = parts.iter().filter(|p| !matches!(p, Part::Literal(_))).count();
+                if wanted != fields.len() || wanted > MAX_FIELDS {
+                    return Err(format!(
+                        "pattern has {wanted} fields and fields {}; equal, at most {MAX_FIELDS}",
+                        fields.len()
+                    ));
+                }
+                let lanes = fields.iter().enumerate().map(|(i, field)| {
+                    let number = i.to_string();
+                    let path: Vec<&str> = path.iter().copied().chain([number.as_str()]).collect();
+                    self.nested(LogicalType::I64, field, &path, 0).map_err(|e| format!("fields[{i}]: {e}"))
+                });
+                Ok(TextMaker::Format {
+                    parts,
+                    fields: lanes.collect::<Result<_>>()?,
+                    pad_to: *pad_to as usize,
+                })
+            }
+            GenPlan::Text { min_bytes, max_bytes, alphabet, per } => {
+                if alphabet.is_empty() || !alphabet.is_ascii() || alphabet.len() > 128 {
+                    return Err("alphabet has 1 … 128 ASCII letters".into());
+                }
+                if min_bytes > max_bytes || *max_bytes > 1 << 24 {
+                    return Err(format!(
+                        "min_bytes is {min_bytes} and max_bytes {max_bytes}; in order, up to 16 MiB"
+                    ));
+                }
+                let (min, range) = (*min_bytes as u64, (max_bytes - min_bytes) as u64 + 1);
+                let draw = Draw { key: self.key(path, "draw"), per: *per };
+                Ok(TextMaker::Random { draw, min, range, alphabet: alphabet.clone().into_bytes() })
+            }
+            GenPlan::Foreign { stream, column, series, of, exponent } => {
+                let (chosen, _) = self.foreign_series(*series, *exponent, path)?;
+                let of = self.foreign(stream, column, *series, of, |there, path| there.text(of, path))?;
+                Ok(TextMaker::Foreign {
+                    series: Box::new(chosen),
+                    of: Box::new(of),
+                    one_series: *series == 1,
+                })
+            }
+            _ => Err(format!("`{}` makes no text", kind_name(plan))),
+        }
+    }
+
+    pub(super) fn list(&self, ty: LogicalType, plan: &GenPlan, path: &[&str]) -> Result<ListMaker> {
+        let GenPlan::Array { of, min_items, max_items } = plan else {
+            return Err(format!("`{}` makes no list", kind_name(plan)));
+        };
+        if min_items > max_items || *max_items > 1 << 20 {
+            return Err(format!("min_items is {min_items} and max_items {max_items}; in order, up to 2^20"));
+        }
+        let item_type = if ty == LogicalType::ListF64 { LogicalType::F64 } else { LogicalType::I64 };
+        let items = [
+            "sequence",
+            "constant",
+            "uniform",
+            "normal",
+            "lognormal",
+            "poisson",
+            "beta",
+            "zipf",
+            "categorical",
+            "flag",
+        ];
+        if !items.contains(&kind_name(of).as_str()) || per_of(of) == Some(Per::Series) {
+            return Err(format!("of is `{}`; items are one of {}, by row", kind_name(of), items.join(", ")));
+        }
+        let bits = bits_of(item_type, of).map_err(|e| format!("of: {e}"))?;
+        let path: Vec<&str> = path.iter().copied().chain(["items"]).collect();
+        let lane = self.nested(item_type, of, &path, bits).map_err(|e| format!("of: {e}"))?;
+        if item_type == LogicalType::F64 {
+            check_bounds(item_type, &lane, bits).map_err(|e| format!("of: {e}"))?;
+        }
+        Ok(ListMaker {
+            key: self.key(&path, "length"),
+            min: *min_items as u64,
+            range: (max_items - min_items) as u64 + 1,
+            of: lane,
+            unit: 1.0 / (1u64 << bits) as f64,
+        })
+    }
+
+    /// An integer generator within another: no derived columns, no times.
+    pub(super) fn nested(&self, ty: LogicalType, plan: &GenPlan, path: &[&str], bits: u32) -> Result<Lane> {
+        if matches!(plan, GenPlan::SweepTime { .. } | GenPlan::Time { .. } | GenPlan::SeriesTime { .. }) {
+            return Err(format!("`{}` cannot stand inside another generator", kind_name(plan)));
+        }
+        self.lane(ty, plan, path, bits, None)
+    }
+
+    pub(super) fn foreign_series(
+        &self,
+        series: u64,
+        exponent: Option<f64>,
+        path: &[&str],
+    ) -> Result<(Lane, u64)> {
+        let draw = Draw { key: self.key(path, "series"), per: Per::Row };
+        let lane = match exponent {
+            Some(exponent) => self.zipf(series, exponent, 0, true, draw, path)?,
+            None => Lane::Uniform { draw, from: 0, range: positive("series", series)? },
+        };
+        Ok((lane, series))
+    }
+
+    /// Compiles within the other table: same seed, its stream, its number of series.
+    pub(super) fn foreign<T>(
+        &self,
+        stream: &str,
+        column: &str,
+        series: u64,
+        of: &GenPlan,
+        compile: impl FnOnce(&Setting, &[&str]) -> Result<T>,
+    ) -> Result<T> {
+        const KEYS: &str = "sequence, constant, cycle, pattern, format, text, or a draw per series";
+        let by_place = match of {
+            GenPlan::Constant { .. }
+            | GenPlan::Cycle { .. }
+            | GenPlan::Pattern { .. }
+            | GenPlan::Format { .. } => true,
+            GenPlan::Sequence { .. } => series > 0,
+            other => per_of(other) == Some(Per::Series),
+        };
+        if !by_place {
+            return Err(format!("of is `{}`, which is no key; keys are {KEYS}", kind_name(of)));
+        }
+        let there = TablePlan {
+            source: RowSource::Generated { series, period_ns: self.period_ns },
+            stream: stream.to_string(),
+            columns: Vec::new(),
+            ..self.table.clone()
+        };
+        let there = Setting::new(&there, self.seed, self.epoch_ns)?;
+        compile(&there, &[stream, column]).map_err(|e| format!("of: {e}"))
+    }
+}
