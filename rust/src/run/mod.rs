@@ -15,9 +15,10 @@ use crate::clock::Clock;
 use crate::drive::Progress;
 use crate::engine::{self, Answer, Context};
 use crate::error::Error;
-use crate::plan::{RecordPlan, RunPlan, Segment, Target, WatchPlan, PLAN_VERSION};
+use crate::plan::{RecordPlan, RowSource, RunPlan, Segment, TablePlan, Target, WatchPlan, PLAN_VERSION};
 use crate::proof::value_text;
 use crate::rows;
+use crate::rows::files::FileRows;
 use crate::tables::Tables;
 
 /// What a run tells while it goes on; `to_json` is the form that crosses the border.
@@ -102,10 +103,17 @@ impl Drop for Handle {
     }
 }
 
+/// What is wrong with a table before its first row is made or read.
+fn table_problems(plan: &RunPlan, table: &TablePlan) -> Vec<String> {
+    match table.source {
+        RowSource::Generated { .. } => rows::problems(table, plan.seed, plan.epoch_ns),
+        RowSource::Files { .. } => FileRows::open(table).err().map(|e| e.to_string()).into_iter().collect(),
+    }
+}
+
 /// Everything the core would refuse before it starts.
 pub fn problems(plan: &RunPlan) -> Vec<String> {
-    let mut found: Vec<String> =
-        plan.tables.iter().flat_map(|t| rows::problems(t, plan.seed, plan.epoch_ns)).collect();
+    let mut found: Vec<String> = plan.tables.iter().flat_map(|table| table_problems(plan, table)).collect();
     let tables = plan.tables.len();
     let operations: Vec<&str> = plan.operations.iter().map(|o| o.name.as_str()).collect();
     let known = |name: &str| operations.contains(&name);
