@@ -295,14 +295,15 @@ def noise(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, 
 def disk_probe(folder: Path, limit_s: float = 1.0, block_bytes: int = 1 << 20) -> dict[str, float]:
     """Sequential write to the device and fsync rate, with small files that are removed again.
 
-    Returns disk_write_bytes_per_s (written and fsynced), disk_fsync_per_s (4 KiB appended, each fsynced),
+    Never more than a tenth of the free space. Returns disk_write_bytes_per_s (written and fsynced), disk_fsync_per_s (4 KiB appended, each fsynced),
     disk_probe_s. Takes about `limit_s`; raises OSError when the folder cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f".probe-{os.getpid()}"
     began = time.perf_counter()
     try:
-        write = _sequential(path, limit_s / 2, block_bytes)
+        limit_bytes = min(256 * block_bytes, free_bytes(folder) // 10)
+        write = _sequential(path, limit_s / 2, min(block_bytes, limit_bytes), limit_bytes)
         syncs = _fsyncs(path, limit_s / 2)
     finally:
         path.unlink(missing_ok=True)
@@ -313,13 +314,13 @@ def disk_probe(folder: Path, limit_s: float = 1.0, block_bytes: int = 1 << 20) -
     }
 
 
-def _sequential(path: Path, limit_s: float, block_bytes: int) -> float:
+def _sequential(path: Path, limit_s: float, block_bytes: int, limit_bytes: int) -> float:
     """Bytes per second, the last fsync included. Random bytes: some devices compress."""
     block = os.urandom(block_bytes)
     written = 0
     began = time.perf_counter()
     with path.open("wb", buffering=0) as f:
-        while time.perf_counter() - began < limit_s and written < 256 * block_bytes:
+        while time.perf_counter() - began < limit_s and written < limit_bytes:
             written += f.write(block)
             if written % (16 * block_bytes) == 0:
                 os.fdatasync(f.fileno())

@@ -52,6 +52,16 @@ def test_the_probe_measures_within_its_limit_and_leaves_nothing(tmp_path: Path) 
     assert list((tmp_path / "data").iterdir()) == []
 
 
+def test_the_probe_leaves_nine_tenths_of_a_small_disk_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[int] = []
+    monkeypatch.setattr(host, "free_bytes", lambda _: 1_000_000)
+    monkeypatch.setattr(host, "_fsyncs", lambda path, _: float(written.append(path.stat().st_size) or 1))
+    host.disk_probe(tmp_path, limit_s=5)
+    assert written == [100_000]
+
+
 def test_a_probe_that_cannot_write_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):
