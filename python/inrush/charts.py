@@ -94,24 +94,23 @@ def finished(chart: alt.TopLevelMixin) -> Spec:
 
 
 def marked(figure: Figure) -> Figure:
-    """The same figure with INVALID across it."""
-    text: Spec = {
-        "data": {"values": [{}]},
-        "mark": {
-            "type": "text",
-            "style": "invalid",
-            "text": "INVALID",
-            "fontSize": {"expr": "min(64, height * 0.55)"},
-        },
-        "encoding": {"x": {"value": {"expr": "width / 2"}}, "y": {"value": {"expr": "height / 2"}}},
-    }
+    """The same figure with INVALID across it; in stacked panels, across the first."""
     spec = dict(figure.spec)
     if "vconcat" in spec:
         first, *others = spec["vconcat"]
-        spec["vconcat"] = [layered(first, text), *others]
+        # A panel's own width and height have no name that an expression could use.
+        spec["vconcat"] = [layered(first, watermark(36, 200, first["height"] / 2)), *others]
     else:
-        spec = layered(spec, text)
+        spec = layered(spec, watermark(64, {"expr": "width / 2"}, {"expr": "height / 2"}))
     return Figure(figure.name, f"INVALID: {figure.title}", figure.caption, spec)
+
+
+def watermark(size: int, x: Any, y: Any) -> Spec:
+    return {
+        "data": {"values": [{}]},
+        "mark": {"type": "text", "style": "invalid", "text": "INVALID", "fontSize": size},
+        "encoding": {"x": {"value": x}, "y": {"value": y}},
+    }
 
 
 def layered(spec: Spec, extra: Spec) -> Spec:

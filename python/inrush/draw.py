@@ -14,11 +14,13 @@ from inrush.charts import WIDTH, Figure
 from inrush.errors import UsageError
 
 FORMATS = ("png", "svg", "pdf")
+PAPER = {"light": "#ffffff", "dark": "#19212a"}
 
 
 def render(figure: Figure, format: str, theme: str = "light") -> bytes:
     """PNG (twice the resolution), SVG or PDF of a figure, titled, on the page's colours."""
-    spec = {"title": figure.title, **figure.spec, "config": themes()[theme]}
+    # Translucent bands come out grey on a transparent page.
+    spec = {"title": figure.title, "background": PAPER[theme], **figure.spec, "config": themes()[theme]}
     if spec.get("width") == "container":
         spec["width"] = WIDTH
     if format == "png":

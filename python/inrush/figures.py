@@ -357,7 +357,7 @@ def panel_chart(panel: Panel, last: bool) -> alt.Chart:
             y=alt.Y(
                 "y:Q",
                 title=panel.title,
-                scale=alt.Scale(domainMin=0),
+                scale=alt.Scale(domain=[0, 1.08 * (max(r["y"] for r in panel.rows) or 1.0)], nice=False),
                 axis=alt.Axis(tickCount=4, format="~s" if panel.large else ".3~r"),
             ),
             color=alt.Color("series:N", title=None, legend=alt.Legend(orient="right")),
