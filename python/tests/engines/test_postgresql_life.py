@@ -168,6 +168,7 @@ def test_a_wrong_password_is_one_clear_line(folder: Path, monkeypatch: pytest.Mo
     POSTGRESQL.stop(instance, Stop.CLEAN)
 
 
+@pytest.mark.timeout(900)  # it may have to be compiled
 def test_the_wire_half_passes_its_own_tests_on_a_real_server(postgresql: Instance) -> None:
     root = Path(__file__).parents[3]
     command = [
