@@ -1,10 +1,26 @@
 """The border: a plan in, tables out. Built from rust/src/python.rs."""
 
-from typing import Any
+from typing import Any, final
+
+__all__ = [
+    "ArrowStream",
+    "CoreFailure",
+    "Run",
+    "build_profile",
+    "calibrate",
+    "check_plan",
+    "control",
+    "engines",
+    "generate",
+    "generators",
+    "start",
+    "version",
+]
 
 class CoreFailure(Exception):
     """args: (kind, message); kind is one of plan, target, statement, io, interrupted, deadline."""
 
+@final
 class Run:
     def poll(self, timeout_s: float) -> list[str]:
         """Events since the last call, as JSON objects with key `event`; waits up to timeout_s for one.
@@ -33,6 +49,7 @@ def check_plan(plan_json: str) -> list[str]:
 def generators() -> str:
     """JSON: kind -> {"types": [logical types], "params": {name: {"type": …, "required": bool, "about": …}}}."""
 
+@final
 class ArrowStream:
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
 
@@ -47,5 +64,8 @@ def calibrate(what: str, seconds: float) -> str:
 
 def build_profile() -> str:
     """`release` or `debug`."""
+
+def engines() -> list[str]:
+    """Names of the engines that this core was built with."""
 
 def version() -> str: ...
