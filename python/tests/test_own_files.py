@@ -66,11 +66,15 @@ def test_bad_rows_are_counted_apart_and_the_good_ones_proven(tmp_path: Path) -> 
     good = tmp_path / "good.csv"
     good.write_text("id,v,at\n" + "\n".join(lines) + "\n")
     inrush(tmp_path, "new", "mine", "--from", str(good))
-    bad = (
-        lines[:500]
-        + ["x,1,2026-01-01", "1,y,2026-01-01", "1,1,never", "1,1", "1,1,2026-01-01,4"]
-        + lines[500:]
-    )
+    bad = [
+        *lines[:500],
+        "x,1,2026-01-01",
+        "1,y,2026-01-01",
+        "1,1,never",
+        "1,1",
+        "1,1,2026-01-01,4",
+        *lines[500:],
+    ]
     good.write_text("id,v,at\n" + "\n".join(bad) + "\n")
     for file in ("mine.toml", "mine-workload.toml"):
         (tmp_path / file).rename(tmp_path / f"kept-{file}")
