@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +16,9 @@ from inrush.studies import SHIPPED
 from inrush.study import Known
 from inrush.toml import read_toml
 from inrush.workload import Operation, Table
+
+#: For commands run as a user runs them, from another folder.
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SHIPPED.parents[1])}
 
 METHODS = {"duckdb": ("bulk", "multirow"), "sqlite": ("bulk", "multirow"), "postgresql": ("copy", "multirow")}
 KNOWN = Known(engines=METHODS)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from inrush.studies import shipped_studies
+from tests.strategies import ENVIRONMENT
 
 #: Guards that do not depend on how busy the machine is, or on how the core was built.
 PROOFS = ("rows proven", "answers right", "oracle agrees", "ended as planned", "errors not counted as fast")  # fmt: skip
@@ -42,7 +43,9 @@ def run(folder: Path, study: str) -> dict[str, Any]:
         "--json",
         *changes,
     ]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=110, check=False)
+    done = subprocess.run(
+        command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=110, check=False
+    )
     # 3: the machine was busy or the core is a debug build; the proofs below hold all the same.
     assert done.returncode in (0, 3), done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
