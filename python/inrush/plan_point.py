@@ -367,7 +367,7 @@ class Segments:
             "limit_ns": self.limit_ns,
         }
         repeats = self.draft.study.kind != "timed" and self.schedule.at_least_s > 0
-        if writers and repeats and all(self.draft.tables[r.table or ""].files is None for r in writers):
+        if writers and repeats:
             names = [name for name in self.draft.tables if name in self.draft.written]
             document["repeat"] = {
                 "at_least_ns": ns(self.schedule.at_least_s),
