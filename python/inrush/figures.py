@@ -139,7 +139,7 @@ def curves(analysis: Analysis, answer: Answer) -> list[Figure]:
             chart = alt.layer(chart, *stopped_marks(stopped, x_values, sorted({r["series"] for r in rows})))
         found.append(Figure(
             f"curve-{n}", f"{name(answer.figure).capitalize()} along {along(answer)}{': ' + say(group) if group else ''}",
-            "Points: geometric means over runs; bars: their 95 % intervals. "
+            "Points: geometric means over runs; bars and bands: their 95 % intervals. "
             + ("Crosses at the top: points that were stopped or are not supported, with the reason." if stopped else ""),
             finished(chart),
         ))  # fmt: skip
@@ -211,7 +211,7 @@ def scaling(analysis: Analysis, answer: Answer) -> list[Figure]:
         ideal = alt.Chart(inline([{"y": 1}])).mark_rule(style="ideal").encode(y="y:Q")
         found.append(Figure(
             f"efficiency-{n}", f"Scaling efficiency{': ' + say(group) if group else ''}",
-            "1 is ideal: n sessions do n times the work in the same time, or the same work in 1/n of it. Bars: 95 %.",
+            "1 is ideal: n sessions do n times the work in the same time, or the same work in 1/n of it. Bars and bands: 95 % intervals.",
             finished(alt.layer(ideal, chart)),
         ))  # fmt: skip
     return found

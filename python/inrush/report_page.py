@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from inrush import quantity
-from inrush.analysis import Analysis, Measured, PointSummary, say
+from inrush.analysis import Analysis, Measured, Point, PointSummary, say
 from inrush.answer import Answer, name, plain
 from inrush.charts import Figure
 from inrush.draw import asset
@@ -193,7 +193,9 @@ def points_table(analysis: Analysis, answer: Answer | None) -> str:
     header += [f"#{name(f)}" for f in figures] + [
         f"#{role} {q}" for role in timed_roles(analysis) for q in QUANTILES
     ]
-    rows = [point_row(analysis, s, figures, varied) for s in analysis.summaries(answer.figure)]
+    summaries = {s.point: s for s in analysis.summaries(answer.figure)}
+    counted = [p for p in analysis.points if any(m.counts and m.point == p for m in analysis.runs)]
+    rows = [point_row(analysis, p, summaries.get(p), figures, varied) for p in counted]
     told = "Mean: geometric, over runs. Percentiles: of all calls of all runs, merged."
     return f'<p class="expected">{told}</p>' + table(header, rows)
 
@@ -211,22 +213,29 @@ def timed_roles(analysis: Analysis) -> list[str]:
     return [r for r in roles(analysis) if r in held]
 
 
-def point_row(analysis: Analysis, s: PointSummary, figures: Sequence[str], varied: Sequence[str]) -> Cells:
-    held = dict(s.point)
+def point_row(
+    analysis: Analysis, point: Point, s: PointSummary | None, figures: Sequence[str], varied: Sequence[str]
+) -> Cells:
+    """s: the headline figure; None for a point that does not have it, e.g. one that only reads."""
+    held = dict(point)
     cells = [
-        number(plain(held[f])) if not isinstance(held.get(f), str) else escape(held[f])
+        escape(held[f]) if isinstance(held.get(f), str) else number(plain(held[f]) if f in held else "–")
         for f in varied
-        if f in held
     ]
-    flag = f" ({s.outliers} outlying)" if s.outliers else ""
-    cells.append(number(f"{len(s.values)}{flag}"))
-    cells.append(number(quantity.show(s.median, s.figure)))
-    cells.append(number(quantity.show_interval(s.interval, s.figure) if s.interval else "one run"))
+    runs = sum(m.counts and m.point == point for m in analysis.runs)
+    flag = f" ({s.outliers} outlying)" if s and s.outliers else ""
+    cells.append(number(f"{runs}{flag}"))
+    cells.append(number(quantity.show(s.median, s.figure) if s else "–"))
+    cells.append(
+        number(
+            "–" if s is None else quantity.show_interval(s.interval, s.figure) if s.interval else "one run"
+        )
+    )
     for figure in figures:
-        values = sorted(analysis.values(figure).get(s.point, {}).values())
+        values = sorted(analysis.values(figure).get(point, {}).values())
         cells.append(number(quantity.show(values[len(values) // 2], figure) if values else "–"))
     for role in timed_roles(analysis):
-        histogram = analysis.latencies.get((s.point, role))
+        histogram = analysis.latencies.get((point, role))
         for q in (0.5, 0.99, 0.999):
             enough = histogram is not None and histogram.n * (1 - q) >= 1
             cells.append(

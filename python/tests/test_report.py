@@ -7,6 +7,7 @@ import shutil
 import time
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -202,3 +203,22 @@ def test_the_page_fits_a_phone(browser: Any, page: Path) -> None:
     )
     assert widths[0] <= widths[1]
     browser.set_window_size(1200, 900)
+
+
+def test_a_point_without_the_headline_figure_still_has_its_row(tmp_path: Path) -> None:
+    """A point that only reads has latencies and no makespan of writers."""
+    reading = synthetic.run("duckdb", {"batch_rows": 7}, 1, 9, reader_ns=[10**7] * 1000)
+    shots = [s for s in reading.rows("shots") if s["role"] == "readers"]
+    hists = [h for h in reading.rows("hist") if h["role"] == "readers"]
+    tables = {
+        **reading.tables,
+        "shots": synthetic.table("shots", shots),
+        "hist": synthetic.table("hist", hists),
+    }
+    record = synthetic.study(TRUTH)
+    path = tmp_path / "reading.html"
+    write_report(replace(record, runs=[*record.runs, replace(reading, tables=tables, _rows={})]), path)
+    row = next(
+        line for line in visible(path).splitlines() if '<td class="num">7</td>' in line and "10.0 ms" in line
+    )
+    assert row.count("–") >= 3

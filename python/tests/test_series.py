@@ -89,3 +89,10 @@ def test_red_noise_is_not_called_a_wave(phi: float) -> None:
 def test_short_and_constant_series_have_no_wave_verdict() -> None:
     assert series.wave([1.0] * 100) is None
     assert series.wave([1.0] * 300) is None
+
+
+def test_a_wave_in_a_long_series_is_found_in_its_averages() -> None:
+    t = np.arange(20_000)
+    x = 1000 + np.random.default_rng(1).normal(0, 30, 20_000) + 60 * np.sin(2 * np.pi * t / 500)
+    found = series.wave(x, surrogates=120)
+    assert found is not None and found.found and found.period == pytest.approx(500, rel=0.02)

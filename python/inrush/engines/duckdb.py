@@ -95,6 +95,8 @@ class DuckDB(Server):
     def probes(self, tables: Sequence[TablePlan]) -> Probes:
         return Probes(
             sizes=(
+                # Rows still in the log have no blocks yet. Gives no row.
+                "SELECT 'checkpointed', * FROM checkpoint()",
                 "SELECT 'file', total_blocks * block_size FROM pragma_database_size()",
                 "SELECT 'used', used_blocks * block_size FROM pragma_database_size()",
                 *(_table_size(plan) for plan in tables),
@@ -161,7 +163,7 @@ def _table_size(plan: TablePlan) -> str:
         "WHERE persistent"
     )
     return (
-        f"SELECT {literal('table:' + plan.name)}, count(DISTINCT block) * any_value(block_size) "
+        f"SELECT {literal('table:' + plan.name)}, coalesce(count(DISTINCT block) * any_value(block_size), 0) "
         f"FROM ({blocks}), pragma_database_size()"
     )
 

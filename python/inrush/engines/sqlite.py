@@ -116,7 +116,7 @@ class Sqlite(Server):
             sizes=(
                 "SELECT 'file', page_count * page_size FROM pragma_page_count, pragma_page_size",
                 "SELECT s.type || ':' || s.name, sum(d.pgsize) FROM dbstat d JOIN sqlite_schema s USING (name) "
-                f"WHERE d.aggregate AND s.tbl_name IN ({names}) GROUP BY s.type, s.name",
+                f"WHERE d.aggregate = 1 AND s.tbl_name IN ({names}) GROUP BY s.type, s.name",
             ),
             counters=("SELECT 'freelist_pages', freelist_count FROM pragma_freelist_count",),
             settings=tuple(f"SELECT {literal(name)}, * FROM pragma_{name}" for name in SETTINGS),

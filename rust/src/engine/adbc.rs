@@ -1,8 +1,10 @@
 //! Any database with an ADBC driver: rows go in as Arrow batches, answers come back as Arrow.
 //!
 //! Options of the target: `driver` (path of its library), `entrypoint` (its function, when not the usual one),
-//! and any `adbc.<name>` for the database. Methods: `bulk` (ingest) and `multirow` (a prepared INSERT, bound to
-//! all rows of a batch, in a transaction). Look-ups of single keys cost several times a native client's.
+//! and any `adbc.<name>` for the database. Methods: `bulk` (ingest) and `multirow` (prepared INSERTs of many rows,
+//! one transaction a batch). Look-ups of single keys cost several times a native client's.
+
+mod session;
 
 use std::collections::HashMap;
 use std::sync::mpsc::{channel, RecvTimeoutError};
@@ -10,24 +12,20 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use adbc_core::error::{Error as AdbcError, Status};
-use adbc_core::options::{
-    AdbcVersion, IngestMode, OptionConnection, OptionDatabase, OptionStatement, OptionValue,
-};
+use adbc_core::options::{AdbcVersion, IngestMode, OptionDatabase, OptionStatement, OptionValue};
 use adbc_core::{CancelHandle, Connection, Database, Driver, Optionable, Statement};
 use adbc_driver_manager::{ManagedConnection, ManagedDatabase, ManagedDriver, ManagedStatement};
-use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::SchemaRef;
 
-use super::shared::{clear, columns_of, empty_like, value_bytes};
-use super::{
-    arrow, Answer, Canceller, Caps, Context, Done, Engine, Ns, OpId, Outcome, Payload, Session, Submit,
-    Ticket, Work,
-};
+use self::session::{collect, AdbcSession};
+use super::shared::{columns_of, largest_batch, repeat_values, statement_sizes};
+use super::{arrow, Answer, Caps, Context, Engine, OpId, Outcome, Session};
 use crate::error::{Error, TargetFault};
 use crate::plan::{OpKind, OpPlan, Target};
-use crate::rows::{Columns, Value};
 
-type Reader = Box<dyn RecordBatchReader + Send>;
+/// Parameters of one INSERT of method `multirow`: drivers take them one by one, so that more saves nothing.
+const MULTIROW_PARAMS: usize = 1_024;
+
 /// What the driver runs now; the watchdog reaches for it.
 type Running = Arc<Mutex<Option<Box<dyn CancelHandle>>>>;
 
@@ -109,17 +107,7 @@ impl Engine for Adbc {
             .iter()
             .map(|&op| Ok((op, Ready::new(&self.ctx, &mut connection, op)?)))
             .collect::<Result<HashMap<OpId, Ready>, Error>>()?;
-        Ok(Box::new(AdbcSession {
-            ctx: self.ctx.clone(),
-            classify: self.driven.classify,
-            ready,
-            connection,
-            running: Running::default(),
-            keeps_answers: false,
-            done: Vec::new(),
-            answer: None,
-            failure: None,
-        }))
+        Ok(Box::new(AdbcSession::new(&self.ctx, connection, ready, self.driven.classify)))
     }
 
     fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error> {
@@ -150,8 +138,9 @@ enum Ready {
         statement: ManagedStatement,
         schema: SchemaRef,
     },
+    /// Statements for so many rows at once, largest first; the last takes one.
     Multirow {
-        statement: ManagedStatement,
+        sizes: Vec<Multirow>,
         schema: SchemaRef,
     },
     Query {
@@ -165,13 +154,20 @@ enum Ready {
     Together,
 }
 
+/// An INSERT of so many rows, and the schema of its parameters.
+struct Multirow {
+    rows: usize,
+    statement: ManagedStatement,
+    wide: SchemaRef,
+}
+
 impl Ready {
     fn new(ctx: &Context, connection: &mut ManagedConnection, op: OpId) -> Result<Ready, Error> {
         let plan = ctx.op(op);
         let target = &ctx.plan.target;
-        let prepared = |connection: &mut ManagedConnection| {
-            let made = statement(connection, &plan.text).and_then(|mut s| s.prepare().map(|()| s));
-            made.map_err(|e| failed(target, &plan.text, &e))
+        let prepared = |connection: &mut ManagedConnection, text: &str| {
+            let made = statement(connection, text).and_then(|mut s| s.prepare().map(|()| s));
+            made.map_err(|e| failed(target, text, &e))
         };
         Ok(match plan.kind {
             OpKind::Insert => {
@@ -184,7 +180,19 @@ impl Ready {
                             schema,
                         }
                     }
-                    "multirow" => Ready::Multirow { statement: prepared(connection)?, schema },
+                    "multirow" => {
+                        let most = (MULTIROW_PARAMS / columns_of(ctx, plan)?).max(1);
+                        let sizes = statement_sizes(most, largest_batch(ctx, op));
+                        let sized = |rows| {
+                            let text = repeat_values(&plan.text, rows)?;
+                            let statement = prepared(connection, &text)?;
+                            Ok(Multirow { rows, statement, wide: arrow::side_by_side(&schema, rows) })
+                        };
+                        Ready::Multirow {
+                            sizes: sizes.into_iter().map(sized).collect::<Result<_, Error>>()?,
+                            schema,
+                        }
+                    }
                     other => {
                         return Err(Error::Plan(format!(
                             "operation {}: adbc has no method {other}",
@@ -193,10 +201,11 @@ impl Ready {
                     }
                 }
             }
-            OpKind::Query => {
-                Ready::Query { statement: prepared(connection)?, has_holds: !plan.holds.is_empty() }
-            }
-            OpKind::Execute => Ready::Execute { statement: prepared(connection)? },
+            OpKind::Query => Ready::Query {
+                statement: prepared(connection, &plan.text)?,
+                has_holds: !plan.holds.is_empty(),
+            },
+            OpKind::Execute => Ready::Execute { statement: prepared(connection, &plan.text)? },
             OpKind::Together => Ready::Together,
         })
     }
@@ -238,201 +247,10 @@ fn table_schema(ctx: &Context, plan: &OpPlan) -> Result<SchemaRef, Error> {
     Ok(arrow::schema_of(&ctx.plan.tables[table].columns))
 }
 
-struct AdbcSession {
-    ctx: Context,
-    classify: fn(&str) -> Option<Outcome>,
-    ready: HashMap<OpId, Ready>,
-    connection: ManagedConnection,
-    running: Running,
-    keeps_answers: bool,
-    done: Vec<Done>,
-    answer: Option<Answer>,
-    failure: Option<String>,
-}
-
-impl Session for AdbcSession {
-    fn encode(&mut self, op: OpId, rows: &Columns, out: &mut Payload) -> Result<(), Error> {
-        let (Some(Ready::Ingest { schema, .. }) | Some(Ready::Multirow { schema, .. })) = self.ready.get(&op)
-        else {
-            return Err(Error::Plan(format!("operation {} takes no rows", self.ctx.op(op).name)));
-        };
-        out.parcel = Some(Box::new(arrow::record_batch(rows, schema)));
-        out.rows = rows.rows as u64;
-        Ok(())
-    }
-
-    fn submit(&mut self, ticket: Ticket, op: OpId, work: Work<'_>) -> Submit {
-        self.answer = None;
-        let result = self.call(op, work);
-        set_running(&self.running, None);
-        let (outcome, rows, bytes) = match result {
-            Ok((rows, bytes)) => (Outcome::Ok, rows, bytes),
-            Err(error) => {
-                let outcome = outcome(&error, self.classify);
-                self.failure = Some(error.message);
-                (outcome, 0, 0)
-            }
-        };
-        self.done.push(Done { ticket, done_ns: self.ctx.clock.now(), outcome, rows, bytes });
-        Submit::Queued
-    }
-
-    fn poll(&mut self, _until: Ns, done: &mut Vec<Done>) {
-        done.append(&mut self.done);
-    }
-
-    fn keep_answers(&mut self) {
-        self.keeps_answers = true;
-    }
-
-    fn answer(&mut self) -> Option<&Answer> {
-        self.answer.as_ref()
-    }
-
-    fn failure(&mut self) -> Option<String> {
-        self.failure.take()
-    }
-
-    fn scan(&mut self, text: &str, like: &Columns, each: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
-        let target = &self.ctx.plan.target;
-        let wrong = |message: String| Error::Statement {
-            target: target.url.clone(),
-            statement: text.into(),
-            message,
-        };
-        let mut statement = statement(&mut self.connection, text).map_err(|e| failed(target, text, &e))?;
-        let reader = statement.execute().map_err(|e| failed(target, text, &e))?;
-        let given = reader.schema().fields().len();
-        if given != like.columns.len() {
-            return Err(wrong(format!("gives {given} columns of {}", like.columns.len())));
-        }
-        let mut columns = empty_like(like);
-        let mut total = 0;
-        for batch in reader {
-            let batch = batch.map_err(|e| wrong(e.to_string()))?;
-            clear(&mut columns);
-            arrow::append(&batch, &mut columns).map_err(wrong)?;
-            total += columns.rows as u64;
-            each(&columns);
-        }
-        Ok(total)
-    }
-
-    fn canceller(&self) -> Option<Canceller> {
-        let running = self.running.clone();
-        Some(Box::new(move || cancel(&running)))
-    }
-
-    fn close(self: Box<Self>) -> Result<(), Error> {
-        Ok(())
-    }
-}
-
-impl AdbcSession {
-    /// Rows and bytes of one finished call.
-    fn call(&mut self, op: OpId, work: Work<'_>) -> Result<(u64, u64), AdbcError> {
-        let ready = self.ready.get_mut(&op).expect("the driver submits what it has opened");
-        match (ready, work) {
-            (Ready::Ingest { statement, .. }, Work::Rows { columns, payload }) => {
-                set_running(&self.running, Some(statement.get_cancel_handle()));
-                statement.bind(batch_of(payload))?;
-                statement.execute_update()?;
-                Ok((columns.rows as u64, value_bytes(columns)))
-            }
-            (Ready::Multirow { statement, .. }, Work::Rows { columns, payload }) => {
-                set_running(&self.running, Some(statement.get_cancel_handle()));
-                in_transaction(&mut self.connection, || {
-                    statement.bind(batch_of(payload))?;
-                    statement.execute_update()
-                })?;
-                Ok((columns.rows as u64, value_bytes(columns)))
-            }
-            (Ready::Query { statement, has_holds }, Work::Params(values)) => {
-                set_running(&self.running, Some(statement.get_cancel_handle()));
-                bind_values(statement, values)?;
-                let reader = statement.execute()?;
-                if *has_holds || self.keeps_answers {
-                    let (answer, bytes) = collect(reader)?;
-                    let rows = answer.rows.len() as u64;
-                    self.answer = Some(answer);
-                    return Ok((rows, bytes));
-                }
-                drain(reader)
-            }
-            (Ready::Execute { statement }, Work::Params(values)) => {
-                set_running(&self.running, Some(statement.get_cancel_handle()));
-                bind_values(statement, values)?;
-                let changed = statement.execute_update()?;
-                Ok((changed.unwrap_or(0).max(0) as u64, 0))
-            }
-            _ => unreachable!(
-                "inserts are given rows, all others parameters; a together is split by the driver"
-            ),
-        }
-    }
-}
-
-/// The batch that `encode` has left; a copy of it shares its buffers.
-fn batch_of(payload: &Payload) -> RecordBatch {
-    let parcel = payload.parcel.as_ref().and_then(|p| p.downcast_ref::<RecordBatch>());
-    parcel.expect("an insert is encoded before it is submitted").clone()
-}
-
-/// All rows or none. Autocommit comes back in every case, for what this session does next.
-fn in_transaction<T>(
-    connection: &mut ManagedConnection,
-    work: impl FnOnce() -> Result<T, AdbcError>,
-) -> Result<T, AdbcError> {
-    connection.set_option(OptionConnection::AutoCommit, "false".into())?;
-    let result = work().and_then(|done| connection.commit().map(|()| done));
-    if result.is_err() {
-        // The failure that led here is the one to report; the engine may have rolled back by itself.
-        let _ = connection.rollback();
-    }
-    let restored = connection.set_option(OptionConnection::AutoCommit, "true".into());
-    result.and_then(|done| restored.map(|()| done))
-}
-
 fn statement(connection: &mut ManagedConnection, text: &str) -> Result<ManagedStatement, AdbcError> {
     let mut statement = connection.new_statement()?;
     statement.set_sql_query(text)?;
     Ok(statement)
-}
-
-fn bind_values(statement: &mut ManagedStatement, values: &[Value]) -> Result<(), AdbcError> {
-    if values.is_empty() {
-        return Ok(());
-    }
-    statement.bind(arrow::parameters(values))
-}
-
-/// Rows and bytes of an answer. A stream repeats its error for ever: the first one ends it.
-fn drain(reader: Reader) -> Result<(u64, u64), AdbcError> {
-    let (mut rows, mut bytes) = (0, 0);
-    for batch in reader {
-        let batch = batch?;
-        rows += batch.num_rows() as u64;
-        bytes += arrow::bytes(&batch);
-    }
-    Ok((rows, bytes))
-}
-
-fn collect(reader: Reader) -> Result<(Answer, u64), AdbcError> {
-    let names = reader.schema().fields().iter().map(|f| f.name().clone()).collect();
-    let mut answer = Answer { names, rows: Vec::new() };
-    let mut bytes = 0;
-    for batch in reader {
-        let batch = batch?;
-        bytes += arrow::bytes(&batch);
-        for row in 0..batch.num_rows() {
-            let cells = batch.columns().iter().map(|column| arrow::value(column, row));
-            let cells = cells.collect::<Result<Vec<Value>, String>>();
-            answer
-                .rows
-                .push(cells.map_err(|e| AdbcError::with_message_and_status(e, Status::NotImplemented))?);
-        }
-    }
-    Ok((answer, bytes))
 }
 
 /// Why a control statement was cut.
@@ -472,20 +290,6 @@ fn set_running(running: &Running, handle: Option<Box<dyn CancelHandle>>) {
 fn cancel(running: &Running) {
     if let Some(handle) = &*running.lock().expect("no holder of this lock panics") {
         let _ = handle.try_cancel();
-    }
-}
-
-fn outcome(error: &AdbcError, classify: fn(&str) -> Option<Outcome>) -> Outcome {
-    if let Some(outcome) = classify(&error.message) {
-        return outcome;
-    }
-    match error.status {
-        Status::Cancelled | Status::Timeout => Outcome::Timeout,
-        Status::Unauthenticated | Status::Unauthorized => Outcome::Auth,
-        Status::NotFound => Outcome::Missing,
-        Status::Integrity | Status::AlreadyExists | Status::InvalidData => Outcome::Refused,
-        Status::IO => Outcome::Lost,
-        _ => Outcome::Other,
     }
 }
 

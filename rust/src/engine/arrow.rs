@@ -55,6 +55,20 @@ pub fn record_batch(columns: &Columns, schema: &SchemaRef) -> RecordBatch {
     RecordBatch::try_new(schema.clone(), arrays).expect("the schema is made from the columns' own types")
 }
 
+/// Schema of `rows` rows laid side by side: the parameters of an INSERT of so many rows.
+pub fn side_by_side(schema: &SchemaRef, rows: usize) -> SchemaRef {
+    let fields = (0..rows).flat_map(|_| schema.fields().iter());
+    let named = fields.enumerate().map(|(k, f)| Field::new(format!("{k}"), f.data_type().clone(), true));
+    Arc::new(Schema::new(named.collect::<Vec<_>>()))
+}
+
+/// Rows `first …` of `batch` as one row of `wide`, which says how many they are. Values are shared, not copied.
+pub fn one_row(batch: &RecordBatch, first: usize, wide: &SchemaRef) -> RecordBatch {
+    let rows = wide.fields().len() / batch.num_columns();
+    let cells = (first..first + rows).flat_map(|row| batch.columns().iter().map(move |c| c.slice(row, 1)));
+    RecordBatch::try_new(wide.clone(), cells.collect()).expect("the schema repeats the batch's own")
+}
+
 fn array(column: &Column, ty: &DataType) -> ArrayRef {
     let nulls = nulls(column);
     match (&column.values, ty) {

@@ -42,6 +42,15 @@ pub fn repeat_values(one_row: &str, rows: usize) -> Result<String, Error> {
     }
 }
 
+/// How many rows the statements of an insert take, largest first: `most`, what is left of a full batch, and one.
+pub fn statement_sizes(most: usize, batch: Option<usize>) -> Vec<usize> {
+    let batch = batch.unwrap_or(most).max(1);
+    let mut sizes = vec![most.min(batch), batch % most, 1];
+    sizes.retain(|&rows| rows > 0);
+    sizes.dedup();
+    sizes
+}
+
 /// What the values of `columns` take as numbers and texts: the unit of bytes where a wire does not tell.
 pub fn value_bytes(columns: &Columns) -> u64 {
     let of = |values: &Values| match values {
@@ -90,6 +99,15 @@ fn clear_values(values: &mut Values) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_batch_needs_no_statement_of_one_row_more_than_once() {
+        assert_eq!(statement_sizes(16, None), [16, 1]);
+        assert_eq!(statement_sizes(16, Some(100)), [16, 4, 1]);
+        assert_eq!(statement_sizes(16, Some(5)), [5, 1]);
+        assert_eq!(statement_sizes(16, Some(32)), [16, 1]);
+        assert_eq!(statement_sizes(1, Some(7)), [1]);
+    }
 
     #[test]
     fn a_statement_for_one_row_is_repeated_after_its_values() {

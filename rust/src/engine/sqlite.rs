@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use self::statement::{interrupt_when, Failure, Over, Statement};
-use super::shared::{clear, columns_of, empty_like, largest_batch, repeat_values, value_bytes};
+use super::shared::{
+    clear, columns_of, empty_like, largest_batch, repeat_values, statement_sizes, value_bytes,
+};
 use super::{
     Answer, Canceller, Caps, Context, Done, Engine, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
 };
@@ -277,15 +279,6 @@ impl SqliteSession {
             ),
         }
     }
-}
-
-/// How many rows the statements of an insert take, largest first: `most`, what is left of a full batch, and one.
-fn statement_sizes(most: usize, batch: Option<usize>) -> Vec<usize> {
-    let batch = batch.unwrap_or(most).max(1);
-    let mut sizes = vec![most.min(batch), batch % most, 1];
-    sizes.retain(|&rows| rows > 0);
-    sizes.dedup();
-    sizes
 }
 
 /// All rows or none. The lock is taken at the start: a transaction that grows into a writer may be refused half-way.

@@ -1,0 +1,266 @@
+//! One connection to a database behind an ADBC driver.
+
+use std::collections::HashMap;
+
+use adbc_core::error::{Error as AdbcError, Status};
+use adbc_core::options::OptionConnection;
+use adbc_core::{Connection, Optionable, Statement};
+use adbc_driver_manager::{ManagedConnection, ManagedStatement};
+use arrow_array::{RecordBatch, RecordBatchReader};
+
+use super::{cancel, failed, set_running, statement, Multirow, Ready, Running};
+use crate::engine::shared::{clear, empty_like, value_bytes};
+use crate::engine::{
+    arrow, Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
+};
+use crate::error::Error;
+use crate::rows::{Columns, Value};
+
+type Reader = Box<dyn RecordBatchReader + Send>;
+
+pub struct AdbcSession {
+    ctx: Context,
+    classify: fn(&str) -> Option<Outcome>,
+    ready: HashMap<OpId, Ready>,
+    connection: ManagedConnection,
+    running: Running,
+    keeps_answers: bool,
+    done: Vec<Done>,
+    answer: Option<Answer>,
+    failure: Option<String>,
+}
+
+impl AdbcSession {
+    pub fn new(
+        ctx: &Context,
+        connection: ManagedConnection,
+        ready: HashMap<OpId, Ready>,
+        classify: fn(&str) -> Option<Outcome>,
+    ) -> AdbcSession {
+        AdbcSession {
+            ctx: ctx.clone(),
+            classify,
+            ready,
+            connection,
+            running: Running::default(),
+            keeps_answers: false,
+            done: Vec::new(),
+            answer: None,
+            failure: None,
+        }
+    }
+}
+
+impl Session for AdbcSession {
+    fn encode(&mut self, op: OpId, rows: &Columns, out: &mut Payload) -> Result<(), Error> {
+        out.parcel = match self.ready.get(&op) {
+            Some(Ready::Ingest { schema, .. }) => Some(Box::new(arrow::record_batch(rows, schema))),
+            Some(Ready::Multirow { sizes, schema }) => {
+                Some(Box::new(split(&arrow::record_batch(rows, schema), sizes)))
+            }
+            _ => return Err(Error::Plan(format!("operation {} takes no rows", self.ctx.op(op).name))),
+        };
+        out.rows = rows.rows as u64;
+        Ok(())
+    }
+
+    fn submit(&mut self, ticket: Ticket, op: OpId, work: Work<'_>) -> Submit {
+        self.answer = None;
+        let result = self.call(op, work);
+        set_running(&self.running, None);
+        let (outcome, rows, bytes) = match result {
+            Ok((rows, bytes)) => (Outcome::Ok, rows, bytes),
+            Err(error) => {
+                let outcome = outcome(&error, self.classify);
+                self.failure = Some(error.message);
+                (outcome, 0, 0)
+            }
+        };
+        self.done.push(Done { ticket, done_ns: self.ctx.clock.now(), outcome, rows, bytes });
+        Submit::Queued
+    }
+
+    fn poll(&mut self, _until: Ns, done: &mut Vec<Done>) {
+        done.append(&mut self.done);
+    }
+
+    fn keep_answers(&mut self) {
+        self.keeps_answers = true;
+    }
+
+    fn answer(&mut self) -> Option<&Answer> {
+        self.answer.as_ref()
+    }
+
+    fn failure(&mut self) -> Option<String> {
+        self.failure.take()
+    }
+
+    fn scan(&mut self, text: &str, like: &Columns, each: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
+        let target = &self.ctx.plan.target;
+        let wrong = |message: String| Error::Statement {
+            target: target.url.clone(),
+            statement: text.into(),
+            message,
+        };
+        let mut statement = statement(&mut self.connection, text).map_err(|e| failed(target, text, &e))?;
+        let reader = statement.execute().map_err(|e| failed(target, text, &e))?;
+        let given = reader.schema().fields().len();
+        if given != like.columns.len() {
+            return Err(wrong(format!("gives {given} columns of {}", like.columns.len())));
+        }
+        let mut columns = empty_like(like);
+        let mut total = 0;
+        for batch in reader {
+            let batch = batch.map_err(|e| wrong(e.to_string()))?;
+            clear(&mut columns);
+            arrow::append(&batch, &mut columns).map_err(wrong)?;
+            total += columns.rows as u64;
+            each(&columns);
+        }
+        Ok(total)
+    }
+
+    fn canceller(&self) -> Option<Canceller> {
+        let running = self.running.clone();
+        Some(Box::new(move || cancel(&running)))
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl AdbcSession {
+    /// Rows and bytes of one finished call.
+    fn call(&mut self, op: OpId, work: Work<'_>) -> Result<(u64, u64), AdbcError> {
+        let ready = self.ready.get_mut(&op).expect("the driver submits what it has opened");
+        match (ready, work) {
+            (Ready::Ingest { statement, .. }, Work::Rows { columns, payload }) => {
+                set_running(&self.running, Some(statement.get_cancel_handle()));
+                // A copy of a batch shares its buffers.
+                statement.bind(parcel::<RecordBatch>(payload).clone())?;
+                statement.execute_update()?;
+                Ok((columns.rows as u64, value_bytes(columns)))
+            }
+            (Ready::Multirow { sizes, .. }, Work::Rows { columns, payload }) => {
+                let running = &self.running;
+                in_transaction(&mut self.connection, || {
+                    for (k, row) in parcel::<Vec<(usize, RecordBatch)>>(payload) {
+                        let statement = &mut sizes[*k].statement;
+                        set_running(running, Some(statement.get_cancel_handle()));
+                        statement.bind(row.clone())?;
+                        statement.execute_update()?;
+                    }
+                    Ok(())
+                })?;
+                Ok((columns.rows as u64, value_bytes(columns)))
+            }
+            (Ready::Query { statement, has_holds }, Work::Params(values)) => {
+                set_running(&self.running, Some(statement.get_cancel_handle()));
+                bind_values(statement, values)?;
+                let reader = statement.execute()?;
+                if *has_holds || self.keeps_answers {
+                    let (answer, bytes) = collect(reader)?;
+                    let rows = answer.rows.len() as u64;
+                    self.answer = Some(answer);
+                    return Ok((rows, bytes));
+                }
+                drain(reader)
+            }
+            (Ready::Execute { statement }, Work::Params(values)) => {
+                set_running(&self.running, Some(statement.get_cancel_handle()));
+                bind_values(statement, values)?;
+                let changed = statement.execute_update()?;
+                Ok((changed.unwrap_or(0).max(0) as u64, 0))
+            }
+            _ => unreachable!(
+                "inserts are given rows, all others parameters; a together is split by the driver"
+            ),
+        }
+    }
+}
+
+/// What `encode` has left.
+fn parcel<T: 'static>(payload: &Payload) -> &T {
+    let parcel = payload.parcel.as_ref().and_then(|p| p.downcast_ref::<T>());
+    parcel.expect("an insert is encoded before it is submitted")
+}
+
+/// A batch as parameters of statements: index of the statement, and its rows side by side.
+fn split(batch: &RecordBatch, sizes: &[Multirow]) -> Vec<(usize, RecordBatch)> {
+    let mut first = 0;
+    let mut parts = Vec::new();
+    for (k, size) in sizes.iter().enumerate() {
+        while first + size.rows <= batch.num_rows() {
+            parts.push((k, arrow::one_row(batch, first, &size.wide)));
+            first += size.rows;
+        }
+    }
+    parts
+}
+
+/// All rows or none. Autocommit comes back in every case, for what this session does next.
+fn in_transaction<T>(
+    connection: &mut ManagedConnection,
+    work: impl FnOnce() -> Result<T, AdbcError>,
+) -> Result<T, AdbcError> {
+    connection.set_option(OptionConnection::AutoCommit, "false".into())?;
+    let result = work().and_then(|done| connection.commit().map(|()| done));
+    if result.is_err() {
+        // The failure that led here is the one to report; the engine may have rolled back by itself.
+        let _ = connection.rollback();
+    }
+    let restored = connection.set_option(OptionConnection::AutoCommit, "true".into());
+    result.and_then(|done| restored.map(|()| done))
+}
+
+fn bind_values(statement: &mut ManagedStatement, values: &[Value]) -> Result<(), AdbcError> {
+    if values.is_empty() {
+        return Ok(());
+    }
+    statement.bind(arrow::parameters(values))
+}
+
+/// Rows and bytes of an answer. A stream repeats its error for ever: the first one ends it.
+fn drain(reader: Reader) -> Result<(u64, u64), AdbcError> {
+    let (mut rows, mut bytes) = (0, 0);
+    for batch in reader {
+        let batch = batch?;
+        rows += batch.num_rows() as u64;
+        bytes += arrow::bytes(&batch);
+    }
+    Ok((rows, bytes))
+}
+
+pub fn collect(reader: Reader) -> Result<(Answer, u64), AdbcError> {
+    let names = reader.schema().fields().iter().map(|f| f.name().clone()).collect();
+    let mut answer = Answer { names, rows: Vec::new() };
+    let mut bytes = 0;
+    for batch in reader {
+        let batch = batch?;
+        bytes += arrow::bytes(&batch);
+        for row in 0..batch.num_rows() {
+            let cells = batch.columns().iter().map(|column| arrow::value(column, row));
+            let cells = cells.collect::<Result<Vec<Value>, String>>();
+            answer
+                .rows
+                .push(cells.map_err(|e| AdbcError::with_message_and_status(e, Status::NotImplemented))?);
+        }
+    }
+    Ok((answer, bytes))
+}
+
+fn outcome(error: &AdbcError, classify: fn(&str) -> Option<Outcome>) -> Outcome {
+    if let Some(outcome) = classify(&error.message) {
+        return outcome;
+    }
+    match error.status {
+        Status::Cancelled | Status::Timeout => Outcome::Timeout,
+        Status::Unauthenticated | Status::Unauthorized => Outcome::Auth,
+        Status::NotFound => Outcome::Missing,
+        Status::Integrity | Status::AlreadyExists | Status::InvalidData => Outcome::Refused,
+        Status::IO => Outcome::Lost,
+        _ => Outcome::Other,
+    }
+}
