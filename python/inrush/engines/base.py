@@ -9,6 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, ClassVar
 
+from inrush.errors import UsageError
 from inrush.workload import Operation, Table
 
 
@@ -174,15 +175,18 @@ class Server(ABC):
     # does: only for instances inrush started; embedded engines keep the defaults
 
     def fetch(self) -> Release:
-        raise NotImplementedError  # replaced by the engines that are servers
+        raise self._no_server()
 
     def start(self, data: Path, settings: Mapping[str, str]) -> Instance:
         """Returns when really ready."""
-        raise NotImplementedError
+        raise self._no_server()
 
     def stop(self, instance: Instance, how: Stop) -> None:
         """Returns when gone."""
-        raise NotImplementedError
+        raise self._no_server()
+
+    def _no_server(self) -> UsageError:
+        return UsageError(f"{self.name}: this engine is no server that inrush could fetch, start or stop")
 
     def run_target(self, target: Target, data: Path) -> Target:
         """Where one run of the study goes. Embedded engines without a file of the user's get a fresh one in

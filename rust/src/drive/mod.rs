@@ -9,6 +9,7 @@ pub mod page;
 pub mod session;
 pub mod source;
 mod stage;
+pub mod work;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
@@ -21,9 +22,9 @@ use crate::plan::{DriveSegment, Until};
 use crate::record::{Collector, Recorded, RoleEnd};
 use crate::rows::files::FileSummary;
 
-use session::Live;
 use source::TableCount;
 use stage::{Gate, Report, RoleStage};
+use work::Live;
 
 /// Between the word to start and the first due: every session is awake by then.
 const LEAD_NS: Ns = 5_000_000;

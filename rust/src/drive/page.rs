@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::clock::thread_cpu_ns;
-use crate::drive::session::{Live, OpWork, RoleWork};
+use crate::drive::work::{Live, OpWork, RoleWork};
 use crate::engine::{Done, Ns, Outcome, Session, Ticket, Work};
 use crate::pace::{Pacer, Spin};
 use crate::record::{Recorder, Times};
@@ -149,7 +149,7 @@ impl<'a> Member<'a> {
 
     fn call(&mut self, ticket: Ticket, due: Ns, ready: Ns, shot: PageShot<'_>) {
         self.work.params.fill(ticket, due - shot.t0, &mut self.work.values);
-        let floors: Vec<u64> = self.work.checks.iter().map(|c| c.floor(self.role.counts)).collect();
+        let floors = self.work.floors(self.role.counts);
         let sent = self.role.clock.now();
         self.recorder.sent(0, sent);
         self.live.busy_since.store(sent, Relaxed);
@@ -159,22 +159,8 @@ impl<'a> Member<'a> {
         self.session.poll(Ns::MAX, &mut self.done);
         self.live.busy_since.store(0, Relaxed);
         let done = self.done[0];
-        let (mut outcome, mut message) = (done.outcome, None);
-        if outcome == Outcome::Ok && !self.work.checks.is_empty() {
-            if let Some(answer) = self.session.answer() {
-                let checks = &mut self.work.checks;
-                message = checks
-                    .iter_mut()
-                    .zip(&floors)
-                    .find_map(|(c, &floor)| c.broken(answer, floor, self.role.counts));
-            }
-            if message.is_some() {
-                outcome = Outcome::Wrong;
-            }
-        }
-        if self.live.cancelled.swap(false, Relaxed) && outcome != Outcome::Ok {
-            outcome = Outcome::Timeout;
-        }
+        let answer = if self.work.checks.is_empty() { None } else { self.session.answer() };
+        let (outcome, message) = self.work.judge(done.outcome, answer, &floors, self.role.counts, self.live);
         let times = Times { due_ns: due, ready_ns: ready, sent_ns: sent, done_ns: done.done_ns };
         self.recorder.record(0, times, outcome, done.rows, done.bytes);
         if outcome != Outcome::Ok {
@@ -185,27 +171,15 @@ impl<'a> Member<'a> {
     }
 
     fn is_past(&self, t0: Ns, due: Ns) -> bool {
-        self.is_stopped() || self.role.line.end_ns.is_some_and(|end| due >= t0 + end)
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.role.halt.load(Relaxed) || self.role.line.is_left_alone(self.role.lines)
+        self.role.is_stopped() || self.role.line.end_ns.is_some_and(|end| due >= t0 + end)
     }
 
     fn wait(&mut self, pacer: &Pacer, pages: &mut Recorder, until: Ns) -> bool {
-        const SLICE_NS: u64 = 50_000_000;
-        loop {
-            let now = self.role.clock.now();
-            if now >= until {
-                return true;
-            }
-            if self.is_stopped() {
-                return false;
-            }
-            pacer.wait_until(until.min(now + SLICE_NS));
-            self.recorder.tick(now);
+        let recorder = &mut self.recorder;
+        self.role.wait(pacer, until, |now| {
+            recorder.tick(now);
             pages.tick(now);
-        }
+        })
     }
 }
 

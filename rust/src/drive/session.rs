@@ -1,21 +1,18 @@
 //! One session at work: takes tickets, makes rows or parameters, sends, records.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use crate::clock::{thread_cpu_ns, Clock};
-use crate::drive::hold::Check;
-use crate::drive::line::RoleLine;
-use crate::drive::source::{Filled, Source, TableCount};
-use crate::engine::{Done, Engine, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work};
+use crate::clock::thread_cpu_ns;
+use crate::drive::source::Filled;
+use crate::drive::work::{Live, OpWork, RoleWork};
+use crate::engine::{Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work};
 use crate::error::{Error, TargetFault};
-use crate::mix::{Mix, Params};
 use crate::pace::{Pacer, Spin};
 use crate::proof::Expected;
 use crate::record::{Recorder, Times};
-use crate::rows::{Columns, Value};
+use crate::rows::Columns;
 use crate::schedule::{Arrivals, Tickets};
 
 /// A session whose last calls all failed is not measuring anything any more.
@@ -24,59 +21,6 @@ const FAILURES_IN_A_ROW: u32 = 1_000;
 const RECONNECT_FOR: Duration = Duration::from_secs(5);
 const RECONNECT_EVERY: Duration = Duration::from_millis(100);
 const NEVER: Ns = Ns::MAX;
-
-/// What the driver's own thread sees of a session while it works. One writer, relaxed.
-#[derive(Default)]
-#[repr(align(64))]
-pub struct Live {
-    /// When the running call was sent; 0 between calls.
-    pub busy_since: AtomicU64,
-    pub rows: AtomicU64,
-    pub ops: AtomicU64,
-    pub errors: AtomicU64,
-    /// Set by the watchdog when it has cancelled the running call.
-    pub cancelled: AtomicBool,
-}
-
-/// What all sessions of a role share.
-pub struct RoleWork<'a> {
-    pub line: &'a RoleLine,
-    pub lines: &'a [RoleLine],
-    pub mix: Mix,
-    pub counts: &'a [TableCount],
-    pub batch: Option<Batch>,
-    pub engine: &'a dyn Engine,
-    pub clock: Clock,
-    /// Set when the segment ends early.
-    pub halt: Arc<AtomicBool>,
-}
-
-/// Rows to insert: batch `k` is rows `first_row + k * batch_rows ..`, or the files' own batch `k`.
-pub struct Batch {
-    pub source: Source,
-    pub table: usize,
-    pub first_row: u64,
-    pub rows: u64,
-    pub batch_rows: u32,
-}
-
-impl Batch {
-    fn range(&self, ticket: Ticket) -> (u64, usize) {
-        let offset = ticket * self.batch_rows as u64;
-        (self.first_row + offset, (self.batch_rows as u64).min(self.rows - offset) as usize)
-    }
-}
-
-/// Per operation of the role.
-pub struct OpWork {
-    pub op: OpId,
-    /// Place in the recorder.
-    pub slot: usize,
-    pub params: Params,
-    pub values: Vec<Value>,
-    pub checks: Vec<Check>,
-    pub is_insert: bool,
-}
 
 struct Flight {
     ticket: Ticket,
@@ -93,15 +37,6 @@ struct Flight {
 impl Flight {
     fn times(&self, done_ns: Ns) -> Times {
         Times { due_ns: self.due, ready_ns: self.ready, sent_ns: self.sent, done_ns }
-    }
-}
-
-impl Live {
-    pub fn clear(&self) {
-        for counter in [&self.busy_since, &self.rows, &self.ops, &self.errors] {
-            counter.store(0, Relaxed);
-        }
-        self.cancelled.store(false, Relaxed);
     }
 }
 
@@ -256,25 +191,13 @@ impl<'a> Worker<'a> {
 
     /// False when the role ended while waiting.
     fn wait(&mut self, until: Ns) -> bool {
-        const SLICE_NS: u64 = 50_000_000;
-        loop {
-            let now = self.role.clock.now();
-            if now >= until {
-                return true;
-            }
-            if self.is_over() {
-                return false;
-            }
-            self.pace.wait_until(until.min(now + SLICE_NS));
-            self.recorder.tick(now);
-        }
+        let recorder = &mut self.recorder;
+        self.role.wait(&self.pace, until, |now| recorder.tick(now))
     }
 
     #[inline]
     fn is_over(&self) -> bool {
-        self.role.halt.load(Relaxed)
-            || self.role.line.is_left_alone(self.role.lines)
-            || self.role.line.end_ns.is_some_and(|end| self.ready >= self.t0 + end)
+        self.role.is_stopped() || self.role.line.end_ns.is_some_and(|end| self.ready >= self.t0 + end)
     }
 
     #[inline]
@@ -322,11 +245,7 @@ impl<'a> Worker<'a> {
         if let (Some(batch), true) = (&self.role.batch, work.is_insert) {
             self.role.counts[batch.table].issue(rows);
         }
-        let floors = if work.checks.is_empty() {
-            Vec::new() // does not allocate
-        } else {
-            work.checks.iter().map(|c| c.floor(self.role.counts)).collect()
-        };
+        let floors = work.floors(self.role.counts);
         let slot = work.slot;
         let sent = self.role.clock.now();
         self.recorder.sent(slot, sent);
@@ -368,20 +287,10 @@ impl<'a> Worker<'a> {
     }
 
     fn finish(&mut self, flight: Flight, done: Done) {
-        let mut outcome = done.outcome;
-        let mut message = None;
-        if outcome == Outcome::Ok && !self.ops[flight.at].checks.is_empty() {
-            message = self.broken(&flight);
-            if message.is_some() {
-                outcome = Outcome::Wrong;
-            }
-        }
-        // Looked at before it is taken: the exchange alone is a seventh of a no-op call.
-        let cancelled = self.live.cancelled.load(Relaxed) && self.live.cancelled.swap(false, Relaxed);
-        if cancelled && outcome != Outcome::Ok {
-            outcome = Outcome::Timeout;
-        }
-        let work = &self.ops[flight.at];
+        let work = &mut self.ops[flight.at];
+        let answer = if work.checks.is_empty() { None } else { self.session.answer() };
+        let (outcome, message) =
+            work.judge(done.outcome, answer, &flight.floors, self.role.counts, self.live);
         let rows = if work.is_insert { flight.rows } else { done.rows };
         self.recorder.record(work.slot, flight.times(done.done_ns), outcome, rows, done.bytes);
         self.ready = done.done_ns;
@@ -403,15 +312,6 @@ impl<'a> Worker<'a> {
             let slot = work.slot;
             self.fail(slot, outcome, done.done_ns, message);
         }
-    }
-
-    fn broken(&mut self, flight: &Flight) -> Option<String> {
-        let answer = self.session.answer()?;
-        let checks = &mut self.ops[flight.at].checks;
-        checks
-            .iter_mut()
-            .zip(&flight.floors)
-            .find_map(|(c, &floor)| c.broken(answer, floor, self.role.counts))
     }
 
     fn fail(&mut self, slot: usize, outcome: Outcome, at: Ns, message: Option<String>) {

@@ -1,0 +1,133 @@
+//! What the sessions of a role share, and what the driver's own thread sees of them.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::Arc;
+
+use crate::clock::Clock;
+use crate::drive::hold::Check;
+use crate::drive::line::RoleLine;
+use crate::drive::source::{Source, TableCount};
+use crate::engine::{Answer, Engine, Ns, OpId, Outcome, Ticket};
+use crate::mix::{Mix, Params};
+use crate::pace::Pacer;
+use crate::rows::Value;
+
+/// A waiting session looks this often whether its role has ended.
+const LOOK_EVERY_NS: u64 = 50_000_000;
+
+/// What the driver's own thread sees of a session while it works. One writer, relaxed.
+#[derive(Default)]
+#[repr(align(64))]
+pub struct Live {
+    /// When the running call was sent; 0 between calls.
+    pub busy_since: AtomicU64,
+    pub rows: AtomicU64,
+    pub ops: AtomicU64,
+    pub errors: AtomicU64,
+    /// Set by the watchdog when it has cancelled the running call.
+    pub cancelled: AtomicBool,
+}
+
+/// What all sessions of a role share.
+pub struct RoleWork<'a> {
+    pub line: &'a RoleLine,
+    pub lines: &'a [RoleLine],
+    pub mix: Mix,
+    pub counts: &'a [TableCount],
+    pub batch: Option<Batch>,
+    pub engine: &'a dyn Engine,
+    pub clock: Clock,
+    /// Set when the segment ends early.
+    pub halt: Arc<AtomicBool>,
+}
+
+impl RoleWork<'_> {
+    /// Whatever is left of the role's work: it is not to be begun any more.
+    #[inline]
+    pub fn is_stopped(&self) -> bool {
+        self.halt.load(Relaxed) || self.line.is_left_alone(self.lines)
+    }
+
+    /// False when the role ended while waiting. `tick` sees the time now and then.
+    pub fn wait(&self, pacer: &Pacer, until: Ns, mut tick: impl FnMut(Ns)) -> bool {
+        loop {
+            let now = self.clock.now();
+            if now >= until {
+                return true;
+            }
+            if self.is_stopped() {
+                return false;
+            }
+            pacer.wait_until(until.min(now + LOOK_EVERY_NS));
+            tick(now);
+        }
+    }
+}
+
+/// Rows to insert: batch `k` is rows `first_row + k * batch_rows ..`, or the files' own batch `k`.
+pub struct Batch {
+    pub source: Source,
+    pub table: usize,
+    pub first_row: u64,
+    pub rows: u64,
+    pub batch_rows: u32,
+}
+
+impl Batch {
+    pub fn range(&self, ticket: Ticket) -> (u64, usize) {
+        let offset = ticket * self.batch_rows as u64;
+        (self.first_row + offset, (self.batch_rows as u64).min(self.rows - offset) as usize)
+    }
+}
+
+/// Per operation of the role.
+pub struct OpWork {
+    pub op: OpId,
+    /// Place in the recorder.
+    pub slot: usize,
+    pub params: Params,
+    pub values: Vec<Value>,
+    pub checks: Vec<Check>,
+    pub is_insert: bool,
+}
+
+impl Live {
+    pub fn clear(&self) {
+        for counter in [&self.busy_since, &self.rows, &self.ops, &self.errors] {
+            counter.store(0, Relaxed);
+        }
+        self.cancelled.store(false, Relaxed);
+    }
+}
+
+impl OpWork {
+    /// What the promises need to know before the call is sent. Allocates only where there are any.
+    pub fn floors(&self, counts: &[TableCount]) -> Vec<u64> {
+        self.checks.iter().map(|check| check.floor(counts)).collect()
+    }
+
+    /// How a call really ended: an answer that breaks a promise is wrong, a cancelled call timed out.
+    pub fn judge(
+        &mut self,
+        outcome: Outcome,
+        answer: Option<&Answer>,
+        floors: &[u64],
+        counts: &[TableCount],
+        live: &Live,
+    ) -> (Outcome, Option<String>) {
+        if outcome == Outcome::Ok && !self.checks.is_empty() {
+            let broken = answer.and_then(|answer| {
+                let promised = self.checks.iter_mut().zip(floors);
+                promised.filter_map(|(check, &floor)| check.broken(answer, floor, counts)).next()
+            });
+            if broken.is_some() {
+                return (Outcome::Wrong, broken);
+            }
+        }
+        // Looked at before it is taken: the exchange alone is a seventh of a no-op call.
+        if live.cancelled.load(Relaxed) && live.cancelled.swap(false, Relaxed) && outcome != Outcome::Ok {
+            return (Outcome::Timeout, None);
+        }
+        (outcome, None)
+    }
+}
