@@ -265,6 +265,8 @@ class Draft:
     def asked(self) -> list[str]:
         """The queries whose quiet answers an oracle can compare."""
         operations = self.study.workload.operations
+        if not self.server.answers:
+            return []
         return [
             o["name"]
             for o in self.operations

@@ -73,7 +73,11 @@ def is_instrument(engine: str) -> bool:
 
 def is_embedded(run: RunRecord) -> bool:
     """Runs inside the client's process: its plan names no server to watch and a file as address."""
-    return run.plan["target"]["engine"] in ("sqlite", "duckdb", "adbc")
+    return lives_in_client(run.plan["target"]["engine"])
+
+
+def lives_in_client(engine: str) -> bool:
+    return engine in ("sqlite", "duckdb", "adbc")
 
 
 def survives(run: RunRecord) -> str:

@@ -234,6 +234,21 @@ def test_exports_are_written_where_asked(
     assert measures["makespan"]["value"] > 0
 
 
+def test_null_engines_run_beside_others_unasked_and_set_the_floor(inrush: Inrush) -> None:
+    """A study with readers whose answers an oracle checks: nobody asks an engine that keeps nothing."""
+    options = ("-P", "batch_rows=1000", "-P", "repeats.count=1", "-P", "schedule.at_least_s=0.01")
+    said = inrush("run", "quickstart", "null", "null:text", "sqlite", "--scale", "xs", *options, "--json")
+    assert said.code == 0, said.err
+    found = {v["guard"]: v for v in said.json["verdicts"]}
+    assert "None of 1 rate is above" in found["far from the null floor"]["sentence"]
+    assert found["oracle agrees"]["outcome"] == "pass"
+    assert {r.labels["engine"] for r in Results(inrush.store.latest().path).runs} == {
+        "null",
+        "null:text",
+        "sqlite",
+    }
+
+
 def test_a_comparison_says_that_the_two_were_not_run_in_turns(
     tiny: tuple[Path, subprocess.CompletedProcess[str]], inrush: Inrush, monkeypatch: pytest.MonkeyPatch
 ) -> None:

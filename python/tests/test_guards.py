@@ -255,6 +255,15 @@ def test_a_rate_near_that_of_the_null_engine_is_the_clients() -> None:
     assert far.outcome is Outcome.PASS
 
 
+@pytest.mark.parametrize(("engine", "outcome"), [("sqlite", Outcome.PASS), ("postgresql", Outcome.INVALID)])
+def test_the_floor_of_a_server_is_the_null_engine_with_an_encoder_whatever_ran_last(
+    engine: str, outcome: Outcome
+) -> None:
+    for nulls in (("null", 0.1), ("null:text", 1.0)), (("null:text", 1.0), ("null", 0.1)):
+        truth = {(name, 1): makespan_s for name, makespan_s in (*nulls, (engine, 1.1))}
+        assert study_verdicts(synthetic.study(truth))["far from the null floor"].outcome is outcome
+
+
 def test_runs_that_overlap_on_one_target_are_invalid() -> None:
     spans = [(0, 10), (5, 15)]
     runs = [

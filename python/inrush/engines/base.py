@@ -144,6 +144,8 @@ class Server(ABC):
     embedded: ClassVar[bool] = False
     #: Sessions that may write at once; None: no limit.
     max_writers: ClassVar[int | None] = None
+    #: Gives back what it was given; instruments keep nothing, so nobody asks them.
+    answers: ClassVar[bool] = True
 
     # decides: pure, golden-tested, no I/O
 

@@ -28,6 +28,7 @@ class Null(Server):
     schemes = ("null",)
     methods = ("bulk",)
     embedded = True
+    answers = False
 
     def open_namespace(self, namespace: str) -> tuple[str, ...]:
         return ()
