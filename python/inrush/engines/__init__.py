@@ -49,5 +49,6 @@ def twins(module: str) -> dict[str, type[Server]]:
     found = importlib.import_module(f"inrush.engines.{module}")
     from inrush.engines.base import Server
 
-    classes = [c for c in vars(found).values() if isinstance(c, type) and issubclass(c, Server)]
+    # Python 3.10 takes `dict[str, str]` for an instance of type, and then fails to ask it for its bases.
+    classes = [c for c in vars(found).values() if issubclass(type(c), type) and issubclass(c, Server)]
     return {c.name: c for c in classes if c.__module__ == found.__name__}
