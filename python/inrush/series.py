@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
-from scipy import stats as dist
+
+from inrush import tails
 
 FloatArray = NDArray[np.float64]
 
@@ -97,7 +98,7 @@ def newey_west_slope(values: ArrayLike) -> tuple[float, float]:
     if long <= 0:
         return slope, 0.0 if slope else 1.0
     error = np.sqrt(long * n / (n - 2)) / (t @ t)
-    return slope, float(2 * dist.t.sf(abs(slope) / error, n - 2))
+    return slope, 2 * tails.t_above(float(abs(slope) / error), n - 2)
 
 
 def autocorrelation(values: ArrayLike) -> FloatArray:

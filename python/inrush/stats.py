@@ -13,7 +13,8 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats as dist
+
+from inrush import tails
 
 FloatArray = NDArray[np.float64]
 
@@ -68,7 +69,7 @@ def welch_ratio(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Interval:
     if se2 == 0:
         return Interval(float(np.exp(d)), float(np.exp(d)), float(np.exp(d)), level, min(len(x), len(y)))
     df = se2**2 / (vx**2 / (len(x) - 1) + vy**2 / (len(y) - 1))
-    half = dist.t.ppf(0.5 + level / 2, df) * np.sqrt(se2)
+    half = tails.t_quantile(0.5 + level / 2, float(df)) * np.sqrt(se2)
     return Interval(
         float(np.exp(d)), float(np.exp(d - half)), float(np.exp(d + half)), level, min(len(x), len(y))
     )
@@ -83,7 +84,7 @@ def fieller_ratio(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Interval:
     _at_least(2, min(len(x), len(y)))
     mx, my = float(x.mean()), float(y.mean())
     hx2, hy2 = (
-        float(dist.t.ppf(0.5 + level / 2, len(v) - 1)) ** 2 * float(v.var(ddof=1)) / len(v) for v in (x, y)
+        tails.t_quantile(0.5 + level / 2, len(v) - 1) ** 2 * float(v.var(ddof=1)) / len(v) for v in (x, y)
     )
     n = min(len(x), len(y))
     if my**2 <= hy2:
@@ -104,7 +105,9 @@ def quantile_interval(values: ArrayLike, q: float, level: float = 0.95) -> Inter
     _at_least(1, n)
     tail = (1 - level) / 2
     k = np.arange(n + 2)
-    below = np.concatenate([[0.0], dist.binom.cdf(np.arange(n + 1), n, q)])  # P(fewer than k at or below)
+    below = np.concatenate(
+        [[0.0], tails.binomial_at_most(np.arange(n + 1), n, q)]
+    )  # P(fewer than k at or below)
     low = int(k[below <= tail].max())  # x_(low) is above the quantile with probability below[low]
     high = int(k[1 - below <= tail].min()) if (1 - below <= tail).any() else n + 1
     bounds = np.concatenate([[-np.inf], x, [np.inf]])
@@ -119,8 +122,12 @@ def median_interval(values: ArrayLike, level: float = 0.95) -> Interval:
 def wilson(hits: int, n: int, level: float = 0.95) -> Interval:
     """Interval of a share from hits of n (Wilson)."""
     _at_least(1, n)
-    found = dist.binomtest(hits, n).proportion_ci(level, method="wilson")
-    return Interval(hits / n, float(found.low), float(found.high), level, n)
+    share, z2 = hits / n, tails.normal_quantile(0.5 + level / 2) ** 2
+    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = float(np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n)))) / (1 + z2 / n)
+    # At no hits and at all hits a bound is exactly 0 or 1; rounding must not push it beyond.
+    low, high = 0.0 if hits == 0 else middle - half, 1.0 if hits == n else middle + half
+    return Interval(share, low, high, level, n)
 
 
 @dataclass(frozen=True)
@@ -168,7 +175,7 @@ def _p_above_zero(d: FloatArray) -> float:
     spread = d.std(ddof=1) / np.sqrt(len(d))
     if spread == 0:
         return 0.0 if d.mean() > 0 else 1.0
-    return float(dist.t.sf(d.mean() / spread, len(d) - 1))
+    return tails.t_above(float(d.mean() / spread), len(d) - 1)
 
 
 def holm(p: Sequence[float]) -> list[float]:
@@ -245,7 +252,7 @@ def _f_test(y: FloatArray, base: FloatArray, more: FloatArray) -> float | None:
     rss0, rss1 = (float(np.sum((y - m @ np.linalg.lstsq(m, y, rcond=None)[0]) ** 2)) for m in (base, full))
     if rss1 <= 1e-24 * max(1.0, float(y @ y)):
         return 0.0 if rss0 > 1e-20 * max(1.0, float(y @ y)) else 1.0
-    return float(dist.f.sf((rss0 - rss1) / (rank1 - rank0) / (rss1 / left), rank1 - rank0, left))
+    return tails.f_above((rss0 - rss1) / (rank1 - rank0) / (rss1 / left), rank1 - rank0, left)
 
 
 def _dummies(names: Sequence[object]) -> FloatArray:
@@ -279,7 +286,7 @@ def variance_levels(values: ArrayLike, level: float = 0.95) -> Levels:
         s2.append(float(means.var(axis=-1, ddof=1).mean()))
         t2.append(s2[0] if i == 0 else s2[i] - s2[i - 1] / repetitions[i - 1])
     r_n = y.shape[0]
-    half = float(dist.t.ppf(0.5 + level / 2, r_n - 1) * np.sqrt(s2[-1] / r_n))
+    half = tails.t_quantile(0.5 + level / 2, r_n - 1) * float(np.sqrt(s2[-1] / r_n))
     mean = float(y.mean())
     return Levels(tuple(s2), tuple(t2), Interval(mean, mean - half, mean + half, level, r_n))
 
@@ -300,7 +307,7 @@ def best_repetitions(levels: Levels, cost: Sequence[float]) -> list[int | None]:
 def repetitions_needed(spread: float, half_width: float, level: float = 0.95) -> int:
     """Runs until a log-t interval is +- half_width (0.05: 5 %) wide, given the sd of the logs."""
     for n in range(2, 10_000):
-        if float(dist.t.ppf(0.5 + level / 2, n - 1)) * spread / np.sqrt(n) <= half_width:
+        if tails.t_quantile(0.5 + level / 2, n - 1) * spread / np.sqrt(n) <= half_width:
             return n
     return 10_000
 
@@ -343,7 +350,7 @@ def _logs(values: ArrayLike) -> FloatArray:
 
 def _t(x: FloatArray, level: float) -> Interval:
     _at_least(2, len(x))
-    half = float(dist.t.ppf(0.5 + level / 2, len(x) - 1)) * float(x.std(ddof=1)) / float(np.sqrt(len(x)))
+    half = tails.t_quantile(0.5 + level / 2, len(x) - 1) * float(x.std(ddof=1)) / float(np.sqrt(len(x)))
     mean = float(x.mean())
     return Interval(mean, mean - half, mean + half, level, len(x))
 
