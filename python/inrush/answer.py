@@ -13,6 +13,8 @@ from inrush.quantity import show, show_interval
 
 #: Makespans of weak scaling do n times the work; a base within this factor of equal work is strong scaling.
 WEAK_FROM = 1.5
+#: Groups that the terminal's line names one by one.
+PARTS_IN_LINE = 2
 
 
 @dataclass(frozen=True)
@@ -36,11 +38,12 @@ class Answer:
 
     @property
     def line(self) -> str:
-        """The first part, and how many more there are."""
+        """Every part where they fit a line that people read, else the first and how many more there are."""
         if not self.parts:
             return "No answer: no counted run measured it"
-        more = f" (and {len(self.parts) - 1} more in the report)" if len(self.parts) > 1 else ""
-        return self.parts[0].sentence + more
+        if len(self.parts) <= PARTS_IN_LINE:
+            return " · ".join(p.sentence for p in self.parts)
+        return f"{self.parts[0].sentence} (and {len(self.parts) - 1} more in the report)"
 
 
 def answer(analysis: Analysis) -> Answer | None:

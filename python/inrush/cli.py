@@ -152,7 +152,7 @@ def finish(store: Store, outcome: Outcome, as_json: bool) -> None:
             }
         )
     else:
-        show(three_lines(results))
+        show(three_lines(analysis))
     if outcome.failed:
         raise typer.Exit(WORKLOAD_ERRORS)
     if not analysis.valid:

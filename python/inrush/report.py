@@ -69,7 +69,7 @@ def verdict_line(analysis: Analysis) -> str:
     broken = {g: v[0][1].sentence for g, v in held.items() if v[0][1].outcome is Outcome.INVALID}
     notes = [g for g, v in held.items() if v[0][1].outcome is Outcome.NOTE]
     runs = sum(m.run.block > 0 for m in analysis.runs)
-    noted = f", {len(notes)} note{'s' * (len(notes) != 1)}: {', '.join(notes)}" if notes else ""
+    noted = f"; with a note on: {', '.join(notes)}" if notes else ""
     if broken:
         guard, sentence = next(iter(broken.items()))
         more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""

@@ -124,8 +124,8 @@ def test_the_same_runs_give_the_same_page(record: StudyRecord, page: Path, tmp_p
 
 
 def test_report_and_terminal_agree(record: StudyRecord, page: Path) -> None:
-    first = three_lines(record)[0].split(" (and ")[0]
-    assert first in visible(page).replace("&#x27;", "'")
+    said = three_lines(record)[0].split(" · ")
+    assert len(said) == 2 and all(part in visible(page).replace("&#x27;", "'") for part in said)
     assert analyse(record).valid
 
 
