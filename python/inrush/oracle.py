@@ -118,7 +118,7 @@ class Oracle:
         marks = ", ".join("?" * len(document["columns"]))
         for batch in reader:
             columns = [
-                stored(column.to_pylist(), c["type"])
+                stored_column(column, c["type"])
                 for column, c in zip(batch.columns, document["columns"], strict=True)
             ]
             self.connection.executemany(
@@ -146,6 +146,22 @@ class Oracle:
             return text
         shown = ", ".join(f'epoch_us("{name}") AS "{name}"' for name in times)
         return f"SELECT * REPLACE ({shown}) FROM ({text}) AS answer"
+
+
+def stored_column(column: Any, logical: str) -> list[Any]:
+    """`stored` of a whole Arrow column: integers are read as integers, never by way of Python's times."""
+    import pyarrow as pa
+
+    if logical == "u64":
+        column = column.view(pa.int64())
+    elif logical in ("time_ms", "time_us"):
+        unit = pa.timestamp("ms" if logical == "time_ms" else "us", column.type.tz)
+        column = column.cast(unit).view(pa.int64())
+    elif logical.startswith("list"):
+        return stored(column.to_pylist(), logical)
+    if column.null_count or not pa.types.is_primitive(column.type):
+        return list(column.to_pylist())
+    return list(column.to_numpy(zero_copy_only=False).tolist())
 
 
 def stored(values: Sequence[Any], logical: str) -> list[Any]:

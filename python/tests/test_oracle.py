@@ -7,6 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from inrush import oracle
 
@@ -104,3 +106,22 @@ def test_an_empty_answer_is_an_answer() -> None:
 def test_a_whole_mean_is_still_a_float() -> None:
     asked = plan("duckdb", "SELECT guid, avg(v) FROM t GROUP BY guid", {})
     assert oracle.verdicts(asked, cells([["7", "1"], ["8", "1.5"], [str(BIG), "0.5"]], {}), Rows())[0].holds
+
+
+COLUMNS = {
+    "u64": (pa.uint64(), st.integers(0, 2**64 - 1)),
+    "i64": (pa.int64(), st.integers(-(2**63), 2**63 - 1)),
+    "f64": (pa.float64(), st.floats(allow_nan=False)),
+    "bool": (pa.bool_(), st.booleans()),
+    "text": (pa.string(), st.text("aé'\0")),
+    "time_ms": (pa.timestamp("ms", "UTC"), st.integers(-(2**40), 2**40)),
+    "time_us": (pa.timestamp("us", "UTC"), st.integers(-(2**50), 2**50)),
+    "list<f64>": (pa.list_(pa.float64()), st.lists(st.floats(allow_nan=False), max_size=3)),
+}
+
+
+@given(st.sampled_from(sorted(COLUMNS)), st.data())
+def test_a_column_is_kept_as_its_cells_one_by_one_are(logical: str, data: st.DataObject) -> None:
+    kind, cells = COLUMNS[logical]
+    column = pa.array(data.draw(st.lists(st.none() | cells, max_size=8)), kind)
+    assert oracle.stored_column(column, logical) == oracle.stored(column.to_pylist(), logical)
