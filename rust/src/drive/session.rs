@@ -24,8 +24,8 @@ const NEVER: Ns = Ns::MAX;
 
 struct Flight {
     ticket: Ticket,
-    /// Of rows read from files.
-    proof: Option<Expected>,
+    /// Of rows read from files; boxed, so that calls without one stay small.
+    proof: Option<Box<Expected>>,
     at: usize,
     due: Ns,
     ready: Ns,
@@ -65,7 +65,7 @@ pub struct Worker<'a> {
     /// Of this shot, for `live`.
     told: Told,
     /// Of the batch in `columns`, where it was read from files; then of all that were acknowledged.
-    proof: Option<Expected>,
+    proof: Option<Box<Expected>>,
     stored: Option<Expected>,
     fatal: Option<String>,
 }
@@ -223,7 +223,7 @@ impl<'a> Worker<'a> {
             Filled::End => Ok(false),
             Filled::Rows => self.encode(at).map(|()| true),
             Filled::Proven(proof) => {
-                self.proof = Some(proof);
+                self.proof = Some(Box::new(proof));
                 self.encode(at).map(|()| true)
             }
         });
@@ -304,7 +304,7 @@ impl<'a> Worker<'a> {
                 self.role.counts[batch.table].acknowledge(rows);
                 match (&mut self.stored, flight.proof) {
                     (Some(stored), Some(proof)) => stored.merge(&proof),
-                    (stored @ None, proof) => *stored = proof,
+                    (stored @ None, proof) => *stored = proof.map(|proof| *proof),
                     (Some(_), None) => {}
                 }
             }
