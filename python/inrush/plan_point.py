@@ -310,12 +310,18 @@ class Segments:
             *self.proof("proof", list(draft.tables)),
             *self.ask(),
             *self.probe("after", ("sizes", "counters")),
-            self.control("drop", list(draft.server.drop_namespace(draft.namespace))),
+            self.control("drop", self.drop()),
         ]  # fmt: skip
 
     def leftovers(self) -> tuple[str, ...]:
         """A server may hold what a killed run of this point left; an embedded engine begins with a fresh file."""
-        return () if self.draft.server.embedded else self.draft.server.drop_namespace(self.draft.namespace)
+        return () if self.draft.server.embedded else tuple(self.drop())
+
+    def drop(self) -> list[str]:
+        """Everything that carries this run's mark."""
+        draft = self.draft
+        tables = () if draft.server.namespace_holds_tables else draft.plans.values()
+        return [*(s for plan in tables for s in plan.drop), *draft.server.drop_namespace(draft.namespace)]
 
     def control(self, label: str, statements: Sequence[str]) -> Doc:
         return {

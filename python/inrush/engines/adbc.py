@@ -48,6 +48,7 @@ class Adbc(Server):
     name = "adbc"
     schemes = ("adbc",)
     methods = ("bulk", "multirow")
+    namespace_holds_tables = False
 
     def open_namespace(self, namespace: str) -> tuple[str, ...]:
         mark = _mark(namespace)
@@ -57,8 +58,11 @@ class Adbc(Server):
         )
 
     def drop_namespace(self, namespace: str) -> tuple[str, ...]:
-        """The mark alone: schemas differ too much between databases, so tables are dropped one by one."""
-        return (f"DROP TABLE {_mark(namespace)}",)
+        """The mark alone: schemas differ too much between databases, so tables are dropped one by one.
+
+        Both carry the namespace in their names, and not every database can ask for the mark before it drops.
+        """
+        return (f"DROP TABLE IF EXISTS {_mark(namespace)}",)
 
     def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan:
         name = quote(f"{namespace}_{table.name}")
@@ -77,7 +81,7 @@ class Adbc(Server):
             name=name,
             create=(f"CREATE TABLE {name} ({', '.join(columns)})", *others),
             fresh=(f"DELETE FROM {name}",),
-            drop=(f"SELECT created_by FROM {_mark(namespace)}", f"DROP TABLE {name}"),
+            drop=(f"DROP TABLE IF EXISTS {name}",),
             wire={column.name: TYPES[column.type] for column in table.columns},
             losses=tuple(dict.fromkeys(LOSSES[c.type] for c in table.columns if c.type in LOSSES)),
         )

@@ -142,6 +142,8 @@ class Server(ABC):
     methods: ClassVar[tuple[str, ...]]
     #: Runs inside the client's process.
     embedded: ClassVar[bool] = False
+    #: Dropping the namespace drops its tables.
+    namespace_holds_tables: ClassVar[bool] = True
     #: Sessions that may write at once; None: no limit.
     max_writers: ClassVar[int | None] = None
     #: Gives back what it was given; instruments keep nothing, so nobody asks them.

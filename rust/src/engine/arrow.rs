@@ -264,6 +264,21 @@ fn append_values(array: &ArrayRef, column: &mut Column) -> Result<(), String> {
             v.extend(or_zero::<UInt64Type>(array).map(|x| x as i64));
         }
         (Values::I64(v), DataType::Timestamp(unit, _)) => append_times(v, ty, array, unit)?,
+        // Databases with one type of integer or float return the widest of it; what does not fit was never stored.
+        (Values::I32(v), DataType::Int64) if ty != LogicalType::Bool => {
+            let bits = if ty == LogicalType::I16 { 16 } else { 32 };
+            for wide in or_zero::<Int64Type>(array) {
+                let fits = wide >> (bits - 1) == 0 || wide >> (bits - 1) == -1;
+                v.push(if fits { wide as i32 } else { return Err(format!("{wide}, which is no {ty:?}")) });
+            }
+        }
+        (Values::F32(v), DataType::Float64) => {
+            for wide in or_zero::<Float64Type>(array) {
+                let narrow = wide as f32;
+                let exact = f64::from(narrow) == wide || wide.is_nan();
+                v.push(if exact { narrow } else { return Err(format!("{wide}, which is no {ty:?}")) });
+            }
+        }
         (Values::F32(v), DataType::Float32) => extend::<Float32Type>(v, array),
         (Values::F64(v), DataType::Float64) => extend::<Float64Type>(v, array),
         (Values::Text(v), DataType::Utf8) => append_texts(v, array.as_string::<i32>().iter()),
