@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize
 
 from inrush import tails
 
@@ -176,6 +175,8 @@ def wave(values: ArrayLike, surrogates: int = 400, seed: int = 1) -> Wave | None
 
 def _peak(y: FloatArray) -> tuple[float, int, float]:
     """(largest power over the fitted AR(1) background, its index, phi), frequencies from 3 per series."""
+    from scipy import optimize  # takes longer to import than most reports to write, and few ask for waves
+
     n = len(y)
     power = np.abs(np.fft.rfft(y)[1:-1]) ** 2 / n
     omega = 2 * np.pi * np.arange(1, len(power) + 1) / n
