@@ -59,6 +59,11 @@ def x_scale(values: Sequence[float]) -> alt.Scale:
     )
 
 
+def number_format(values: Sequence[float]) -> str:
+    """Whole numbers as tables show them; 10M in place of 10,000,000."""
+    return "~s" if max(values) >= 1_000_000 else ",~r"
+
+
 def scale_of(values: Sequence[float]) -> alt.Scale:
     positive = [v for v in values if v > 0]
     if len(positive) == len(values) and positive and max(positive) / min(positive) > LOG_FROM:
@@ -70,7 +75,7 @@ def lines(
     rows: Sequence[Row], x_values: Sequence[float], x_title: str, y_title: str, y_scale: alt.Scale
 ) -> Chart:
     base = alt.Chart(inline(list(rows))).encode(
-        x=alt.X("x:Q", scale=x_scale(x_values), title=x_title, axis=alt.Axis(values=list(x_values), format="~s", labelOverlap=True)),
+        x=alt.X("x:Q", scale=x_scale(x_values), title=x_title, axis=alt.Axis(values=list(x_values), format=number_format(x_values), labelOverlap=True)),
         color=alt.Color("series:N", title=None, sort=sorted({r["series"] for r in rows}), legend=alt.Legend(orient="top", symbolOpacity=1)),
     )  # fmt: skip
     tip = [alt.Tooltip("series:N"), alt.Tooltip("x:Q", title=x_title, format=","), alt.Tooltip("n:Q", title="runs"),

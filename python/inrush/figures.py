@@ -358,7 +358,11 @@ def panel_chart(panel: Panel, last: bool) -> alt.Chart:
                 "y:Q",
                 title=panel.title,
                 scale=alt.Scale(domain=[0, 1.08 * (max(r["y"] for r in panel.rows) or 1.0)], nice=False),
-                axis=alt.Axis(tickCount=4, format="~s" if panel.large else ".3~r"),
+                axis=alt.Axis(
+                    tickCount=4,
+                    format="~s" if panel.large else ".3~r",
+                    labelExpr="datum.value === 0 ? '0' : datum.label",  # else zero is said in the unit of the largest
+                ),
             ),
             color=alt.Color("series:N", title=None, legend=alt.Legend(orient="right")),
             tooltip=["series:N", alt.Tooltip("t:Q", format=".3g"), alt.Tooltip("y:Q", format=".4g")],

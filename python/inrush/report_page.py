@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
@@ -19,7 +20,7 @@ from inrush.verdicts import Outcome, by_guard, is_embedded, survives
 
 Cells = Sequence[str]
 #: Latency quantiles of the point table.
-QUANTILES = ("p50", "p99", "p999")
+QUANTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 #: A page's first tables; the rest is one click away.
 ROWS_OPEN = 40
 
@@ -128,15 +129,15 @@ def badge(outcome: Outcome) -> str:
 
 
 def guards_table(analysis: Analysis) -> str:
-    """One line per guard: the worst outcome, how often, the worst sentence and where."""
-    rows = []
+    """One line per guard: the worst outcome, how often, the worst sentence and where; what passed, one click away."""
+    rows: dict[bool, list[Cells]] = {False: [], True: []}
     held = by_guard(analysis.verdicts)
     for guard, found in sorted(held.items(), key=lambda item: -item[1][0][1].outcome.weight):
         worst = found[0][1].outcome
         same = [(where, v) for where, v in found if v.outcome is worst]
         where = same[0][0]
         spread = f"{len(same)}&nbsp;of&nbsp;{len(found)}&nbsp;runs" if where else "study"
-        told = escape(same[0][1].sentence) + (
+        told = prose(same[0][1].sentence) + (
             f" <code>{escape(where)}</code>" if where and len(same) < len(found) else ""
         )
         mark = {
@@ -144,16 +145,32 @@ def guards_table(analysis: Analysis) -> str:
             Outcome.NOTE: ("note", "note"),
             Outcome.INVALID: ("invalid-badge", "INVALID"),
         }[worst]
-        rows.append(
+        rows[worst is Outcome.PASS].append(
             [escape(guard), f'<span class="badge {mark[0]}">{mark[1]}</span>', spread, f"<span>{told}</span>"]
         )
-    return table(["guard", "verdict", "in", "what was found"], rows)
+    header = ["guard", "verdict", "in", "what was found"]
+    doubted, passed = (table(header, rows[p], "guards") for p in (False, True))
+    count = len(rows[True])
+    said = f"{count} guard{'s' * (count != 1)} passed in every run"
+    return doubted + (
+        f"<details{'' if doubted else ' open'}><summary>{said}</summary>{passed}</details>" if passed else ""
+    )
+
+
+def prose(text: str) -> str:
+    """A sentence with its `code` as code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def figure_cards(figures: Sequence[Figure], specs: Sequence[Mapping[str, Any]]) -> str:
     cards = []
-    for figure, spec in zip(figures, specs, strict=True):
-        wide = ' class="wide"' if "vconcat" in figure.spec else ""
+    halves = 0
+    stacked = ["vconcat" in f.spec for f in figures]
+    for n, (figure, spec) in enumerate(zip(figures, specs, strict=True)):
+        # Two to a row; a half without a neighbour takes the row.
+        alone = not stacked[n] and halves % 2 == 0 and (n + 1 == len(figures) or stacked[n + 1])
+        halves = 0 if stacked[n] else halves + 1
+        wide = ' class="wide"' if stacked[n] or alone else ""
         cards.append(
             f'<figure{wide}><h3>{escape(figure.title)}</h3><div class="chart" id="{escape(spec["id"])}" role="img" '
             f'aria-label="{escape(figure.title)}"></div><figcaption>{escape(figure.caption)}</figcaption></figure>'
@@ -189,13 +206,12 @@ def points_table(analysis: Analysis, answer: Answer | None) -> str:
         return ""
     figures = point_figures(analysis, answer)
     varied = list(analysis.factors)
+    quantiles = shown_quantiles(analysis)
     header = [*varied, "#runs", f"#median {name(answer.figure)}", "#mean [95 %]"]
-    header += [f"#{name(f)}" for f in figures] + [
-        f"#{role} {q}" for role in timed_roles(analysis) for q in QUANTILES
-    ]
+    header += [f"#{name(f)}" for f in figures] + [f"#{q} of {role}" for role, q, _ in quantiles]
     summaries = {s.point: s for s in analysis.summaries(answer.figure)}
     counted = [p for p in analysis.points if any(m.counts and m.point == p for m in analysis.runs)]
-    rows = [point_row(analysis, p, summaries.get(p), figures, varied) for p in counted]
+    rows = [point_row(analysis, p, summaries.get(p), figures, quantiles, varied) for p in counted]
     told = "Mean: geometric, over runs. Percentiles: of all calls of all runs, merged."
     return f'<p class="expected">{told}</p>' + table(header, rows)
 
@@ -213,8 +229,30 @@ def timed_roles(analysis: Analysis) -> list[str]:
     return [r for r in roles(analysis) if r in held]
 
 
+def shown_quantiles(analysis: Analysis) -> list[tuple[str, str, float]]:
+    """(role, name, share) of the latency quantiles that some point has calls enough for."""
+    return [
+        (role, name, q)
+        for role in timed_roles(analysis)
+        for name, q in QUANTILES.items()
+        if any(quantile_s(analysis, p, role, q) is not None for p in analysis.points)
+    ]
+
+
+def quantile_s(analysis: Analysis, point: Point, role: str, q: float) -> float | None:
+    """None where a point has no such role, or fewer calls than the quantile needs for one beyond it."""
+    histogram = analysis.latencies.get((point, role))
+    enough = histogram is not None and histogram.n * (1 - q) >= 1
+    return histogram.quantile_ns(q) / 1e9 if histogram is not None and enough else None
+
+
 def point_row(
-    analysis: Analysis, point: Point, s: PointSummary | None, figures: Sequence[str], varied: Sequence[str]
+    analysis: Analysis,
+    point: Point,
+    s: PointSummary | None,
+    figures: Sequence[str],
+    quantiles: Sequence[tuple[str, str, float]],
+    varied: Sequence[str],
 ) -> Cells:
     """s: the headline figure; None for a point that does not have it, e.g. one that only reads."""
     held = dict(point)
@@ -234,17 +272,9 @@ def point_row(
     for figure in figures:
         values = sorted(analysis.values(figure).get(point, {}).values())
         cells.append(number(quantity.show(values[len(values) // 2], figure) if values else "–"))
-    for role in timed_roles(analysis):
-        histogram = analysis.latencies.get((point, role))
-        for q in (0.5, 0.99, 0.999):
-            enough = histogram is not None and histogram.n * (1 - q) >= 1
-            cells.append(
-                number(
-                    quantity.show(histogram.quantile_ns(q) / 1e9, "latency_s")
-                    if histogram and enough
-                    else "–"
-                )
-            )
+    for role, _, q in quantiles:
+        value = quantile_s(analysis, point, role, q)
+        cells.append(number("–" if value is None else quantity.show(value, "latency_s")))
     return cells
 
 
@@ -376,7 +406,7 @@ def reproduce(analysis: Analysis) -> str:
     )
 
 
-def table(header: Sequence[str], rows: Sequence[Cells]) -> str:
+def table(header: Sequence[str], rows: Sequence[Cells], kind: str = "") -> str:
     """Cells are HTML already; a header that starts with # is of numbers. Nothing for no rows."""
     if not rows:
         return ""
@@ -388,7 +418,7 @@ def table(header: Sequence[str], rows: Sequence[Cells]) -> str:
         "<tr>" + "".join(c if c.startswith("<td") else f"<td>{c}</td>" for c in row) + "</tr>\n"
         for row in rows
     )
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>'
+    return f'<div class="scroll"><table class="{kind}"><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>'
 
 
 def number(text: str) -> str:
