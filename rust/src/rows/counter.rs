@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::hash::{fraction_of, fraction_of_unsigned, hash, scale, second, Range};
+use super::hash::{fraction_of, fraction_of_unsigned, hash, mix, place, scale, second, Range, STEP};
 use super::lane::{Chunk, CHUNK};
+use super::remembered::{Along, Remembered, Room};
 use super::simd::{vectorised, Level};
 use super::table::{Cyclic, Quantiles};
 
@@ -20,6 +21,8 @@ pub struct Counter {
     pub max: u64,
     /// Sweeps from one reset to the next; `u64::MAX`: never.
     pub reset_sweeps: u64,
+    /// Of log-normal counters of tables that are not too large.
+    pub remembered: Option<Arc<Remembered>>,
 }
 
 #[derive(Clone, Copy)]
@@ -55,14 +58,31 @@ impl Start {
 }
 
 impl Counter {
+    /// Draws once what is drawn by series, if there is room.
+    pub fn remember(&mut self, series: u64, room: &mut Room) {
+        let Moves::Lognormal { rate, cap } = &self.moves else { return };
+        self.remembered = Remembered::new(room, series, |places, start, mean, jitters| {
+            draw_series(Level::best(), self, rate, *cap, places, start, mean, jitters)
+        });
+    }
+
     pub fn fill(&self, level: Level, chunk: &Chunk, out: &mut [i64]) {
         let mut since = [0u64; CHUNK];
         let since = self.sweeps_since_reset(chunk.sweep, &mut since);
+        if let Some(along) = self.remembered(chunk, out.len()) {
+            return remembered(level, self, along, chunk, since, out);
+        }
         match &self.moves {
             Moves::Lognormal { rate, cap } => lognormal(level, self, rate, *cap, chunk, since, out),
             Moves::Poisson { increments } => poisson(level, self, increments, chunk, since, out),
             Moves::Burst { window, sizes } => burst(level, self, *window, sizes, chunk, since, out),
         }
+    }
+
+    /// What is known of the series of `n` rows; None: nothing, or the rows are not neighbours.
+    fn remembered(&self, chunk: &Chunk, n: usize) -> Option<Along<'_>> {
+        let known = self.remembered.as_ref().filter(|_| chunk.in_order && n > 0)?;
+        Some(known.along(chunk.series[0], n))
     }
 
     /// Largest value that can occur; None: no bound below 2^64.
@@ -193,6 +213,50 @@ impl Counter {
 }
 
 vectorised! {
+    fn draw_series(
+        counter: &Counter, rate: &Quantiles, cap: u64, series: &[u64],
+        start: &mut [u64], mean: &mut [u64], jitters: &mut [u32],
+    ) {
+        let mut starts = [0u64; BLOCK];
+        let mut moving = [0u64; BLOCK];
+        let mut drawn = [0i64; BLOCK];
+        for at in (0..series.len()).step_by(BLOCK) {
+            let n = (series.len() - at).min(BLOCK);
+            counter.draw_rates(rate, &series[at..at + n], &mut starts, &mut moving, &mut drawn);
+            start[at..at + n].copy_from_slice(&starts[..n]);
+            for i in 0..n {
+                let (m, amplitude) = counter.mean_and_amplitude(drawn[i], cap, moving[i]);
+                (mean[at + i], jitters[at + i]) = (m, amplitude as u32 + 1);
+            }
+        }
+    }
+}
+
+vectorised! {
+    /// As `lognormal`, for neighbouring rows.
+    fn remembered(counter: &Counter, along: Along, chunk: &Chunk, since: &[u64], out: &mut [i64]) {
+        let n = out.len();
+        let (start, mean, jitters) = (&along.start[..n], &along.mean[..n], &along.jitters[..n]);
+        let (since, out) = (&since[..n], &mut out[..n]);
+        let mut at = place(counter.move_key, chunk.rows[0]);
+        for i in 0..n {
+            let jitter = ((mix(at) >> 32) * jitters[i] as u64) >> 32;
+            out[i] = mean[i].wrapping_mul(since[i]).wrapping_add(start[i]).wrapping_add(jitter) as i64;
+            at = at.wrapping_add(STEP);
+        }
+        if counter.reset_sweeps != u64::MAX {
+            let sweep = &chunk.sweep[..n];
+            for i in 0..n {
+                out[i] = out[i].wrapping_sub((start[i] - counter.base(start[i], sweep[i])) as i64);
+            }
+        }
+        if counter.limit().is_some() {
+            out.iter_mut().for_each(|v| *v = counter.limited(*v as u64));
+        }
+    }
+}
+
+vectorised! {
     fn poisson(counter: &Counter, increments: &Cyclic, chunk: &Chunk, since: &[u64], out: &mut [i64]) {
         let mut start = [0u64; BLOCK];
         let mut offset = [0u64; BLOCK];
@@ -260,7 +324,32 @@ impl Excess {
         let Moves::Lognormal { rate, cap } = &self.counter.moves else {
             unreachable!("compile refuses other counters")
         };
-        excess(level, self, rate, *cap, chunk, of, out);
+        match self.counter.remembered(chunk, out.len()) {
+            Some(along) => remembered_excess(level, self, along, of, out),
+            None => excess(level, self, rate, *cap, chunk, of, out),
+        }
+    }
+
+    /// `of`, `start` and `mean` of the source's value, in one row.
+    #[inline(always)]
+    fn value(&self, of: i64, start: u64, mean: u64) -> i64 {
+        let grown = (of as u64).wrapping_sub(start);
+        let value = grown.wrapping_mul(self.whole).wrapping_add(fraction_of_unsigned(grown, self.part));
+        if mean > self.above {
+            value.min(self.max) as i64
+        } else {
+            0
+        }
+    }
+}
+
+vectorised! {
+    fn remembered_excess(excess: &Excess, along: Along, of: &[i64], out: &mut [i64]) {
+        let n = out.len();
+        let (start, mean, of) = (&along.start[..n], &along.mean[..n], &of[..n]);
+        for i in 0..n {
+            out[i] = excess.value(of[i], start[i], mean[i]);
+        }
     }
 }
 
@@ -275,9 +364,7 @@ vectorised! {
             excess.counter.draw_rates(rate, series, &mut start, &mut moving, &mut mean);
             for i in 0..n {
                 let (mean, _) = excess.counter.mean_and_amplitude(mean[i], cap, moving[i]);
-                let grown = (of[i] as u64).wrapping_sub(start[i]);
-                let value = grown.wrapping_mul(excess.whole).wrapping_add(fraction_of_unsigned(grown, excess.part));
-                out[i] = if mean > excess.above { value.min(excess.max) as i64 } else { 0 };
+                out[i] = excess.value(of[i], start[i], mean);
             }
         }
     }

@@ -4,6 +4,7 @@ use super::columns::{Column, Columns, TextValues, Value, Values};
 use super::compile::{problems, share, Made, Maker, Setting, MAX_NARROW_SOURCES};
 use super::hash::{hash, key};
 use super::lane::{Chunk, Lane, Sources, CHUNK};
+use super::remembered::Room;
 use super::simd::{vectorised, Level};
 use crate::error::Error;
 use crate::plan::{LogicalType, TablePlan};
@@ -33,6 +34,11 @@ struct Null {
 impl RowGen {
     /// Errors: every problem of the table's generators at once, as `Error::Plan`.
     pub fn new(table: &TablePlan, seed: u64, epoch_ns: i64) -> Result<RowGen, Error> {
+        RowGen::within(Room::of_a_table(), table, seed, epoch_ns)
+    }
+
+    /// As `new`, remembering no more of its series than the room holds.
+    pub(super) fn within(room: Room, table: &TablePlan, seed: u64, epoch_ns: i64) -> Result<RowGen, Error> {
         let problems = problems(table, seed, epoch_ns);
         if !problems.is_empty() {
             return Err(Error::Plan(problems.join("\n")));
@@ -46,6 +52,7 @@ impl RowGen {
             let null = (below > 0).then_some(Null { key: null_key, below });
             columns.push(Ready { name: plan.name.clone(), ty: plan.ty, made, null });
         }
+        remember(&mut columns, setting.series, room);
         let order = sources_first(&columns);
         Ok(RowGen { columns, order, series: setting.series, level: Level::best() })
     }
@@ -261,6 +268,24 @@ impl Places {
             series: &self.series[..n],
             sweep: &self.sweep[..n],
             one_series: series == 1,
+            in_order: true,
+        }
+    }
+}
+
+/// Counters keep what they draw by series while there is room; what grows with one keeps the same.
+fn remember(columns: &mut [Ready], series: u64, mut room: Room) {
+    for column in columns.iter_mut() {
+        if let Maker::Lane { lane: Lane::Counter(counter), .. } = &mut column.made.maker {
+            counter.remember(series, &mut room);
+        }
+    }
+    for c in 0..columns.len() {
+        let Maker::Lane { lane: Lane::Excess { of, .. }, .. } = &columns[c].made.maker else { continue };
+        let Maker::Lane { lane: Lane::Counter(source), .. } = &columns[*of].made.maker else { continue };
+        let remembered = source.remembered.clone();
+        if let Maker::Lane { lane: Lane::Excess { excess, .. }, .. } = &mut columns[c].made.maker {
+            excess.counter.remembered = remembered;
         }
     }
 }

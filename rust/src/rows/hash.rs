@@ -1,6 +1,7 @@
 //! Counter-based randomness: SplitMix64 of a key and an index. No state, integers only.
 
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+/// From one index to the next: 2^64 by the golden ratio.
+pub const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 const LOW: u64 = 0xffff_ffff;
 
 /// SplitMix64's finaliser: a bijection of 64 bits. Source: Steele, Lea, Flood, OOPSLA 2014.
@@ -14,7 +15,13 @@ pub fn mix(mut z: u64) -> u64 {
 /// Draw `index` of the stream `key`.
 #[inline(always)]
 pub fn hash(key: u64, index: u64) -> u64 {
-    mix(key.wrapping_add(index.wrapping_mul(GOLDEN)))
+    mix(place(key, index))
+}
+
+/// What `mix` makes draw `index` of; the next index is `STEP` further.
+#[inline(always)]
+pub fn place(key: u64, index: u64) -> u64 {
+    key.wrapping_add(index.wrapping_mul(STEP))
 }
 
 /// A second draw from a hash: its high bits depend on all bits of `h`, at the price of one multiplication.
@@ -25,7 +32,7 @@ pub fn second(h: u64) -> u64 {
 
 /// The key of a stream named by a path, e.g. stream, column, purpose.
 pub fn key(seed: u64, path: &[&str]) -> u64 {
-    path.iter().fold(mix(seed ^ GOLDEN), |key, name| {
+    path.iter().fold(mix(seed ^ STEP), |key, name| {
         // FNV-1a over the name; the length keeps ("ab", "c") and ("a", "bc") apart.
         let start = 0xcbf2_9ce4_8422_2325 ^ name.len() as u64;
         let name = name.bytes().fold(start, |h, b| (h ^ b as u64).wrapping_mul(0x100_0000_01b3));

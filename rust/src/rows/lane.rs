@@ -19,6 +19,8 @@ pub struct Chunk<'a> {
     pub sweep: &'a [u64],
     /// The table has one series: places are rows.
     pub one_series: bool,
+    /// Rows follow one another, and so do series up to the table's last.
+    pub in_order: bool,
 }
 
 impl Chunk<'_> {
@@ -330,9 +332,9 @@ pub fn with_foreign_chunk<T>(places: &[u64], one_series: bool, then: impl FnOnce
     let zeros = [0u64; CHUNK];
     let zeros = &zeros[..places.len()];
     if one_series {
-        then(&Chunk { rows: places, series: zeros, sweep: places, one_series })
+        then(&Chunk { rows: places, series: zeros, sweep: places, one_series, in_order: false })
     } else {
-        then(&Chunk { rows: places, series: places, sweep: zeros, one_series })
+        then(&Chunk { rows: places, series: places, sweep: zeros, one_series, in_order: false })
     }
 }
 

@@ -14,6 +14,7 @@ mod generate;
 mod hash;
 mod index;
 mod lane;
+mod remembered;
 pub(crate) mod simd;
 mod spec;
 mod table;

@@ -258,7 +258,13 @@ impl ListMaker {
         for start in (0..items).step_by(CHUNK) {
             let n = (items - start).min(CHUNK);
             rows[..n].iter_mut().enumerate().for_each(|(j, row)| *row = first + (start + j) as u64);
-            let chunk = Chunk { rows: &rows[..n], series: &zeros[..n], sweep: &rows[..n], one_series: true };
+            let chunk = Chunk {
+                rows: &rows[..n],
+                series: &zeros[..n],
+                sweep: &rows[..n],
+                one_series: true,
+                in_order: false,
+            };
             self.of.fill(level, &chunk, &Sources::NONE, &mut lane[..n]);
             match out {
                 Values::I64(out) => out.extend_from_slice(&lane[..n]),

@@ -85,6 +85,7 @@ impl Setting<'_> {
             mask: if wraps { limit } else { u64::MAX },
             max: if wraps { u64::MAX } else { limit },
             reset_sweeps,
+            remembered: None,
         })
     }
 
