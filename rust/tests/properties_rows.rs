@@ -27,6 +27,19 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
+    fn a_cycle_counted_along_is_the_cycle_divided(
+        series in prop::sample::select(vec![1u64, 2, 7, 1000, 3000]), to in 1i64..50,
+        every in 1u64..9, first in 0u64..5_000_000, rows in 1usize..2600,
+    ) {
+        let gen = json!({"kind": "cycle", "from": 1, "to": to, "every": every});
+        let plan = table(series, 1_000_000_000, vec![column("k", "i64", gen)]);
+        let batch = filled(&made(&plan, 1), first, rows);
+        let place = |row: u64| if series == 1 { row } else { row % series };
+        let divided = (first..first + rows as u64).map(|row| 1 + (place(row) / every % to as u64) as i64);
+        prop_assert_eq!(integers(&batch, "k"), divided.collect::<Vec<_>>());
+    }
+
+    #[test]
     fn any_row_made_alone_is_the_row_of_its_batch(
         seed: u64, series in prop::sample::select(vec![1u64, 2, 7, 1000, 3000]),
         first in 0u64..5_000_000, rows in 1usize..2600, at: prop::sample::Index,

@@ -203,9 +203,7 @@ impl Lane {
         match self {
             Lane::Sequence { start, step } => sequence(level, *start, *step, chunk.rows, out),
             Lane::Constant { value } => out.fill(*value),
-            Lane::Cycle { from, n, every } => {
-                each(chunk.place(), out, |place| from.wrapping_add((place / every % n) as i64))
-            }
+            Lane::Cycle { from, n, every } => cycle(chunk.place(), *from, *n, *every, out),
             Lane::Shuffled { from, n, order } => {
                 each(chunk.rows, out, |row| from.wrapping_add(order.at(row % n) as i64))
             }
@@ -347,6 +345,34 @@ fn each(index: &[u64], out: &mut [i64], value: impl Fn(u64) -> i64) {
 fn each_with(a: &[u64], b: &[u64], out: &mut [i64], value: impl Fn(u64, u64) -> i64) {
     for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
         *out = value(a, b);
+    }
+}
+
+/// `from + place / every mod n`; counted where places follow one another, for a division costs as much as ten rows.
+fn cycle(places: &[u64], from: i64, n: u64, every: u64, out: &mut [i64]) {
+    let mut done = 0;
+    while let Some(&place) = places.get(done) {
+        let (at, inside) = (place / every % n, place % every);
+        let follow = places[done..].iter().zip(place..).take_while(|(a, b)| **a == *b).count();
+        count_along(at, inside, n, every, from, &mut out[done..done + follow]);
+        done += follow;
+    }
+}
+
+/// Values of places that follow one another, the first of which is number `inside` of `every` in step `at` of `n`.
+fn count_along(mut at: u64, mut inside: u64, n: u64, every: u64, from: i64, mut out: &mut [i64]) {
+    while !out.is_empty() {
+        let same = (every - inside).min(out.len() as u64);
+        if every == 1 {
+            let run = (n - at).min(out.len() as u64);
+            let (now, later) = out.split_at_mut(run as usize);
+            now.iter_mut().zip(at..).for_each(|(v, at)| *v = from.wrapping_add(at as i64));
+            (at, out) = (0, later);
+        } else {
+            let (now, later) = out.split_at_mut(same as usize);
+            now.fill(from.wrapping_add(at as i64));
+            (at, inside, out) = (if at + 1 == n { 0 } else { at + 1 }, 0, later);
+        }
     }
 }
 
