@@ -269,14 +269,19 @@ impl Cells {
             }
             place.column_done(2);
         }
-        for (column, ty) in rows.columns.iter().zip(&self.types) {
-            if let Some(bad) = put_column(place, column, *ty, first, last) {
+        let (mut columns, mut types) = (rows.columns.as_slice(), self.types.as_slice());
+        while let (Some(column), Some(ty)) = (columns.first(), types.first()) {
+            let mut done = 1;
+            if let Some((base, stride)) = place.strided().filter(|_| word(column, *ty).is_some()) {
+                done = put_words(base, stride, columns, types, first..last);
+                place.column_done(done * WORD_CELL_BYTES);
+            } else if let Some(bad) = put_column(place, column, *ty, first, last) {
                 let value = format!("{:?}", column.value(bad));
                 return Err(does_not_fit(&column.name, value, &format!("{ty:?}").to_lowercase()));
-            }
-            if let Some(width) = ty.width() {
+            } else if let Some(width) = ty.width() {
                 place.column_done(4 + width);
             }
+            (columns, types) = (&columns[done..], &types[done..]);
         }
         Ok(())
     }
@@ -322,6 +327,8 @@ trait Place {
     unsafe fn take(&mut self, row: usize, width: usize) -> *mut u8;
     /// All rows have taken `width` bytes (called for fixed widths only).
     unsafe fn column_done(&mut self, width: usize);
+    /// The next cell of the block's first row, and the distance to the next row's, if all have one distance.
+    fn strided(&self) -> Option<(*mut u8, usize)>;
 }
 
 /// Every row has the same layout.
@@ -339,6 +346,10 @@ impl Place for Places {
     unsafe fn column_done(&mut self, width: usize) {
         self.base = self.base.add(width);
     }
+
+    fn strided(&self) -> Option<(*mut u8, usize)> {
+        Some((self.base, self.stride))
+    }
 }
 
 /// Rows differ in length.
@@ -355,6 +366,10 @@ impl Place for Cursors<'_> {
     }
 
     unsafe fn column_done(&mut self, _width: usize) {}
+
+    fn strided(&self) -> Option<(*mut u8, usize)> {
+        None
+    }
 }
 
 /// Adds the bytes of each cell, length word included, to its row.
@@ -378,6 +393,59 @@ fn list_bytes(items: usize) -> usize {
         0 => EMPTY_LIST_BYTES,
         n => LIST_HEAD_BYTES + n * LIST_ITEM_BYTES,
     }
+}
+
+const WORD_CELL_BYTES: usize = 4 + 8;
+
+/// The values of a column whose cells are its 64-bit values as they stand.
+fn word(column: &Column, ty: PgType) -> Option<*const u64> {
+    match (&column.values, ty) {
+        (Values::I64(v), PgType::Int8) => Some(v.as_ptr().cast()),
+        (Values::F64(v), PgType::Float8) => Some(v.as_ptr().cast()),
+        _ => None,
+    }
+}
+
+/// Writes neighbouring columns of 64-bit values row by row: stores to one cache line after another cost half
+/// of what stores a row apart cost. Returns how many of `columns` it wrote, up to eight; the first is such a column.
+unsafe fn put_words(
+    base: *mut u8,
+    stride: usize,
+    columns: &[Column],
+    types: &[PgType],
+    rows: std::ops::Range<usize>,
+) -> usize {
+    let mut from = [std::ptr::null::<u64>(); 8];
+    let mut found = 0;
+    for ((from, column), ty) in from.iter_mut().zip(columns).zip(types) {
+        let Some(values) = word(column, *ty) else { break };
+        *from = values.add(rows.start);
+        found += 1;
+    }
+    match found {
+        8.. => put_words_of::<8>(base, stride, &from, rows.len()),
+        4.. => put_words_of::<4>(base, stride, &from, rows.len()),
+        2.. => put_words_of::<2>(base, stride, &from, rows.len()),
+        _ => put_words_of::<1>(base, stride, &from, rows.len()),
+    }
+}
+
+#[inline(never)]
+unsafe fn put_words_of<const N: usize>(
+    base: *mut u8,
+    stride: usize,
+    from: &[*const u64; 8],
+    rows: usize,
+) -> usize {
+    let from: [*const u64; N] = std::array::from_fn(|k| from[k]);
+    for row in 0..rows {
+        let at = base.add(row * stride);
+        for (k, from) in from.iter().enumerate() {
+            put(at.add(k * WORD_CELL_BYTES), 8u32.to_be_bytes());
+            put(at.add(k * WORD_CELL_BYTES + 4), from.add(row).read().to_be_bytes());
+        }
+    }
+    N
 }
 
 /// Writes the cells of rows `first..last`; the first row whose value does not fit, if there is one.
@@ -483,12 +551,22 @@ unsafe fn fixed<T: Copy, const N: usize>(
     }
 }
 
+/// The first and the last time that `timestamptz` holds, in units of `per_unit` µs since 1970.
+const fn times(per_unit: i64) -> (i64, i64) {
+    let unit = per_unit as i128;
+    let earliest = (TIME_US.start as i128 + POSTGRES_EPOCH_US as i128).div_euclid(unit);
+    let latest = (TIME_US.end as i128 + POSTGRES_EPOCH_US as i128 - 1).div_euclid(unit);
+    let largest = i64::MAX as i128;
+    (earliest as i64, if latest < largest { latest as i64 } else { i64::MAX })
+}
+
 /// `per_unit` µs in one unit of `time`, which counts from 1970.
 #[inline(always)]
 fn timestamptz(time: i64, per_unit: i64) -> Option<[u8; 8]> {
-    // A time is at most some 10^13 s away, so that no valid one overflows here.
-    let us = time.checked_mul(per_unit)?.checked_sub(POSTGRES_EPOCH_US)?;
-    TIME_US.contains(&us).then_some(us.to_be_bytes())
+    let (earliest, latest) = times(per_unit);
+    // Of a time between them this is exact.
+    let us = time.wrapping_mul(per_unit).wrapping_sub(POSTGRES_EPOCH_US);
+    ((time >= earliest) & (time <= latest)).then_some(us.to_be_bytes())
 }
 
 /// ndigits, weight, sign, scale, then digits of base 10,000.
