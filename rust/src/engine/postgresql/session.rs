@@ -1,24 +1,25 @@
 //! One session: what it has sent, and what has come back of it.
 
+mod prepare;
+
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::connection::Connection;
-use super::decode::{self, AnswerColumn, CopyReader};
+use super::decode::{self, CopyReader};
 use super::failure::Failure;
-use super::insert::{Copy, MultiRow};
-use super::message::{self, Format};
-use super::{garbled, lost, Address};
-use crate::encode::pgcopy::PgType;
-use crate::engine::shared::{clear, columns_of, empty_like, largest_batch};
+use super::message;
+use super::{lost, Address};
+use crate::engine::shared::{clear, empty_like};
 use crate::engine::{
     Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
 };
 use crate::error::Error;
-use crate::plan::{LogicalType, OpKind, OpPlan};
 use crate::rows::{Columns, Value};
+
+use prepare::{depth, Prepared, Statement};
 
 /// Rows of a scan that are handed over at once.
 const SCAN_ROWS: usize = 8192;
@@ -41,22 +42,6 @@ pub struct PgSession {
     answer: Option<Answer>,
     failure: Option<String>,
     broken: bool,
-}
-
-enum Prepared {
-    Copy(Box<Copy>),
-    MultiRow(Box<MultiRow>),
-    Statement(Statement),
-}
-
-struct Statement {
-    name: String,
-    types: Vec<LogicalType>,
-    columns: Vec<AnswerColumn>,
-    formats: Vec<Format>,
-    /// A query is done with its last row, a change with its commit.
-    changes: bool,
-    keep_answer: bool,
 }
 
 /// An operation on its way.
@@ -111,84 +96,6 @@ impl PgSession {
             session.ops[op] = Some(session.prepare(op)?);
         }
         Ok(session)
-    }
-
-    fn prepare(&mut self, id: OpId) -> Result<Prepared, Error> {
-        let ctx = self.ctx.clone();
-        let op = ctx.op(id);
-        match op.kind {
-            OpKind::Insert => self.prepare_insert(id, op),
-            OpKind::Query | OpKind::Execute => self.prepare_statement(id, op).map(Prepared::Statement),
-            OpKind::Together => Err(Error::Plan(format!(
-                "operation {} is made of others; a session is opened for its members",
-                op.name
-            ))),
-        }
-    }
-
-    fn prepare_insert(&mut self, id: OpId, op: &OpPlan) -> Result<Prepared, Error> {
-        columns_of(&self.ctx, op)?;
-        let table = &self.ctx.plan.tables[op.table.expect("`columns_of` found it")];
-        match op.method.as_str() {
-            "bulk" => Ok(Prepared::Copy(Box::new(Copy::new(op, table)?))),
-            "multirow" => {
-                let batches = batches(&self.ctx, id);
-                let largest = largest_batch(&self.ctx, id).unwrap_or(1000);
-                let mut insert = MultiRow::new(op, table, largest)?;
-                let mut out = Vec::new();
-                insert.prepare(&format!("i{id}"), &batches, &mut out);
-                self.exchange(out, &op.text, |_, _| Some(()))?;
-                Ok(Prepared::MultiRow(Box::new(insert)))
-            }
-            other => Err(Error::Plan(format!(
-                "operation {}: method {other} is not one of postgresql's (bulk, multirow)",
-                op.name
-            ))),
-        }
-    }
-
-    fn prepare_statement(&mut self, id: OpId, op: &OpPlan) -> Result<Statement, Error> {
-        let name = format!("q{id}");
-        let types: Vec<LogicalType> = op.params.iter().map(|p| p.ty).collect();
-        let wire: Vec<PgType> = types.iter().map(|ty| PgType::usual(*ty)).collect();
-        let mut out = Vec::new();
-        message::parse(&mut out, &name, &op.text, &wire);
-        message::describe(&mut out, &name);
-        let mut columns = Vec::new();
-        self.exchange(out, &op.text, |tag, body| {
-            if tag == b'T' {
-                columns = decode::row_description(body)?;
-            }
-            Some(())
-        })?;
-        let formats = columns.iter().map(|c| decode::format_of(c.oid)).collect();
-        let changes = op.kind == OpKind::Execute;
-        Ok(Statement { name, types, columns, formats, changes, keep_answer: !op.holds.is_empty() })
-    }
-
-    /// Sends `out` and a Sync, off the clock; `each` sees the messages up to ready, and says if it can read them.
-    fn exchange(
-        &mut self,
-        mut out: Vec<u8>,
-        statement: &str,
-        mut each: impl FnMut(u8, &[u8]) -> Option<()>,
-    ) -> Result<(), Error> {
-        let address = self.address.clone();
-        let lost = |e: io::Error| lost(&address, &e);
-        message::sync(&mut out);
-        self.connection.send(&out).map_err(lost)?;
-        let mut failure = None;
-        loop {
-            match self.connection.receive().map_err(lost)? {
-                (b'Z', _) => break,
-                (b'E', body) => failure = Some(Failure::read(body)),
-                (tag, body) => each(tag, body).ok_or_else(|| garbled(&address))?,
-            }
-        }
-        match failure {
-            None => Ok(()),
-            Some(failure) => Err(statement_failed(&address, statement, &failure.to_string())),
-        }
     }
 
     /// Puts a statement with its parameters into the outbox.
@@ -497,42 +404,4 @@ fn statement_failed(address: &Address, statement: &str, message: &str) -> Error 
         statement: statement.to_owned(),
         message: message.to_owned(),
     }
-}
-
-/// The greatest depth of the roles that use any of `ops`.
-fn depth(ctx: &Context, ops: &[OpId]) -> usize {
-    let uses = |name: &str| ops.iter().any(|&op| uses_op(ctx, op, name));
-    let roles = roles(ctx).filter(|role| role.operations.iter().any(|w| uses(&w.operation)));
-    roles.map(|role| role.depth as usize).max().unwrap_or(1).max(1)
-}
-
-/// `name` is the operation `op`, or a page that has it as a member.
-fn uses_op(ctx: &Context, op: OpId, name: &str) -> bool {
-    let own = &ctx.op(op).name;
-    own == name || ctx.plan.operations.iter().any(|o| o.name == name && o.members.contains(own))
-}
-
-/// Sizes of the batches that the plan's roles will send to `op`: whole ones and what remains.
-fn batches(ctx: &Context, op: OpId) -> Vec<usize> {
-    use crate::plan::Work;
-    let name = &ctx.op(op).name;
-    let mut sizes = Vec::new();
-    for role in roles(ctx).filter(|role| role.operations.iter().any(|w| &w.operation == name)) {
-        if let Work::Rows { rows, batch_rows, .. } = role.work {
-            let batch = (batch_rows as u64).max(1);
-            sizes.push(batch.min(rows) as usize);
-            sizes.push((rows % batch) as usize);
-        }
-    }
-    sizes.retain(|&size| size > 0);
-    sizes.sort_unstable();
-    sizes.dedup();
-    sizes
-}
-
-fn roles(ctx: &Context) -> impl Iterator<Item = &crate::plan::RolePlan> {
-    ctx.plan.segments.iter().flat_map(|segment| match segment {
-        crate::plan::Segment::Drive(drive) => drive.roles.as_slice(),
-        _ => &[],
-    })
 }
