@@ -9,13 +9,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benches import floors, ingest
 from inrush import _core
+from inrush.engines import postgresql_release
+from inrush.engines.base import Stop
+from inrush.engines.postgresql import Postgresql
 from inrush.stats import log_t, paired_ratio
 
 ROUNDS = 10
@@ -53,14 +60,36 @@ def main() -> int:
         )
         return 2
     lines = []
-    for comparison in comparisons(asked.only):
-        line = measured(comparison, asked.rounds)
-        print(shown(line), flush=True)
-        lines.append(line)
+    with a_postgresql():
+        for comparison in comparisons(asked.only):
+            line = measured(comparison, asked.rounds)
+            print(shown(line), flush=True)
+            lines.append(line)
     asked.out.parent.mkdir(parents=True, exist_ok=True)
     asked.out.write_text(json.dumps([asdict(line) for line in lines], indent=1) + "\n")
     print(f"{asked.out}: {len(lines)} comparisons, {sum(not line.met for line in lines)} bars missed")
     return 0
+
+
+@contextmanager
+def a_postgresql() -> Iterator[None]:
+    """A server for as long as the comparisons last, unless one is named; none where there are no programs."""
+    programs = postgresql_release.chosen() or postgresql_release.installed() or postgresql_release.cached()
+    if ingest.postgresql_url() or programs is None:
+        if programs is None:
+            print("no PostgreSQL here: its comparisons are left out; `make servers` fetches one", flush=True)
+        yield
+        return
+    folder = Path(tempfile.mkdtemp(prefix="inrush-bench-", dir="/var/tmp"))
+    folder.chmod(0o755)
+    server = Postgresql()
+    instance = server.start(folder / "postgresql", {})
+    os.environ["INRUSH_POSTGRESQL_URL"] = instance.url
+    try:
+        yield
+    finally:
+        server.stop(instance, Stop.CLEAN)
+        shutil.rmtree(folder)
 
 
 @dataclass(frozen=True)
