@@ -101,7 +101,10 @@ class Store:
                 return Results(path)
             if (path / "plan.json").is_file():
                 return Results(path.parent, only=path.name)
-        begins = [s for s in self.studies() if s.path.name.startswith(spec)]
+        studies = self.studies()
+        # `batch` as well as `telemetry-batch`: what `inrush run` takes, the others take.
+        named = [s for s in studies if s.name == spec or s.name.partition("-")[2] == spec]
+        begins = named or [s for s in studies if s.path.name.startswith(spec)]
         if len(begins) == 1 or (begins and all(s.name == begins[0].name for s in begins)):
             return Results(begins[-1].path)
         if begins:

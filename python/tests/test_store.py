@@ -187,6 +187,9 @@ def test_results_are_found_by_path_beginning_name_or_as_the_latest(tmp_path: Pat
     store = Store(tmp_path)
     assert store.find(None).path == first.path
     assert store.find("writers").path == second.path
+    begin(tmp_path, "telemetry-batch-more")
+    third = begin(tmp_path, "telemetry-batch")
+    assert store.find("telemetry-batch").path == third.path
     assert store.find(str(first.path)).path == first.path
     assert [r.id for r in store.find(str(second.path / "b0-000")).runs] == ["b0-000"]
     with pytest.raises(UsageError, match="inrush runs"):
