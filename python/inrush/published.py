@@ -5,6 +5,7 @@ from __future__ import annotations
 import altair as alt
 import numpy as np
 
+from inrush import quantity
 from inrush.analysis import Analysis, is_number, lower_is_better
 from inrush.answer import name
 from inrush.charts import Figure, Row, finished, inline, scale_of
@@ -57,17 +58,24 @@ def published_rows(analysis: Analysis) -> list[Row]:
                 value, engine = float(np.median(list(of.values()))), str(held["engine"])
                 choose = min if lower_is_better(figure) else max
                 best[engine] = choose(best.get(engine, value), value)
-        host = (
-            str(analysis.runs[0].run.env.get("cpu_model", "this machine"))
-            if analysis.runs
-            else "this machine"
-        )
+        host = hardware(analysis)
         rows += [
             {"claim": p["claim"], "unit": p["unit"], "who": f"{engine} (ours)", "value": float(f"{in_unit(value, p['unit']):.4g}"),
              "whose": "ours", "hardware": host, "about": name(figure)}
             for engine, value in best.items()
         ]  # fmt: skip
     return rows
+
+
+def hardware(analysis: Analysis) -> str:
+    """Ours, as the others' is told: processor, cores, memory."""
+    env = analysis.runs[0].run.env if analysis.runs else {}
+    told = [str(env.get("cpu_model", "this machine"))]
+    if "cpu_logical" in env:
+        told.append(f"{env['cpu_logical']} cores")
+    if "mem_total_bytes" in env:
+        told.append(quantity.show(float(env["mem_total_bytes"]), "bytes"))
+    return ", ".join(told)
 
 
 def in_unit(value: float, unit: str) -> float:

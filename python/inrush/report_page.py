@@ -89,6 +89,10 @@ def asked(study: Mapping[str, Any]) -> str:
     parts = []
     if study.get("question"):
         parts.append(f'<p class="question">{escape(str(study["question"]))}</p>')
+    if study.get("scale") in ("xs", "s"):
+        parts.append(
+            f'<p class="expected">Asked here at scale {escape(str(study["scale"]))}: with fewer rows and values than the question says.</p>'
+        )
     if study.get("expect"):
         parts.append(
             f'<p class="expected"><b>Expected, written before the first run</b><br>{escape(str(study["expect"]))}</p>'

@@ -113,7 +113,7 @@ def test_ours_stands_beside_the_published_figure_in_its_unit(study: StudyRecord)
     rows = {r["who"]: r for r in rows_of(drawn(study)["published-0"])}
     assert rows["clickhouse (elsewhere)"]["value"] == 55
     assert 1000 < rows["duckdb (ours)"]["value"] < 2500
-    assert rows["duckdb (ours)"]["hardware"] == "Imaginary 9000"
+    assert rows["duckdb (ours)"]["hardware"] == "Imaginary 9000, 8 cores, 17.2 GB"
 
 
 def test_efficiency_is_drawn_where_scaling_is_asked() -> None:
