@@ -16,6 +16,7 @@ use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::clock::process_cpu_ns;
 use crate::engine::{Canceller, Context, Engine, Ns};
 use crate::error::Error;
 use crate::plan::{DriveSegment, Until};
@@ -49,6 +50,8 @@ pub trait Attend {
     fn recorded(&mut self, recorded: Recorded) -> Result<(), Error>;
     /// About twice a second while sessions work.
     fn progress(&mut self, progress: Progress);
+    /// What this whole process computed from the start of a repetition to its end, an engine inside it included.
+    fn spent(&mut self, _cpu_ns: u64) {}
     /// After each repetition, off the clock: true for another one (the tables are fresh again).
     fn repeat(&mut self, repetition: u32, makespan_ns: Ns) -> Result<bool, Error>;
     /// A call survived its cancellation; only the end of this process ends it.
@@ -190,6 +193,7 @@ impl Driver<'_> {
         self.stages.iter().try_for_each(|stage| stage.restart(repetition))?;
         let t0 = clock.now() + LEAD_NS;
         self.collector.begin(repetition, t0);
+        let cpu_before = process_cpu_ns();
         gate.open(repetition, t0);
         let mut ends: Vec<Ns> = vec![t0; self.stages.len()];
         let mut left = self.cancellers.len();
@@ -223,6 +227,7 @@ impl Driver<'_> {
                 self.attend.progress(progress);
             }
         }
+        self.attend.spent(process_cpu_ns() - cpu_before);
         let timed = self.segment.roles.iter().any(|r| matches!(r.until, Until::Time { .. }));
         let ended_by = halting.map_or(if timed { EndedBy::Time } else { EndedBy::Work }, |h| h.why);
         let role_ends: Vec<RoleEnd> = self

@@ -364,6 +364,16 @@ impl Attend for Attendant<'_> {
         });
     }
 
+    fn spent(&mut self, cpu_ns: u64) {
+        self.run.tables.resource(&ResourceRow {
+            role: "client".to_owned(),
+            t_ns: self.run.context.clock.now(),
+            metric: "repetition_cpu_s",
+            device: String::new(),
+            value: cpu_ns as f64 / 1e9,
+        });
+    }
+
     fn repeat(&mut self, repetition: u32, makespan_ns: Ns) -> Result<bool, Error> {
         let Some(repeat) = &self.segment.repeat else { return Ok(false) };
         self.measured_ns += makespan_ns;
