@@ -16,6 +16,7 @@ from inrush import stats
 from inrush.guards import guard_run
 from inrush.histogram import Histogram, merge
 from inrush.measures import RunRecord, StudyRecord, figures_of_run, measured_windows, role_histograms
+from inrush.own_share import own_share
 from inrush.verdicts import Outcome, Verdict, worst
 
 Point = tuple[tuple[str, Any], ...]
@@ -165,6 +166,9 @@ def analyse(record: StudyRecord) -> Analysis:
     measured = []
     for run in record.runs:
         figures = figures_of_run(run)
+        calibration = record.calibrations.get(str(run.labels.get("point", "")))
+        if calibration is not None:
+            figures |= own_share(run, calibration)
         measured.append(Measured(run, figures, guard_run(run, figures)))
     return Analysis(record, measured)
 

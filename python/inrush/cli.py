@@ -126,7 +126,7 @@ def execute(prepared: Any, folder: Any, data: Path) -> Outcome:
     from inrush.sites import opened
 
     with progress(stderr()) as listener, opened(prepared.places, data, listener.note) as sites:
-        return run_study(prepared.plan.runs, folder, sites, listener, StopRules(prepared.plan))
+        return run_study(prepared.plan.all_runs, folder, sites, listener, StopRules(prepared.plan))
 
 
 def finish(store: Store, outcome: Outcome, as_json: bool) -> None:
@@ -182,7 +182,7 @@ def plan(
     for reason in prepared.places.left_out.values():
         say(f"left out: {reason}")
     if as_json:
-        show_json({**prepared.document(), "runs": [dict(r.plan) for r in prepared.plan.runs]})
+        show_json({**prepared.document(), "runs": [dict(r.plan) for r in prepared.plan.all_runs]})
     else:
         from inrush.summary import plan_lines
 

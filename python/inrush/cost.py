@@ -10,6 +10,8 @@ from inrush.plan_point import PointPlan
 
 #: Seconds of a run that are not work: its process, connection, tables, sealing.
 START_S = 0.6
+#: Of a run on the null engine that prices the client's own work.
+CALIBRATION_S = 1.2
 #: Engine -> (s a batch, s a row of ten columns). Orders of magnitude for a forecast; the pilot replaces them.
 RATES: Mapping[str, tuple[float, float]] = {
     "null": (1e-6, 5e-8),
@@ -53,14 +55,17 @@ class Cost:
 def cost(plan: StudyPlan, pilot_s: Mapping[str, float] | None = None, done: int = 0) -> Cost:
     """pilot_s: point -> seconds its run took, from start to seal. done: runs that need not be made again."""
     pilot_s = pilot_s or {}
-    left = plan.runs[done:]
+    left = plan.all_runs[done:]
     seconds = sum(
-        pilot_s.get(run.point) or forecast_s(run.labels["engine"], plan.planned[run.point]) for run in left
+        pilot_s.get(run.point) or forecast_s(run.labels["engine"], plan.planned[run.point])
+        if run.point in plan.planned
+        else CALIBRATION_S
+        for run in left
     )
     return Cost(
         runs=len(left),
         seconds=seconds,
-        rows=sum(plan.planned[run.point].rows for run in left),
+        rows=sum(plan.planned[run.point].rows for run in left if run.point in plan.planned),
         peak_bytes=round(max((p.bytes for p in plan.planned.values()), default=0) * STORED_SHARE),
         creates=tuple(creations(plan)),
         measured_points=len(set(pilot_s) & set(plan.planned)),

@@ -50,7 +50,7 @@ def flat(table: Any) -> Any:
 
 
 def write_hdr(results: Results, path: Path) -> Path:
-    """Latencies of all runs, tagged `<run>/<role>/<operation>`, as HistogramLogAnalyzer and others read them."""
+    """Latencies of all measured runs, tagged `<run>/<role>/<operation>`, as HistogramLogAnalyzer and others read them."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as f:
         for line in hdr_log(results):
@@ -63,7 +63,8 @@ def hdr_log(results: Results) -> Iterator[str]:
     begun_s = min((run.doc["begun_unix_ns"] for run in results.runs), default=0) / 1e9
     yield f"#[StartTime: {begun_s:.3f} (seconds since epoch)]"
     yield '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"'
-    for run in results.runs:
+    priced = set((results.study.get("calibrated_by") or {}).values())
+    for run in (r for r in results.runs if r.id not in priced):
         after_s = run.doc["begun_unix_ns"] / 1e9 - begun_s
         for row in run.table("hist").to_pylist():
             if row["kind"] != "latency" or not row["n"]:

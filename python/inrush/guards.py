@@ -79,13 +79,16 @@ def client_on_time(run: RunRecord, figures: Figures) -> Verdict | None:
 
 def client_not_saturated(run: RunRecord, figures: Figures) -> Verdict | None:
     """CPU of the client against its cores, and of its session threads against their time."""
+    name = "client not saturated"
+    if "instrument.busy_cores" in figures:
+        return client_beside_its_engine(figures, name)
     if is_instrument(run.engine):
         return None
-    name = "client not saturated"
     if is_embedded(run):
         return noted(
             name,
-            "The engine lives in the client's process: run the same plan on the null engine to tell their CPU apart",
+            "The engine lives in the client's process and no run on the null engine tells their CPU apart: run the "
+            "study anew",
         )
     cores = float(run.env.get("cgroup_cpu_cores") or run.env.get("cpu_logical") or 0)
     busy = figures.get("client.busy_cores")
@@ -103,6 +106,24 @@ def client_not_saturated(run: RunRecord, figures: Figures) -> Verdict | None:
                 "waiting for the engine: add sessions, or read the figure as the client's",
             )
     return passed(name, "" if busy is None else f"The client used {busy:.2f} of {cores:g} cores")
+
+
+def client_beside_its_engine(figures: Figures, name: str) -> Verdict:
+    """An engine in the client's process, told apart by the null engine: what counts is the client's own work."""
+    own, engine = figures["instrument.busy_cores"], figures["engine.busy_cores"]
+    told = f"client {own:.3g} cores, engine {engine:.3g} cores (by subtraction)"
+    shares = {k.rsplit(".", 1)[0]: v for k, v in figures.items() if k.endswith(".instrument_share")}
+    role = max(shares, key=lambda r: shares[r])
+    if shares[role] > CLIENT_CPU_SHARE:
+        return invalid(
+            name,
+            f"{told.capitalize()}: the sessions of {role} spent {shares[role]:.0%} of their time (limit "
+            f"{CLIENT_CPU_SHARE:.0%}) on the client's own work: read the figure as the client's, or use larger batches",
+        )
+    return passed(
+        name,
+        f"{told.capitalize()}; its own work took {shares[role]:.1%} of the time of the sessions of {role}",
+    )
 
 
 def session_cpu_shares(run: RunRecord) -> dict[str, float]:

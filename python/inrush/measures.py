@@ -96,6 +96,8 @@ class StudyRecord:
     study: Mapping[str, Any]
     runs: Sequence[RunRecord]
     absent: Sequence[Absent] = ()
+    #: Point, as labels spell it -> the run on the null engine that did the same work: no run of the study.
+    calibrations: Mapping[str, RunRecord] = field(default_factory=dict)
 
 
 def study_record(results: Any) -> StudyRecord:
@@ -107,7 +109,15 @@ def study_record(results: Any) -> StudyRecord:
         for why in ("stopped", "unsupported")
         for entry in doc.get(why) or ()
     ]
-    return StudyRecord(doc, runs, absent)
+    by: Mapping[str, str] = doc.get("calibrated_by") or {}
+    priced = {r.run_id: r for r in runs if r.run_id in by.values()}
+    sealed = {point: priced[run] for point, run in by.items() if run in priced}
+    return StudyRecord(
+        doc,
+        [r for r in runs if r.run_id not in priced],
+        absent,
+        {point: run for point, run in sealed.items() if run.summary.get("status") == "done"},
+    )
 
 
 def _point(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,12 +10,13 @@ import hashlib
 import itertools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from inrush.engines.base import Server
 from inrush.errors import Problem, StudyInvalid
 from inrush.forms import Best
+from inrush.plan_calibration import FLOOR, calibration_plan
 from inrush.plan_point import Impossible, PointPlan, plan_point
 from inrush.study import Study
 from inrush.study_roles import label
@@ -70,6 +71,16 @@ class StudyPlan:
     hash: str
     #: Point -> what its plan comes to: rows, bytes, namespace, notes.
     planned: Mapping[str, PointPlan]
+    #: Runs on the null engine that price the client's own work, for engines that live in its process.
+    calibrations: tuple[PlannedRun, ...] = ()
+    #: Point -> the run of `calibrations` that does its work.
+    calibrated_by: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def all_runs(self) -> tuple[PlannedRun, ...]:
+        """In the order they are made: the calibrations end the pilot."""
+        pilot = tuple(self.block(0))
+        return (*pilot, *self.calibrations, *self.runs[len(pilot) :])
 
     def block(self, number: int) -> list[PlannedRun]:
         return [run for run in self.runs if run.block == number]
@@ -100,8 +111,9 @@ class StudyPlan:
             "plan_hash": self.hash,
             "planned": [
                 {"run": r.run_id, "hash": r.hash, "block": r.block, "order": r.order, "point": r.point}
-                for r in self.runs
+                for r in self.all_runs
             ],
+            "calibrated_by": dict(self.calibrated_by),
             "unsupported": [
                 {"engine": m.engine, "factors": dict(m.factors), "point": m.point, "reason": m.reason}
                 for m in self.unsupported
@@ -147,14 +159,17 @@ def plan_study(
         for block in range(study.repeats.count + 1)
         for order, point in enumerate(p for p in block_order(study, points, block, seed) if p.id in planned)
     )
+    calibrations, calibrated_by = planned_calibrations(study, points, planned, servers)
     return StudyPlan(
         study=study,
         seed=seed,
         points=tuple(points),
         runs=runs,
         unsupported=tuple(unsupported),
-        hash=digest([run.hash for run in runs]),
+        hash=digest([run.hash for run in (*runs, *calibrations)]),
         planned=planned,
+        calibrations=calibrations,
+        calibrated_by=calibrated_by,
     )
 
 
@@ -219,6 +234,33 @@ def planned_run(study: Study, point: Point, planned: PointPlan, block: int, orde
     run_id = f"b{block:02d}-{order:03d}-{found[:8]}"
     plan = {**planned.plan, "run_id": run_id, "labels": labels}
     return PlannedRun(run_id, point.id, plan, labels, block, order, found)
+
+
+def planned_calibrations(
+    study: Study,
+    points: Sequence[Point],
+    planned: Mapping[str, PointPlan],
+    servers: Mapping[str, Server],
+) -> tuple[tuple[PlannedRun, ...], dict[str, str]]:
+    """One run for all points of embedded engines that do the same work, and which point has which."""
+    runs: dict[str, PlannedRun] = {}
+    by: dict[str, str] = {}
+    first = sum(p.id in planned for p in points)
+    for point in points:
+        floor = point.engine.partition(":")[0] == FLOOR
+        if point.id not in planned or floor or not servers[point.engine].embedded:
+            continue
+        plan = calibration_plan(planned[point.id].plan)
+        key = digest(plan)
+        if key not in runs:
+            name = f"own share: {point_id(FLOOR, point.factors)}"
+            labels = {"study": study.name, "point": name, "engine": FLOOR, "factors": point.labels,
+                      "block": 0, "order": first + len(runs), "scale": study.scale or ""}  # fmt: skip
+            run_id = f"b00-{first + len(runs):03d}-{key[:8]}"
+            plan = {**plan, "run_id": run_id, "labels": labels}
+            runs[key] = PlannedRun(run_id, name, plan, labels, 0, first + len(runs), plan_hash(plan))
+        by[point.id] = runs[key].run_id
+    return tuple(runs.values()), by
 
 
 # --- hashes ----------------------------------------------------------------------------------------------

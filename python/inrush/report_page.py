@@ -223,7 +223,13 @@ def points_table(analysis: Analysis, answer: Answer | None) -> str:
 def point_figures(analysis: Analysis, answer: Answer) -> list[str]:
     """Beside the answer's own figure: rates and CPU, where they were measured."""
     role = answer.figure.rsplit(".", 1)[0]
-    wanted = [f"{role}.rows_per_s", "client.busy_cores", "server.busy_cores"]
+    wanted = [
+        f"{role}.rows_per_s",
+        "client.busy_cores",
+        "server.busy_cores",
+        "instrument.busy_cores",
+        "engine.busy_cores",
+    ]
     measured = {k for m in analysis.runs if m.counts for k, v in m.figures.items() if v}
     return [f for f in wanted if f in measured and f != answer.figure]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from inrush.engines import ENGINES, engine_of_url, server
 from inrush.engines.base import Server, Stop, Target
 from inrush.errors import UsageError
+from inrush.plan_calibration import FLOOR
 from inrush.site import Site, split_password
 
 
@@ -87,6 +88,8 @@ def opened(found: Places, data: Path, note: Callable[[str], None]) -> Iterator[d
             if warning:
                 note(warning)
             sites[engine] = Site(twin, Target(engine, url), environment)
+        # It prices the client's own work, also in studies that do not name it.
+        sites.setdefault(FLOOR, Site(server(FLOOR), Target(FLOOR, "")))
         yield sites
 
 

@@ -190,7 +190,12 @@ def plan_lines(plan: StudyPlan) -> list[str]:
         f"expected: {study.expect}",
         f"seed {plan.seed}, plan {plan.hash[:12]}" + (f", scale {study.scale}" if study.scale else ""),
         "",
-        f"{len(plan.planned)} points, each once in a pilot and {study.repeats.count} times in shuffled blocks: {forecast.runs} runs",
+        f"{len(plan.planned)} points, each once in a pilot and {study.repeats.count} times in shuffled blocks: {forecast.runs} runs"
+        + (
+            f", {len(plan.calibrations)} of them on the null engine for the client's own share"
+            if plan.calibrations
+            else ""
+        ),
         f"about {show_s(forecast.seconds)}, {show_count(forecast.rows)} rows written, at most {show(forecast.peak_bytes, 'bytes')} in a database at once"
         " (a forecast by usual rates; the pilot measures it)",
     ]

@@ -21,7 +21,7 @@ from inrush.store import Results, Store
 
 PACKAGE = Path(__file__).parents[1]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(PACKAGE), "NO_COLOR": "1"}
-#: A study of two runs, on the engine that is quickest to begin.
+#: A study of two runs and one that prices the client's own work, on the engine that is quickest to begin.
 TINY = ("telemetry-quickstart", "sqlite", "--scale", "xs", "-P", "batch_rows=1000", "-P", "repeats.count=1")
 
 
@@ -192,7 +192,7 @@ def test_a_run_ends_in_the_answer_the_verdict_and_the_next_command(
     assert done.returncode == 0, done.stderr
     answer, verdict, following = done.stdout.splitlines()
     assert "batch_rows" in answer and verdict.startswith("valid") and "inrush" in following
-    assert "[1/2]" in done.stderr and "report:" in done.stderr
+    assert "[1/3]" in done.stderr and "report:" in done.stderr
 
 
 def test_what_was_run_is_listed_shown_and_reported(
@@ -203,7 +203,7 @@ def test_what_was_run_is_listed_shown_and_reported(
 ) -> None:
     monkeypatch.setenv("INRUSH_RESULTS", str(tiny[0]))
     (listed,) = inrush("runs", "--json").json
-    assert listed["status"] == "done" and listed["runs"] == "2/2"
+    assert listed["status"] == "done" and listed["runs"] == "3/3"
     shown = inrush("show", "--json").json
     assert shown["valid"] is True and shown["points"][0]["point"]["engine"] == "sqlite"
     assert "writers.makespan_s" in inrush("show", "--check").out
