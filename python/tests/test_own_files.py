@@ -42,6 +42,8 @@ def stored(folder: Path, source: Path, *engines: str) -> list[dict[str, Any]]:
         }
         proofs = pq.read_table(sealed.parent / "proofs.parquet").to_pylist()
         engine = json.loads(sealed.read_text())["labels"]["engine"]
+        if engine == "null":
+            continue  # it stores nothing: it prices the client's own work
         runs.append({"engine": engine, **files, "proven": bool(proofs) and all(p["holds"] for p in proofs)})
     assert {run["engine"] for run in runs} == set(engines)
     return runs

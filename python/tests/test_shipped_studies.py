@@ -63,6 +63,7 @@ def test_a_shipped_study_runs_and_every_row_and_answer_is_proven(study: str, tmp
     assert [v for v in verdicts if v["outcome"] != "pass"] == []
     assert "rows proven" in {v["guard"] for v in verdicts}
     sealed = [json.loads(p.read_text()) for p in (tmp_path / found["run_dir"]).glob("*/run.json")]
-    assert {doc["labels"]["engine"] for doc in sealed} - {"null"} == set(SMALLEST[study][0])
+    sealed = [doc for doc in sealed if doc["labels"]["engine"] != "null"]  # prices the client's own work
+    assert {doc["labels"]["engine"] for doc in sealed} == set(SMALLEST[study][0])
     if study == "telemetry-queries":
         assert [len(doc["oracle"]) for doc in sealed] == [10] * len(sealed), "all ten were asked"
