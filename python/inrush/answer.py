@@ -8,6 +8,7 @@ from typing import Any
 
 from inrush import stats
 from inrush.analysis import Analysis, Point, lower_is_better, say, say_value
+from inrush.comparability import default_along, refused
 from inrush.guards_study import headline
 from inrush.quantity import show, show_interval
 
@@ -60,18 +61,20 @@ def answer(analysis: Analysis) -> Answer | None:
     decide = {"best": best_part, "curve": curve_part, "scaling": scaling_part, "comparison": comparison_part}[
         kind
     ]
+    found = groups(analysis, figure, along, per)
+    why = refused(analysis)
+    if why is None or not any(len(engines_of(of)) > 1 for of in found.values()):
+        parts = [decide(analysis, figure, along, group, of) for group, of in found.items()]
+        return Answer(kind, figure, along, parts)
     parts = [
-        decide(analysis, figure, along, group, of)
-        for group, of in groups(analysis, figure, along, per).items()
+        Part(
+            (), f"No engine is held against another: acknowledged rows survive different things ({why})", None
+        )
     ]
+    for group, of in each_engine(found).items():
+        part = level_part if along == "engine" else decide
+        parts.append(part(analysis, figure, along, group, of))
     return Answer(kind, figure, along, parts)
-
-
-def default_along(analysis: Analysis) -> str | None:
-    """The varied factor with most values; numbers before names."""
-    varied = {k: v for k, v in analysis.factors.items() if len(v) > 1}
-    numeric = {k: v for k, v in varied.items() if all(isinstance(x, int | float) for x in v)}
-    return max(numeric or varied, key=lambda k: len(varied[k]), default=None)
 
 
 Values = dict[Point, dict[int, float]]
@@ -87,6 +90,32 @@ def groups(analysis: Analysis, figure: str, along: str, per: Sequence[str]) -> d
         group = tuple((n, held[n]) for n in names if n in held)
         found.setdefault(group, {})[point] = {b: v for b, v in of.items() if v > 0}
     return {g: {p: of for p, of in v.items() if of} for g, v in found.items() if any(v.values())}
+
+
+def each_engine(found: Mapping[Point, Values]) -> dict[Point, Values]:
+    """The groups again, with one engine in each."""
+    return {
+        (("engine", engine), *(kv for kv in group if kv[0] != "engine")): {
+            p: v for p, v in of.items() if dict(p)["engine"] == engine
+        }
+        for group, of in found.items()
+        for engine in engines_of(of)
+    }
+
+
+def engines_of(of: Values) -> list[Any]:
+    return list(dict.fromkeys(dict(p)["engine"] for p in of))
+
+
+def level_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
+    """What one engine was measured to be, held against nothing."""
+    if len(of) == 1:
+        (values,) = of.values()
+        return Part(
+            group, f"{head(analysis, group)}{name(figure)} is {shown(values, figure)}", interval_of(values)
+        )
+    each = "; ".join(f"{shown(values, figure)} at {say(point)}" for point, values in of.items())
+    return Part(group, f"{head(analysis, group)}{name(figure)} is {each}", None)
 
 
 def best_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:

@@ -10,6 +10,7 @@ import numpy as np
 
 from inrush import stats
 from inrush.analysis import Analysis, Point
+from inrush.comparability import refused
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,14 @@ class Effect:
 def effects(analysis: Analysis, figure: str) -> list[Effect]:
     """Every varied factor, each value against its first; one ratio per block, so that blocks make the interval.
 
-    Left out where fewer than two blocks measured both values, or nothing else is equal.
+    Left out where fewer than two blocks measured both values, or nothing else is equal; so are engines whose rows
+    survive different things.
     """
     values = analysis.values(figure)
+    unfair = refused(analysis) is not None
     found = []
     for factor, levels in analysis.factors.items():
-        if len(levels) < 2:
+        if len(levels) < 2 or (factor == "engine" and unfair):
             continue
         for value in levels[1:]:
             per_block = block_ratios(values, factor, levels[0], value)

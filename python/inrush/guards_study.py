@@ -9,6 +9,7 @@ from typing import Any
 from inrush import stats
 from inrush.agreement import disagreements
 from inrush.analysis import Analysis, Point, say
+from inrush.comparability import ALLOWED, compares_engines, unequal_durability
 from inrush.measures import writing_roles
 from inrush.verdicts import (
     Verdict,
@@ -103,16 +104,22 @@ def equal_durability(analysis: Analysis) -> Verdict | None:
     if len(known) < len(by_engine):
         unknown = ", ".join(sorted(set(by_engine) - set(known)))
         return noted("equal durability", f"What an acknowledged row survives is not known of {unknown}")
-    words = {e: s.replace("_", " ").lower() for e, s in sorted(known.items())}
-    if len(set(known.values())) > 1:
-        told = "; ".join(f"{e}: {w}" for e, w in words.items())
-        return noted(
-            "equal durability",
-            f"Rows survive different things ({told}): these engines do not do the same work",
+    told = unequal_durability(analysis)
+    if told is None:
+        words = sorted({s.replace("_", " ").lower() for s in known.values()})
+        return passed(
+            "equal durability", f"Acknowledged rows survive the same on all engines: {', '.join(words)}"
         )
-    return passed(
-        "equal durability", f"Acknowledged rows survive the same on all engines: {next(iter(words.values()))}"
-    )
+    found = f"Rows survive different things ({told}): these engines do not do the same work"
+    if analysis.study.get(ALLOWED):
+        return noted("equal durability", f"{found}, and the study compares them all the same ({ALLOWED})")
+    if compares_engines(analysis):
+        return invalid(
+            "equal durability",
+            f"{found}. Each engine's own figures stand, no comparison does: set `options` so that rows survive the "
+            f"same, or ask for it with `-P {ALLOWED}=true`",
+        )
+    return noted("equal durability", f"{found}. Each engine's figures stand alone; they are not compared")
 
 
 def engines_agree(analysis: Analysis) -> Verdict | None:

@@ -101,6 +101,7 @@ class StudyPlan:
             "factors": {name: [label(v) for v in values] for name, values in study.factors.items()},
             "answer": asdict(study.answer) if study.answer else None,
             "accept": dict(study.accept),
+            "unequal_durability": study.unequal_durability,
             "published": [asdict(p) for p in study.published],
             "repeats": asdict(study.repeats),
             "stop": [asdict(rule) for rule in study.stop],

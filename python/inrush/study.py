@@ -42,7 +42,8 @@ SCHEMA = 1
 KINDS = ("fixed_volume", "mixed", "timed")
 KEYS = (
     "schema", "title", "question", "expect", "workload", "kind", "engines", "sizes", "factors", "layout", "method",
-    "options", "load", "schedule", "roles", "record", "repeats", "stop", "answer", "accept", "published", "scale",
+    "options", "load", "schedule", "roles", "record", "repeats", "stop", "answer", "accept", "unequal_durability",
+    "published", "scale",
 )  # fmt: skip
 REQUIRED = ("schema", "title", "question", "expect", "workload", "kind", "engines", "roles")
 #: More runs than this are a mistake in the factors.
@@ -86,6 +87,8 @@ class Study:
     answer: Answer | None = None
     #: `role.metric` -> highest value that is accepted.
     accept: Mapping[str, float] = field(default_factory=dict)
+    #: Compares engines although their rows survive different things.
+    unequal_durability: bool = False
     published: tuple[Published, ...] = ()
     #: Preset in force; None: the file as it stands.
     scale: str | None = None
@@ -232,6 +235,7 @@ def read_tree(
         stop=parse_stops(fields.get("stop"), factors, roles),
         answer=parse_answer(fields.get("answer"), factors, roles),
         accept=parse_accept(fields.get("accept"), roles),
+        unequal_durability="unequal_durability" in fields and fields["unequal_durability"].flag(),
         published=parse_published(fields.get("published")),
     )
     check_used(root, study)

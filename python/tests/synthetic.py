@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -232,3 +233,11 @@ def study(
             runs.append(run(engine, {along: value}, block, place, makespan_s=makespan_s, **every))
             before = points[i]
     return StudyRecord({**STUDY, "answer": {**STUDY["answer"], "along": along}, **(doc or {})}, runs, absent)
+
+
+def unequal(truth: Mapping[tuple[str, int], float], **how: Any) -> StudyRecord:
+    """A study whose rows survive power loss, except on SQLite."""
+    record = study(truth, **how)
+    weaker = {"durability": {"survives": "PROCESS_CRASH"}}
+    runs = [replace(r, summary={**r.summary, **weaker}) if r.engine == "sqlite" else r for r in record.runs]
+    return replace(record, runs=runs)

@@ -11,6 +11,7 @@ import pytest
 from inrush import stats
 from inrush.analysis import Analysis, analyse
 from inrush.answer import Answer, answer
+from inrush.effects import effects
 from inrush.measures import StudyRecord
 from inrush.quantity import digits, show
 from inrush.stats import Interval
@@ -183,3 +184,20 @@ def test_an_interval_keeps_the_unit_of_its_value() -> None:
     assert (
         show_interval(Interval(0.0021, 0.0009, 0.0050, 0.95, 5), "r.latency_p99_s") == "2.10 ms [0.90, 5.00]"
     )
+
+
+@pytest.mark.parametrize("asked", [{"along": "engine"}, {"along": "batch_rows", "per": ["table"]}])
+def test_no_engine_is_called_faster_where_rows_survive_different_things(asked: dict[str, Any]) -> None:
+    """SQLite takes a third of the time and promises less: each engine's figure is told, and no ranking."""
+    kind = "comparison" if asked["along"] == "engine" else "best"
+    doc = {"answer": {"kind": kind, "of": "writers.makespan_s", **asked}}
+    truth = {("duckdb", 1000): 3.0, ("sqlite", 1000): 1.0}
+    record = synthetic.unequal(truth)
+    analysis, found = answered(replace(record, study={**record.study, **doc}))
+    assert found.line.startswith("No engine is held against another") and "process crash" in found.line
+    told = [p.sentence for p in found.parts[1:]]
+    assert [t.split(":")[0].split(",")[0] for t in told] == ["duckdb", "sqlite"]
+    assert not any(("sqlite" in t and "duckdb" in t) or "lowest" in t or "×" in t for t in told)
+    assert effects(analysis, found.figure) == []
+    _, allowed = answered(replace(record, study={**record.study, **doc, "unequal_durability": True}))
+    assert len(allowed.parts) == 1 and "No engine" not in allowed.line

@@ -244,8 +244,42 @@ def test_unequal_and_unknown_durability_are_told() -> None:
         return replace(record, runs=runs)
 
     unequal = study_verdicts(with_sqlite({"survives": "PROCESS_CRASH"}))["equal durability"]
-    assert unequal.outcome is Outcome.NOTE and "sqlite: process crash" in unequal.sentence
+    assert (
+        unequal.outcome is Outcome.NOTE and "sqlite: process crash" in unequal.sentence
+    )  # no engine is ranked
     assert "not known of sqlite" in study_verdicts(with_sqlite(None))["equal durability"].sentence
+
+
+@pytest.mark.parametrize(
+    ("asked", "allowed", "outcome"),
+    [
+        ({"along": "batch_rows", "per": ["engine"]}, False, Outcome.NOTE),
+        ({"along": "engine", "per": ["batch_rows"]}, False, Outcome.INVALID),
+        ({"along": "batch_rows", "per": ["table"]}, False, Outcome.INVALID),
+        ({"along": "engine", "per": ["batch_rows"]}, True, Outcome.NOTE),
+    ],
+)
+def test_engines_of_unequal_durability_may_not_be_compared_unless_asked(
+    asked: Mapping[str, Any], allowed: bool, outcome: Outcome
+) -> None:
+    doc = {"answer": {"kind": "best", "of": "writers.makespan_s", **asked}, "unequal_durability": allowed}
+    analysis = analyse(synthetic.unequal({("duckdb", 1): 1.0, ("sqlite", 1): 3.0}, doc=doc))
+    found = {v.guard: v for where, v in analysis.verdicts if not where}["equal durability"]
+    assert found.outcome is outcome
+    assert analysis.valid is (outcome is not Outcome.INVALID)
+    assert len(analysis.values("writers.makespan_s")) == 2, "each engine's own figures stand"
+
+
+def test_durability_as_a_factor_of_engines_alike_at_each_value_is_equal() -> None:
+    """What a weaker promise gains is a fair question, asked of all engines alike."""
+    record = synthetic.study({(e, b): 1.0 for e in ("duckdb", "sqlite") for b in (1, 2)})
+    runs = [
+        replace(r, summary={**r.summary, "durability": {"survives": "PROCESS_CRASH"}})
+        if r.point["batch_rows"] == 2
+        else r
+        for r in record.runs
+    ]
+    assert study_verdicts(replace(record, runs=runs))["equal durability"].outcome is Outcome.PASS
 
 
 def test_a_rate_near_that_of_the_null_engine_is_the_clients() -> None:
