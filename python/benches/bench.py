@@ -1,8 +1,9 @@
 """What inrush costs, and how it compares with what others use: `make bench`.
 
 Every comparison is made in interleaved rounds on the same rows and judged by the paired 95 % log-t
-interval of its ratio (ours / theirs as speeds: above 1 is faster). A bar is missed only when the whole
-interval lies below it. Peers that are not installed are named and left out. Writes results/bench.json.
+interval of its ratio (ours / theirs of speeds, theirs / ours of costs: above 1 is better). A bar is missed
+only when the whole interval lies below it. Peers that are not installed are named and left out. Writes
+results/bench.json.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from inrush.engines.postgresql import Postgresql
 from inrush.stats import log_t, paired_ratio
 
 ROUNDS = 10
+#: Of these, less is better: their ratio is turned over, so that above 1 is good here too.
+COSTS = ("MB",)
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ def a_postgresql() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """`ours` and `theirs` give one round's speed; a bar without a peer has a constant in its place."""
+    """`ours` and `theirs` give one round's speed or cost; a bar without a peer has a constant in its place."""
 
     name: str
     peer: str
@@ -116,7 +119,7 @@ def measured(comparison: Comparison, rounds: int) -> Line:
         pair = [(ours, comparison.ours), (theirs, comparison.theirs)]
         for values, measure in pair if n % 2 == 0 else reversed(pair):
             values.append(measure())
-    ratio = paired_ratio(ours, theirs)
+    ratio = paired_ratio(theirs, ours) if comparison.unit in COSTS else paired_ratio(ours, theirs)
     return Line(
         name=comparison.name,
         peer=comparison.peer,
