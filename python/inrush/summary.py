@@ -11,7 +11,7 @@ from inrush.progress import show_count, show_s
 from inrush.quantity import show, show_interval
 from inrush.stats import welch_ratio
 from inrush.text import columns
-from inrush.verdicts import Outcome, by_guard
+from inrush.verdicts import Outcome, by_guard, survives
 
 if TYPE_CHECKING:
     from inrush.plan import StudyPlan
@@ -126,7 +126,8 @@ def compare_lines(a: Analysis, b: Analysis) -> list[str]:
         if p not in other
     ]
     names = (str(a.study.get("id")), str(b.study.get("id")))
-    lines = [f"{figure}, {names[1]} / {names[0]}", *columns(rows, ("point", *names, "ratio", "")), *only]
+    shared = columns(rows, ("point", *names, "ratio", "")) if rows else ["no point was measured by both"]
+    lines = [f"{figure}, {names[1]} / {names[0]}", *shared, *only]
     lines += [f"! {sentence}" for sentence in differences(a, b)]
     lines.append(
         "! run one after the other, not in turns: what changed on the machine between them is part of the ratio"
@@ -155,9 +156,12 @@ COMPARED = (
 def differences(a: Analysis, b: Analysis) -> list[str]:
     """What was not equal when the two were made: durability, host, build."""
     said = []
-    x, y = ({str(m.run.summary.get("durability")) for m in z.runs} for z in (a, b))
-    if x != y:
-        said.append("durability differs: the faster one may simply promise less")
+    x, y = (durabilities(z) for z in (a, b))
+    for engine in (e for e in x if e in y and x[e] != y[e]):
+        said.append(
+            f"durability of {engine} differs ({' or '.join(sorted(x[engine]))}; {' or '.join(sorted(y[engine]))}):"
+            " the faster one may simply promise less"
+        )
     left, right = (z.runs[0].run.env if z.runs else {} for z in (a, b))
     said += [
         f"{key} differs: {left.get(key)} and {right.get(key)}"
@@ -165,6 +169,16 @@ def differences(a: Analysis, b: Analysis) -> list[str]:
         if left.get(key) != right.get(key)
     ]
     return said
+
+
+def durabilities(analysis: Analysis) -> dict[str, set[str]]:
+    """Engine -> what its acknowledged rows survive, over all its runs; why so names each run's own file."""
+    found: dict[str, set[str]] = {}
+    for m in analysis.runs:
+        window_s = (m.run.summary.get("durability") or {}).get("window_s")
+        told = (survives(m.run) or "not recorded").replace("_", " ").lower()
+        found.setdefault(m.run.engine, set()).add(f"{told} but the last {window_s:g} s" if window_s else told)
+    return found
 
 
 def study_rows(store: Store) -> list[tuple[str, str, str, str]]:
@@ -197,7 +211,9 @@ def plan_lines(plan: StudyPlan) -> list[str]:
             else ""
         ),
         f"about {show_s(forecast.seconds)}, {show_count(forecast.rows)} rows written, at most {show(forecast.peak_bytes, 'bytes')} in a database at once"
-        " (a forecast by usual rates; the pilot measures it)",
+        " (a forecast by usual rates; the pilot measures it)"
+        if forecast.rows
+        else "as many rows and seconds as the files hold: they are read when the study runs",
     ]
     lines += [
         f"{c.engine}: creates tables {', '.join(c.tables)} in a namespace of inrush's own, and drops it after every run"
@@ -211,4 +227,7 @@ def plan_lines(plan: StudyPlan) -> list[str]:
 
 
 def point_rows(plan: StudyPlan) -> Sequence[tuple[str, str, str]]:
-    return [(name, f"{p.rows:,}", show(p.bytes, "bytes")) for name, p in plan.planned.items()]
+    return [
+        (name, f"{p.rows:,}", show(p.bytes, "bytes")) if p.rows else (name, "of its files", "")
+        for name, p in plan.planned.items()
+    ]
