@@ -283,7 +283,7 @@ def noise(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, 
         shares["steal_share"] = (after["cpu_steal_s"] - before["cpu_steal_s"]) / cpu_s
         shares["busy_share"] = (after["cpu_busy_s"] - before["cpu_busy_s"]) / cpu_s
     if wall_s > 0:
-        for name in after.keys() & before.keys():
+        for name in sorted(after.keys() & before.keys()):
             if name.startswith("psi_"):
                 shares[name.removesuffix("_s") + "_share"] = (after[name] - before[name]) / wall_s
     return shares

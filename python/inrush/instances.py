@@ -106,6 +106,8 @@ def status(names: Sequence[str], data: Path, note: Note) -> Told:
         instance = read(server(name), data)
         if instance is not None:
             rows.append(row(instance, "running" if alive(instance) else "gone"))
+    if not rows:
+        note(f"no server of inrush's own was started in {data}")
     return Told(rows)
 
 
