@@ -45,7 +45,7 @@ check: core ## formatting, lints and types of both halves
 
 bench: core ## what inrush costs and how it compares; writes results/bench.json
 	cargo bench --workspace
-	if [ -f python/benches/bench.py ]; then $(BIN)/python python/benches/bench.py; fi
+	cd python && ../$(BIN)/python -m benches.bench --out ../results/bench.json
 
 servers: core ## fetch the real servers that inrush can start
 	$(BIN)/inrush engines fetch postgresql
