@@ -279,7 +279,7 @@ def below_physical_ceilings(run: RunRecord, figures: Figures) -> Verdict | None:
     if worst > IMPLAUSIBLE:
         return noted(
             name,
-            f"{said}: more than it should, less than it surely cannot. Probe the disk again when it is quiet",
+            f"{said}: more than the probe, less than would be impossible; the probe may have met a busy disk, so repeat on a quiet machine",
         )
     return passed(name, "Commits and bytes stay below what the disk was probed to do")
 
