@@ -29,7 +29,7 @@ from inrush.store import whole_batches
 from inrush.workload import Column, Operation, Table
 
 ROWS = 1_000_000
-BATCH = {"duckdb": ROWS, "sqlite": 100_000, "postgresql": 100_000}
+BATCH = {"duckdb": ROWS, "sqlite": 100_000, "postgresql": 20_000}
 COUNTER = {
     "kind": "counter", "increment": "lognormal", "median_per_s": 5e7, "sigma": 1.5, "idle_ppm": 200_000,
     "start_from": 10**12, "start_to": 3 * 10**14, "cap_per_s": 3_125_000_000,

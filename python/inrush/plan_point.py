@@ -23,6 +23,7 @@ from inrush.plan_documents import (
     source_document,
 )
 from inrush.plan_oracle import oracle_book
+from inrush.plan_ranges import read_back_ranges
 from inrush.plan_roles import ALL_ROWS, ActiveRole, Broken, active_roles
 from inrush.study import Study
 from inrush.workload import Operation, Table
@@ -82,7 +83,7 @@ def plan_point(
     if not roles:
         return Impossible((Problem("", "roles", point_id, "no role has a session here; remove the point"),))
     namespace = f"inrush_{short_hash(study.name, point_id, seed)}"
-    draft = Draft(study, server, method, resolve(study.layout, point), namespace, roles)
+    draft = Draft(study, server, method, resolve(study.layout, point), namespace, roles, seed)
     reason = draft.plan_operations()
     if reason is not None:
         return reason
@@ -116,6 +117,7 @@ class Draft:
         layout: str,
         namespace: str,
         roles: Sequence[ActiveRole],
+        seed: int,
     ) -> None:
         workload = study.workload
         used = {
@@ -125,7 +127,7 @@ class Draft:
             for table in role.tables or tables_of(workload.operations[name], workload)
         }
         self.study, self.server, self.method, self.namespace = study, server, method, namespace
-        self.roles = tuple(roles)
+        self.roles, self.seed = tuple(roles), seed
         self.layout = layout
         self.tables: dict[str, Table] = {
             name: workload.tables[name] for name in workload.tables if name in used
@@ -221,9 +223,19 @@ class Draft:
                 "items": [dict(item) for item in proof.items],
                 "read_back": proof.read_back if read_back and whole else "",
             }
-            if proof.screen:
-                found.append(document)
+            if not proof.screen:
+                continue
+            found.append(document)
+            if read_back and not whole:
+                found += [
+                    {"table": self.index[name], "screen": "", "items": [], **part}
+                    for part in self.ranges(name, proof.read_back)
+                ]
         return found
+
+    def ranges(self, name: str, read_back: str) -> list[Mapping[str, Any]]:
+        at = epoch_ns(self.study.workload.epoch)
+        return read_back_ranges(self.server, self.tables[name], read_back, self.rows_of(name), self.seed, at)
 
     def summary(self, plan: Doc, options: Mapping[str, str]) -> PointPlan:
         schedule = self.study.schedule
@@ -233,7 +245,7 @@ class Draft:
         notes = [note for role in self.roles for note in role.notes]
         notes += [f"{self.server.name}: {loss}" for t in self.plans.values() for loss in t.losses]
         notes += [
-            f"{name}: {rows:_} rows are proven by counts and sums; beyond {READ_BACK_ROWS:_} they are not read back"
+            f"{name}: {rows:_} rows are proven by counts and sums; beyond {READ_BACK_ROWS:_} only seeded ranges are read back"
             for name, rows in held.items()
             if rows > READ_BACK_ROWS
         ]

@@ -331,7 +331,7 @@ pub struct ProofPlan {
     /// Rows that must be there: `first_row .. first_row + rows` of the generator; ignored for files.
     pub first_row: u64,
     pub rows: u64,
-    /// One row of numbers, in the order of `items`. Integers may come as text (numeric, hugeint).
+    /// One row of numbers, in the order of `items`. Integers may come as text (numeric, hugeint). Empty: read back only.
     pub screen: String,
     pub items: Vec<ScreenItem>,
     /// All columns of the table in order, any row order. Empty: no read-back.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from inrush.errors import UsageError
-from inrush.workload import Operation, Table
+from inrush.workload import Column, Operation, Table
 
 
 @dataclass(frozen=True)
@@ -169,6 +169,10 @@ class Server(ABC):
 
     @abstractmethod
     def proof(self, table: Table, plan: TablePlan) -> Proof: ...
+
+    def instant(self, column: Column, at_ns: int) -> str | None:
+        """A time as this engine stores it in `column`, as a literal; None where proofs cannot ask by time."""
+        return None
 
     @abstractmethod
     def probes(self, tables: Sequence[TablePlan]) -> Probes: ...

@@ -92,6 +92,9 @@ class DuckDB(Server):
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         return sql.proof(table, plan, _figure, unsigned_is_signed=False)
 
+    def instant(self, column: Column, at_ns: int) -> str | None:
+        return f"TIMESTAMPTZ '{sql.instant_text(at_ns)}'"
+
     def probes(self, tables: Sequence[TablePlan]) -> Probes:
         return Probes(
             sizes=(

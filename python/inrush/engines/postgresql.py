@@ -127,6 +127,9 @@ class Postgresql(Server):
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         return sql.proof(table, plan, _figure, unsigned_is_signed=True)
 
+    def instant(self, column: Column, at_ns: int) -> str | None:
+        return f"TIMESTAMPTZ '{sql.instant_text(at_ns)}'"
+
     def probes(self, tables: Sequence[TablePlan]) -> Probes:
         own = [(plan.name, literal(plan.name)) for plan in tables]
         return Probes(

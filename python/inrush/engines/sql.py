@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import datetime, timezone
 from typing import Any
 
 from inrush.engines.base import OpPlan, Proof, TablePlan, Unsupported
@@ -34,6 +35,12 @@ def quote(name: str) -> str:
 def literal(text: str) -> str:
     """A string as SQL text."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def instant_text(at_ns: int) -> str:
+    """`2026-01-01 00:00:00.000000+00`: microseconds, UTC."""
+    seconds, ns = divmod(at_ns, 1_000_000_000)
+    return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%d %H:%M:%S}.{ns // 1_000:06}+00"
 
 
 def file_of(url: str) -> str:

@@ -110,6 +110,9 @@ class Sqlite(Server):
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         return sql.proof(table, plan, _figure, unsigned_is_signed=True)
 
+    def instant(self, column: Column, at_ns: int) -> str | None:
+        return str(at_ns // (1_000_000 if column.type == "time_ms" else 1_000))
+
     def probes(self, tables: Sequence[TablePlan]) -> Probes:
         names = ", ".join(literal(_unquoted(plan.name)) for plan in tables)
         return Probes(

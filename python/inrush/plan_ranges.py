@@ -1,0 +1,55 @@
+"""Where a table is too large to be read back whole: seeded ranges of it, in the engine's own words. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+from inrush.engines.base import Server
+from inrush.engines.sql import quote
+from inrush.workload import Column, Table
+
+#: Ranges per table, and about how many rows in all.
+RANGES, RANGE_ROWS = 4, 1_000_000
+MS = 1_000_000
+
+
+def read_back_ranges(
+    server: Server, table: Table, read_back: str, rows: int, seed: int, epoch_ns: int
+) -> list[Mapping[str, Any]]:
+    """first_row, rows and statement of each range; none where no time of the table says which rows they are.
+
+    A range is some whole sweeps: its rows are those of the generator, and those between two instants in the engine.
+    """
+    time = sweep_column(table)
+    sweeps = rows // table.series
+    if time is None or sweeps < RANGES or server.instant(time, 0) is None:
+        return []
+    span = max(1, min(RANGE_ROWS // RANGES // table.series, sweeps // RANGES))
+    period_ns = round(table.period_s * 1e9)
+    found = []
+    # One range in every quarter, so that no two overlap.
+    quarter = sweeps // RANGES
+    for k in range(RANGES):
+        draw = int.from_bytes(sha256(f"{seed}/{table.name}/{k}".encode()).digest()[:8], "big")
+        first = k * quarter + draw % (quarter - span + 1)
+        low, high = (server.instant(time, epoch_ns + s * period_ns) for s in (first, first + span))
+        column = quote(time.name)
+        found.append(
+            {
+                "first_row": first * table.series,
+                "rows": span * table.series,
+                "read_back": f"{read_back} WHERE {column} >= {low} AND {column} < {high}",
+            }
+        )
+    return found
+
+
+def sweep_column(table: Table) -> Column | None:
+    """The column that holds the time of its sweep to the instant."""
+    for column in table.columns:
+        gen = column.gen or {}
+        if gen.get("kind") == "sweep_time" and not gen.get("jitter_ms") and not column.null_share:
+            return column
+    return None
