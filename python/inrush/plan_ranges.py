@@ -28,7 +28,7 @@ def read_back_ranges(
         return []
     span = max(1, min(RANGE_ROWS // RANGES // table.series, sweeps // RANGES))
     period_ns = round(table.period_s * 1e9)
-    found = []
+    found: list[Mapping[str, Any]] = []
     # One range in every quarter, so that no two overlap.
     quarter = sweeps // RANGES
     for k in range(RANGES):
