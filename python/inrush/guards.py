@@ -25,6 +25,8 @@ from inrush.verdicts import (
 
 LAG_FLOOR_S = 1e-3  # lag p99 above the larger of this …
 LAG_SHARE = 0.05  # … and this share of the median latency is the client's own lateness
+#: A stall of this share of the measured time reaches p99: so many arrivals fell into it.
+STALL_SHARE = 0.01
 CLIENT_CPU_SHARE = 0.8  # of its cores or of its sessions' time
 # A probe of half a second on a busy disk can find a fraction of what the disk does.
 IMPLAUSIBLE, IMPOSSIBLE = 1.5, 5.0  # times the probed rate
@@ -66,6 +68,9 @@ def client_on_time(run: RunRecord, figures: Figures) -> Verdict | None:
         limit_s = max(LAG_FLOOR_S, LAG_SHARE * figures.get(f"{role}.latency_p50_s", 0.0))
         if lag_s > limit_s:
             late.append(f"{role}: lag p99 {lag_s * 1e3:.3g} ms, limit {limit_s * 1e3:.3g} ms")
+        stall_s, ran_s = longest_lag_s(run, role), figures.get(f"{role}.makespan_s", 0.0)
+        if stall_s > max(LAG_FLOOR_S, STALL_SHARE * ran_s):
+            late.append(f"{role}: the client stood still for {stall_s * 1e3:.3g} ms of {ran_s:.3g} s")
     if late:
         return invalid(
             "client on time",
@@ -75,6 +80,17 @@ def client_on_time(run: RunRecord, figures: Figures) -> Verdict | None:
     return (
         passed("client on time", "Paced calls were sent when due and their session free") if paced else None
     )
+
+
+def longest_lag_s(run: RunRecord, role: str) -> float:
+    """Of what was measured. Calls that were due while the client stood still count as waiting: only the first has lag."""
+    measured = {i for i, s in enumerate(run.plan["segments"]) if s.get("phase") == "measure"}
+    lags = [
+        h["max_ns"]
+        for h in run.rows("hist")
+        if h["role"] == role and h["kind"] == "lag" and h["segment"] in measured
+    ]
+    return max(lags, default=0) / 1e9
 
 
 def client_not_saturated(run: RunRecord, figures: Figures) -> Verdict | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -65,15 +66,13 @@ def run(tmp_path: Path, stop_client: bool) -> tuple[int, dict[str, Any]]:
 
 
 def stop_each_worker(parent: int, ended: threading.Event) -> None:
-    """Every worker is stopped for a second, two seconds into its life: in the middle of what is measured."""
-    stopped: set[int] = set()
-    while not ended.wait(0.02):
-        for pid in children(parent) - stopped:
-            if age_s(pid) > 2.0:
+    """Every worker is stopped again and again for 0.4 s: whenever it measures, one of the stops falls into it."""
+    while not ended.wait(0.5):
+        for pid in children(parent):
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGSTOP)
-                time.sleep(1.0)
+                time.sleep(0.4)
                 os.kill(pid, signal.SIGCONT)
-                stopped.add(pid)
 
 
 def children(parent: int) -> set[int]:
@@ -81,14 +80,6 @@ def children(parent: int) -> set[int]:
         ["pgrep", "-f", "-P", str(parent), "inrush.worker"], capture_output=True, text=True, check=False
     )
     return {int(pid) for pid in shown.stdout.split()}
-
-
-def age_s(pid: int) -> float:
-    try:
-        began = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
-    except OSError:
-        return 0.0
-    return float(Path("/proc/uptime").read_text().split()[0]) - began / os.sysconf("SC_CLK_TCK")
 
 
 def test_a_paced_study_left_alone_offers_everything_and_is_not_blamed(tmp_path: Path) -> None:
