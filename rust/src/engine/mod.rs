@@ -6,11 +6,16 @@ mod adbc;
 pub(crate) mod arrow;
 mod duckdb;
 mod faulty;
+#[allow(dead_code)] // until an engine speaks it
+mod http;
 mod null;
 mod postgresql;
 mod shared;
 pub mod simulated;
+mod socket;
 mod sqlite;
+#[allow(dead_code)]
+mod url;
 
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;

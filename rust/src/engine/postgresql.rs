@@ -164,11 +164,7 @@ impl Limit {
 }
 
 fn lost(address: &Address, error: &std::io::Error) -> Error {
-    Error::Target {
-        target: address.to_string(),
-        class: TargetFault::Lost,
-        message: format!("the connection was lost ({error}); is the server still running? see its log"),
-    }
+    super::shared::lost(&address.to_string(), error)
 }
 
 fn garbled(address: &Address) -> Error {

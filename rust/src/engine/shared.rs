@@ -1,9 +1,18 @@
 //! What several engines need to know of a plan and of columns. Pure.
 
 use super::{Context, OpId};
-use crate::error::Error;
+use crate::error::{Error, TargetFault};
 use crate::plan::{OpPlan, Segment, Work};
 use crate::rows::{Column, Columns, Values};
+
+/// The connection to `target` is gone; off the clock this ends the run.
+pub fn lost(target: &str, error: &std::io::Error) -> Error {
+    Error::Target {
+        target: target.to_owned(),
+        class: TargetFault::Lost,
+        message: format!("the connection was lost ({error}); is the server still running? see its log"),
+    }
+}
 
 /// Columns of the table that `op` inserts into.
 pub fn columns_of(ctx: &Context, op: &OpPlan) -> Result<usize, Error> {

@@ -4,7 +4,7 @@
 //! one that sends a Sync per query costs ten times a hand-made pipeline.
 
 use std::io::{self, IoSlice, Read, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
@@ -13,10 +13,10 @@ use postgres_protocol::authentication::sasl::{ChannelBinding, ScramSha256, SCRAM
 
 use super::failure::Failure;
 use super::{message, Address};
+use crate::engine::socket::{self, CONNECT};
 use crate::engine::Canceller;
 use crate::error::{Error, TargetFault};
 
-const CONNECT: Duration = Duration::from_secs(10);
 /// One read takes what has come, up to this much.
 const INBOX_BYTES: usize = 256 << 10;
 /// COPY data is sent in messages of this size at most.
@@ -37,7 +37,7 @@ pub struct Connection {
 
 impl Connection {
     pub fn open(address: &Address) -> Result<Connection, Error> {
-        let (stream, peer) = connect(address)?;
+        let (stream, peer) = socket::dial(&address.place())?;
         let mut connection =
             Connection { stream, peer, inbox: vec![0; INBOX_BYTES], start: 0, end: 0, key: (0, 0) };
         connection.set_read_limit(Some(CONNECT)).map_err(|e| unreachable(address, &e))?;
@@ -215,39 +215,8 @@ impl Connection {
     }
 }
 
-fn connect(address: &Address) -> Result<(TcpStream, SocketAddr), Error> {
-    let places = (address.host.as_str(), address.port).to_socket_addrs().map_err(|e| Error::Target {
-        target: address.to_string(),
-        class: TargetFault::Unreachable,
-        message: format!("host {} is not known: {e}; check the URL", address.host),
-    })?;
-    let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
-    for place in places {
-        match TcpStream::connect_timeout(&place, CONNECT) {
-            Ok(stream) => {
-                stream.set_nodelay(true).map_err(|e| unreachable(address, &e))?;
-                return Ok((stream, place));
-            }
-            Err(e) => last = e,
-        }
-    }
-    Err(unreachable(address, &last))
-}
-
 fn unreachable(address: &Address, error: &io::Error) -> Error {
-    let message = match error.kind() {
-        io::ErrorKind::ConnectionRefused => {
-            format!("nothing listens on port {}; is the server running, and is the port right?", address.port)
-        }
-        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
-            format!("no answer within {} s; check host, port and firewall", CONNECT.as_secs())
-        }
-        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
-            "the server closed the connection before login; see its log".to_owned()
-        }
-        _ => format!("{error}; check host and port"),
-    };
-    Error::Target { target: address.to_string(), class: TargetFault::Unreachable, message }
+    socket::unreachable(&address.place(), error)
 }
 
 fn not_postgresql(address: &Address) -> Error {

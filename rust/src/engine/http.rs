@@ -1,0 +1,467 @@
+//! A small blocking HTTP/1.1 client: one kept connection, one request at a time, nothing copied on its way out.
+//!
+//! A session owns one. Bodies go out in several slices with one system call; answers come in pieces as the server
+//! sends them, with a length, in chunks or up to the end of the connection. `socket` and `stream` are apart, so that
+//! TLS can stand between: limits, liveness and hanging up belong to the socket, reading and writing to the stream.
+
+use std::io::{self, IoSlice, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::AsRawFd;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use base64::engine::general_purpose::STANDARD;
+use base64::Engine as _;
+
+use super::socket::{dial, unreachable, Place, CONNECT};
+use super::Outcome;
+use crate::error::Error;
+
+/// One read takes what has come, up to this much. A head must fit.
+const INBOX_BYTES: usize = 256 << 10;
+const HEADERS_MOST: usize = 64;
+/// Slices of one body, at most.
+pub const SLICES_MOST: usize = 7;
+
+/// What bytes pass through: the socket itself, or TLS around it.
+pub trait Stream: Read + Write + Send {}
+impl<T: Read + Write + Send> Stream for T {}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum Trouble {
+    /// The time given has passed; what has come so far is kept, and the call can be made again.
+    Late,
+    /// The connection is gone.
+    Lost(io::Error),
+    /// What came is not HTTP, or not all of it; the connection is given up.
+    Garbled(&'static str),
+}
+
+impl Trouble {
+    pub fn outcome(&self) -> Outcome {
+        match self {
+            Trouble::Late => Outcome::Timeout,
+            Trouble::Lost(_) => Outcome::Lost,
+            Trouble::Garbled(_) => Outcome::Other,
+        }
+    }
+
+    /// As an error of the run, for what happens off the clock.
+    pub fn error(&self, place: &Place) -> Error {
+        match self {
+            Trouble::Lost(error) => super::shared::lost(&place.target, error),
+            Trouble::Late => unreachable(place, &io::ErrorKind::TimedOut.into()),
+            Trouble::Garbled(what) => Error::Target {
+                target: place.target.clone(),
+                class: crate::error::TargetFault::Other,
+                message: format!("{what}; is port {} the server's HTTP port?", place.port),
+            },
+        }
+    }
+}
+
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Trouble::Late => write!(f, "no answer in time"),
+            Trouble::Lost(error) => write!(f, "the connection was lost: {error}"),
+            Trouble::Garbled(what) => write!(f, "{what}"),
+        }
+    }
+}
+
+pub struct Client {
+    place: Place,
+    /// Lines that every request has.
+    headers: String,
+    connection: Option<Connection>,
+    /// For [`HangUp`]: the socket of `connection`.
+    hang_up: Arc<Mutex<Option<TcpStream>>>,
+    outbox: Vec<u8>,
+    inbox: Vec<u8>,
+    /// Unread part of the inbox.
+    start: usize,
+    end: usize,
+    /// Of the last answer, as it came.
+    head: Vec<u8>,
+    body: Body,
+    /// The server lets the connection stand after this answer.
+    keep: bool,
+}
+
+struct Connection {
+    socket: TcpStream,
+    stream: Box<dyn Stream>,
+    /// The socket has a limit from an earlier call.
+    limited: bool,
+}
+
+/// What is still to come of an answer's body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Body {
+    Ended,
+    /// So many bytes.
+    Length(u64),
+    /// So many bytes of this chunk and the line end behind it.
+    Chunk(u64),
+    /// The next chunk's size; `Trailer`: lines behind the last one.
+    ChunkSize,
+    Trailer,
+    /// Everything until the server hangs up.
+    UntilClosed,
+}
+
+/// Ends the connection of a [`Client`] from any thread.
+pub struct HangUp(Arc<Mutex<Option<TcpStream>>>);
+
+impl HangUp {
+    pub fn now(&self) {
+        let socket = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some(socket) = &*socket {
+            // It may be gone already, which is what was wanted.
+            let _ = socket.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+impl Client {
+    /// Not yet connected. `headers` of every request, as `("Name", "value")`; with `login`, basic authentication.
+    ///
+    /// Panics if a header would break its line: callers pass constants and numbers.
+    pub fn new(place: &Place, login: Option<(&str, &str)>, headers: &[(&str, &str)]) -> Client {
+        let port = place.port;
+        let host = if place.host.contains(':') { format!("[{}]", place.host) } else { place.host.clone() };
+        let mut lines = format!("Host: {host}:{port}\r\n");
+        if let Some((user, password)) = login {
+            let secret = STANDARD.encode(format!("{user}:{password}"));
+            lines.push_str(&format!("Authorization: Basic {secret}\r\n"));
+        }
+        for (name, value) in headers {
+            assert!(!value.contains(['\r', '\n']), "header {name} is one line");
+            lines.push_str(&format!("{name}: {value}\r\n"));
+        }
+        Client {
+            place: place.clone(),
+            headers: lines,
+            connection: None,
+            hang_up: Arc::new(Mutex::new(None)),
+            outbox: Vec::with_capacity(4096),
+            inbox: vec![0; INBOX_BYTES],
+            start: 0,
+            end: 0,
+            head: Vec::with_capacity(4096),
+            body: Body::Ended,
+            keep: false,
+        }
+    }
+
+    /// Off the clock: a wrong host or port shows here, with its remedy.
+    pub fn connect(&mut self) -> Result<(), Error> {
+        let (socket, _) = dial(&self.place)?;
+        let failed = |e: io::Error| unreachable(&self.place, &e);
+        socket.set_write_timeout(Some(CONNECT)).map_err(failed)?;
+        let stream = Box::new(socket.try_clone().map_err(failed)?);
+        let shared = socket.try_clone().map_err(failed)?;
+        *self.hang_up.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(shared);
+        self.connection = Some(Connection { socket, stream, limited: true });
+        (self.start, self.end, self.body, self.keep) = (0, 0, Body::Ended, true);
+        Ok(())
+    }
+
+    pub fn hang_up(&self) -> HangUp {
+        HangUp(self.hang_up.clone())
+    }
+
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Sends a request whose body is `slices` one behind the other. `path` with its query, escaped.
+    ///
+    /// Connects again if the server closed the idle connection, which it may at any time. A connection that breaks
+    /// while sending is not tried again: whether the server has acted is not known.
+    pub fn send(
+        &mut self,
+        method: &str,
+        path: &str,
+        slices: &[&[u8]],
+        until: Option<Instant>,
+    ) -> Result<(), Trouble> {
+        if self.body != Body::Ended || !self.keep || !self.is_idle() {
+            self.forget();
+            self.connect().map_err(|e| Trouble::Lost(io::Error::other(e.to_string())))?;
+        }
+        let bytes: usize = slices.iter().map(|slice| slice.len()).sum();
+        self.outbox.clear();
+        write!(self.outbox, "{method} {path} HTTP/1.1\r\n{}Content-Length: {bytes}\r\n\r\n", self.headers)
+            .expect("a vector takes what is written");
+        let mut parts = [IoSlice::new(&[]); SLICES_MOST + 1];
+        parts[0] = IoSlice::new(&self.outbox);
+        assert!(slices.len() <= SLICES_MOST, "a body has {SLICES_MOST} slices at most");
+        for (part, slice) in parts[1..].iter_mut().zip(slices) {
+            *part = IoSlice::new(slice);
+        }
+        self.keep = false; // until the answer says otherwise
+        let connection = self.connection.as_mut().expect("connected above");
+        match connection.write(&mut parts[..=slices.len()], until) {
+            Ok(()) => Ok(()),
+            // A server that refuses a body may answer before it has read all of it, and hang up.
+            Err(Trouble::Lost(_)) if self.refused_early() => Ok(()),
+            Err(trouble) => {
+                self.forget();
+                Err(trouble)
+            }
+        }
+    }
+
+    /// The status of the answer, once its head is there.
+    pub fn receive(&mut self, until: Option<Instant>) -> Result<u16, Trouble> {
+        loop {
+            if let Some(status) = self.take_head()? {
+                if status >= 200 {
+                    return Ok(status);
+                }
+            } else if self.fill(until)? == 0 {
+                self.forget();
+                return Err(Trouble::Lost(io::ErrorKind::UnexpectedEof.into()));
+            }
+        }
+    }
+
+    /// A header of the last answer, whatever the case of its name.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let lines = self.head.split(|&byte| byte == b'\n').skip(1);
+        let pairs = lines.filter_map(|line| std::str::from_utf8(line).ok()?.split_once(':'));
+        let mut values = pairs.filter(|(found, _)| found.eq_ignore_ascii_case(name));
+        values.next().map(|(_, value)| value.trim())
+    }
+
+    /// The next piece of the answer's body as it came; `None` at its end.
+    pub fn piece(&mut self, until: Option<Instant>) -> Result<Option<&[u8]>, Trouble> {
+        loop {
+            let unread = self.end - self.start;
+            match self.body {
+                Body::Ended => return Ok(None),
+                Body::Length(0) => self.body = Body::Ended,
+                Body::Chunk(left) if left <= 2 => {
+                    if unread < left as usize {
+                        self.fill_body(until)?;
+                        continue;
+                    }
+                    self.start += left as usize;
+                    self.body = Body::ChunkSize;
+                }
+                Body::Length(left) if unread > 0 => {
+                    let taken = left.min(unread as u64);
+                    self.body = Body::Length(left - taken);
+                    return Ok(Some(self.take(taken as usize)));
+                }
+                // The line end behind the chunk is not handed out.
+                Body::Chunk(left) if unread > 0 => {
+                    let taken = (left - 2).min(unread as u64);
+                    self.body = Body::Chunk(left - taken);
+                    return Ok(Some(self.take(taken as usize)));
+                }
+                Body::UntilClosed if unread > 0 => return Ok(Some(self.take(unread))),
+                Body::UntilClosed => {
+                    if self.fill(until)? == 0 {
+                        self.body = Body::Ended;
+                    }
+                }
+                Body::ChunkSize => match httparse::parse_chunk_size(&self.inbox[self.start..self.end]) {
+                    Ok(httparse::Status::Complete((used, size))) => {
+                        self.start += used;
+                        self.body = if size == 0 { Body::Trailer } else { Body::Chunk(size + 2) };
+                    }
+                    Ok(httparse::Status::Partial) => self.fill_body(until)?,
+                    Err(_) => return Err(self.garbled("a chunk of the answer has no size")),
+                },
+                Body::Trailer => {
+                    let rest = &self.inbox[self.start..self.end];
+                    match rest.iter().position(|&byte| byte == b'\n') {
+                        Some(at) => {
+                            let is_last = rest[..at].is_empty() || rest[..at] == *b"\r";
+                            self.start += at + 1;
+                            if is_last {
+                                self.body = Body::Ended;
+                            }
+                        }
+                        None => self.fill_body(until)?,
+                    }
+                }
+                Body::Length(_) | Body::Chunk(_) => self.fill_body(until)?,
+            }
+        }
+    }
+
+    /// Appends the rest of the body to `out`.
+    pub fn read_all(&mut self, out: &mut Vec<u8>, until: Option<Instant>) -> Result<(), Trouble> {
+        while let Some(piece) = self.piece(until)? {
+            out.extend_from_slice(piece);
+        }
+        Ok(())
+    }
+
+    /// Drops the connection; the next request opens another.
+    pub fn forget(&mut self) {
+        self.connection = None;
+        self.hang_up.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+        (self.start, self.end, self.body, self.keep) = (0, 0, Body::Ended, false);
+    }
+
+    fn take(&mut self, bytes: usize) -> &[u8] {
+        let from = self.start;
+        self.start += bytes;
+        &self.inbox[from..self.start]
+    }
+
+    /// There is a connection, and the server has nothing to say, not even its end.
+    fn is_idle(&self) -> bool {
+        let Some(connection) = &self.connection else { return false };
+        let mut byte = 0u8;
+        // SAFETY: one byte of room, alive during the call; the flags neither block nor take anything.
+        let found = unsafe {
+            let at = std::ptr::from_mut(&mut byte).cast();
+            libc::recv(connection.socket.as_raw_fd(), at, 1, libc::MSG_PEEK | libc::MSG_DONTWAIT)
+        };
+        found < 0 && io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock && self.start == self.end
+    }
+
+    /// An answer is there although the request could not be sent to its end.
+    fn refused_early(&mut self) -> bool {
+        matches!(self.fill(Some(Instant::now())), Ok(1..))
+    }
+
+    /// The status of a head that is there as a whole; remembers it and what its body looks like.
+    fn take_head(&mut self) -> Result<Option<u16>, Trouble> {
+        let mut headers = [httparse::EMPTY_HEADER; HEADERS_MOST];
+        let mut response = httparse::Response::new(&mut headers);
+        let used = match response.parse(&self.inbox[self.start..self.end]) {
+            Ok(httparse::Status::Complete(used)) => used,
+            Ok(httparse::Status::Partial) if self.end - self.start < INBOX_BYTES => return Ok(None),
+            Ok(httparse::Status::Partial) => return Err(self.garbled("the head of the answer has no end")),
+            Err(_) => return Err(self.garbled("what answers does not speak HTTP")),
+        };
+        let status = response.code.expect("a complete head has a status");
+        let mut keep = response.version == Some(1);
+        let mut body = Body::UntilClosed;
+        for header in response.headers.iter() {
+            let value = header.value.trim_ascii();
+            if header.name.eq_ignore_ascii_case("connection") {
+                keep = if keep {
+                    !value.eq_ignore_ascii_case(b"close")
+                } else {
+                    value.eq_ignore_ascii_case(b"keep-alive")
+                };
+            } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
+                if value.eq_ignore_ascii_case(b"chunked") {
+                    body = Body::ChunkSize;
+                }
+            } else if header.name.eq_ignore_ascii_case("content-length") && body == Body::UntilClosed {
+                match std::str::from_utf8(value).ok().and_then(|text| text.parse().ok()) {
+                    Some(length) => body = Body::Length(length),
+                    None => return Err(self.garbled("the answer has a length that is no number")),
+                }
+            }
+        }
+        if status < 200 || matches!(status, 204 | 304) {
+            body = Body::Ended;
+        }
+        (self.body, self.keep) = (body, keep && body != Body::UntilClosed);
+        self.head.clear();
+        self.head.extend_from_slice(&self.inbox[self.start..self.start + used]);
+        self.start += used;
+        Ok(Some(status))
+    }
+
+    fn fill_body(&mut self, until: Option<Instant>) -> Result<(), Trouble> {
+        match self.fill(until)? {
+            0 => Err(self.garbled("the answer ended before its last byte")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads what has come; 0 when the server has hung up.
+    fn fill(&mut self, until: Option<Instant>) -> Result<usize, Trouble> {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        } else if self.end == self.inbox.len() {
+            self.inbox.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+        }
+        let Some(connection) = &mut self.connection else {
+            return Err(Trouble::Lost(io::ErrorKind::NotConnected.into()));
+        };
+        match connection.read(&mut self.inbox[self.end..], until) {
+            Ok(bytes) => {
+                self.end += bytes;
+                Ok(bytes)
+            }
+            Err(Trouble::Late) => Err(Trouble::Late),
+            Err(trouble) => {
+                self.forget();
+                Err(trouble)
+            }
+        }
+    }
+
+    fn garbled(&mut self, what: &'static str) -> Trouble {
+        self.forget();
+        Trouble::Garbled(what)
+    }
+}
+
+impl Connection {
+    fn write(&mut self, mut parts: &mut [IoSlice<'_>], until: Option<Instant>) -> Result<(), Trouble> {
+        IoSlice::advance_slices(&mut parts, 0); // drops empty parts in front
+        while !parts.is_empty() {
+            self.limit(until)?;
+            match self.stream.write_vectored(parts) {
+                Ok(0) => return Err(Trouble::Lost(io::ErrorKind::WriteZero.into())),
+                Ok(bytes) => IoSlice::advance_slices(&mut parts, bytes),
+                Err(e) => interrupted(e)?,
+            }
+        }
+        self.stream.flush().map_err(Trouble::Lost)
+    }
+
+    fn read(&mut self, room: &mut [u8], until: Option<Instant>) -> Result<usize, Trouble> {
+        loop {
+            self.limit(until)?;
+            match self.stream.read(room) {
+                Ok(bytes) => return Ok(bytes),
+                Err(e) => interrupted(e)?,
+            }
+        }
+    }
+
+    /// What is left until then, as the socket's own limit; without one a call blocks.
+    fn limit(&mut self, until: Option<Instant>) -> Result<(), Trouble> {
+        if until.is_none() && !self.limited {
+            return Ok(());
+        }
+        // A limit of zero would be none: what is late gets the shortest one, and takes what is there.
+        let left = until.map(|until| {
+            until.saturating_duration_since(Instant::now()).max(std::time::Duration::from_micros(1))
+        });
+        self.limited = until.is_some();
+        let set = |socket: &TcpStream| {
+            socket.set_read_timeout(left)?;
+            socket.set_write_timeout(left)
+        };
+        set(&self.socket).map_err(Trouble::Lost)
+    }
+}
+
+/// A call that a signal ended is made again.
+fn interrupted(error: io::Error) -> Result<(), Trouble> {
+    match error.kind() {
+        io::ErrorKind::Interrupted => Ok(()),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Err(Trouble::Late),
+        _ => Err(Trouble::Lost(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests;
