@@ -1,4 +1,4 @@
-"""The command line: the only module that prints. Results on stdout, talk on stderr.
+"""The command line: parses words and calls `commands`, which alone print. Results on stdout, talk on stderr.
 
 Exit codes: 0 valid · 1 workload errors · 2 usage or refusal · 3 result invalid · 99 a limit of [accept] crossed ·
 130 interrupted and resumable. Commands import what they need, so that help and completion are quick.
@@ -6,7 +6,6 @@ Exit codes: 0 valid · 1 workload errors · 2 usage or refusal · 3 result inval
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from inrush.commands.printing import opened_store, say, show, show_json
 from inrush.errors import InrushError, UsageError, from_core
 
 if TYPE_CHECKING:
@@ -268,6 +268,27 @@ def runs(as_json: AsJson = False) -> None:
         show(columns(rows, ("id", "status", "runs", "title"), right=(2,)))
 
 
+# Predictions.
+
+
+@app.command()
+def predict(
+    what: Annotated[Path, typer.Argument(help="A curve of your own: two columns, the load and its figure.")],
+    to: Annotated[
+        list[float] | None, typer.Option("--to", metavar="N", help="Load to predict; may be given again.")
+    ] = None,
+    of: Annotated[
+        str | None, typer.Option(help="rate or time; without it the second column's name decides.")
+    ] = None,
+    level: Annotated[float, typer.Option(help="Share of predictions that the interval shall hold.")] = 0.9,
+    as_json: AsJson = False,
+) -> None:
+    """What a load that was not tried will give, with its interval."""
+    from inrush.commands.predict import predict_curve
+
+    predict_curve(what, to or (), of, level, as_json)
+
+
 # Studies.
 
 
@@ -380,21 +401,6 @@ def version() -> None:
 # Printing.
 
 
-def say(message: str) -> None:
-    """Talk, on stderr."""
-    print(message, file=sys.stderr)
-
-
-def show(lines: list[str]) -> None:
-    """Results, on stdout."""
-    for line in lines:
-        print(line)
-
-
-def show_json(document: Any) -> None:
-    print(json.dumps(document, indent=1, ensure_ascii=False, default=str))
-
-
 def shown_figure(value: float | str) -> str:
     if isinstance(value, str):
         return value
@@ -406,12 +412,6 @@ def stderr() -> Console:
     from rich.console import Console
 
     return Console(stderr=True)
-
-
-def opened_store() -> Store:
-    from inrush.store import Store
-
-    return Store()
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ def test_help_loads_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("later", ["predict", "prove", "load"])
+@pytest.mark.parametrize("later", ["prove", "load"])
 def test_commands_of_later_versions_are_not_offered(inrush: Inrush, later: str) -> None:
     assert later not in re.findall(r"^  (\w+)", inrush("--help").out, re.MULTILINE)
     assert inrush(later).code == 2

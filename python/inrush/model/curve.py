@@ -1,0 +1,283 @@
+"""From a measured curve to a value that was not measured: one rule chooses the law. Pure.
+
+The rule, which was fixed before any published curve was scored with it (docs/predictions.md has the scores):
+
+1. A rate that grows follows the contention law (Amdahl): everything that is scaled shares something. Proportion is its
+   limit, so it competes by itself, not as a law of its own.
+2. Coherency (USL) is added only on evidence: the curve has already fallen from its peak by more than noise, or six or
+   more points prefer it by two units of AICc. A third parameter that nothing asks for is what makes extrapolations wild.
+3. A rate that falls throughout loses a fixed time to each unit of x: 1 / rate is a straight line.
+4. A time that grows is a fixed cost and one for each unit; a time that falls with machines has Ernest's form.
+5. A law that misses the largest point by more than 15 %, or is asked for more than 32 times it, is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from inrush.errors import UsageError
+from inrush.model.fits import aicc, fit_sum, log_errors
+from inrush.model.intervals import LEVEL, Scored, Spread, parameter_spread, spread, width
+from inrush.model.scaling import Usl, fit_usl
+from inrush.model.work import fit_ernest, fit_proportion
+
+FloatArray = NDArray[np.float64]
+Law = Callable[[FloatArray], FloatArray]
+
+#: Version of the rule and the laws; a prediction says which made it.
+MODEL_VERSION = 1
+LARGEST_RESIDUAL = 0.15
+FARTHEST_REACH = 32.0
+AICC_MARGIN = 2.0
+#: A fall from the peak is one where it exceeds so many sd of a point.
+FALL_SD = 3.0
+
+UNSEEN_LIMIT = "unknowable from throughput alone: a limit that no load has met does not show in it; measure busy resources"
+
+
+class Refused(UsageError):
+    """A prediction that would be outside of what its model is valid for."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Figures at distinct x, ascending: geometric means over their runs."""
+
+    x: FloatArray
+    y: FloatArray
+    runs: FloatArray
+    #: Sum of squared log deviations of runs from their point, and its degrees of freedom.
+    squares: float
+    df: int
+
+    def first(self, points: int) -> Curve:
+        """The small end alone; what is known of noise stays."""
+        return Curve(self.x[:points], self.y[:points], self.runs[:points], self.squares, self.df)
+
+
+def curve(x: ArrayLike, y: ArrayLike) -> Curve:
+    """x, y: shape (k,), one entry a run; equal x are repetitions. Raises UsageError for what no law has."""
+    x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
+    if len(x) != len(y):
+        raise UsageError(f"{len(x)} values of x and {len(y)} of y; a curve has as many of each")
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise UsageError("a curve holds numbers; remove the lines that have none")
+    if (x < 0).any() or (y <= 0).any():
+        bad = int(np.argmax((x < 0) | (y <= 0)))
+        raise UsageError(
+            f"{x[bad]:g}, {y[bad]:g}: loads are not negative and figures are positive; remove the line"
+        )
+    at, index = np.unique(x, return_inverse=True)
+    if len(at) < 2:
+        raise UsageError(f"{len(at)} distinct x; a curve needs two, and a bend needs three")
+    logs = np.log(y)
+    runs = np.bincount(index).astype(np.float64)
+    means = np.bincount(index, logs) / runs
+    squares = float(((logs - means[index]) ** 2).sum())
+    return Curve(at, np.exp(means), runs, squares, len(x) - len(at))
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A law with its parameters, fitted to a curve."""
+
+    name: str
+    law: Law
+    parameters: dict[str, float]
+    #: Fits the same law to other values at the same x.
+    again: Callable[[FloatArray], Law] = field(repr=False)
+    count: int = 2
+
+    def errors(self, of: Curve) -> FloatArray:
+        return log_errors(self.law(of.x), of.y)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a figure will be at x, before it is measured."""
+
+    x: float
+    median: float
+    lo: float
+    hi: float
+    level: float
+    model: str
+    #: Whether the width comes from scored predictions; else it is the doubled width of the fit.
+    calibrated: bool
+    #: x over the largest x that was measured.
+    reach: float
+    parameters: dict[str, float]
+    #: The same from laws that compete: linear, the universal scalability law, and so on.
+    baselines: dict[str, float]
+    #: Where the figure peaks or stops growing; None where nothing tells.
+    saturation: float | None
+    why: tuple[str, ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        """As JSON has it: no infinities."""
+        held = {k: (list(v) if isinstance(v, tuple) else v) for k, v in self.__dict__.items()}
+        held["parameters"] = {k: v for k, v in self.parameters.items() if np.isfinite(v)}
+        return held
+
+
+def forecast(
+    of: Curve, to: float, time: bool = False, archive: Sequence[Scored] = (), level: float = LEVEL
+) -> Forecast:
+    """The figure at x = `to`, by the rule at the top of this file.
+
+    time: y is a time or a cost (small is good) instead of a rate. Raises Refused outside of the law's validity.
+    """
+    reach = to / float(of.x[-1])
+    chosen, why = choose(of, time)
+    refuse(of, chosen, to)
+    run = point_spread(of, chosen)
+    target = np.array([to])
+    median = float(chosen.law(target)[0])
+    sd = float(
+        parameter_spread(
+            lambda y: chosen.again(y)(target), np.log(chosen.law(of.x)), run.sd / np.sqrt(of.runs)
+        )[0]
+    )
+    wide = width(sd, run, float(np.median(of.runs)), archive, reach, level)
+    lo, hi = median * float(np.exp(-wide.half)), median * float(np.exp(wide.half))
+    others = {f.name: float(f.law(target)[0]) for f in candidates(of, time)}
+    if not wide.calibrated:
+        # Laws that explain what was measured as well as the chosen one may be right beyond it.
+        equal = [others[f.name] for f in candidates(of, time) if explains(of, f, run)]
+        lo, hi = min([lo, *equal]), max([hi, *equal])
+        why = (
+            *why,
+            "uncalibrated: too few predictions of this reach have been scored; the width of the fit is doubled",
+        )
+    saturation = peak(chosen)
+    if not time and saturation is None:
+        why = (*why, f"saturation: {UNSEEN_LIMIT}")
+    return Forecast(
+        to, median, lo, hi, level, chosen.name, wide.calibrated, reach, chosen.parameters,
+        {**others, "linear": linear(of, to, time)}, saturation, why,
+    )  # fmt: skip
+
+
+def choose(of: Curve, time: bool) -> tuple[Fitted, tuple[str, ...]]:
+    """The law for a curve, and why it is that one."""
+    found = {f.name: f for f in candidates(of, time)}
+    if time:
+        name = "ernest" if "ernest" in found else "proportion"
+        return found[name], (f"{name}: a time that {'falls' if name == 'ernest' else 'grows'}",)
+    if "interference" in found:
+        return found["interference"], ("interference: the rate falls throughout",)
+    plain = found["contention"]
+    if "coherency" in found and (why := coherency_needed(of, plain, found["coherency"])):
+        return found["coherency"], (why,)
+    return plain, ("contention: no evidence of coherency in what was measured",)
+
+
+def candidates(of: Curve, time: bool) -> list[Fitted]:
+    """Laws of the curve's shape that it has points enough for."""
+    if time:
+        return [fitted_ernest(of)] if of.y[-1] < of.y[0] and of.x[0] > 0 else [fitted_proportion(of)]
+    if of.y[-1] < of.y[0] and int(np.argmax(of.y)) == 0:
+        return [fitted_interference(of)]
+    if of.x[0] <= 0:
+        raise Refused("x of 0 and a rate that grows: a load of nothing has no rate; remove the line")
+    return [fitted_usl(of, False)] + ([fitted_usl(of, True)] if len(of.x) >= 3 else [])
+
+
+def coherency_needed(of: Curve, plain: Fitted, full: Fitted) -> str | None:
+    """Evidence for a third parameter, as a sentence; None without any."""
+    run = spread(of.squares, of.df)
+    top = int(np.argmax(of.y))
+    fall = float(np.log(of.y[top] / of.y[-1]))
+    if top < len(of.x) - 1 and fall > FALL_SD * run.sd * float(np.sqrt(1 / of.runs[top] + 1 / of.runs[-1])):
+        return f"coherency: the rate has fallen by {1 - np.exp(-fall):.0%} since x = {of.x[top]:g}"
+    scores = [aicc(float((f.errors(of) ** 2).sum()), len(of.x), f.count) for f in (plain, full)]
+    if np.isfinite(scores[1]) and scores[0] - scores[1] > AICC_MARGIN:
+        return f"coherency: AICc prefers it by {scores[0] - scores[1]:.1f}"
+    return None
+
+
+def refuse(of: Curve, chosen: Fitted, to: float) -> None:
+    """Raises Refused where the law does not hold for what was measured, or is asked for too much."""
+    if not (np.isfinite(to) and to > 0):
+        raise Refused(f"--to {to:g}: a load is positive")
+    last = float(np.exp(abs(chosen.errors(of)[-1])) - 1)
+    if last > LARGEST_RESIDUAL:
+        raise Refused(
+            f"{chosen.name} misses the largest point measured by {last:.0%} (limit {LARGEST_RESIDUAL:.0%}): no law here "
+            "describes this curve. Measure at the target, or look for what changes on the way"
+        )
+    if to > FARTHEST_REACH * of.x[-1]:
+        raise Refused(
+            f"{to:g} is {to / of.x[-1]:.0f} times the largest point measured (limit {FARTHEST_REACH:g}): "
+            f"measure at {to / FARTHEST_REACH:g} or beyond first"
+        )
+
+
+def point_spread(of: Curve, chosen: Fitted) -> Spread:
+    """sd of one run: from repetitions, and from what the law leaves over where that is more."""
+    left = max(0, len(of.x) - chosen.count)
+    misfit = float((of.runs * chosen.errors(of) ** 2).sum()) if left else 0.0
+    return spread(of.squares + misfit, of.df + left)
+
+
+def explains(of: Curve, f: Fitted, run: Spread) -> bool:
+    """Whether a law misses no point by more than three sd."""
+    return bool((np.abs(f.errors(of)) <= 3 * run.sd).all())
+
+
+def linear(of: Curve, to: float, time: bool) -> float:
+    """Proportion from the smallest load, or for times the largest one scaled: what one would say without a model."""
+    if time:
+        return float(of.y[-1] * (to / of.x[-1] if of.y[-1] >= of.y[0] else of.x[-1] / to))
+    first = 0 if of.x[0] > 0 else 1
+    return float(of.y[first] * to / of.x[first])
+
+
+def peak(chosen: Fitted) -> float | None:
+    found = chosen.parameters.get("peak_n", float("inf"))
+    return found if np.isfinite(found) else None
+
+
+def fitted_usl(of: Curve, coherency: bool) -> Fitted:
+    def again(y: FloatArray) -> Law:
+        return fit_usl(of.x, y, coherency, of.runs).at
+
+    law: Usl = fit_usl(of.x, of.y, coherency, of.runs)
+    parameters = {"one_per_s": law.one_per_s, "alpha": law.alpha, "limit_per_s": law.limit_per_s}
+    if coherency:
+        parameters |= {"beta": law.beta, "peak_n": law.peak_n}
+    return Fitted(
+        "coherency" if coherency else "contention", law.at, parameters, again, 3 if coherency else 2
+    )
+
+
+def fitted_interference(of: Curve) -> Fitted:
+    columns = np.stack([np.ones_like(of.x), of.x], axis=1)
+
+    def again(y: FloatArray) -> Law:
+        a, b = fit_sum(columns, 1 / y, of.runs)
+        return lambda x: np.asarray(1 / (a + b * np.asarray(x, np.float64)))
+
+    a, b = fit_sum(columns, 1 / of.y, of.runs)
+    return Fitted("interference", again(of.y), {"alone_s": float(a), "each_s": float(b)}, again)
+
+
+def fitted_proportion(of: Curve) -> Fitted:
+    def again(y: FloatArray) -> Law:
+        return fit_proportion(of.x, y, of.runs).at
+
+    law = fit_proportion(of.x, of.y, of.runs)
+    return Fitted("proportion", law.at, {"fixed_s": law.fixed_s, "per_unit_s": law.per_unit_s}, again)
+
+
+def fitted_ernest(of: Curve) -> Fitted:
+    def again(y: FloatArray) -> Law:
+        return fit_ernest(of.x, y, weights=of.runs).at
+
+    law = fit_ernest(of.x, of.y, weights=of.runs)
+    return Fitted("ernest", law.at, dict(law.__dict__), again, 4)

@@ -1,0 +1,199 @@
+"""Laws of curves against published fits, known truths and their limits; the rule that chooses between them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from inrush.errors import UsageError
+from inrush.model.curve import Refused, curve, forecast
+from inrush.model.intervals import (
+    Scored,
+    Spread,
+    conformal_half_width,
+    spread,
+    width,
+)
+from inrush.model.scaling import (
+    BatchCost,
+    Usl,
+    contention_from_speed_up,
+    fit_batch,
+    fit_usl,
+    fit_usl_absolute,
+)
+from inrush.model.work import fit_ernest, fit_proportion
+
+#: SPEC SDM91 on a Sun SPARCcenter 2000, as R's package usl ships it.
+SPEC = [1, 18, 36, 72, 108, 144, 216], [64.9, 995.9, 1652.4, 1853.2, 1828.9, 1775.0, 1702.2]
+#: MySQL on a Cisco server, 1 to 32 threads, as usl4j ships it.
+CISCO = range(1, 33), [
+    955.16, 1878.91, 2688.01, 3548.68, 4315.54, 5130.43, 5931.37, 6531.08, 7219.8, 7867.61, 8278.71, 8646.7, 9047.84,
+    9426.55, 9645.37, 9897.24, 10097.6, 10240.5, 10532.39, 10798.52, 11151.43, 11518.63, 11806, 12089.37, 12075.41,
+    12177.29, 12211.41, 12158.93, 12155.27, 12118.04, 12140.4, 12074.39,
+]  # fmt: skip
+
+USLS = st.builds(Usl, st.floats(1e-3, 1e6), st.floats(0, 0.5), st.just(0.0) | st.floats(1e-9, 0.01))
+
+
+def test_the_universal_scalability_law_is_fitted_as_others_fit_it() -> None:
+    spec = fit_usl_absolute(*SPEC)
+    assert (spec.alpha, spec.beta, spec.one_per_s) == pytest.approx((0.02773, 1.0437e-4, 89.995), rel=2e-4)
+    cisco = fit_usl_absolute(list(CISCO[0]), CISCO[1])
+    assert (cisco.alpha, cisco.beta, cisco.one_per_s) == pytest.approx((0.026716, 7.691e-4, 995.65), rel=2e-4)
+
+
+@given(USLS)
+def test_a_law_is_found_again_from_its_own_values(law: Usl) -> None:
+    assume(law.alpha >= law.beta)
+    n = [1, 2, 4, 8, 16, 32]
+    found = fit_usl(n, law.at(n))
+    assert found.at([3, 64]) == pytest.approx(law.at([3, 64]), rel=1e-5)
+
+
+@given(USLS)
+def test_no_worker_is_worth_more_than_the_first_and_none_beyond_the_peak(law: Usl) -> None:
+    n = np.arange(1, 200)
+    assert (law.at(n) <= n * law.one_per_s * (1 + 1e-9)).all()
+    assert (law.at(n) <= law.limit_per_s * (1 + 1e-9)).all()
+    if np.isfinite(law.peak_n) and law.peak_n > 1:
+        assert law.at(law.peak_n * 1.5) < law.at(law.peak_n)
+
+
+@pytest.mark.parametrize(("speed_up", "alpha"), [(9, 0.0519), (5, 0.1467), (3, 0.2889)])
+def test_contention_of_a_speed_up_at_sixteen_writers(speed_up: float, alpha: float) -> None:
+    assert contention_from_speed_up(speed_up, 16) == pytest.approx(alpha, abs=5e-5)
+    assert Usl(1.0, contention_from_speed_up(speed_up, 16), 0).at(16) == pytest.approx(speed_up)
+
+
+@given(st.floats(1e-6, 1.0), st.floats(1e-8, 1e-3))
+def test_the_best_batch_has_95_percent_of_what_any_batch_reaches(
+    per_batch_s: float, per_row_s: float
+) -> None:
+    cost = BatchCost(per_batch_s, per_row_s)
+    assert float(cost.at(cost.best_rows)) == pytest.approx(0.95 * cost.limit_per_s)
+    b = np.array([1, 10, 100, 1000, 10_000, 100_000]) * max(1.0, per_batch_s / per_row_s / 1000)
+    assert fit_batch(b, cost.at(b)).at([7, 7e6]) == pytest.approx(cost.at([7, 7e6]), rel=1e-3)
+
+
+def test_a_rate_in_proportion_to_the_batch_has_no_best_batch_in_sight() -> None:
+    assert fit_batch([100, 200, 400], [1000, 2000, 4000]).best_rows == float("inf")
+
+
+@given(st.floats(0.01, 100), st.floats(1e-6, 10))
+def test_a_fixed_cost_and_one_for_each_row_are_told_apart(fixed_s: float, per_unit_s: float) -> None:
+    x = np.array([1.0, 10, 100, 1000])
+    found = fit_proportion(x, fixed_s + per_unit_s * x)
+    assert found.at(2000) == pytest.approx(fixed_s + per_unit_s * 2000, rel=1e-6)
+
+
+def test_ernests_form_is_found_from_small_clusters() -> None:
+    m = np.array([1.0, 2, 4, 8, 16])
+    t = 2 + 40 / m + 0.5 * np.log(m) + 0.1 * m
+    assert fit_ernest(m, t).at(64) == pytest.approx(2 + 40 / 64 + 0.5 * np.log(64) + 6.4, rel=1e-6)
+
+
+# The rule.
+
+
+def test_a_bend_that_was_not_seen_is_not_claimed() -> None:
+    n = [1, 2, 4]
+    found = forecast(curve(n, Usl(100, 0.05, 1e-4).at(n)), 16)
+    assert found.model == "contention" and found.saturation is None
+    assert any("unknowable from throughput alone" in w for w in found.why)
+
+
+def test_a_peak_that_was_passed_needs_coherency() -> None:
+    law = Usl(100, 0.02, 2e-3)
+    n = [1, 2, 4, 8, 16, 32, 48]
+    found = forecast(curve(n, law.at(n)), 96)
+    assert found.model == "coherency"
+    assert found.median == pytest.approx(float(law.at(96)), rel=1e-3)
+    assert found.saturation == pytest.approx(law.peak_n, rel=1e-3)
+
+
+def test_a_rate_that_falls_throughout_loses_a_fixed_time_to_each() -> None:
+    readers = [0, 1, 2, 4]
+    found = forecast(curve(readers, [1000 / (1 + 0.1 * r) for r in readers]), 16)
+    assert found.model == "interference"
+    assert found.median == pytest.approx(1000 / 2.6)
+
+
+def test_times_that_grow_and_times_that_fall_have_laws_of_their_own() -> None:
+    grown = forecast(curve([1e3, 1e4, 1e5], [1.1, 2, 11]), 1e6, time=True)
+    assert (grown.model, grown.median) == ("proportion", pytest.approx(101))
+    fallen = forecast(curve([1, 2, 4, 8], [101, 51, 26, 13.5]), 32, time=True)
+    assert (fallen.model, fallen.median) == ("ernest", pytest.approx(1 + 100 / 32, rel=1e-6))
+
+
+def test_what_no_law_describes_is_refused() -> None:
+    with pytest.raises(Refused, match="no law here describes"):
+        forecast(curve([1, 2, 4, 8], [100, 20, 400, 50]), 16)
+    with pytest.raises(Refused, match="times the largest"):
+        forecast(curve([1, 2], [100, 190]), 1000)
+    with pytest.raises(Refused, match="positive"):
+        forecast(curve([1, 2], [100, 190]), -4)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "told"),
+    [([1], [1.0], "two"), ([1, 2], [1.0, 0.0], "positive"), ([1, 2], [1.0, float("nan")], "numbers")],
+)
+def test_curves_without_meaning_are_refused_with_a_remedy(x: list[float], y: list[float], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        curve(x, y)
+
+
+@given(
+    st.floats(1, 1e6),
+    st.floats(0, 0.3),
+    st.lists(st.floats(-0.03, 0.03), min_size=9, max_size=9),
+    st.floats(1e-3, 1e3),
+)
+def test_a_forecast_lies_in_its_interval_and_is_free_of_scale(
+    one: float, alpha: float, noise: list[float], scale: float
+) -> None:
+    n = np.repeat([1, 2, 4], 3)
+    y = Usl(one, alpha, 0).at(n) * np.exp(noise)
+    found, scaled = forecast(curve(n, y), 8), forecast(curve(n, y * scale), 8)
+    assert found.lo <= found.median <= found.hi
+    assert scaled.median == pytest.approx(found.median * scale, rel=1e-6)
+    assert scaled.hi == pytest.approx(found.hi * scale, rel=1e-3)
+    again = forecast(curve(n, y), 8)
+    assert (again.lo, again.hi) == (found.lo, found.hi)
+
+
+# Intervals.
+
+
+def test_nine_scored_predictions_are_needed_for_ninety_percent_and_nineteen_for_ninety_five() -> None:
+    def archive(n: int) -> list[Scored]:
+        return [Scored(4.0, 0.01 * (i + 1)) for i in range(n)]
+
+    assert conformal_half_width(archive(8), 4.0, 0.90) is None
+    assert conformal_half_width(archive(9), 4.0, 0.90) == pytest.approx(0.09)
+    assert conformal_half_width(archive(18), 4.0, 0.95) is None
+    assert conformal_half_width(archive(19), 4.0, 0.95) == pytest.approx(0.19)
+    assert conformal_half_width(archive(50), 2.0, 0.90) is None  # another reach
+
+
+def test_learnt_widths_hold_what_they_promise_and_own_widths_say_that_they_are_not_calibrated() -> None:
+    rng = np.random.default_rng(5)
+    errors = np.abs(rng.laplace(0, 0.05, (400, 31)))
+    held = np.mean([
+        e[-1] <= (conformal_half_width([Scored(2.0, x) for x in e[:-1]], 2.0, 0.9) or 0.0) for e in errors
+    ])  # fmt: skip
+    assert 0.87 <= held <= 0.97
+    run = Spread(0.03, 10)
+    assert width(0.02, run, 3, [Scored(2.0, 0.1)] * 9, 2.0).calibrated
+    unsure = width(0.02, run, 3, [], 2.0)
+    assert not unsure.calibrated and unsure.half > 2 * 0.02
+
+
+@given(st.floats(0, 10), st.integers(0, 50))
+def test_noise_is_never_nothing_and_never_more_than_was_seen_and_is_usual(squares: float, df: int) -> None:
+    found = spread(squares, df)
+    assert 0 < found.sd <= max(0.03, (squares / max(1, df)) ** 0.5) * 1.0001 or df == 0
+    assert found.df == 4 + df
