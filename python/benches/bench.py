@@ -24,7 +24,7 @@ from inrush import _core
 from inrush.engines import postgresql_release
 from inrush.engines.base import Stop
 from inrush.engines.postgresql import Postgresql
-from inrush.stats import log_t, paired_ratio
+from inrush.stats.stats import log_t, paired_ratio
 
 ROUNDS = 10
 #: Of these, less is better: their ratio is turned over, so that above 1 is good here too.

@@ -24,8 +24,8 @@ from benches.floors import Parts
 from inrush import _core
 from inrush.engines import server
 from inrush.engines.base import Target
-from inrush.site import Site, at_site
-from inrush.store import whole_batches
+from inrush.results.store import whole_batches
+from inrush.run.site import Site, at_site
 from inrush.workload import Column, Operation, Table
 
 ROWS = 1_000_000

@@ -20,8 +20,8 @@ from inrush.errors import InrushError, UsageError, from_core
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from inrush.run import Outcome
-    from inrush.store import Store
+    from inrush.results.store import Store
+    from inrush.run.run import Outcome
 
 app = typer.Typer(
     name="inrush",
@@ -96,8 +96,8 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a study; ends in the answer, the verdict and the next command."""
-    from inrush.prepare import Call, best_found, best_of_names, call_of, prepare, read_study, unfinished
-    from inrush.site import split_password
+    from inrush.run.prepare import Call, best_found, best_of_names, call_of, prepare, read_study, unfinished
+    from inrush.run.site import split_password
 
     store = opened_store()
     if resume:
@@ -120,10 +120,10 @@ def run(
 
 def execute(prepared: Any, folder: Any, data: Path) -> Outcome:
     """The study on its engines, with progress on stderr."""
-    from inrush.prepare import StopRules
-    from inrush.progress import progress
-    from inrush.run import run_study
-    from inrush.sites import opened
+    from inrush.run.prepare import StopRules
+    from inrush.run.progress import progress
+    from inrush.run.run import run_study
+    from inrush.run.sites import opened
 
     with progress(stderr()) as listener, opened(prepared.places, data, listener.note) as sites:
         return run_study(prepared.plan.all_runs, folder, sites, listener, StopRules(prepared.plan))
@@ -131,7 +131,7 @@ def execute(prepared: Any, folder: Any, data: Path) -> Outcome:
 
 def finish(store: Store, outcome: Outcome, as_json: bool) -> None:
     """Report, three lines or JSON, and the exit code of what was found."""
-    from inrush.report import three_lines, write_report
+    from inrush.report.report import three_lines, write_report
 
     results = store.find(str(outcome.path))
     for run, message in outcome.failed.items():
@@ -174,8 +174,8 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """What would run, for how long, and what would be created where; changes nothing."""
-    from inrush.prepare import Call, prepare
-    from inrush.site import split_password
+    from inrush.run.prepare import Call, prepare
+    from inrush.run.site import split_password
 
     shown = tuple(split_password(t)[0] if "://" in t else t for t in targets or ())
     prepared = prepare(Call(study, scale, tuple(overrides or ()), shown, tuple(start or ()), seed), targets)
@@ -184,7 +184,7 @@ def plan(
     if as_json:
         show_json({**prepared.document(), "runs": [dict(r.plan) for r in prepared.plan.all_runs]})
     else:
-        from inrush.summary import plan_lines
+        from inrush.report.summary import plan_lines
 
         show(plan_lines(prepared.plan))
 
@@ -201,7 +201,7 @@ def report(
     pdf: Annotated[Path | None, typer.Option(help="Folder for the figures as PDF, SVG and PNG.")] = None,
 ) -> None:
     """Write the report again from the sealed files, and figures for papers."""
-    from inrush.report import write_figures, write_report
+    from inrush.report.report import write_figures, write_report
 
     results = opened_store().find(which)
     path = html or results.report_path
@@ -222,10 +222,10 @@ def show_results(
     check: Annotated[bool, typer.Option("--check", help="Compare every file with what was sealed.")] = False,
 ) -> None:
     """Results in short; exports for other tools."""
-    from inrush.analysis import analyse
-    from inrush.export import write_bmf, write_csv, write_hdr
-    from inrush.measures import study_record
-    from inrush.summary import summary, summary_lines
+    from inrush.report.summary import summary, summary_lines
+    from inrush.results.export import write_bmf, write_csv, write_hdr
+    from inrush.stats.measures import study_record
+    from inrush.stats.points import analyse
 
     results = opened_store().find(which)
     if check and (damage := [d for r in results.runs for d in r.damage()]):
@@ -247,9 +247,9 @@ def compare(
     a: Annotated[str, typer.Argument(help="Results.")], b: Annotated[str, typer.Argument(help="Results.")]
 ) -> None:
     """Two results of one study, point by point, as ratios with intervals."""
-    from inrush.analysis import analyse
-    from inrush.measures import study_record
-    from inrush.summary import compare_lines
+    from inrush.report.summary import compare_lines
+    from inrush.stats.measures import study_record
+    from inrush.stats.points import analyse
 
     store = opened_store()
     show(compare_lines(*(analyse(study_record(store.find(x))) for x in (a, b))))
@@ -258,7 +258,7 @@ def compare(
 @app.command()
 def runs(as_json: AsJson = False) -> None:
     """What has been run: id, status, title."""
-    from inrush.summary import study_rows
+    from inrush.report.summary import study_rows
     from inrush.text import columns
 
     rows = study_rows(opened_store())
@@ -296,8 +296,8 @@ def predict(
 def studies(as_json: AsJson = False) -> None:
     """The studies that come with inrush, one line each."""
     from inrush.studies import shipped_studies
+    from inrush.study.toml import read_toml
     from inrush.text import columns
-    from inrush.toml import read_toml
 
     rows = [(s.name, str(read_toml(s.path).get("title", ""))) for s in shipped_studies()]
     if as_json:
@@ -313,7 +313,7 @@ def config(
 ) -> None:
     """Print a study's file, comments and all, to start one's own from."""
     from inrush.studies import find_study, workload_path
-    from inrush.toml import read_toml
+    from inrush.study.toml import read_toml
 
     path = find_study(study).path
     used = workload_path(str(read_toml(path).get("workload", "")), path)
@@ -332,7 +332,7 @@ def new(
     folder: Annotated[Path, typer.Option(help="Where to write the files.")] = Path(),
 ) -> None:
     """A study of the user's own data: infers the table from a file, writes workload and study."""
-    from inrush.new import write_new
+    from inrush.study.new import write_new
 
     written = write_new(name, [source], folder)
     for path in written:
@@ -351,7 +351,7 @@ def engines(
     as_json: AsJson = False,
 ) -> None:
     """Engines: what there is; servers fetched, started and stopped without root."""
-    from inrush.instances import ACTIONS
+    from inrush.run.instances import ACTIONS
 
     if action not in ACTIONS:
         raise UsageError(f"{action}: no such action; it is one of {', '.join(ACTIONS)}")
@@ -369,8 +369,8 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """What the instrument costs here, what the disk can do, and how quiet the machine is."""
-    from inrush import doctor as instrument
-    from inrush.prepare import generators
+    from inrush.run import doctor as instrument
+    from inrush.run.prepare import generators
     from inrush.text import columns
 
     generators()  # says in one line what to do when the core is not built
@@ -389,7 +389,7 @@ def doctor(
 @app.command()
 def version() -> None:
     """Versions of both halves."""
-    from inrush import host
+    from inrush.run import host
 
     show(
         [

@@ -88,7 +88,7 @@ def write(path: Path, cut: bool) -> None:
     import pyarrow as pa
     import pyarrow.ipc
 
-    from inrush.schema import SCHEMAS
+    from inrush.results.schema import SCHEMAS
 
     schema = SCHEMAS["shots"]
     row = {f.name: ["writers"] if pa.types.is_string(f.type) else [1] for f in schema}
@@ -104,6 +104,6 @@ def write(path: Path, cut: bool) -> None:
 
 if __name__ == "__main__":
     sys.modules["inrush._core"] = sys.modules["__main__"]
-    from inrush.worker import main
+    from inrush.run.worker import main
 
     sys.exit(main(sys.argv[1:]))

@@ -13,8 +13,8 @@ from inrush.engines.base import Durability, OpPlan, Probes, Proof, Server, Survi
 from inrush.engines.sql import insert_one_row, quote, statement
 from inrush.engines.sql import screen_items as items_of
 from inrush.studies import SHIPPED
-from inrush.study import Known
-from inrush.toml import read_toml
+from inrush.study.study import Known
+from inrush.study.toml import read_toml
 from inrush.workload import Operation, Table
 
 #: For commands run as a user runs them, from another folder.

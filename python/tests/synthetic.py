@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from inrush.histogram import of_values
-from inrush.measures import Absent, RunRecord, StudyRecord
+from inrush.results.histogram import of_values
+from inrush.stats.measures import Absent, RunRecord, StudyRecord
 
 SECOND = 10**9
 

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from inrush.agreement import difference, disagreements
-from inrush.measures import RunRecord
+from inrush.guards.agreement import difference, disagreements
+from inrush.stats.measures import RunRecord
 from tests import synthetic
 
 BIG = str(2**64 - 1)

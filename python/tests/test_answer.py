@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inrush import stats
-from inrush.analysis import Analysis, analyse
-from inrush.answer import Answer, answer
-from inrush.effects import effects
-from inrush.measures import StudyRecord
-from inrush.quantity import digits, show
-from inrush.stats import Interval
+from inrush.stats import stats
+from inrush.stats.answer import Answer, answer
+from inrush.stats.effects import effects
+from inrush.stats.measures import StudyRecord
+from inrush.stats.points import Analysis, analyse
+from inrush.stats.quantity import digits, show
+from inrush.stats.stats import Interval
 from tests import synthetic
 
 #: Makespans along batch_rows: per-batch cost and per-row cost, the known curve a/b + d.
@@ -179,7 +179,7 @@ def test_figures_are_shown_with_three_digits_and_the_unit_that_fits() -> None:
 
 
 def test_an_interval_keeps_the_unit_of_its_value() -> None:
-    from inrush.quantity import show_interval
+    from inrush.stats.quantity import show_interval
 
     assert (
         show_interval(Interval(0.0021, 0.0009, 0.0050, 0.95, 5), "r.latency_p99_s") == "2.10 ms [0.90, 5.00]"

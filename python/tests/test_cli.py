@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from inrush import cli
-from inrush.store import Results, Store
+from inrush.results.store import Results, Store
 
 PACKAGE = Path(__file__).parents[1]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(PACKAGE), "NO_COLOR": "1"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.doctor import Figure, examine, findings
+from inrush.run.doctor import Figure, examine, findings
 
 CALIBRATED = {
     "clock": {"clock_ns": 11.0},

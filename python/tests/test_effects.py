@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inrush.analysis import analyse
-from inrush.effects import effects
-from inrush.measures import StudyRecord
+from inrush.stats.effects import effects
+from inrush.stats.measures import StudyRecord
+from inrush.stats.points import analyse
 from tests import synthetic
 
 

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inrush.errors import UsageError
-from inrush.export import encode_v2, hdr_log, highest_value, write_csv, zigzag
-from inrush.schema import SCHEMAS
-from inrush.store import Results, Store
+from inrush.results.export import encode_v2, hdr_log, highest_value, write_csv, zigzag
+from inrush.results.schema import SCHEMAS
+from inrush.results.store import Results, Store
 
 
 def bucket_of(value: int, grouping_power: int = 7) -> int:

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inrush.analysis import analyse
-from inrush.answer import answer
-from inrush.charts import Figure
-from inrush.draw import render, themes
 from inrush.errors import UsageError
-from inrush.figures import figures, five_numbers
-from inrush.measures import Absent, StudyRecord
-from inrush.report import write_figures
+from inrush.report.charts import Figure
+from inrush.report.draw import render, themes
+from inrush.report.figures import figures, five_numbers
+from inrush.report.report import write_figures
+from inrush.stats.answer import answer
+from inrush.stats.measures import Absent, StudyRecord
+from inrush.stats.points import analyse
 from tests import synthetic
 
 TRUTH = {

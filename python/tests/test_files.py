@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from inrush.errors import StudyInvalid, UsageError
-from inrush.files import arrow_schema, arrow_stream, at_files, locate
+from inrush.study.files import arrow_schema, arrow_stream, at_files, locate
 from inrush.workload import LOGICAL_TYPES, Column, FileSource, Table, Workload
 
 

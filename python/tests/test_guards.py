@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inrush import notes
-from inrush.analysis import analyse
-from inrush.guards import RUN_GUARDS, guard_run
-from inrush.measures import RunRecord, StudyRecord, figures_of_run
-from inrush.verdicts import Outcome, Verdict, by_guard, worst
+from inrush.guards import notes
+from inrush.guards.run import RUN_GUARDS, guard_run
+from inrush.guards.verdicts import Outcome, Verdict, by_guard, worst
+from inrush.stats.measures import RunRecord, StudyRecord, figures_of_run
+from inrush.stats.points import analyse
 from tests import synthetic
 from tests.synthetic import SECOND
 

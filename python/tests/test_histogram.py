@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inrush import histogram
-from inrush.histogram import Histogram, bucket_of, bucket_upper, merge, of_table, of_values
+from inrush.results import histogram
+from inrush.results.histogram import Histogram, bucket_of, bucket_upper, merge, of_table, of_values
 
 #: Timings of a busy machine say nothing about a property.
 settings.register_profile("patient", deadline=None)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush import host
+from inrush.run import host
 
 
 def test_every_value_has_the_type_that_its_key_promises(tmp_path: Path) -> None:

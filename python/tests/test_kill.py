@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from inrush.store import Results, Store
+from inrush.results.store import Results, Store
 
 PACKAGE = Path(__file__).parents[1]
 ROWS, MALFORMED, KILLS = 100_000, 7, 20

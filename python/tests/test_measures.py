@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from inrush.histogram import of_values
-from inrush.measures import RunRecord, figures_of_run, role_series, study_record
+from inrush.results.histogram import of_values
+from inrush.stats.measures import RunRecord, figures_of_run, role_series, study_record
 from tests import synthetic
 from tests.synthetic import SECOND
 

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inrush.errors import UsageError
-from inrush.new import write_new
-from inrush.plan import plan_study
-from inrush.sniff import sniff, text_dialect, type_of
-from inrush.study import load_study
+from inrush.plan.plan import plan_study
+from inrush.study.new import write_new
+from inrush.study.sniff import sniff, text_dialect, type_of
+from inrush.study.study import load_study
 from tests.strategies import KNOWN, fake_servers
 
 

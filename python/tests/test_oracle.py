@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inrush import oracle
+from inrush.run import oracle
 
 BIG = 2**63 + 5
 TABLE = {

@@ -12,18 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inrush.analysis import Analysis, analyse
 from inrush.engines import server
 from inrush.engines.base import Target
-from inrush.guards import guard_run
-from inrush.measures import RunRecord, StudyRecord, study_record
-from inrush.own_share import own_share
-from inrush.plan import StudyPlan, plan_study
-from inrush.run import Silent, run_study
-from inrush.site import Site
-from inrush.store import Results, Store
-from inrush.study import load_study
-from inrush.verdicts import Outcome
+from inrush.guards.run import guard_run
+from inrush.guards.verdicts import Outcome
+from inrush.plan.plan import StudyPlan, plan_study
+from inrush.results.store import Results, Store
+from inrush.run.run import Silent, run_study
+from inrush.run.site import Site
+from inrush.stats.measures import RunRecord, StudyRecord, study_record
+from inrush.stats.own_share import own_share
+from inrush.stats.points import Analysis, analyse
+from inrush.study.study import load_study
 from tests import synthetic
 from tests.synthetic import SECOND
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inrush.cost import cost
 from inrush.engines import server
 from inrush.errors import StudyInvalid
-from inrush.forms import Best
-from inrush.plan import PlannedRun, StudyPlan, canonical, plan_hash, plan_study, stopped
-from inrush.study import Study, load_study, parse_study
+from inrush.plan.cost import cost
+from inrush.plan.plan import PlannedRun, StudyPlan, canonical, plan_hash, plan_study, stopped
+from inrush.study.forms import Best
+from inrush.study.study import Study, load_study, parse_study
 from tests.strategies import FakeServer, fake_servers, shipped_files, small_tree, workload_tree
 
 GOLDEN = Path(__file__).parent / "golden" / "plan.json"

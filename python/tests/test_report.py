@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from inrush.analysis import analyse
-from inrush.measures import Absent, StudyRecord
-from inrush.report import three_lines, write_report
+from inrush.report.report import three_lines, write_report
+from inrush.stats.measures import Absent, StudyRecord
+from inrush.stats.points import analyse
 from tests import synthetic
 
 TRUTH = {

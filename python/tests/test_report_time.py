@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from inrush.measures import StudyRecord
-from inrush.report import write_report
+from inrush.report.report import write_report
+from inrush.stats.measures import StudyRecord
 from tests import synthetic
 
 #: CPU of one report may differ so much for other reasons.

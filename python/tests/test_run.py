@@ -19,10 +19,10 @@ import pytest
 
 from inrush.engines.base import NotCold, Stop, Target
 from inrush.errors import CoreError, Interrupted, TargetError, UsageError
-from inrush.process import Event
-from inrush.run import GIVE_UP_AFTER, Outcome, Silent, run_study
-from inrush.site import Site, at_site, split_password
-from inrush.store import Results, SealedRun, Store, StudyFolder
+from inrush.results.store import Results, SealedRun, Store, StudyFolder
+from inrush.run.process import Event
+from inrush.run.run import GIVE_UP_AFTER, Outcome, Silent, run_study
+from inrush.run.site import Site, at_site, split_password
 from tests.fake_server import FakeServer
 from tests.test_worker import FAKE_WORKER
 
@@ -214,7 +214,7 @@ def test_a_disk_that_cannot_be_written_is_one_line(tmp_path: Path, monkeypatch: 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device", "shots.parquet.tmp")
 
-    monkeypatch.setattr("inrush.store._to_parquet", full)
+    monkeypatch.setattr("inrush.results.store._to_parquet", full)
     with pytest.raises(CoreError, match=r"No space left on device.*--resume"):
         make(folder, [Planned(0, ["table", FINISHED])])
     monkeypatch.undo()
@@ -225,7 +225,7 @@ KILLED = """
 import sys
 sys.path[:0] = [{tests!r}, {package!r}]
 from pathlib import Path
-from inrush.store import StudyFolder
+from inrush.results.store import StudyFolder
 from tests.test_run import Planned, make, killed_runs
 make(StudyFolder(Path({folder!r})), killed_runs())
 """

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from inrush import sites
 from inrush.errors import TargetError, UsageError
-from inrush.sites import Places, opened, places
+from inrush.run import sites
+from inrush.run.sites import Places, opened, places
 from tests.fake_server import FakeServer
 
 STUDY = ("duckdb", "sqlite", "postgresql")

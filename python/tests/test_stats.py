@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inrush import stats
-from inrush.stats import Placed, TooFewValues
+from inrush.stats import stats
+from inrush.stats.stats import Placed, TooFewValues
 
 POSITIVE = st.lists(st.floats(1e-3, 1e6), min_size=2, max_size=12)
 

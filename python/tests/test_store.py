@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inrush import store as store_module
 from inrush.errors import ResultUnreadable, UsageError
-from inrush.schema import RESULT_SCHEMA, SCHEMAS, conform
-from inrush.store import Results, Store, StudyFolder, whole_batches
+from inrush.results import store as store_module
+from inrush.results.schema import RESULT_SCHEMA, SCHEMAS, conform
+from inrush.results.store import Results, Store, StudyFolder, whole_batches
 
 RESOURCES = SCHEMAS["resources"]
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from inrush.errors import InrushError, Problem, StudyInvalid, UsageError
-from inrush.forms import FromFactor, PerSession, Total
-from inrush.plan import plan_study
+from inrush.plan.plan import plan_study
 from inrush.studies import find_study, shipped_studies
-from inrush.study import Known, Study, load_study, parse_study
-from inrush.toml import parse_toml
+from inrush.study.forms import FromFactor, PerSession, Total
+from inrush.study.study import Known, Study, load_study, parse_study
+from inrush.study.toml import parse_toml
 from tests.strategies import (
     KNOWN,
     fake_servers,

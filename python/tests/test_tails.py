@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from inrush import stats, tails
+from inrush.stats import stats, tails
 
 FREEDOM = st.floats(1, 300)
 

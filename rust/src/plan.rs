@@ -1,4 +1,4 @@
-//! The border in: one run, fully spelled out, as JSON. Written by `plan.py`, read here.
+//! The border in: one run, fully spelled out, as JSON. Written by `python/inrush/plan`, read here.
 //!
 //! `python/tests/golden/plan.json` is read by tests on both sides. Times are integer
 //! nanoseconds; shares are parts per million, so that equal plans have equal text.

@@ -33,7 +33,7 @@ def predict_curve(path: Path, to: Sequence[float], of: str | None, level: float,
 
 def forecast_lines(points: Sequence[dict[str, Any]], x_name: str, y_name: str) -> list[str]:
     """Forecasts as people read them: a line each, then why."""
-    from inrush.quantity import digits
+    from inrush.stats.quantity import digits
     from inrush.text import columns
 
     rows = [

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from inrush.store import Store
+    from inrush.results.store import Store
 
 
 def say(message: str) -> None:
@@ -27,6 +27,6 @@ def show_json(document: Any) -> None:
 
 
 def opened_store() -> Store:
-    from inrush.store import Store
+    from inrush.results.store import Store
 
     return Store()

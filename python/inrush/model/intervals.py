@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from inrush import tails
+from inrush.stats import tails
 
 FloatArray = NDArray[np.float64]
 

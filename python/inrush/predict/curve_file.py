@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from inrush.document import shown
 from inrush.errors import Problem, UsageError
 from inrush.model.curve import Curve, curve
+from inrush.study.document import shown
 
 #: Last words of a column's name that say it holds times. `per_s` is a rate.
 TIMES = re.compile(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from inrush.document import unknown
 from inrush.errors import UsageError
+from inrush.study.document import unknown
 
 SHIPPED = Path(__file__).parent
 

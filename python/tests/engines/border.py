@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 from inrush import _core
-from inrush.histogram import Histogram, of_table
-from inrush.site import Site, at_site
-from inrush.store import whole_batches
+from inrush.results.histogram import Histogram, of_table
+from inrush.results.store import whole_batches
+from inrush.run.site import Site, at_site
 
 ENDS = ("finished", "failed")
 

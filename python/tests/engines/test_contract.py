@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from inrush import _core, oracle
+from inrush import _core
 from inrush.engines import server
 from inrush.engines.base import Instance, Target
-from inrush.plan import PlannedRun, plan_study
-from inrush.site import Site
-from inrush.study import load_study
+from inrush.plan.plan import PlannedRun, plan_study
+from inrush.run import oracle
+from inrush.run.site import Site
+from inrush.study.study import load_study
 
 from .border import run
 

@@ -24,11 +24,11 @@ import pytest
 from inrush import _core
 from inrush.engines import server
 from inrush.engines.base import Instance, Target
-from inrush.files import at_files
-from inrush.plan import plan_study
-from inrush.site import Site, at_site
-from inrush.store import whole_batches
-from inrush.study import load_study
+from inrush.plan.plan import plan_study
+from inrush.results.store import whole_batches
+from inrush.run.site import Site, at_site
+from inrush.study.files import at_files
+from inrush.study.study import load_study
 
 ENGINES = ("duckdb", "sqlite", "postgresql")
 #: Folder with Object.csv, Source.csv and their schemas: rows of the LSST catalogue in MySQL's text format.

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from inrush import plan_point
 from inrush.engines import server
 from inrush.engines.base import Instance, Target
-from inrush.plan import plan_study
-from inrush.site import Site
-from inrush.study import load_study
+from inrush.plan import point as plan_point
+from inrush.plan.plan import plan_study
+from inrush.run.site import Site
+from inrush.study.study import load_study
 
 from .border import Ran, run
 
@@ -39,7 +39,7 @@ def test_seeded_ranges_of_a_large_table_hold_and_a_swap_in_them_shows(
     engine: str, site: Site, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plan_point, "READ_BACK_ROWS", 500)
-    monkeypatch.setattr("inrush.plan_ranges.RANGE_ROWS", 800)
+    monkeypatch.setattr("inrush.plan.ranges.RANGE_ROWS", 800)
     honest = ran(engine, site, folder, [])
     ranges = {p["item"] for p in honest.tables["proofs"] if p["item"].startswith("read_back(")}
     assert len(ranges) == 4 and not honest.broken(), honest.broken()

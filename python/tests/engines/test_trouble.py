@@ -15,9 +15,9 @@ import pytest
 from inrush.engines import server
 from inrush.engines.base import Instance, Stop, Target
 from inrush.engines.postgresql import Postgresql
-from inrush.plan import plan_study
-from inrush.site import Site
-from inrush.study import load_study
+from inrush.plan.plan import plan_study
+from inrush.run.site import Site
+from inrush.study.study import load_study
 
 from .border import run
 

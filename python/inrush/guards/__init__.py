@@ -1,0 +1,1 @@
+"""What could make a figure a lie, and what each guard says of it. Pure."""

@@ -1,0 +1,98 @@
+"""Do engines give the same answers to the same questions over the same rows? Pure.
+
+Every run asks its queries once more when it is quiet (table `answers`). Runs whose tables hold the
+same rows and whose question has the same parameters must agree, whatever engine, method or batch.
+Cells that are not numbers on both sides (times and texts have many spellings) are left to each
+engine's own proofs; integers are compared exactly, other numbers to nine digits.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from inrush.stats.measures import RunRecord
+
+INTEGER = re.compile(r"[+-]?\d+")
+Column = Sequence[str | None]
+Answer = Mapping[int, Column]
+
+
+def disagreements(runs: Iterable[RunRecord]) -> tuple[int, list[str]]:
+    """(questions that at least two engines answered, a sentence for each that they answered differently)."""
+    asked: dict[tuple[str, str, str], dict[str, Answer]] = {}
+    for run in runs:
+        for (op, params), found in answers_of(run).items():
+            asked.setdefault((rows_of(run), op, params), {}).setdefault(run.engine, found)
+    shared = {key: by for key, by in asked.items() if len(by) > 1}
+    told = []
+    for (_, op, params), by_engine in shared.items():
+        (first, reference), *others = by_engine.items()
+        for engine, found in others:
+            if why := difference(reference, found):
+                told.append(f"{op} {params}: {first} and {engine} {why}")
+    return len(shared), told
+
+
+def rows_of(run: RunRecord) -> str:
+    """What the tables hold when the run is quiet: seed, streams, sources and the rows put in."""
+    plan = run.plan
+    work = [
+        r["work"] for s in plan.get("segments", ()) for r in s.get("roles", ()) if r["work"]["kind"] == "rows"
+    ]
+    rows = sorted((w["table"], w["first_row"], w["rows"]) for w in work)
+    tables = [(t["stream"], t["source"]) for t in plan.get("tables", ())]
+    return json.dumps([plan.get("seed"), tables, rows], sort_keys=True)
+
+
+def answers_of(run: RunRecord) -> dict[tuple[str, str], Answer]:
+    """(operation, parameters) -> column -> cells, rows in the order given."""
+    cells: dict[tuple[str, str], dict[int, dict[int, str | None]]] = {}
+    for r in run.rows("answers"):
+        cells.setdefault((r["op"], r["params"]), {}).setdefault(r["col"], {})[r["row"]] = r["value"]
+    return {
+        key: {col: [of[row] for row in sorted(of)] for col, of in held.items()} for key, held in cells.items()
+    }
+
+
+def difference(a: Answer, b: Answer) -> str:
+    """Why two answers differ; empty when they do not. Rows are compared whatever their order."""
+    if set(a) != set(b):
+        return f"return {len(a)} and {len(b)} columns"
+    if not a:
+        return ""
+    lengths = {len(column) for column in (*a.values(), *b.values())}
+    if len(lengths) > 1:
+        return f"return {len(a[min(a)])} and {len(b[min(b)])} rows"
+    pairs = [numbers(a[col], b[col]) for col in sorted(a)]
+    kept = [pair for pair in pairs if pair is not None]
+    left, right = (
+        sorted(zip(*side, strict=True), key=repr)
+        for side in (tuple(p[0] for p in kept), tuple(p[1] for p in kept))
+    )
+    for x, y in zip(left, right, strict=True):
+        if x != y:
+            return f"differ, first {x} and {y}"
+    return ""
+
+
+def numbers(a: Column, b: Column) -> tuple[list[Any], list[Any]] | None:
+    """Both columns as comparable numbers; None when one of them holds anything else."""
+    values = [v for v in (*a, *b) if v is not None]
+    if all(INTEGER.fullmatch(v) for v in values):
+        return [whole(v) for v in a], [whole(v) for v in b]
+    try:
+        return [rounded(v) for v in a], [rounded(v) for v in b]
+    except ValueError:
+        return None
+
+
+def whole(value: str | None) -> int | None:
+    """As 64 bits: engines without unsigned integers keep the upper half as negative ones."""
+    return None if value is None else int(value) % 2**64
+
+
+def rounded(value: str | None) -> str | None:
+    return None if value is None else f"{float(value):.9g}"

@@ -1,0 +1,167 @@
+"""Guards that never invalidate a run: what a reader must know beside its figures. Pure."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inrush.guards.verdicts import Figures, Verdict, noted, paced_roles, passed
+from inrush.stats import series
+from inrush.stats.measures import RunRecord, cumulative, grown, measured_windows, role_series, writing_roles
+
+STEAL_SHARE = 0.01
+PSI_CPU_SHARE = 0.05
+OTHERS_CPU_SHARE = 0.03  # of all cores, used by processes that are not ours
+UNIT_GROWTH = 0.10  # bytes per row, start to end
+ACHIEVED_SHARE = 0.99
+SHORTEST_S = 1.0
+WARM_UP_HEAD = 0.9  # head slower than this share of the rest
+
+
+def keeps_the_rate(run: RunRecord, figures: Figures) -> Verdict | None:
+    """Of paced roles: what was due and never sent. A finding, not a fault."""
+    paced = [role for role in paced_roles(run) if f"{role}.achieved_share" in figures]
+    for role in paced:
+        share = figures[f"{role}.achieved_share"]
+        if share < ACHIEVED_SHARE:
+            return noted(
+                "keeps the rate",
+                f"{role}: {share:.1%} of what was due was sent: overload. Its percentiles are those of a queue that grows",
+            )
+    return passed("keeps the rate", "Everything that was due was sent") if paced else None
+
+
+def warm_up_not_counted(run: RunRecord, _: Figures) -> Verdict | None:
+    """Figures come from phase `measure`; its own start is looked at for a warm-up that was missed."""
+    for role, s in role_series(run).items():
+        steady = s.steady()
+        if len(steady.t_s) < 60 or len(set(steady.repetition.tolist())) > 1:
+            continue
+        found = series.warm_up(steady.ops / steady.dt_s)
+        if found.kind == "warm-up" and found.head_to_tail < WARM_UP_HEAD:
+            cut_s = float(steady.dt_s[: found.cut].sum())
+            return noted(
+                "warm-up not counted",
+                f"{role}: the first {cut_s:.3g} s of the measured phase run at {found.head_to_tail:.0%} of the rest; "
+                f"warm up at least that much longer",
+            )
+    phases = {s["phase"] for s in run.rows("segments") if s["phase"]}
+    before = " after a warm-up phase" if "warm" in phases else ""
+    return passed("warm-up not counted", f"Only phase measure{before} enters figures")
+
+
+def unit_of_work_constant(run: RunRecord, _: Figures) -> Verdict | None:
+    """Bytes per row over the run: where the unit grows, a falling rate is not a slower engine."""
+    for role, s in role_series(run).items():
+        full = s.only(s.rows > 0)
+        if len(full.t_s) < 8:
+            continue
+        slope, p = series.newey_west_slope(unit := full.bytes / full.rows)
+        growth = slope * (len(unit) - 1) / float(unit.mean()) if unit.mean() else 0.0
+        if p < 0.01 and abs(growth) > UNIT_GROWTH:
+            return noted(
+                "unit of work constant",
+                f"{role}: bytes per row change by {growth:+.0%} during the run: read bytes/s beside rows/s",
+            )
+        return passed("unit of work constant", f"{role}: {unit.mean():.0f} bytes per row throughout")
+    return None
+
+
+def long_enough(run: RunRecord, figures: Figures) -> Verdict | None:
+    spans = {
+        k: v * figures[k.replace("makespan_s", "repetitions")]
+        for k, v in figures.items()
+        if k.endswith("makespan_s")
+    }
+    if not spans:
+        return None
+    longest = max(spans.values())
+    if longest < SHORTEST_S:
+        return noted("long enough", f"Only {longest:.3g} s were measured: raise `at_least_s` or the volume")
+    return passed("long enough", f"{longest:.3g} s were measured")
+
+
+def no_waves(run: RunRecord, _: Figures) -> Verdict | None:
+    for role, s in role_series(run).items():
+        steady = s.steady()
+        if len(set(steady.repetition.tolist())) > 1:
+            continue
+        found = series.wave(steady.ops / steady.dt_s)
+        if found is None:
+            continue
+        if found.found:
+            return noted(
+                "no waves",
+                f"{role}: throughput swings by ±{found.amplitude:.0%} every {found.period * np.median(steady.dt_s):.3g} s "
+                f"(p = {found.p:.3f}): look for checkpoints or feedback before trusting a mean",
+            )
+        return passed("no waves", "No period stands out of the noise of the throughput")
+    return None
+
+
+def data_larger_than_caches(run: RunRecord, _: Figures) -> Verdict | None:
+    memory = run.env.get("cgroup_memory_bytes") or run.env.get("mem_total_bytes")
+    stored = stored_bytes(run)
+    if not memory or not stored:
+        return None
+    name = "data larger than caches"
+    if stored < memory:
+        return noted(
+            name,
+            f"{stored / 1e6:.3g} MB of data fit into {memory / 1e9:.3g} GB of memory: figures are of cached data, "
+            "say nothing of a larger table",
+        )
+    return passed(name, f"{stored / 1e9:.3g} GB of data, {memory / 1e9:.3g} GB of memory")
+
+
+def stored_bytes(run: RunRecord) -> float:
+    """The largest probed size (the whole file or database, not the sum of overlapping figures); else what was sent."""
+    probed = []
+    for r in run.rows("sizes"):
+        try:
+            probed.append(float(r["value"]))
+        except (TypeError, ValueError):
+            continue  # a size given as text says nothing here
+    writers = writing_roles(run.plan)
+    sent = float(sum(s["bytes"] for s in run.rows("shots") if s["role"] in writers and s["repetition"] == 0))
+    return max(probed, default=sent)
+
+
+def quiet_machine(run: RunRecord, _: Figures) -> Verdict | None:
+    """Steal, CPU pressure and other processes' CPU during the measured segments. Never more than a note."""
+    shares = noise_shares(run)
+    if not shares:
+        return None
+    limits = {"steal": STEAL_SHARE, "CPU pressure": PSI_CPU_SHARE, "other processes": OTHERS_CPU_SHARE}
+    loud = [
+        f"{what} {shares[what]:.1%} (limit {limit:.0%})"
+        for what, limit in limits.items()
+        if shares.get(what, 0) > limit
+    ]
+    if loud:
+        return noted(
+            "quiet machine",
+            f"{', '.join(loud)}: expect wider intervals; repeat on a quiet machine to publish",
+        )
+    return passed("quiet machine", "Steal, CPU pressure and other processes stayed below their limits")
+
+
+def noise_shares(run: RunRecord) -> dict[str, float]:
+    windows = measured_windows(run).values()
+
+    def over_windows(metric: str, role: str | None = "host") -> float | None:
+        held = cumulative(run, metric)
+        chosen = [held[role]] if role in held else [] if role else list(held.values())
+        return sum(grown(*s, *w) for s in chosen for w in windows) if chosen else None
+
+    wall_s = sum(end - start for start, end in windows) / 1e9
+    total_s, busy_s, steal_s, ours_s = (
+        over_windows("cpu_total_s"), over_windows("cpu_busy_s"), over_windows("cpu_steal_s"), over_windows("cpu_s", None)
+    )  # fmt: skip
+    shares = {}
+    if total_s and steal_s is not None:
+        shares["steal"] = steal_s / total_s
+    if total_s and busy_s is not None and ours_s is not None:
+        shares["other processes"] = max(0.0, busy_s - ours_s - (steal_s or 0.0)) / total_s
+    if wall_s > 0 and (pressure_s := over_windows("psi_cpu_some_s")) is not None:
+        shares["CPU pressure"] = pressure_s / wall_s
+    return shares

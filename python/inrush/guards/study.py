@@ -1,0 +1,244 @@
+"""Guards over a study as a whole: are its points comparable, and is the client's floor far away? Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from inrush.guards.agreement import disagreements
+from inrush.guards.comparability import ALLOWED, compares_engines, unequal_durability
+from inrush.guards.verdicts import (
+    Verdict,
+    counted,
+    invalid,
+    is_instrument,
+    lives_in_client,
+    noted,
+    passed,
+    survives,
+)
+from inrush.stats import stats
+from inrush.stats.measures import writing_roles
+from inrush.stats.points import Analysis, Point, say
+
+ENOUGH_BLOCKS = 5
+NULL_SHARE = 0.7  # of the rate that the null engine reached on the same plan
+ORDER_ALPHA = 0.01
+
+
+def guard_study(analysis: Analysis) -> list[Verdict]:
+    found = (
+        interleaved_repeats(analysis),
+        no_carry_over(analysis),
+        equal_durability(analysis),
+        engines_agree(analysis),
+        far_from_the_null_floor(analysis),
+        one_server_at_a_time(analysis),
+        percentiles_of_merged_histograms(analysis),
+        prediction_inside_validity(analysis),
+    )
+    return [v for v in found if v is not None]
+
+
+def interleaved_repeats(analysis: Analysis) -> Verdict | None:
+    """Repeats in blocks, every point once a block, in an order that differs between blocks."""
+    name = "interleaved repeats"
+    counted = [m for m in analysis.runs if m.run.block > 0]
+    if not counted:
+        return noted(name, "Only the pilot has run: one look at every point, no interval and no comparison")
+    blocks: dict[int, list[Point]] = {}
+    for m in sorted(counted, key=lambda m: (m.run.block, m.run.order)):
+        blocks.setdefault(m.run.block, []).append(m.point)
+    points = len(analysis.points)
+    if len(blocks) < 2:
+        return noted(name, f"One block of {points} points: no spread, no interval. Raise `repeats.count`")
+    orders = {tuple(order) for order in blocks.values()}
+    if points > 2 and len(orders) == 1:
+        return noted(
+            name,
+            f"{len(blocks)} blocks, all in the same order: drift of the machine can look like a difference. Shuffle",
+        )
+    if len(blocks) < ENOUGH_BLOCKS:
+        return noted(
+            name, f"{len(blocks)} blocks in random order; {ENOUGH_BLOCKS} are the least to publish a figure"
+        )
+    return passed(name, f"{len(blocks)} blocks in random order, every point once a block")
+
+
+def no_carry_over(analysis: Analysis) -> Verdict | None:
+    """Does what ran before, or the place in the block, show in the headline figure?"""
+    figure = headline(analysis)
+    if figure is None:
+        return None
+    placed = [
+        stats.Placed(say(m.point), m.run.block, m.run.order, m.figures[figure])
+        for m in analysis.runs
+        if m.counts and m.figures.get(figure, 0.0) > 0
+    ]
+    engines = {say(m.point): m.run.engine for m in analysis.runs}
+    found = [stats.order_effect(placed), stats.order_effect(placed, engines)]
+    tested = [e for e in found if e is not None]
+    if not tested:
+        return None
+    strongest = min(tested, key=lambda e: min(e.p_before, e.p_place))
+    p = min(strongest.p_before, strongest.p_place) * len(tested)
+    if p >= ORDER_ALPHA:
+        return passed("no carry-over", f"{figure} does not depend on what ran before (p = {min(1.0, p):.2g})")
+    if strongest.p_place < strongest.p_before:
+        return noted(
+            "no carry-over", f"{figure} depends on the place in its block (p = {p:.2g}): the machine drifts"
+        )
+    return noted(
+        "no carry-over",
+        f"{figure} depends on the run before (p = {p:.2g}): after {strongest.after} it is about "
+        f"{strongest.largest:.2f} times its usual. Settle longer between runs",
+    )
+
+
+def equal_durability(analysis: Analysis) -> Verdict | None:
+    by_engine = {m.run.engine: survives(m.run) for m in analysis.runs if not is_instrument(m.run.engine)}
+    known = {e: s for e, s in by_engine.items() if s}
+    if len(by_engine) < 2:
+        return None
+    if len(known) < len(by_engine):
+        unknown = ", ".join(sorted(set(by_engine) - set(known)))
+        return noted("equal durability", f"What an acknowledged row survives is not known of {unknown}")
+    told = unequal_durability(analysis)
+    if told is None:
+        words = sorted({s.replace("_", " ").lower() for s in known.values()})
+        return passed(
+            "equal durability", f"Acknowledged rows survive the same on all engines: {', '.join(words)}"
+        )
+    found = f"Rows survive different things ({told}): these engines do not do the same work"
+    if analysis.study.get(ALLOWED):
+        return noted("equal durability", f"{found}, and the study compares them all the same ({ALLOWED})")
+    if compares_engines(analysis):
+        return invalid(
+            "equal durability",
+            f"{found}. Each engine's own figures stand, no comparison does: set `options` so that rows survive the "
+            f"same, or ask for it with `-P {ALLOWED}=true`",
+        )
+    return noted("equal durability", f"{found}. Each engine's figures stand alone; they are not compared")
+
+
+def engines_agree(analysis: Analysis) -> Verdict | None:
+    """Quiet answers of different engines over the same rows. Ties at a LIMIT may differ rightly: a note."""
+    questions, told = disagreements(m.run for m in analysis.runs)
+    if told:
+        return noted(
+            "engines agree",
+            f"{len(told)} of {counted(questions, 'quiet question')} answered differently: {told[0]}",
+        )
+    return (
+        passed("engines agree", f"{counted(questions, 'quiet question')} answered alike by every engine")
+        if questions
+        else None
+    )
+
+
+def far_from_the_null_floor(analysis: Analysis) -> Verdict | None:
+    """Where the study also ran null engines: rates against what the client alone reached.
+
+    An engine in our process takes columns as they are, so bare `null` is its floor; a server is sent what an
+    encoder wrote, so the slowest is.
+    """
+    writers = {role for m in analysis.runs for role in writing_roles(m.run.plan)}
+    rates = {role: analysis.values(f"{role}.rows_per_s") for role in roles(analysis) if role in writers}
+    near, compared = [], 0
+    for role, of in rates.items():
+        floors: dict[Point, list[float]] = {}
+        for point, values in of.items():
+            if is_instrument(engine_of(point)) and values:
+                floors.setdefault(rest(point), []).append(max(values.values()))
+        for point, values in of.items():
+            if rest(point) not in floors or is_instrument(engine_of(point)):
+                continue
+            compared += 1
+            fitting = max if lives_in_client(engine_of(point)) else min
+            share = float(sorted(values.values())[len(values) // 2]) / fitting(floors[rest(point)])
+            if share > NULL_SHARE:
+                near.append(f"{role} at {say(point)}: {share:.0%}")
+    if near:
+        return invalid(
+            "far from the null floor",
+            f"{near[0]} of what the null engine takes in (limit {NULL_SHARE:.0%}): the client sets this figure. "
+            "More client cores, or a cheaper method",
+        )
+    return (
+        passed(
+            "far from the null floor",
+            f"None of {counted(compared, 'rate')} is above {NULL_SHARE:.0%} of the null engine's",
+        )
+        if compared
+        else None
+    )
+
+
+def rest(point: Point) -> Point:
+    return tuple((k, v) for k, v in point if k != "engine")
+
+
+def engine_of(point: Point) -> str:
+    return str(dict(point)["engine"])
+
+
+def one_server_at_a_time(analysis: Analysis) -> Verdict | None:
+    """Runs of one study never overlap on one target."""
+    spans: dict[str, list[tuple[int, int, str]]] = {}
+    for m in analysis.runs:
+        begun, ended = m.run.summary.get("begun_unix_ns"), m.run.summary.get("ended_unix_ns")
+        if begun and ended:
+            where = str(m.run.plan["target"].get("url", ""))
+            spans.setdefault(where, []).append((begun, ended, m.run.run_id))
+    for where, held in spans.items():
+        for (_, ended, a), (begun, _, b) in pairwise(sorted(held)):
+            if begun < ended:
+                return invalid(
+                    "one run at a time", f"Runs {a} and {b} overlap on {where}: each is load on the other"
+                )
+    return passed("one run at a time", "No two runs overlap on a target") if spans else None
+
+
+def percentiles_of_merged_histograms(analysis: Analysis) -> Verdict | None:
+    """There is no function that averages percentiles; this says so where percentiles are shown."""
+    if not any(k.endswith("latency_n") and v for m in analysis.runs for k, v in m.figures.items()):
+        return None
+    return passed("percentiles not averaged", "Percentiles are read from merged histograms, never averaged")
+
+
+def prediction_inside_validity(analysis: Analysis) -> Verdict | None:
+    """Predictions carry `asked` and `valid_up_to`; what is asked beyond is not promised."""
+    predictions: Sequence[Mapping[str, Any]] = analysis.study.get("predictions") or ()
+    beyond = [p for p in predictions if float(p["asked"]) > float(p["valid_up_to"])]
+    if beyond:
+        p = beyond[0]
+        return noted(
+            "prediction inside validity",
+            f"Asked for {p['asked']:g}, valid up to {p['valid_up_to']:g}: measure nearer before trusting it",
+        )
+    return (
+        passed("prediction inside validity", "Every prediction lies inside its validity")
+        if predictions
+        else None
+    )
+
+
+def headline(analysis: Analysis) -> str | None:
+    """The figure that the study is about: that of its answer, else the first role's makespan or latency."""
+    answer = analysis.study.get("answer")
+    if answer:
+        return str(answer["of"])
+    measured = {name for m in analysis.runs for name in m.figures}
+    for metric in ("makespan_s", "rows_per_s", "latency_p99_s"):
+        for role in roles(analysis):
+            if f"{role}.{metric}" in measured:
+                return f"{role}.{metric}"
+    return None
+
+
+def roles(analysis: Analysis) -> list[str]:
+    """Roles with shots, those that put rows in first; wholes only, not the parts of a split role."""
+    found = dict.fromkeys(k.split(".")[0] for m in analysis.runs for k in m.figures if k.endswith(".ops"))
+    writers = {role for m in analysis.runs for role in writing_roles(m.run.plan)}
+    return sorted((r for r in found if "/" not in r), key=lambda r: r not in writers)

@@ -1,0 +1,126 @@
+"""Parts of a RunPlan as the core reads them (`rust/src/plan.rs`). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from inrush.plan.roles import ALL_ROWS, ActiveRole
+from inrush.study.study import Study
+from inrush.study.workload_file import tables_of
+from inrush.workload import Operation, Table
+
+NS = 1_000_000_000
+#: Approximate bytes of a value, for forecasts only.
+VALUE_BYTES = {"bool": 1, "i16": 2, "i32": 4, "f32": 4, "text": 12, "list_f64": 80, "list_i64": 80}
+
+Doc = dict[str, Any]
+
+
+def role_document(role: ActiveRole, index: Mapping[str, int], seconds: float) -> Doc:
+    schedule: Doc = {"kind": role.schedule.mode}
+    if role.schedule.mode == "closed":
+        schedule["think_ns"] = ns(role.schedule.think_s)
+    else:
+        schedule["rate_per_s"] = role.rate_per_s
+    work: Doc = {"kind": "endless"}
+    until: Doc = {"kind": "time", "ns": ns(seconds)}
+    if role.table is not None:
+        work = {
+            "kind": "rows",
+            "table": index[role.table],
+            "first_row": 0,
+            "rows": role.rows,
+            "batch_rows": role.batch_rows,
+        }
+        until = {"kind": "work"}
+    elif role.calls is not None:
+        work = {"kind": "calls", "count": role.calls}
+        until = {"kind": "work"}
+    if role.until is not None:
+        until = {"kind": "role", "name": role.until}
+    suffix = f"/{role.table}" if role.table is not None else ""
+    return {
+        "name": role.name,
+        "operations": [{"operation": f"{o}{suffix}", "weight": w} for o, w in role.operations.items()],
+        "sessions": role.sessions,
+        "depth": role.depth,
+        "schedule": schedule,
+        "work": work,
+        "until": until,
+    }
+
+
+def operation_document(
+    operation: Operation, index: Mapping[str, int], text: str, method: str, params: list[Doc]
+) -> Doc:
+    document: Doc = {
+        "name": operation.name,
+        "kind": operation.kind,
+        "text": text,
+        "method": method,
+        "params": params,
+        "members": list(operation.members),
+        "holds": [],
+        "deadline_ns": 0,
+    }
+    if operation.table is not None and operation.table in index:
+        document["table"] = index[operation.table]
+        for hold in operation.holds:
+            if hold == "rows_regenerate":
+                columns = list(operation.returns)
+                document["holds"].append({"kind": hold, "table": document["table"], "columns": columns})
+            elif hold == "count_bounds":
+                document["holds"].append({"kind": hold, "table": document["table"]})
+    return document
+
+
+def members_on(operation: Operation, tables: Sequence[str], study: Study) -> tuple[str, ...]:
+    """Members of a page that look at these tables only; all of them where no table is named."""
+    if not tables:
+        return operation.members
+    operations = study.workload.operations
+    return tuple(m for m in operation.members if set(tables_of(operations[m], study.workload)) <= set(tables))
+
+
+def param_document(name: str, param: Mapping[str, Any], index: Mapping[str, int]) -> Doc:
+    gen = dict(param["gen"])
+    if gen["kind"] == "now_minus":
+        gen = {"kind": "now_minus", "ns": ns(gen["seconds"])}
+    elif gen["kind"] == "of_series":
+        gen["table"] = index[gen["table"]]
+    return {"name": name, "type": param["type"], "gen": gen}
+
+
+def source_document(table: Table) -> Doc:
+    if table.files is None:
+        return {"kind": "generated", "series": table.series, "period_ns": ns(table.period_s)}
+    return {
+        "kind": "files",
+        "paths": list(table.files.paths),
+        "format": table.files.format,
+        "delimiter": table.files.delimiter,
+        "header": table.files.header,
+        "null": table.files.null,
+        "reject_path": f"reject-{table.name}.csv",
+        "reject_limit": table.files.reject_limit,
+        **({"required": list(table.files.required)} if table.files.required else {}),
+    }
+
+
+def last_sweep_ns(table: Table, rows: int) -> int:
+    """Data time of the last of `rows` rows, from the epoch."""
+    return (max(rows, 1) - 1) // table.series * ns(table.period_s) if rows < ALL_ROWS else 0
+
+
+def row_bytes(table: Table) -> int:
+    return sum(VALUE_BYTES.get(column.type, 8) for column in table.columns)
+
+
+def epoch_ns(epoch: str) -> int:
+    return round(datetime.fromisoformat(epoch.replace("Z", "+00:00")).timestamp()) * NS
+
+
+def ns(seconds: float) -> int:
+    return round(seconds * NS)

@@ -1,0 +1,331 @@
+"""From a study to its runs: every point, every repetition, every statement, before anything is touched. Pure.
+
+`plan_study` crosses the factors with the engines, plans each point once (`plan_point`), and repeats the points in
+blocks. Block 0 is the pilot; it ascends, fixes the stopped points and the cost estimate, and enters no figure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from inrush.engines.base import Server
+from inrush.errors import Problem, StudyInvalid
+from inrush.plan.calibration import FLOOR, calibration_plan
+from inrush.plan.point import Impossible, PointPlan, plan_point
+from inrush.study.forms import Best
+from inrush.study.roles import label
+from inrush.study.study import Study
+
+
+@dataclass(frozen=True)
+class Point:
+    """A combination of an engine and a value of every factor: runs of one point are repetitions of each other."""
+
+    id: str
+    engine: str
+    #: As the study writes them.
+    factors: Mapping[str, Any]
+
+    @property
+    def labels(self) -> dict[str, Any]:
+        """The factors as plain values, for tables and figures."""
+        return {name: label(value) for name, value in self.factors.items()}
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One plan for the core. `hash` tells equal runs, wherever their target is."""
+
+    run_id: str
+    point: str
+    plan: Mapping[str, Any]
+    labels: Mapping[str, Any]
+    block: int
+    order: int
+    hash: str
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A point that cannot be run, and why: shown, never left out."""
+
+    point: str
+    engine: str
+    factors: Mapping[str, Any]
+    reason: str
+
+
+@dataclass(frozen=True)
+class StudyPlan:
+    study: Study
+    seed: int
+    points: tuple[Point, ...]
+    runs: tuple[PlannedRun, ...]
+    unsupported: tuple[Missing, ...]
+    #: Of all runs together.
+    hash: str
+    #: Point -> what its plan comes to: rows, bytes, namespace, notes.
+    planned: Mapping[str, PointPlan]
+    #: Runs on the null engine that price the client's own work, for engines that live in its process.
+    calibrations: tuple[PlannedRun, ...] = ()
+    #: Point -> the run of `calibrations` that does its work.
+    calibrated_by: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def all_runs(self) -> tuple[PlannedRun, ...]:
+        """In the order they are made: the calibrations end the pilot."""
+        pilot = tuple(self.block(0))
+        return (*pilot, *self.calibrations, *self.runs[len(pilot) :])
+
+    def block(self, number: int) -> list[PlannedRun]:
+        return [run for run in self.runs if run.block == number]
+
+    def document(self) -> dict[str, Any]:
+        """What is filed with the results: the study's words, the order of runs, what is unsupported."""
+        study = self.study
+        return {
+            "name": study.name,
+            "file": study.file,
+            "title": study.title,
+            "question": study.question,
+            "expect": study.expect,
+            "kind": study.kind,
+            "workload": study.workload.name,
+            "sizes": dict(study.workload.sizes),
+            "engines": list(study.engines),
+            "factors": {name: [label(v) for v in values] for name, values in study.factors.items()},
+            "answer": asdict(study.answer) if study.answer else None,
+            "accept": dict(study.accept),
+            "unequal_durability": study.unequal_durability,
+            "published": [asdict(p) for p in study.published],
+            "repeats": asdict(study.repeats),
+            "stop": [asdict(rule) for rule in study.stop],
+            "schedule": asdict(study.schedule),
+            "scale": study.scale,
+            "overrides": list(study.overrides),
+            "seed": self.seed,
+            "plan_hash": self.hash,
+            "planned": [
+                {"run": r.run_id, "hash": r.hash, "block": r.block, "order": r.order, "point": r.point}
+                for r in self.all_runs
+            ],
+            "calibrated_by": dict(self.calibrated_by),
+            "unsupported": [
+                {"engine": m.engine, "factors": dict(m.factors), "point": m.point, "reason": m.reason}
+                for m in self.unsupported
+            ],
+            "notes": sorted({note for point in self.planned.values() for note in point.notes}),
+        }
+
+
+def plan_study(
+    study: Study,
+    servers: Mapping[str, Server],
+    seed: int | None = None,
+    best: Mapping[str, Sequence[Best]] | None = None,
+) -> StudyPlan:
+    """All runs of a study in their order.
+
+    servers: the twin of every engine of the study. seed: in place of the study's own; decides rows and order.
+    best: study -> what it found, for `best_of`.
+    Raises StudyInvalid for points that contradict themselves, e.g. a batch larger than its volume.
+    """
+    seed = study.repeats.seed if seed is None else seed
+    points = points_of(study)
+    planned: dict[str, PointPlan] = {}
+    unsupported: list[Missing] = []
+    problems: list[Problem] = []
+    for point in points:
+        if point.engine not in servers:
+            problems.append(Problem(study.file, "engines", point.engine, "this build has no such engine"))
+            continue
+        found = plan_point(
+            study, servers[point.engine], point.engine, point.id, point.factors, seed, best or {}
+        )
+        if isinstance(found, PointPlan):
+            planned[point.id] = found
+        elif isinstance(found, Impossible):
+            problems += [Problem(study.file, p.key, p.value, p.remedy) for p in found.problems]
+        else:
+            unsupported.append(Missing(point.id, point.engine, point.labels, found.reason))
+    if problems:
+        raise StudyInvalid(list(dict.fromkeys(problems)))
+    runs = tuple(
+        planned_run(study, point, planned[point.id], block, order)
+        for block in range(study.repeats.count + 1)
+        for order, point in enumerate(p for p in block_order(study, points, block, seed) if p.id in planned)
+    )
+    calibrations, calibrated_by = planned_calibrations(study, points, planned, servers)
+    return StudyPlan(
+        study=study,
+        seed=seed,
+        points=tuple(points),
+        runs=runs,
+        unsupported=tuple(unsupported),
+        hash=digest([run.hash for run in (*runs, *calibrations)]),
+        planned=planned,
+        calibrations=calibrations,
+        calibrated_by=calibrated_by,
+    )
+
+
+# --- points and their order ------------------------------------------------------------------------------
+
+
+def points_of(study: Study) -> list[Point]:
+    """Every combination, factors ascending where they are numbers, engines innermost."""
+    names = list(study.factors)
+    values = [ascending(study.factors[name]) for name in names]
+    return [
+        Point(
+            point_id(engine, dict(zip(names, chosen, strict=True))),
+            engine,
+            dict(zip(names, chosen, strict=True)),
+        )
+        for chosen in itertools.product(*values)
+        for engine in study.engines
+    ]
+
+
+def ascending(values: Sequence[Any]) -> list[Any]:
+    numbers = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
+    return sorted(values) if numbers else list(values)
+
+
+def point_id(engine: str, factors: Mapping[str, Any]) -> str:
+    return " ".join([engine, *(f"{name}={label(value)}" for name, value in factors.items())])
+
+
+def block_order(study: Study, points: Sequence[Point], block: int, seed: int) -> list[Point]:
+    """The pilot ascends. Later blocks are shuffled by combination; inside one the engines run next to each other,
+    every other time in reverse (A B, B A, …), so that a drift of the machine falls on all of them alike.
+
+    The shuffle is a sort by a hash: the same on every machine, and a removed value moves no other.
+    """
+    if block == 0 or study.repeats.order == "as_written":
+        return list(points)
+    combinations: dict[str, list[Point]] = {}
+    for point in points:
+        combinations.setdefault(point_id("", point.factors), []).append(point)
+    shuffled = sorted(combinations, key=lambda name: digest([seed, block, name]))
+    return [
+        point
+        for place, name in enumerate(shuffled)
+        for point in combinations[name][:: -1 if (place + block) % 2 else 1]
+    ]
+
+
+def planned_run(study: Study, point: Point, planned: PointPlan, block: int, order: int) -> PlannedRun:
+    labels = {
+        "study": study.name,
+        "point": point.id,
+        "engine": point.engine,
+        "factors": point.labels,
+        "block": block,
+        "order": order,
+        "scale": study.scale or "",
+        **planned.labels,
+    }
+    found = plan_hash({**planned.plan, "labels": labels})
+    run_id = f"b{block:02d}-{order:03d}-{found[:8]}"
+    plan = {**planned.plan, "run_id": run_id, "labels": labels}
+    return PlannedRun(run_id, point.id, plan, labels, block, order, found)
+
+
+def planned_calibrations(
+    study: Study,
+    points: Sequence[Point],
+    planned: Mapping[str, PointPlan],
+    servers: Mapping[str, Server],
+) -> tuple[tuple[PlannedRun, ...], dict[str, str]]:
+    """One run for all points of embedded engines that do the same work, and which point has which."""
+    runs: dict[str, PlannedRun] = {}
+    by: dict[str, str] = {}
+    first = sum(p.id in planned for p in points)
+    for point in points:
+        floor = point.engine.partition(":")[0] == FLOOR
+        if point.id not in planned or floor or not servers[point.engine].embedded:
+            continue
+        plan = calibration_plan(planned[point.id].plan)
+        key = digest(plan)
+        if key not in runs:
+            name = f"own share: {point_id(FLOOR, point.factors)}"
+            labels = {"study": study.name, "point": name, "engine": FLOOR, "factors": point.labels,
+                      "block": 0, "order": first + len(runs), "scale": study.scale or ""}  # fmt: skip
+            run_id = f"b00-{first + len(runs):03d}-{key[:8]}"
+            plan = {**plan, "run_id": run_id, "labels": labels}
+            runs[key] = PlannedRun(run_id, name, plan, labels, 0, first + len(runs), plan_hash(plan))
+        by[point.id] = runs[key].run_id
+    return tuple(runs.values()), by
+
+
+# --- hashes ----------------------------------------------------------------------------------------------
+
+
+def plan_hash(plan: Mapping[str, Any]) -> str:
+    """Hash of what a run does: not of its own name, where its target is or which processes are watched."""
+    kept = {key: value for key, value in plan.items() if key != "run_id"}
+    kept["target"] = plan["target"]["engine"]
+    kept["watch"] = plan["watch"]["every_ns"]
+    kept["tables"] = [
+        {**table, "source": {k: v for k, v in table["source"].items() if k != "reject_path"}}
+        for table in plan["tables"]
+    ]
+    return digest(kept)
+
+
+def digest(value: Any) -> str:
+    return hashlib.sha256(canonical(value).encode()).hexdigest()
+
+
+def canonical(value: Any) -> str:
+    """JSON with sorted keys and without blanks: equal plans have equal bytes."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+# --- stop rules ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """A point that is not run because a smaller one of its sweep crossed every limit of a rule."""
+
+    point: str
+    engine: str
+    factors: Mapping[str, Any]
+    reason: str
+
+
+def stopped(plan: StudyPlan, measured: Mapping[str, Mapping[str, float]]) -> dict[str, Stopped]:
+    """Point -> why it is stopped, by the figures of the points measured so far (`role.metric` -> value).
+
+    A figure that a point does not have crosses nothing. Apply it while the pilot ascends and after it.
+    """
+    found: dict[str, Stopped] = {}
+    by_id = {point.id: point for point in plan.points}
+    for rule, (crossing, figures) in itertools.product(plan.study.stop, measured.items()):
+        if crossing not in by_id or not all(
+            figures.get(name, float("-inf")) > limit for name, limit in rule.above.items()
+        ):
+            continue
+        smaller = by_id[crossing]
+        limits = " and ".join(
+            f"{name} = {figures[name]:.3g} > {limit:g}" for name, limit in sorted(rule.above.items())
+        )
+        for point in plan.points:
+            if (
+                same_sweep(smaller, point, rule.along)
+                and point.factors[rule.along] > smaller.factors[rule.along]
+            ):
+                reason = f"{limits} at {rule.along} = {smaller.factors[rule.along]}"
+                found.setdefault(point.id, Stopped(point.id, point.engine, point.labels, reason))
+    return found
+
+
+def same_sweep(a: Point, b: Point, along: str) -> bool:
+    return a.engine == b.engine and all(a.factors[f] == b.factors[f] for f in a.factors if f != along)

@@ -1,0 +1,220 @@
+"""The roles of a study at one point: how many sessions, rows and batches, and what contradicts itself. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from inrush.engines.base import Server
+from inrush.errors import Problem
+from inrush.study.forms import Best, BestOf, PerSession, best_value, resolve, rows_of
+from inrush.study.parts import Schedule
+from inrush.study.roles import Role
+from inrush.study.study import Study
+from inrush.study.workload_file import tables_of
+
+#: "As many as there are": rows of a table fed from files.
+ALL_ROWS = 2**62
+
+
+@dataclass(frozen=True)
+class ActiveRole:
+    """A role with sessions at this point. An insert into several tables is a role for each."""
+
+    name: str
+    operations: Mapping[str, int]
+    #: Table that it writes; None for readers.
+    table: str | None
+    #: Tables that it touches; empty: those of its operations.
+    tables: tuple[str, ...]
+    sessions: int
+    depth: int
+    schedule: Schedule
+    rate_per_s: float
+    rows: int = 0
+    batch_rows: int = 0
+    calls: int | None = None
+    until: str | None = None
+    #: Of tables that nobody writes.
+    load_rows: int = 0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Broken:
+    problems: tuple[Problem, ...]
+
+
+def active_roles(
+    study: Study, server: Server, point: Mapping[str, Any], best: Mapping[str, Sequence[Best]]
+) -> list[ActiveRole] | Broken:
+    found: list[ActiveRole] = []
+    problems: list[Problem] = []
+    for role in study.roles.values():
+        sessions = int(resolve(role.sessions, point))
+        tables = tables_at(role, point)
+        if sessions == 0 or tables == ():
+            continue
+        if "insert" in {study.workload.operations[o].kind for o in role.operations}:
+            found += writers(study, server, role, sessions, tables or (), point, best, problems)
+        else:
+            found.append(reader(study, role, sessions, tables or (), point, problems))
+    writing = [role for role in found if role.table is not None]
+    if not writing and study.kind == "fixed_volume":
+        problems.append(
+            problem("roles", "", 'no role inserts here; kind = "mixed" allows points that only read')
+        )
+    if not writing and study.schedule.measure_s <= 0 and any(r.calls is None for r in found):
+        problems.append(
+            problem("schedule.measure_s", "", "points that only read need measure_s, their length")
+        )
+    load_rows = int(resolve(study.load_rows, point))
+    found = [replace(ended(role, found, study), load_rows=load_rows) for role in found]
+    return Broken(tuple(problems)) if problems else found
+
+
+def tables_at(role: Role, point: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """None where the role does not say; () where it has none at this point."""
+    found = resolve(role.table, point)
+    return (found,) if isinstance(found, str) else found
+
+
+def writers(
+    study: Study,
+    server: Server,
+    role: Role,
+    sessions: int,
+    tables: tuple[str, ...],
+    point: Mapping[str, Any],
+    best: Mapping[str, Sequence[Best]],
+    problems: list[Problem],
+) -> list[ActiveRole]:
+    (operation,) = role.operations
+    own = study.workload.operations[operation].table
+    tables = tables or ((own,) if own else ())
+    is_list = isinstance(resolve(role.table, point), tuple) and not isinstance(role.table, tuple)
+    split = len(tables) > 1 or is_list
+    notes = writer_notes(server, sessions * len(tables))
+    found = []
+    for table in tables:
+        from_files = study.workload.tables[table].files is not None
+        rows = rows_of(role.rows, sessions, point) if role.rows is not None else ALL_ROWS
+        if role.rows is None and not from_files:
+            problems.append(
+                problem(f"roles.{role.name}.rows", "", "say how many, { total = N } or { per_session = N }")
+            )
+            continue
+        share = rows // sessions if isinstance(role.rows, PerSession) or sessions > 1 else rows
+        batch, note = batch_at(role, share, {**point, "table": table}, best)
+        if batch > max(share, 1):
+            problems.append(
+                problem(
+                    f"roles.{role.name}.batch_rows",
+                    f"{batch:_}",
+                    f"a session has {share:_} rows ({rows:_} over {sessions}); a larger batch would be the same "
+                    "point under another name. Lower it or raise the rows",
+                )
+            )
+        batches = -(-rows // max(batch, 1))
+        if from_files:
+            pass
+        elif batches % sessions:
+            notes = (*notes, f"{role.name}: {batches} batches do not divide evenly among {sessions} sessions")
+        found.append(
+            ActiveRole(
+                name=f"{role.name}/{table}" if split else role.name,
+                operations=dict(role.operations),
+                table=table,
+                tables=(table,),
+                sessions=sessions,
+                depth=int(resolve(role.depth, point)),
+                schedule=role.schedule or study.schedule,
+                rate_per_s=rate_at(role.schedule or study.schedule, point),
+                rows=rows,
+                batch_rows=batch,
+                notes=(*notes, *note),
+            )
+        )
+    return found
+
+
+def batch_at(
+    role: Role, share: int, point: Mapping[str, Any], best: Mapping[str, Sequence[Best]]
+) -> tuple[int, tuple[str, ...]]:
+    """Rows of one insert. The best of another study is not larger than what a session has."""
+    form = role.batch_rows
+    if not isinstance(form, BestOf):
+        return int(resolve(form, point)), ()
+    found = best_value(best.get(form.study, ()), point)
+    if found is None:
+        batch = int(resolve(form.otherwise, point))
+        note = f"{role.name}: batch of {batch:_} rows, as study {form.study} has no result yet"
+    else:
+        batch, note = found, f"{role.name}: batch of {found:_} rows, the best of study {form.study}"
+    if batch > share:
+        batch = max(share, 1)
+        note += f"; cut to the {batch:_} rows of a session"
+    return batch, (note,)
+
+
+def reader(
+    study: Study,
+    role: Role,
+    sessions: int,
+    tables: tuple[str, ...],
+    point: Mapping[str, Any],
+    problems: list[Problem],
+) -> ActiveRole:
+    workload = study.workload
+    for name in role.operations if tables else ():
+        operation = workload.operations[name]
+        looks_at = [tables_of(workload.operations[m], workload) for m in operation.members or (name,)]
+        if not any(set(looked) <= set(tables) for looked in looks_at):
+            problems.append(
+                problem(
+                    f"roles.{role.name}.table", "+".join(tables), f"operation {name} looks at other tables"
+                )
+            )
+    schedule = role.schedule or study.schedule
+    return ActiveRole(
+        name=role.name,
+        operations=dict(role.operations),
+        table=None,
+        tables=tables,
+        sessions=sessions,
+        depth=int(resolve(role.depth, point)),
+        schedule=schedule,
+        rate_per_s=rate_at(schedule, point),
+        calls=None if role.calls is None else int(resolve(role.calls, point)),
+        until=role.until,
+    )
+
+
+def ended(role: ActiveRole, roles: Sequence[ActiveRole], study: Study) -> ActiveRole:
+    """`until` of a role that is not there at this point means the measured time instead.
+
+    Of a role that is one per table, `writers` means all of its parts: the core reads it so.
+    """
+    if role.until is None:
+        return role
+    there = any(r.name == role.until or r.name.startswith(f"{role.until}/") for r in roles)
+    return role if there else replace(role, until=None)
+
+
+def writer_notes(server: Server, sessions: int) -> tuple[str, ...]:
+    if server.max_writers is None or sessions <= server.max_writers:
+        return ()
+    return (
+        f"{server.name} lets {server.max_writers} session{'s' * (server.max_writers > 1)} write at a time: "
+        "the others wait for it, and that wait is measured",
+    )
+
+
+def rate_at(schedule: Schedule, point: Mapping[str, Any]) -> float:
+    rate = resolve(schedule.rate_per_s, point)
+    return float(rate) if rate is not None else 0.0
+
+
+def problem(key: str, value: str, remedy: str) -> Problem:
+    return Problem("", key, value, remedy)

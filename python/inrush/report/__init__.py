@@ -1,0 +1,1 @@
+"""What is shown: figures, the page, lines for the terminal."""

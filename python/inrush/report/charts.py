@@ -1,0 +1,126 @@
+"""What all charts share: data, scales, lines with intervals, and the finished spec. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from inrush.stats import quantity
+from inrush.stats.answer import Answer, Values
+from inrush.stats.points import Analysis, Point, say
+
+WIDTH, HEIGHT = 640, 260
+#: Wider ratios than this are shown on a log axis.
+LOG_FROM = 10.0
+
+Row = dict[str, Any]
+Spec = dict[str, Any]
+Chart = alt.LayerChart | alt.FacetChart | alt.Chart
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One chart: `name` for files, `caption` says how to read it."""
+
+    name: str
+    title: str
+    caption: str
+    spec: Spec = field(repr=False)
+
+
+def inline(rows: Sequence[Row]) -> alt.InlineData:
+    return alt.InlineData(values=list(rows))
+
+
+def along(answer: Answer) -> str:
+    return answer.along or "engine"
+
+
+def unit_of(of: Values, figure: str) -> tuple[float, str]:
+    """One unit for a whole chart: that of its median."""
+    return quantity.scale(float(np.median([v for values in of.values() for v in values.values()])), figure)
+
+
+def label(point: Point, analysis: Analysis) -> str:
+    return say([(k, v) for k, v in point if k in analysis.factors or k == "engine"])  # type: ignore[arg-type]
+
+
+def x_scale(values: Sequence[float]) -> alt.Scale:
+    """Along a factor: logarithmic over decades, else from first to last; zero is no place of a sweep."""
+    wide = min(values) > 0 and max(values) / min(values) >= LOG_FROM
+    return (
+        alt.Scale(type="log", nice=False, padding=12)
+        if wide
+        else alt.Scale(zero=False, nice=False, padding=12)
+    )
+
+
+def number_format(values: Sequence[float]) -> str:
+    """Whole numbers as tables show them; 10M in place of 10,000,000."""
+    return "~s" if max(values) >= 1_000_000 else ",~r"
+
+
+def scale_of(values: Sequence[float]) -> alt.Scale:
+    positive = [v for v in values if v > 0]
+    if len(positive) == len(values) and positive and max(positive) / min(positive) > LOG_FROM:
+        return alt.Scale(type="log", nice=False, padding=8)
+    return alt.Scale(zero=True)
+
+
+def lines(
+    rows: Sequence[Row], x_values: Sequence[float], x_title: str, y_title: str, y_scale: alt.Scale
+) -> Chart:
+    base = alt.Chart(inline(list(rows))).encode(
+        x=alt.X("x:Q", scale=x_scale(x_values), title=x_title, axis=alt.Axis(values=list(x_values), format=number_format(x_values), labelOverlap=True)),
+        color=alt.Color("series:N", title=None, sort=sorted({r["series"] for r in rows}), legend=alt.Legend(orient="top", symbolOpacity=1)),
+    )  # fmt: skip
+    tip = [alt.Tooltip("series:N"), alt.Tooltip("x:Q", title=x_title, format=","), alt.Tooltip("n:Q", title="runs"),
+           *(alt.Tooltip(f"{k}:Q", format=".4g", title=t) for k, t in (("y", "estimate"), ("low", "from"), ("high", "to")))]  # fmt: skip
+    return alt.layer(
+        base.mark_area(opacity=0.13, line=False).encode(y=alt.Y("low:Q", scale=y_scale), y2="high:Q"),
+        base.mark_rule(opacity=0.55).encode(y=alt.Y("low:Q", scale=y_scale), y2="high:Q"),
+        base.mark_line().encode(y=alt.Y("y:Q", title=y_title, scale=y_scale)),
+        base.mark_point(filled=True, size=45).encode(y=alt.Y("y:Q", scale=y_scale), tooltip=tip),
+    )
+
+
+def finished(chart: alt.TopLevelMixin) -> Spec:
+    """A spec without theme: the page and `render` give it one."""
+    spec: Spec = chart.to_dict()
+    spec.pop("config", None)
+    spec.pop("$schema", None)
+    if "vconcat" not in spec:
+        spec |= {"width": "container", "height": HEIGHT}
+    return spec
+
+
+def marked(figure: Figure) -> Figure:
+    """The same figure with INVALID across it; in stacked panels, across the first."""
+    spec = dict(figure.spec)
+    if "vconcat" in spec:
+        first, *others = spec["vconcat"]
+        # A panel's own width and height have no name that an expression could use.
+        spec["vconcat"] = [layered(first, watermark(36, 200, first["height"] / 2)), *others]
+    else:
+        spec = layered(spec, watermark(64, {"expr": "width / 2"}, {"expr": "height / 2"}))
+    return Figure(figure.name, f"INVALID: {figure.title}", figure.caption, spec)
+
+
+def watermark(size: int, x: Any, y: Any) -> Spec:
+    return {
+        "data": {"values": [{}]},
+        "mark": {"type": "text", "style": "invalid", "text": "INVALID", "fontSize": size},
+        "encoding": {"x": {"value": x}, "y": {"value": y}},
+    }
+
+
+def layered(spec: Spec, extra: Spec) -> Spec:
+    if "layer" in spec:
+        return {**spec, "layer": [*spec["layer"], extra]}
+    outside = ("width", "height", "datasets", "params")
+    inner = {k: v for k, v in spec.items() if k not in outside}
+    return {**{k: spec[k] for k in outside if k in spec}, "layer": [inner, extra]}

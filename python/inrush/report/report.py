@@ -1,0 +1,100 @@
+"""The report: one offline page, figures as files, and three lines for the terminal.
+
+Everything shown can be derived again from the sealed runs; nothing is fetched when the page opens.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from inrush.errors import UsageError
+from inrush.guards.verdicts import Outcome, by_guard
+from inrush.stats.answer import Answer, answer
+from inrush.stats.measures import StudyRecord, study_record
+from inrush.stats.points import Analysis, analyse
+
+
+def write_report(results: Any, path: Path) -> Analysis:
+    """Writes the page for one study's `store.Results` (or a StudyRecord); returns what it says."""
+    from inrush.report.draw import script, themes  # altair and vl-convert take a second to import
+    from inrush.report.figures import figures
+    from inrush.report.page import page
+
+    analysis = analyse(recorded(results))
+    found = answer(analysis)
+    html = page(analysis, found, figures(analysis, found), themes(), script())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    half = path.with_name(path.name + ".tmp")
+    half.write_text(html, encoding="utf-8")
+    half.replace(path)
+    return analysis
+
+
+def write_figures(results: Any, folder: Path, formats: tuple[str, ...] = ("png", "svg", "pdf")) -> list[Path]:
+    """Writes every figure of the report in the formats asked; returns the files."""
+    from inrush.report.draw import FORMATS, render
+    from inrush.report.figures import figures
+
+    unknown = [f for f in formats if f not in FORMATS]
+    if unknown:
+        raise UsageError(
+            f"figures cannot be written as {', '.join(unknown)}; formats are {', '.join(FORMATS)}"
+        )
+    analysis = analyse(recorded(results))
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for figure in figures(analysis, answer(analysis)):
+        for format in formats:
+            path = folder / f"{figure.name}.{format}"
+            path.write_bytes(render(figure, format))
+            written.append(path)
+    return written
+
+
+def three_lines(results: Any) -> list[str]:
+    """The answer with its interval, the verdict, the next command."""
+    analysis = results if isinstance(results, Analysis) else analyse(recorded(results))
+    found = answer(analysis)
+    return [
+        found.line if found else "No answer: no run measured anything",
+        verdict_line(analysis),
+        next_command(analysis, found),
+    ]
+
+
+def verdict_line(analysis: Analysis) -> str:
+    """`valid: …` or `INVALID: …`, with what stands in the way and how many notes there are."""
+    held = by_guard(analysis.verdicts)
+    broken = {g: v[0][1].sentence for g, v in held.items() if v[0][1].outcome is Outcome.INVALID}
+    notes = [g for g, v in held.items() if v[0][1].outcome is Outcome.NOTE]
+    runs = sum(m.run.block > 0 for m in analysis.runs)
+    noted = f"; with a note on: {', '.join(notes)}" if notes else ""
+    if broken:
+        guard, sentence = next(iter(broken.items()))
+        more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
+        return f"INVALID: {guard}: {sentence}{more}"
+    crossed = (
+        f"; {len(analysis.crossed)} limit{'s' * (len(analysis.crossed) != 1)} crossed: {analysis.crossed[0]}"
+        if analysis.crossed
+        else ""
+    )
+    return f"valid: {runs} measured run{'s' * (runs != 1)} passed every guard{noted}{crossed}"
+
+
+def next_command(analysis: Analysis, found: Answer | None) -> str:
+    """What a careful reader would type next."""
+    again = str(analysis.study.get("command") or f"inrush run {analysis.study.get('study', 'STUDY')}")
+    spot = str(analysis.study.get("id", ""))
+    if analysis.study.get("status") in ("running", "interrupted", "failed"):
+        return f"next: inrush run --resume {spot}"
+    if not analysis.valid:
+        return "next: inrush doctor"
+    blocks = {m.run.block for m in analysis.runs if m.counts}
+    if len(blocks) < 5:
+        return f"next: {again} -P repeats.count=5   (five blocks are the least to publish a figure)"
+    return f"next: inrush show {spot}".rstrip()
+
+
+def recorded(results: Any) -> StudyRecord:
+    return results if isinstance(results, StudyRecord) else study_record(results)

@@ -1,0 +1,233 @@
+"""Results and plans in a few lines of text. Pure: lines out, nothing printed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from inrush.guards.study import headline
+from inrush.guards.verdicts import Outcome, by_guard, survives
+from inrush.run.progress import show_count, show_s
+from inrush.stats.points import Analysis, say
+from inrush.stats.quantity import show, show_interval
+from inrush.stats.stats import welch_ratio
+from inrush.text import columns
+
+if TYPE_CHECKING:
+    from inrush.plan.plan import StudyPlan
+    from inrush.results.store import Results, Store, StudyFolder
+
+#: Figures of a point in `show`, by their ending, in this order.
+SHOWN = ("makespan_s", "rows_per_s", "ops_per_s", "latency_p50_s", "latency_p99_s")
+
+
+def summary_lines(results: Results, analysis: Analysis) -> list[str]:
+    """Title, points with the headline figure, and every guard that did not pass."""
+    study = results.study
+    figure = headline(analysis)
+    lines = [
+        str(study.get("title", study["id"])),
+        f"{study['id']} · {study.get('status', '')} · {len(results.runs)} of {len(study.get('planned', ()))} runs sealed"
+        f" · {'valid' if analysis.valid else 'INVALID'}",
+    ]
+    if figure is not None:
+        rows = [
+            (
+                say(s.point),
+                str(len(s.values)),
+                show_interval(s.interval, figure) if s.interval else show(s.values[0], figure),
+            )
+            for s in analysis.summaries(figure)
+        ]
+        lines += ["", *columns(rows, ("point", "n", figure), right=(1,))]
+    if study.get("stopped") or study.get("unsupported"):
+        absent = [
+            (f"{why}: {entry['point']}", entry["reason"])
+            for why in ("stopped", "unsupported")
+            for entry in study.get(why) or ()
+        ]
+        lines += ["", *columns(absent)]
+    doubts = doubt_lines(analysis)
+    return [*lines, *(["", *doubts] if doubts else [])]
+
+
+def doubt_lines(analysis: Analysis) -> list[str]:
+    """A line for every guard that did not pass everywhere, worst first: what it says of one run, and of how many."""
+    lines = []
+    for guard, found in by_guard(analysis.verdicts).items():
+        doubts = [(run, v) for run, v in found if v.outcome is not Outcome.PASS]
+        if doubts:
+            run, worst_one = doubts[0]
+            where = f" ({len(doubts)} runs, as {run})" if len(doubts) > 1 else f" ({run})" if run else ""
+            lines.append(
+                (worst_one.outcome.weight, f"{worst_one.outcome.value}: {guard}{where}: {worst_one.sentence}")
+            )
+    return [line for _, line in sorted(lines, key=lambda pair: -pair[0])]
+
+
+def summary(analysis: Analysis) -> dict[str, Any]:
+    """The same for programs: every figure of every point, and all verdicts."""
+    figures = sorted({name for m in analysis.runs for name in m.figures if name.endswith(SHOWN)})
+    points: dict[Any, dict[str, Any]] = {}
+    for figure in figures:
+        for s in analysis.summaries(figure):
+            held = points.setdefault(s.point, {"point": dict(s.point), "figures": {}})
+            held["figures"][figure] = {
+                "n": len(s.values),
+                "values": list(s.values),
+                **(
+                    {"value": s.interval.value, "low": s.interval.low, "high": s.interval.high}
+                    if s.interval
+                    else {}
+                ),
+            }
+    return {
+        "study": analysis.study.get("id"),
+        "valid": analysis.valid,
+        "points": list(points.values()),
+        "verdicts": [
+            {"run": run, "guard": v.guard, "outcome": v.outcome.value, "sentence": v.sentence}
+            for run, v in analysis.verdicts
+        ],
+    }
+
+
+def compare_lines(a: Analysis, b: Analysis) -> list[str]:
+    """Ratio b/a of the headline figure at every point that both measured, with a Welch interval on logs.
+
+    The two were not run in turns: a drift of the machine between them is part of the ratio, and is said.
+    """
+    figure = headline(a)
+    if figure is None or headline(b) != figure:
+        return ["these two do not answer the same question: " + f"{headline(a)} and {headline(b)}"]
+    left, right = ({s.point: s for s in x.summaries(figure)} for x in (a, b))
+    rows = []
+    for point in (p for p in left if p in right):
+        x, y = left[point], right[point]
+        if x.interval is None or y.interval is None:
+            rows.append(
+                (
+                    say(point),
+                    show(x.values[0], figure),
+                    show(y.values[0], figure),
+                    "too few runs for a ratio",
+                    "",
+                )
+            )
+            continue
+        ratio = welch_ratio(y.values, x.values)
+        told = "not distinguishable" if ratio.holds(1.0) else f"{'more' if ratio.value > 1 else 'less'}"
+        shown = f"{ratio.value:.3g} [{ratio.low:.3g}, {ratio.high:.3g}]"
+        rows.append((say(point), show(x.interval.value, figure), show(y.interval.value, figure), shown, told))
+    only = [
+        f"only in {x.study.get('id')}: {say(p)}"
+        for x, mine, other in ((a, left, right), (b, right, left))
+        for p in mine
+        if p not in other
+    ]
+    names = (str(a.study.get("id")), str(b.study.get("id")))
+    shared = columns(rows, ("point", *names, "ratio", "")) if rows else ["no point was measured by both"]
+    lines = [f"{figure}, {names[1]} / {names[0]}", *shared, *only]
+    lines += [f"! {sentence}" for sentence in differences(a, b)]
+    lines.append(
+        "! run one after the other, not in turns: what changed on the machine between them is part of the ratio"
+    )
+    lines += [
+        f"! {z.study.get('id')} is INVALID; `inrush show {z.study.get('id')}` says why"
+        for z in (a, b)
+        if not z.valid
+    ]
+    return lines
+
+
+#: Facts of the host that must agree before two figures are compared.
+COMPARED = (
+    "cpu_model",
+    "cpu_logical",
+    "mem_total_bytes",
+    "kernel",
+    "data_filesystem",
+    "core",
+    "core_build_profile",
+    "cargo_lock_sha256",
+)
+
+
+def differences(a: Analysis, b: Analysis) -> list[str]:
+    """What was not equal when the two were made: durability, host, build."""
+    said = []
+    x, y = (durabilities(z) for z in (a, b))
+    for engine in (e for e in x if e in y and x[e] != y[e]):
+        said.append(
+            f"durability of {engine} differs ({' or '.join(sorted(x[engine]))}; {' or '.join(sorted(y[engine]))}):"
+            " the faster one may simply promise less"
+        )
+    left, right = (z.runs[0].run.env if z.runs else {} for z in (a, b))
+    said += [
+        f"{key} differs: {left.get(key)} and {right.get(key)}"
+        for key in COMPARED
+        if left.get(key) != right.get(key)
+    ]
+    return said
+
+
+def durabilities(analysis: Analysis) -> dict[str, set[str]]:
+    """Engine -> what its acknowledged rows survive, over all its runs; why so names each run's own file."""
+    found: dict[str, set[str]] = {}
+    for m in analysis.runs:
+        window_s = (m.run.summary.get("durability") or {}).get("window_s")
+        told = (survives(m.run) or "not recorded").replace("_", " ").lower()
+        found.setdefault(m.run.engine, set()).add(f"{told} but the last {window_s:g} s" if window_s else told)
+    return found
+
+
+def study_rows(store: Store) -> list[tuple[str, str, str, str]]:
+    """id, status, sealed/planned, title; the oldest first."""
+    return [(s.path.name, status(s), f"{len(list(s.path.glob('*/run.json')))}/{len(s.doc.get('planned', ()))}", str(s.doc.get("title", "")))
+            for s in store.studies()]  # fmt: skip
+
+
+def status(study: StudyFolder) -> str:
+    """`running` of a process that is gone is `killed`: its lock is free."""
+    found = str(study.doc.get("status", ""))
+    return "killed" if found == "running" and not study.is_locked() else found
+
+
+def plan_lines(plan: StudyPlan) -> list[str]:
+    """What would run, how long, how many bytes, what would be created where."""
+    from inrush.plan.cost import cost
+
+    study, forecast = plan.study, cost(plan)
+    lines = [
+        study.title,
+        f"question: {study.question}",
+        f"expected: {study.expect}",
+        f"seed {plan.seed}, plan {plan.hash[:12]}" + (f", scale {study.scale}" if study.scale else ""),
+        "",
+        f"{len(plan.planned)} points, each once in a pilot and {study.repeats.count} times in shuffled blocks: {forecast.runs} runs"
+        + (
+            f", {len(plan.calibrations)} of them on the null engine for the client's own share"
+            if plan.calibrations
+            else ""
+        ),
+        f"about {show_s(forecast.seconds)}, {show_count(forecast.rows)} rows written, at most {show(forecast.peak_bytes, 'bytes')} in a database at once"
+        " (a forecast by usual rates; the pilot measures it)"
+        if forecast.rows
+        else "as many rows and seconds as the files hold: they are read when the study runs",
+    ]
+    lines += [
+        f"{c.engine}: creates tables {', '.join(c.tables)} in a namespace of inrush's own, and drops it after every run"
+        for c in forecast.creates
+    ]
+    lines += ["", *columns(point_rows(plan), ("point", "rows", "size"), right=(1, 2))]
+    if plan.unsupported:
+        lines += ["", *(f"unsupported: {m.point}: {m.reason}" for m in plan.unsupported)]
+    notes = dict.fromkeys(note for p in plan.planned.values() for note in p.notes)
+    return [*lines, *(["", *(f"note: {note}" for note in notes)] if notes else [])]
+
+
+def point_rows(plan: StudyPlan) -> Sequence[tuple[str, str, str]]:
+    return [
+        (name, f"{p.rows:,}", show(p.bytes, "bytes")) if p.rows else (name, "of its files", "")
+        for name, p in plan.planned.items()
+    ]

@@ -1,0 +1,130 @@
+"""What a run did over time, thinned to what a figure can show: throughput, CPU, disk, network. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from inrush.stats.measures import (
+    FloatArray,
+    RunRecord,
+    cumulative,
+    measured_windows,
+    role_series,
+    writing_roles,
+)
+from inrush.stats.points import Analysis, Measured, Point
+
+MOST_POINTS, MOST_RUNS = 240, 4
+
+
+@dataclass(frozen=True)
+class Panel:
+    title: str
+    rows: list[dict[str, Any]]
+
+    @property
+    def large(self) -> bool:
+        """Figures that are shown in thousands."""
+        return any(r["y"] >= 1000 for r in self.rows)
+
+
+def typical_runs(analysis: Analysis, figure: str, points: Sequence[Point]) -> list[Measured]:
+    """Per engine, the run at its shown point that lies nearest the median."""
+    found: dict[str, Measured] = {}
+    for point in points:
+        runs = [m for m in analysis.runs if m.counts and m.point == point and figure in m.figures]
+        if not runs:
+            continue
+        median = float(np.median([m.figures[figure] for m in runs]))
+        found.setdefault(runs[0].run.engine, min(runs, key=lambda m: abs(m.figures[figure] - median)))
+    return list(found.values())[:MOST_RUNS]
+
+
+def panels(run: RunRecord) -> list[Panel]:
+    """Throughput of each role first, then resources of each watched role over the measured segments."""
+    windows = measured_windows(run)
+    if not windows:
+        return []
+    start_ns = min(start for start, _ in windows.values())
+    end_ns = max(end for _, end in windows.values())
+    found = throughput(run, start_ns / 1e9)
+    if not found:
+        return []
+    for title, metrics, factor in (
+        ("busy cores", {"cpu_s": ""}, 1.0),
+        ("disk MB/s", {"dev_read_bytes": "read ", "dev_write_bytes": "write "}, 1e-6),
+        ("network MB/s", {"net_rx_bytes": "in ", "net_tx_bytes": "out "}, 1e-6),
+    ):
+        rows = [
+            row
+            for metric, prefix in metrics.items()
+            for series, (t_ns, value) in every_device(run, metric).items()
+            for row in slopes(t_ns, value * factor, prefix + series, start_ns, end_ns)
+        ]
+        if rows:
+            found.append(Panel(title, rows))
+    return found
+
+
+def throughput(run: RunRecord, start_s: float) -> list[Panel]:
+    """Rows of the roles that put rows in, calls of the others: two units, two panels."""
+    writers = writing_roles(run.plan)
+    rows: dict[str, list[dict[str, Any]]] = {"rows/s": [], "calls/s": []}
+    for role, s in role_series(run).items():
+        unit, amount = ("rows/s", s.rows) if role in writers else ("calls/s", s.ops)
+        rate = np.divide(amount, s.dt_s, out=np.zeros_like(amount), where=s.dt_s > 0)
+        rows[unit] += thinned(*with_pauses(s.t_s - start_s, s.dt_s, rate), role)
+    return [Panel(unit, held) for unit, held in rows.items() if held]
+
+
+def with_pauses(t: FloatArray, dt: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Steps that fall to zero where an interval ends and the next has not begun, and at the end."""
+    ends = t + dt
+    pause = (
+        np.append(t[1:] - ends[:-1] > 1e-3 * np.maximum(dt[:-1], 1e-9), True)
+        if len(t)
+        else np.zeros(0, np.bool_)
+    )
+    times, rates = np.concatenate([t, ends[pause]]), np.concatenate([y, np.zeros(int(pause.sum()))])
+    order = np.argsort(times, kind="stable")
+    return times[order], rates[order]
+
+
+def every_device(run: RunRecord, metric: str) -> Mapping[str, tuple[FloatArray, FloatArray]]:
+    """Series name -> cumulative series. Roles by name; devices of the host by theirs, idle ones left out."""
+    if metric == "cpu_s":
+        return cumulative(run, metric)
+    table = run.tables.get("resources")
+    if table is None:
+        return {}
+    pairs = zip(table.column("metric").to_pylist(), table.column("device").to_pylist(), strict=True)
+    devices = dict.fromkeys(d for m, d in pairs if m == metric and d != "lo")
+    held = {d: cumulative(run, metric, d).get("host") for d in devices}
+    return {d: s for d, s in held.items() if s is not None and s[1][-1] - s[1][0] > 1e5}
+
+
+def slopes(
+    t_ns: FloatArray, value: FloatArray, series: str, start_ns: int, end_ns: int
+) -> list[dict[str, Any]]:
+    """A cumulative series as a rate, inside the measured time."""
+    inside = (t_ns >= start_ns) & (t_ns <= end_ns)
+    t, v = t_ns[inside] / 1e9, value[inside]
+    if len(t) < 2:
+        return []
+    rate = np.diff(v) / np.maximum(np.diff(t), 1e-9)
+    return thinned(t - start_ns / 1e9, np.append(rate, rate[-1]), series)
+
+
+def thinned(t: FloatArray, y: FloatArray, series: str) -> list[dict[str, Any]]:
+    """At most MOST_POINTS rows: means over equal numbers of samples."""
+    step = -(-len(t) // MOST_POINTS)
+    edges = np.arange(0, len(t), max(1, step))
+    means = np.add.reduceat(y, edges) / np.diff(np.append(edges, len(t)))
+    return [
+        {"t": round(float(a), 4), "y": float(b), "series": series}
+        for a, b in zip(t[edges], means, strict=True)
+    ]

@@ -1,0 +1,1 @@
+"""What is kept: the tables of a run, their paths, their exports."""

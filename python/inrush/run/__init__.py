@@ -1,0 +1,1 @@
+"""Doing it: targets, workers, their events, resume, the machine they ran on."""

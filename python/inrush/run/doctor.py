@@ -1,0 +1,101 @@
+"""What the instrument itself costs on this machine, and whether the machine is quiet enough to measure on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from inrush.run import host
+
+Calibrate = Callable[[str, float], str]
+
+#: Notes are made above these (docs/measuring.md): shares of time.
+STEAL_LIMIT = 0.01
+PSI_CPU_LIMIT = 0.05
+BUSY_LIMIT = 0.10
+#: Below these the client is too dear to trust fast engines; operations and rows per CPU-second.
+NULL_FLOOR = 5e6
+LAG_LIMIT_US = 1000.0
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of the doctor: key, value, unit, what it means."""
+
+    key: str
+    value: float | str
+    unit: str
+    about: str
+
+
+def examine(calibrate: Calibrate, build_profile: str, data: Path, seconds: float = 1.0) -> list[Figure]:
+    """All figures, in the order people read them. seconds: for each of the measurements.
+
+    Noise is observed while nothing of ours runs, then the instrument is measured.
+    """
+    before = host.noise_counters()
+    disk = host.disk_probe(data, seconds)
+    noise = host.noise(before, host.noise_counters())
+    found = {
+        what: json.loads(calibrate(what, seconds))
+        for what in ("clock", "pacer", "null", "rows", "encode_text", "encode_binary")
+    }
+    return [
+        Figure("null_ops_per_client_cpu_s", pick(found["null"], "ops_per_cpu_s"), "1/s",
+               "operations that the client can issue and record, per second of its CPU"),
+        Figure("rows_per_cpu_s", pick(found["rows"], "rows_per_cpu_s"), "1/s", "rows of ten columns generated"),
+        Figure("encode_text_rows_per_cpu_s", pick(found["encode_text"], "rows_per_cpu_s"), "1/s",
+               "rows generated and written as text"),
+        Figure("encode_binary_rows_per_cpu_s", pick(found["encode_binary"], "rows_per_cpu_s"), "1/s",
+               "rows generated and written as PostgreSQL binary COPY"),
+        Figure("clock_ns", pick(found["clock"], "clock_ns"), "ns", "one reading of the clock"),
+        Figure("pacer_lag_us_p50", pick(found["pacer"], "lag_us_p50"), "µs", "lateness of a paced operation, median"),
+        Figure("pacer_lag_us_p99", pick(found["pacer"], "lag_us_p99"), "µs", "the same, 99th percentile"),
+        *[Figure(key, value, units(key), about(key)) for key, value in {**disk, **noise}.items() if key != "disk_probe_s"],
+        Figure("build_profile", build_profile, "", "figures of a debug core are invalid"),
+    ]  # fmt: skip
+
+
+def pick(found: Mapping[str, Any], key: str) -> float:
+    return float(found[key])
+
+
+def units(key: str) -> str:
+    return "B/s" if key.endswith("bytes_per_s") else "1/s" if key.endswith("_per_s") else "share"
+
+
+def about(key: str) -> str:
+    return {
+        "disk_write_bytes_per_s": "sequential write to the data folder, on the device",
+        "disk_fsync_per_s": "appends of 4 KiB made durable, one by one",
+        "steal_share": "time that the host gave to other machines",
+        "busy_share": "processors busy while only the disk was probed",
+    }.get(key, "time that processes waited for it (PSI)")
+
+
+def findings(figures: list[Figure]) -> list[str]:
+    """What to do about it, as sentences; empty when the machine can be measured on."""
+    value = {f.key: f.value for f in figures}
+    said = []
+
+    def above(key: str, limit: float) -> bool:
+        return float(value.get(key, 0.0)) > limit
+
+    if value["build_profile"] != "release":
+        said.append(
+            "the core is a debug build: every run would be invalid; `make build` makes a release build"
+        )
+    if float(value["null_ops_per_client_cpu_s"]) < NULL_FLOOR and value["build_profile"] == "release":
+        said.append("the client is slow here: look at the client CPU of every run before its other figures")
+    if above("pacer_lag_us_p99", LAG_LIMIT_US):
+        said.append(
+            "paced operations leave late: give inrush a processor of its own (taskset), or expect invalid runs"
+        )
+    if above("steal_share", STEAL_LIMIT):
+        said.append("other machines take time from this one (steal): repeat more, compare within blocks only")
+    if above("psi_cpu_some_share", PSI_CPU_LIMIT) or above("busy_share", BUSY_LIMIT + 0.5):
+        said.append("other processes keep the processors busy: stop them, or compare within blocks only")
+    return said

@@ -1,0 +1,345 @@
+"""The machine a run was made on: a registry of keys, read without privileges, and two probes.
+
+`snapshot` reads every key that this machine has; a key that cannot be read is absent, never guessed.
+`disk_probe` gives the ceilings that the guard against impossible figures compares with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import locale
+import os
+import platform
+import re
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+Value = str | int | float | bool | dict[str, str]
+
+
+@dataclass(frozen=True)
+class Key:
+    """One fact about the host. `read` gives None where this machine does not have it."""
+
+    name: str
+    type: type
+    #: SI or plain: bytes, Hz, cores, share, 1/s; empty for text.
+    unit: str
+    about: str
+    read: Callable[[Path], Value | None]
+
+
+def snapshot(data_dir: Path) -> dict[str, Value]:
+    """Every key of `KEYS` that can be read here. `data_dir`: where the engine's data will lie."""
+    found: dict[str, Value] = {}
+    for key in KEYS:
+        value = read_or_none(key.read, data_dir)
+        if value is not None:
+            found[key.name] = value
+    return found
+
+
+def read_or_none(read: Callable[[Path], Value | None], data_dir: Path) -> Value | None:
+    """What this machine does not have shows as a missing file, a missing program or odd text."""
+    try:
+        return read(data_dir)
+    except (OSError, ValueError, KeyError, IndexError, subprocess.SubprocessError):
+        return None
+
+
+# Readers of small text files of the kernel.
+
+
+def text(path: str) -> str:
+    return Path(path).read_text().strip()
+
+
+def chosen(path: str) -> str:
+    """The value in brackets of files like `always [madvise] never`."""
+    found = re.search(r"\[([^\]]+)\]", text(path))
+    return found[1] if found else text(path)
+
+
+def cpuinfo(field: str) -> str | None:
+    found = re.search(rf"^{re.escape(field)}\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return found[1].strip() if found else None
+
+
+def meminfo_bytes(field: str) -> int | None:
+    found = re.search(rf"^{field}:\s*(\d+) kB$", Path("/proc/meminfo").read_text(), re.MULTILINE)
+    return int(found[1]) * 1024 if found else None
+
+
+def simd() -> str:
+    flags = set((cpuinfo("flags") or "").split())
+    return " ".join(f for f in ("sse4_2", "avx2", "avx512f", "avx512dq", "avx512vl") if f in flags)
+
+
+def physical_cores() -> int | None:
+    pairs = {
+        (core.parent.joinpath("physical_package_id").read_text(), core.read_text())
+        for core in Path("/sys/devices/system/cpu").glob("cpu[0-9]*/topology/core_id")
+    }
+    return len(pairs) or None
+
+
+def cgroup_cpu_cores() -> float | None:
+    """The quota of the cgroup we live in, v2; None when there is none."""
+    quota, period = text(f"/sys/fs/cgroup{own_cgroup()}/cpu.max").split()
+    return None if quota == "max" else int(quota) / int(period)
+
+
+def cgroup_memory_bytes() -> int | None:
+    limit = text(f"/sys/fs/cgroup{own_cgroup()}/memory.max")
+    return None if limit == "max" else int(limit)
+
+
+def own_cgroup() -> str:
+    lines = Path("/proc/self/cgroup").read_text().splitlines()
+    return next(line[3:] for line in lines if line.startswith("0::")).rstrip("/")
+
+
+@dataclass(frozen=True)
+class Mount:
+    device: str
+    point: str
+    filesystem: str
+    options: str
+
+
+def mount_of(path: Path) -> Mount:
+    """The mount that holds `path`: the longest mount point that is its beginning, last mounted first."""
+    real = existing(path).resolve()
+    found: Mount | None = None
+    for line in Path("/proc/self/mounts").read_text().splitlines():
+        device, point, filesystem, options, *_ = line.split(" ")
+        point = point.replace("\\040", " ")
+        if real.is_relative_to(point) and (found is None or len(point) >= len(found.point)):
+            found = Mount(device, point, filesystem, options)
+    if found is None:
+        raise OSError(f"{path}: on no mount of /proc/self/mounts")
+    return found
+
+
+def existing(path: Path) -> Path:
+    """The path, or the nearest folder above that exists."""
+    path = path.absolute()
+    return path if path.exists() else existing(path.parent)
+
+
+def block_folder(path: Path) -> Path:
+    """/sys folder of the whole disk below `path`; OSError for tmpfs, overlay and network mounts."""
+    device = existing(path).stat().st_dev
+    folder = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").resolve(strict=True)
+    return folder.parent if (folder / "partition").exists() else folder
+
+
+def free_bytes(path: Path) -> int:
+    stat = os.statvfs(existing(path))
+    return stat.f_bavail * stat.f_frsize
+
+
+def os_name() -> str | None:
+    found = re.search(r'^PRETTY_NAME="?([^"\n]+)', Path("/etc/os-release").read_text(), re.MULTILINE)
+    return found[1] if found else None
+
+
+def packages() -> dict[str, str]:
+    """What `pip freeze` would say of what is installed, without its addresses."""
+    return dict(
+        sorted((d.metadata["Name"], d.version) for d in metadata.distributions() if d.metadata["Name"])
+    )
+
+
+def source_root() -> Path | None:
+    """The checkout that this inrush runs from; None when it was installed."""
+    root = Path(__file__).resolve().parents[3]
+    return root if (root / "Cargo.lock").is_file() else None
+
+
+def git_commit() -> str | None:
+    """Commit of the checkout, `+` at its end when files differ from it."""
+    root = source_root()
+    if root is None or not (root / ".git").exists():
+        return None
+
+    def git(*words: str) -> str:
+        return subprocess.run(
+            ["git", "-C", str(root), *words], capture_output=True, text=True, timeout=10, check=True
+        ).stdout.strip()
+
+    changed = git("status", "--porcelain", "--untracked-files=no")
+    return git("rev-parse", "HEAD") + ("+" if changed else "")
+
+
+def cargo_lock_sha256() -> str | None:
+    root = source_root()
+    return hashlib.sha256((root / "Cargo.lock").read_bytes()).hexdigest() if root else None
+
+
+def core_fact(name: str) -> str | None:
+    try:
+        from inrush import _core
+    except ImportError:
+        return None  # a checkout whose core is not built yet
+    return str(getattr(_core, name)())
+
+
+def inrush_version() -> str | None:
+    try:
+        return metadata.version("inrush")
+    except metadata.PackageNotFoundError:
+        return None
+
+
+KEYS: tuple[Key, ...] = (
+    Key("cpu_model", str, "", "processor, as it names itself", lambda _: cpuinfo("model name")),
+    Key("cpu_logical", int, "cores", "processors that this process may use", lambda _: len(os.sched_getaffinity(0))),
+    Key("cpu_physical", int, "cores", "cores without their hyper-threads", lambda _: physical_cores()),
+    Key("cpu_simd", str, "", "vector extensions that the generators can use", lambda _: simd()),
+    Key("cpu_hypervisor", bool, "", "a virtual machine: neighbours may take time",
+        lambda _: "hypervisor" in (cpuinfo("flags") or "").split()),
+    Key("cpu_governor", str, "", "frequency policy of cpu0",
+        lambda _: text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
+    Key("cpu_smt", str, "", "hyper-threading", lambda _: text("/sys/devices/system/cpu/smt/control")),
+    Key("clocksource", str, "", "what the kernel's clock reads",
+        lambda _: text("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
+    Key("mem_total_bytes", int, "bytes", "memory", lambda _: meminfo_bytes("MemTotal")),
+    Key("mem_available_bytes", int, "bytes", "memory free for use, caches included", lambda _: meminfo_bytes("MemAvailable")),
+    Key("swap_total_bytes", int, "bytes", "swap space", lambda _: meminfo_bytes("SwapTotal")),
+    Key("thp", str, "", "transparent huge pages", lambda _: chosen("/sys/kernel/mm/transparent_hugepage/enabled")),
+    Key("swappiness", int, "", "vm.swappiness", lambda _: int(text("/proc/sys/vm/swappiness"))),
+    Key("dirty_ratio", int, "%", "vm.dirty_ratio", lambda _: int(text("/proc/sys/vm/dirty_ratio"))),
+    Key("dirty_background_ratio", int, "%", "vm.dirty_background_ratio",
+        lambda _: int(text("/proc/sys/vm/dirty_background_ratio"))),
+    Key("cgroup_cpu_cores", float, "cores", "CPU quota of our cgroup; absent: none", lambda _: cgroup_cpu_cores()),
+    Key("cgroup_memory_bytes", int, "bytes", "memory limit of our cgroup; absent: none", lambda _: cgroup_memory_bytes()),
+    Key("open_files_limit", int, "files", "open files that a process may have",
+        lambda _: resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
+    Key("kernel", str, "", "kernel release", lambda _: platform.release()),
+    Key("os", str, "", "distribution", lambda _: os_name()),
+    Key("architecture", str, "", "of the processor", lambda _: platform.machine()),
+    Key("timezone", str, "", "of the host; data time is UTC everywhere", lambda _: time.tzname[0]),
+    Key("locale", str, "", "of the process", lambda _: ".".join(x or "C" for x in locale.getlocale())),
+    Key("data_dir", str, "", "where embedded engines and started servers keep their files", lambda d: str(d.absolute())),
+    Key("data_filesystem", str, "", "of the data folder", lambda d: mount_of(d).filesystem),
+    Key("data_mount_options", str, "", "of the data folder", lambda d: mount_of(d).options),
+    Key("data_device", str, "", "block device below the data folder; absent on tmpfs and overlay", lambda d: block_folder(d).name),
+    Key("data_rotational", bool, "", "a spinning disk", lambda d: text(f"{block_folder(d)}/queue/rotational") == "1"),
+    Key("data_scheduler", str, "", "of the block device", lambda d: chosen(f"{block_folder(d)}/queue/scheduler")),
+    Key("data_write_cache", str, "", "of the block device", lambda d: text(f"{block_folder(d)}/queue/write_cache")),
+    Key("data_free_bytes", int, "bytes", "left on the data folder's filesystem", free_bytes),
+    Key("python", str, "", "interpreter", lambda _: sys.version.split()[0]),
+    Key("inrush", str, "", "version of the Python half", lambda _: inrush_version()),
+    Key("core", str, "", "version of the core", lambda _: core_fact("version")),
+    Key("core_build_profile", str, "", "release; figures of a debug core are invalid", lambda _: core_fact("build_profile")),
+    Key("git_commit", str, "", "of the checkout, + when changed; absent when installed", lambda _: git_commit()),
+    Key("cargo_lock_sha256", str, "", "what the core was built from", lambda _: cargo_lock_sha256()),
+    Key("packages", dict, "", "Python packages and their versions", lambda _: packages()),
+    Key("load_1m", float, "processes", "load average of the last minute", lambda _: os.getloadavg()[0]),
+)  # fmt: skip
+
+
+# Noise: what others do to this machine, between two moments.
+
+
+def noise_counters() -> dict[str, float]:
+    """Cumulative seconds of the whole host: total, busy, steal; PSI where the kernel has it."""
+    hz = os.sysconf("SC_CLK_TCK")
+    user, nice, system, idle, iowait, irq, softirq, steal, *_ = (
+        int(x) for x in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
+    )
+    counters = {
+        "cpu_total_s": (user + nice + system + idle + iowait + irq + softirq + steal) / hz,
+        "cpu_busy_s": (user + nice + system + irq + softirq + steal) / hz,
+        "cpu_steal_s": steal / hz,
+        "at_s": time.monotonic(),
+    }
+    for what in ("cpu", "io", "memory"):
+        try:
+            lines = Path(f"/proc/pressure/{what}").read_text().splitlines()
+        except OSError:
+            continue  # a kernel without PSI
+        for line in lines:
+            kind, *fields = line.split()
+            total_us = int(dict(f.split("=") for f in fields)["total"])
+            counters[f"psi_{what}_{kind}_s"] = total_us / 1e6
+    return counters
+
+
+def noise(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
+    """Shares between two `noise_counters`: steal and busy of all processors, PSI of the time."""
+    cpu_s = after["cpu_total_s"] - before["cpu_total_s"]
+    wall_s = after["at_s"] - before["at_s"]
+    shares = {}
+    if cpu_s > 0:
+        shares["steal_share"] = (after["cpu_steal_s"] - before["cpu_steal_s"]) / cpu_s
+        shares["busy_share"] = (after["cpu_busy_s"] - before["cpu_busy_s"]) / cpu_s
+    if wall_s > 0:
+        for name in sorted(after.keys() & before.keys()):
+            if name.startswith("psi_"):
+                shares[name.removesuffix("_s") + "_share"] = (after[name] - before[name]) / wall_s
+    return shares
+
+
+# Ceilings of the disk.
+
+
+def disk_probe(folder: Path, limit_s: float = 1.0, block_bytes: int = 1 << 20) -> dict[str, float]:
+    """Sequential write to the device and fsync rate, with small files that are removed again.
+
+    Never more than a tenth of the free space. Returns disk_write_bytes_per_s (written and fsynced), disk_fsync_per_s (4 KiB appended, each fsynced),
+    disk_probe_s. Takes about `limit_s`; raises OSError when the folder cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f".probe-{os.getpid()}"
+    began = time.perf_counter()
+    try:
+        limit_bytes = min(256 * block_bytes, free_bytes(folder) // 10)
+        write = _sequential(path, limit_s / 2, min(block_bytes, limit_bytes), limit_bytes)
+        syncs = _fsyncs(path, limit_s / 2)
+    finally:
+        path.unlink(missing_ok=True)
+    return {
+        "disk_write_bytes_per_s": write,
+        "disk_fsync_per_s": syncs,
+        "disk_probe_s": time.perf_counter() - began,
+    }
+
+
+def _sequential(path: Path, limit_s: float, block_bytes: int, limit_bytes: int) -> float:
+    """Bytes per second, the last fsync included. Random bytes: some devices compress."""
+    block = os.urandom(block_bytes)
+    written = 0
+    began = time.perf_counter()
+    with path.open("wb", buffering=0) as f:
+        while time.perf_counter() - began < limit_s and written < limit_bytes:
+            written += f.write(block)
+            if written % (16 * block_bytes) == 0:
+                os.fdatasync(f.fileno())
+        os.fsync(f.fileno())
+    return written / (time.perf_counter() - began)
+
+
+def _fsyncs(path: Path, limit_s: float) -> float:
+    page = os.urandom(4096)
+    count = 0
+    with path.open("ab", buffering=0) as f:
+        began = time.perf_counter()
+        while time.perf_counter() - began < limit_s and count < 5000:
+            f.write(page)
+            os.fdatasync(f.fileno())
+            count += 1
+        return count / (time.perf_counter() - began)
+
+
+def environment(data_dir: Path) -> dict[str, Any]:
+    """What `env.json` of a run holds: the snapshot and the disk's ceilings."""
+    return {**snapshot(data_dir), **disk_probe(data_dir)}

@@ -1,0 +1,164 @@
+"""From what a command line says to a planned study: the words are kept, so that a resume says them again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from inrush.errors import UsageError
+from inrush.results.store import Results, SealedRun, Store, StudyFolder
+from inrush.run.sites import Places, known_engines, places
+
+if TYPE_CHECKING:
+    from inrush.plan.plan import StudyPlan
+    from inrush.study.study import Study
+
+
+@dataclass(frozen=True)
+class Call:
+    """What decides a plan, in plain values; filed as `call` of study.json. Passwords are not part of it."""
+
+    study: str
+    scale: str | None = None
+    overrides: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    start: tuple[str, ...] = ()
+    seed: int | None = None
+    #: Study -> what it had found when this one was begun, for `best_of`.
+    best: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+
+    def command(self) -> str:
+        """The line that makes this study again."""
+        words = ["inrush run", self.study, *self.targets]
+        words += [f"--scale {self.scale}"] if self.scale else []
+        words += [f"--start {engine}" for engine in self.start]
+        words += [f"-P {override}" for override in self.overrides]
+        words += [f"--seed {self.seed}"] if self.seed is not None else []
+        return " ".join(words)
+
+    def document(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    call: Call
+    plan: StudyPlan
+    places: Places
+
+    def document(self) -> dict[str, Any]:
+        """study.json as it begins."""
+        return {**self.plan.document(), "call": self.call.document(), "command": self.call.command()}
+
+
+def prepare(call: Call, secret_targets: Sequence[str] | None = None) -> Prepared:
+    """Reads the study and plans it; touches no engine.
+
+    secret_targets: the targets with their passwords, in place of the call's.
+    Raises StudyInvalid with every problem of the files, UsageError for engines without a place.
+    """
+    from inrush.plan.plan import plan_study
+    from inrush.study.forms import Best
+
+    study = read_study(call)
+    found = places(study.engines, call.targets if secret_targets is None else secret_targets, call.start)
+    if set(found.engines) != set(study.engines):
+        study = read_study(call, found.engines)
+    best = {name: [Best(b["where"], b["value"]) for b in values] for name, values in call.best.items()}
+    plan = plan_study(study, found.servers(), call.seed, best)
+    if not plan.runs:
+        reasons = "; ".join(dict.fromkeys(f"{m.point}: {m.reason}" for m in plan.unsupported))
+        raise UsageError(f"{call.study}: nothing to run on {', '.join(found.engines)}: {reasons}")
+    return Prepared(call, plan, found)
+
+
+def read_study(call: Call, engines: Sequence[str] | None = None) -> Study:
+    from inrush.study.study import Known, load_study
+
+    known = Known(engines=known_engines(), generators=generators())
+    return load_study(call.study, call.scale, call.overrides, engines, known)
+
+
+def generators() -> Any:
+    """The core's catalogue of generators. Raises UsageError when the core is not built."""
+    try:
+        from inrush import _core
+    except ImportError as e:
+        raise UsageError(
+            f"the core is not built ({e}); `make build` in the checkout, or `pip install .`"
+        ) from e
+    return json.loads(_core.generators())
+
+
+def best_found(store: Store, names: Sequence[str], scale: str | None) -> dict[str, list[dict[str, Any]]]:
+    """What the latest finished results of the named studies, of the same scale, answer as best."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for name in names:
+        done = [s for s in store.studies() if s.name == name and s.doc.get("status") == "done"]
+        same = [s for s in done if s.doc.get("scale") == scale]
+        if same:
+            found[name] = bests(Results(same[-1].path))
+    return found
+
+
+def bests(results: Results) -> list[dict[str, Any]]:
+    from inrush.stats.answer import answer
+    from inrush.stats.measures import study_record
+    from inrush.stats.points import analyse
+
+    decided = answer(analyse(study_record(results)))
+    if decided is None or decided.kind != "best":
+        return []
+    return [{"where": dict(part.group), "value": part.best[0]} for part in decided.parts if part.best]
+
+
+def best_of_names(study: Study) -> list[str]:
+    """Studies that a study asks for their best."""
+    from inrush.study.forms import BestOf
+
+    return sorted(
+        {role.batch_rows.study for role in study.roles.values() if isinstance(role.batch_rows, BestOf)}
+    )
+
+
+def call_of(folder: StudyFolder) -> Call:
+    """The call that began a study. Raises UsageError when the folder does not say."""
+    kept = folder.doc.get("call")
+    if not isinstance(kept, dict):
+        raise UsageError(f"{folder.path}: does not say how it was begun; run the study anew")
+    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in kept.items()}
+    return Call(**values)
+
+
+def unfinished(store: Store, named: str | None) -> StudyFolder:
+    """The study to go on with: by id or name, or the latest that is not done."""
+    if named is not None:
+        path = store.find(named).path
+        return StudyFolder(path)
+    open_ = [s for s in store.studies() if s.doc.get("status") != "done"]
+    if not open_:
+        raise UsageError(f"{store.root}: nothing to resume, every study there is done")
+    return open_[-1]
+
+
+class StopRules:
+    """Applies a study's stop rules to what its pilot has measured so far; reads each sealed run once."""
+
+    def __init__(self, plan: StudyPlan) -> None:
+        self._plan = plan
+        self._measured: dict[str, Mapping[str, float]] = {}
+
+    def __call__(self, run: Any, sealed: Sequence[SealedRun]) -> str | None:
+        from inrush.plan.plan import stopped
+        from inrush.stats.measures import RunRecord, figures_of_run
+
+        if not self._plan.study.stop:
+            return None
+        for r in sealed:
+            point = str(r.labels.get("point", ""))
+            if r.doc["block"] == 0 and r.doc["status"] == "done" and point not in self._measured:
+                self._measured[point] = figures_of_run(RunRecord(r.id, r.plan, r.env, r.doc, r.tables))
+        found = stopped(self._plan, self._measured).get(run.point)
+        return found.reason if found else None

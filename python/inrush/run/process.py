@@ -1,0 +1,127 @@
+"""A worker process as its parent sees it: events out of it, commands into it, and its end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+Event = dict[str, Any]
+
+WORKER: tuple[str, ...] = (sys.executable, "-m", "inrush.run.worker")
+#: Lines of the log that a message shows when a worker died.
+LOG_LINES = 12
+
+
+class Worker:
+    """One run in its own process, session and log."""
+
+    def __init__(
+        self,
+        plan: Path,
+        parts: Path,
+        log: Path,
+        env: Mapping[str, str] | None = None,
+        command: Sequence[str] = WORKER,
+    ) -> None:
+        """env: what the run needs beyond our own environment, passwords among it."""
+        self.log = log
+        self._log_file = log.open("wb")
+        self._process = subprocess.Popen(
+            [*command, str(plan), str(parts)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log_file,
+            env={**os.environ, **(env or {}), "INRUSH_PARENT": str(os.getpid())},
+            # Its own session: Ctrl-C in the terminal reaches us alone, and we decide.
+            start_new_session=True,
+        )
+        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._reader = threading.Thread(target=self._read, name="worker events", daemon=True)
+        self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def event(self, timeout_s: float) -> Event | None:
+        """The next event, None when there was none in time. The last one of all is `{"event": "ended"}`."""
+        try:
+            return self._events.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+
+    def send(self, command: str) -> None:
+        """`resume` or `stop`; to a worker that is gone it means nothing."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(command.encode() + b"\n")
+            self._process.stdin.flush()
+
+    def kill(self) -> None:
+        """Ends it now, with everything it started. Nothing when it has ended: its id may be another's by now."""
+        if self._process.returncode is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def close(self) -> int:
+        """Waits for the end (kill first where it must not wait); returns the exit code, negative for a signal."""
+        code = self._process.wait()
+        self._reader.join()
+        for pipe in (self._process.stdin, self._process.stdout, self._log_file):
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()  # type: ignore[union-attr]
+        return code
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            # A worker killed in the middle of a line leaves half a line, which says nothing.
+            with contextlib.suppress(json.JSONDecodeError):
+                self._events.put(json.loads(line))
+        self._events.put({"event": "ended"})
+
+
+def death_message(code: int, log: Path) -> str:
+    """One message about a worker that ended without saying why."""
+    how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+    remedy = ""
+    if code == -signal.SIGKILL:
+        remedy = "; if nobody did this, the kernel did for lack of memory: see `dmesg`, use a smaller scale"
+    tail = log_tail(log)
+    shown = f"\n  last lines of {log}:\n" + "\n".join(f"    {line}" for line in tail) if tail else ""
+    return f"the worker {how}{remedy}{shown}"
+
+
+def log_tail(log: Path, lines: int = LOG_LINES) -> list[str]:
+    if not log.is_file():
+        return []
+    with log.open("rb") as f:
+        f.seek(max(0, log.stat().st_size - 64 * 1024))
+        return f.read().decode(errors="replace").splitlines()[-lines:]
+
+
+def end_leftover(parts: Path) -> list[int]:
+    """Kills workers that still write below `parts`: their parent died in a way that left them.
+
+    Found by their command line, not by a pid file: a pid may have been given to another process since.
+    """
+    ended = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = entry.read_bytes().split(b"\0")
+        except OSError:
+            continue  # gone meanwhile
+        if b"inrush.run.worker" in words and str(parts).encode() in words:
+            pid = int(entry.parent.name)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+                ended.append(pid)
+    return ended

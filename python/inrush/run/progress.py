@@ -1,0 +1,181 @@
+"""What a person sees of a study while it runs: one live line on a terminal, plain lines elsewhere. On stderr."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from inrush.run.process import Event
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from inrush.run.run import PlannedRun
+
+#: Seconds between two lines where there is no terminal.
+PLAIN_EVERY_S = 10.0
+
+
+def progress(console: Console) -> Live_ | Plain:
+    return Live_(console) if console.is_terminal else Plain(console)
+
+
+class Plain:
+    """One line when a run ends, and one every ten seconds while it goes on."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.study = StudyClock()
+        self.said_s = time.monotonic()
+
+    def __enter__(self) -> Plain:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def begun(self, n: int, of: int, run: PlannedRun) -> None:
+        self.study.begun(n, of, run.point, run.block)
+        self.said_s = time.monotonic()
+
+    def event(self, event: Event) -> None:
+        self.study.event(event)
+        if event["event"] == "progress" and time.monotonic() - self.said_s > PLAIN_EVERY_S:
+            self.said_s = time.monotonic()
+            self.say(self.study.line())
+
+    def ended(self, run: PlannedRun, doc: Mapping[str, Any]) -> None:
+        self.study.ended()
+        self.say(ended_line(self.study, doc))
+
+    def note(self, message: str) -> None:
+        self.say(message)
+
+    def say(self, line: str) -> None:
+        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+class Live_(Plain):
+    """A line that is rewritten in place; what has ended and failed scrolls away above it."""
+
+    def __enter__(self) -> Live_:
+        from rich.live import Live
+        from rich.text import Text
+
+        self._text = Text
+        self._live = Live(console=self.console, refresh_per_second=8, transient=True)
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def begun(self, n: int, of: int, run: PlannedRun) -> None:
+        super().begun(n, of, run)
+        self._show()
+
+    def event(self, event: Event) -> None:
+        self.study.event(event)
+        self._show()
+
+    def ended(self, run: PlannedRun, doc: Mapping[str, Any]) -> None:
+        self.study.ended()
+        if doc["status"] != "done":
+            self.say(ended_line(self.study, doc))
+
+    def _show(self) -> None:
+        self._live.update(self._text(self.study.line(), no_wrap=True, overflow="ellipsis"))
+
+
+class StudyClock:
+    """Where a study is, from what the core says of the run in hand."""
+
+    def __init__(self) -> None:
+        self.n = self.of = 0
+        self.point = ""
+        self.block = 0
+        self.last: Event = {}
+        self.label = ""
+        self.run_began_s = time.monotonic()
+        self.took_s: list[float] = []
+
+    def begun(self, n: int, of: int, point: str, block: int) -> None:
+        self.n, self.of, self.point, self.block = n, of, point, block
+        self.last, self.label = {}, ""
+        self.run_began_s = time.monotonic()
+
+    def event(self, event: Event) -> None:
+        if event["event"] == "progress":
+            self.last = event
+            self.label = event["label"]
+        elif event["event"] == "segment":
+            self.label = event["label"]
+
+    def ended(self) -> None:
+        self.took_s.append(time.monotonic() - self.run_began_s)
+
+    def line(self) -> str:
+        """`[3/24] duckdb batch_rows=1000 · measure · 1.2 M rows/s · p99 3.1 ms · client 0.4 cores · 2 min left`"""
+        return " · ".join(
+            [
+                f"[{self.n}/{self.of}] {self.point}",
+                *filter(None, [self.label, *figures(self.last), self.left()]),
+            ]
+        )
+
+    def left(self) -> str:
+        """Time left of the study: runs to come as long as those before, and what the core says of this one."""
+        ahead = self.of - self.n
+        this = self.last.get("left_s")
+        if not self.took_s and this is None:
+            return ""
+        mean = sum(self.took_s) / len(self.took_s) if self.took_s else 0.0
+        spent = time.monotonic() - self.run_began_s
+        return f"{show_s((this if this is not None else max(0.0, mean - spent)) + ahead * mean)} left"
+
+
+def figures(event: Mapping[str, Any]) -> list[str]:
+    """Rate, worst p99 and client CPU of a progress event; nothing of a core that has not said any."""
+    roles = event.get("roles", {}).values()
+    shown = []
+    rows = sum(r["rows_per_s"] for r in roles)
+    operations = sum(r["ops_per_s"] for r in roles)
+    if rows:
+        shown.append(f"{show_count(rows)} rows/s")
+    elif operations:
+        shown.append(f"{show_count(operations)} op/s")
+    slowest = max((r["p99_ms"] for r in roles if r["p99_ms"] is not None), default=None)
+    if slowest is not None:
+        shown.append(f"p99 {slowest:.3g} ms")
+    errors = sum(r["errors"] for r in roles)
+    if errors:
+        shown.append(f"{show_count(errors)} errors")
+    if event.get("client_cpu") is not None:
+        shown.append(f"client {event['client_cpu']:.2f} cores")
+    return shown
+
+
+def ended_line(study: StudyClock, doc: Mapping[str, Any]) -> str:
+    took = show_s(study.took_s[-1])
+    where = f"[{study.n}/{study.of}] {study.point}"
+    where += " (pilot)" if study.block == 0 else f" (block {study.block})"
+    if doc["status"] == "done":
+        return f"{where}: {took}"
+    return f"{where}: failed after {took}: {doc['failure']['message']}"
+
+
+def show_count(value: float) -> str:
+    for limit, unit in ((1e9, " G"), (1e6, " M"), (1e4, " k")):
+        if value >= limit:
+            return f"{value / (1e3 if unit == ' k' else limit):.3g}{unit}"
+    return f"{value:.0f}"
+
+
+def show_s(seconds: float) -> str:
+    """Two units at most: `0.8 s`, `42 s`, `3 min`, `2 h 5 min`."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

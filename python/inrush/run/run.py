@@ -1,0 +1,337 @@
+"""Runs a planned study: each plan in a fresh worker, sealed when complete, resumable at any point.
+
+The unit is the run: it is sealed whole or done again. So a kill at any moment costs one run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any, Protocol
+
+from inrush.errors import CoreError, Interrupted, UsageError
+from inrush.results.store import Doc, OpenRun, Results, SealedRun, StudyFolder, read_json
+from inrush.run import host, oracle
+from inrush.run.process import WORKER, Event, Worker, death_message, end_leftover
+from inrush.run.site import ACTIONS, Site, at_site
+from inrush.study.files import at_files
+
+#: Runs in a row that may fail on one engine before the rest of its runs is left out, and said.
+GIVE_UP_AFTER = 3
+#: Below a study's data: what Parquet files were turned into, for all its runs.
+FILES = "files"
+#: How often signals are looked at while a worker says nothing, s.
+TICK_S = 0.1
+
+
+class PlannedRun(Protocol):
+    """What `plan.py` says of one run."""
+
+    @property
+    def run_id(self) -> str: ...
+    @property
+    def point(self) -> str: ...
+    @property
+    def plan(self) -> Mapping[str, Any]: ...
+    @property
+    def labels(self) -> Mapping[str, Any]: ...
+    @property
+    def block(self) -> int: ...
+    @property
+    def order(self) -> int: ...
+    @property
+    def hash(self) -> str: ...
+
+
+class Listener(Protocol):
+    """Who watches: the terminal, or nobody."""
+
+    def begun(self, n: int, of: int, run: PlannedRun) -> None: ...
+    def event(self, event: Event) -> None: ...
+    def ended(self, run: PlannedRun, doc: Doc) -> None: ...
+    def note(self, message: str) -> None: ...
+
+
+#: Why a run need not be made, from what is sealed so far (stop rules); None: it must.
+Skip = Callable[[PlannedRun, Sequence[SealedRun]], str | None]
+
+
+@dataclass
+class Outcome:
+    """How a study ended."""
+
+    path: Path
+    done: int = 0
+    #: Run -> what failed.
+    failed: dict[str, str] = field(default_factory=dict)
+    #: Point -> why its runs were left out: stop rules, an engine that kept failing.
+    stopped: dict[str, Doc] = field(default_factory=dict)
+
+
+def run_study(
+    runs: Sequence[PlannedRun],
+    folder: StudyFolder,
+    sites: Mapping[str, Site],
+    listener: Listener,
+    skip: Skip = lambda run, sealed: None,
+    worker: Sequence[str] = WORKER,
+    environment: Callable[[Path], Mapping[str, Any]] = host.environment,
+) -> Outcome:
+    """Makes every run that is not sealed yet, in order.
+
+    sites: engine -> where it runs. Raises Interrupted after Ctrl-C (the run in hand is not counted and will be
+    done again), UsageError when the folder holds another plan, CoreError when the results cannot be written.
+    """
+    outcome = Outcome(folder.path)
+    with folder.locked(), Stopping() as stopping, no_space_explained(folder):
+        check_same_plan(runs, folder)
+        clean_up(runs, folder, sites)
+        env = environment(folder.data_path)
+        failures: dict[str, int] = {}
+        for n, run in enumerate(runs, start=1):
+            engine = engine_of(run)
+            sealed = folder.sealed(run.run_id)
+            if sealed is not None and sealed["status"] == "done":
+                outcome.done += 1
+                continue
+            reason = given_up(engine, failures) or skip(run, Results(folder.path).runs)
+            if reason is not None:
+                outcome.stopped.setdefault(run.point, absent(run, reason))
+                folder.write({"stopped": list(outcome.stopped.values())})
+                continue
+            if stopping.asked:
+                raise interrupted(folder)
+            listener.begun(n, len(runs), run)
+            doc = run_one(run, folder, sites[engine], env, listener, stopping, worker)
+            listener.ended(run, doc)
+            failures[engine] = failures.get(engine, 0) + 1 if doc["status"] == "failed" else 0
+            if doc["status"] == "done":
+                outcome.done += 1
+            else:
+                outcome.failed[run.run_id] = doc["failure"]["message"]
+    shutil.rmtree(folder.data_path / FILES, ignore_errors=True)
+    status = "failed" if outcome.failed else "done"
+    folder.write(
+        {"status": status, "stopped": list(outcome.stopped.values()), "ended_unix_ns": time.time_ns()}
+    )
+    return outcome
+
+
+def run_one(
+    run: PlannedRun,
+    folder: StudyFolder,
+    site: Site,
+    env: Mapping[str, Any],
+    listener: Listener,
+    stopping: Stopping,
+    command: Sequence[str],
+) -> Doc:
+    """One run from its folder to its seal; returns run.json."""
+    data = folder.data_path / run.run_id
+    data.mkdir(parents=True, exist_ok=True)
+    placed = at_files(at_site(run.plan, site, data), folder.path / run.run_id, folder.data_path / FILES)
+    opened = folder.open_run(run.run_id, placed, env)
+    begun = {"begun_unix_ns": time.time_ns()}
+    before = host.noise_counters()
+    worker = Worker(opened.plan_path, opened.parts, opened.log, site.environment, command)
+    try:
+        ended = follow(worker, site, listener, stopping)
+        code = worker.close()
+    finally:
+        worker.kill()
+        worker.close()
+        shutil.rmtree(data, ignore_errors=True)
+    # A run that was complete when Ctrl-C came is a run; the next round of the loop sees the wish to stop.
+    if stopping.asked and ended.by in (None, "stop"):
+        site.drop_leftover(run.plan)
+        raise interrupted(folder)
+    if ended.failure is None and (code != 0 or ended.by is None):
+        ended.failure = {"kind": "crash", "message": death_message(code, opened.log)}
+    if ended.failure is not None:
+        site.drop_leftover(run.plan)
+    return opened.seal(
+        {
+            "status": "failed" if ended.failure else "done",
+            "ended_by": ended.by,
+            "failure": ended.failure,
+            "study": folder.path.name,
+            "hash": run.hash,
+            "block": run.block,
+            "order": run.order,
+            # The oracle's own statements stay in plan.json: nobody reads them twice.
+            "labels": {key: value for key, value in run.labels.items() if key != "oracle"},
+            "oracle": oracle_verdicts(opened, ended),
+            "actions": ended.actions,
+            "durability": durability(site, opened),
+            **({"data_servers": site.data_servers()} if site.target.instance else {}),
+            **begun,
+            "ended_unix_ns": time.time_ns(),
+            "noise": host.noise(before, host.noise_counters()),
+        }
+    )
+
+
+def oracle_verdicts(opened: OpenRun, ended: Ended) -> list[Doc]:
+    """Whether each quiet answer is that of an engine which was not measured."""
+    if ended.failure is not None:
+        return []
+    from inrush import _core
+
+    plan, answers = read_json(opened.plan_path), opened.table("answers").to_pylist()
+    return [asdict(verdict) for verdict in oracle.verdicts(plan, answers, _core.generate)]
+
+
+def interrupted(folder: StudyFolder) -> Interrupted:
+    folder.write({"status": "interrupted"})
+    return Interrupted(
+        f"stopped; what is sealed stays, the run in hand will be done again: "
+        f"go on with `inrush run --resume {folder.path.name}`"
+    )
+
+
+@dataclass
+class Ended:
+    """What the events of a run said."""
+
+    by: str | None = None
+    failure: Doc | None = None
+    #: What Python did between two segments: index, action, ok, and how or why not.
+    actions: list[Doc] = field(default_factory=list)
+
+
+def follow(worker: Worker, site: Site, listener: Listener, stopping: Stopping) -> Ended:
+    """Events to the listener, pauses to the site, Ctrl-C to the worker, until it has ended."""
+    ended = Ended()
+    told = False
+    while True:
+        if stopping.asked and not told:
+            told = True
+            listener.note("stopping: the run in hand ends in order; Ctrl-C again ends it now")
+            worker.send("stop")
+        if stopping.asked > 1:
+            worker.kill()
+        event = worker.event(TICK_S)
+        if event is None:
+            continue
+        match event["event"]:
+            case "ended":
+                return ended
+            case "finished":
+                ended.by = event["ended_by"]
+            case "failed":
+                ended.failure = {"kind": event["kind"], "message": event["message"]}
+            case "paused":
+                action = act(site, event)
+                ended.actions.append(action)
+                if action["ok"] is False:
+                    listener.note(f"{action['action']}: {action['why']}")
+                worker.send("resume")
+        listener.event(event)
+
+
+def act(site: Site, event: Event) -> Doc:
+    """Does what a pause asks for; what could not be done is part of the result, not an error."""
+    name, _, argument = str(event["action"]).partition(":")
+    began = time.perf_counter()
+    if name not in ACTIONS:
+        done: Doc = {"ok": False, "why": f"this inrush knows no action {name}: {', '.join(sorted(ACTIONS))}"}
+    else:
+        done = ACTIONS[name](site, argument)
+    return {"index": event["index"], "action": event["action"], **done, "took_s": time.perf_counter() - began}
+
+
+class Stopping:
+    """Counts Ctrl-C (and SIGTERM) while a study runs. 1: end in order; 2: end now."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Stopping:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._count)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _count(self, _number: int, _frame: FrameType | None) -> None:
+        self.asked += 1
+
+
+def durability(site: Site, opened: OpenRun) -> Doc:
+    """What an acknowledged row survives, by the settings that the run read back from its server."""
+    settings = opened.table("settings")
+    found = dict(zip(settings.column("name").to_pylist(), settings.column("value").to_pylist(), strict=True))
+    normal = site.server.durability(found)
+    return {"survives": normal.survives.name, "window_s": normal.window_s, "because": dict(normal.because)}
+
+
+def absent(run: PlannedRun, reason: str) -> Doc:
+    """A point that was not run, as study.json shows it."""
+    factors = run.labels.get("factors", {})
+    return {"point": run.point, "engine": engine_of(run), "factors": factors, "reason": reason}
+
+
+def engine_of(run: PlannedRun) -> str:
+    return str(run.plan["target"]["engine"])
+
+
+def given_up(engine: str, failures: Mapping[str, int]) -> str | None:
+    if failures.get(engine, 0) < GIVE_UP_AFTER:
+        return None
+    return f"{engine} failed {GIVE_UP_AFTER} times in a row; mend it and go on with --resume"
+
+
+def check_same_plan(runs: Sequence[PlannedRun], folder: StudyFolder) -> None:
+    """A folder goes on with the plans it was begun with: else old and new figures would mix."""
+    planned = [r.run_id for r in runs]
+    begun = folder.doc.get("runs")
+    if begun is None:
+        folder.write({"runs": planned})
+    elif begun != planned:
+        raise UsageError(
+            f"{folder.path}: begun with other plans than these (the study file, its scale or inrush changed since); "
+            "run it without --resume"
+        )
+
+
+def clean_up(runs: Sequence[PlannedRun], folder: StudyFolder, sites: Mapping[str, Site]) -> None:
+    """What a killed inrush left: its worker, its data, its tables in a server."""
+    for run in runs:
+        opened = folder.leftover(run.run_id)
+        if opened is not None:
+            end_leftover(opened.parts)
+            site = sites.get(engine_of(run))
+            if site is not None:
+                site.drop_leftover(run.plan)
+            folder.set_aside(run.run_id)
+    shutil.rmtree(folder.data_path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def no_space_explained(folder: StudyFolder) -> Iterator[None]:
+    """A results folder that cannot be written ends the study with one line."""
+    try:
+        yield
+    except OSError as e:
+        raise CoreError(
+            f"{folder.path}: {e.strerror or e}"
+            f"{f' ({e.filename})' if e.filename else ''}; make room or rights, then `inrush run --resume {folder.path.name}`"
+        ) from e
+
+
+class Silent:
+    """A listener for those who only want the result."""
+
+    def begun(self, n: int, of: int, run: PlannedRun) -> None: ...
+    def event(self, event: Event) -> None: ...
+    def ended(self, run: PlannedRun, doc: Doc) -> None: ...
+    def note(self, message: str) -> None: ...

@@ -1,0 +1,110 @@
+"""Which engines a study runs on, and where: files for the embedded ones, the user's addresses, our own instances."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from inrush.engines import ENGINES, engine_of_url, server
+from inrush.engines.base import Server, Stop, Target
+from inrush.errors import UsageError
+from inrush.plan.calibration import FLOOR
+from inrush.run.site import Site, split_password
+
+
+@dataclass(frozen=True)
+class Places:
+    """What the command line asks for, before anything is touched."""
+
+    #: In the study's order.
+    engines: tuple[str, ...]
+    #: Engine -> address, passwords included.
+    urls: Mapping[str, str] = field(default_factory=dict)
+    #: Engines to start here.
+    start: tuple[str, ...] = ()
+    #: Engines of the study that have no place, with what to say about it.
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    def servers(self) -> dict[str, Server]:
+        return {engine: server(engine) for engine in self.engines}
+
+
+def places(study_engines: Sequence[str], targets: Sequence[str] = (), start: Sequence[str] = ()) -> Places:
+    """Engines and addresses of one call. Pure but for the import of the twins.
+
+    Without targets the study runs on its embedded engines; with targets on these alone. What is started comes on
+    top. A target is a URL or the name of an embedded engine. Raises UsageError for a server without address.
+    """
+    urls: dict[str, str] = {}
+    named: list[str] = []
+    for target in targets:
+        is_url = "://" in target
+        engine = engine_of_url(target) if is_url else target
+        if not is_url and not server(engine).embedded and engine not in start:
+            raise UsageError(needs_place(engine))
+        if engine in named:
+            raise UsageError(
+                f"{target}: {engine} is named twice; a study compares engines, not addresses of one"
+            )
+        named.append(engine)
+        if is_url:
+            urls[engine] = target
+    for engine in start:
+        if engine in urls:
+            raise UsageError(f"--start {engine}: a URL of {engine} is given too; choose one of them")
+        if server(engine).embedded:
+            raise UsageError(
+                f"--start {engine}: it runs inside inrush and needs no start; name it as target instead"
+            )
+    wanted = named or [e for e in study_engines if server(e).embedded]
+    left_out = {} if named else {e: needs_place(e) for e in study_engines if e not in (*wanted, *start)}
+    chosen = dict.fromkeys([*wanted, *start])
+    if not chosen:
+        raise UsageError("; ".join(left_out.values()))
+    ordered = [e for e in study_engines if e in chosen] + [e for e in chosen if e not in study_engines]
+    return Places(tuple(ordered), urls, tuple(start), left_out)
+
+
+def needs_place(engine: str) -> str:
+    return f"{engine}: it needs a server; give its URL ({server(engine).schemes[0]}://…) or --start {engine}"
+
+
+@contextlib.contextmanager
+def opened(found: Places, data: Path, note: Callable[[str], None]) -> Iterator[dict[str, Site]]:
+    """Sites of all engines; what is started here is stopped at the end, however that comes.
+
+    data: folder for the instances. Raises TargetError when a server does not start.
+    """
+    with contextlib.ExitStack() as stack:
+        sites: dict[str, Site] = {}
+        for engine, twin in found.servers().items():
+            if engine in found.start:
+                sites[engine] = started(twin, data / engine, note)
+                stack.callback(stop, sites[engine])
+                continue
+            url, environment, warning = split_password(found.urls.get(engine, ""))
+            if warning:
+                note(warning)
+            sites[engine] = Site(twin, Target(engine, url), environment)
+        # It prices the client's own work, also in studies that do not name it.
+        sites.setdefault(FLOOR, Site(server(FLOOR), Target(FLOOR, "")))
+        yield sites
+
+
+def started(twin: Server, data: Path, note: Callable[[str], None]) -> Site:
+    note(f"starting {twin.name} in {data}")
+    twin.fetch()
+    instance = twin.start(data, {})
+    return Site(twin, Target(twin.name, instance.url, {}, instance))
+
+
+def stop(site: Site) -> None:
+    if site.target.instance is not None:
+        site.server.stop(site.target.instance, Stop.CLEAN)
+
+
+def known_engines() -> dict[str, tuple[str, ...]]:
+    """Engine -> its ways in: what study files are checked against."""
+    return {engine: server(engine).methods for engine in ENGINES}

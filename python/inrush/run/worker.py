@@ -1,0 +1,109 @@
+"""One run in a process of its own: `python -m inrush.run.worker PLAN.json PARTS_DIR`.
+
+A crashing engine, its allocator and its caches end with the run. Events leave as JSON lines on stdout,
+commands (`resume`, `stop`) come as lines on stdin; both ends are `run.py`'s. The process dies with its
+parent, so that a killed inrush leaves no load behind that nobody records.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import json
+import os
+import select
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from inrush import _core
+
+#: How long one poll of the core waits, s: the longest a command stays unread.
+POLL_S = 0.1
+PR_SET_PDEATHSIG = 1
+
+
+def main(arguments: list[str]) -> int:
+    """0: the core finished; 1: it failed and an event says how; 2: called wrongly."""
+    if len(arguments) != 2:
+        print(
+            "usage: python -m inrush.run.worker PLAN.json PARTS_DIR (inrush run starts it)", file=sys.stderr
+        )
+        return 2
+    die_with_parent()
+    # Ctrl-C reaches the whole terminal; the parent decides and says `stop`.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A crash in the core leaves the stack in the log, where the parent looks for it.
+    faulthandler.enable()
+    return work(Path(arguments[0]).read_text(), arguments[1], sys.stdin, sys.stdout)
+
+
+def work(plan_json: str, parts_dir: str, commands: TextIO, events: TextIO) -> int:
+    """Starts the core and carries events out and commands in until it is done."""
+    from inrush import _core
+
+    try:
+        run = _core.start(plan_json, parts_dir)
+    except _core.CoreFailure as failure:
+        kind, message = failure.args
+        say(events, json.dumps({"event": "failed", "kind": kind, "message": message}))
+        return 1
+    failed = False
+    lines = Lines(commands.fileno())
+    while True:
+        done = run.done()  # asked before the poll: what the core said last is still read
+        for event in run.poll(0.0 if done else POLL_S):
+            failed = failed or json.loads(event)["event"] == "failed"
+            say(events, event)
+        if done:
+            return 1 if failed else 0
+        for command in lines.ready():
+            obey(run, command)
+
+
+def obey(run: _core.Run, command: str) -> None:
+    if command == "resume":
+        run.resume()
+    elif command == "stop":
+        run.stop()
+    else:
+        raise ValueError(f"unknown command {command!r}: run.py sends resume or stop")
+
+
+def say(events: TextIO, event: str) -> None:
+    events.write(event + "\n")
+    events.flush()
+
+
+class Lines:
+    """Whole lines of a pipe as they come, without waiting for one."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._rest = b""
+        self._open = True
+
+    def ready(self) -> list[str]:
+        while self._open and select.select([self._fd], [], [], 0)[0]:
+            chunk = os.read(self._fd, 4096)
+            self._open = bool(chunk)
+            self._rest += chunk
+        *whole, self._rest = self._rest.split(b"\n")
+        return [line.decode() for line in whole]
+
+
+def die_with_parent() -> None:
+    """SIGKILL when the parent is gone: nobody would read or seal what this run does.
+
+    The parent may be gone already when we ask, so it gives its id, and we look.
+    """
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    expected = os.environ.get("INRUSH_PARENT")
+    if expected is not None and os.getppid() != int(expected):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""What was measured: from sealed runs to points, intervals and the answer. Pure."""

@@ -1,0 +1,267 @@
+"""The answer to a study's question, with its interval; decided from the points alone. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from inrush.guards.comparability import default_along, refused
+from inrush.guards.study import headline
+from inrush.stats import stats
+from inrush.stats.points import Analysis, Point, lower_is_better, say, say_value
+from inrush.stats.quantity import show, show_interval
+
+#: Makespans of weak scaling do n times the work; a base within this factor of equal work is strong scaling.
+WEAK_FROM = 1.5
+#: Groups that the terminal's line names one by one.
+PARTS_IN_LINE = 2
+
+
+@dataclass(frozen=True)
+class Part:
+    """The answer for one group (`per` of the study): a sentence and what stands behind it."""
+
+    group: Point
+    sentence: str
+    #: The interval that the sentence names; None where there is too little to say.
+    interval: stats.Interval | None
+    #: Values of `along` that cannot be told from the best; empty for other kinds.
+    best: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Answer:
+    kind: str
+    figure: str
+    along: str | None
+    parts: Sequence[Part]
+
+    @property
+    def line(self) -> str:
+        """Every part where they fit a line that people read, else the first and how many more there are."""
+        if not self.parts:
+            return "No answer: no counted run measured it"
+        if len(self.parts) <= PARTS_IN_LINE:
+            return " · ".join(p.sentence for p in self.parts)
+        return f"{self.parts[0].sentence} (and {len(self.parts) - 1} more in the report)"
+
+
+def answer(analysis: Analysis) -> Answer | None:
+    """None when nothing was asked and nothing measured."""
+    figure = headline(analysis)
+    if figure is None:
+        return None
+    asked: Mapping[str, Any] = analysis.study.get("answer") or {}
+    along = asked.get("along") or default_along(analysis)
+    kind = str(asked.get("kind") or ("curve" if along else "comparison"))
+    if along is None:
+        along, kind = "engine", "comparison"
+    per = tuple(asked.get("per") or ())
+    decide = {"best": best_part, "curve": curve_part, "scaling": scaling_part, "comparison": comparison_part}[
+        kind
+    ]
+    found = groups(analysis, figure, along, per)
+    why = refused(analysis)
+    if why is None or not any(len(engines_of(of)) > 1 for of in found.values()):
+        parts = [decide(analysis, figure, along, group, of) for group, of in found.items()]
+        return Answer(kind, figure, along, parts)
+    parts = [
+        Part(
+            (), f"No engine is held against another: acknowledged rows survive different things ({why})", None
+        )
+    ]
+    for group, of in each_engine(found).items():
+        part = level_part if along == "engine" else decide
+        parts.append(part(analysis, figure, along, group, of))
+    return Answer(kind, figure, along, parts)
+
+
+Values = dict[Point, dict[int, float]]
+
+
+def groups(analysis: Analysis, figure: str, along: str, per: Sequence[str]) -> dict[Point, Values]:
+    """Group -> its points. Without `per` everything that varies but `along` makes a group, so that a group
+    has one point for each value of `along`; with it, what is in neither competes."""
+    names = [n for n in per or analysis.factors if n != along]
+    found: dict[Point, Values] = {}
+    for point, of in analysis.values(figure).items():
+        held = dict(point)
+        group = tuple((n, held[n]) for n in names if n in held)
+        found.setdefault(group, {})[point] = {b: v for b, v in of.items() if v > 0}
+    return {g: {p: of for p, of in v.items() if of} for g, v in found.items() if any(v.values())}
+
+
+def each_engine(found: Mapping[Point, Values]) -> dict[Point, Values]:
+    """The groups again, with one engine in each."""
+    return {
+        (("engine", engine), *(kv for kv in group if kv[0] != "engine")): {
+            p: v for p, v in of.items() if dict(p)["engine"] == engine
+        }
+        for group, of in found.items()
+        for engine in engines_of(of)
+    }
+
+
+def engines_of(of: Values) -> list[Any]:
+    return list(dict.fromkeys(dict(p)["engine"] for p in of))
+
+
+def level_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
+    """What one engine was measured to be, held against nothing."""
+    if len(of) == 1:
+        (values,) = of.values()
+        return Part(
+            group, f"{head(analysis, group)}{name(figure)} is {shown(values, figure)}", interval_of(values)
+        )
+    each = "; ".join(f"{shown(values, figure)} at {say(point)}" for point, values in of.items())
+    return Part(group, f"{head(analysis, group)}{name(figure)} is {each}", None)
+
+
+def best_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
+    keys = {say(p): p for p in of}
+    found = stats.best_set({say(p): v for p, v in of.items()}, lower_is_better(figure))
+    best = keys[found[0].key]
+    value = dict(best)[along]
+    together = [dict(keys[c.key])[along] for c in found if c.in_set]
+    interval = interval_of(of[best])
+    told = (
+        f"{head(analysis, group)}best {along} is {plain(value)} with {name(figure)} {shown(of[best], figure)}"
+    )
+    others = [v for v in dict.fromkeys(together) if v != value]
+    if len(of) == 1:
+        told += "; nothing else was measured"
+    elif others:
+        told += f"; not distinguishable from it: {', '.join(plain(v) for v in ordered(others))}"
+    else:
+        told += "; every other value is worse"
+    return Part(group, told, interval, tuple(dict.fromkeys(together)))
+
+
+def curve_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
+    """From the first to the last value of `along`, as a paired ratio."""
+    by_value = {dict(p)[along]: v for p, v in of.items() if along in dict(p)}
+    first, last = ends(by_value)
+    if first == last:
+        return Part(group, f"{head(analysis, group)}{name(figure)} is {shown(by_value[first], figure)} at {say_value(along, first)}",
+                    interval_of(by_value[first]))  # fmt: skip
+    ratio = ratio_of(by_value[last], by_value[first])
+    told = (
+        f"{head(analysis, group)}{name(figure)} goes from {shown(by_value[first], figure)} at {say_value(along, first)} "
+        f"to {shown(by_value[last], figure)} at {plain(last)}"
+    )
+    if ratio is not None:
+        told += f": {times(ratio)}" + ("" if not ratio.holds(1.0) else ", not distinguishable from no change")
+    return Part(group, told, ratio or interval_of(by_value[last]))
+
+
+def scaling_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
+    """Speed-up and efficiency from the smallest to the largest value of `along`."""
+    by_value = {dict(p)[along]: v for p, v in of.items() if along in dict(p)}
+    first, last = ends(by_value)
+    n = float(last) / float(first) if first else 1.0
+    ratio = (
+        ratio_of(by_value[first], by_value[last])
+        if lower_is_better(figure)
+        else ratio_of(by_value[last], by_value[first])
+    )
+    if first == last or ratio is None:
+        return Part(group, f"{head(analysis, group)}{name(figure)} is {shown(by_value[last], figure)} at {say_value(along, last)}; "
+                    "too few runs for a speed-up", None)  # fmt: skip
+    weak = lower_is_better(figure) and work_grows(analysis, figure, along, of)
+    kept = ratio if weak else ratio.scaled(1 / n)
+    told = (
+        f"{head(analysis, group)}{along} {plain(first)} to {plain(last)}: "
+        + (
+            f"{n:g} times the work takes {1 / ratio.value:.2f} times as long"
+            if weak
+            else f"speed-up {times(ratio)}"
+        )
+        + f", efficiency {kept.value:.0%} [{kept.low:.0%}, {kept.high:.0%}]"
+    )
+    return Part(group, told, ratio)
+
+
+def work_grows(analysis: Analysis, figure: str, along: str, of: Values) -> bool:
+    """Whether larger values of `along` do more rows a repetition (weak scaling)."""
+    role = figure.rsplit(".", 1)[0]
+    rows: dict[Any, float] = {}
+    for m in analysis.runs:
+        if m.point in of and m.figures.get(f"{role}.repetitions"):
+            rows[dict(m.point)[along]] = m.figures[f"{role}.rows"] / m.figures[f"{role}.repetitions"]
+    if len(rows) < 2 or not rows[min(rows)]:
+        return False
+    return rows[max(rows)] / rows[min(rows)] > WEAK_FROM
+
+
+def comparison_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
+    """Each value of `along` against the best, paired by block."""
+    by_value = {dict(p).get(along): v for p, v in of.items()}
+    sign = 1 if lower_is_better(figure) else -1
+    means = {k: sign * sum(v.values()) / len(v) for k, v in by_value.items()}
+    best, *others = sorted(means, key=lambda k: means[k])
+    told = f"{head(analysis, group)}{plain(best)} has the {'lowest' if sign > 0 else 'highest'} {name(figure)}, {shown(by_value[best], figure)}"
+    interval = interval_of(by_value[best])
+    for k in others[:3]:
+        ratio = ratio_of(by_value[k], by_value[best])
+        if ratio is None:
+            continue
+        interval = ratio if k == others[0] else interval
+        told += f"; {plain(k)} {'is not distinguishable' if ratio.holds(1.0) else times(ratio)}"
+    return Part(group, told, interval, (best,))
+
+
+def ends(by_value: Mapping[Any, Any]) -> tuple[Any, Any]:
+    found = ordered(by_value)
+    return found[0], found[-1]
+
+
+def ordered(values: Any) -> list[Any]:
+    found = list(values)
+    return sorted(found) if all(isinstance(v, int | float) for v in found) else found
+
+
+def ratio_of(a: Mapping[int, float], b: Mapping[int, float]) -> stats.Interval | None:
+    """Paired by block; None for fewer than two shared blocks."""
+    shared = sorted(set(a) & set(b))
+    if len(shared) < 2:
+        return None
+    return stats.paired_ratio([a[k] for k in shared], [b[k] for k in shared])
+
+
+def interval_of(of: Mapping[int, float]) -> stats.Interval | None:
+    return stats.log_t(list(of.values())) if len(of) > 1 else None
+
+
+def shown(of: Mapping[int, float], figure: str) -> str:
+    interval = interval_of(of)
+    return (
+        show(next(iter(of.values())), figure) + " (one run)"
+        if interval is None
+        else show_interval(interval, figure)
+    )
+
+
+def times(ratio: stats.Interval) -> str:
+    return f"{ratio.value:.2f}× [{ratio.low:.2f}, {ratio.high:.2f}]"
+
+
+def head(analysis: Analysis, group: Point) -> str:
+    """`duckdb, readers 1: ` – what varies and the engine; what every point shares is said elsewhere."""
+    told = say(tuple((k, v) for k, v in group if k in analysis.factors))
+    return f"{told}: " if told else ""
+
+
+def name(figure: str) -> str:
+    """`writers.makespan_s` -> `makespan of writers`; percentiles keep their name."""
+    role, metric = figure.rsplit(".", 1)
+    words = {
+        "makespan_s": "makespan", "rows_per_s": "rate", "bytes_per_s": "byte rate", "ops_per_s": "call rate",
+        "latency_s": "worst latency", "cpu_us_per_row": "CPU per row", "client_cpu_us_per_row": "client CPU per row",
+        "busy_cores": "busy cores", "achieved_share": "share of calls sent",
+    }  # fmt: skip
+    return f"{words.get(metric) or metric.removesuffix('_s').replace('_', ' ')} of {role}"
+
+
+def plain(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)

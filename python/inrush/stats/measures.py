@@ -1,0 +1,323 @@
+"""From the tables of sealed runs to figures: one number per run and name, pure.
+
+A figure is named `<role>.<metric>`. A role split over tables (`writers/port_errors`) is also part
+of the role before the slash (`writers`), whose figures are those of all its parts together.
+
+`<role>.<metric>`, from the drive segments of phase `measure` alone:
+    makespan_s          first due to last done, mean over the repetitions of a fixed volume
+    rows_per_s, bytes_per_s, ops_per_s          whole work over the sum of makespans
+    rows, bytes, ops, ok, errors, wrong, late, unsent, repetitions, sessions
+    achieved_share      operations sent / operations due
+    latency_n           calls in the latency histograms; latency_s the worst of them;
+                        latency_p50_s, _p90_s, _p99_s, _p999_s, likewise service_, wait_, lag_
+    client_cpu_us_per_row      threads of the role in the client
+    busy_cores, cpu_us_per_row      of a watched role (`client`, `server`, …): resources over the measured segments
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from inrush.results.histogram import Histogram, merge, of_table
+
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
+KINDS = ("latency", "service", "wait", "lag")
+
+FloatArray = NDArray[np.float64]
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """A sealed run as `store` reads it. All that statistics and the report know of a run."""
+
+    run_id: str
+    #: The RunPlan as it was given to the core; `labels` says factors, point, block and order.
+    plan: Mapping[str, Any]
+    env: Mapping[str, Any]
+    #: run.json
+    summary: Mapping[str, Any]
+    #: Table of `docs/results.md` -> its rows; one that is missing has none.
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    _rows: dict[str, list[Row]] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def labels(self) -> Mapping[str, Any]:
+        labels: Mapping[str, Any] = self.summary.get("labels") or self.plan.get("labels", {})
+        return labels
+
+    @property
+    def engine(self) -> str:
+        return str(self.labels.get("engine") or self.plan["target"]["engine"])
+
+    @property
+    def block(self) -> int:
+        """0 is the pilot, which enters no figure."""
+        return int(self.summary.get("block", self.labels.get("block", 0)))
+
+    @property
+    def order(self) -> int:
+        return int(self.summary.get("order", self.labels.get("order", 0)))
+
+    @property
+    def point(self) -> dict[str, Any]:
+        """Factor -> value, engine included: what makes runs repetitions of each other."""
+        return {"engine": self.engine, **dict(self.labels.get("factors", {}))}
+
+    def rows(self, table: str) -> list[Row]:
+        """Small tables as rows, read once; histograms and resources are read by column."""
+        if table not in self._rows:
+            held = self.tables.get(table)
+            self._rows[table] = [] if held is None else held.to_pylist()
+        return self._rows[table]
+
+
+@dataclass(frozen=True)
+class Absent:
+    """A point without a run, and why: shown, never missing."""
+
+    point: Mapping[str, Any]
+    #: `stopped` or `unsupported`
+    why: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class StudyRecord:
+    """One study's sealed runs and what the study file says, as plain values."""
+
+    #: name, title, question, expect, kind, answer, accept, published, repeats, seed, scale, plan_hash …
+    study: Mapping[str, Any]
+    runs: Sequence[RunRecord]
+    absent: Sequence[Absent] = ()
+    #: Point, as labels spell it -> the run on the null engine that did the same work: no run of the study.
+    calibrations: Mapping[str, RunRecord] = field(default_factory=dict)
+
+
+def study_record(results: Any) -> StudyRecord:
+    """What statistics and the report need of `store.Results`; tables stay lazy."""
+    doc: Mapping[str, Any] = results.study
+    runs = [RunRecord(r.id, r.plan, r.env, r.doc, r.tables) for r in results.runs]
+    absent = [
+        Absent(_point(entry), why, str(entry.get("reason", "")))
+        for why in ("stopped", "unsupported")
+        for entry in doc.get(why) or ()
+    ]
+    by: Mapping[str, str] = doc.get("calibrated_by") or {}
+    priced = {r.run_id: r for r in runs if r.run_id in by.values()}
+    sealed = {point: priced[run] for point, run in by.items() if run in priced}
+    return StudyRecord(
+        doc,
+        [r for r in runs if r.run_id not in priced],
+        absent,
+        {point: run for point, run in sealed.items() if run.summary.get("status") == "done"},
+    )
+
+
+def _point(entry: Mapping[str, Any]) -> dict[str, Any]:
+    labels = entry.get("labels", entry)
+    engine = {"engine": labels["engine"]} if "engine" in labels else {}
+    return {**engine, **dict(labels.get("factors", entry.get("point", {})))}
+
+
+def figures_of_run(run: RunRecord) -> dict[str, float]:
+    """All figures of one run, by name; a figure that was not measured has no entry."""
+    windows = measured_windows(run)
+    shots = [s for s in run.rows("shots") if s["segment"] in windows]
+    figures: dict[str, float] = {}
+    for role, mine in grouped(shots).items():
+        figures |= {f"{role}.{name}": value for name, value in shot_figures(mine).items()}
+    for (role, kind), histogram in role_histograms(run, windows).items():
+        figures |= {f"{role}.{kind}_{name}": value for name, value in histogram_figures(histogram).items()}
+        if kind == "latency":
+            figures[f"{role}.latency_n"] = float(histogram.n)
+            if histogram.n:
+                figures[f"{role}.latency_s"] = histogram.max_ns / 1e9
+    writers = writing_roles(run.plan)
+    written = [s for s in shots if s["role"] in writers] or shots
+    return figures | cpu_figures(run, windows, sum(s["rows"] for s in written))
+
+
+def measured_windows(run: RunRecord) -> dict[int, tuple[int, int]]:
+    """Segment -> (start_ns, end_ns) of the drive segments that enter figures."""
+    return {
+        s["segment"]: (s["start_ns"], s["end_ns"]) for s in run.rows("segments") if s["phase"] == "measure"
+    }
+
+
+def grouped(shots: Iterable[Row]) -> dict[str, list[Row]]:
+    """Role -> its shots; a part (`writers/pe`) also counts for its whole (`writers`)."""
+    roles: dict[str, list[Row]] = {}
+    for shot in shots:
+        for role in dict.fromkeys((shot["role"], whole(shot["role"]))):
+            roles.setdefault(role, []).append(shot)
+    return roles
+
+
+def whole(role: str) -> str:
+    return role.split("/", 1)[0]
+
+
+def shot_figures(shots: Sequence[Row]) -> dict[str, float]:
+    """shots: rows of one role or of all its parts. The makespan of a repetition spans its parts."""
+    spans: dict[tuple[int, int], tuple[int, int]] = {}
+    for s in shots:
+        key = (s["segment"], s["repetition"])
+        start, end = spans.get(key, (s["start_ns"], s["end_ns"]))
+        spans[key] = (min(start, s["start_ns"]), max(end, s["end_ns"]))
+    total = {
+        name: sum(s[name] for s in shots)
+        for name in ("rows", "bytes", "ops", "ok", "errors", "wrong", "late", "unsent", "cpu_ns")
+    }
+    span_s = sum(end - start for start, end in spans.values()) / 1e9
+    figures = {name: float(total[name]) for name in total if name != "cpu_ns"}
+    figures["repetitions"] = float(len(spans))
+    figures["sessions"] = float(sum(s["sessions"] for s in shots) / len(spans))
+    if total["ops"] + total["unsent"]:
+        figures["achieved_share"] = total["ops"] / (total["ops"] + total["unsent"])
+    if span_s > 0:
+        figures["makespan_s"] = span_s / len(spans)
+        figures |= {f"{name}_per_s": total[name] / span_s for name in ("rows", "bytes", "ops")}
+    if total["rows"]:
+        figures["client_cpu_us_per_row"] = total["cpu_ns"] / 1e3 / total["rows"]
+    return figures
+
+
+def role_histograms(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, str], Histogram]:
+    """(role, kind) -> all its operations in the measured segments, parts merged into their whole."""
+    scheduled = scheduled_operations(run.plan)
+    parts: dict[tuple[str, str], list[Histogram]] = {}
+    for (role, op, kind), histogram in operation_histograms(run, segments).items():
+        if op not in scheduled.get(role, {op}):
+            continue  # a member of a `together`: its page is the call that was due
+        for name in dict.fromkeys((role, whole(role))):
+            parts.setdefault((name, kind), []).append(histogram)
+    return {key: merge(found) for key, found in parts.items()}
+
+
+def scheduled_operations(plan: Mapping[str, Any]) -> dict[str, set[str]]:
+    """Role -> the operations that its tickets name."""
+    roles: dict[str, set[str]] = {}
+    for segment in plan.get("segments", ()):
+        for role in segment.get("roles", ()):
+            roles.setdefault(role["name"], set()).update(w["operation"] for w in role["operations"])
+    return roles
+
+
+def writing_roles(plan: Mapping[str, Any]) -> set[str]:
+    """Roles that put rows in, and their wholes; the rows of all others are answers."""
+    inserts = {o["name"] for o in plan.get("operations", ()) if o["kind"] == "insert"}
+    roles = {role for role, operations in scheduled_operations(plan).items() if operations & inserts}
+    return roles | {whole(role) for role in roles}
+
+
+def operation_histograms(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, str, str], Histogram]:
+    """(role, operation, kind) -> histogram of the measured segments."""
+    table = run.tables.get("hist")
+    if table is None or table.num_rows == 0:
+        return {}
+    wanted = np.isin(table.column("segment").to_numpy(), list(segments))
+    found = of_table(table.filter(pa.array(wanted)), ("role", "op", "kind"))
+    return {(str(role), str(op), str(kind)): histogram for (role, op, kind), histogram in found.items()}
+
+
+def histogram_figures(histogram: Histogram) -> dict[str, float]:
+    if not histogram.n:
+        return {}
+    return {f"{name}_s": histogram.quantile_ns(q) / 1e9 for name, q in QUANTILES.items()}
+
+
+def cpu_figures(run: RunRecord, windows: Mapping[int, tuple[int, int]], rows: int) -> dict[str, float]:
+    """Busy cores and CPU per row of every watched role, over the measured segments as a whole.
+
+    rows: put in, or returned where nothing is put in. A segment holds its repetitions and the emptying
+    between them, so CPU per row is an upper bound where a volume is repeated.
+    """
+    span_s = sum(end - start for start, end in windows.values()) / 1e9
+    if span_s <= 0:
+        return {}
+    figures = {}
+    for role, (t_ns, cpu_s) in cumulative(run, "cpu_s").items():
+        used_s = sum(grown(t_ns, cpu_s, start, end) for start, end in windows.values())
+        figures[f"{role}.busy_cores"] = used_s / span_s
+        if rows:
+            figures[f"{role}.cpu_us_per_row"] = used_s * 1e6 / rows
+    return figures
+
+
+def cumulative(run: RunRecord, metric: str, device: str = "") -> dict[str, tuple[FloatArray, FloatArray]]:
+    """Role -> (t_ns, value) of one metric of `resources`, in time order."""
+    table = run.tables.get("resources")
+    if table is None or table.num_rows == 0:
+        return {}
+    wanted = (np.array(table.column("metric").to_pylist()) == metric) & (
+        np.array(table.column("device").to_pylist(), dtype=object) == device
+    )
+    roles = np.array(table.column("role").to_pylist())[wanted]
+    t_ns = table.column("t_ns").to_numpy()[wanted].astype(np.float64)
+    value = table.column("value").to_numpy()[wanted]
+    series = {}
+    for role in dict.fromkeys(roles.tolist()):
+        mine = roles == role
+        order = np.argsort(t_ns[mine], kind="stable")
+        series[role] = (t_ns[mine][order], value[mine][order])
+    return series
+
+
+def grown(t_ns: FloatArray, value: FloatArray, start_ns: float, end_ns: float) -> float:
+    """By how much a cumulative series grew between two times, linear between samples; 0 outside of them."""
+    if len(t_ns) < 2:
+        return 0.0
+    return float(np.interp(end_ns, t_ns, value) - np.interp(start_ns, t_ns, value))
+
+
+@dataclass(frozen=True)
+class Series:
+    """What a role did per interval of the measured segments, in time order; all arrays of one length."""
+
+    t_s: FloatArray
+    dt_s: FloatArray
+    rows: FloatArray
+    bytes: FloatArray
+    ops: FloatArray
+    repetition: NDArray[np.int64]
+
+    def steady(self) -> Series:
+        """Without intervals that a repetition cut short: rates of the others are comparable."""
+        whole_s = float(np.median(self.dt_s)) if len(self.dt_s) else 0.0
+        return self.only(self.dt_s > 0.99 * whole_s)
+
+    def only(self, wanted: NDArray[np.bool_]) -> Series:
+        return Series(*(getattr(self, name)[wanted] for name in Series.__dataclass_fields__))
+
+
+def role_series(run: RunRecord) -> dict[str, Series]:
+    """Role (the whole, not its parts) -> its intervals; members of a `together` do not count twice."""
+    windows = measured_windows(run)
+    scheduled = scheduled_operations(run.plan)
+    sums: dict[str, dict[tuple[int, int, int], list[float]]] = {}
+    for r in run.rows("intervals"):
+        if r["segment"] not in windows or r["op"] not in scheduled.get(r["role"], {r["op"]}):
+            continue
+        cell = sums.setdefault(whole(r["role"]), {}).setdefault(
+            (r["t_ns"], r["segment"], r["repetition"]), [0.0, 0.0, 0.0, 0.0]
+        )
+        cell[0] = max(cell[0], r["dt_ns"] / 1e9)
+        for i, name in enumerate(("rows", "bytes", "ops"), start=1):
+            cell[i] += r[name]
+    return {role: _series(cells) for role, cells in sums.items()}
+
+
+def _series(cells: Mapping[tuple[int, int, int], Sequence[float]]) -> Series:
+    keys = sorted(cells)
+    table = np.array([cells[k] for k in keys], np.float64)
+    t_s = np.array([k[0] / 1e9 for k in keys])
+    return Series(
+        t_s, table[:, 0], table[:, 1], table[:, 2], table[:, 3], np.array([k[2] for k in keys], np.int64)
+    )

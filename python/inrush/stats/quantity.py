@@ -1,0 +1,71 @@
+"""How figures are shown to people: three digits, the unit that fits, never a bare number. Pure."""
+
+from __future__ import annotations
+
+from inrush.stats.stats import Interval
+
+#: Largest factor first; a value takes the first unit that it reaches.
+SCALES: dict[str, tuple[tuple[float, str], ...]] = {
+    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
+    "us": ((1e6, "s"), (1e3, "ms"), (1.0, "µs"), (1e-3, "ns")),
+    "bytes": ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
+    "count": ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")),
+}
+
+
+def show(value: float, figure: str) -> str:
+    """`12.3 ms`, `1.52 M rows/s`, `0.84 cores`"""
+    factor, unit = scale(value, figure)
+    return joined(digits(value / factor), unit)
+
+
+def show_interval(interval: Interval, figure: str) -> str:
+    """`12.3 ms [11.9, 12.8]`: the geometric mean and the bounds, in one unit."""
+    factor, unit = scale(interval.value, figure)
+    bounds = f"[{digits(interval.low / factor)}, {digits(interval.high / factor)}]"
+    return f"{joined(digits(interval.value / factor), unit)} {bounds}"
+
+
+def scale(value: float, figure: str) -> tuple[float, str]:
+    """Factor and unit that a figure of this name is shown in, at this size."""
+    metric = figure.rsplit(".", 1)[-1]
+    if metric in ("rows_per_s", "ops_per_s"):
+        factor, prefix = fitting(value, "count")
+        return factor, f"{prefix}{' ' if prefix else ''}{'rows' if metric == 'rows_per_s' else 'calls'}/s"
+    if metric == "bytes_per_s":
+        factor, unit = fitting(value, "bytes")
+        return factor, f"{unit}/s"
+    if metric.endswith("_us_per_row"):
+        factor, unit = fitting(value, "us")
+        return factor, f"{unit}/row"
+    if metric.endswith("_s"):
+        return fitting(value, "s")
+    if metric == "bytes":
+        return fitting(value, "bytes")
+    if metric == "busy_cores":
+        return 1.0, "cores"
+    if metric.endswith("_share"):
+        return 0.01, "%"
+    return 1.0, ""
+
+
+def fitting(value: float, kind: str) -> tuple[float, str]:
+    scales = SCALES[kind]
+    return next(
+        ((f, u) for f, u in scales if abs(value) >= f), scales[-1] if value else (1.0, dict(scales)[1.0])
+    )
+
+
+def digits(value: float) -> str:
+    """Three significant digits, without an exponent where people read."""
+    if value == 0 or abs(value) == float("inf"):
+        return "0" if value == 0 else ("∞" if value > 0 else "−∞")
+    if abs(value) >= 1e6 or abs(value) < 1e-3:
+        return f"{value:.3g}"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
+
+
+def joined(number: str, unit: str) -> str:
+    return f"{number} {unit}" if unit else number

@@ -1,0 +1,1 @@
+"""What is asked: study and workload files, read, validated, written."""

@@ -1,0 +1,141 @@
+"""The four forms of a value in a study beyond a plain one, and what they become at a point.
+
+"@factor"                            the factor's value at the point; "@factor.field" where its values are tables
+{ total = N }                        rows of the whole role, shared by its sessions
+{ per_session = N }                  rows of each session: the work grows with the sessions
+{ best_of = "study", otherwise = N } the best value another study found, or N as long as there is none
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from inrush.study.document import I64, Node, unknown
+
+#: Rows of one role in one run: more is a mistake in the file, not a plan.
+MAX_ROWS = 10**12
+
+
+@dataclass(frozen=True)
+class FromFactor:
+    factor: str
+    field: str | None = None
+
+
+@dataclass(frozen=True)
+class Total:
+    rows: int | FromFactor
+
+
+@dataclass(frozen=True)
+class PerSession:
+    rows: int | FromFactor
+
+
+@dataclass(frozen=True)
+class BestOf:
+    study: str
+    otherwise: int | FromFactor
+
+
+@dataclass(frozen=True)
+class Best:
+    """What a study found to be best under some conditions, e.g. engine and table."""
+
+    where: Mapping[str, Any]
+    value: int
+
+
+Form: TypeAlias = "Any | FromFactor"
+
+
+def read_reference(node: Node, factors: Mapping[str, Sequence[Any]]) -> FromFactor | None:
+    """`"@factor"` or `"@factor.field"`; None if the value is something else."""
+    if not isinstance(node.value, str) or not node.value.startswith("@"):
+        return None
+    name, _, field = node.value[1:].partition(".")
+    if name not in factors:
+        node.problem(unknown("factor", name, factors))
+        return None
+    tables = [isinstance(value, Mapping) for value in factors[name]]
+    if field:
+        if not all(tables) or not all(field in value for value in factors[name]):
+            node.problem(f"every value of factors.{name} needs a field `{field}`")
+            return None
+    elif any(tables):
+        node.problem(f"values of factors.{name} are tables; name a field, `@{name}.field`")
+        return None
+    return FromFactor(name, field or None)
+
+
+def values_of(node: Node, reference: FromFactor, factors: Mapping[str, Sequence[Any]]) -> list[Node]:
+    """Where the factor's values stand in the file, so that a wrong one is named there."""
+    field = f".{reference.field}" if reference.field else ""
+    return [
+        Node(
+            node.file,
+            f"factors.{reference.factor}[{i}]{field}",
+            value[reference.field] if reference.field else value,
+            node.problems,
+        )
+        for i, value in enumerate(factors[reference.factor])
+    ]
+
+
+def read_count(
+    node: Node, factors: Mapping[str, Sequence[Any]], low: int = 1, high: int = I64[1]
+) -> int | FromFactor:
+    """A whole number or a factor whose values are."""
+    if not (isinstance(node.value, str) and node.value.startswith("@")):
+        return node.integer(low, high)
+    reference = read_reference(node, factors)
+    if reference is None:
+        return low
+    for value in values_of(node, reference, factors):
+        value.integer(low, high)
+    return reference
+
+
+def read_rows(node: Node, factors: Mapping[str, Sequence[Any]]) -> Total | PerSession:
+    fields = node.fields(("total", "per_session"))
+    if len(fields) != 1:
+        node.problem("write { total = N } or { per_session = N }")
+        return Total(1)
+    ((name, rows),) = fields.items()
+    count = read_count(rows, factors, 1, MAX_ROWS)
+    return Total(count) if name == "total" else PerSession(count)
+
+
+def read_batch(node: Node, factors: Mapping[str, Sequence[Any]]) -> int | FromFactor | BestOf:
+    """Rows of one insert: a number, a factor or the best of another study."""
+    high = 2**32 - 1
+    if not isinstance(node.value, dict):
+        return read_count(node, factors, 1, high)
+    fields = node.fields(("best_of", "otherwise"), required=("best_of", "otherwise"))
+    if len(fields) != 2:
+        return 1
+    return BestOf(fields["best_of"].text(), read_count(fields["otherwise"], factors, 1, high))
+
+
+def resolve(form: Form, point: Mapping[str, Any]) -> Any:
+    """A plain value or a factor's value at a point."""
+    if not isinstance(form, FromFactor):
+        return form
+    value = point[form.factor]
+    return value[form.field] if form.field else value
+
+
+def rows_of(form: Total | PerSession, sessions: int, point: Mapping[str, Any]) -> int:
+    """Rows of a whole role."""
+    rows = int(resolve(form.rows, point))
+    return rows if isinstance(form, Total) else rows * sessions
+
+
+def best_value(found: Sequence[Best], point: Mapping[str, Any]) -> int | None:
+    """The value found under the conditions nearest to a point: all that both name agree, and most are named."""
+    fitting = [best for best in found if all(point.get(k, v) == v for k, v in best.where.items())]
+    if not fitting:
+        return None
+    return max(fitting, key=lambda best: sum(k in point for k in best.where)).value

@@ -1,0 +1,165 @@
+"""`inrush new`: a workload and a study of the user's own, written from a file of their rows."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from inrush.errors import UsageError
+from inrush.study.sniff import Found, Sniffed, sniff
+
+NAME = re.compile(r"[a-z][a-z0-9_-]{0,47}\Z")
+BATCHES = (200, 1_000, 5_000, 20_000)
+
+
+def write_new(name: str, sources: Sequence[Path], folder: Path) -> list[Path]:
+    """Writes NAME-workload.toml and NAME.toml into `folder`; returns both.
+
+    sources: files of one table, alike. Raises UsageError for names and files that cannot be, and never overwrites.
+    """
+    if not NAME.match(name):
+        raise UsageError(f"{name}: names are lower case letters, digits, - and _, and begin with a letter")
+    if not sources:
+        raise UsageError("give at least one file, --from my.csv")
+    workload, study = folder / f"{name}-workload.toml", folder / f"{name}.toml"
+    for path in (workload, study):
+        if path.exists():
+            raise UsageError(f"{path}: is there already; choose another name or remove it")
+    seen = [sniff(path) for path in sources]
+    for path, found in zip(sources[1:], seen[1:], strict=True):
+        if [c.name for c in found.columns] != [c.name for c in seen[0].columns] or found.format != seen[
+            0
+        ].format:
+            raise UsageError(f"{path}: has other columns than {sources[0]}; name files of one table")
+    columns = widest([found.columns for found in seen])
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        workload.write_text(workload_text(name, sources, folder, seen[0], columns, sum(s.rows for s in seen)))
+        study.write_text(study_text(name, workload.name, sum(s.rows for s in seen)))
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be written ({error.strerror or error})") from error
+    return [workload, study]
+
+
+#: Types by what they hold: a later one holds every value of an earlier one of its line.
+WIDENINGS = (("i32", "i64", "u64"), ("i16", "i32", "i64"), ("i32", "f64"), ("i64", "f64"), ("f32", "f64"), ("time_ms", "time_us"))  # fmt: skip
+
+
+def widest(files: Sequence[Sequence[Found]]) -> list[Found]:
+    """One type per column over all files; text where no other holds all of them."""
+    found = []
+    for same in zip(*files, strict=True):
+        types = {column.type for column in same if column.nulls >= 0}
+        fitting = [line for line in WIDENINGS if types <= set(line)]
+        kind = same[0].type
+        if len(types) > 1:
+            kind = max(types, key=fitting[0].index) if fitting else "text"
+        found.append(Found(same[0].name, kind, sum(column.nulls for column in same)))
+    return found
+
+
+def table_name(name: str) -> str:
+    return re.sub(r"[^a-z0-9_]", "_", name)
+
+
+def workload_text(
+    name: str, sources: Sequence[Path], folder: Path, sniffed: Sniffed, columns: Sequence[Found], rows: int
+) -> str:
+    """The workload file. Paths are absolute: the study may be run from anywhere."""
+    table = table_name(name)
+    paths = ", ".join(quoted(str(path.resolve())) for path in sources)
+    options = [f"paths = [{paths}]", f"format = {quoted(sniffed.format)}"]
+    if sniffed.delimiter is not None:
+        options.append(f"delimiter = {quoted(sniffed.delimiter)}")
+    if sniffed.format != "parquet":
+        options.append(f"header = {str(sniffed.header).lower()}")
+    if sniffed.null is not None:
+        options.append(f"null = {quoted(sniffed.null)}")
+    looked = f"all {rows:_} rows" if sniffed.complete else f"the first {rows:_} rows"
+    lines = "\n".join(column_line(column) for column in columns)
+    return f"""\
+# Rows of your own. Types were chosen so that {looked} fit them; a value that does not
+# fit is not stored: its row goes to a reject file with line and reason. Types: docs/studies.md.
+schema = 1
+epoch = "2026-01-01T00:00:00Z"
+
+[tables.{table}]
+source = "files"
+# Columns that together are unique, e.g. identity = ["id"]; needed for layouts = {{ pk = ["identity"] }}.
+identity = []
+columns = [
+{lines}
+]
+
+[tables.{table}.files]
+{chr(10).join(options)}
+reject_limit = 1_000                       # more rejected rows than this end a run
+
+[operations.insert]
+kind = "insert"
+
+# Add the questions that your users ask; :name is a parameter (docs/studies.md).
+[operations.count]
+kind = "query"
+table = "{table}"
+holds = ["count_bounds"]
+sql.default = "SELECT COUNT(*) AS n FROM {{{table}}}"
+"""
+
+
+def column_line(column: Found) -> str:
+    nulls = f"  # {column.nulls:_} NULL" if column.nulls else ""
+    return f"  {{ name = {quoted(column.name)}, type = {quoted(column.type)} }},{nulls}"
+
+
+def study_text(name: str, workload: str, rows: int) -> str:
+    batches = [batch for batch in BATCHES if batch <= rows] or [max(1, rows)]
+    return f"""\
+# Change question and expectation to yours before the first run: what was expected is part of the result.
+schema = 1
+title = {quoted(f"{name}: batch size")}
+question = "How large should the batches be in which these rows are stored?"
+expect = "Larger is better, up to some ten thousand rows."
+workload = {quoted(workload)}
+kind = "fixed_volume"
+engines = ["duckdb", "sqlite"]
+factors.batch_rows = {batches}
+schedule = {{ mode = "closed", limit_s = 3600 }}
+
+[roles.writers]
+operation = "insert"
+table = "{table_name(name)}"
+batch_rows = "@batch_rows"                 # all rows of the files are stored
+
+[roles.readers]
+operation = "count"
+sessions = 1
+until = "writers"
+
+[repeats]
+count = 5
+seed = 1
+
+[answer]
+kind = "best"
+of = "writers.makespan_s"
+along = "batch_rows"
+per = ["engine"]
+
+[accept]
+"writers.errors" = 0
+
+[scale.xs]
+repeats.count = 2
+
+[scale.s]
+
+[scale.full]
+"""
+
+
+def quoted(text: str) -> str:
+    """A TOML string; JSON's escapes are TOML's."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,103 @@
+"""Changes to a study's tree before it is validated: a scale's preset, then `-P key=value`. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from inrush.errors import Problem
+from inrush.study.document import unknown
+from inrush.study.toml import toml_value
+
+#: Tables that are one value: they are replaced whole, never mixed key by key.
+WHOLE = frozenset({"rows", "batch_rows", "operations"})
+
+
+def merged(base: Mapping[str, Any], overlay: Any) -> dict[str, Any]:
+    """`base` with the preset's values in place of its own.
+
+    In a preset `rows.<role>` is short for `roles.<role>.rows`.
+    """
+    if not isinstance(overlay, dict):
+        return dict(base)
+    overlay = dict(overlay)
+    rows = overlay.pop("rows", None)
+    if isinstance(rows, dict):
+        short = {"roles": {role: {"rows": value} for role, value in rows.items()}}
+        overlay = merge(short, overlay)
+    elif rows is not None:
+        overlay["rows"] = rows  # an unknown key, and refused as such
+    return merge(base, overlay)
+
+
+def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
+    result = dict(base)
+    for key, value in overlay.items():
+        mine = result.get(key)
+        whole = key in WHOLE or not isinstance(value, dict) or not isinstance(mine, dict)
+        result[key] = value if whole else merge(mine, value)  # type: ignore[arg-type]
+    return result
+
+
+def parse_overrides(
+    overrides: Sequence[str],
+    base: Mapping[str, Any],
+    workload: Mapping[str, Any] | None,
+    problems: list[Problem],
+) -> dict[str, Any]:
+    """`key=value` texts -> full key -> value. The name of a factor or a size stands for its full key."""
+    factors = names(base.get("factors"))
+    sizes = names((workload or {}).get("sizes")) | names(base.get("sizes"))
+    changes: dict[str, Any] = {}
+    for text in overrides:
+        key, equals, raw = text.partition("=")
+        key = key.strip()
+        if not equals or not key:
+            problems.append(Problem("-P", text, "", "write key=value, e.g. -P batch_rows=1000"))
+            continue
+        value = toml_value(raw.strip())
+        if key in factors:
+            key = f"factors.{key}"
+        elif key in sizes and "." not in key:
+            key = f"sizes.{key}"
+        first, _, rest = key.partition(".")
+        if first not in base and first not in TOP:
+            problems.append(Problem("-P", key, "", unknown("key", key, [*factors, *sizes, *TOP])))
+            continue
+        if first == "factors" and rest not in factors:
+            problems.append(Problem("-P", key, "", unknown("factor", rest, factors)))
+            continue
+        if first == "sizes" and rest not in sizes:
+            problems.append(Problem("-P", key, "", unknown("size", rest, sizes)))
+            continue
+        if first == "factors" and not isinstance(value, list):
+            value = [value]
+        changes[key] = value
+    return changes
+
+
+#: What a command line may set in a study; its text (title, question, …) is the author's.
+TOP = ("engines", "factors", "sizes", "layout", "method", "options", "load", "schedule", "roles", "record", "repeats", "accept")  # fmt: skip
+
+
+def apply_overrides(tree: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    result = dict(tree)
+    for key, value in changes.items():
+        *outer, last = key.split(".")
+        result = placed(result, outer, last, value)
+    return result
+
+
+def placed(tree: Mapping[str, Any], outer: list[str], last: str, value: Any) -> dict[str, Any]:
+    """A copy of the tree with one value set; what stands in the way of a table is replaced by one."""
+    copy = dict(tree)
+    if outer:
+        inner = copy.get(outer[0])
+        copy[outer[0]] = placed(inner if isinstance(inner, dict) else {}, outer[1:], last, value)
+    else:
+        copy[last] = value
+    return copy
+
+
+def names(value: Any) -> set[str]:
+    return set(value) if isinstance(value, Mapping) else set[str]()

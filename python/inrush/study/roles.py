@@ -1,0 +1,211 @@
+"""Factors and roles of a study file, and what must hold between the parts. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from inrush.study.document import I64, Node, unknown
+from inrush.study.forms import (
+    BestOf,
+    FromFactor,
+    PerSession,
+    Total,
+    read_batch,
+    read_count,
+    read_reference,
+    read_rows,
+    values_of,
+)
+from inrush.study.parts import Factors, Schedule, parse_schedule
+from inrush.workload import Workload
+
+ROLE_KEYS = (
+    "operation", "operations", "table", "sessions", "depth", "batch_rows", "rows", "calls", "schedule", "until",
+)  # fmt: skip
+FACTOR_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}\Z")
+#: Names that points carry already.
+TAKEN = ("engine", "block", "order", "point")
+MAX_SESSIONS = 4096
+
+
+@dataclass(frozen=True)
+class Role:
+    """Sessions that do the same thing; an insert into several tables becomes a role per table."""
+
+    name: str
+    #: Operation -> weight.
+    operations: Mapping[str, int]
+    #: Tables written, or read by a `together`. None: the operation's own.
+    table: tuple[str, ...] | FromFactor | None = None
+    sessions: int | FromFactor = 1
+    depth: int | FromFactor = 1
+    batch_rows: int | FromFactor | BestOf | None = None
+    rows: Total | PerSession | None = None
+    calls: int | FromFactor | None = None
+    #: None: the study's.
+    schedule: Schedule | None = None
+    #: Ends with this role; None: when its work is done, or with the measured time.
+    until: str | None = None
+
+
+def parse_factors(node: Node | None) -> dict[str, tuple[Any, ...]]:
+    factors = {}
+    for name, child in node.members().items() if node else ():
+        if not FACTOR_NAME.match(name) or name in TAKEN:
+            child.problem(
+                f"factors are named by lower case letters, digits and _, and not {', '.join(TAKEN)}"
+            )
+        values = tuple(factor_value(item) for item in child.items(at_least=1))
+        labels = [label(value) for value in values]
+        for i, text in enumerate(labels):
+            if text in labels[:i]:
+                child.at(i, text).problem("is there twice; remove one")
+        factors[name] = values or (0,)
+    return factors
+
+
+def factor_value(node: Node) -> Any:
+    """A number, a text, true/false, a list of texts, or a table with a `name` and such values."""
+    value = node.value
+    if isinstance(value, dict):
+        members = node.members()
+        if "name" not in members:
+            node.problem('a factor value that is a table needs a name, { name = "…", … }')
+        elif not members["name"].text():
+            return {"name": ""}
+        return {key: plain_value(child) for key, child in members.items()}
+    return plain_value(node)
+
+
+def plain_value(node: Node) -> Any:
+    value = node.value
+    if isinstance(value, list):
+        return node.texts()
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return node.integer(*I64)
+    if isinstance(value, float):
+        return node.number(low=-1e18)
+    return node.text()
+
+
+def label(value: Any) -> Any:
+    """A factor's value as labels, figures and messages carry it: plain."""
+    if isinstance(value, Mapping):
+        return value.get("name", "")
+    if isinstance(value, tuple):
+        return "+".join(value)
+    return value
+
+
+def parse_roles(node: Node | None, factors: Factors, workload: Workload) -> dict[str, Role]:
+    if node is None:
+        return {}
+    members = node.members()
+    if not members:
+        node.problem("write at least one role, [roles.writers]")
+    roles = {}
+    for name, child in members.items():
+        if not FACTOR_NAME.match(name):
+            child.problem("roles are named by lower case letters, digits and _")
+        roles[name] = parse_role(child, name, factors, workload, [n for n in members if n != name])
+    for name, child in members.items():
+        check_until(child, name, roles)
+    return roles
+
+
+def parse_role(node: Node, name: str, factors: Factors, workload: Workload, others: Sequence[str]) -> Role:
+    fields = node.fields(ROLE_KEYS)
+    operations = parse_operations(node, fields, workload)
+    inserts = [o for o in operations if workload.operations[o].kind == "insert"]
+    role = Role(
+        name=name,
+        operations=operations,
+        table=parse_tables(fields["table"], factors, workload) if "table" in fields else None,
+        sessions=read_count(fields["sessions"], factors, 0, MAX_SESSIONS) if "sessions" in fields else 1,
+        depth=read_count(fields["depth"], factors, 1, 65_536) if "depth" in fields else 1,
+        batch_rows=read_batch(fields["batch_rows"], factors) if "batch_rows" in fields else None,
+        rows=read_rows(fields["rows"], factors) if "rows" in fields else None,
+        calls=read_count(fields["calls"], factors, 1, 10**12) if "calls" in fields else None,
+        schedule=parse_schedule(fields["schedule"], factors, of_role=True) if "schedule" in fields else None,
+        until=(fields["until"].text(others, "role") or None) if "until" in fields else None,
+    )
+    if inserts and len(operations) > 1:
+        node.problem("an insert is a role of its own; give the other operations to another role")
+    if inserts:
+        own = workload.operations[inserts[0]].table
+        generated = [
+            t for t in written(role, own) if t in workload.tables and workload.tables[t].files is None
+        ]
+        if "rows" not in fields and generated:
+            node.problem("a role that inserts needs `rows`, { total = N } or { per_session = N }")
+        for key, there in (("batch_rows", role.batch_rows), ("table", role.table or own)):
+            if not there and key not in fields:
+                node.problem(f"a role that inserts needs `{key}`")
+        if "calls" in fields:
+            fields["calls"].problem("a role that inserts has rows, not calls")
+        if "until" in fields:
+            fields["until"].problem("a role that inserts ends when its rows are in; remove it")
+    elif operations:
+        for key in ("rows", "batch_rows"):
+            if key in fields:
+                fields[key].problem("only a role that inserts has it; remove it")
+    return role
+
+
+def written(role: Role, own: str | None) -> tuple[str, ...]:
+    """Tables that a role writes whatever the point; none where a factor says."""
+    if isinstance(role.table, tuple):
+        return role.table
+    return (own,) if role.table is None and own else ()
+
+
+def parse_operations(node: Node, fields: Mapping[str, Node], workload: Workload) -> dict[str, int]:
+    if ("operation" in fields) == ("operations" in fields):
+        node.problem('write operation = "name", or operations = { name = weight }')
+        return {}
+    if "operation" in fields:
+        name = fields["operation"].text(workload.operations, "operation")
+        return {name: 1} if name else {}
+    weights = {}
+    for name, child in fields["operations"].members().items():
+        if name not in workload.operations:
+            child.problem(unknown("operation", name, workload.operations))
+        else:
+            weights[name] = child.integer(1, 10**6)
+    if not weights and not fields["operations"].members():
+        fields["operations"].problem("write at least one, { name = weight }")
+    return weights
+
+
+def parse_tables(node: Node, factors: Factors, workload: Workload) -> tuple[str, ...] | FromFactor | None:
+    """A table, a list of tables, or a factor of either."""
+    if isinstance(node.value, str) and node.value.startswith("@"):
+        reference = read_reference(node, factors)
+        for value in values_of(node, reference, factors) if reference else ():
+            for table in value.value if isinstance(value.value, tuple) else (value.value,):
+                if table not in workload.tables:
+                    Node(value.file, value.key, table, value.problems).problem(
+                        unknown("table", str(table), workload.tables)
+                    )
+        return reference
+    if isinstance(node.value, list):
+        return node.texts(workload.tables, "table", at_least=1) or None
+    name = node.text(workload.tables, "table")
+    return (name,) if name else None
+
+
+def check_until(node: Node, name: str, roles: Mapping[str, Role]) -> None:
+    """Ends must not wait for each other."""
+    seen = {name}
+    role = roles[name]
+    while role.until:
+        if role.until in seen:
+            node.problem("waits, by way of `until`, for its own end; end one role by its work")
+            return
+        seen.add(role.until)
+        role = roles[role.until]

@@ -1,0 +1,361 @@
+"""A study file: TOML -> `Study`, a frozen value, or `StudyInvalid` with every problem at once.
+
+`load_study` reads the files; everything below it is pure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, is_dataclass, replace
+from dataclasses import fields as dataclass_fields
+from typing import Any
+
+from inrush.errors import Problem, StudyInvalid
+from inrush.studies import SHIPPED, find_study, workload_path
+from inrush.study.document import Node, unknown
+from inrush.study.files import locate
+from inrush.study.forms import FromFactor, read_count, read_reference
+from inrush.study.overlay import apply_overrides, merged, parse_overrides
+from inrush.study.parts import (
+    Answer,
+    Factors,
+    Published,
+    Record,
+    Repeats,
+    Schedule,
+    StopRule,
+    parse_accept,
+    parse_answer,
+    parse_published,
+    parse_record,
+    parse_repeats,
+    parse_schedule,
+    parse_stops,
+)
+from inrush.study.roles import Role, label, parse_factors, parse_roles
+from inrush.study.toml import read_toml
+from inrush.study.workload_file import Catalogue, parse_workload
+from inrush.workload import Workload
+
+SCHEMA = 1
+KINDS = ("fixed_volume", "mixed", "timed")
+KEYS = (
+    "schema", "title", "question", "expect", "workload", "kind", "engines", "sizes", "factors", "layout", "method",
+    "options", "load", "schedule", "roles", "record", "repeats", "stop", "answer", "accept", "unequal_durability",
+    "published", "scale",
+)  # fmt: skip
+REQUIRED = ("schema", "title", "question", "expect", "workload", "kind", "engines", "roles")
+#: More runs than this are a mistake in the factors.
+MAX_RUNS = 100_000
+
+
+@dataclass(frozen=True)
+class Known:
+    """What exists in this build; None: not known here, not checked."""
+
+    #: Engine -> its ways in, fastest first.
+    engines: Mapping[str, Sequence[str]] | None = None
+    generators: Catalogue | None = None
+
+
+@dataclass(frozen=True)
+class Study:
+    name: str
+    file: str
+    title: str
+    question: str
+    #: Written before the first run.
+    expect: str
+    kind: str
+    workload: Workload
+    engines: tuple[str, ...]
+    factors: Mapping[str, tuple[Any, ...]]
+    roles: Mapping[str, Role]
+    schedule: Schedule
+    repeats: Repeats
+    record: Record
+    #: Of every table; a table without it keeps `none`. "@layout" where it is a factor.
+    layout: str | FromFactor = "none"
+    #: None: the engine's fastest.
+    method: str | FromFactor | None = None
+    #: Rows that a table holds before anything is measured, if no role writes to it.
+    load_rows: int | FromFactor = 0
+    #: Engine -> option -> value, e.g. sqlite.synchronous.
+    options: Mapping[str, Mapping[str, str | FromFactor]] = field(default_factory=dict)
+    stop: tuple[StopRule, ...] = ()
+    answer: Answer | None = None
+    #: `role.metric` -> highest value that is accepted.
+    accept: Mapping[str, float] = field(default_factory=dict)
+    #: Compares engines although their rows survive different things.
+    unequal_durability: bool = False
+    published: tuple[Published, ...] = ()
+    #: Preset in force; None: the file as it stands.
+    scale: str | None = None
+    scales: tuple[str, ...] = ()
+    #: What the command line changed, as it was written.
+    overrides: tuple[str, ...] = ()
+
+
+def load_study(
+    named: str,
+    scale: str | None = None,
+    overrides: Sequence[str] = (),
+    engines: Sequence[str] | None = None,
+    known: Known | None = None,
+) -> Study:
+    """A study by name or path, in a scale, changed by `-P key=value`, on other engines than the file's if named.
+
+    Raises UsageError for a name that is not found, StudyInvalid for anything wrong inside the files.
+    """
+    found = find_study(named)
+    tree = read_toml(found.path)
+    named_workload = tree.get("workload")
+    path = workload_path(named_workload, found.path) if isinstance(named_workload, str) else None
+    workload = read_toml(path) if path is not None and path.is_file() else None
+    study = parse_study(
+        tree,
+        workload,
+        name=found.name,
+        file=str(found.path),
+        workload_file=str(path) if path is not None else "",
+        scale=scale,
+        overrides=overrides,
+        engines=engines,
+        known=known or Known(),
+    )
+    return replace(study, workload=locate(study.workload, str(path)))
+
+
+def parse_study(
+    tree: Mapping[str, Any],
+    workload_tree: Mapping[str, Any] | None,
+    *,
+    name: str,
+    file: str,
+    workload_file: str = "",
+    scale: str | None = None,
+    overrides: Sequence[str] = (),
+    engines: Sequence[str] | None = None,
+    known: Known | None = None,
+) -> Study:
+    """The study of two documents; raises StudyInvalid with every problem of both, and of every scale."""
+    known = known or Known()
+    problems: list[Problem] = []
+    scales = scale_names(Node(file, "scale", tree.get("scale", {}), problems))
+    base = {key: value for key, value in tree.items() if key != "scale"}
+    changes = parse_overrides(overrides, base, workload_tree, problems)
+    if scale is not None and scale not in scales:
+        problems.append(Problem("--scale", scale, "", unknown("scale", scale, scales)))
+
+    workloads = WorkloadReader(workload_tree, workload_file, known.generators)
+
+    def read(overlay: Any, changes: Mapping[str, Any], found: list[Problem]) -> Study:
+        full = apply_overrides(merged(base, overlay), changes)
+        if engines is not None:
+            full["engines"] = list(engines)
+        return read_tree(full, workloads, name, file, known, found)
+
+    overlays = {one: tree["scale"][one] for one in scales}
+    study = read(overlays.get(scale or "", {}), changes, problems)
+    for one, overlay in overlays.items():
+        if one != scale:
+            inside: list[Problem] = []
+            read(overlay, {}, inside)
+            problems += [
+                Problem(p.file, f"scale.{one}: {p.key}", p.value, p.remedy)
+                for p in inside
+                if p not in problems
+            ]
+    if problems:
+        raise StudyInvalid(list(dict.fromkeys(problems)))
+    return replace(study, scale=scale, scales=scales, overrides=tuple(overrides))
+
+
+def scale_names(node: Node) -> tuple[str, ...]:
+    for overlay in node.members().values():
+        overlay.members()
+    return tuple(name for name, overlay in node.members().items() if isinstance(overlay.value, dict))
+
+
+class WorkloadReader:
+    """One workload file under the sizes of several scales; equal sizes are read once."""
+
+    def __init__(self, tree: Mapping[str, Any] | None, file: str, generators: Catalogue | None) -> None:
+        self.tree, self.file, self.generators = tree, file, generators
+        self._read: dict[str, tuple[Workload, list[Problem]]] = {}
+
+    def read(self, name: str, sizes: Mapping[str, int], problems: list[Problem]) -> Workload:
+        key = f"{name} {sorted(sizes.items())}"
+        if key not in self._read:
+            found: list[Problem] = []
+            workload = parse_workload(self.tree, self.file, name, found, self.generators, sizes)
+            self._read[key] = (workload, found)
+        workload, found = self._read[key]
+        problems += found
+        return workload
+
+
+def read_tree(
+    tree: Mapping[str, Any],
+    workloads: WorkloadReader,
+    name: str,
+    file: str,
+    known: Known,
+    problems: list[Problem],
+) -> Study:
+    root = Node(file, "", dict(tree), problems)
+    fields = root.fields(KEYS, REQUIRED)
+    if (schema := fields.get("schema")) and schema.value != SCHEMA:
+        schema.problem(f"this inrush reads schema {SCHEMA}")
+    workload = read_workload(fields, workloads, problems)
+    factors = parse_factors(fields.get("factors"))
+    schedule = parse_schedule(fields.get("schedule"), factors)
+    roles = parse_roles(fields.get("roles"), factors, workload)
+    kind = (fields["kind"].text(KINDS, "kind") if "kind" in fields else "") or KINDS[0]
+    check_kind(fields.get("schedule") or root.at("schedule", None), kind, schedule)
+    study = Study(
+        name=name,
+        file=file,
+        title=fields["title"].text() if "title" in fields else "",
+        question=fields["question"].text() if "question" in fields else "",
+        expect=fields["expect"].text() if "expect" in fields else "",
+        kind=kind,
+        workload=workload,
+        engines=parse_engines(fields["engines"], known) if "engines" in fields else (),
+        factors=factors,
+        roles=roles,
+        schedule=schedule,
+        repeats=parse_repeats(fields.get("repeats")),
+        record=parse_record(fields.get("record")),
+        layout=parse_layout(fields.get("layout"), factors, workload, root),
+        method=parse_method(fields.get("method"), factors, known, root),
+        load_rows=parse_load(fields.get("load"), factors),
+        options=parse_options(fields.get("options"), factors, known),
+        stop=parse_stops(fields.get("stop"), factors, roles),
+        answer=parse_answer(fields.get("answer"), factors, roles),
+        accept=parse_accept(fields.get("accept"), roles),
+        unequal_durability="unequal_durability" in fields and fields["unequal_durability"].flag(),
+        published=parse_published(fields.get("published")),
+    )
+    check_used(root, study)
+    return study
+
+
+def read_workload(fields: Mapping[str, Node], workloads: WorkloadReader, problems: list[Problem]) -> Workload:
+    """The workload that the study names, with the study's sizes in place of the workload's."""
+    empty = Workload("", "2026-01-01T00:00:00Z", {}, {}, {})
+    if "workload" not in fields:
+        return empty
+    name = fields["workload"].text()
+    tree = workloads.tree
+    if tree is None:
+        if name:
+            families = sorted(path.parent.name for path in SHIPPED.glob("*/workload.toml"))
+            fields["workload"].problem(
+                unknown("workload", name, families) + " or a file beside the study, ending in .toml"
+            )
+        return empty
+    own = tree.get("sizes")
+    sizes = {}
+    for key, node in fields["sizes"].members().items() if "sizes" in fields else ():
+        if not isinstance(own, Mapping) or key not in own:
+            node.problem(unknown("size", key, own if isinstance(own, Mapping) else ()))
+        else:
+            sizes[key] = node.integer(1, 10**12)
+    return workloads.read(name, sizes, problems)
+
+
+def parse_engines(node: Node, known: Known) -> tuple[str, ...]:
+    """Engines by name; `null:text` is a variant of `null`."""
+    names = node.texts(at_least=1)
+    for i, name in enumerate(names):
+        if known.engines is not None and name.partition(":")[0] not in known.engines:
+            node.at(i, name).problem(unknown("engine", name, known.engines))
+    return names
+
+
+def check_kind(node: Node, kind: str, schedule: Schedule) -> None:
+    if kind == "timed":
+        if schedule.measure_s <= 0:
+            node.problem('kind = "timed" needs measure_s, the seconds that enter figures')
+    elif schedule.warm_s or schedule.cool_s:
+        node.problem(f'only kind = "timed" warms and cools; a {kind} ends with its rows')
+
+
+def parse_layout(node: Node | None, factors: Factors, workload: Workload, root: Node) -> str | FromFactor:
+    """A layout that at least one table has; the factor `layout` is meant without saying so."""
+    layouts = sorted({name for table in workload.tables.values() for name in table.layouts} | {"none"})
+    if node is None or node.value == "@layout":
+        for i, value in enumerate(factors.get("layout", ())):
+            root.at(f"factors.layout[{i}]", value).text(layouts, "layout")
+        return FromFactor("layout") if "layout" in factors else "none"
+    return node.text(layouts, "layout") or "none"
+
+
+def parse_method(node: Node | None, factors: Factors, known: Known, root: Node) -> str | FromFactor | None:
+    """A way in that at least one engine has; the factor `method` is meant without saying so."""
+    methods = sorted({m for ways in known.engines.values() for m in ways}) if known.engines else None
+    if node is None or node.value == "@method":
+        for i, value in enumerate(factors.get("method", ())):
+            root.at(f"factors.method[{i}]", value).text(methods, "method")
+        return FromFactor("method") if "method" in factors else None
+    return node.text(methods, "method") or None
+
+
+def parse_load(node: Node | None, factors: Factors) -> int | FromFactor:
+    fields = node.fields(("rows",), required=("rows",)) if node else {}
+    return read_count(fields["rows"], factors, 0, 10**12) if "rows" in fields else 0
+
+
+def parse_options(
+    node: Node | None, factors: Factors, known: Known
+) -> dict[str, dict[str, str | FromFactor]]:
+    """Options of targets by engine; values are texts for the engine's twin, or factors."""
+    options: dict[str, dict[str, str | FromFactor]] = {}
+    for engine, child in node.members().items() if node else ():
+        if known.engines is not None and engine not in known.engines:
+            child.problem(unknown("engine", engine, known.engines))
+        options[engine] = {}
+        for key, value in child.members().items():
+            if isinstance(value.value, str) and value.value.startswith("@"):
+                reference = read_reference(value, factors)
+                if reference is not None:
+                    options[engine][key] = reference
+            elif isinstance(value.value, (str, int, float)):
+                options[engine][key] = option_text(value.value)
+            else:
+                value.problem("write a text, a number, true or false")
+    return options
+
+
+def option_text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def check_used(root: Node, study: Study) -> None:
+    """A factor that nothing reads would give equal points under different names."""
+    used = {f.factor for f in references(study)}
+    for name in study.factors:
+        if name not in used:
+            root.at(f"factors.{name}", [label(v) for v in study.factors[name]]).problem(
+                f'nothing uses it; write "@{name}" where it should act, or remove it'
+            )
+    points = math.prod(len(values) for values in study.factors.values()) * max(1, len(study.engines))
+    if points * (study.repeats.count + 1) > MAX_RUNS:
+        root.at("factors", points).problem(
+            f"with {study.repeats.count} repeats that is more than {MAX_RUNS:_} runs; remove values"
+        )
+
+
+def references(value: Any) -> list[FromFactor]:
+    """Every use of a factor in a study."""
+    if isinstance(value, FromFactor):
+        return [value]
+    if is_dataclass(value) and not isinstance(value, Workload):
+        return [r for f in dataclass_fields(value) for r in references(getattr(value, f.name))]
+    if isinstance(value, Mapping):
+        return [r for v in value.values() for r in references(v)]
+    if isinstance(value, tuple):
+        return [r for v in value for r in references(v)]
+    return []
