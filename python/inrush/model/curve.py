@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from inrush.errors import UsageError
 from inrush.model.fits import aicc, fit_sum, log_errors
+from inrush.model.forecast import UNSEEN_LIMIT, Forecast, Refused, refuse_far, refuse_misfit
 from inrush.model.intervals import LEVEL, Scored, Spread, parameter_spread, spread, width
 from inrush.model.scaling import Usl, fit_usl
 from inrush.model.work import fit_ernest, fit_proportion
@@ -29,19 +29,9 @@ from inrush.model.work import fit_ernest, fit_proportion
 FloatArray = NDArray[np.float64]
 Law = Callable[[FloatArray], FloatArray]
 
-#: Version of the rule and the laws; a prediction says which made it.
-MODEL_VERSION = 1
-LARGEST_RESIDUAL = 0.15
-FARTHEST_REACH = 32.0
 AICC_MARGIN = 2.0
 #: A fall from the peak is one where it exceeds so many sd of a point.
 FALL_SD = 3.0
-
-UNSEEN_LIMIT = "unknowable from throughput alone: a limit that no load has met does not show in it; measure busy resources"
-
-
-class Refused(UsageError):
-    """A prediction that would be outside of what its model is valid for."""
 
 
 @dataclass(frozen=True)
@@ -97,34 +87,6 @@ class Fitted:
         return log_errors(self.law(of.x), of.y)
 
 
-@dataclass(frozen=True)
-class Forecast:
-    """What a figure will be at x, before it is measured."""
-
-    x: float
-    median: float
-    lo: float
-    hi: float
-    level: float
-    model: str
-    #: Whether the width comes from scored predictions; else it is the doubled width of the fit.
-    calibrated: bool
-    #: x over the largest x that was measured.
-    reach: float
-    parameters: dict[str, float]
-    #: The same from laws that compete: linear, the universal scalability law, and so on.
-    baselines: dict[str, float]
-    #: Where the figure peaks or stops growing; None where nothing tells.
-    saturation: float | None
-    why: tuple[str, ...] = ()
-
-    def document(self) -> dict[str, Any]:
-        """As JSON has it: no infinities."""
-        held = {k: (list(v) if isinstance(v, tuple) else v) for k, v in self.__dict__.items()}
-        held["parameters"] = {k: v for k, v in self.parameters.items() if np.isfinite(v)}
-        return held
-
-
 def forecast(
     of: Curve, to: float, time: bool = False, archive: Sequence[Scored] = (), level: float = LEVEL
 ) -> Forecast:
@@ -134,7 +96,8 @@ def forecast(
     """
     reach = to / float(of.x[-1])
     chosen, why = choose(of, time)
-    refuse(of, chosen, to)
+    refuse_misfit(float(chosen.errors(of)[-1]), chosen.name)
+    refuse_far(to, float(of.x[-1]))
     run = point_spread(of, chosen)
     target = np.array([to])
     median = float(chosen.law(target)[0])
@@ -199,23 +162,6 @@ def coherency_needed(of: Curve, plain: Fitted, full: Fitted) -> str | None:
     if np.isfinite(scores[1]) and scores[0] - scores[1] > AICC_MARGIN:
         return f"coherency: AICc prefers it by {scores[0] - scores[1]:.1f}"
     return None
-
-
-def refuse(of: Curve, chosen: Fitted, to: float) -> None:
-    """Raises Refused where the law does not hold for what was measured, or is asked for too much."""
-    if not (np.isfinite(to) and to > 0):
-        raise Refused(f"--to {to:g}: a load is positive")
-    last = float(np.exp(abs(chosen.errors(of)[-1])) - 1)
-    if last > LARGEST_RESIDUAL:
-        raise Refused(
-            f"{chosen.name} misses the largest point measured by {last:.0%} (limit {LARGEST_RESIDUAL:.0%}): no law here "
-            "describes this curve. Measure at the target, or look for what changes on the way"
-        )
-    if to > FARTHEST_REACH * of.x[-1]:
-        raise Refused(
-            f"{to:g} is {to / of.x[-1]:.0f} times the largest point measured (limit {FARTHEST_REACH:g}): "
-            f"measure at {to / FARTHEST_REACH:g} or beyond first"
-        )
 
 
 def point_spread(of: Curve, chosen: Fitted) -> Spread:

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
 FloatArray = NDArray[np.float64]
+#: Sums below exp of this stay in range; beyond it they are kept as logs, which is slower.
+SAFE_LOG = 650.0
 
 
 @dataclass(frozen=True)
@@ -34,18 +36,27 @@ def partitioned(demand_s: float, parts: int, weights: Sequence[float] | None = N
 
 def throughputs(stations: Sequence[Station], most: int, think_s: float = 0.0) -> FloatArray:
     """Units a second with 0, 1, … most units in flight; shape (most + 1,), the first 0."""
-    j = np.arange(most + 1, dtype=np.float64)
-    log_g = np.where(j == 0, 0.0, -np.inf)
-    if think_s > 0:
-        log_g = j * np.log(think_s) - gammaln(j + 1)
-    for station in stations:
-        if station.demand_s > 0:
-            log_g = _convolved(log_g, _log_f(station, most))
-    x = np.zeros(most + 1)
-    if np.isinf(log_g[1:]).any():
+    demanding = [s for s in stations if s.demand_s > 0]
+    if not demanding:
         raise ValueError("a network needs a station that demands something")
-    x[1:] = np.exp(log_g[:-1] - log_g[1:])
-    return x
+    # In units of the slowest station's time all factors but those of many servers are at most 1.
+    unit = max(s.demand_s / s.capacity for s in demanding)
+    factors = [_log_f(s.demand_s / unit, s.capacity, most) for s in demanding]
+    if think_s > 0:
+        j = np.arange(most + 1, dtype=np.float64)
+        factors.append(j * np.log(think_s / unit) - gammaln(j + 1))
+    x = np.zeros(most + 1)
+    if sum(float(f.max()) for f in factors) < SAFE_LOG:
+        g = np.exp(factors[0])
+        for f in factors[1:]:
+            g = np.convolve(g, np.exp(f))[: most + 1]
+        x[1:] = g[:-1] / g[1:]
+    else:
+        log_g = factors[0]
+        for f in factors[1:]:
+            log_g = _convolved(log_g, f)
+        x[1:] = np.exp(log_g[:-1] - log_g[1:])
+    return x / unit
 
 
 def throughput(stations: Sequence[Station], in_flight: float, think_s: float = 0.0) -> float:
@@ -69,10 +80,9 @@ def in_flight_for(x: FloatArray, wanted_per_s: float) -> float:
     return above - 1 + float((wanted_per_s - below) / (x[above] - below))
 
 
-def _log_f(station: Station, most: int) -> FloatArray:
-    rates = np.minimum(np.arange(1, most + 1), station.capacity)
-    steps = np.log(station.demand_s) - np.log(rates)
-    return np.concatenate([[0.0], np.cumsum(steps)])
+def _log_f(demand: float, capacity: float, most: int) -> FloatArray:
+    rates = np.minimum(np.arange(1, most + 1), capacity)
+    return np.concatenate([[0.0], np.cumsum(np.log(demand) - np.log(rates))])
 
 
 def _convolved(a: FloatArray, b: FloatArray) -> FloatArray:

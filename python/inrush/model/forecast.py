@@ -1,0 +1,83 @@
+"""A value that was not measured, as it is claimed before it is. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from inrush.errors import UsageError
+
+#: Version of the rules and the laws; a prediction says which made it.
+MODEL_VERSION = 1
+LARGEST_RESIDUAL = 0.15
+FARTHEST_REACH = 32.0
+
+UNSEEN_LIMIT = "unknowable from throughput alone: a limit that no load has met does not show in it; measure busy resources"
+UNCALIBRATED = (
+    "uncalibrated: too few predictions of this reach have been scored; the width of the fit is doubled"
+)
+
+
+class Refused(UsageError):
+    """A prediction that would be outside of what its model is valid for."""
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a figure will be at x, before it is measured."""
+
+    x: float
+    median: float
+    lo: float
+    hi: float
+    level: float
+    model: str
+    #: Whether the width comes from scored predictions; else it is the doubled width of the fit.
+    calibrated: bool
+    #: x over the largest x that was measured.
+    reach: float
+    parameters: Mapping[str, float]
+    #: The same from laws that compete: linear, hard bound, the universal scalability law.
+    baselines: Mapping[str, float]
+    #: Load at which the figure peaks or stops growing; None where nothing tells.
+    saturation: float | None
+    why: tuple[str, ...] = ()
+    #: The resource that limits at x; "load" where none is full yet; None where none was measured.
+    bottleneck: str | None = None
+    #: Resource -> load at which it is full.
+    saturations: Mapping[str, float] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        """As JSON has it: no infinities."""
+        held: dict[str, Any] = {k: list(v) if isinstance(v, tuple) else v for k, v in self.__dict__.items()}
+        for name, values in (
+            ("parameters", self.parameters),
+            ("baselines", self.baselines),
+            ("saturations", self.saturations),
+        ):
+            held[name] = {k: float(v) for k, v in values.items() if np.isfinite(v)}
+        return held
+
+
+def refuse_far(to: float, largest: float) -> None:
+    """Raises Refused for loads that are none, or too far beyond what was measured."""
+    if not (np.isfinite(to) and to > 0):
+        raise Refused(f"--to {to:g}: a load is positive")
+    if to > FARTHEST_REACH * largest:
+        raise Refused(
+            f"{to:g} is {to / largest:.0f} times the largest point measured (limit {FARTHEST_REACH:g}): "
+            f"measure at {to / FARTHEST_REACH:g} or beyond first"
+        )
+
+
+def refuse_misfit(log_error: float, law: str) -> None:
+    """Raises Refused where a law misses what was measured last."""
+    missed = float(np.exp(abs(log_error)) - 1)
+    if missed > LARGEST_RESIDUAL:
+        raise Refused(
+            f"{law} misses the largest point measured by {missed:.0%} (limit {LARGEST_RESIDUAL:.0%}): no law here "
+            "describes this curve. Measure at the target, or look for what changes on the way"
+        )

@@ -1,0 +1,240 @@
+"""Throughput of n loads from a few small ones: a closed network whose population the small loads calibrate. Pure.
+
+One load (a writer, a pipeline) overlaps its stages, so it holds c units of work in flight, not one: c is what makes
+the network give the throughput of one load. One that is slower than its demands waits for what nobody watched, and has
+one unit in flight and that think time. Then with Q(n) = X(c n) of the network and H(n) the hard bound
+
+    rate(n) = Q^theta H^(1 - theta)
+
+theta near 0: a smooth pipeline, near 1: stages that queue as exponential ones do. Demands that grow with n (contention,
+caches) are followed by a straight line. What limits and is no resource that was watched (a lock, a single thread) is a
+serial stage, found from what is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inrush.model.laws import Resource
+from inrush.model.network import Station, at_population, in_flight_for, partitioned, throughputs
+
+FloatArray = NDArray[np.float64]
+#: Beyond so many units in flight the network is at its bound, and the table of it too long.
+MOST_IN_FLIGHT = 2048
+#: Weight of "half and half" in theta. Below 0 it would promise more than the hard bound, which nothing exceeds.
+THETA_WEIGHT, THETA_RANGE = 1e-3, (0.0, 1.5)
+#: A serial stage is looked for where the model promises this much more than the largest small load gave.
+SERIAL_FROM = 0.05
+SERIAL = "serial stage"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A resource as the model sees it: one pool of servers, or parts that keys are hashed over."""
+
+    name: str
+    capacity: float = 1.0
+    parts: int = 1
+    weights: tuple[float, ...] | None = None
+
+    def limit_per_s(self, demand_s: float) -> float:
+        """Of parts, the one with the most work is full first."""
+        if demand_s <= 0:
+            return float("inf")
+        if self.parts == 1:
+            return self.capacity / demand_s
+        share = max(self.weights) / sum(self.weights) if self.weights else 1 / self.parts
+        return 1 / (demand_s * share)
+
+    def stations(self, demand_s: float) -> list[Station]:
+        if self.parts == 1:
+            return [Station(demand_s, self.capacity)]
+        return partitioned(demand_s, self.parts, self.weights)
+
+
+@dataclass(frozen=True)
+class Load:
+    """A small load that was measured: means over its runs."""
+
+    n: float
+    per_s: float
+    #: Resource -> servers kept busy.
+    busy: Mapping[str, float]
+    runs: float = 1.0
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    parts: tuple[Part, ...]
+    #: Busy seconds per unit of work at the smallest load, in the order of `parts`, and growth per load more.
+    demands_s: tuple[float, ...]
+    drifts: tuple[float, ...]
+    #: The smallest load and its throughput: the unit that n is counted in.
+    unit_n: float
+    unit_per_s: float
+    serial_s: float = 0.0
+    serial_drift: float = 0.0
+    in_flight: float = float("inf")
+    think_s: float = 0.0
+    theta: float = 0.0
+
+    def loads(self, n: float) -> float:
+        return n / self.unit_n
+
+    def demands_at(self, n: float) -> list[float]:
+        more = self.loads(n) - 1
+        return [d * (1 + drift * more) for d, drift in zip(self.demands_s, self.drifts, strict=True)]
+
+    def serial_at(self, n: float) -> float:
+        return self.serial_s * (1 + self.serial_drift * (self.loads(n) - 1))
+
+    def limits(self, n: float) -> dict[str, float]:
+        """Resource -> throughput at which it is full, with the demands of n loads."""
+        found = {p.name: p.limit_per_s(d) for p, d in zip(self.parts, self.demands_at(n), strict=True)}
+        if self.serial_s > 0:
+            found[SERIAL] = 1 / self.serial_at(n)
+        return {name: limit for name, limit in found.items() if np.isfinite(limit)}
+
+    def bound(self, n: float) -> float:
+        """Nothing queues until something is full."""
+        return min([self.loads(n) * self.unit_per_s, *self.limits(n).values()])
+
+    def queueing(self, n: float) -> float:
+        """Everything queues: the network with the population of n loads."""
+        population = self.in_flight * self.loads(n)
+        if population > MOST_IN_FLIGHT:
+            return self.bound(n)
+        x = throughputs(self.stations(n), int(np.ceil(population)) + 1, self.think_s)
+        return min(self.loads(n) * self.unit_per_s, at_population(x, population))
+
+    def stations(self, n: float) -> list[Station]:
+        found = [s for p, d in zip(self.parts, self.demands_at(n), strict=True) for s in p.stations(d)]
+        return [*found, Station(self.serial_at(n))] if self.serial_s > 0 else found
+
+    def at(self, n: float) -> float:
+        high = self.bound(n)
+        return float(self.queueing(n) ** self.theta * high ** (1 - self.theta))
+
+    def saturations(self, most: float = 1e6) -> dict[str, float]:
+        """Resource -> loads at which it is full, first come first; what is never full up to `most` is left out."""
+        found = {}
+        for name in self.limits(self.unit_n):
+            n = self.unit_n * self.limits(self.unit_n)[name] / self.unit_per_s
+            for _ in range(50):  # demands grow with n: walk to where both meet
+                n = self.unit_n * self.limits(n)[name] / self.unit_per_s
+            found[name] = max(n, self.unit_n)
+        return dict(sorted(((k, n) for k, n in found.items() if n <= most), key=lambda kv: kv[1]))
+
+    def bottleneck(self, n: float) -> str:
+        """The resource that is full at n; "load" where none is: more loads would give more."""
+        limits = self.limits(n)
+        if not limits:
+            return "load"
+        name = min(limits, key=lambda k: limits[k])
+        return name if limits[name] <= self.loads(n) * self.unit_per_s else "load"
+
+
+def fit_pipeline(loads: Sequence[Load], parts: Sequence[Part]) -> Pipeline:
+    """loads: at least one, of growing n; every one says how busy each part was. Two show drift, three show it well."""
+    loads = sorted(loads, key=lambda load: load.n)
+    first = loads[0]
+    demands = np.array([[load.busy.get(p.name, 0.0) / load.per_s for p in parts] for load in loads])
+    more = np.array([load.n / first.n - 1 for load in loads])
+    weights = np.array([load.runs for load in loads])
+    drifts = [drift(more, demands[:, k], weights) for k in range(len(parts))]
+    plain = Pipeline(
+        tuple(parts), tuple(float(d) for d in demands[0]), tuple(drifts), float(first.n), float(first.per_s)
+    )
+    plain = calibrated(plain)
+    with_serial = calibrated(serial(plain, loads))
+    return blended(with_serial, loads)
+
+
+def drift(more: FloatArray, demand_s: FloatArray, weights: FloatArray) -> float:
+    """Growth of a demand for each load more, as a share of the first: never negative, drawn to 0 by its own doubt.
+
+    A line through the first load, weighted by runs; more: loads beyond the first, shape (k,).
+    """
+    if len(more) < 2 or demand_s[0] <= 0:
+        return 0.0
+    x, y, w = more[1:], demand_s[1:] / demand_s[0] - 1, weights[1:]
+    b = float((w * x * y).sum() / (w * x * x).sum())
+    if b <= 0:
+        return 0.0
+    left = len(x) - 1
+    # One point alone has no residual: it is believed as far as a usual spread between runs lets it be.
+    variance = float((w * (y - b * x) ** 2).sum()) / left if left else 0.03**2 * float(w.mean())
+    se2 = variance / float((w * x * x).sum())
+    return b * b * b / (b * b + se2)
+
+
+def calibrated(p: Pipeline) -> Pipeline:
+    """Units in flight of one load, so that the network gives what one load gave; inf where only the bound does."""
+    limit = min(p.limits(p.unit_n).values(), default=float("inf"))
+    if not np.isfinite(limit) or p.unit_per_s >= limit * (1 - 1e-9):
+        return replace(p, in_flight=float("inf"), think_s=0.0)
+    demanded_s = sum(p.demands_s) + p.serial_s
+    if p.unit_per_s * demanded_s <= 1:
+        return replace(p, in_flight=1.0, think_s=1 / p.unit_per_s - demanded_s)
+    most = 64
+    while most <= MOST_IN_FLIGHT:
+        x = throughputs(p.stations(p.unit_n), most)
+        if x[-1] >= p.unit_per_s:
+            return replace(p, in_flight=in_flight_for(x, p.unit_per_s), think_s=0.0)
+        most *= 4
+    return replace(p, in_flight=float("inf"), think_s=0.0)
+
+
+def serial(p: Pipeline, loads: Sequence[Load]) -> Pipeline:
+    """With the serial stage that explains what the loads lack; as it was where they lack nothing."""
+    last = loads[-1]
+    if len(loads) < 2 or np.log(blended(p, loads).at(last.n) / last.per_s) < SERIAL_FROM:
+        return p
+    top = max(load.per_s for load in loads)
+    falls = top > last.per_s * (1 + SERIAL_FROM)
+
+    def with_stage(share: float) -> Pipeline:
+        stage_s = share / top
+        grown = 0.0
+        if falls:  # the stage itself slows down: it takes all the time of the last load
+            grown = max(0.0, (1 / (last.per_s * stage_s) - 1) / (p.loads(last.n) - 1))
+        return calibrated(replace(p, serial_s=stage_s, serial_drift=grown))
+
+    # Nine shares, then nine around the best: the misfit is smooth and has one valley.
+    shares = np.linspace(0.2, 1.0, 9)
+    for _ in range(2):
+        found = [misfit(with_stage(float(s)), loads) for s in shares]
+        best = float(shares[int(np.argmin(found))])
+        step = float(shares[1] - shares[0])
+        shares = np.linspace(max(0.02, best - step), min(1.0, best + step), 9)
+    return with_stage(best)
+
+
+def misfit(p: Pipeline, loads: Sequence[Load]) -> float:
+    model = blended(p, loads)
+    return float(sum(load.runs * np.log(model.at(load.n) / load.per_s) ** 2 for load in loads))
+
+
+def blended(p: Pipeline, loads: Sequence[Load]) -> Pipeline:
+    """theta from the loads beyond the first, drawn to one half where they do not tell Q and H apart."""
+    above, below = THETA_WEIGHT * 0.5, THETA_WEIGHT
+    for load in loads[1:]:
+        q, h = p.queueing(load.n), p.bound(load.n)
+        apart = float(np.log(q / h))
+        above += apart * float(np.log(load.per_s / h))
+        below += apart * apart
+    return replace(p, theta=float(np.clip(above / below, *THETA_RANGE)))
+
+
+def as_resources(p: Pipeline, n: float) -> list[Resource]:
+    """What the laws of open load need: demands at n loads."""
+    found = [
+        Resource(part.name, d, part.capacity if part.parts == 1 else part.limit_per_s(d) * d)
+        for part, d in zip(p.parts, p.demands_at(n), strict=True)
+        if d > 0
+    ]
+    return [*found, Resource(SERIAL, p.serial_at(n))] if p.serial_s > 0 else found

@@ -1,0 +1,139 @@
+"""The calibrated network against truths it must find again, and what holds whatever it is given."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inrush.model.capacity import Measured, forecast_load
+from inrush.model.forecast import Refused
+from inrush.model.network import Station, at_population, partitioned, throughputs
+from inrush.model.pipeline import SERIAL, Load, Part, drift, fit_pipeline
+
+CORES, DISK = Part("cores", 20), Part("disk")
+
+
+def queued(n: float, c: float, stations: list[Station], unit: float = 1.0) -> float:
+    """A truth that queues: c units in flight for each load."""
+    return at_population(throughputs(stations, int(np.ceil(c * n)) + 1), c * n) * unit
+
+
+def loads_of(truth: dict[float, float], demands: dict[str, float]) -> list[Load]:
+    return [Load(n, x, {name: d * x for name, d in demands.items()}) for n, x in truth.items()]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.floats(0.02, 0.5), st.floats(0.5, 5), st.floats(1, 4))
+def test_a_network_that_queues_is_found_again_from_its_small_loads(disk: float, cpu: float, c: float) -> None:
+    stations = [Station(cpu, 20), Station(disk)]
+    truth = {n: queued(n, c, stations) for n in (1.0, 2.0, 4.0)}
+    found = fit_pipeline(loads_of(truth, {"cores": cpu, "disk": disk}), [CORES, DISK])
+    # A real number of units in flight lies between two whole ones: there the truth is a straight line, not a network.
+    for n in (8.0, 16.0):
+        assert found.at(n) == pytest.approx(queued(n, c, stations), rel=0.06)
+
+
+@given(st.floats(0.02, 0.24))
+def test_a_pipeline_without_queues_keeps_to_its_hard_bound(disk: float) -> None:
+    truth = {n: min(n, 1 / disk) for n in (1.0, 2.0, 4.0)}
+    found = fit_pipeline(loads_of(truth, {"disk": disk, "cores": 2.5}), [CORES, DISK])
+    assert found.at(16) == pytest.approx(min(8.0, 1 / disk), rel=0.02)
+    assert found.bottleneck(16) == ("disk" if disk > 1 / 8 else "cores")
+
+
+def test_three_resources_are_full_where_their_own_figures_say() -> None:
+    parts = [Part("disk"), Part("cores", 20), Part("shards")]
+    found = fit_pipeline([Load(1, 1.0, {"disk": 0.14, "cores": 2.5, "shards": 0.05})], parts)
+    assert {k: round(v, 1) for k, v in found.saturations().items()} == {
+        "disk": 7.1,
+        "cores": 8.0,
+        "shards": 20.0,
+    }
+    assert found.bottleneck(5) == "load" and found.bottleneck(10) == "disk"
+
+
+def test_one_writer_at_a_time_is_found_though_no_resource_is_full() -> None:
+    loads = [Load(n, 1000.0, {"cores": 0.5}) for n in (1, 2, 4)]
+    found = fit_pipeline(loads, [Part("cores", 2)])
+    assert found.at(16) == pytest.approx(1000, rel=0.01)
+    assert found.bottleneck(16) == SERIAL
+
+
+def test_a_rate_that_falls_with_more_writers_goes_on_falling() -> None:
+    loads = [Load(n, x, {"cores": 0.5}) for n, x in ((1, 1000.0), (2, 950.0), (4, 800.0))]
+    found = fit_pipeline(loads, [Part("cores", 2)])
+    assert found.at(4) == pytest.approx(800, rel=0.05)
+    assert found.at(16) < 600
+
+
+def test_shards_with_uneven_keys_are_full_before_even_ones() -> None:
+    loads = [Load(1, 1.0, {"shards": 0.4})]
+    even, skewed = (
+        fit_pipeline(loads, [Part("shards", parts=8, weights=w)]) for w in (None, (3.0, *[1.0] * 7))
+    )
+    assert even.saturations()["shards"] == pytest.approx(20)
+    assert skewed.saturations()["shards"] == pytest.approx(10 / 3 / 0.4)
+    assert partitioned(0.4, 2, [3, 1])[0].demand_s == pytest.approx(0.3)
+
+
+def test_growing_demand_is_followed_as_far_as_it_can_be_believed() -> None:
+    more = np.array([0.0, 1, 3])
+    assert drift(more, np.array([1.0, 1.02, 1.06]), np.ones(3)) == pytest.approx(0.02, rel=1e-6)
+    assert drift(more, np.array([1.0, 0.9, 0.8]), np.ones(3)) == 0
+    doubtful = drift(more, np.array([1.0, 1.1, 1.0]), np.ones(3))
+    assert 0 <= doubtful < 0.01
+    assert drift(np.zeros(1), np.ones(1), np.ones(1)) == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.floats(1, 1e6),
+    st.lists(st.floats(0.4, 1.0), min_size=2, max_size=2),
+    st.lists(st.floats(0.05, 1.9), min_size=3, max_size=3),
+)
+def test_no_prediction_exceeds_its_hard_bound_or_n_times_one(
+    one: float, kept: list[float], busy: list[float]
+) -> None:
+    rates = [one, 2 * one * kept[0], 4 * one * kept[0] * kept[1]]
+    loads = [Load(n, x, {"cores": b}) for n, x, b in zip((1, 2, 4), rates, busy, strict=True)]
+    found = fit_pipeline(loads, [Part("cores", 2)])
+    for n in (1, 3, 8, 32):
+        assert 0 < found.at(n) <= found.bound(n) * (1 + 1e-9) <= n * one * (1 + 1e-6)
+
+
+def runs(truth: dict[int, float], busy: dict[str, float], seed: int = 1, sd: float = 0.02) -> list[Measured]:
+    """busy: seconds per unit of work."""
+    rng = np.random.default_rng(seed)
+    return [
+        Measured(n, x * float(np.exp(rng.normal(0, sd))), {k: d * x for k, d in busy.items()})
+        for n, x in truth.items()
+        for _ in range(3)
+    ]
+
+
+def test_a_forecast_names_what_will_be_full_and_lies_below_every_simpler_claim() -> None:
+    found = forecast_load(runs({1: 1.0, 2: 2.0, 4: 3.95}, {"disk": 0.14, "cores": 2.5}), [DISK, CORES], 16)
+    assert (found.model, found.bottleneck) == ("network", "disk")
+    assert found.median == pytest.approx(1 / 0.14, rel=0.05)
+    assert found.lo < found.median < found.hi
+    assert found.baselines["linear"] > 2 * found.median
+    assert found.baselines["usl"] > found.median
+    assert next(iter(found.saturations)) == "disk"
+
+
+def test_without_watched_resources_throughput_alone_decides_and_says_so() -> None:
+    found = forecast_load(runs({1: 1.0, 2: 1.9, 4: 3.4}, {}), [DISK, CORES], 8)
+    assert found.model == "contention" and found.bottleneck is None
+    assert any("unknowable" in w for w in found.why)
+
+
+def test_a_network_that_contradicts_its_small_loads_is_not_used() -> None:
+    # The disk is said to be full at 2, and yet 8 loads are eight times as fast: the figures cannot be of one system.
+    odd = [Measured(n, float(n), {"disk": 0.5}) for n in (1, 2, 4, 8)]
+    found = forecast_load([*odd], [DISK], 16)
+    assert found.model == "contention" or found.median >= 8
+    wild = [Measured(n, x, {"disk": 0.1}) for n, x in ((1, 1.0), (2, 0.2), (4, 4.0), (8, 0.3))]
+    with pytest.raises(Refused):
+        forecast_load(wild, [DISK], 16)
