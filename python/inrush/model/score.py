@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from inrush import stats
 from inrush.model.intervals import Scored
+from inrush.stats import stats
 
 
 @dataclass(frozen=True)
