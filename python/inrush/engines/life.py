@@ -7,15 +7,18 @@ before the next start, and `stop` returns only when every process of the server 
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import http.client
 import json
 import os
 import pwd
+import random
 import shutil
 import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,8 +27,12 @@ from inrush.errors import TargetError
 #: Servers refuse to run as root; then they run as this user.
 SERVANT = "nobody"
 LOG_LINES = 15
+PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
+#: Above those that services are known by.
+LOWEST_PORT = 15_000
 POLL_S = 0.02
-DROP_CACHES = Path("/proc/sys/vm/drop_caches")
+#: Longest wait for one answer of a server that may not be ready yet.
+ASK_S = 5.0
 #: Beside the data: what was started there, by whom.
 RECORD = "instance.json"
 
@@ -53,8 +60,33 @@ def cache_folder() -> Path:
     return Path("/var/cache/inrush") if os.geteuid() == 0 else Path.home() / ".cache" / "inrush"
 
 
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Waits until no other process holds the lock. The kernel takes it from one that dies."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Readers see the old file or the new one, never a part."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(text)
+    part.replace(path)
+
+
 def free_port() -> int:
-    """A loopback port that nobody listens on now."""
+    """A loopback port that nobody listens on now.
+
+    Below those that the kernel gives to outgoing connections: else one of them may have it when the server comes back.
+    """
+    low = int(PORT_RANGE.read_text().split()[0])
+    for port in random.sample(
+        range(LOWEST_PORT, max(low, LOWEST_PORT + 1)), k=min(100, max(low - LOWEST_PORT, 1))
+    ):
+        if is_free(port):
+            return port
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -77,12 +109,17 @@ def own_folder(path: Path, user: User) -> Path:
     path.chmod(0o700)
     if user.uid is not None and user.gid is not None:
         os.chown(path, user.uid, user.gid)
-        if closed := next((p for p in path.resolve().parents if not p.stat().st_mode & 0o001), None):
+        if closed := next((p for p in path.resolve().parents if not _enters(user.uid, p)), None):
             raise TargetError(
                 f"{path}: as root, servers run as {SERVANT}, who cannot enter {closed}; choose another folder with "
                 "--data (for instance /var/tmp/inrush), or run inrush as an ordinary user"
             )
     return path
+
+
+def _enters(uid: int, folder: Path) -> bool:
+    found = folder.stat()
+    return bool(found.st_mode & (0o100 if found.st_uid == uid else 0o001))
 
 
 def run_as(user: User, argv: Sequence[str | Path], cwd: Path, what: str) -> str:
@@ -160,6 +197,16 @@ def log_tail(log: Path, lines: int = LOG_LINES) -> str:
         return "  (nothing)"
     text = log.read_text(errors="replace").strip().splitlines()[-lines:]
     return "\n".join(f"  {line}" for line in text) or "  (nothing)"
+
+
+def asked(port: int, path: str) -> tuple[int, bytes]:
+    """Status and body of one request to a server on this machine; status 0 when there is none."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ASK_S)
+    with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, response.read()
+    return 0, b""
 
 
 # Processes, by id and time of start: an id alone may be another's by now.
@@ -285,19 +332,6 @@ def end_leftover(data: Path, folder: Path, how: signal.Signals, limit_s: float) 
         raise TargetError(
             f"{data}: process {min(alien)} works there and was not started by inrush; end it or choose another --data"
         )
-
-
-# Cold caches.
-
-
-def can_drop_caches() -> bool:
-    return os.access(DROP_CACHES, os.W_OK)
-
-
-def drop_caches() -> None:
-    """Writes back and forgets the kernel's page cache, of the whole machine."""
-    os.sync()
-    DROP_CACHES.write_text("3\n")
 
 
 def program(name: str, remedy: str) -> str:

@@ -1,35 +1,16 @@
-"""PostgreSQL: its dialect, and the life of a server of ours. Twin of rust/src/engine/postgresql.rs.
+"""PostgreSQL: its dialect. Twin of rust/src/engine/postgresql.rs; the life of a server of ours is postgresql_life.py.
 
 A namespace is a schema with a comment as inrush's mark: a schema of the user's is never dropped.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import signal
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
-from inrush.engines import life, postgresql_release, sql
-from inrush.engines.base import (
-    Cold,
-    Durability,
-    Instance,
-    NotCold,
-    OpPlan,
-    Probes,
-    Proof,
-    Release,
-    Server,
-    Stop,
-    Survives,
-    TablePlan,
-    Target,
-    Unsupported,
-)
+from inrush.engines import sql
+from inrush.engines.base import Durability, OpPlan, Probes, Proof, Survives, TablePlan, Unsupported
+from inrush.engines.postgresql_life import PostgresqlLife
 from inrush.engines.sql import Item, literal, quote
-from inrush.errors import TargetError
 from inrush.workload import Column, Operation, Table
 
 #: Logical type -> type in the table.
@@ -69,19 +50,9 @@ LOSSES: Mapping[str, str] = {
 MARK = "made by inrush"
 #: Settings that say what an acknowledged row survives.
 DURABILITY = ("fsync", "synchronous_commit", "full_page_writes", "wal_sync_method", "wal_writer_delay")
-#: How a server of ours differs from one as shipped, whose 128 MB of buffers are meant for any machine.
-#: Durability is not touched.
-PROFILE: Mapping[str, str] = {"max_wal_size": "4GB", "max_connections": "500"}
-BUFFERS_SHARE = 4  # a quarter of the memory, as PostgreSQL's manual advises
-BUFFERS_MOST_MB = 8192
-
-READY_S = 120.0
-#: Time to end: a clean stop writes a checkpoint first.
-STOP_S = 120.0
-KILL_S = 20.0
 
 
-class Postgresql(Server):
+class Postgresql(PostgresqlLife):
     name = "postgresql"
     schemes = ("postgresql", "postgres")
     methods = ("bulk", "multirow")
@@ -166,74 +137,6 @@ class Postgresql(Server):
         kept = settings.get("fsync") == "on" and settings.get("full_page_writes") == "on"
         return Durability(Survives.POWER_LOSS if kept else Survives.PROCESS_CRASH, because=because)
 
-    # does
-
-    def fetch(self) -> Release:
-        return postgresql_release.fetch()
-
-    def start(self, data: Path, settings: Mapping[str, str]) -> Instance:
-        """A server in `data`, made if there is none; ready when a SELECT works.
-
-        settings: of postgresql.conf, over PROFILE. The port stays the same over restarts.
-        Raises TargetError, with the end of the log.
-        """
-        release, user = self.fetch(), life.servant()
-        data = life.own_folder(data.absolute(), user)
-        cluster, log = data / "cluster", data / "server.log"
-        life.end_leftover(data, cluster, signal.SIGINT, STOP_S)
-        if not (cluster / "PG_VERSION").is_file():
-            _make_cluster(release, cluster, user)
-        _check_version(release, cluster)
-        (cluster / "postmaster.pid").unlink(missing_ok=True)  # nobody works here: it is a dead server's
-
-        port = life.last_port(data)
-        chosen = {**PROFILE, "shared_buffers": _shared_buffers(), **settings}
-        options = {
-            **chosen,
-            "listen_addresses": "127.0.0.1",
-            "port": str(port),
-            "unix_socket_directories": "",
-        }
-        argv: list[str | Path] = [release.path / "postgres", "-D", cluster]
-        for key, value in options.items():
-            argv += ["-c", f"{key}={value}"]
-        process = life.launch(user, argv, cluster, log)
-        life.write_record(data, process.pid, port)
-        url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
-        try:
-            life.wait_until_ready(
-                process, lambda: _is_ready(cluster, url), log, f"PostgreSQL in {data}", READY_S
-            )
-        except BaseException:  # Ctrl-C too: what was started is not left behind
-            life.end(process.pid, signal.SIGINT, cluster, KILL_S)
-            raise
-        return Instance(self.name, data, url, port, process.pid, log, release, dict(settings))
-
-    def stop(self, instance: Instance, how: Stop) -> None:
-        asked = signal.SIGINT if how is Stop.CLEAN else signal.SIGKILL
-        life.end(instance.pid, asked, instance.data / "cluster", STOP_S if how is Stop.CLEAN else KILL_S)
-        life.remove_record(instance.data)
-
-    def processes(self, target: Target) -> dict[str, list[int]]:
-        return {"server": [target.instance.pid]} if target.instance else {}
-
-    def make_cold(self, target: Target) -> Cold | NotCold:
-        """Stop, drop the kernel's caches, start: neither PostgreSQL nor the kernel has a page of the data."""
-        instance = target.instance
-        if instance is None:
-            return NotCold(
-                "inrush did not start this server, so it cannot restart it; use --start postgresql"
-            )
-        if not life.can_drop_caches():
-            return NotCold(
-                f"the kernel keeps the files in memory: {life.DROP_CACHES} can be written by root only"
-            )
-        self.stop(instance, Stop.CLEAN)
-        life.drop_caches()
-        started = self.start(instance.data, instance.settings)
-        instance.pid, instance.port, instance.url = started.pid, started.port, started.url
-        return Cold("server stopped, kernel caches written back and dropped, server started")
-
 
 # dialect
 
@@ -304,44 +207,3 @@ def _row_as_pairs(view: str, where: str = "") -> str:
         f"SELECT {literal(view)} || '.' || pair.key, pair.value FROM {view} s, "
         f"jsonb_each_text(to_jsonb(s)) pair {where}"
     )
-
-
-# life
-
-
-def _make_cluster(release: Release, cluster: Path, user: life.User) -> None:
-    """An empty database in UTF-8 and plain byte order; whoever is on this machine may log in, as with any socket."""
-    options = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"]
-    life.run_as(user, [release.path / "initdb", "-D", cluster, *options], cluster.parent, "initdb")
-
-
-def _check_version(release: Release, cluster: Path) -> None:
-    made_by = (cluster / "PG_VERSION").read_text().strip()
-    if release.version.split(".")[0] != made_by.split(".")[0]:
-        raise TargetError(
-            f"{cluster} was made by PostgreSQL {made_by} and cannot be opened by {release.version}; "
-            f"set {postgresql_release.VARIABLE} to the programs of version {made_by}, or choose another --data"
-        )
-
-
-def _shared_buffers() -> str:
-    memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
-    return f"{max(128, min(BUFFERS_MOST_MB, memory_mb // BUFFERS_SHARE))}MB"
-
-
-def _is_ready(cluster: Path, url: str) -> bool:
-    """The server says so in its pid file, and answers."""
-    try:
-        lines = (cluster / "postmaster.pid").read_text().splitlines()
-    except FileNotFoundError:
-        return False
-    if len(lines) < 8 or lines[7].strip() != "ready":
-        return False
-    from inrush import _core
-
-    target = {"engine": "postgresql", "url": url, "options": {}}
-    try:
-        _core.control(json.dumps(target), "SELECT 1", 10.0)
-    except _core.CoreFailure:
-        return False
-    return True

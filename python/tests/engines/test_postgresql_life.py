@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import life, postgresql_release
+from inrush.engines import life, page_cache, postgresql_release
 from inrush.engines.base import Cold, Instance, NotCold, Release, Stop, Target
 from inrush.engines.postgresql import Postgresql
 from inrush.errors import TargetError
@@ -113,21 +113,28 @@ def test_a_cold_server_was_stopped_and_the_kernel_forgot_its_files(
 ) -> None:
     # The real drop is of the whole machine's caches: not for a test.
     dropped: list[set[int]] = []
-    monkeypatch.setattr(life, "can_drop_caches", lambda: True)
-    monkeypatch.setattr(life, "drop_caches", lambda: dropped.append(set(life.working_in(folder))))
+    left = page_cache.Cached(1 << 30, 0)
+    monkeypatch.setattr(page_cache, "can_drop", lambda: True)
+    monkeypatch.setattr(page_cache, "drop", lambda: dropped.append(set(life.working_in(folder))))
+    monkeypatch.setattr(page_cache, "of", lambda _: left)
     instance = POSTGRESQL.start(folder / "pg", {"work_mem": "8MB"})
     before = (instance.pid, instance.url)
-    assert isinstance(POSTGRESQL.make_cold(Target("postgresql", instance.url, {}, instance)), Cold)
+    target = Target("postgresql", instance.url, {}, instance)
+    assert isinstance(POSTGRESQL.make_cold(target), Cold)
     assert dropped == [set()], "dropped once, while nothing ran"
     assert instance.pid != before[0] and instance.url == before[1]
     assert control(instance, "SHOW work_mem") == [["8MB"]]
+    left = page_cache.Cached(1 << 30, 1 << 28)
+    warm = POSTGRESQL.make_cold(target)
+    assert isinstance(warm, NotCold) and "268,435,456 of the 1,073,741,824 bytes" in warm.reason
+    assert control(instance, "SELECT 1") == [["1"]], "it runs again all the same"
     POSTGRESQL.stop(instance, Stop.CLEAN)
 
 
 def test_what_cannot_be_made_cold_says_why(monkeypatch: pytest.MonkeyPatch, postgresql: Instance) -> None:
     remote = POSTGRESQL.make_cold(Target("postgresql", "postgresql://elsewhere/db"))
     assert isinstance(remote, NotCold) and "did not start" in remote.reason
-    monkeypatch.setattr(life, "can_drop_caches", lambda: False)
+    monkeypatch.setattr(page_cache, "can_drop", lambda: False)
     ours = POSTGRESQL.make_cold(Target("postgresql", postgresql.url, {}, postgresql))
     assert isinstance(ours, NotCold) and "root" in ours.reason
     assert life.started_at(postgresql.pid) is not None, "it was not stopped for nothing"

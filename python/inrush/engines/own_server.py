@@ -1,0 +1,197 @@
+"""The life of a server that inrush starts itself: which steps, in which order. An engine's file says what they are.
+
+release → folder → leftover ended → prepared once → launched → really ready → … → stopped, all of it gone
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shutil
+import signal
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from inrush.engines import life, page_cache, profiles
+from inrush.engines.base import Cold, Instance, NotCold, Release, Server, Stop, Target
+from inrush.errors import TargetError, UsageError
+
+READY_S = 120.0
+#: Time to end: a clean stop writes back first.
+STOP_S = 120.0
+KILL_S = 20.0
+#: Settings of inrush's own, beside those that the engine knows.
+PROFILE, VERSION = "profile", "version"
+#: Which release made the data, beside them.
+MADE_BY = "made_by"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where and how one server shall run."""
+
+    release: Release
+    #: The instance's folder; the server's own files lie in `home` below it.
+    data: Path
+    home: Path
+    user: life.User
+    port: int
+    settings: Mapping[str, str]
+
+    @property
+    def log(self) -> Path:
+        return self.data / "server.log"
+
+
+class OwnServer(Server):
+    """A server that inrush can fetch, start, stop and make cold."""
+
+    #: Its name for people.
+    title: ClassVar[str]
+    #: Parts of a version number that must be equal for data to be opened.
+    series: ClassVar[int] = 2
+    stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
+    #: Folder of its files below the instance's; its processes work there.
+    home: ClassVar[str] = "files"
+    #: What inrush sets itself: nobody else may.
+    reserved: ClassVar[frozenset[str]] = frozenset()
+
+    # what an engine says
+
+    @abstractmethod
+    def release(self, version: str | None) -> Release:
+        """The programs, fetched when they are not here. version: of those on offer; None: the usual one."""
+
+    @abstractmethod
+    def url_of(self, port: int) -> str: ...
+
+    @abstractmethod
+    def is_made(self, home: Path) -> bool:
+        """Whether the server's data are here, made to the end."""
+
+    @abstractmethod
+    def make(self, place: Place) -> None:
+        """Makes them; called for an empty `home` that belongs to the server's user."""
+
+    @abstractmethod
+    def command(self, place: Place) -> Sequence[str | Path]:
+        """Program and arguments; files that it reads are written here."""
+
+    @abstractmethod
+    def is_ready(self, place: Place) -> bool:
+        """Whether a statement would work now."""
+
+    @abstractmethod
+    def known_settings(self, release: Release) -> frozenset[str] | None:
+        """Names that this release takes; None where only the server itself can tell."""
+
+    def before_launch(self, place: Place) -> None:
+        """What a dead server may have left that would keep the next from starting."""
+
+    def made_by(self, home: Path) -> str:
+        """Version of the release that made the data; empty where it is not known."""
+        record = home.parent / MADE_BY
+        return record.read_text().strip() if record.is_file() else ""
+
+    # the life
+
+    def fetch(self, version: str | None = None) -> Release:
+        return self.release(version)
+
+    def start(self, data: Path, settings: Mapping[str, str]) -> Instance:
+        """A server in `data`, made if there is none; ready when a statement works. Its port stays over restarts.
+
+        settings: the engine's own names, over those of the profile that `profile` names; `version` picks a release.
+        Raises UsageError for a setting that it does not know, TargetError with the end of the log.
+        """
+        release, user = self.release(settings.get(VERSION)), life.servant()
+        chosen = self.chosen(release, settings)
+        data = life.own_folder(data.absolute(), user)
+        home = data / self.home
+        life.end_leftover(data, home, self.stop_signal, STOP_S)
+        place = Place(release, data, home, user, life.last_port(data), chosen)
+        self._make_once(place)
+        self.before_launch(place)
+        process = life.launch(user, self.command(place), home, place.log)
+        life.write_record(data, process.pid, place.port)
+        try:
+            life.wait_until_ready(
+                process, lambda: self.is_ready(place), place.log, f"{self.title} in {data}", READY_S
+            )
+        except BaseException:  # Ctrl-C too: what was started is not left behind
+            life.end(process.pid, signal.SIGKILL, home, KILL_S)
+            life.remove_record(data)
+            raise
+        url = self.url_of(place.port)
+        return Instance(self.name, data, url, place.port, process.pid, place.log, release, dict(settings))
+
+    def stop(self, instance: Instance, how: Stop) -> None:
+        asked = self.stop_signal if how is Stop.CLEAN else signal.SIGKILL
+        life.end(instance.pid, asked, instance.data / self.home, STOP_S if how is Stop.CLEAN else KILL_S)
+        life.remove_record(instance.data)
+
+    def processes(self, target: Target) -> dict[str, list[int]]:
+        return {"server": [target.instance.pid]} if target.instance else {}
+
+    def make_cold(self, target: Target) -> Cold | NotCold:
+        """Stop, drop the kernel's caches, start: neither the server nor the kernel has a page of the data."""
+        instance = target.instance
+        if instance is None:
+            return NotCold(
+                f"inrush did not start this server, so it cannot restart it; use --start {self.name}"
+            )
+        if not page_cache.can_drop():
+            return NotCold(
+                f"the kernel keeps the files in memory: {page_cache.DROP} can be written by root only"
+            )
+        self.stop(instance, Stop.CLEAN)
+        before = page_cache.of(instance.data)
+        page_cache.drop()
+        after = page_cache.of(instance.data)
+        started = self.start(instance.data, instance.settings)
+        instance.pid, instance.port, instance.url = started.pid, started.port, started.url
+        if not page_cache.is_cold(after):
+            return NotCold(
+                f"{after.cached_bytes:,} of the {after.size_bytes:,} bytes in {instance.data} were still in memory after "
+                "the kernel's page cache was dropped; something else may hold these files"
+            )
+        return Cold(
+            "server stopped, kernel caches written back and dropped, server started; of "
+            f"{after.size_bytes:,} bytes of data {before.cached_bytes:,} were in memory before, {after.cached_bytes:,} after"
+        )
+
+    # settings
+
+    def chosen(self, release: Release, settings: Mapping[str, str]) -> dict[str, str]:
+        """The profile's settings with the caller's over them. Raises UsageError for what the engine does not know."""
+        own = {k: v for k, v in settings.items() if k not in (PROFILE, VERSION)}
+        if taken := sorted(self.reserved & own.keys()):
+            raise UsageError(f"{self.name}: inrush sets {', '.join(taken)} itself")
+        known = self.known_settings(release)
+        if known is not None and (strange := sorted(own.keys() - known)):
+            near = {name: difflib.get_close_matches(name, known, 1) for name in strange}
+            told = [name + (f" (did you mean {near[name][0]}?)" if near[name] else "") for name in strange]
+            raise UsageError(f"{self.title} {release.version} has no setting {', '.join(told)}")
+        return {**profiles.settings(self.name, settings.get(PROFILE)), **own}
+
+    def _make_once(self, place: Place) -> None:
+        if not self.is_made(place.home):
+            # A server that was killed while it was made: half a server is none.
+            shutil.rmtree(place.home, ignore_errors=True)
+            life.own_folder(place.home, place.user)
+            self.make(place)
+            (place.data / MADE_BY).write_text(place.release.version + "\n")
+            return
+        made_by = self.made_by(place.home)
+        if made_by and _series(made_by, self.series) != _series(place.release.version, self.series):
+            raise TargetError(
+                f"{place.home} was made by {self.title} {made_by} and cannot be opened by {place.release.version}; "
+                "name that version's programs, or choose another --data"
+            )
+
+
+def _series(version: str, parts: int) -> list[str]:
+    return re.findall(r"\d+", version)[:parts]

@@ -1,0 +1,91 @@
+"""What of a server's files the kernel holds in memory, and how it is made to forget them."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import mmap
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+DROP = Path("/proc/sys/vm/drop_caches")
+#: Left in memory by a run that is cold: at most this share of the data, and what directories and a log may take.
+COLD_SHARE = 0.01
+COLD_BYTES = 1 << 20
+#: Bytes mapped at a time: a table of 100 GB needs no address space of its own.
+WINDOW_BYTES = 1 << 30
+
+
+@dataclass(frozen=True)
+class Cached:
+    size_bytes: int
+    cached_bytes: int
+
+
+def can_drop() -> bool:
+    return os.access(DROP, os.W_OK)
+
+
+def drop() -> None:
+    """Writes back and forgets the kernel's page cache, of the whole machine."""
+    os.sync()
+    DROP.write_text("3\n")
+
+
+def is_cold(left: Cached) -> bool:
+    """Whether so little is in memory that reads come from the device."""
+    return left.cached_bytes <= COLD_BYTES + COLD_SHARE * left.size_bytes
+
+
+def of(folder: Path) -> Cached:
+    """The files below a folder, and how much of them is in memory. Files that end meanwhile count as nothing.
+
+    The kernel tells it of files that we own or may write; of others it says that all is in memory.
+    """
+    total = Cached(0, 0)
+    for file in _files(folder):
+        with contextlib.suppress(FileNotFoundError):
+            one = of_file(file)
+            total = Cached(total.size_bytes + one.size_bytes, total.cached_bytes + one.cached_bytes)
+    return total
+
+
+def of_file(file: Path) -> Cached:
+    """Source: mincore(2)."""
+    fd = os.open(file, os.O_RDONLY)
+    try:
+        size = os.fstat(fd).st_size
+        return Cached(
+            size, sum(_resident(fd, at, min(WINDOW_BYTES, size - at)) for at in range(0, size, WINDOW_BYTES))
+        )
+    finally:
+        os.close(fd)
+
+
+def _resident(fd: int, offset: int, length: int) -> int:
+    """Bytes in memory of one stretch of a file."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    at = libc.mmap(None, length, mmap.PROT_READ, mmap.MAP_SHARED, fd, offset)
+    if at == ctypes.c_void_p(-1).value:
+        raise OSError(ctypes.get_errno(), "mmap")
+    pages = -(-length // mmap.PAGESIZE)
+    resident = (ctypes.c_ubyte * pages)()
+    try:
+        if libc.mincore(ctypes.c_void_p(at), ctypes.c_size_t(length), resident) != 0:
+            raise OSError(ctypes.get_errno(), "mincore")
+    finally:
+        libc.munmap(ctypes.c_void_p(at), ctypes.c_size_t(length))
+    # The last page counts whole though the file may end in it: a stretch is never more than it is long.
+    return min(length, sum(page & 1 for page in bytes(resident)) * mmap.PAGESIZE)
+
+
+def _files(folder: Path) -> Iterable[Path]:
+    for place, _, names in os.walk(folder):
+        for name in names:
+            path = Path(place) / name
+            if path.is_file() and not path.is_symlink():
+                yield path

@@ -1,0 +1,86 @@
+"""The life of a PostgreSQL of inrush's own."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+from inrush.engines import life, postgresql_release
+from inrush.engines.base import Release
+from inrush.engines.own_server import OwnServer, Place
+from inrush.errors import UsageError
+
+
+class PostgresqlLife(OwnServer):
+    """initdb, postgres, and a log in the instance's folder; whoever is on this machine may log in."""
+
+    title = "PostgreSQL"
+    #: Data files are the same within a major version.
+    series = 1
+    home = "cluster"
+    #: A fast shutdown: sessions end, a checkpoint is written.
+    stop_signal = signal.SIGINT
+    reserved = frozenset({"listen_addresses", "port", "unix_socket_directories", "data_directory"})
+
+    def release(self, version: str | None) -> Release:
+        if version is not None:
+            raise UsageError(
+                f"{self.name}: the version is that of the programs; {postgresql_release.VARIABLE} names others"
+            )
+        return postgresql_release.fetch()
+
+    def programs(self, release: Release) -> Path:
+        """Folder of `initdb` and `postgres`."""
+        return release.path
+
+    def url_of(self, port: int) -> str:
+        return f"{self.name}://postgres@127.0.0.1:{port}/postgres"
+
+    def is_made(self, home: Path) -> bool:
+        return (home / "PG_VERSION").is_file()
+
+    def make(self, place: Place) -> None:
+        """An empty database in UTF-8 and plain byte order."""
+        options = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"]
+        initdb = self.programs(place.release) / "initdb"
+        life.run_as(place.user, [initdb, "-D", place.home, *options], place.data, "initdb")
+
+    def made_by(self, home: Path) -> str:
+        return (home / "PG_VERSION").read_text().strip()
+
+    def before_launch(self, place: Place) -> None:
+        (place.home / "postmaster.pid").unlink(missing_ok=True)  # nobody works here: it is a dead server's
+
+    def command(self, place: Place) -> Sequence[str | Path]:
+        options = {
+            **place.settings,
+            "listen_addresses": "127.0.0.1",
+            "port": str(place.port),
+            "unix_socket_directories": "",
+        }
+        argv: list[str | Path] = [self.programs(place.release) / "postgres", "-D", place.home]
+        for key, value in options.items():
+            argv += ["-c", f"{key}={value}"]
+        return argv
+
+    def known_settings(self, release: Release) -> frozenset[str] | None:
+        return None  # the server refuses what it does not know, and names it
+
+    def is_ready(self, place: Place) -> bool:
+        """The server says so in its pid file, and answers."""
+        try:
+            lines = (place.home / "postmaster.pid").read_text().splitlines()
+        except FileNotFoundError:
+            return False
+        if len(lines) < 8 or lines[7].strip() != "ready":
+            return False
+        from inrush import _core
+
+        target = {"engine": self.name, "url": self.url_of(place.port), "options": {}}
+        try:
+            _core.control(json.dumps(target), "SELECT 1", 10.0)
+        except _core.CoreFailure:
+            return False
+        return True
