@@ -1,0 +1,134 @@
+"""The life of a ClickHouse of inrush's own, and the two files that one reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from inrush.engines import debian, life
+from inrush.engines.base import Release
+from inrush.engines.own_server import OwnServer, Place
+from inrush.errors import UsageError
+
+CLICKHOUSE = debian.Packages(
+    "clickhouse",
+    "clickhouse-18.16",
+    "bookworm",
+    ("clickhouse-server", "clickhouse-client", "clickhouse-tools"),
+    "usr/sbin/clickhouse-server",
+    version=(),  # its server knows no such option
+)
+#: Settings of the server as a whole; all others belong to the profile of its users, and the server refuses strange ones.
+OF_SERVER = frozenset(
+    {
+        "mark_cache_size",
+        "uncompressed_cache_size",
+        "max_connections",
+        "max_concurrent_queries",
+        "keep_alive_timeout",
+        "max_open_files",
+        "max_table_size_to_drop",
+        "max_partition_size_to_drop",
+        "builtin_dictionaries_reload_interval",
+    }
+)
+#: Settings of the table engine, as `merge_tree.<name>`.
+OF_TABLES = "merge_tree."
+FOLDERS = ("data", "tmp", "format_schemas", "user_files")
+
+
+class ClickhouseLife(OwnServer):
+    title = "ClickHouse"
+    series = 1
+    reserved = frozenset(
+        {"http_port", "tcp_port", "interserver_http_port", "listen_host", "path", "tmp_path", "timezone"}
+    )
+
+    def release(self, version: str | None) -> Release:
+        if version is not None:
+            raise UsageError(f"{self.name}: only version 18.16 is on offer; name a newer server by its URL")
+        return debian.release(CLICKHOUSE)
+
+    def url_of(self, port: int) -> str:
+        return f"clickhouse://default@127.0.0.1:{port}/default"
+
+    def is_made(self, home: Path) -> bool:
+        return all((home / folder).is_dir() for folder in FOLDERS)
+
+    def make(self, place: Place) -> None:
+        for folder in FOLDERS:
+            life.own_folder(place.home / folder, place.user)
+
+    def command(self, place: Place) -> Sequence[str | Path]:
+        native, between = life.free_port(), life.free_port()
+        _write(place.data / "config.xml", config(place, native, between))
+        _write(place.data / "users.xml", users(place.settings))
+        return [
+            debian.server_program(CLICKHOUSE, place.release.path),
+            f"--config-file={place.data / 'config.xml'}",
+        ]
+
+    def known_settings(self, release: Release) -> frozenset[str] | None:
+        return None  # the server refuses what it does not know, and names it
+
+    def is_ready(self, place: Place) -> bool:
+        status, body = life.asked(place.port, "/?query=SELECT%201")
+        return (status, body.strip()) == (200, b"1")
+
+
+def config(place: Place, native: int, between: int) -> str:
+    """config.xml. The ports are for its own clients, and for other servers, of which there are none."""
+    own = {
+        "http_port": str(place.port),
+        "tcp_port": str(native),
+        "interserver_http_port": str(between),
+        "interserver_http_host": "127.0.0.1",
+        "listen_host": "127.0.0.1",
+        "path": f"{place.home}/data/",
+        "tmp_path": f"{place.home}/tmp/",
+        "format_schema_path": f"{place.home}/format_schemas/",
+        "user_files_path": f"{place.home}/user_files/",
+        "users_config": str(place.data / "users.xml"),
+        "default_profile": "default",
+        "default_database": "default",
+        "timezone": "UTC",
+    }
+    chosen = {k: v for k, v in place.settings.items() if k in OF_SERVER}
+    tables = {k.removeprefix(OF_TABLES): v for k, v in place.settings.items() if k.startswith(OF_TABLES)}
+    # Without a file of its own the log goes where the process writes.
+    return _document(
+        "<logger><level>warning</level><console>1</console></logger>",
+        *_elements(own),
+        *_elements(chosen),
+        "<merge_tree>",
+        *_elements(tables),
+        "</merge_tree>",
+    )
+
+
+def users(settings: Mapping[str, str]) -> str:
+    """users.xml: one account without password, from this machine alone."""
+    profile = {k: v for k, v in settings.items() if k not in OF_SERVER and not k.startswith(OF_TABLES)}
+    account = "<password></password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota>"
+    return _document(
+        "<profiles><default>",
+        *_elements(profile),
+        "</default></profiles>",
+        f"<users><default>{account}</default></users>",
+        "<quotas><default></default></quotas>",
+    )
+
+
+def _document(*lines: str) -> str:
+    # The name of the root that servers of every age read.
+    return "\n".join(('<?xml version="1.0"?>', "<yandex>", *lines, "</yandex>", ""))
+
+
+def _elements(settings: Mapping[str, str]) -> list[str]:
+    return [f"<{name}>{escape(value)}</{name}>" for name, value in settings.items()]
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text)
+    path.chmod(0o644)

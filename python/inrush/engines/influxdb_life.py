@@ -1,0 +1,99 @@
+"""The life of an InfluxDB 1 of inrush's own, and the file that it reads."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from inrush.engines import debian, life
+from inrush.engines.base import Release
+from inrush.engines.own_server import OwnServer, Place
+from inrush.errors import UsageError
+
+INFLUXDB = debian.Packages(
+    "influxdb", "influxdb-1.6", "bookworm", ("influxdb",), "usr/bin/influxd", ("version",)
+)
+FOLDERS = ("meta", "data", "wal")
+
+
+class InfluxdbLife(OwnServer):
+    title = "InfluxDB"
+    series = 1
+    reserved = frozenset({"bind-address", "http.bind-address", "meta.dir", "data.dir", "data.wal-dir"})
+
+    def release(self, version: str | None) -> Release:
+        if version is not None:
+            raise UsageError(f"{self.name}: only version 1.6 is on offer; name a newer server by its URL")
+        return debian.release(INFLUXDB)
+
+    def url_of(self, port: int) -> str:
+        return f"influxdb://127.0.0.1:{port}/"
+
+    def is_made(self, home: Path) -> bool:
+        return all((home / folder).is_dir() for folder in FOLDERS)
+
+    def make(self, place: Place) -> None:
+        for folder in FOLDERS:
+            life.own_folder(place.home / folder, place.user)
+
+    def command(self, place: Place) -> Sequence[str | Path]:
+        file = place.data / "influxdb.conf"
+        file.write_text(config(place, life.free_port()))
+        file.chmod(0o644)
+        return [debian.server_program(INFLUXDB, place.release.path), "run", "-config", file]
+
+    def known_settings(self, release: Release) -> frozenset[str] | None:
+        """The server passes over what it does not know; the names are those of the file that it prints."""
+        program = debian.server_program(INFLUXDB, release.path)
+        told = subprocess.run([program, "config"], capture_output=True, text=True, check=False)
+        return names(told.stdout)
+
+    def is_ready(self, place: Place) -> bool:
+        status, _ = life.asked(place.port, "/ping")
+        return status == 204
+
+
+def config(place: Place, between: int) -> str:
+    """The whole configuration. `between`: the port of backups, on the loopback address too."""
+    own = {
+        "reporting-disabled": "true",
+        "bind-address": f"127.0.0.1:{between}",
+        "meta.dir": f"{place.home}/meta",
+        "data.dir": f"{place.home}/data",
+        "data.wal-dir": f"{place.home}/wal",
+        "http.bind-address": f"127.0.0.1:{place.port}",
+        "http.log-enabled": "false",
+        "data.query-log-enabled": "false",
+    }
+    return toml({**own, **place.settings})
+
+
+def toml(settings: Mapping[str, str]) -> str:
+    """Settings named section.key as sections of a file. Pure."""
+    sections: dict[str, list[str]] = {"": []}
+    for name, value in settings.items():
+        section, _, key = name.rpartition(".")
+        sections.setdefault(section, []).append(f"{key} = {literal(value)}")
+    blocks = [*sections[""]]
+    for section, lines in sections.items():
+        blocks += [f"[{section}]", *lines] if section else []
+    return "\n".join(blocks) + "\n"
+
+
+def literal(value: str) -> str:
+    """A whole number or a truth value as it is, all else as a text."""
+    return value if re.fullmatch(r"-?\d+|true|false", value) else json.dumps(value)
+
+
+def names(printed: str) -> frozenset[str]:
+    """Names in a configuration file that a server printed, as section.key. Pure."""
+    found, section = set(), ""
+    for line in printed.splitlines():
+        if header := re.fullmatch(r"\s*\[+([\w.-]+)\]+\s*", line):
+            section = header[1] + "."
+        elif entry := re.match(r"\s*([\w-]+)\s*=", line):
+            found.add(section + entry[1])
+    return frozenset(found)

@@ -1,0 +1,171 @@
+"""The lives of a MySQL and of a MariaDB of inrush's own."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+
+from inrush.engines import debian, life
+from inrush.engines.base import Release
+from inrush.engines.own_server import OwnServer, Place
+from inrush.errors import UsageError
+
+MYSQL = debian.Packages(
+    "mysql", "mysql-sid", "sid", ("mysql-server-core", "mysql-client-core"), "usr/sbin/mysqld"
+)
+MARIADB = {
+    "11.8": debian.Packages(
+        "mariadb",
+        "mariadb-11.8",
+        "trixie",
+        ("mariadb-server-core", "mariadb-client-core"),
+        "usr/sbin/mariadbd",
+    ),
+    "10.11": debian.Packages(
+        "mariadb",
+        "mariadb-10.11",
+        "bookworm",
+        ("mariadb-server-core", "mariadb-client-core"),
+        "usr/sbin/mariadbd",
+    ),
+}
+#: Who may log in, from this machine alone and without a password.
+ACCOUNT = "inrush"
+#: First byte of the greeting that a server sends to whoever connects.
+PROTOCOL = 10
+GREETING_S = 5.0
+SOCKET = "mysql.sock"
+#: Options with which a server says no by its name.
+SWITCHED_OFF = {"off", "0", "false"}
+
+
+class MysqlLife(OwnServer):
+    title = "MySQL"
+    home = "data"
+    reserved = frozenset(
+        {
+            "port",
+            "bind_address",
+            "datadir",
+            "basedir",
+            "socket",
+            "pid_file",
+            "log_error",
+            "tmpdir",
+            "init_file",
+        }
+    )
+
+    def release(self, version: str | None) -> Release:
+        if version is not None:
+            raise UsageError(f"{self.name}: only the version that Debian's newest suite has is on offer")
+        return debian.release(MYSQL)
+
+    def url_of(self, port: int) -> str:
+        return f"{self.name}://{ACCOUNT}@127.0.0.1:{port}/"
+
+    def is_made(self, home: Path) -> bool:
+        # Written when all else is there: a server that was killed while it was made has none.
+        return (home.parent / "made").is_file()
+
+    def make(self, place: Place) -> None:
+        program = debian.server_program(MYSQL, place.release.path)
+        life.run_as(
+            place.user, [program, *_common(place), "--initialize-insecure"], place.home, "mysqld --initialize"
+        )
+        (place.data / "made").touch()
+
+    def before_launch(self, place: Place) -> None:
+        for left in (SOCKET, f"{SOCKET}.lock"):
+            (place.home / left).unlink(missing_ok=True)  # nobody works here: they are a dead server's
+
+    def command(self, place: Place) -> Sequence[str | Path]:
+        return [
+            debian.server_program(MYSQL, place.release.path),
+            *_common(place),
+            *_serve(place),
+            "--mysqlx=OFF",
+        ]
+
+    def known_settings(self, release: Release) -> frozenset[str] | None:
+        return None  # the server refuses what it does not know, and names it
+
+    def is_ready(self, place: Place) -> bool:
+        """It greets whoever connects: before, its tables are not open."""
+        return greets(place.port)
+
+
+class MariadbLife(MysqlLife):
+    title = "MariaDB"
+
+    def release(self, version: str | None) -> Release:
+        if version is not None and version not in MARIADB:
+            raise UsageError(
+                f"{self.name}: version {version} is not on offer; it is one of {', '.join(MARIADB)}"
+            )
+        return debian.release(MARIADB[version or next(iter(MARIADB))])
+
+    def make(self, place: Place) -> None:
+        usr = place.release.path / "usr"
+        script: list[str | Path] = ["sh", usr / "bin/mariadb-install-db", "--no-defaults", f"--basedir={usr}"]
+        folders = [f"--datadir={place.home}", f"--tmpdir={place.home}"]
+        options = ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]
+        life.run_as(place.user, [*script, *folders, *options], place.home, "mariadb-install-db")
+        (place.data / "made").touch()
+
+    def command(self, place: Place) -> Sequence[str | Path]:
+        return [place.release.path / "usr/sbin/mariadbd", *_common(place), *_serve(place)]
+
+
+def greets(port: int) -> bool:
+    """Whether a server of this family answers on the port."""
+    with (
+        contextlib.suppress(OSError),
+        socket.create_connection(("127.0.0.1", port), GREETING_S) as connection,
+    ):
+        connection.settimeout(GREETING_S)
+        greeting = connection.recv(5)  # length, sequence, protocol
+        return len(greeting) == 5 and greeting[4] == PROTOCOL
+    return False
+
+
+def _common(place: Place) -> list[str | Path]:
+    usr = place.release.path / "usr"
+    return [
+        "--no-defaults",
+        f"--basedir={usr}",
+        f"--lc-messages-dir={usr}/share/mysql",
+        f"--character-sets-dir={usr}/share/mysql/charsets",
+        f"--plugin-dir={usr}/lib/mysql/plugin",
+        f"--datadir={place.home}",
+        f"--tmpdir={place.home}",
+        f"--secure-file-priv={place.home}",
+    ]
+
+
+def _serve(place: Place) -> list[str | Path]:
+    """Loopback only; the log goes where the process writes."""
+    account = place.data / "account.sql"
+    account.write_text(
+        f"CREATE USER IF NOT EXISTS {ACCOUNT}@'127.0.0.1';\nGRANT ALL ON *.* TO {ACCOUNT}@'127.0.0.1' WITH GRANT OPTION;\n"
+    )
+    account.chmod(0o644)
+    return [
+        f"--port={place.port}",
+        "--bind-address=127.0.0.1",
+        f"--socket={SOCKET}",
+        f"--pid-file={place.home}/server.pid",
+        f"--init-file={account}",
+        "--skip-name-resolve",
+        "--local-infile=1",
+        *[option(name, value) for name, value in place.settings.items()],
+    ]
+
+
+def option(name: str, value: str) -> str:
+    """A setting as an argument. A log that is switched off is an option of its own: `OFF` would be its file's name."""
+    if name == "log_bin" and value.lower() in SWITCHED_OFF:
+        return "--skip-log-bin"
+    return f"--{name}={value}"

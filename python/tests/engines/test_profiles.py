@@ -1,0 +1,53 @@
+"""Settings profiles: one budget for all engines, each value with its reason and its line in the docs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inrush.engines import profiles
+from inrush.errors import UsageError
+
+ENGINES = [name for name in profiles.table() if name != "budget"]
+GB = 1 << 30
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_has_both_profiles_and_says_why(engine: str) -> None:
+    assert set(profiles.table()[engine]) == {"default", "tuned"}
+    for profile in profiles.table()[engine].values():
+        for name, entry in profile.items():
+            assert entry["why"], name
+            assert set(entry) in ({"value", "why"}, {"budget", "why"}, {"budget", "unit", "why"}), name
+
+
+@given(memory_bytes=st.integers(1 << 28, 1 << 42))
+def test_tuned_engines_share_one_budget(memory_bytes: int) -> None:
+    share = profiles.budget(memory_bytes)
+    assert share["cache"] <= max(memory_bytes // 4, 128 << 20) and share["cache"] <= 8 * GB
+    used: dict[str, set[int]] = {}
+    for engine in ENGINES:
+        values = profiles.settings(engine, "tuned", memory_bytes)
+        for name, entry in profiles.table()[engine]["tuned"].items():
+            if "budget" in entry:
+                scale = profiles.UNITS[entry.get("unit", "")]
+                used.setdefault(entry["budget"], set()).add(int(values[name].rstrip("kMGB")) * scale)
+    assert used == {"cache": {share["cache"]}, "log": {share["log"]}}
+
+
+def test_without_a_name_an_engine_is_tuned_and_a_strange_name_is_refused() -> None:
+    for engine in ENGINES:
+        assert profiles.settings(engine) == profiles.settings(engine, "tuned")
+    with pytest.raises(UsageError, match="there is no profile fast; it is one of default, tuned"):
+        profiles.settings("mysql", "fast")
+
+
+def test_the_docs_show_every_setting() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "engines.md").read_text()
+    for engine in ENGINES:
+        for profile in profiles.table()[engine].values():
+            for name in profile:
+                assert f"`{name}`" in page, f"docs/engines.md does not show {name} of {engine}"
