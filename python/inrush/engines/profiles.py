@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from inrush.errors import UsageError
-from inrush.toml import read_toml
+from inrush.study.toml import read_toml
 
 FILE = Path(__file__).parent / "profiles.toml"
 #: What a server gets when no profile is named: engines that are held against each other share one budget.
