@@ -47,7 +47,10 @@ def run(
     faults: list[str] | None = None,
     at_event: Callable[[Mapping[str, Any]], object] = lambda event: None,
 ) -> Ran:
-    """The whole plan to its end. `at_event` sees every event while the run goes on: where tests break things."""
+    """The whole plan to its end. `at_event` sees every event while the run goes on: where tests break things.
+
+    A pause goes on when `at_event` has seen it.
+    """
     placed = at_site(plan, site, folder)
     placed["target"] = {**placed["target"], "faults": faults or []}
     parts = folder / "parts"
@@ -58,6 +61,8 @@ def run(
         for event in map(json.loads, handle.poll(60.0)):
             events.append(event)
             at_event(event)
+            if event["event"] == "paused":
+                handle.resume()
     tables, histograms = {}, {}
     for path in parts.glob("*.arrows"):
         batches = list(whole_batches(path))

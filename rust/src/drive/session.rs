@@ -1,6 +1,7 @@
 //! One session at work: takes tickets, makes rows or parameters, sends, records.
 
 use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -43,7 +44,7 @@ impl Flight {
 /// Everything one session owns; built before the clock starts.
 pub struct Worker<'a> {
     pub role: &'a RoleWork<'a>,
-    pub session: Box<dyn Session>,
+    pub session: Connected,
     pub reopen: Vec<OpId>,
     pub ops: Vec<OpWork>,
     pub depth: usize,
@@ -95,7 +96,7 @@ impl<'a> Worker<'a> {
             tickets: role.line.tickets(),
             held: None,
             role,
-            session,
+            session: Connected(Some(session)),
             ops,
             depth: depth.max(1),
             think_ns,
@@ -118,7 +119,9 @@ impl<'a> Worker<'a> {
 
     pub fn close(self) {
         // The shot is over and recorded; what a closing connection says changes no figure.
-        let _ = self.session.close();
+        if let Connected(Some(session)) = self.session {
+            let _ = session.close();
+        }
     }
 
     /// Works from `t0` until the role ends; says why, if the session gave up.
@@ -276,6 +279,10 @@ impl<'a> Worker<'a> {
         self.done.clear();
         self.session.poll(NEVER, &mut self.done);
         for k in 0..self.done.len() {
+            if self.flights.is_empty() {
+                // The connection was lost at the call before: the others went with it and are counted.
+                break;
+            }
             let done = self.done[k];
             let place = self.flights.iter().position(|f| f.ticket == done.ticket);
             let flight =
@@ -337,11 +344,13 @@ impl<'a> Worker<'a> {
             self.told.ops += 1;
             self.told.errors += 1;
         }
+        // What the old connection still holds, a transaction or a place on the server, may be in the way of the new one.
+        self.session = Connected(None);
         let until = self.role.clock.now() + RECONNECT_FOR.as_nanos() as u64;
         loop {
             match self.role.engine.open(&self.reopen) {
                 Ok(session) => {
-                    self.session = session;
+                    self.session = Connected(Some(session));
                     return;
                 }
                 Err(error) if self.role.clock.now() >= until || self.role.halt.load(Relaxed) => {
@@ -356,6 +365,25 @@ impl<'a> Worker<'a> {
                 Err(_) => std::thread::sleep(RECONNECT_EVERY),
             }
         }
+    }
+}
+
+/// The session's connection: there, but while it is made anew.
+pub struct Connected(Option<Box<dyn Session>>);
+
+const THERE: &str = "a session that could not come back is fatal, and sends nothing more";
+
+impl Deref for Connected {
+    type Target = dyn Session;
+
+    fn deref(&self) -> &Self::Target {
+        self.0.as_deref().expect(THERE)
+    }
+}
+
+impl DerefMut for Connected {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        self.0.as_deref_mut().expect(THERE)
     }
 }
 

@@ -1,12 +1,14 @@
 //! Any database with an ADBC driver: rows go in as Arrow batches, answers come back as Arrow.
 //!
 //! Options of the target: `driver` (path of its library), `entrypoint` (its function, when not the usual one),
-//! and any `adbc.<name>` for the database. Methods: `bulk` (ingest) and `multirow` (prepared INSERTs of many rows,
-//! one transaction a batch). Look-ups of single keys cost several times a native client's.
+//! and any `adbc.<name>` for the database. Methods: `bulk` (ingest) and `multirow` (prepared INSERTs of many rows),
+//! one transaction a batch. `on_open` is a statement for every new connection (a driver's own settings).
+//! Look-ups of single keys cost several times a native client's.
 
 mod session;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{channel, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -26,6 +28,9 @@ use crate::plan::{OpKind, OpPlan, Target};
 /// Parameters of one INSERT of method `multirow`: drivers take them one by one, so that more saves nothing.
 const MULTIROW_PARAMS: usize = 1_024;
 
+/// How soon a control statement that met a lock is tried again.
+const AGAIN_AFTER: Duration = Duration::from_millis(20);
+
 /// What the driver runs now; the watchdog reaches for it.
 type Running = Arc<Mutex<Option<Box<dyn CancelHandle>>>>;
 
@@ -37,6 +42,9 @@ pub struct Driven {
     /// Classes that the driver tells only by its message.
     pub classify: fn(&str) -> Option<Outcome>,
     pub in_process: bool,
+    /// A failed ingest leaves nothing behind. SQLite's driver keeps its transaction, and its locks, when COMMIT
+    /// finds the file busy; what follows would be acknowledged inside of it and never committed.
+    pub ingest_is_atomic: bool,
 }
 
 pub struct Adbc {
@@ -59,7 +67,7 @@ impl Adbc {
                 options.push((OptionDatabase::Uri, uri.into()));
             }
         }
-        let driven = Driven { prepare: &[], classify: |_| None, in_process: false };
+        let driven = Driven { prepare: &[], classify: |_| None, in_process: false, ingest_is_atomic: false };
         Adbc::with(ctx, driven, options)
     }
 
@@ -78,7 +86,7 @@ impl Adbc {
         let mut driver = ManagedDriver::load_dynamic_from_filename(path, entry, AdbcVersion::V110)
             .map_err(|e| unreachable(target, &e))?;
         let database = driver.new_database_with_opts(options).map_err(|e| unreachable(target, &e))?;
-        let mut control = database.new_connection().map_err(|e| unreachable(target, &e))?;
+        let mut control = connect(target, &database)?;
         for text in driven.prepare {
             let ran = statement(&mut control, text).and_then(|mut s| s.execute_update());
             ran.map_err(|e| failed(target, text, &e))?;
@@ -101,28 +109,28 @@ impl Engine for Adbc {
     }
 
     fn open(&self, ops: &[OpId]) -> Result<Box<dyn Session>, Error> {
-        let mut connection =
-            self.database.new_connection().map_err(|e| unreachable(&self.ctx.plan.target, &e))?;
+        let mut connection = connect(&self.ctx.plan.target, &self.database)?;
         let ready = ops
             .iter()
             .map(|&op| Ok((op, Ready::new(&self.ctx, &mut connection, op)?)))
             .collect::<Result<HashMap<OpId, Ready>, Error>>()?;
-        Ok(Box::new(AdbcSession::new(&self.ctx, connection, ready, self.driven.classify)))
+        Ok(Box::new(AdbcSession::new(&self.ctx, connection, ready, self.driven)))
     }
 
     fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error> {
         let mut connection = self.control.lock().expect("no holder of this lock panics");
         let target = &self.ctx.plan.target;
         let limit = Duration::from_nanos(limit_ns);
-        let (answer, cut) = with_limit(&self.ctx, limit, |running| {
-            let mut statement = statement(&mut connection, text)?;
-            set_running(running, Some(statement.get_cancel_handle()));
-            let answer = statement.execute().and_then(collect);
-            set_running(running, None);
-            answer
+        let (answer, cut) = with_limit(&self.ctx, limit, |running, cut| loop {
+            let answer = ask(&mut connection, text, running);
+            match &answer {
+                // Refused because somebody else works there: nothing was done, and soon it may be.
+                Err(error) if is_locked(error) && !cut.load(Relaxed) => std::thread::sleep(AGAIN_AFTER),
+                _ => break answer,
+            }
         });
         match (answer, cut) {
-            (Ok((answer, _)), _) => Ok(answer),
+            (Ok(answer), _) => Ok(answer),
             (Err(_), Some(Cut::Stop)) => Err(Error::Interrupted),
             (Err(_), Some(Cut::Limit)) => {
                 Err(Error::Deadline { what: text.into(), limit_s: limit.as_secs_f64() })
@@ -130,6 +138,24 @@ impl Engine for Adbc {
             (Err(error), None) => Err(failed(target, text, &error)),
         }
     }
+}
+
+fn connect(target: &Target, database: &ManagedDatabase) -> Result<ManagedConnection, Error> {
+    let mut connection = database.new_connection().map_err(|e| unreachable(target, &e))?;
+    if let Some(text) = target.options.get("on_open") {
+        // Executed as a query: a setting may answer with its value.
+        ask(&mut connection, text, &Running::default()).map_err(|e| failed(target, text, &e))?;
+    }
+    Ok(connection)
+}
+
+/// One statement to its end, where the watchdog can reach it.
+fn ask(connection: &mut ManagedConnection, text: &str, running: &Running) -> Result<Answer, AdbcError> {
+    let mut statement = statement(connection, text)?;
+    set_running(running, Some(statement.get_cancel_handle()));
+    let answer = statement.execute().and_then(collect);
+    set_running(running, None);
+    answer.map(|(answer, _)| answer)
 }
 
 /// One operation, prepared.
@@ -259,24 +285,31 @@ enum Cut {
     Stop,
 }
 
-/// Runs `work` beside a thread that cancels it after `limit` or when the run is asked to stop.
-fn with_limit<T>(ctx: &Context, limit: Duration, work: impl FnOnce(&Running) -> T) -> (T, Option<Cut>) {
+/// Runs `work` beside a thread that cancels it after `limit` or when the run is asked to stop, and says so to it.
+fn with_limit<T>(
+    ctx: &Context,
+    limit: Duration,
+    work: impl FnOnce(&Running, &AtomicBool) -> T,
+) -> (T, Option<Cut>) {
     let running = Running::default();
+    let was_cut = AtomicBool::new(false);
+    let told = &was_cut;
     let (finished, wait) = channel::<()>();
     let reached = running.clone();
     std::thread::scope(|scope| {
         let watch = scope.spawn(move || {
             let until = Instant::now() + limit;
             while wait.recv_timeout(Duration::from_millis(20)) == Err(RecvTimeoutError::Timeout) {
-                let stop = ctx.stop.load(std::sync::atomic::Ordering::Relaxed);
+                let stop = ctx.stop.load(Relaxed);
                 if stop || Instant::now() >= until {
+                    told.store(true, Relaxed);
                     cancel(&reached);
                     return Some(if stop { Cut::Stop } else { Cut::Limit });
                 }
             }
             None
         });
-        let result = work(&running);
+        let result = work(&running, told);
         drop(finished);
         (result, watch.join().expect("the watch does not panic"))
     })
@@ -291,6 +324,12 @@ fn cancel(running: &Running) {
     if let Some(handle) = &*running.lock().expect("no holder of this lock panics") {
         let _ = handle.try_cancel();
     }
+}
+
+/// Another connection holds what this call needs, and the driver does not wait for it.
+fn is_locked(error: &AdbcError) -> bool {
+    let message = &error.message;
+    message.contains("is locked") || message.contains("is busy")
 }
 
 fn unreachable(target: &Target, error: &AdbcError) -> Error {
@@ -308,7 +347,18 @@ fn failed(target: &Target, text: &str, error: &AdbcError) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::unquoted_parts;
+    use adbc_core::error::{Error, Status};
+
+    use super::{is_locked, unquoted_parts};
+
+    #[test]
+    fn a_lock_is_told_from_other_failures() {
+        let says = |message: &str| is_locked(&Error::with_message_and_status(message, Status::IO));
+        assert!(says("[SQLite] failed to execute: database is locked"));
+        assert!(says("database table is locked: t"));
+        assert!(!says("connection reset by peer"));
+        assert!(!says("no such table: padlocks"));
+    }
 
     #[test]
     fn a_quoted_name_comes_apart_only_at_dots_outside_of_quotes() {

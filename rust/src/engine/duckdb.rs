@@ -14,6 +14,7 @@ const DRIVEN: Driven = Driven {
     prepare: &["SET GLOBAL TimeZone = 'UTC'"],
     classify,
     in_process: true,
+    ingest_is_atomic: true,
 };
 
 /// A file that all sessions share; `duckdb://` alone is a database in memory.

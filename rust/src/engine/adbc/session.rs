@@ -8,7 +8,7 @@ use adbc_core::{Connection, Optionable, Statement};
 use adbc_driver_manager::{ManagedConnection, ManagedStatement};
 use arrow_array::{RecordBatch, RecordBatchReader};
 
-use super::{cancel, failed, set_running, statement, Multirow, Ready, Running};
+use super::{cancel, failed, is_locked, set_running, statement, Driven, Multirow, Ready, Running};
 use crate::engine::shared::{clear, empty_like, value_bytes};
 use crate::engine::{
     arrow, Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
@@ -16,11 +16,23 @@ use crate::engine::{
 use crate::error::Error;
 use crate::rows::{Columns, Value};
 
+/// A call that failed, and whether its connection can go on.
+struct Failed {
+    error: AdbcError,
+    unusable: bool,
+}
+
+impl From<AdbcError> for Failed {
+    fn from(error: AdbcError) -> Failed {
+        Failed { error, unusable: false }
+    }
+}
+
 type Reader = Box<dyn RecordBatchReader + Send>;
 
 pub struct AdbcSession {
     ctx: Context,
-    classify: fn(&str) -> Option<Outcome>,
+    driven: Driven,
     ready: HashMap<OpId, Ready>,
     connection: ManagedConnection,
     running: Running,
@@ -35,11 +47,11 @@ impl AdbcSession {
         ctx: &Context,
         connection: ManagedConnection,
         ready: HashMap<OpId, Ready>,
-        classify: fn(&str) -> Option<Outcome>,
+        driven: Driven,
     ) -> AdbcSession {
         AdbcSession {
             ctx: ctx.clone(),
-            classify,
+            driven,
             ready,
             connection,
             running: Running::default(),
@@ -70,9 +82,9 @@ impl Session for AdbcSession {
         set_running(&self.running, None);
         let (outcome, rows, bytes) = match result {
             Ok((rows, bytes)) => (Outcome::Ok, rows, bytes),
-            Err(error) => {
-                let outcome = outcome(&error, self.classify);
-                self.failure = Some(error.message);
+            Err(failed) => {
+                let outcome = outcome(&failed, self.driven.classify);
+                self.failure = Some(failed.error.message);
                 (outcome, 0, 0)
             }
         };
@@ -133,14 +145,19 @@ impl Session for AdbcSession {
 
 impl AdbcSession {
     /// Rows and bytes of one finished call.
-    fn call(&mut self, op: OpId, work: Work<'_>) -> Result<(u64, u64), AdbcError> {
+    fn call(&mut self, op: OpId, work: Work<'_>) -> Result<(u64, u64), Failed> {
         let ready = self.ready.get_mut(&op).expect("the driver submits what it has opened");
         match (ready, work) {
             (Ready::Ingest { statement, .. }, Work::Rows { columns, payload }) => {
                 set_running(&self.running, Some(statement.get_cancel_handle()));
                 // A copy of a batch shares its buffers.
                 statement.bind(parcel::<RecordBatch>(payload).clone())?;
-                statement.execute_update()?;
+                let mut ingest = || statement.execute_update().map(drop);
+                if self.driven.ingest_is_atomic {
+                    ingest()?;
+                } else {
+                    in_transaction(&mut self.connection, ingest)?;
+                }
                 Ok((columns.rows as u64, value_bytes(columns)))
             }
             (Ready::Multirow { sizes, .. }, Work::Rows { columns, payload }) => {
@@ -166,7 +183,7 @@ impl AdbcSession {
                     self.answer = Some(answer);
                     return Ok((rows, bytes));
                 }
-                drain(reader)
+                Ok(drain(reader)?)
             }
             (Ready::Execute { statement }, Work::Params(values)) => {
                 set_running(&self.running, Some(statement.get_cancel_handle()));
@@ -201,18 +218,20 @@ fn split(batch: &RecordBatch, sizes: &[Multirow]) -> Vec<(usize, RecordBatch)> {
 }
 
 /// All rows or none. Autocommit comes back in every case, for what this session does next.
+///
+/// A connection that can be brought to neither end is lost: rows of the next call would join those of this one.
 fn in_transaction<T>(
     connection: &mut ManagedConnection,
     work: impl FnOnce() -> Result<T, AdbcError>,
-) -> Result<T, AdbcError> {
+) -> Result<T, Failed> {
     connection.set_option(OptionConnection::AutoCommit, "false".into())?;
     let result = work().and_then(|done| connection.commit().map(|()| done));
-    if result.is_err() {
-        // The failure that led here is the one to report; the engine may have rolled back by itself.
-        let _ = connection.rollback();
+    let ended = if result.is_err() { connection.rollback() } else { Ok(()) };
+    let restored = ended.and_then(|()| connection.set_option(OptionConnection::AutoCommit, "true".into()));
+    match (result, restored) {
+        (result, Ok(())) => Ok(result?),
+        (Ok(_), Err(error)) | (Err(error), Err(_)) => Err(Failed { error, unusable: true }),
     }
-    let restored = connection.set_option(OptionConnection::AutoCommit, "true".into());
-    result.and_then(|done| restored.map(|()| done))
 }
 
 fn bind_values(statement: &mut ManagedStatement, values: &[Value]) -> Result<(), AdbcError> {
@@ -251,9 +270,16 @@ pub fn collect(reader: Reader) -> Result<(Answer, u64), AdbcError> {
     Ok((answer, bytes))
 }
 
-fn outcome(error: &AdbcError, classify: fn(&str) -> Option<Outcome>) -> Outcome {
+fn outcome(failed: &Failed, classify: fn(&str) -> Option<Outcome>) -> Outcome {
+    let error = &failed.error;
+    if failed.unusable {
+        return Outcome::Lost;
+    }
     if let Some(outcome) = classify(&error.message) {
         return outcome;
+    }
+    if is_locked(error) {
+        return Outcome::Conflict;
     }
     match error.status {
         Status::Cancelled | Status::Timeout => Outcome::Timeout,
