@@ -19,6 +19,7 @@ ENGINES = {
     "duckdb": "duckdb",
     "adbc": "adbc",
     "postgresql": "postgresql",
+    "timescaledb": "timescaledb",
 }
 
 

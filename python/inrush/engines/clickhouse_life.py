@@ -9,16 +9,17 @@ from xml.sax.saxutils import escape
 from inrush.engines import debian, life
 from inrush.engines.base import Release
 from inrush.engines.own_server import OwnServer, Place
-from inrush.errors import UsageError
 
-CLICKHOUSE = debian.Packages(
-    "clickhouse",
-    "clickhouse-18.16",
-    "bookworm",
-    ("clickhouse-server", "clickhouse-client", "clickhouse-tools"),
-    "usr/sbin/clickhouse-server",
-    version=(),  # its server knows no such option
-)
+CLICKHOUSE = {
+    "18.16": debian.Packages(
+        "clickhouse",
+        "clickhouse-18.16",
+        "bookworm",
+        ("clickhouse-server", "clickhouse-client", "clickhouse-tools"),
+        "usr/sbin/clickhouse-server",
+        version=(),  # its server knows no such option
+    )
+}
 #: Settings of the server as a whole; all others belong to the profile of its users, and the server refuses strange ones.
 OF_SERVER = frozenset(
     {
@@ -45,10 +46,7 @@ class ClickhouseLife(OwnServer):
         {"http_port", "tcp_port", "interserver_http_port", "listen_host", "path", "tmp_path", "timezone"}
     )
 
-    def release(self, version: str | None) -> Release:
-        if version is not None:
-            raise UsageError(f"{self.name}: only version 18.16 is on offer; name a newer server by its URL")
-        return debian.release(CLICKHOUSE)
+    offers = CLICKHOUSE
 
     def url_of(self, port: int) -> str:
         return f"clickhouse://default@127.0.0.1:{port}/default"
@@ -65,7 +63,7 @@ class ClickhouseLife(OwnServer):
         _write(place.data / "config.xml", config(place, native, between))
         _write(place.data / "users.xml", users(place.settings))
         return [
-            debian.server_program(CLICKHOUSE, place.release.path),
+            self.program(place.release),
             f"--config-file={place.data / 'config.xml'}",
         ]
 

@@ -11,11 +11,12 @@ from pathlib import Path
 from inrush.engines import debian, life
 from inrush.engines.base import Release
 from inrush.engines.own_server import OwnServer, Place
-from inrush.errors import UsageError
 
-INFLUXDB = debian.Packages(
-    "influxdb", "influxdb-1.6", "bookworm", ("influxdb",), "usr/bin/influxd", ("version",)
-)
+INFLUXDB = {
+    "1.6": debian.Packages(
+        "influxdb", "influxdb-1.6", "bookworm", ("influxdb",), "usr/bin/influxd", ("version",)
+    )
+}
 FOLDERS = ("meta", "data", "wal")
 
 
@@ -24,10 +25,7 @@ class InfluxdbLife(OwnServer):
     series = 1
     reserved = frozenset({"bind-address", "http.bind-address", "meta.dir", "data.dir", "data.wal-dir"})
 
-    def release(self, version: str | None) -> Release:
-        if version is not None:
-            raise UsageError(f"{self.name}: only version 1.6 is on offer; name a newer server by its URL")
-        return debian.release(INFLUXDB)
+    offers = INFLUXDB
 
     def url_of(self, port: int) -> str:
         return f"influxdb://127.0.0.1:{port}/"
@@ -43,11 +41,11 @@ class InfluxdbLife(OwnServer):
         file = place.data / "influxdb.conf"
         file.write_text(config(place, life.free_port()))
         file.chmod(0o644)
-        return [debian.server_program(INFLUXDB, place.release.path), "run", "-config", file]
+        return [self.program(place.release), "run", "-config", file]
 
     def known_settings(self, release: Release) -> frozenset[str] | None:
         """The server passes over what it does not know; the names are those of the file that it prints."""
-        program = debian.server_program(INFLUXDB, release.path)
+        program = self.program(release)
         told = subprocess.run([program, "config"], capture_output=True, text=True, check=False)
         return names(told.stdout)
 

@@ -10,11 +10,12 @@ from pathlib import Path
 from inrush.engines import debian, life
 from inrush.engines.base import Release
 from inrush.engines.own_server import OwnServer, Place
-from inrush.errors import UsageError
 
-MYSQL = debian.Packages(
-    "mysql", "mysql-sid", "sid", ("mysql-server-core", "mysql-client-core"), "usr/sbin/mysqld"
-)
+MYSQL = {
+    "9": debian.Packages(
+        "mysql", "mysql-sid", "sid", ("mysql-server-core", "mysql-client-core"), "usr/sbin/mysqld"
+    )
+}
 MARIADB = {
     "11.8": debian.Packages(
         "mariadb",
@@ -58,10 +59,7 @@ class MysqlLife(OwnServer):
         }
     )
 
-    def release(self, version: str | None) -> Release:
-        if version is not None:
-            raise UsageError(f"{self.name}: only the version that Debian's newest suite has is on offer")
-        return debian.release(MYSQL)
+    offers = MYSQL
 
     def url_of(self, port: int) -> str:
         return f"{self.name}://{ACCOUNT}@127.0.0.1:{port}/"
@@ -71,9 +69,11 @@ class MysqlLife(OwnServer):
         return (home.parent / "made").is_file()
 
     def make(self, place: Place) -> None:
-        program = debian.server_program(MYSQL, place.release.path)
         life.run_as(
-            place.user, [program, *_common(place), "--initialize-insecure"], place.home, "mysqld --initialize"
+            place.user,
+            [self.program(place.release), *_common(place), "--initialize-insecure"],
+            place.home,
+            "mysqld --initialize",
         )
         (place.data / "made").touch()
 
@@ -83,7 +83,7 @@ class MysqlLife(OwnServer):
 
     def command(self, place: Place) -> Sequence[str | Path]:
         return [
-            debian.server_program(MYSQL, place.release.path),
+            self.program(place.release),
             *_common(place),
             *_serve(place),
             "--mysqlx=OFF",
@@ -100,12 +100,7 @@ class MysqlLife(OwnServer):
 class MariadbLife(MysqlLife):
     title = "MariaDB"
 
-    def release(self, version: str | None) -> Release:
-        if version is not None and version not in MARIADB:
-            raise UsageError(
-                f"{self.name}: version {version} is not on offer; it is one of {', '.join(MARIADB)}"
-            )
-        return debian.release(MARIADB[version or next(iter(MARIADB))])
+    offers = MARIADB
 
     def make(self, place: Place) -> None:
         usr = place.release.path / "usr"
@@ -116,7 +111,7 @@ class MariadbLife(MysqlLife):
         (place.data / "made").touch()
 
     def command(self, place: Place) -> Sequence[str | Path]:
-        return [place.release.path / "usr/sbin/mariadbd", *_common(place), *_serve(place)]
+        return [self.program(place.release), *_common(place), *_serve(place)]
 
 
 def greets(port: int) -> bool:

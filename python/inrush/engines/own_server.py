@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from inrush.engines import life, page_cache, profiles
+from inrush.engines import debian, life, page_cache, profiles
 from inrush.engines.base import Cold, Instance, NotCold, Release, Server, Stop, Target
 from inrush.errors import TargetError, UsageError
 
@@ -61,9 +61,8 @@ class OwnServer(Server):
 
     # what an engine says
 
-    @abstractmethod
-    def release(self, version: str | None) -> Release:
-        """The programs, fetched when they are not here. version: of those on offer; None: the usual one."""
+    #: Version → packages of what inrush fetches for it, the usual one first.
+    offers: ClassVar[Mapping[str, debian.Packages]] = {}
 
     @abstractmethod
     def url_of(self, port: int) -> str: ...
@@ -96,10 +95,30 @@ class OwnServer(Server):
         record = home.parent / MADE_BY
         return record.read_text().strip() if record.is_file() else ""
 
-    # the life
+    # its programs
 
     def fetch(self, version: str | None = None) -> Release:
-        return self.release(version)
+        """The programs, fetched when they are not here. version: of those on offer; None: the usual one."""
+        return debian.release(self.offer(version))
+
+    def fetched(self, version: str | None = None) -> Release | None:
+        """The programs, where they are on this machine."""
+        return debian.cached(self.offer(version))
+
+    def offer(self, version: str | None) -> debian.Packages:
+        chosen = version or next(iter(self.offers))
+        if chosen not in self.offers:
+            raise UsageError(
+                f"{self.name}: version {chosen} is not on offer, {', '.join(self.offers)} is; "
+                "name a server of another version by its URL"
+            )
+        return self.offers[chosen]
+
+    def program(self, release: Release) -> Path:
+        """The server's program."""
+        return debian.server_program(next(iter(self.offers.values())), release.path)
+
+    # the life
 
     def start(self, data: Path, settings: Mapping[str, str]) -> Instance:
         """A server in `data`, made if there is none; ready when a statement works. Its port stays over restarts.
@@ -107,7 +126,7 @@ class OwnServer(Server):
         settings: the engine's own names, over those of the profile that `profile` names; `version` picks a release.
         Raises UsageError for a setting that it does not know, TargetError with the end of the log.
         """
-        release, user = self.release(settings.get(VERSION)), life.servant()
+        release, user = self.fetch(settings.get(VERSION)), life.servant()
         chosen = self.chosen(release, settings)
         data = life.own_folder(data.absolute(), user)
         home = data / self.home

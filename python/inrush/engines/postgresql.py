@@ -6,6 +6,7 @@ A namespace is a schema with a comment as inrush's mark: a schema of the user's 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
 
 from inrush.engines import sql
 from inrush.engines.base import Durability, OpPlan, Probes, Proof, Survives, TablePlan, Unsupported
@@ -54,7 +55,7 @@ DURABILITY = ("fsync", "synchronous_commit", "full_page_writes", "wal_sync_metho
 
 class Postgresql(PostgresqlLife):
     name = "postgresql"
-    schemes = ("postgresql", "postgres")
+    schemes: ClassVar[tuple[str, ...]] = ("postgresql", "postgres")
     methods = ("bulk", "multirow")
 
     # decides

@@ -24,16 +24,18 @@ class PostgresqlLife(OwnServer):
     stop_signal = signal.SIGINT
     reserved = frozenset({"listen_addresses", "port", "unix_socket_directories", "data_directory"})
 
-    def release(self, version: str | None) -> Release:
+    def fetch(self, version: str | None = None) -> Release:
         if version is not None:
             raise UsageError(
                 f"{self.name}: the version is that of the programs; {postgresql_release.VARIABLE} names others"
             )
         return postgresql_release.fetch()
 
-    def programs(self, release: Release) -> Path:
-        """Folder of `initdb` and `postgres`."""
-        return release.path
+    def fetched(self, version: str | None = None) -> Release | None:
+        return postgresql_release.chosen() or postgresql_release.installed() or postgresql_release.cached()
+
+    def program(self, release: Release) -> Path:
+        return release.path / "postgres"
 
     def url_of(self, port: int) -> str:
         return f"{self.name}://postgres@127.0.0.1:{port}/postgres"
@@ -44,7 +46,7 @@ class PostgresqlLife(OwnServer):
     def make(self, place: Place) -> None:
         """An empty database in UTF-8 and plain byte order."""
         options = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"]
-        initdb = self.programs(place.release) / "initdb"
+        initdb = self.program(place.release).parent / "initdb"
         life.run_as(place.user, [initdb, "-D", place.home, *options], place.data, "initdb")
 
     def made_by(self, home: Path) -> str:
@@ -60,7 +62,7 @@ class PostgresqlLife(OwnServer):
             "port": str(place.port),
             "unix_socket_directories": "",
         }
-        argv: list[str | Path] = [self.programs(place.release) / "postgres", "-D", place.home]
+        argv: list[str | Path] = [self.program(place.release), "-D", place.home]
         for key, value in options.items():
             argv += ["-c", f"{key}={value}"]
         return argv

@@ -1,3 +1,24 @@
-from .servers import folder, postgresql, postgresql_programs
+from .servers import (
+    clickhouse,
+    end_on_sigterm,
+    folder,
+    influxdb,
+    mariadb,
+    mysql,
+    postgresql,
+    postgresql_programs,
+    timescaledb,
+)
 
-__all__ = ["folder", "postgresql", "postgresql_programs"]
+__all__ = [
+    "clickhouse",
+    "folder",
+    "influxdb",
+    "mariadb",
+    "mysql",
+    "postgresql",
+    "postgresql_programs",
+    "timescaledb",
+]
+
+end_on_sigterm()

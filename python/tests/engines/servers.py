@@ -1,54 +1,113 @@
-"""Real servers for tests: one of each, started once, in a folder that `nobody` can enter."""
+"""Real servers for tests: one of each, started once a session, in a folder that `nobody` can enter.
+
+`INRUSH_<ENGINE>_URL` names one that runs already. A server that is not fetched is skipped, and says so; nothing is
+downloaded unless servers are required.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
+import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 
-from inrush.engines import postgresql_release
+from inrush.engines import server
 from inrush.engines.base import Instance, Stop, Target
-from inrush.engines.postgresql import Postgresql
+from inrush.engines.own_server import OwnServer
 
 #: Set where real servers must be there: then a missing one fails instead of being skipped.
 REQUIRE = "INRUSH_REQUIRE_SERVERS"
+#: Small: six servers and their tests share a machine.
+SETTINGS: Mapping[str, Mapping[str, str]] = {
+    "postgresql": {"shared_buffers": "64MB", "max_wal_size": "512MB"},
+    "timescaledb": {"shared_buffers": "64MB", "max_wal_size": "512MB"},
+    "mysql": {"innodb_buffer_pool_size": "128M", "innodb_redo_log_capacity": "256M"},
+    "mariadb": {"innodb_buffer_pool_size": "128M", "innodb_log_file_size": "128M"},
+    "clickhouse": {},
+    "influxdb": {},
+}
 
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """Empty; pytest's own folders are closed to the user that servers run as."""
+    with scratch() as path:
+        yield path
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[Path]:
     path = Path(tempfile.mkdtemp(prefix="inrush-test-", dir="/var/tmp"))
     path.chmod(0o755)
-    yield path
-    shutil.rmtree(path)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path)
+
+
+def twin(engine: str) -> OwnServer:
+    found = server(engine)
+    assert isinstance(found, OwnServer)
+    return found
+
+
+def need(engine: str) -> None:
+    """Skips, or fetches, or fails: see REQUIRE."""
+    if os.environ.get(REQUIRE):
+        twin(engine).fetch()
+    elif twin(engine).fetched() is None:
+        pytest.skip(f"no {engine} here; `inrush engines fetch {engine}` gets one, {REQUIRE}=1 demands it")
+
+
+def started(engine: str) -> Iterator[Target]:
+    """One for all tests of a session; stopped at its end, however that comes."""
+    if url := os.environ.get(f"INRUSH_{engine.upper()}_URL"):
+        yield Target(engine, url)
+        return
+    need(engine)
+    with scratch() as path:
+        instance = twin(engine).start(path / engine, SETTINGS[engine])
+        try:
+            yield Target(engine, instance.url, {}, instance)
+        finally:
+            twin(engine).stop(instance, Stop.CLEAN)
+
+
+def fixture_of(engine: str) -> Callable[..., Any]:
+    def target() -> Iterator[Target]:
+        yield from started(engine)
+
+    return pytest.fixture(scope="session", name=engine)(target)
+
+
+postgresql = fixture_of("postgresql")
+timescaledb = fixture_of("timescaledb")
+mysql = fixture_of("mysql")
+mariadb = fixture_of("mariadb")
+clickhouse = fixture_of("clickhouse")
+influxdb = fixture_of("influxdb")
 
 
 @pytest.fixture(scope="session")
 def postgresql_programs() -> None:
-    """Skips, and says why, on a machine without PostgreSQL; nothing is downloaded unless servers are required."""
-    if os.environ.get(REQUIRE):
-        Postgresql().fetch()
-    elif (
-        postgresql_release.chosen() or postgresql_release.installed() or postgresql_release.cached()
-    ) is None:
-        pytest.skip(f"no PostgreSQL here; `inrush engines fetch postgresql` gets one, {REQUIRE}=1 demands it")
+    need("postgresql")
 
 
-@pytest.fixture(scope="session")
-def postgresql(postgresql_programs: None) -> Iterator[Instance]:
-    path = Path(tempfile.mkdtemp(prefix="inrush-test-", dir="/var/tmp"))
-    path.chmod(0o755)
-    server = Postgresql()
-    instance = server.start(path / "postgresql", {})
-    yield instance
-    server.stop(instance, Stop.CLEAN)
-    shutil.rmtree(path)
+def end_on_sigterm() -> None:
+    """A session that is asked to end, ends as by Ctrl-C: what it started is stopped."""
+
+    def ask(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, ask)
 
 
 def control(instance: Instance | Target, statement: str, limit_s: float = 30.0) -> list[list[Any]]:

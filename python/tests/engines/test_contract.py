@@ -12,7 +12,7 @@ import pytest
 
 from inrush import _core
 from inrush.engines import server
-from inrush.engines.base import Instance, Target
+from inrush.engines.base import Target
 from inrush.plan.plan import PlannedRun, plan_study
 from inrush.run import oracle
 from inrush.run.site import Site
@@ -21,7 +21,7 @@ from inrush.study.study import load_study
 from .border import run
 
 STUDY = str(Path(__file__).parent / "contract.toml")
-ENGINES = ("duckdb", "sqlite", "postgresql")
+ENGINES = ("duckdb", "sqlite", "postgresql", "timescaledb")
 METHODS = ("bulk", "multirow")
 #: What each lie does to the proofs: found by counts and sums, or only when every row is read back.
 LIES = ("drop", "double", "swap", "cut_ms", "null_to_zero", "round_f32", "lose")
@@ -37,8 +37,7 @@ def site(engine: str, request: pytest.FixtureRequest) -> Iterator[Site]:
     if server(engine).embedded:
         yield Site(server(engine), Target(engine, ""))
         return
-    instance: Instance = request.getfixturevalue(engine)
-    site = Site(server(engine), Target(engine, instance.url, {}, instance))
+    site = Site(server(engine), request.getfixturevalue(engine))
     yield site
     for method in METHODS:
         site.drop_leftover(planned(engine, method).plan)

@@ -9,14 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from inrush.engines.base import Instance, OpPlan, Survives, Unsupported
+from inrush.engines.base import OpPlan, Survives, Target, Unsupported
 from inrush.engines.postgresql import DECLARED, WIRE, Postgresql
 from inrush.engines.sql import literal
 from inrush.workload import LOGICAL_TYPES, Operation
 from tests.engines.screens import ALL_TYPES, PORTS, expected, rows_of
-from tests.engines.servers import control, postgresql, postgresql_programs
-
-__all__ = ["postgresql", "postgresql_programs"]  # fixtures
+from tests.engines.servers import control
 
 POSTGRESQL = Postgresql()
 
@@ -104,7 +102,7 @@ def test_settings_that_could_not_be_read_promise_little() -> None:
 
 
 @pytest.fixture
-def namespace(postgresql: Instance) -> Iterator[str]:
+def namespace(postgresql: Target) -> Iterator[str]:
     for statement in POSTGRESQL.open_namespace("inrush_test"):
         control(postgresql, statement)
     yield "inrush_test"
@@ -114,7 +112,7 @@ def namespace(postgresql: Instance) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def all_types(postgresql: Instance) -> Iterator[str]:
+def all_types(postgresql: Target) -> Iterator[str]:
     for statement in (
         *POSTGRESQL.open_namespace("inrush_all"),
         *POSTGRESQL.plan_table(ALL_TYPES, "pk", "inrush_all").create,
@@ -125,7 +123,7 @@ def all_types(postgresql: Instance) -> Iterator[str]:
         control(postgresql, statement)
 
 
-def test_the_screen_gives_what_the_rows_sum_to(postgresql: Instance, all_types: str) -> None:
+def test_the_screen_gives_what_the_rows_sum_to(postgresql: Target, all_types: str) -> None:
     plan = POSTGRESQL.plan_table(ALL_TYPES, "pk", all_types)
     proof = POSTGRESQL.proof(ALL_TYPES, plan)
 
@@ -147,7 +145,7 @@ def test_the_screen_gives_what_the_rows_sum_to(postgresql: Instance, all_types: 
     screened()
 
 
-def test_a_schema_of_the_users_is_refused_and_kept(postgresql: Instance) -> None:
+def test_a_schema_of_the_users_is_refused_and_kept(postgresql: Target) -> None:
     from inrush import _core
 
     control(postgresql, "CREATE SCHEMA mine; CREATE TABLE mine.ports (a int)")
@@ -159,12 +157,12 @@ def test_a_schema_of_the_users_is_refused_and_kept(postgresql: Instance) -> None
     control(postgresql, "DROP SCHEMA mine CASCADE")
 
 
-def test_what_is_not_there_is_dropped_without_complaint(postgresql: Instance) -> None:
+def test_what_is_not_there_is_dropped_without_complaint(postgresql: Target) -> None:
     for statement in POSTGRESQL.drop_namespace("inrush_never"):
         control(postgresql, statement)
 
 
-def test_a_table_can_be_emptied_and_dropped(postgresql: Instance, namespace: str) -> None:
+def test_a_table_can_be_emptied_and_dropped(postgresql: Target, namespace: str) -> None:
     plan = POSTGRESQL.plan_table(PORTS, "pk_time", namespace)
     for statement in plan.create:
         control(postgresql, statement)
@@ -177,7 +175,7 @@ def test_a_table_can_be_emptied_and_dropped(postgresql: Instance, namespace: str
     assert control(postgresql, f"SELECT to_regclass('{plan.name}')") == [[None]]
 
 
-def test_probes_are_pairs_and_hold_what_is_asked_for(postgresql: Instance, namespace: str) -> None:
+def test_probes_are_pairs_and_hold_what_is_asked_for(postgresql: Target, namespace: str) -> None:
     plan = POSTGRESQL.plan_table(PORTS, "pk_time", namespace)
     for statement in plan.create:
         control(postgresql, statement)
@@ -195,7 +193,7 @@ def test_probes_are_pairs_and_hold_what_is_asked_for(postgresql: Instance, names
     assert POSTGRESQL.durability(found).survives is Survives.POWER_LOSS
 
 
-def schemas(instance: Instance, name: str) -> list[list[Any]]:
+def schemas(instance: Target, name: str) -> list[list[Any]]:
     return control(instance, f"SELECT nspname FROM pg_namespace WHERE nspname = '{name}'")
 
 

@@ -23,7 +23,7 @@ import pytest
 
 from inrush import _core
 from inrush.engines import server
-from inrush.engines.base import Instance, Target
+from inrush.engines.base import Target
 from inrush.plan.plan import plan_study
 from inrush.results.store import whole_batches
 from inrush.run.site import Site, at_site
@@ -75,8 +75,7 @@ def site(engine: str, request: pytest.FixtureRequest) -> Iterator[Site]:
     if server(engine).embedded:
         yield Site(server(engine), Target(engine, ""))
         return
-    instance: Instance = request.getfixturevalue(engine)
-    yield Site(server(engine), Target(engine, instance.url, {}, instance))
+    yield Site(server(engine), request.getfixturevalue(engine))
 
 
 @pytest.fixture(scope="session")

@@ -12,12 +12,10 @@ from pathlib import Path
 import pytest
 
 from inrush.engines import life, page_cache, postgresql_release
-from inrush.engines.base import Cold, Instance, NotCold, Release, Stop, Target
+from inrush.engines.base import Cold, NotCold, Release, Stop, Target
 from inrush.engines.postgresql import Postgresql
 from inrush.errors import TargetError
-from tests.engines.servers import control, folder, postgresql, postgresql_programs
-
-__all__ = ["folder", "postgresql", "postgresql_programs"]  # fixtures
+from tests.engines.servers import control
 
 pytestmark = pytest.mark.usefixtures("postgresql_programs")
 POSTGRESQL = Postgresql()
@@ -50,45 +48,6 @@ def test_a_stop_waits_for_every_session_of_a_busy_server(folder: Path) -> None:
     POSTGRESQL.stop(instance, Stop.KILL)
     assert not life.working_in(folder)
     assert client.wait(30) != 0
-
-
-def test_what_a_killed_inrush_left_is_ended_before_the_next_start(folder: Path) -> None:
-    script = "import sys; from pathlib import Path; from inrush.engines.postgresql import Postgresql\n"
-    script += (
-        f"print(Postgresql().start(Path({str(folder / 'pg')!r}), {{}}).pid, flush=True)\nsys.stdin.read()"
-    )
-    inrush = subprocess.Popen(
-        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert inrush.stdout is not None and inrush.stdin is not None
-    pid = int(inrush.stdout.readline())
-    with pytest.raises(TargetError, match=f"another inrush \\(process {inrush.pid}\\)"):
-        POSTGRESQL.start(folder / "pg", {})
-    inrush.kill()
-    inrush.wait()
-    for pipe in (inrush.stdin, inrush.stdout):
-        pipe.close()
-    assert life.started_at(pid) is not None, "the server goes on alone"
-    instance = POSTGRESQL.start(folder / "pg", {})
-    assert instance.pid != pid and life.started_at(pid) is None
-    assert control(instance, "SELECT 1") == [["1"]]
-    POSTGRESQL.stop(instance, Stop.CLEAN)
-
-
-def test_a_failed_start_shows_the_end_of_its_log_and_leaves_nothing(folder: Path) -> None:
-    with pytest.raises(TargetError, match=r"(?s)ended while starting.*server.log ends with.*no_such_setting"):
-        POSTGRESQL.start(folder / "pg", {"no_such_setting": "1"})
-    assert not life.working_in(folder)
-    instance = POSTGRESQL.start(folder / "pg", {})
-    POSTGRESQL.stop(instance, Stop.CLEAN)
-
-
-def test_data_of_another_version_are_left_alone(folder: Path) -> None:
-    instance = POSTGRESQL.start(folder / "pg", {})
-    POSTGRESQL.stop(instance, Stop.CLEAN)
-    (folder / "pg" / "cluster" / "PG_VERSION").write_text("9.6\n")
-    with pytest.raises(TargetError, match=r"made by PostgreSQL 9\.6.*choose another --data"):
-        POSTGRESQL.start(folder / "pg", {})
 
 
 def test_a_process_that_is_not_ours_is_left_alone(folder: Path) -> None:
@@ -131,13 +90,15 @@ def test_a_cold_server_was_stopped_and_the_kernel_forgot_its_files(
     POSTGRESQL.stop(instance, Stop.CLEAN)
 
 
-def test_what_cannot_be_made_cold_says_why(monkeypatch: pytest.MonkeyPatch, postgresql: Instance) -> None:
+def test_what_cannot_be_made_cold_says_why(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     remote = POSTGRESQL.make_cold(Target("postgresql", "postgresql://elsewhere/db"))
     assert isinstance(remote, NotCold) and "did not start" in remote.reason
     monkeypatch.setattr(page_cache, "can_drop", lambda: False)
-    ours = POSTGRESQL.make_cold(Target("postgresql", postgresql.url, {}, postgresql))
+    instance = POSTGRESQL.start(folder / "pg", {})
+    ours = POSTGRESQL.make_cold(Target("postgresql", instance.url, {}, instance))
     assert isinstance(ours, NotCold) and "root" in ours.reason
-    assert life.started_at(postgresql.pid) is not None, "it was not stopped for nothing"
+    assert life.started_at(instance.pid) is not None, "it was not stopped for nothing"
+    POSTGRESQL.stop(instance, Stop.CLEAN)
 
 
 def test_a_wrong_password_is_one_clear_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +137,7 @@ def test_a_wrong_password_is_one_clear_line(folder: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.timeout(900)  # it may have to be compiled
-def test_the_wire_half_passes_its_own_tests_on_a_real_server(postgresql: Instance) -> None:
+def test_the_wire_half_passes_its_own_tests_on_a_real_server(postgresql: Target) -> None:
     root = Path(__file__).parents[3]
     command = [
         "cargo",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inrush.engines import server
-from inrush.engines.base import Instance, Target
+from inrush.engines.base import Target
 from inrush.plan import point as plan_point
 from inrush.plan.plan import plan_study
 from inrush.run.site import Site
@@ -16,13 +16,13 @@ from inrush.study.study import load_study
 
 from .border import Ran, run
 
-ENGINES = ("duckdb", "sqlite", "postgresql")
+ENGINES = ("duckdb", "sqlite", "postgresql", "timescaledb")
 
 
 @pytest.fixture
 def site(engine: str, request: pytest.FixtureRequest) -> Iterator[Site]:
-    instance: Instance | None = None if server(engine).embedded else request.getfixturevalue(engine)
-    yield Site(server(engine), Target(engine, instance.url if instance else "", {}, instance))
+    target = Target(engine, "") if server(engine).embedded else request.getfixturevalue(engine)
+    yield Site(server(engine), target)
 
 
 def ran(engine: str, site: Site, folder: Path, faults: list[str]) -> Ran:

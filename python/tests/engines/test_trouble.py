@@ -9,11 +9,12 @@ import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from inrush.engines import server
-from inrush.engines.base import Instance, Stop, Target
+from inrush.engines.base import Stop, Target
 from inrush.engines.postgresql import Postgresql
 from inrush.plan.plan import plan_study
 from inrush.run.site import Site
@@ -137,9 +138,9 @@ def test_a_server_killed_in_a_run_ends_it_with_the_reason_and_half_a_table(own: 
     ],
 )
 def test_a_target_that_cannot_be_used_is_one_clear_line(
-    postgresql: Instance, folder: Path, url: str, says: str
+    postgresql: Target, folder: Path, url: str, says: str
 ) -> None:
-    site = Site(Postgresql(), Target("postgresql", url.format(port=postgresql.port)))
+    site = Site(Postgresql(), Target("postgresql", url.format(port=urlsplit(postgresql.url).port)))
     ran = run(site, plan_of("postgresql"), folder / "run")
     assert (ran.last["event"], ran.last["kind"]) == ("failed", "target")
     assert says in ran.last["message"] and "\n" not in ran.last["message"].strip()

@@ -192,7 +192,7 @@ impl Context {
 }
 
 /// What `build` knows, by the name of the Python twin.
-pub const ENGINES: [&str; 6] = ["adbc", "duckdb", "null", "postgresql", "simulated", "sqlite"];
+pub const ENGINES: [&str; 7] = ["adbc", "duckdb", "null", "postgresql", "simulated", "sqlite", "timescaledb"];
 
 /// The engine that the plan's target names, connected; one that lies where the plan asks for faults.
 pub fn build(ctx: &Context) -> Result<Arc<dyn Engine>, Error> {
@@ -212,7 +212,7 @@ fn honest(ctx: &Context) -> Result<Arc<dyn Engine>, Error> {
         "sqlite" => Ok(Arc::new(sqlite::Sqlite::new(ctx)?)),
         "duckdb" => Ok(Arc::new(duckdb::duckdb(ctx)?)),
         "adbc" => Ok(Arc::new(adbc::Adbc::new(ctx)?)),
-        "postgresql" => Ok(Arc::new(postgresql::Postgresql::new(ctx)?)),
+        "postgresql" | "timescaledb" => Ok(Arc::new(postgresql::Postgresql::new(ctx)?)),
         other => Err(Error::Plan(format!("target.engine is {other}, which this build does not know"))),
     }
 }

@@ -1,0 +1,130 @@
+"""TimescaleDB: PostgreSQL whose tables are cut into chunks by time. The wire is PostgreSQL's.
+
+Sources: TimescaleDB's manual, "create_hypertable", "hypertable_detailed_size", "drop_chunks".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from inrush.engines import debian, sql
+from inrush.engines.base import OpPlan, Probes, Release, TablePlan, Unsupported
+from inrush.engines.own_server import Place
+from inrush.engines.postgresql import Postgresql
+from inrush.engines.sql import literal
+from inrush.workload import Operation, Table
+
+TIMESCALEDB = {
+    "17": debian.Packages(
+        "timescaledb",
+        "timescaledb-17",
+        "trixie",
+        ("postgresql-17-timescaledb", "postgresql-17"),
+        "usr/lib/postgresql/*/bin/postgres",
+    )
+}
+#: A chunk holds about so many rows, so that a chunk's indexes fit into memory while it is written.
+CHUNK_ROWS = 10_000_000
+#: TimescaleDB's own interval, for tables whose rate nobody knows.
+CHUNK_MOST_S = 7 * 86_400
+CHUNK_LEAST_S = 60
+#: How a plan's statements show that its table is cut into chunks.
+CUT = "create_hypertable("
+
+
+class Timescaledb(Postgresql):
+    name = "timescaledb"
+    schemes = ("timescaledb",)
+    title = "TimescaleDB"
+    reserved = Postgresql.reserved | {"shared_preload_libraries"}
+    offers = TIMESCALEDB
+
+    # decides
+
+    def open_namespace(self, namespace: str) -> tuple[str, ...]:
+        return ("CREATE EXTENSION IF NOT EXISTS timescaledb", *super().open_namespace(namespace))
+
+    def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan:
+        plan = super().plan_table(table, layout, namespace)
+        time = time_column(table)
+        keys = table.layouts.get(layout, ())
+        if time is None:
+            return replace(
+                plan, losses=(*plan.losses, "a plain table: it has no time column that is never NULL")
+            )
+        if keys and keys[0] == table.identity and time not in keys[0]:
+            return replace(plan, losses=(*plan.losses, "a plain table: the key of its layout holds no time"))
+        cut = (
+            f"SELECT {CUT}{literal(plan.name)}, {literal(time)}, create_default_indexes => FALSE, "
+            f"chunk_time_interval => INTERVAL '{chunk_s(table)} s')"
+        )
+        # A table is cut while it is empty and before it has indexes, which its chunks then have too.
+        return replace(plan, create=(plan.create[0], cut, *plan.create[1:]))
+
+    def plan_operation(
+        self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0
+    ) -> OpPlan | Unsupported:
+        own = self.name in operation.sql or self.name in operation.unsupported
+        if own or operation.kind in ("insert", "together"):
+            return super().plan_operation(operation, method, tables, batch_rows)
+        # What is written for PostgreSQL, or for all, holds here too.
+        return sql.statement(operation, Postgresql.name, tables, sql.dollar)
+
+    def probes(self, tables: Sequence[TablePlan]) -> Probes:
+        plain = super().probes([plan for plan in tables if not is_cut(plan)])
+        cut = [plan.name for plan in tables if is_cut(plan)]
+        return replace(
+            plain,
+            sizes=(*plain.sizes, *(size for name in cut for size in chunk_sizes(name))),
+            settings=(
+                *plain.settings,
+                "SELECT name, setting FROM pg_settings WHERE name = 'timescaledb.license'",
+            ),
+            version="SELECT 'version', version() || coalesce((SELECT ', TimescaleDB ' || extversion FROM pg_extension "
+            "WHERE extname = 'timescaledb'), '')",
+        )
+
+    # does
+
+    def program(self, release: Release) -> Path:
+        return debian.server_program(TIMESCALEDB["17"], release.path)
+
+    def fetch(self, version: str | None = None) -> Release:
+        return debian.release(self.offer(version))
+
+    def fetched(self, version: str | None = None) -> Release | None:
+        return debian.cached(self.offer(version))
+
+    def command(self, place: Place) -> Sequence[str | Path]:
+        # It reports to its makers unless told not to.
+        own = ["shared_preload_libraries=timescaledb", "timescaledb.telemetry_level=off"]
+        return [*super().command(place), *(part for setting in own for part in ("-c", setting))]
+
+
+def time_column(table: Table) -> str | None:
+    """The column that chunks are cut by: the time of the identity, else the first time that is never NULL."""
+    times = [c.name for c in table.columns if c.type in ("time_ms", "time_us") and not c.nullable]
+    return next((name for name in times if name in table.identity), times[0] if times else None)
+
+
+def chunk_s(table: Table) -> int:
+    """Seconds of data time in one chunk, from the table's rate of rows."""
+    if table.files is not None:
+        return CHUNK_MOST_S
+    seconds = int(CHUNK_ROWS * table.period_s / max(table.series, 1))
+    return max(CHUNK_LEAST_S, min(CHUNK_MOST_S, seconds))
+
+
+def is_cut(plan: TablePlan) -> bool:
+    return any(CUT in statement for statement in plan.create)
+
+
+def chunk_sizes(name: str) -> tuple[str, ...]:
+    """Sizes of all chunks of a table, in bytes: rows with their long values, and indexes."""
+    columns = {"table": "table_bytes + toast_bytes", "indexes": "index_bytes"}
+    return tuple(
+        f"SELECT {literal(f'{kind}:{name}')}, coalesce(sum({bytes_}), 0) FROM hypertable_detailed_size({literal(name)})"
+        for kind, bytes_ in columns.items()
+    )

@@ -1,0 +1,177 @@
+"""Every server that inrush can start: ready when it says so, found again, stopped, in every case gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from inrush.engines import ENGINES, life, page_cache, server
+from inrush.engines.base import Cold, Instance, Stop, Target
+from inrush.engines.own_server import OwnServer
+from inrush.errors import TargetError, UsageError
+
+from .servers import SETTINGS, need, twin
+
+STARTED = [name for name in ENGINES if isinstance(server(name), OwnServer)]
+#: A value that no server takes.
+WRONG = {
+    "postgresql": {"shared_buffers": "many"},
+    "timescaledb": {"shared_buffers": "many"},
+    "mysql": {"no_such_setting": "1"},
+    "mariadb": {"no_such_setting": "1"},
+    "clickhouse": {"no_such_setting": "1"},
+    "influxdb": {"data.index-version": "none"},
+}
+
+
+@pytest.fixture(params=STARTED)
+def own(request: pytest.FixtureRequest) -> OwnServer:
+    need(request.param)
+    return twin(request.param)
+
+
+def begun(own: OwnServer, folder: Path) -> Instance:
+    return own.start(folder / own.name, SETTINGS[own.name])
+
+
+def listens(instance: Instance) -> bool:
+    return not life.is_free(instance.port)
+
+
+def test_it_comes_back_at_the_same_address_after_a_stop_and_after_a_kill(
+    own: OwnServer, folder: Path
+) -> None:
+    instance = begun(own, folder)
+    for how in (Stop.CLEAN, Stop.KILL):
+        assert listens(instance) and life.working_in(folder)
+        own.stop(instance, how)
+        assert not listens(instance) and not life.working_in(folder)
+        again = begun(own, folder)
+        assert again.url == instance.url and again.pid != instance.pid
+        instance = again
+    own.stop(instance, Stop.CLEAN)
+    own.stop(instance, Stop.CLEAN)  # what has gone may be stopped again
+
+
+def test_nobody_elses_machine_can_reach_it(own: OwnServer, folder: Path) -> None:
+    instance = begun(own, folder)
+    listening = subprocess.run(["ss", "-Hltnp"], capture_output=True, text=True, check=False)
+    if listening.returncode == 0:
+        mine = [line.split()[3] for line in listening.stdout.splitlines() if f"pid={instance.pid}," in line]
+        assert mine and all(address.startswith("127.0.0.1:") for address in mine), mine
+    own.stop(instance, Stop.CLEAN)
+
+
+def test_a_failed_start_shows_the_end_of_its_log_and_leaves_nothing(own: OwnServer, folder: Path) -> None:
+    with pytest.raises(TargetError, match=r"(?s)while starting.*server.log ends with\n  \S") as failed:
+        own.start(folder / own.name, {**SETTINGS[own.name], **WRONG[own.name]})
+    ((name, value),) = WRONG[own.name].items()
+    assert name in str(failed.value) or value in str(failed.value), "the log says what was wrong"
+    assert not life.working_in(folder)
+    own.stop(begun(own, folder), Stop.CLEAN)
+
+
+def test_what_inrush_sets_itself_and_strange_profiles_are_refused(own: OwnServer, folder: Path) -> None:
+    taken = sorted(own.reserved)[0]
+    with pytest.raises(UsageError, match=f"inrush sets {taken} itself"):
+        own.start(folder / own.name, {taken: "1"})
+    with pytest.raises(UsageError, match="one of default, tuned"):
+        own.start(folder / own.name, {"profile": "fast"})
+    with pytest.raises(UsageError, match=f"{own.name}: "):
+        own.start(folder / own.name, {"version": "0.1"})
+    assert not life.working_in(folder)
+
+
+def test_what_a_killed_inrush_left_is_ended_before_the_next_start(own: OwnServer, folder: Path) -> None:
+    script = "import sys; from pathlib import Path; from tests.engines.servers import SETTINGS, twin\n"
+    script += f"own = twin({own.name!r})\n"
+    script += f"print(own.start(Path({str(folder / own.name)!r}), SETTINGS[own.name]).pid, flush=True)\nsys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    ) as inrush:
+        assert inrush.stdout is not None
+        pid = int(inrush.stdout.readline())
+        with pytest.raises(TargetError, match=rf"another inrush \(process {inrush.pid}\)"):
+            begun(own, folder)
+        inrush.kill()
+    assert life.started_at(pid) is not None, "the server goes on alone"
+    instance = begun(own, folder)
+    assert instance.pid != pid and life.started_at(pid) is None
+    own.stop(instance, Stop.CLEAN)
+
+
+def test_data_of_another_version_are_left_alone(own: OwnServer, folder: Path) -> None:
+    own.stop(begun(own, folder), Stop.CLEAN)
+    if (record := folder / own.name / own.home / "PG_VERSION").is_file():
+        record.write_text("1.2\n")
+    (folder / own.name / "made_by").write_text("1.2\n")
+    with pytest.raises(TargetError, match=r"made by .* 1\.2 and cannot be opened by .*choose another --data"):
+        begun(own, folder)
+
+
+def test_half_made_data_are_made_anew(own: OwnServer, folder: Path) -> None:
+    home = folder / own.name / own.home
+    home.mkdir(parents=True)
+    (home / "half").write_text("a kill left this")
+    instance = begun(own, folder)
+    assert listens(instance) and not (home / "half").exists()
+    own.stop(instance, Stop.CLEAN)
+
+
+def test_a_cold_server_was_stopped_while_the_kernel_forgot(
+    own: OwnServer, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The real drop is of the whole machine's caches: not for a test.
+    dropped: list[dict[int, int]] = []
+    monkeypatch.setattr(page_cache, "can_drop", lambda: True)
+    monkeypatch.setattr(page_cache, "drop", lambda: dropped.append(life.working_in(folder)))
+    monkeypatch.setattr(page_cache, "of", lambda _: page_cache.Cached(1 << 30, 0))
+    instance = begun(own, folder)
+    before = (instance.pid, instance.url)
+    assert isinstance(own.make_cold(Target(own.name, instance.url, {}, instance)), Cold)
+    assert dropped == [{}], "dropped once, while nothing ran"
+    assert instance.pid != before[0] and instance.url == before[1] and listens(instance)
+    own.stop(instance, Stop.CLEAN)
+
+
+def test_a_test_session_that_is_ended_stops_what_it_started(folder: Path) -> None:
+    need("postgresql")
+    (folder / "conftest.py").write_text(
+        "from tests.engines.conftest import *\nfrom tests.engines.conftest import end_on_sigterm\n"
+    )
+    (folder / "test_blocks.py").write_text(
+        "import sys\ndef test_it(postgresql):\n    sys.__stdout__.write(f'{postgresql.instance.pid}\\n')\n"
+        "    sys.__stdout__.flush()\n    sys.stdin.read()\n"
+    )
+    environment = {k: v for k, v in os.environ.items() if k != "INRUSH_POSTGRESQL_URL"}
+    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-s",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        folder,
+        "test_blocks.py",
+    ]
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as session:
+        assert session.stdout is not None
+        pid = int(session.stdout.readline())
+        assert life.started_at(pid) is not None
+        session.send_signal(signal.SIGTERM)
+        session.communicate()
+    assert life.started_at(pid) is None
