@@ -83,22 +83,14 @@ class Adbc(Server):
             fresh=(f"DELETE FROM {name}",),
             drop=(f"DROP TABLE IF EXISTS {name}",),
             wire={column.name: TYPES[column.type] for column in table.columns},
-            losses=tuple(dict.fromkeys(LOSSES[c.type] for c in table.columns if c.type in LOSSES)),
+            losses=sql.losses(table, LOSSES),
         )
 
     def plan_operation(
         self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0
     ) -> OpPlan | Unsupported:
-        if operation.kind == "together":
-            return OpPlan("")
-        if operation.kind != "insert":
-            return sql.statement(operation, self.name, tables)
-        plan = tables[operation.table or ""]
-        if method == "bulk":
-            return OpPlan(plan.name, method)
-        if method == "multirow":
-            return OpPlan(sql.insert_one_row(plan.name, tuple(plan.wire)), method)
-        return Unsupported(f"adbc has no method {method}; it has {', '.join(self.methods)}")
+        inserts: Mapping[str, sql.Insert] = {"bulk": sql.table_name, "multirow": sql.insert_one_row}
+        return sql.operation(operation, method, self.name, tables, inserts)
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         """Counts only: bit operations have no common spelling. The read-back compares every value."""

@@ -78,16 +78,8 @@ class DuckDB(Server):
     def plan_operation(
         self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0
     ) -> OpPlan | Unsupported:
-        if operation.kind == "together":
-            return OpPlan("")
-        if operation.kind != "insert":
-            return sql.statement(operation, self.name, tables)
-        plan = tables[operation.table or ""]
-        if method == "bulk":
-            return OpPlan(plan.name, method)
-        if method == "multirow":
-            return OpPlan(sql.insert_one_row(plan.name, tuple(plan.wire)), method)
-        return Unsupported(f"duckdb has no method {method}; it has {', '.join(self.methods)}")
+        inserts: Mapping[str, sql.Insert] = {"bulk": sql.table_name, "multirow": sql.insert_one_row}
+        return sql.operation(operation, method, self.name, tables, inserts)
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         return sql.proof(table, plan, _figure, unsigned_is_signed=False)

@@ -6,6 +6,7 @@ A namespace is a schema with a comment as inrush's mark: a schema of the user's 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import ClassVar
 
 from inrush.engines import sql
@@ -76,25 +77,17 @@ class Postgresql(PostgresqlLife):
             fresh=(f"TRUNCATE {name}",),
             drop=(_if_marked(namespace, f"DROP TABLE IF EXISTS {name}"),),
             wire={column.name: WIRE[column.type] for column in table.columns},
-            losses=tuple(dict.fromkeys(LOSSES[c.type] for c in table.columns if c.type in LOSSES)),
+            losses=sql.losses(table, LOSSES),
         )
 
     def plan_operation(
         self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0
     ) -> OpPlan | Unsupported:
-        if operation.kind == "together":
-            return OpPlan("")
-        if operation.kind != "insert":
-            return sql.statement(operation, self.name, tables, sql.dollar)
-        plan = tables[operation.table or ""]
-        columns = tuple(plan.wire)
-        if method == "bulk":
-            return OpPlan(
-                f"COPY {plan.name} ({', '.join(map(quote, columns))}) FROM STDIN (FORMAT binary)", method
-            )
-        if method == "multirow":
-            return OpPlan(sql.insert_one_row(plan.name, columns, sql.dollar), method)
-        return Unsupported(f"postgresql has no method {method}; it has {', '.join(self.methods)}")
+        inserts: Mapping[str, sql.Insert] = {
+            "bulk": _copy,
+            "multirow": partial(sql.insert_one_row, placeholder=sql.dollar),
+        }
+        return sql.operation(operation, method, self.name, tables, inserts, sql.dollar)
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         return sql.proof(table, plan, _figure, unsigned_is_signed=True)
@@ -170,6 +163,10 @@ def _create_indexes(table: Table, name: str, indexes: Sequence[tuple[str, ...]])
     return tuple(
         f"CREATE INDEX ON {name} ({', '.join(map(quote, columns))})" for columns in indexes[primary:]
     )
+
+
+def _copy(table: str, columns: tuple[str, ...]) -> str:
+    return f"COPY {table} ({', '.join(map(quote, columns))}) FROM STDIN (FORMAT binary)"
 
 
 def _figure(item: Item, column: Callable[[str], Column]) -> str:

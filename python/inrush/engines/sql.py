@@ -11,6 +11,8 @@ from inrush.engines.base import OpPlan, Proof, TablePlan, Unsupported
 from inrush.workload import Column, Operation, Table
 
 Item = Mapping[str, Any]
+#: Physical name and columns of a table -> text of an insert into it.
+Insert = Callable[[str, tuple[str, ...]], str]
 
 #: Fractional bits of a generated float whose generator does not say: value = k * 2**-bits. Twin of DEFAULT_BITS in rows.
 DEFAULT_FLOAT_BITS = 8
@@ -103,6 +105,39 @@ def statement(
         names.setdefault("table", names[operation.table])
     text, params = bind(text, names, placeholder)
     return OpPlan(text=text.strip(), params=params)
+
+
+def operation(
+    operation: Operation,
+    method: str,
+    dialect: str,
+    tables: Mapping[str, TablePlan],
+    inserts: Mapping[str, Insert],
+    placeholder: Callable[[int], str] = question,
+) -> OpPlan | Unsupported:
+    """`operation` as text of the plan: what every SQL twin plans alike.
+
+    inserts: by method; its keys are the engine's methods.
+    """
+    if operation.kind == "together":
+        return OpPlan("")  # its members are operations of their own
+    if operation.kind != "insert":
+        return statement(operation, dialect, tables, placeholder)
+    insert = inserts.get(method)
+    if insert is None:
+        return Unsupported(f"{dialect} has no method {method}; it has {', '.join(inserts)}")
+    plan = tables[operation.table or ""]
+    return OpPlan(insert(plan.name, tuple(plan.wire)), method)
+
+
+def losses(table: Table, known: Mapping[str, str]) -> tuple[str, ...]:
+    """What an engine does not keep of `table`, each loss once. known: logical type -> its loss."""
+    return tuple(dict.fromkeys(known[c.type] for c in table.columns if c.type in known))
+
+
+def table_name(table: str, _columns: tuple[str, ...]) -> str:
+    """The text of an insert whose wire needs nothing but the table's name."""
+    return table
 
 
 def insert_one_row(table: str, columns: tuple[str, ...], placeholder: Callable[[int], str] = question) -> str:

@@ -92,20 +92,14 @@ class Sqlite(Server):
             fresh=(f"DELETE FROM {name}", "PRAGMA wal_checkpoint(TRUNCATE)"),
             drop=(f"{EACH}SELECT {drop} FROM {_mark(namespace)}",),
             wire=wire,
-            losses=tuple(dict.fromkeys(LOSSES[c.type] for c in table.columns if c.type in LOSSES)),
+            losses=sql.losses(table, LOSSES),
         )
 
     def plan_operation(
         self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0
     ) -> OpPlan | Unsupported:
-        if operation.kind == "together":
-            return OpPlan("")
-        if operation.kind != "insert":
-            return sql.statement(operation, self.name, tables)
-        if method not in self.methods:
-            return Unsupported(f"sqlite has no method {method}; it has {', '.join(self.methods)}")
-        plan = tables[operation.table or ""]
-        return OpPlan(sql.insert_one_row(plan.name, tuple(plan.wire)), method)
+        inserts: Mapping[str, sql.Insert] = {"bulk": sql.insert_one_row, "multirow": sql.insert_one_row}
+        return sql.operation(operation, method, self.name, tables, inserts)
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         return sql.proof(table, plan, _figure, unsigned_is_signed=True)

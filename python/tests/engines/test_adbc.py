@@ -161,7 +161,7 @@ def test_a_writer_that_meets_a_reader_is_in_conflict_and_leaves_nothing_half_don
 
         ran = run(site, {**plan, "segments": segments}, folder / "run", at_event=at_event)
     assert ran.last["event"] == "finished", ran.last
-    assert {f["outcome"] for f in ran.tables["failures"]} == {"conflict"}, [f["first_message"] for f in ran.tables["failures"]]
+    assert {f["outcome"] for f in ran.tables["failures"]} == {"conflict"}, ran.tables["failures"]
     assert (ran.shot("writers")["rows"], ran.shot("writers")["errors"], stored) == (0, 10, [[0]])
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inrush.engines import sql
+from inrush.engines import server, sql
 from inrush.engines.base import OpPlan, TablePlan, Unsupported
 from inrush.workload import Column, Operation, Table
 
@@ -96,3 +96,21 @@ def test_floats_are_summed_only_when_their_fraction_is_known() -> None:
         {"kind": "sum_scaled", "column": "a", "bits": 20},
         {"kind": "sum_scaled", "column": "c", "bits": sql.DEFAULT_FLOAT_BITS},
     ]
+
+
+@pytest.mark.parametrize("name", ["adbc", "duckdb", "postgresql", "sqlite"])
+def test_every_method_of_a_twin_plans_an_insert_and_no_other_does(name: str) -> None:
+    twin = server(name)
+    table = Table("plain", (Column("a", "i64", {"gen": "uniform"}), Column("t", "text", {"gen": "text"})))
+    plans = {"plain": twin.plan_table(table, "none", "run")}
+    insert = Operation("insert", "insert", table="plain")
+    for method in twin.methods:
+        planned = twin.plan_operation(insert, method, plans)
+        assert isinstance(planned, OpPlan) and planned.method == method
+    refused = twin.plan_operation(insert, "telepathy", plans)
+    assert isinstance(refused, Unsupported) and all(m in refused.reason for m in twin.methods)
+
+
+def test_a_loss_of_many_columns_is_told_once_in_the_order_of_columns() -> None:
+    columns = tuple(Column(f"c{k}", ty, {}) for k, ty in enumerate(["u64", "text", "i32", "u64"]))
+    assert sql.losses(Table("plain", columns), {"text": "T", "u64": "U"}) == ("U", "T")
