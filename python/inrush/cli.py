@@ -8,20 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from inrush.commands.printing import opened_store, say, show, show_json
 from inrush.errors import InrushError, UsageError, from_core
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from inrush.results.store import Store
-    from inrush.run.run import Outcome
 
 app = typer.Typer(
     name="inrush",
@@ -30,9 +23,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-#: Exit codes that no error class carries.
-WORKLOAD_ERRORS, INVALID, LIMIT_CROSSED = 1, 3, 99
 
 Study = Annotated[str, typer.Argument(help="Name of a study (see `inrush studies`) or path of a study file.")]
 Targets = Annotated[
@@ -96,7 +86,8 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a study; ends in the answer, the verdict and the next command."""
-    from inrush.run.prepare import Call, best_found, best_of_names, call_of, prepare, read_study, unfinished
+    from inrush.commands.running import begin, execute, finish
+    from inrush.run.prepare import Call, call_of, prepare, unfinished
     from inrush.run.site import split_password
 
     store = opened_store()
@@ -108,59 +99,8 @@ def run(
             raise UsageError("say which study to run; `inrush studies` lists them")
         shown = tuple(split_password(t)[0] if "://" in t else t for t in targets or ())
         call = Call(study, scale, tuple(overrides or ()), shown, tuple(start or ()), seed)
-        best = best_found(store, best_of_names(read_study(call)), scale)
-        prepared = prepare(Call(**{**call.document(), "best": best}), targets)
-        document = {**prepared.document(), "begun_unix_ns": time.time_ns()}
-        folder = store.new_study(prepared.plan.study.name, document)
-    for reason in prepared.places.left_out.values():
-        say(f"left out: {reason}")
-    outcome = execute(prepared, folder, data or store.instances_path)
-    finish(store, outcome, as_json)
-
-
-def execute(prepared: Any, folder: Any, data: Path) -> Outcome:
-    """The study on its engines, with progress on stderr."""
-    from inrush.run.prepare import StopRules
-    from inrush.run.progress import progress
-    from inrush.run.run import run_study
-    from inrush.run.sites import opened
-
-    with progress(stderr()) as listener, opened(prepared.places, data, listener.note) as sites:
-        return run_study(prepared.plan.all_runs, folder, sites, listener, StopRules(prepared.plan))
-
-
-def finish(store: Store, outcome: Outcome, as_json: bool) -> None:
-    """Report, three lines or JSON, and the exit code of what was found."""
-    from inrush.report.report import three_lines, write_report
-
-    results = store.find(str(outcome.path))
-    for run, message in outcome.failed.items():
-        say(f"{run}: {message}")
-    analysis = write_report(results, results.report_path)
-    say(f"report: {results.report_path}")
-    if as_json:
-        verdicts = [
-            {"run": run, "guard": v.guard, "outcome": v.outcome.value, "sentence": v.sentence}
-            for run, v in analysis.verdicts
-        ]
-        show_json(
-            {
-                "run_dir": str(outcome.path),
-                "report": str(results.report_path),
-                "valid": analysis.valid and not outcome.failed,
-                "verdicts": verdicts,
-            }
-        )
-    else:
-        show(three_lines(analysis))
-    if outcome.failed:
-        raise typer.Exit(WORKLOAD_ERRORS)
-    if not analysis.valid:
-        raise typer.Exit(INVALID)
-    if analysis.crossed:
-        for sentence in analysis.crossed:
-            say(f"limit crossed: {sentence}")
-        raise typer.Exit(LIMIT_CROSSED)
+        prepared, folder = begin(store, call, targets)
+    finish(store, execute(prepared, folder, data or store.instances_path), as_json)
 
 
 @app.command()
@@ -273,20 +213,59 @@ def runs(as_json: AsJson = False) -> None:
 
 @app.command()
 def predict(
-    what: Annotated[Path, typer.Argument(help="A curve of your own: two columns, the load and its figure.")],
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            help="A file of two columns (a load and its figure), or results; without it the latest."
+        ),
+    ] = None,
     to: Annotated[
         list[float] | None, typer.Option("--to", metavar="N", help="Load to predict; may be given again.")
     ] = None,
     of: Annotated[
-        str | None, typer.Option(help="rate or time; without it the second column's name decides.")
+        str | None,
+        typer.Option(help="Figure of the results (default: the study's); of a file: rate, time or latency."),
+    ] = None,
+    along: Annotated[str | None, typer.Option(help="Factor to continue; default: the study's.")] = None,
+    where: Annotated[
+        list[str] | None, typer.Option(metavar="FACTOR=VALUE", help="Only these groups; may be given again.")
     ] = None,
     level: Annotated[float, typer.Option(help="Share of predictions that the interval shall hold.")] = 0.9,
     as_json: AsJson = False,
 ) -> None:
-    """What a load that was not tried will give, with its interval."""
-    from inrush.commands.predict import predict_curve
+    """What a load that was not tried will give; from results, a claim frozen with its hash."""
+    from inrush.commands import predict as command
 
-    predict_curve(what, to or (), of, level, as_json)
+    command.predict(what, to or (), of, along, where or (), level, as_json)
+
+
+@app.command()
+def prove(
+    predictions: Annotated[list[str], typer.Argument(help="Claims: ids, beginnings of them, or `latest`.")],
+    results: Annotated[
+        str | None, typer.Option("--with", help="Results that hold the run already; without them it is made.")
+    ] = None,
+    target: Annotated[list[str] | None, typer.Option(help="URL in place of the one of the training.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder for the data of started servers.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run what a prediction is about, and score it."""
+    from inrush.commands import prove as command
+
+    command.prove(predictions, results, target or (), data, as_json)
+
+
+@app.command()
+def scoreboard(
+    html: Annotated[
+        Path | None, typer.Option(help="Where to write the page; else beside the claims.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """How good all predictions were that were ever scored."""
+    from inrush.commands import prove as command
+
+    command.scoreboard(html, as_json)
 
 
 # Studies.
@@ -405,13 +384,6 @@ def shown_figure(value: float | str) -> str:
     if isinstance(value, str):
         return value
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
-def stderr() -> Console:
-    """rich honours NO_COLOR and knows a terminal."""
-    from rich.console import Console
-
-    return Console(stderr=True)
 
 
 if __name__ == "__main__":

@@ -9,60 +9,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from inrush import cli
-from inrush.results.store import Results, Store
+from inrush.results.store import Results
+from tests.terminal import Inrush
 
 PACKAGE = Path(__file__).parents[1]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(PACKAGE), "NO_COLOR": "1"}
 #: A study of two runs and one that prices the client's own work, on the engine that is quickest to begin.
 TINY = ("telemetry-quickstart", "sqlite", "--scale", "xs", "-P", "batch_rows=1000", "-P", "repeats.count=1")
-
-
-@dataclass(frozen=True)
-class Said:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-class Inrush:
-    """`inrush` in this process, with results of its own."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str], results: Path) -> None:
-        self.capsys, self.store = capsys, Store(results)
-
-    def __call__(self, *words: str) -> Said:
-        before, sys.argv = sys.argv, ["inrush", *words]
-        try:
-            cli.main()
-            code: Any = 0
-        except SystemExit as e:
-            code = e.code
-        finally:
-            sys.argv = before
-        out, err = self.capsys.readouterr()
-        return Said(int(code or 0), out, err)
-
-
-@pytest.fixture
-def inrush(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Inrush]:
-    monkeypatch.setenv("INRUSH_RESULTS", str(tmp_path / "results"))
-    monkeypatch.setenv("PYTHONPATH", str(PACKAGE))
-    monkeypatch.setenv("COLUMNS", "200")
-    yield Inrush(capsys, tmp_path / "results")
 
 
 # What needs no run.
@@ -92,7 +49,7 @@ def test_help_loads_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("later", ["prove", "load"])
+@pytest.mark.parametrize("later", ["load"])
 def test_commands_of_later_versions_are_not_offered(inrush: Inrush, later: str) -> None:
     assert later not in re.findall(r"^  (\w+)", inrush("--help").out, re.MULTILINE)
     assert inrush(later).code == 2

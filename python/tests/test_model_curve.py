@@ -8,7 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from inrush.errors import UsageError
-from inrush.model.curve import Refused, curve, forecast
+from inrush.model.curve import curve, forecast, rate_within
+from inrush.model.forecast import Refused
 from inrush.model.intervals import (
     Scored,
     Spread,
@@ -122,10 +123,22 @@ def test_a_rate_that_falls_throughout_loses_a_fixed_time_to_each() -> None:
 
 
 def test_times_that_grow_and_times_that_fall_have_laws_of_their_own() -> None:
-    grown = forecast(curve([1e3, 1e4, 1e5], [1.1, 2, 11]), 1e6, time=True)
+    grown = forecast(curve([1e3, 1e4, 1e5], [1.1, 2, 11]), 1e6, kind="time")
     assert (grown.model, grown.median) == ("proportion", pytest.approx(101))
-    fallen = forecast(curve([1, 2, 4, 8], [101, 51, 26, 13.5]), 32, time=True)
+    fallen = forecast(curve([1, 2, 4, 8], [101, 51, 26, 13.5]), 32, kind="time")
     assert (fallen.model, fallen.median) == ("ernest", pytest.approx(1 + 100 / 32, rel=1e-6))
+
+
+def test_latency_is_that_of_a_queue_up_to_four_fifths_of_what_fills_it() -> None:
+    rates = np.array([100.0, 300, 500])
+    of = curve(rates, 1 / (200 - 0.2 * rates))
+    found = forecast(of, 700, kind="latency")
+    assert (found.model, found.saturation) == ("queue", pytest.approx(1000))
+    assert found.median == pytest.approx(1 / 60)
+    assert rate_within(of, 1 / 60) == pytest.approx(700)
+    assert rate_within(of, 1e-6) == 0 and rate_within(of, 1e6) == pytest.approx(800)
+    with pytest.raises(Refused, match="fills the queue"):
+        forecast(of, 900, kind="latency")
 
 
 def test_what_no_law_describes_is_refused() -> None:

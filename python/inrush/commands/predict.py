@@ -1,13 +1,38 @@
-"""`inrush predict`: what a load that was not tried will give."""
+"""`inrush predict`: what a load that was not tried will give; from results it is a claim, frozen with its hash."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from inrush.commands.printing import show, show_json
+from inrush.commands.printing import opened_store, say, show, show_json
 from inrush.errors import UsageError
+
+KINDS = ("rate", "time", "latency")
+
+
+def predict(
+    what: str | None,
+    to: Sequence[float],
+    of: str | None,
+    along: str | None,
+    where: Sequence[str],
+    level: float,
+    as_json: bool,
+) -> None:
+    """A file of two columns is continued; of results, every group is, and each claim is frozen."""
+    if not to:
+        raise UsageError("say where to predict: --to N")
+    if not 0.5 <= level < 1:
+        raise UsageError(f"--level {level:g}: write a share from 0.5 to below 1")
+    if what is not None and Path(what).is_file():
+        predict_curve(Path(what), to, of, level, as_json)
+    elif what is not None and Path(what).suffix in (".csv", ".tsv", ".txt"):
+        raise UsageError(f"{what}: no such file")
+    else:
+        predict_results(what, to, of, along, where, level, as_json)
 
 
 def predict_curve(path: Path, to: Sequence[float], of: str | None, level: float, as_json: bool) -> None:
@@ -15,18 +40,14 @@ def predict_curve(path: Path, to: Sequence[float], of: str | None, level: float,
     from inrush.model.curve import forecast
     from inrush.predict.curve_file import read_curve
 
-    if not to:
-        raise UsageError("say where to predict: --to N")
-    if of not in (None, "rate", "time"):
-        raise UsageError(f"--of {of}: a curve is of a rate or of a time")
-    if not 0.5 <= level < 1:
-        raise UsageError(f"--level {level:g}: write a share from 0.5 to below 1")
+    if of not in (None, *KINDS):
+        raise UsageError(f"--of {of}: a curve is of one of {', '.join(KINDS)}")
     found = read_curve(path)
-    time = found.is_time if of is None else of == "time"
-    forecasts = [forecast(found.curve, n, time, level=level) for n in to]
+    kind = of or ("time" if found.is_time else "rate")
+    forecasts = [forecast(found.curve, n, kind, level=level) for n in to]  # type: ignore[arg-type]
     points = [f.document() for f in forecasts]
     if as_json:
-        show_json({**points[0], "of": "time" if time else "rate", "points": points})
+        show_json({**points[0], "of": kind, "points": points})
         return
     show(forecast_lines(points, found.x_name, found.y_name))
 
@@ -38,9 +59,71 @@ def forecast_lines(points: Sequence[dict[str, Any]], x_name: str, y_name: str) -
 
     rows = [
         [f"{p['x']:g}", digits(p["median"]), f"[{digits(p['lo'])}, {digits(p['hi'])}]", p["model"],
-         ", ".join(f"{k} {digits(v)}" for k, v in p["baselines"].items() if k != p["model"])]
+         ", ".join(f"{k} {digits(v)}" for k, v in p["baselines"].items())]
         for p in points
     ]  # fmt: skip
     header = (x_name, y_name, f"{points[0]['level']:.0%} interval", "model", "others would say")
     reasons = list(dict.fromkeys(why for p in points for why in p["why"]))
     return [*columns(rows, header, right=(0, 1)), *(f"  {why}" for why in reasons)]
+
+
+def predict_results(
+    which: str | None,
+    to: Sequence[float],
+    figure: str | None,
+    along: str | None,
+    where: Sequence[str],
+    level: float,
+    as_json: bool,
+) -> None:
+    """Freezes a claim for each group and target. A group whose model does not hold is told and left out."""
+    from inrush.model.forecast import Refused
+    from inrush.predict.claims import archive_of, claim, forecast_of
+    from inrush.predict.training import chosen, trainings
+    from inrush.results.predictions import Predictions
+    from inrush.stats.measures import study_record
+    from inrush.stats.points import analyse
+    from inrush.stats.points import say as say_point
+
+    store = opened_store()
+    kept = Predictions(store)
+    analysis = analyse(study_record(store.find(which)))
+    archive, sources = archive_of([s for c in kept.all() if (s := c.score)])
+    frozen, refused = [], []
+    for training in chosen(trainings(analysis, along, figure), where):
+        for n in to:
+            try:
+                made = forecast_of(training, n, archive, level)
+                frozen.append(kept.freeze(claim(analysis, training, made, time.time_ns(), sources)))
+            except Refused as e:
+                refused.append(f"{say_point(training.group)}: {e}")
+    if not frozen:
+        raise Refused("\n".join(refused))
+    for told in refused:
+        say(f"refused: {told}")
+    if as_json:
+        documents = [c.doc for c in frozen]
+        show_json({**documents[0]["forecast"], "claims": documents, "refused": refused})
+        return
+    for c in frozen:
+        show(claim_lines(c.doc))
+
+
+def claim_lines(doc: dict[str, Any]) -> list[str]:
+    """A frozen claim in three lines, with the command that proves it."""
+    from inrush.stats.quantity import show as shown
+
+    made, figure = doc["forecast"], doc["figure"]
+    bounds = f"[{shown(made['lo'], figure)}, {shown(made['hi'], figure)}]"
+    group = ", ".join(f"{v}" if k == "engine" else f"{k} {v}" for k, v in doc["group"].items())
+    limit = {None: "", "load": "; nothing is full there"}.get(
+        made["bottleneck"], f"; limited by {made['bottleneck']}"
+    )
+    sure = "calibrated" if made["calibrated"] else "uncalibrated"
+    return [
+        f"{group}: {figure} at {doc['along']} {made['x']:g} will be {shown(made['median'], figure)} {bounds} "
+        f"({made['level']:.0%}, {sure}, {made['model']}){limit}",
+        *(f"  {why}" for why in made["why"]),
+        f"  frozen: {doc['id']} sha256 {doc['sha256']}",
+        f"  next: inrush prove {doc['id']}",
+    ]

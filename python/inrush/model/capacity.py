@@ -86,7 +86,7 @@ def of_pipeline(
 
 def baselines(fitted: Pipeline, of: Curve, to: float) -> dict[str, float]:
     """What a claim is scored beside: proportion, the hard bound, and the USL on throughput alone."""
-    found = {"linear": linear(of, to, False), "hard bound": fitted.bound(to)}
+    found = {"linear": linear(of, to, "rate"), "hard bound": fitted.bound(to)}
     if len(of.x) >= 3:
         found["usl"] = float(fit_usl(of.x, of.y, True, of.runs).at(to))
     return found

@@ -8,28 +8,36 @@ The rule, which was fixed before any published curve was scored with it (docs/pr
    more points prefer it by two units of AICc. A third parameter that nothing asks for is what makes extrapolations wild.
 3. A rate that falls throughout loses a fixed time to each unit of x: 1 / rate is a straight line.
 4. A time that grows is a fixed cost and one for each unit; a time that falls with machines has Ernest's form.
-5. A law that misses the largest point by more than 15 %, or is asked for more than 32 times it, is refused.
+5. A latency against an offered rate is that of a queue, 1 / latency a straight line down to the rate that fills it; it is
+   predicted up to 80 % of that rate.
+6. A law that misses the largest point by more than 15 %, or is asked for more than 32 times it, is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from inrush.errors import UsageError
 from inrush.model.fits import aicc, fit_sum, log_errors
-from inrush.model.forecast import UNSEEN_LIMIT, Forecast, Refused, refuse_far, refuse_misfit
+from inrush.model.forecast import UNCALIBRATED, UNSEEN_LIMIT, Forecast, Refused, refuse_far, refuse_misfit
 from inrush.model.intervals import LEVEL, Scored, Spread, parameter_spread, spread, width
 from inrush.model.scaling import Usl, fit_usl
 from inrush.model.work import fit_ernest, fit_proportion
 
 FloatArray = NDArray[np.float64]
+Kind = Literal["rate", "time", "latency"]
 Law = Callable[[FloatArray], FloatArray]
 
 AICC_MARGIN = 2.0
+#: Nearer to full than this no formula for latency holds.
+MOST_BUSY = 0.8
+#: The names that laws have as baselines.
+BASELINES = {"contention": "amdahl", "coherency": "usl"}
 #: A fall from the peak is one where it exceeds so many sd of a point.
 FALL_SD = 3.0
 
@@ -88,15 +96,21 @@ class Fitted:
 
 
 def forecast(
-    of: Curve, to: float, time: bool = False, archive: Sequence[Scored] = (), level: float = LEVEL
+    of: Curve, to: float, kind: Kind = "rate", archive: Sequence[Scored] = (), level: float = LEVEL
 ) -> Forecast:
     """The figure at x = `to`, by the rule at the top of this file.
 
-    time: y is a time or a cost (small is good) instead of a rate. Raises Refused outside of the law's validity.
+    kind: what y is: a rate, a time for work, or the latency at an offered rate. Raises Refused outside of the law's validity.
     """
     reach = to / float(of.x[-1])
-    chosen, why = choose(of, time)
+    chosen, why = choose(of, kind)
     refuse_misfit(float(chosen.errors(of)[-1]), chosen.name)
+    if to > MOST_BUSY * chosen.parameters.get("full_at", float("inf")):
+        full = chosen.parameters["full_at"]
+        raise Refused(
+            f"{to:g}/s is {to / full:.0%} of the rate that fills the queue ({full:.4g}/s); latency is predicted up to "
+            f"{MOST_BUSY:.0%} of it"
+        )
     refuse_far(to, float(of.x[-1]))
     run = point_spread(of, chosen)
     target = np.array([to])
@@ -108,28 +122,27 @@ def forecast(
     )
     wide = width(sd, run, float(np.median(of.runs)), archive, reach, level)
     lo, hi = median * float(np.exp(-wide.half)), median * float(np.exp(wide.half))
-    others = {f.name: float(f.law(target)[0]) for f in candidates(of, time)}
+    others = {f.name: float(f.law(target)[0]) for f in candidates(of, kind)}
     if not wide.calibrated:
         # Laws that explain what was measured as well as the chosen one may be right beyond it.
-        equal = [others[f.name] for f in candidates(of, time) if explains(of, f, run)]
+        equal = [others[f.name] for f in candidates(of, kind) if explains(of, f, run)]
         lo, hi = min([lo, *equal]), max([hi, *equal])
-        why = (
-            *why,
-            "uncalibrated: too few predictions of this reach have been scored; the width of the fit is doubled",
-        )
+        why = (*why, UNCALIBRATED)
     saturation = peak(chosen)
-    if not time and saturation is None:
+    if kind == "rate" and saturation is None:
         why = (*why, f"saturation: {UNSEEN_LIMIT}")
     return Forecast(
         to, median, lo, hi, level, chosen.name, wide.calibrated, reach, chosen.parameters,
-        {**others, "linear": linear(of, to, time)}, saturation, why,
+        {**{BASELINES.get(k, k): v for k, v in others.items()}, "linear": linear(of, to, kind)}, saturation, why,
     )  # fmt: skip
 
 
-def choose(of: Curve, time: bool) -> tuple[Fitted, tuple[str, ...]]:
+def choose(of: Curve, kind: Kind) -> tuple[Fitted, tuple[str, ...]]:
     """The law for a curve, and why it is that one."""
-    found = {f.name: f for f in candidates(of, time)}
-    if time:
+    found = {f.name: f for f in candidates(of, kind)}
+    if kind == "latency":
+        return found["queue"], ("queue: latency grows towards the rate that fills it",)
+    if kind == "time":
         name = "ernest" if "ernest" in found else "proportion"
         return found[name], (f"{name}: a time that {'falls' if name == 'ernest' else 'grows'}",)
     if "interference" in found:
@@ -140,9 +153,11 @@ def choose(of: Curve, time: bool) -> tuple[Fitted, tuple[str, ...]]:
     return plain, ("contention: no evidence of coherency in what was measured",)
 
 
-def candidates(of: Curve, time: bool) -> list[Fitted]:
+def candidates(of: Curve, kind: Kind) -> list[Fitted]:
     """Laws of the curve's shape that it has points enough for."""
-    if time:
+    if kind == "latency":
+        return [fitted_queue(of)]
+    if kind == "time":
         return [fitted_ernest(of)] if of.y[-1] < of.y[0] and of.x[0] > 0 else [fitted_proportion(of)]
     if of.y[-1] < of.y[0] and int(np.argmax(of.y)) == 0:
         return [fitted_interference(of)]
@@ -176,16 +191,16 @@ def explains(of: Curve, f: Fitted, run: Spread) -> bool:
     return bool((np.abs(f.errors(of)) <= 3 * run.sd).all())
 
 
-def linear(of: Curve, to: float, time: bool) -> float:
+def linear(of: Curve, to: float, kind: Kind) -> float:
     """Proportion from the smallest load, or for times the largest one scaled: what one would say without a model."""
-    if time:
+    if kind != "rate":
         return float(of.y[-1] * (to / of.x[-1] if of.y[-1] >= of.y[0] else of.x[-1] / to))
     first = 0 if of.x[0] > 0 else 1
     return float(of.y[first] * to / of.x[first])
 
 
 def peak(chosen: Fitted) -> float | None:
-    found = chosen.parameters.get("peak_n", float("inf"))
+    found = chosen.parameters.get("peak_n", chosen.parameters.get("full_at", float("inf")))
     return found if np.isfinite(found) else None
 
 
@@ -227,3 +242,25 @@ def fitted_ernest(of: Curve) -> Fitted:
 
     law = fit_ernest(of.x, of.y, weights=of.runs)
     return Fitted("ernest", law.at, dict(law.__dict__), again, 4)
+
+
+def fitted_queue(of: Curve) -> Fitted:
+    """latency = 1 / (a - b rate): an M/M/1 station; any quantile of it has the same form."""
+    columns = np.stack([np.ones_like(of.x), -of.x], axis=1)
+
+    def again(y: FloatArray) -> Law:
+        a, b = fit_sum(columns, 1 / y, of.runs)
+        return lambda x: np.asarray(1 / np.maximum(a - b * np.asarray(x, np.float64), 1e-300))
+
+    a, b = fit_sum(columns, 1 / of.y, of.runs)
+    full = float(a / b) if b > 0 else float("inf")
+    return Fitted(
+        "queue", again(of.y), {"idle_s": float(1 / a) if a > 0 else float("inf"), "full_at": full}, again
+    )
+
+
+def rate_within(of: Curve, limit_s: float) -> float:
+    """Highest offered rate whose latency stays below a limit, by the queue's law; at most 80 % of what fills it."""
+    found = fitted_queue(of).parameters
+    most = MOST_BUSY * found["full_at"]
+    return float(np.clip(found["full_at"] * (1 - found["idle_s"] / limit_s), 0.0, most))

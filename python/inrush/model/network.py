@@ -42,7 +42,7 @@ def throughputs(stations: Sequence[Station], most: int, think_s: float = 0.0) ->
     # In units of the slowest station's time all factors but those of many servers are at most 1.
     unit = max(s.demand_s / s.capacity for s in demanding)
     factors = [_log_f(s.demand_s / unit, s.capacity, most) for s in demanding]
-    if think_s > 0:
+    if think_s / unit > 0:
         j = np.arange(most + 1, dtype=np.float64)
         factors.append(j * np.log(think_s / unit) - gammaln(j + 1))
     x = np.zeros(most + 1)

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from inrush.model.curve import MOST_BUSY
 from inrush.model.forecast import Refused
 from inrush.model.laws import Resource
-
-MOST_BUSY = 0.8
 
 
 def erlang_c(servers: int, offered: float) -> float:

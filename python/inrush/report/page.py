@@ -35,7 +35,7 @@ def page(
     """The whole page. script: the bundle that sets `vegaEmbed`; without figures it is left out."""
     study = analysis.study
     title = str(study.get("title") or study.get("study") or "inrush")
-    specs = [{"id": f"fig-{f.name}".replace("/", "-"), "spec": f.spec} for f in figures]
+    specs = chart_specs(figures)
     body = "\n".join(section for section in (
         top(analysis), f"<h1>{escape(title)}</h1>", asked(study), banner(analysis), answered(analysis, answer),
         section("Verdicts", guards_table(analysis)),
@@ -49,7 +49,13 @@ def page(
         section("Order of runs", runs_table(analysis, answer)),
         section("Reproduce", reproduce(analysis)),
     ) if section)  # fmt: skip
-    scripts = ""
+    return shell(title, body, specs, themes, script)
+
+
+def shell(
+    title: str, body: str, specs: Sequence[Mapping[str, Any]], themes: Mapping[str, Any], script: str
+) -> str:
+    """A whole offline page around sections and charts; without charts the bundle that draws them is left out."""
     if specs:
         scripts = (
             f'<script type="module">{script}</script>\n'
@@ -68,6 +74,10 @@ def page(
         "histograms.</footer></main>\n"
         f'{scripts}<script type="module">{asset("report.js")}</script>\n</body></html>\n'
     )
+
+
+def chart_specs(figures: Sequence[Figure]) -> list[dict[str, Any]]:
+    return [{"id": f"fig-{f.name}".replace("/", "-"), "spec": f.spec} for f in figures]
 
 
 def data(value: Any) -> str:

@@ -128,7 +128,12 @@ def call_of(folder: StudyFolder) -> Call:
     kept = folder.doc.get("call")
     if not isinstance(kept, dict):
         raise UsageError(f"{folder.path}: does not say how it was begun; run the study anew")
-    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in kept.items()}
+    return call_from(kept)
+
+
+def call_from(document: Mapping[str, Any]) -> Call:
+    """A call as JSON keeps it."""
+    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in document.items()}
     return Call(**values)
 
 

@@ -1,0 +1,105 @@
+"""`inrush prove` and `inrush scoreboard`: claims are run, scored once, and shown together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inrush.commands.printing import opened_store, say, show, show_json
+from inrush.errors import UsageError
+
+if TYPE_CHECKING:
+    from inrush.results.predictions import Claim
+    from inrush.results.store import Store
+
+
+def prove(
+    specs: Sequence[str], results: str | None, targets: Sequence[str], data: Path | None, as_json: bool
+) -> None:
+    """Scores claims by results that exist, or by the runs that they are about."""
+    from inrush.predict.proof import observed, score_document
+    from inrush.results.predictions import Predictions
+    from inrush.stats.measures import study_record
+    from inrush.stats.points import analyse
+
+    store = opened_store()
+    kept = Predictions(store)
+    claims = [kept.find(spec) for spec in specs]
+    for c in claims:
+        if c.score is not None:
+            raise UsageError(
+                f"{c.id}: has its score already ({c.score['verdict']}); predict anew to try again"
+            )
+    documents = []
+    for c in claims:
+        found = store.find(results if results is not None else run_for(store, c, targets, data))
+        seen = observed(analyse(study_record(found)), c.doc)
+        document = score_document(c.doc, seen, found.path.name, time.time_ns())
+        c.write_score(document)
+        documents.append(document)
+        if not as_json:
+            show(score_lines(c.doc, document))
+    write_board(kept)
+    if as_json:
+        show_json(documents[0] if len(documents) == 1 else documents)
+
+
+def run_for(store: Store, c: Claim, targets: Sequence[str], data: Path | None) -> str:
+    """Runs what a claim is about; the path of its results."""
+    from inrush.commands.running import begin, execute
+    from inrush.predict.proving import proving_call
+    from inrush.report.report import write_report
+
+    call = proving_call(c.doc, targets)
+    prepared, folder = begin(store, call, [*targets, *call.targets][:1])
+    outcome = execute(prepared, folder, data or store.instances_path)
+    for run, message in outcome.failed.items():
+        say(f"{run}: {message}")
+    found = store.find(str(outcome.path))
+    write_report(found, found.report_path)
+    say(f"report: {found.report_path}")
+    return str(outcome.path)
+
+
+def score_lines(doc: dict[str, Any], score: dict[str, Any]) -> list[str]:
+    from inrush.stats.quantity import show as shown
+
+    made, figure = doc["forecast"], doc["figure"]
+    if score["verdict"] == "invalid":
+        return [f"invalid: {doc['id']}: {'; '.join(score['why'])}"]
+    skills = ", ".join(f"{k} {v:+.0%}" for k, v in score["skill"].items())
+    seen, claimed = score["bottleneck_seen"], made["bottleneck"]
+    named = f"; bottleneck {seen}, claimed {claimed}" if seen and claimed else ""
+    return [
+        f"{score['verdict']}: {doc['id']}: {shown(score['observed'], figure)} observed, {shown(made['median'], figure)} "
+        f"[{shown(made['lo'], figure)}, {shown(made['hi'], figure)}] claimed: off by {score['error']:.1%}{named}",
+        f"  skill over {skills}" if skills else "  no simpler claim to compare with",
+    ]
+
+
+def scoreboard(html: Path | None, as_json: bool) -> None:
+    """All claims ever scored."""
+    from inrush.predict.board import board_document, board_lines
+    from inrush.results.predictions import Predictions
+
+    kept = Predictions(opened_store())
+    entries = [(c.doc, c.score) for c in kept.all()]
+    if as_json:
+        show_json(board_document(entries))
+        return
+    if not entries:
+        raise UsageError(
+            f"{kept.path}: nothing was predicted yet; `inrush predict RESULTS --to N` makes a claim"
+        )
+    show(board_lines(entries))
+    say(f"scoreboard: {write_board(kept, html)}")
+
+
+def write_board(kept: Any, html: Path | None = None) -> Path:
+    from inrush.report.scoreboard import write_scoreboard
+
+    path: Path = html or kept.board_path
+    write_scoreboard([(c.doc, c.score) for c in kept.all()], path)
+    return path

@@ -1,0 +1,88 @@
+"""A prepared study on its engines, and what is said at its end: `inrush run` and `inrush prove`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from inrush.commands.printing import say, show, show_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from inrush.results.store import Store, StudyFolder
+    from inrush.run.prepare import Call
+    from inrush.run.run import Outcome
+
+#: Exit codes that no error class carries.
+WORKLOAD_ERRORS, INVALID, LIMIT_CROSSED = 1, 3, 99
+
+
+def begin(store: Store, call: Call, secret_targets: Sequence[str] | None) -> tuple[Any, StudyFolder]:
+    """Plans a call and makes the folder of its results."""
+    from dataclasses import replace
+
+    from inrush.run.prepare import best_found, best_of_names, prepare, read_study
+
+    best = call.best or best_found(store, best_of_names(read_study(call)), call.scale)
+    prepared = prepare(replace(call, best=best), secret_targets)
+    document = {**prepared.document(), "begun_unix_ns": time.time_ns()}
+    return prepared, store.new_study(prepared.plan.study.name, document)
+
+
+def execute(prepared: Any, folder: Any, data: Path) -> Outcome:
+    """The study on its engines, with progress on stderr."""
+    from inrush.run.prepare import StopRules
+    from inrush.run.progress import progress
+    from inrush.run.run import run_study
+    from inrush.run.sites import opened
+
+    for reason in prepared.places.left_out.values():
+        say(f"left out: {reason}")
+    with progress(stderr()) as listener, opened(prepared.places, data, listener.note) as sites:
+        return run_study(prepared.plan.all_runs, folder, sites, listener, StopRules(prepared.plan))
+
+
+def finish(store: Store, outcome: Outcome, as_json: bool) -> None:
+    """Report, three lines or JSON, and the exit code of what was found."""
+    from inrush.report.report import three_lines, write_report
+
+    results = store.find(str(outcome.path))
+    for run, message in outcome.failed.items():
+        say(f"{run}: {message}")
+    analysis = write_report(results, results.report_path)
+    say(f"report: {results.report_path}")
+    if as_json:
+        verdicts = [
+            {"run": run, "guard": v.guard, "outcome": v.outcome.value, "sentence": v.sentence}
+            for run, v in analysis.verdicts
+        ]
+        show_json(
+            {
+                "run_dir": str(outcome.path),
+                "report": str(results.report_path),
+                "valid": analysis.valid and not outcome.failed,
+                "verdicts": verdicts,
+            }
+        )
+    else:
+        show(three_lines(analysis))
+    if outcome.failed:
+        raise typer.Exit(WORKLOAD_ERRORS)
+    if not analysis.valid:
+        raise typer.Exit(INVALID)
+    if analysis.crossed:
+        for sentence in analysis.crossed:
+            say(f"limit crossed: {sentence}")
+        raise typer.Exit(LIMIT_CROSSED)
+
+
+def stderr() -> Console:
+    """rich honours NO_COLOR and knows a terminal."""
+    from rich.console import Console
+
+    return Console(stderr=True)

@@ -1,0 +1,111 @@
+"""All claims ever scored, counted: error, coverage, bottlenecks, skill; by reach, by model, by engine. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from inrush.model.intervals import REACHES, reach_bin
+from inrush.model.score import Board, Score, board
+from inrush.text import columns
+
+Entry = tuple[Mapping[str, Any], Mapping[str, Any] | None]
+#: How a claim of calibrated intervals is judged: coverage may differ from the level by chance alone.
+GROUPS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "reach": lambda doc: reach_name(float(doc["forecast"]["reach"])),
+    "model": lambda doc: str(doc["forecast"]["model"]),
+    "engine": lambda doc: str(doc["group"].get("engine", "")),
+    "side of the knee": lambda doc: side(doc["forecast"]),
+    "interval": lambda doc: "calibrated" if doc["forecast"]["calibrated"] else "uncalibrated",
+}
+
+
+def reach_name(reach: float) -> str:
+    i = reach_bin(reach)
+    low = REACHES[i - 1] if i else 0.0
+    return f"up to {REACHES[i]:g}×" if REACHES[i] != float("inf") else f"beyond {low:g}×"
+
+
+def side(made: Mapping[str, Any]) -> str:
+    """Where the target lies: knees are what is hard to predict."""
+    if made["saturation"] is None:
+        return "no knee claimed"
+    return "beyond the knee" if made["x"] >= made["saturation"] else "before the knee"
+
+
+def scores_of(entries: Sequence[Entry]) -> list[tuple[Mapping[str, Any], Score]]:
+    """Claims with a verdict that counts."""
+    fields = Score.__dataclass_fields__
+    return [
+        (doc, Score(**{k: s[k] for k in fields}))
+        for doc, s in entries
+        if s is not None and s["verdict"] != "invalid"
+    ]
+
+
+def groups(entries: Sequence[Entry]) -> dict[str, dict[str, Board]]:
+    """Grouping -> its value -> the scores of it."""
+    held = scores_of(entries)
+    found: dict[str, dict[str, Board]] = {}
+    for name, key in GROUPS.items():
+        parts: dict[str, list[Score]] = {}
+        for doc, s in held:
+            parts.setdefault(key(doc), []).append(s)
+        found[name] = {k: b for k, of in sorted(parts.items()) if (b := board(of))}
+    return found
+
+
+def counts(entries: Sequence[Entry]) -> dict[str, int]:
+    """Verdict -> how many; what is not scored yet is open."""
+    found: dict[str, int] = {}
+    for _, s in entries:
+        verdict = "open" if s is None else str(s["verdict"])
+        found[verdict] = found.get(verdict, 0) + 1
+    return found
+
+
+def board_document(entries: Sequence[Entry]) -> dict[str, Any]:
+    whole = board([s for _, s in scores_of(entries)])
+    return {
+        "verdicts": counts(entries),
+        "all": asdict(whole) if whole else None,
+        "by": {name: {k: asdict(b) for k, b in of.items()} for name, of in groups(entries).items()},
+        "claims": [{**entry_row(doc, s)} for doc, s in entries],
+    }
+
+
+def entry_row(doc: Mapping[str, Any], s: Mapping[str, Any] | None) -> dict[str, Any]:
+    made = doc["forecast"]
+    row = {
+        k: made[k] for k in ("x", "median", "lo", "hi", "level", "model", "reach", "bottleneck", "calibrated")
+    }
+    row |= {
+        "id": doc["id"],
+        "engine": doc["group"].get("engine"),
+        "along": doc["along"],
+        "figure": doc["figure"],
+        "sha256": doc["sha256"],
+    }
+    return {**row, **({"verdict": "open"} if s is None else {k: v for k, v in s.items() if k != "schema"})}
+
+
+def board_lines(entries: Sequence[Entry]) -> list[str]:
+    """The board for a terminal."""
+    told = ", ".join(f"{n} {verdict}" for verdict, n in counts(entries).items())
+    whole = board([s for _, s in scores_of(entries)])
+    if whole is None:
+        return [told, "no claim has a score yet: inrush prove ID"]
+    rows = [board_row("all", whole)]
+    rows += [board_row(k, b) for name, of in groups(entries).items() if len(of) > 1 for k, b in of.items()]
+    return [told, *columns(rows, BOARD_HEADER, right=(1, 2, 3, 4, 5))]
+
+
+BOARD_HEADER = ("", "n", "median error", "p90 error", "inside", "bottleneck", "median skill over")
+
+
+def board_row(name: str, b: Board) -> list[str]:
+    skills = ", ".join(f"{k} {v:+.0%}" for k, (v, _) in b.skill.items())
+    hits = f"{b.bottlenecks.value:.0%} of {b.bottlenecks.n}" if b.bottlenecks else "–"
+    inside = f"{b.coverage.value:.0%} [{b.coverage.low:.0%}, {b.coverage.high:.0%}]"
+    return [name, str(b.n), f"{b.median_error:.1%}", f"{b.p90_error:.1%}", inside, hits, skills]

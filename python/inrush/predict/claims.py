@@ -1,0 +1,106 @@
+"""From trainings to claims that can be proven wrong: plain documents, frozen by `results.predictions`. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from inrush.errors import UsageError
+from inrush.model.capacity import Measured, forecast_load
+from inrush.model.curve import curve, forecast
+from inrush.model.forecast import MODEL_VERSION, Forecast
+from inrush.model.intervals import LEVEL, Scored
+from inrush.model.scaling import fit_batch
+from inrush.predict.training import Training
+from inrush.results.predictions import PREDICTION_SCHEMA
+from inrush.stats.points import Analysis
+
+
+def forecast_of(
+    training: Training, to: float, archive: Sequence[Scored] = (), level: float = LEVEL
+) -> Forecast:
+    """The model for what the factor scales. Raises Refused outside of its validity."""
+    if training.kind == "load" and training.curve_kind == "rate":
+        runs = [Measured(r.x, r.value, r.busy) for r in training.runs]
+        return forecast_load(runs, training.parts, to, archive, level)
+    of = curve([r.x for r in training.runs], [r.value for r in training.runs])
+    found = forecast(of, to, training.curve_kind, archive, level)
+    if training.kind != "batch":
+        return found
+    cost = fit_batch(of.x, of.y, of.runs)
+    parameters = {
+        **found.parameters,
+        "per_batch_s": cost.per_batch_s,
+        "per_row_s": cost.per_row_s,
+        "best_rows": cost.best_rows,
+    }
+    told = (
+        f"95 % of the asymptote from {cost.best_rows:.0f} rows a batch"
+        if cost.per_row_s > 0
+        else "no asymptote in sight"
+    )
+    return Forecast(
+        **{**found.__dict__, "model": "batch cost", "parameters": parameters, "why": (told, *found.why)}
+    )
+
+
+def claim(
+    analysis: Analysis,
+    training: Training,
+    made: Forecast,
+    created_unix_ns: int,
+    calibrated_by: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Everything that must not change once the run it is about has begun; times in ns since 1970.
+
+    Raises UsageError for a target that has been measured: that is no prediction.
+    """
+    if made.x in {r.x for r in training.runs}:
+        raise UsageError(
+            f"{training.along} {made.x:g} has been measured in these results; predict a value that has not"
+        )
+    study = analysis.study
+    group = dict(training.group)
+    env = analysis.runs[0].run.env
+    document = {
+        "schema": PREDICTION_SCHEMA,
+        "created_unix_ns": created_unix_ns,
+        "model_version": MODEL_VERSION,
+        "study": str(study.get("study", "")),
+        "scale": study.get("scale"),
+        "results": str(study.get("id", "")),
+        "call": study.get("call"),
+        "group": group,
+        "along": training.along,
+        "figure": training.figure,
+        "kind": training.kind,
+        "forecast": made.document(),
+        "train_run_ids": [r.run_id for r in training.runs],
+        "training": points(training),
+        "parts": [{"name": p.name, "capacity": p.capacity} for p in training.parts],
+        "calibrated_by": list(calibrated_by) if made.calibrated else [],
+        "machine": {k: env[k] for k in ("cpu_model", "cpu_logical", "mem_total_bytes", "kernel") if k in env},
+    }
+    name = f"{document['study']}-{group.get('engine', 'any')}-{training.along}-{made.x:g}"
+    mark = hashlib.sha256(
+        repr((sorted(group.items(), key=str), training.figure, document)).encode()
+    ).hexdigest()
+    return {"id": f"{name}-{mark[:6]}".replace("/", "-").replace(" ", "_"), **document}
+
+
+def points(training: Training) -> list[dict[str, float]]:
+    """What was trained on, as a curve: x, geometric mean, runs."""
+    of = curve([r.x for r in training.runs], [r.value for r in training.runs])
+    return [
+        {"x": float(x), "value": float(y), "runs": float(n)}
+        for x, y, n in zip(of.x, of.y, of.runs, strict=True)
+    ]
+
+
+def archive_of(scores: Sequence[Mapping[str, Any]]) -> tuple[list[Scored], list[str]]:
+    """What calibration may use: scores of claims frozen before now, and the ids they came from."""
+    used = [s for s in scores if s.get("verdict") not in (None, "invalid")]
+    return [Scored(float(s["reach"]), abs(float(s["log_error"]))) for s in used], [
+        str(s["prediction"]) for s in used
+    ]

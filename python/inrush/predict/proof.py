@@ -1,0 +1,121 @@
+"""From a claim and the runs it was about to a verdict. Pure.
+
+confirmed       the observed mean lies in the interval
+rejected        it does not, nor does its own 95 % interval reach there
+inconclusive    the mean lies outside, its interval reaches inside: repeat
+invalid         the run has no valid figure, or was begun before the claim was frozen
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from inrush.errors import UsageError
+from inrush.model.pipeline import SERIAL
+from inrush.model.score import score
+from inrush.predict.training import busy_of
+from inrush.stats import stats
+from inrush.stats.points import Analysis, Measured, point_key
+
+#: A resource is seen as full from this share of its servers; a load as unhindered from this share of proportion.
+FULL_SHARE = 0.85
+UNHINDERED_SHARE = 0.9
+
+
+@dataclass(frozen=True)
+class Observed:
+    run_ids: tuple[str, ...]
+    values: tuple[float, ...]
+    interval: stats.Interval | None
+    bottleneck: str | None
+    invalid: tuple[str, ...]
+    begun_unix_ns: int
+
+    @property
+    def mean(self) -> float:
+        return float(np.exp(np.mean(np.log(self.values))))
+
+
+def observed(analysis: Analysis, claim: Mapping[str, Any]) -> Observed:
+    """The runs of the claim's point. Raises UsageError where the results do not have it."""
+    wanted = {**claim["group"], claim["along"]: claim["forecast"]["x"]}
+    mine = [m for m in analysis.runs if m.run.block > 0 and agrees(m, wanted)]
+    if not mine:
+        told = ", ".join(f"{k} {v}" for k, v in wanted.items())
+        raise UsageError(
+            f"{analysis.study.get('id', 'these results')}: no measured run of {told}; run it, then prove again"
+        )
+    counted = [m for m in mine if m.counts and m.figures.get(claim["figure"], 0.0) > 0]
+    values = tuple(float(m.figures[claim["figure"]]) for m in counted)
+    invalid = tuple(
+        dict.fromkeys(
+            f"{v.guard}: {v.sentence}" for m in mine for v in m.verdicts if v.outcome.value == "invalid"
+        )
+    )
+    return Observed(
+        tuple(m.run.run_id for m in counted),
+        values,
+        stats.log_t(values) if len(values) > 1 else None,
+        seen_bottleneck(counted, claim) if counted else None,
+        invalid if counted else (*invalid, "no run has a valid figure"),
+        min(int(m.run.summary.get("begun_unix_ns") or 0) for m in mine),
+    )
+
+
+def agrees(m: Measured, wanted: Mapping[str, Any]) -> bool:
+    held = {**dict(m.point), "engine": m.run.engine}
+    return all(held.get(k) == v for k, v in dict(point_key(wanted)).items())
+
+
+def seen_bottleneck(runs: Sequence[Measured], claim: Mapping[str, Any]) -> str | None:
+    """The fullest watched resource, if full; else whether the load grew unhindered or something unwatched held it.
+
+    None where no resource was watched.
+    """
+    capacity = {p["name"]: float(p["capacity"]) for p in claim["parts"]}
+    busy: dict[str, list[float]] = {}
+    for m in runs:
+        for name, servers in busy_of(m).items():
+            if name in capacity:
+                busy.setdefault(name, []).append(servers / capacity[name])
+    if not busy or claim["kind"] != "load":
+        return None
+    shares = {name: float(np.mean(of)) for name, of in busy.items()}
+    fullest = max(shares, key=lambda name: shares[name])
+    if shares[fullest] >= FULL_SHARE:
+        return fullest
+    first = min(claim["training"], key=lambda p: float(p["x"]))
+    in_proportion = first["value"] * claim["forecast"]["x"] / first["x"]
+    mean = float(np.mean([m.figures[claim["figure"]] for m in runs]))
+    return "load" if mean >= UNHINDERED_SHARE * in_proportion else SERIAL
+
+
+def score_document(
+    claim: Mapping[str, Any], found: Observed, results: str, scored_unix_ns: int
+) -> dict[str, Any]:
+    """What is written beside the claim; a claim that its run preceded is invalid, whatever it says."""
+    made = claim["forecast"]
+    base: dict[str, Any] = {
+        "schema": claim["schema"], "prediction": claim["id"], "sha256": claim["sha256"], "results": results,
+        "scored_unix_ns": scored_unix_ns, "run_ids": list(found.run_ids), "reach": made["reach"],
+    }  # fmt: skip
+    why = list(found.invalid)
+    if found.begun_unix_ns <= claim["created_unix_ns"]:
+        why.append("the run was begun before the claim was frozen: it proves nothing")
+    if why:
+        return {**base, "verdict": "invalid", "why": why}
+    scored = score(
+        found.mean, made["median"], made["lo"], made["hi"], made["level"], made["baselines"], made["bottleneck"], found.bottleneck
+    )  # fmt: skip
+    interval = found.interval
+    reaches = interval is not None and interval.low <= made["hi"] and interval.high >= made["lo"]
+    verdict = "confirmed" if scored.inside else "inconclusive" if reaches else "rejected"
+    skill = {k: v for k, v in scored.skill.items() if np.isfinite(v)}
+    return {
+        **base, "verdict": verdict, **scored.document(), "skill": skill, "bottleneck_seen": found.bottleneck,
+        "observed_low": interval.low if interval else None, "observed_high": interval.high if interval else None,
+    }  # fmt: skip

@@ -1,0 +1,51 @@
+"""The run that a claim is about: the call that made its training, at the load that was claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from inrush.engines import engine_of_url
+from inrush.errors import UsageError
+from inrush.run.prepare import Call, call_from
+from inrush.stats.points import is_number
+
+
+def proving_call(claim: Mapping[str, Any], targets: Sequence[str] = ()) -> Call:
+    """targets: in place of the claim's own, e.g. with a password. Raises UsageError where the claim does not say how."""
+    kept = claim.get("call")
+    if not isinstance(kept, dict):
+        raise UsageError(
+            f"{claim['id']}: its results do not say how they were begun; run the study at {claim['along']} "
+            f"{claim['forecast']['x']:g} and attach it: inrush prove {claim['id']} --with RESULTS"
+        )
+    call = call_from(kept)
+    engine = str(claim["group"]["engine"])
+    mine = tuple(t for t in (*targets, *call.targets) if (engine_of_url(t) if "://" in t else t) == engine)
+    changed = {k: v for k, v in claim["group"].items() if k != "engine" and plain(k, v, call)}
+    changed[claim["along"]] = claim["forecast"]["x"]
+    return replace(
+        call,
+        targets=mine[:1] or (engine,),
+        start=tuple(e for e in call.start if e == engine and not any("://" in t for t in mine[:1])),
+        overrides=(*call.overrides, *(f"{k}=[{toml(v)}]" for k, v in changed.items())),
+    )
+
+
+def plain(factor: str, value: Any, call: Call) -> bool:
+    """Whether the command line can say a factor's value: not a table that results know by its name alone."""
+    if is_number(value) or isinstance(value, bool):
+        return True
+    from inrush.studies import find_study
+    from inrush.study.toml import read_toml
+
+    return value in (read_toml(find_study(call.study).path).get("factors", {}).get(factor) or [])
+
+
+def toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if is_number(value):
+        return str(int(value)) if float(value).is_integer() else repr(float(value))
+    return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,173 @@
+"""What a study's sealed runs say of loads that were not run: which figure, along which factor, how busy what was. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from inrush.errors import UsageError
+from inrush.guards.comparability import default_along
+from inrush.guards.study import headline
+from inrush.model.pipeline import Part
+from inrush.stats.measures import RunRecord, cumulative, grown, measured_windows
+from inrush.stats.points import Analysis, Measured, Point, is_number, lower_is_better
+
+#: load: sessions that share an engine; batch: rows of a call; volume: work to do; offered: a paced rate; other: the rest.
+Kind = Literal["load", "batch", "volume", "offered", "other"]
+SAME = 0.01
+
+
+@dataclass(frozen=True)
+class Trained:
+    """One sealed run as the model sees it."""
+
+    run_id: str
+    x: float
+    value: float
+    #: Resource -> servers kept busy.
+    busy: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Training:
+    """One engine at one value of every factor but the one that is continued."""
+
+    group: Point
+    along: str
+    figure: str
+    kind: Kind
+    runs: tuple[Trained, ...]
+    parts: tuple[Part, ...]
+
+    @property
+    def curve_kind(self) -> Literal["rate", "time", "latency"]:
+        if self.kind == "offered" and lower_is_better(self.figure):
+            return "latency"
+        return "time" if lower_is_better(self.figure) else "rate"
+
+
+def trainings(analysis: Analysis, along: str | None = None, figure: str | None = None) -> list[Training]:
+    """A training for each group that has two values of the factor. Raises UsageError where nothing can be continued."""
+    along = along or (analysis.study.get("answer") or {}).get("along") or default_along(analysis)
+    if along is None or along not in analysis.factors:
+        varied = ", ".join(k for k in analysis.factors if k != "engine") or "nothing"
+        raise UsageError(f"--along {along}: the study varied {varied}; a prediction continues a factor")
+    asked = figure or headline(analysis)
+    if asked is None:
+        raise UsageError("no counted run measured anything to predict")
+    found = []
+    for group, runs in grouped(analysis, along).items():
+        kind = kind_of(runs, along, asked)
+        name = figure or figure_for(kind, asked, runs)
+        used = [m for m in runs if m.figures.get(name, 0.0) > 0]
+        if len({dict(m.point)[along] for m in used}) >= 2:
+            trained = tuple(as_trained(m, along, name) for m in used)
+            found.append(Training(group, along, name, kind, trained, parts_of(used)))
+    if not found:
+        raise UsageError(
+            f"{asked}: no group has two numbers of {along} with a counted run; a prediction needs two, better three"
+        )
+    return found
+
+
+def grouped(analysis: Analysis, along: str) -> dict[Point, list[Measured]]:
+    """Runs that count, by everything but the factor; points without a number of it are left out."""
+    found: dict[Point, list[Measured]] = {}
+    for m in analysis.runs:
+        held = dict(m.point)
+        if m.counts and is_number(held.get(along)):
+            key = tuple((k, v) for k, v in m.point if k != along and (k in analysis.factors or k == "engine"))
+            found.setdefault(key, []).append(m)
+    return found
+
+
+def kind_of(runs: Sequence[Measured], along: str, figure: str) -> Kind:
+    """What the factor scales, told from what the runs did; names only where those do not tell."""
+    role = role_of(figure)
+    if along == "batch_rows":
+        return "batch"
+    if along.endswith("_per_s"):
+        return "offered"
+    if follows(runs, along, f"{role}.sessions"):
+        return "load"
+    if follows(runs, along, f"{role}.rows", per=f"{role}.repetitions"):
+        return "volume"
+    return "other"
+
+
+def follows(runs: Sequence[Measured], along: str, figure: str, per: str | None = None) -> bool:
+    """Whether a figure is in proportion to the factor."""
+    shares = [
+        m.figures[figure] / (m.figures[per] if per else 1.0) / dict(m.point)[along]
+        for m in runs
+        if m.figures.get(figure) and dict(m.point)[along]
+    ]
+    return len(shares) > 1 and max(shares) - min(shares) <= SAME * max(shares)
+
+
+def figure_for(kind: Kind, asked: str, runs: Sequence[Measured]) -> str:
+    """Where sessions or batches are scaled, the rate of what the study timed: models are of rates."""
+    role = role_of(asked)
+    if kind in ("load", "batch") and asked.endswith(".makespan_s"):
+        rate = f"{role}.rows_per_s"
+        return rate if all(m.figures.get(rate) for m in runs) else f"{role}.ops_per_s"
+    return asked
+
+
+def role_of(figure: str) -> str:
+    return figure.rsplit(".", 1)[0]
+
+
+def as_trained(m: Measured, along: str, figure: str) -> Trained:
+    return Trained(m.run.run_id, float(dict(m.point)[along]), float(m.figures[figure]), busy_of(m))
+
+
+def busy_of(m: Measured) -> dict[str, float]:
+    """Servers of each resource that the run kept busy, while its clock ran.
+
+    Cores: of every role on this machine. Disk: bytes written over what the disk was probed to write.
+    """
+    busy: dict[str, float] = {}
+    cores = cores_busy(m.figures)
+    if cores:
+        busy["cores"] = cores
+    written, limit = written_bytes_per_s(m.run), float(m.run.env.get("disk_write_bytes_per_s") or 0)
+    if written and limit:
+        busy["disk"] = written / limit
+    return busy
+
+
+def cores_busy(figures: Mapping[str, float]) -> float:
+    """An engine in the client's process is in `engine` and `instrument`, which leave out what lies between repetitions."""
+    split = [figures[k] for k in ("engine.busy_cores", "instrument.busy_cores") if k in figures]
+    if split:
+        return sum(split)
+    return sum(v for k, v in figures.items() if k.endswith(".busy_cores") and k.count(".") == 1)
+
+
+def written_bytes_per_s(run: RunRecord) -> float:
+    """Of all watched roles, over the measured segments."""
+    windows = measured_windows(run).values()
+    span_s = sum(end - start for start, end in windows) / 1e9
+    if span_s <= 0:
+        return 0.0
+    return sum(grown(*held, *w) for held in cumulative(run, "write_bytes").values() for w in windows) / span_s
+
+
+def parts_of(runs: Sequence[Measured]) -> tuple[Part, ...]:
+    """Resources of the machine that the runs were made on: what was probed, never what was busy."""
+    env = runs[0].run.env
+    cores = float(env.get("cpu_capacity_cores") or env.get("cgroup_cpu_cores") or env.get("cpu_logical") or 0)
+    found = [Part("cores", cores)] if cores else []
+    return (*found, Part("disk")) if env.get("disk_write_bytes_per_s") else tuple(found)
+
+
+def chosen(found: Sequence[Training], where: Sequence[str]) -> list[Training]:
+    """Only groups that agree with every `factor=value`. Raises UsageError where none does."""
+    wanted = {k: v for k, _, v in (w.partition("=") for w in where)}
+    kept = [t for t in found if all(str(dict(t.group).get(k)) == v for k, v in wanted.items())]
+    if not kept:
+        groups = "; ".join(", ".join(f"{k}={v}" for k, v in t.group) for t in found)
+        raise UsageError(f"--where {' '.join(where)}: no group agrees; there are: {groups}")
+    return kept

@@ -1,0 +1,271 @@
+"""Claims: from sealed runs to a frozen document, to the run that proves or rejects it, to the board."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from inrush.errors import ResultUnreadable, UsageError
+from inrush.model.forecast import Refused
+from inrush.predict.board import board_document, board_lines
+from inrush.predict.claims import archive_of, claim, forecast_of
+from inrush.predict.proof import observed, score_document
+from inrush.predict.training import chosen, trainings
+from inrush.report.scoreboard import scoreboard_page
+from inrush.results.predictions import Predictions, digest
+from inrush.results.store import Store, write_json
+from inrush.stats.measures import RunRecord, StudyRecord
+from inrush.stats.points import Analysis, analyse
+from tests import synthetic
+from tests.terminal import Inrush
+
+CALL = {
+    "study": "telemetry-quickstart",
+    "scale": "xs",
+    "overrides": [],
+    "targets": ["sqlite"],
+    "start": [],
+    "seed": None,
+    "best": {},
+}
+#: One writer takes 1 s of 8 cores for 0.5 s: the client's 0.3 and the server's 0.8 cores of the synthetic run.
+RATES = {1: 50_000.0, 2: 98_000.0, 4: 190_000.0}
+
+
+def load_runs(
+    rates: dict[int, float], begun_unix_ns: int = 0, blocks: int = 3, seed: int = 1
+) -> list[RunRecord]:
+    """Writers on one engine, 50,000 rows, at given rows a second; busy cores in proportion to the rate."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for block in range(blocks + 1):
+        for n, rate in rates.items():
+            makespan_s = 50_000 / rate * float(np.exp(rng.normal(0, 0.01)))
+            found.append(
+                synthetic.run("sqlite", {"writers": n}, block, n, makespan_s=makespan_s, writers=n, client_cores=0.2 * n,
+                              doc={"begun_unix_ns": begun_unix_ns})
+            )  # fmt: skip
+    return found
+
+
+def load_study(rates: dict[int, float] = RATES, **how: Any) -> Analysis:
+    doc = {
+        **synthetic.STUDY,
+        "id": "trained",
+        "call": CALL,
+        "answer": {"kind": "scaling", "of": "writers.makespan_s", "along": "writers"},
+    }
+    return analyse(StudyRecord(doc, load_runs(rates, **how)))
+
+
+def the_claim(to: float = 8, analysis: Analysis | None = None) -> dict[str, Any]:
+    analysis = analysis or load_study()
+    (training,) = trainings(analysis)
+    return claim(analysis, training, forecast_of(training, to), created_unix_ns=1000)
+
+
+def frozen(folder: Path, document: dict[str, Any]) -> Predictions:
+    kept = Predictions(Store(folder))
+    kept.freeze(document)
+    return kept
+
+
+# Training.
+
+
+def test_writers_are_a_load_and_their_makespan_is_predicted_as_a_rate() -> None:
+    (found,) = trainings(load_study())
+    assert (found.kind, found.figure, found.along) == ("load", "writers.rows_per_s", "writers")
+    assert {r.x for r in found.runs} == {1, 2, 4} and len(found.runs) == 9  # the pilot enters nothing
+    assert {p.name for p in found.parts} == {"cores", "disk"}
+    assert all(r.busy["cores"] > 0.8 for r in found.runs)
+
+
+def test_batches_volumes_and_offered_rates_are_told_from_what_runs_did() -> None:
+    batch = trainings(analyse(synthetic.study({("sqlite", b): 2 + 200 / b for b in (100, 1000, 10_000)})))
+    assert [(t.kind, t.figure) for t in batch] == [("batch", "writers.rows_per_s")]
+    runs = [
+        synthetic.run("sqlite", {"rows": rows}, block, i, rows=rows, makespan_s=0.5 + rows / 50_000)
+        for block in (1, 2)
+        for i, rows in enumerate((10_000, 20_000, 50_000))
+    ]
+    doc = {**synthetic.STUDY, "answer": {"kind": "curve", "of": "writers.makespan_s", "along": "rows"}}
+    (volume,) = trainings(analyse(StudyRecord(doc, runs)))
+    assert (volume.kind, volume.curve_kind) == ("volume", "time")
+    assert forecast_of(volume, 100_000).median == pytest.approx(2.5, rel=0.01)
+    offered = replace(volume, kind="offered", figure="writers.latency_p99_s", along="offered_per_s")
+    assert offered.curve_kind == "latency"
+
+
+def test_a_batch_claim_says_from_where_on_a_larger_batch_gains_little() -> None:
+    # 2 s for the rows and 0.2 ms a batch: 95 % from 19 times their ratio, 50,000 rows in 2 s and b batches.
+    analysis = analyse(
+        synthetic.study({("sqlite", b): 2 + 50_000 * 2e-4 / b for b in (10, 50, 250)}, spread=0.001)
+    )
+    (training,) = trainings(analysis)
+    made = forecast_of(training, 1000)
+    assert made.model == "batch cost"
+    assert made.parameters["best_rows"] == pytest.approx(19 * 2e-4 / (2 / 50_000), rel=0.1)
+
+
+def test_groups_are_chosen_by_their_factors_and_what_cannot_be_continued_is_said() -> None:
+    found = trainings(
+        analyse(synthetic.study({(e, b): 2.0 for e in ("sqlite", "duckdb") for b in (100, 1000)}))
+    )
+    assert len(found) == 2 and len(chosen(found, ["engine=duckdb"])) == 1
+    with pytest.raises(UsageError, match="no group agrees"):
+        chosen(found, ["engine=oracle"])
+    with pytest.raises(UsageError, match="continues a factor"):
+        trainings(load_study(), along="colour")
+    with pytest.raises(UsageError, match="two numbers"):
+        trainings(load_study({4: 1e5}), along="engine")
+
+
+# Claims.
+
+
+def test_a_claim_says_what_it_was_trained_on_and_by_which_model() -> None:
+    found = the_claim()
+    assert found["along"] == "writers" and found["forecast"]["x"] == 8
+    assert len(found["train_run_ids"]) == 9 and [p["x"] for p in found["training"]] == [1, 2, 4]
+    assert found["forecast"]["lo"] < found["forecast"]["median"] < found["forecast"]["hi"]
+    assert set(found["forecast"]["baselines"]) == {"linear", "hard bound", "usl"}
+    json.dumps(found, allow_nan=False)
+
+
+def test_what_has_been_measured_is_not_predicted() -> None:
+    with pytest.raises(UsageError, match="has been measured"):
+        the_claim(4)
+
+
+def test_a_frozen_claim_is_never_changed_unseen(tmp_path: Path) -> None:
+    document = the_claim()
+    kept = frozen(tmp_path, document)
+    held = kept.find(document["id"])
+    assert held.doc["sha256"] == digest(document) == kept.find(held.sha256[:8]).sha256
+    with pytest.raises(UsageError, match="never changed"):
+        kept.freeze(document)
+    write_json(held.path, {**held.doc, "forecast": {**held.doc["forecast"], "hi": 1e12}})
+    with pytest.raises(ResultUnreadable, match="changed after it was frozen"):
+        _ = kept.find(document["id"]).doc
+    with pytest.raises(UsageError, match="no such prediction"):
+        Predictions(Store(tmp_path / "empty")).find("nothing")
+    with pytest.raises(ResultUnreadable):
+        kept.all()
+
+
+def test_the_hash_is_free_of_the_order_of_keys() -> None:
+    document = the_claim()
+    assert digest(dict(reversed(document.items()))) == digest(document)
+
+
+# Proofs.
+
+
+def proven(tmp_path: Path, rate: float, begun_unix_ns: int = 2000, **how: Any) -> dict[str, Any]:
+    held = frozen(tmp_path, the_claim()).all()[0]
+    analysis = load_study({8: rate}, begun_unix_ns=begun_unix_ns, **how)
+    return score_document(held.doc, observed(analysis, held.doc), "proof", 3000)
+
+
+def test_a_run_inside_the_interval_confirms_and_one_far_outside_rejects(tmp_path: Path) -> None:
+    good = proven(tmp_path / "a", 360_000)
+    assert good["verdict"] == "confirmed" and good["inside"]
+    assert good["observed"] == pytest.approx(360_000, rel=0.02) and len(good["run_ids"]) == 3
+    assert good["skill"]["linear"] < 1
+    bad = proven(tmp_path / "b", 20_000)
+    assert bad["verdict"] == "rejected" and bad["log_error"] < -2
+
+
+def test_a_run_that_came_before_its_claim_proves_nothing(tmp_path: Path) -> None:
+    found = proven(tmp_path, 360_000, begun_unix_ns=999)
+    assert found["verdict"] == "invalid" and "before the claim" in found["why"][0]
+
+
+def test_results_without_the_claimed_point_are_refused(tmp_path: Path) -> None:
+    held = frozen(tmp_path, the_claim()).all()[0]
+    with pytest.raises(UsageError, match="no measured run of"):
+        observed(load_study({16: 1e5}), held.doc)
+
+
+def test_an_invalid_run_scores_nothing(tmp_path: Path) -> None:
+    held = frozen(tmp_path, the_claim()).all()[0]
+    analysis = load_study({8: 360_000}, begun_unix_ns=2000)
+    runs = [replace(m.run, env={**m.run.env, "core_build_profile": "debug"}) for m in analysis.runs]
+    broken = analyse(StudyRecord(analysis.study, runs))
+    found = score_document(held.doc, observed(broken, held.doc), "proof", 3000)
+    assert found["verdict"] == "invalid" and "debug" in found["why"][0]
+
+
+def test_only_scored_claims_calibrate_and_nine_of_a_reach_suffice(tmp_path: Path) -> None:
+    score = proven(tmp_path, 360_000)
+    archive, sources = archive_of([score] * 9 + [{"verdict": "invalid", "prediction": "x"}])
+    assert len(archive) == len(sources) == 9
+    (training,) = trainings(load_study())
+    made = forecast_of(training, 8, archive)
+    assert made.calibrated and made.hi / made.median == pytest.approx(np.exp(abs(score["log_error"])))
+    assert not forecast_of(training, 32, archive).calibrated
+
+
+# The board.
+
+
+def entries(tmp_path: Path) -> list[tuple[dict[str, Any], dict[str, Any] | None]]:
+    held = frozen(tmp_path, the_claim()).all()[0]
+    return [(held.doc, proven(tmp_path / "x", 360_000)), ({**held.doc, "id": "<open>"}, None)]
+
+
+def test_the_board_counts_verdicts_and_shows_every_claim(tmp_path: Path) -> None:
+    found = board_document(entries(tmp_path))
+    assert found["verdicts"] == {"confirmed": 1, "open": 1}
+    assert found["all"]["n"] == 1 and len(found["claims"]) == 2
+    assert found["by"]["reach"].keys() == {"up to 2×"}
+    told = "\n".join(board_lines(entries(tmp_path / "y")))
+    assert "1 confirmed, 1 open" in told and "100%" in told
+
+
+def test_the_page_is_offline_and_escapes_what_it_shows(tmp_path: Path) -> None:
+    from inrush.report.scoreboard import charts
+
+    held = entries(tmp_path)
+    page = scoreboard_page(held, charts(held), {}, "")
+    assert "&lt;open&gt;" in page and "<open>" not in page
+    assert "https://" not in page and 'id="fig-claims"' in page
+    assert "nothing claimed yet" in scoreboard_page([], [], {}, "")
+
+
+# The commands.
+
+
+def test_from_a_study_to_a_claim_to_its_proof_and_the_board(inrush: Inrush) -> None:
+    trained = inrush(
+        "run", "quickstart", "sqlite", "--scale", "xs", "-P", "batch_rows=[100,400]", "-P", "repeats.count=2"
+    )
+    assert trained.code in (0, 3), trained.err
+    made = inrush("predict", "--to", "1000", "--where", "engine=sqlite", "--json")
+    assert made.code == 0, made.err
+    held = made.json["claims"][0]
+    assert made.json["lo"] < made.json["median"] < made.json["hi"]
+    listed = inrush("scoreboard", "--json").json
+    assert listed["verdicts"] == {"open": 1}
+    result = inrush("prove", held["id"], "--json")
+    assert result.code == 0, result.err
+    assert result.json["verdict"] in ("confirmed", "rejected", "inconclusive", "invalid")
+    assert result.json["sha256"] == held["sha256"]
+    assert (inrush.store.root / "predictions" / "scoreboard.html").is_file()
+    again = inrush("prove", held["id"])
+    assert again.code == 2 and "has its score already" in again.err
+    assert "scoreboard:" in inrush("scoreboard").err
+
+
+def test_predicting_nothing_and_nowhere_is_refused_in_a_sentence(inrush: Inrush) -> None:
+    assert "--to N" in inrush("predict").err
+    assert inrush("predict", "none.csv", "--to", "4").code == 2
+    assert inrush("scoreboard").code == 2
+    assert inrush("predict", "--to", "4").code == 2
+    assert issubclass(Refused, UsageError)
