@@ -231,11 +231,18 @@ def predict(
         list[str] | None, typer.Option(metavar="FACTOR=VALUE", help="Only these groups; may be given again.")
     ] = None,
     level: Annotated[float, typer.Option(help="Share of predictions that the interval shall hold.")] = 0.9,
+    published: Annotated[
+        bool,
+        typer.Option("--published", help="How well published curves are predicted: docs/predictions.md."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """What a load that was not tried will give; from results, a claim frozen with its hash."""
     from inrush.commands import predict as command
 
+    if published:
+        command.predict_published()
+        return
     command.predict(what, to or (), of, along, where or (), level, as_json)
 
 

@@ -109,6 +109,13 @@ def predict_results(
         show(claim_lines(c.doc))
 
 
+def predict_published() -> None:
+    """The page of published cases, on stdout."""
+    from inrush.predict.published.page import page
+
+    show(page().splitlines())
+
+
 def claim_lines(doc: dict[str, Any]) -> list[str]:
     """A frozen claim in three lines, with the command that proves it."""
     from inrush.stats.quantity import show as shown

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from inrush.model.fits import fit_sum
+
 FloatArray = NDArray[np.float64]
 RANDOM_FILL = float(np.log(2))
 SEQUENTIAL_FILL = 15 / 16
@@ -207,9 +209,7 @@ class UnitCost:
 
 
 def fit_unit_cost(file_bytes: Sequence[float], bytes_per_s: Sequence[float]) -> UnitCost:
-    """From intervals of a load: mean size of its files and the rate of input."""
-    from inrush.model.fits import fit_sum
-
-    size = np.asarray(file_bytes, np.float64)
-    found = fit_sum(np.stack([np.ones_like(size), size], axis=1), 1 / np.asarray(bytes_per_s, np.float64))
+    """From intervals of a load: mean size of its files and the rate of input. Errors in seconds a byte."""
+    size, byte_s = np.asarray(file_bytes, np.float64), 1 / np.asarray(bytes_per_s, np.float64)
+    found = fit_sum(np.stack([np.ones_like(size), size], axis=1), byte_s, weights=byte_s**2)
     return UnitCost(float(found[0]), float(found[1]))

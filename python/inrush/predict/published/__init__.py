@@ -1,0 +1,220 @@
+"""Figures that others published, as cases: fit the small end, claim the large end, and say how wrong that was.
+
+Figures are facts; each file names its source. The rule that chooses between laws (`model.curve`, `model.capacity`) knows
+nothing of these cases: it is applied to their small ends as to any curve.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+
+import numpy as np
+
+from inrush.model import laws
+from inrush.model.curve import curve, forecast
+from inrush.model.forecast import Forecast
+from inrush.model.laws import Resource, Saturation
+from inrush.model.scaling import Usl, contention_from_speed_up
+from inrush.model.score import Score, score
+from inrush.model.storage import Recovery, UnitCost, fit_extraction, fit_unit_cost, out_of_memory_refuted
+
+#: Curve -> loads that it is fitted to; all larger ones are claimed.
+SMALL_ENDS: dict[str, tuple[str, tuple[float, ...]]] = {
+    "mysql_cluster_data_nodes": ("MySQL Cluster, data nodes", (2, 4, 8)),
+    "mysql_cluster_api_machines": ("MySQL Cluster, API machines", (1, 3, 15)),
+    "spec_sdm91": ("SPEC SDM91, users", (1, 18, 36)),
+    "mysql_cisco": ("MySQL on Cisco, threads", (1, 2, 3, 4, 5, 6, 7, 8)),
+}
+#: Claims shown of a long curve.
+SHOWN: dict[str, tuple[float, ...]] = {"mysql_cisco": (12, 16, 24, 32)}
+
+
+def table(name: str) -> list[dict[str, str]]:
+    """A published table: rows of text by column."""
+    text = resources.files(__package__).joinpath(f"{name}.csv").read_text(encoding="utf-8")
+    return list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
+
+
+def source(name: str) -> str:
+    """Where a table comes from, in a line."""
+    text = resources.files(__package__).joinpath(f"{name}.csv").read_text(encoding="utf-8")
+    return " ".join(line.removeprefix("#").strip() for line in text.splitlines() if line.startswith("#"))
+
+
+@dataclass(frozen=True)
+class CurveCase:
+    """A claim about a published curve, and its score."""
+
+    name: str
+    small: tuple[float, ...]
+    made: Forecast
+    score: Score
+
+    def error_of(self, baseline: str) -> float:
+        """|observed - claimed| / observed of a simpler claim."""
+        return abs(self.score.observed - self.made.baselines[baseline]) / self.score.observed
+
+
+def curve_cases() -> list[CurveCase]:
+    found = []
+    for key, (name, small) in SMALL_ENDS.items():
+        points = {float(r["load"]): float(r["rate"]) for r in table("curves") if r["curve"] == key}
+        of = curve(list(small), [points[x] for x in small])
+        for x in SHOWN.get(key, tuple(x for x in sorted(points) if x > max(small))):
+            made = forecast(of, x)
+            found.append(CurveCase(name, small, made, scored(made, points[x])))
+    return found
+
+
+def scored(made: Forecast, observed: float) -> Score:
+    return score(observed, made.median, made.lo, made.hi, made.level, made.baselines)
+
+
+@dataclass(frozen=True)
+class Decomposed:
+    """An interval series explained by the size of its files."""
+
+    storage: str
+    intervals: int
+    cost: UnitCost
+    #: Share of the variance of s/MB explained; and by how much more with what had been loaded before.
+    r2: float
+    r2_of_table_size: float
+    #: Largest error of files a second: of a constant, and of the cost by file size.
+    constant_error: float
+    size_error: float
+    #: Fitted to the first third alone: median error of files a second in the rest, and of the constant of that third.
+    ahead_error: float
+    ahead_constant_error: float
+    recovery: Recovery
+
+
+def decompositions() -> list[Decomposed]:
+    rows = table("intervals")
+    return [
+        decomposed(storage, [r for r in rows if r["storage"] == storage])
+        for storage in dict.fromkeys(r["storage"] for r in rows)
+    ]
+
+
+def decomposed(storage: str, rows: Sequence[dict[str, str]]) -> Decomposed:
+    """The last interval is cut short and left out; so is the first where the load began inside of it."""
+    files, rate = (np.array([float(r[k]) for r in rows[:-1]]) for k in ("files", "input_mb_per_s"))
+    if rate[0] < 0.75 * rate[1]:
+        files, rate = files[1:], rate[1:]
+    size, per_mb = rate * 1800 / files, 1 / rate
+    cost = fit_unit_cost(list(size), list(rate))
+    loaded = np.cumsum(rate) * 1800 - rate * 900
+    third = len(files) // 3
+    ahead = fit_unit_cost(list(size[:third]), list(rate[:third])).files_per_s(size[third:]) * 1800
+    both = np.stack([np.ones_like(size), size, loaded], axis=1)
+    r2 = explained(per_mb, cost.byte_s(size))
+    return Decomposed(
+        storage, len(files), cost, r2,
+        explained(per_mb, both @ np.linalg.lstsq(both, per_mb, rcond=None)[0]) - r2,
+        float(np.abs(files.mean() / files - 1).max()),
+        float(np.abs(cost.files_per_s(size) * 1800 / files - 1).max()),
+        float(np.median(np.abs(ahead / files[third:] - 1))),
+        float(np.median(np.abs(files[:third].mean() / files[third:] - 1))),
+        out_of_memory_refuted(files),
+    )  # fmt: skip
+
+
+def explained(y: np.ndarray, fitted: np.ndarray) -> float:
+    return float(1 - ((y - fitted) ** 2).sum() / ((y - y.mean()) ** 2).sum())
+
+
+def pipeline_limits() -> list[tuple[Saturation, str]]:
+    """The limits of one load pipeline's figures, with what its author said."""
+    rows = table("pipeline")
+    used = [Resource(r["resource"], float(r["used"]), float(r["capacity"])) for r in rows]
+    said = {r["resource"]: f"{r['predicted_low']}–{r['predicted_high']}" if r["predicted_low"] != r["predicted_high"] else r["predicted_low"] for r in rows}  # fmt: skip
+    return [(s, said[s.resource]) for s in laws.saturations(1.0, used)]
+
+
+@dataclass(frozen=True)
+class WriterCase:
+    """Contention of a speed-up at 16 writers, and what it says of 32 and of any number. Nobody published those."""
+
+    engine: str
+    speed_up: float
+    law: Usl
+
+
+def writer_cases() -> list[WriterCase]:
+    return [
+        WriterCase(r["engine"], float(r["speed_up"]), Usl(1.0, contention_from_speed_up(float(r["speed_up"]), float(r["writers"])), 0.0))
+        for r in table("writers")
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """A claim of a storage model without an interval, and what was observed."""
+
+    what: str
+    claimed: float
+    observed: float
+
+    @property
+    def error(self) -> float:
+        return abs(self.observed - self.claimed) / self.observed
+
+
+#: Rows of the archive, of which the attribute that is read has this share; memory of its host.
+ARCHIVE_ROWS, WANTED_SHARE, ARCHIVE_MEMORY_BYTES = 4_082_099_171, 0.012, 24e9
+PAGES = {"mysql": 16_384.0}
+
+
+def extraction_cases() -> list[Claimed]:
+    """Ten million rows from one million: stored by key they lie together, by time a page holds one or two of them."""
+    rows = table("extractions")
+    seconds = {(r["system"], r["load_order"], int(r["rows"]), r["cache"]): float(r["seconds"]) for r in rows}
+    found = []
+    for system, order in dict.fromkeys((r["system"], r["load_order"]) for r in rows):
+        (small, large) = sorted({n for s, o, n, _ in seconds if (s, o) == (system, order)})
+        page = PAGES.get(system, 8_192.0)
+        row = row_bytes(system)
+        # InnoDB keeps rows in the order of the key however they were loaded; so does a table after CLUSTER.
+        together = order == "key" or system == "mysql"
+        wanted = page / row * (1.0 if together else WANTED_SHARE)
+        model = fit_extraction(
+            small, seconds[system, order, small, "cold"], seconds[system, order, small, "warm"], row, page, max(1.0, wanted),
+            ARCHIVE_MEMORY_BYTES,
+        )  # fmt: skip
+        for cache in ("cold", "warm"):
+            claimed = float(model.at(large, cold=cache == "cold"))
+            found.append(
+                Claimed(
+                    f"{system}, loaded by {order}, {cache}", claimed, seconds[system, order, large, cache]
+                )
+            )
+    return found
+
+
+def row_bytes(system: str) -> float:
+    """Bytes of a row without indexes, from the size of the archive."""
+    for r in table("archives"):
+        if r["system"].startswith(system.removesuffix("_clustered")):
+            return float(r["data_gb"] or r["total_gb"]) * 1e9 / ARCHIVE_ROWS
+    raise KeyError(system)
+
+
+def load_cases() -> list[Claimed]:
+    """Hours to load in the order of time from those in the order of the key: in proportion to the bytes on disk."""
+    rows = {(r["system"], r["load_order"]): r for r in table("archives")}
+    found = []
+    for (system, order), r in rows.items():
+        by_key = rows.get((system, "key"))
+        if order == "time" and by_key and r["load_hours"] and by_key["load_hours"]:
+            claimed = float(by_key["load_hours"]) * float(r["total_gb"]) / float(by_key["total_gb"])
+            found.append(Claimed(f"{system}: by time, from by key", claimed, float(r["load_hours"])))
+    pk, full = rows["timescaledb_pk_only", "time"], rows["timescaledb_2_indexes", "time"]
+    claimed = float(pk["load_hours"]) * float(full["total_gb"]) / float(pk["total_gb"])
+    return [
+        *found,
+        Claimed("timescaledb: with two indexes more, from the key alone", claimed, float(full["load_hours"])),
+    ]
