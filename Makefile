@@ -48,7 +48,7 @@ bench: core ## what inrush costs and how it compares; writes results/bench.json
 	cd python && ../$(BIN)/python -m benches.bench --out ../results/bench.json
 
 servers: core ## fetch the real servers that inrush can start
-	$(BIN)/inrush engines fetch postgresql
+	$(BIN)/inrush engines fetch all
 
 clean: ## remove the environment and the built core; results stay
 	rm -rf $(VENV) $(CORE) dist

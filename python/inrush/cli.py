@@ -34,7 +34,13 @@ Targets = Annotated[
 Scale = Annotated[
     str | None, typer.Option(help="Preset of the study: xs (seconds), s (minutes), full (as published).")
 ]
-Start = Annotated[list[str] | None, typer.Option(help="Start this engine here for the length of the study.")]
+Start = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="ENGINE[,SETTING=VALUE…]",
+        help="Start this engine here for the length of the study; profile=default or tuned, and any setting of its own.",
+    ),
+]
 Overrides = Annotated[
     list[str] | None, typer.Option("-P", metavar="KEY=VALUE", help="Change one value of the study.")
 ]
@@ -83,6 +89,13 @@ def run(
         bool, typer.Option("--resume", help="Go on with a study that was interrupted or failed.")
     ] = False,
     data: Annotated[Path | None, typer.Option(help="Folder for the data of started servers.")] = None,
+    unequal_durability: Annotated[
+        bool,
+        typer.Option(
+            "--unequal-durability",
+            help="Compare engines whose rows survive different things; the report says so.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a study; ends in the answer, the verdict and the next command."""
@@ -98,7 +111,7 @@ def run(
         if study is None:
             raise UsageError("say which study to run; `inrush studies` lists them")
         shown = tuple(split_password(t)[0] if "://" in t else t for t in targets or ())
-        call = Call(study, scale, tuple(overrides or ()), shown, tuple(start or ()), seed)
+        call = Call(study, scale, tuple(overrides or ()), shown, tuple(start or ()), seed, unequal_durability)
         prepared, folder = begin(store, call, targets)
     finish(store, execute(prepared, folder, data or store.instances_path), as_json)
 

@@ -88,6 +88,8 @@ def test_a_plan_as_json_is_what_the_core_would_get(inrush: Inrush) -> None:
         (("compare", "a", "b"), "no results"),
         (("engines", "dance"), "fetch"),
         (("engines", "start", "sqlite"), "inside inrush"),
+        (("engines", "fetch"), "or all of them"),
+        (("run", "quickstart", "--start", "postgresql,fast"), "is no setting"),
         (("config", "nope"), "unknown study"),
         (("nonsense",), "nonsense"),
     ],
@@ -126,6 +128,28 @@ def test_a_password_in_a_url_is_warned_about_and_never_shown(inrush: Inrush) -> 
 def test_a_server_that_is_not_there_is_one_line_a_run_and_code_1(inrush: Inrush) -> None:
     said = inrush("run", "quickstart", "postgresql://u@127.0.0.1:1/db", "--scale", "xs")
     assert said.code == 1 and "127.0.0.1" in said.err and "Traceback" not in said.err
+
+
+def test_engines_whose_rows_survive_different_things_are_refused_before_the_run_unless_asked(
+    inrush: Inrush, tmp_path: Path
+) -> None:
+    """SQLite without syncs against DuckDB with them, held against each other."""
+    text = inrush("config", "quickstart").out.replace('along = "batch_rows"', 'along = "engine"')
+    study = tmp_path / "unequal.toml"
+    study.write_text(text.replace('per = ["engine"]', "") + '\n[options.sqlite]\nsynchronous = "OFF"\n')
+    words = ("run", str(study), "--scale", "xs", "-P", "batch_rows=2000", "-P", "repeats.count=1")
+    said = inrush(*words)
+    assert said.code == 2 and said.out == ""
+    assert "duckdb: power loss; sqlite: process crash" in said.err and "--unequal-durability" in said.err
+    assert inrush.store.studies() == []
+    asked = inrush(*words, "--unequal-durability")
+    assert asked.code == 0, asked.err
+    (made,) = inrush.store.studies()
+    assert made.doc["unequal_durability"] is True and made.doc["command"].endswith("--unequal-durability")
+    assert "compares them all the same" in (made.path / "report.html").read_text()
+    # Alike at each value of a factor is equal: what durability costs is then the question.
+    study.write_text(study.read_text().replace('"OFF"', '"FULL"'))
+    assert inrush(*words).code == 0
 
 
 # What a run leaves.

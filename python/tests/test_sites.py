@@ -8,7 +8,7 @@ import pytest
 
 from inrush.errors import TargetError, UsageError
 from inrush.run import sites
-from inrush.run.sites import Places, opened, places
+from inrush.run.sites import Places, opened, places, started_words
 from tests.fake_server import FakeServer
 
 STUDY = ("duckdb", "sqlite", "postgresql")
@@ -51,15 +51,27 @@ def test_a_study_of_servers_alone_says_how_to_give_one() -> None:
         places(["postgresql"])
 
 
+def test_settings_follow_the_engine_and_may_hold_commas() -> None:
+    words = ["mysql,profile=default,sql_mode=A,B,flush=1", "postgresql"]
+    assert started_words(words) == {
+        "mysql": {"profile": "default", "sql_mode": "A,B", "flush": "1"},
+        "postgresql": {},
+    }
+    for wrong, says in {"mysql,fast": "'fast' is no setting", "mysql,=1": "is no setting"}.items():
+        with pytest.raises(UsageError, match=says):
+            started_words([wrong])
+    with pytest.raises(UsageError, match="named twice"):
+        started_words(["mysql", "mysql,a=1"])
+
+
 def test_what_was_started_is_stopped_also_when_the_study_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server, notes = FakeServer(), []
-    monkeypatch.setattr(server, "fetch", lambda: None)
     monkeypatch.setattr(sites, "server", lambda _: server)
     with (
         pytest.raises(TargetError),
-        opened(Places(("fake",), start=("fake",)), tmp_path, notes.append) as found,
+        opened(Places(("fake",), start={"fake": {"a": "1"}}), tmp_path, notes.append) as found,
     ):
         assert found["fake"].target.instance is not None and server.diary == ["start"]
         raise TargetError("the study failed")

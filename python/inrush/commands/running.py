@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from inrush.commands.printing import say, show, show_json
+from inrush.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,7 +36,8 @@ def begin(store: Store, call: Call, secret_targets: Sequence[str] | None) -> tup
 
 
 def execute(prepared: Any, folder: Any, data: Path) -> Outcome:
-    """The study on its engines, with progress on stderr."""
+    """The study on its engines, with progress on stderr. Raises UsageError for a comparison that is refused."""
+    from inrush.run.durability import refuse_unequal
     from inrush.run.prepare import StopRules
     from inrush.run.progress import progress
     from inrush.run.run import run_study
@@ -44,6 +46,11 @@ def execute(prepared: Any, folder: Any, data: Path) -> Outcome:
     for reason in prepared.places.left_out.values():
         say(f"left out: {reason}")
     with progress(stderr()) as listener, opened(prepared.places, data, listener.note) as sites:
+        try:
+            refuse_unequal(prepared.plan, sites, folder.data_path)
+        except UsageError:
+            folder.discard_if_empty()
+            raise
         return run_study(prepared.plan.all_runs, folder, sites, listener, StopRules(prepared.plan))
 
 

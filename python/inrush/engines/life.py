@@ -13,6 +13,7 @@ import json
 import os
 import pwd
 import random
+import re
 import shutil
 import signal
 import socket
@@ -222,17 +223,39 @@ def started_at(pid: int) -> int | None:
 
 
 def working_in(folder: Path) -> dict[int, int]:
-    """Processes whose working directory is in `folder`: id -> time of start."""
+    """Processes that work in `folder`, by their directory or by a file open for writing: id -> time of start."""
     found: dict[int, int] = {}
     folder = folder.resolve()
     for entry in Path("/proc").glob("[0-9]*"):
         # A process that ends while we look, or that is not ours to look at.
         with contextlib.suppress(OSError):
-            if (entry / "cwd").readlink().is_relative_to(folder):
+            if (entry / "cwd").readlink().is_relative_to(folder) or _writes_in(entry, folder):
                 pid = int(entry.name)
                 if (began := started_at(pid)) is not None:
                     found[pid] = began
     return found
+
+
+def servers_in(folder: Path) -> list[int]:
+    """Ids of the processes that work in `folder` and are no child of one that does: one for each server."""
+    parents: dict[int, int] = {}
+    for pid in working_in(folder):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            parents[pid] = int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    return sorted(pid for pid, parent in parents.items() if parent not in parents)
+
+
+def _writes_in(process: Path, folder: Path) -> bool:
+    """Whether a process has a file of `folder` open for writing: reading one changes nothing."""
+    for fd in (process / "fd").iterdir():
+        with contextlib.suppress(OSError):
+            if fd.readlink().is_relative_to(folder):
+                flags = re.search(
+                    r"^flags:\s*(\d+)", (process / "fdinfo" / fd.name).read_text(), re.MULTILINE
+                )
+                if flags is not None and int(flags[1], 8) & (os.O_WRONLY | os.O_RDWR):
+                    return True
+    return False
 
 
 def end(pid: int, how: signal.Signals, folder: Path, limit_s: float) -> bool:

@@ -27,6 +27,7 @@ KILL_S = 20.0
 PROFILE, VERSION = "profile", "version"
 #: Which release made the data, beside them.
 MADE_BY = "made_by"
+LOG = "server.log"
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Place:
 
     @property
     def log(self) -> Path:
-        return self.data / "server.log"
+        return self.data / LOG
 
 
 class OwnServer(Server):

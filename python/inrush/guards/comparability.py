@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from inrush.guards.verdicts import is_instrument, survives
@@ -26,25 +26,39 @@ def unequal_durability(analysis: Analysis) -> str | None:
     for m in analysis.runs:
         found = survives(m.run)
         if found and not is_instrument(m.run.engine):
-            at.setdefault(without_engine(m.point), {})[m.run.engine] = found.replace("_", " ").lower()
-    for engines in at.values():
+            at.setdefault(without_engine(m.point), {})[m.run.engine] = found
+    return told_unequal(at.values())
+
+
+def told_unequal(points: Iterable[Mapping[str, str]]) -> str | None:
+    """Engine -> what its rows survive, of the first point where that differs; None where it is the same everywhere."""
+    for engines in points:
         if len(set(engines.values())) > 1:
-            return "; ".join(f"{engine}: {word}" for engine, word in sorted(engines.items()))
+            words = sorted((engine, word.replace("_", " ").lower()) for engine, word in engines.items())
+            return "; ".join(f"{engine}: {word}" for engine, word in words)
     return None
 
 
 def compares_engines(analysis: Analysis) -> bool:
     """Whether the answer holds engines against each other, rather than each against itself."""
     asked: Mapping[str, Any] = analysis.study.get("answer") or {}
-    per = tuple(asked.get("per") or ())
-    along = asked.get("along") or default_along(analysis)
-    several = len({m.run.engine for m in analysis.runs if not is_instrument(m.run.engine)}) > 1
-    return several and (along in (None, "engine") or bool(per and "engine" not in per))
+    engines = {m.run.engine for m in analysis.runs if not is_instrument(m.run.engine)}
+    return holds_engines_together(
+        len(engines), asked.get("along"), tuple(asked.get("per") or ()), analysis.factors
+    )
 
 
-def default_along(analysis: Analysis) -> str | None:
+def holds_engines_together(
+    engines: int, along: str | None, per: Sequence[str], factors: Mapping[str, Sequence[Any]]
+) -> bool:
+    """An answer along the engines, along nothing else, or with several engines in one of its parts."""
+    along = along or default_along(factors)
+    return engines > 1 and (along in (None, "engine") or bool(per and "engine" not in per))
+
+
+def default_along(factors: Mapping[str, Sequence[Any]]) -> str | None:
     """The varied factor with most values; numbers before names."""
-    varied = {k: v for k, v in analysis.factors.items() if len(v) > 1}
+    varied = {k: v for k, v in factors.items() if len(v) > 1}
     numeric = {k: v for k, v in varied.items() if all(isinstance(x, int | float) for x in v)}
     return max(numeric or varied, key=lambda k: len(varied[k]), default=None)
 

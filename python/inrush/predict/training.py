@@ -49,7 +49,7 @@ class Training:
 
 def trainings(analysis: Analysis, along: str | None = None, figure: str | None = None) -> list[Training]:
     """A training for each group that has two values of the factor. Raises UsageError where nothing can be continued."""
-    along = along or (analysis.study.get("answer") or {}).get("along") or default_along(analysis)
+    along = along or (analysis.study.get("answer") or {}).get("along") or default_along(analysis.factors)
     if along is None or along not in analysis.factors:
         varied = ", ".join(k for k in analysis.factors if k != "engine") or "nothing"
         raise UsageError(f"--along {along}: the study varied {varied}; a prediction continues a factor")

@@ -143,6 +143,11 @@ class StudyFolder:
         write_json(self.path / "study.json", doc)
         self.__dict__["doc"] = doc
 
+    def discard_if_empty(self) -> None:
+        """Removes a study that was refused before its first run: there is nothing to go on with."""
+        if not Results(self.path).runs:
+            shutil.rmtree(self.path)
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """One inrush at a time works on a study; the lock ends with its process, however that ends."""

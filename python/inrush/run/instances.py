@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from inrush.engines import ENGINES, server
+from inrush.engines import ENGINES, life, server
 from inrush.engines.base import Instance, Release, Server, Stop
+from inrush.engines.own_server import LOG, VERSION, OwnServer
 from inrush.errors import UsageError
+from inrush.run.sites import started_words as words
 from inrush.text import columns
 
 Note = Callable[[str], None]
+#: In place of names: every server that inrush can start; `all,profile=default` too.
+ALL = "all"
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,13 @@ class Told:
     def lines(self) -> list[str]:
         if not self.rows:
             return []
-        return columns([[str(v) for v in row.values()] for row in self.rows], list(self.rows[0]))
+        return columns([[shown(v) for v in row.values()] for row in self.rows], list(self.rows[0]))
+
+
+def shown(value: Any) -> str:
+    """A cell for people."""
+    words = {None: "-", True: "yes", False: "no"}
+    return words[value] if value is None or isinstance(value, bool) else str(value)
 
 
 def listed(names: Sequence[str], data: Path, note: Note) -> Told:
@@ -43,18 +53,16 @@ def listed(names: Sequence[str], data: Path, note: Note) -> Told:
 def how_it_runs(twin: Server) -> str:
     if twin.embedded:
         return "inside inrush"
-    return f"at a URL ({twin.schemes[0]}://…)" + (f" or --start {twin.name}" if starts(twin) else "")
-
-
-def starts(twin: Server) -> bool:
-    return type(twin).start is not Server.start
+    return f"at a URL ({twin.schemes[0]}://…)" + (
+        f" or --start {twin.name}" if isinstance(twin, OwnServer) else ""
+    )
 
 
 def fetch(names: Sequence[str], data: Path, note: Note) -> Told:
     """Makes the programs of servers available; says which release it is."""
     rows = []
-    for twin in servers(names):
-        release = twin.fetch()
+    for twin, settings in chosen(names):
+        release = twin.fetch(settings.get(VERSION))
         rows.append(
             {
                 "engine": twin.name,
@@ -67,47 +75,50 @@ def fetch(names: Sequence[str], data: Path, note: Note) -> Told:
 
 
 def start(names: Sequence[str], data: Path, note: Note) -> Told:
-    """Starts servers that go on when the command has ended; `stop` ends them."""
+    """Starts servers that go on when the command has ended; `stop` ends them. Settings as for `run --start`."""
     rows = []
-    for twin in servers(names):
+    for twin, settings in chosen(names):
         if (running := read(twin, data)) is not None and alive(running):
             raise UsageError(
                 f"{twin.name}: runs already at {running.url}; `inrush engines stop {twin.name}` ends it"
             )
-        twin.fetch()
         # Not where `run --start` has its own: that one ends what it finds there.
         kept = data / f"{twin.name}-kept"
         note(f"starting {twin.name} in {kept}")
-        instance = twin.start(kept, {})
+        instance = twin.start(kept, settings)
         write(twin, data, instance)
-        rows.append(row(instance, "running"))
+        rows.append(row(twin, instance, True))
     return Told(rows)
 
 
 def stop(names: Sequence[str], data: Path, note: Note) -> Told:
+    """Ends what was started in this folder, and what a killed inrush left there; without names, all of it."""
     rows = []
-    for twin in servers(names or [name for name in ENGINES if record(server(name), data).is_file()]):
-        instance = read(twin, data)
-        if instance is None:
+    twins = [twin for twin, _ in chosen(names)] if names else [t for t in startable() if found(t, data)]
+    for twin in twins:
+        instances = found(twin, data)
+        if not instances:
             raise UsageError(
                 f"{twin.name}: none was started in {data}; `inrush engines status` lists what runs"
             )
-        if alive(instance):
+        for instance in instances:
             twin.stop(instance, Stop.CLEAN)
-        record(twin, data).unlink()
-        rows.append(row(instance, "stopped"))
+            rows.append(row(twin, instance, False))
+        record(twin, data).unlink(missing_ok=True)
     return Told(rows)
 
 
 def status(names: Sequence[str], data: Path, note: Note) -> Told:
-    """What was started in this folder and whether it still runs."""
+    """Every server that inrush can start: whether its programs are here, and what of it runs in this folder."""
     rows = []
-    for name in names or ENGINES:
-        instance = read(server(name), data)
-        if instance is not None:
-            rows.append(row(instance, "running" if alive(instance) else "gone"))
-    if not rows:
-        note(f"no server of inrush's own was started in {data}")
+    for twin in [twin for twin, _ in chosen(names)] if names else startable():
+        instances = [i for i in found(twin, data) if alive(i)]
+        if (left := leftover(twin, data)) is not None:
+            note(
+                f"{twin.name}: process {left.pid} at {left.url} was left by an inrush that was killed; "
+                f"`inrush engines stop {twin.name}` ends it"
+            )
+        rows += [row(twin, i, True) for i in instances] or [row(twin, None, False)]
     return Told(rows)
 
 
@@ -120,28 +131,59 @@ ACTIONS: dict[str, Callable[[Sequence[str], Path, Note], Told]] = {
 }
 
 
-def servers(names: Sequence[str]) -> list[Server]:
-    """Twins by name. Raises UsageError for one that inrush cannot start."""
+def startable() -> list[OwnServer]:
+    """Twins of the servers that inrush can start."""
+    return [twin for name in ENGINES if isinstance(twin := server(name), OwnServer)]
+
+
+def chosen(names: Sequence[str]) -> list[tuple[OwnServer, Mapping[str, str]]]:
+    """Twins and settings by words like `mysql,profile=default`; `all` is every one. Raises UsageError."""
+    own = {twin.name: twin for twin in startable()}
     if not names:
-        raise UsageError(
-            f"say which engine; inrush can start {', '.join(n for n in ENGINES if starts(server(n)))}"
-        )
-    twins = [server(name) for name in names]
-    for twin in twins:
-        if not starts(twin):
-            raise UsageError(
-                f"{twin.name}: {'it runs inside inrush' if twin.embedded else 'inrush cannot start it'}; name it in `inrush run`"
-            )
-    return twins
+        raise UsageError(f"say which engine; inrush can start {', '.join(own)}, or all of them: all")
+    asked = words(names)
+    if list(asked) == [ALL]:
+        return [(twin, asked[ALL]) for twin in own.values()]
+    for name in asked:
+        if name not in own:
+            where = "it runs inside inrush" if server(name).embedded else "inrush cannot start it"
+            raise UsageError(f"{name}: {where}; name it in `inrush run`")
+    return [(own[name], settings) for name, settings in asked.items()]
 
 
-def row(instance: Instance, state: str) -> dict[str, Any]:
+def found(twin: OwnServer, data: Path) -> list[Instance]:
+    """What was started in this folder, running or not, and what a killed `run --start` left."""
+    kept, left = read(twin, data), leftover(twin, data)
+    return [i for i in (kept, left) if i is not None]
+
+
+def leftover(twin: OwnServer, data: Path) -> Instance | None:
+    """A server that runs in the folder of `run --start` although the inrush that started it has gone."""
+    folder = data / twin.name
+    doc = life.read_record(folder)
+    pid, port = doc.get("pid"), doc.get("port", 0)
+    if (
+        not pid
+        or life.started_at(pid) != doc.get("began")
+        or life.started_at(doc.get("by", 0)) == doc.get("by_began")
+    ):
+        return None
+    release = Release(twin.name, twin.made_by(folder / twin.home), Path())
+    return Instance(twin.name, folder, twin.url_of(port), port, pid, folder / LOG, release)
+
+
+def row(twin: OwnServer, instance: Instance | None, running: bool) -> dict[str, Any]:
+    """One line of an answer. Values that do not exist are None."""
+    here = twin.fetched()
+    version = instance.release.version if instance else here.version if here else None
     return {
-        "engine": instance.engine,
-        "state": state,
-        "url": instance.url,
-        "pid": instance.pid,
-        "data": str(instance.data),
+        "engine": twin.name,
+        "version": version,
+        "fetched": here is not None or instance is not None,
+        "running": running,
+        "url": instance.url if instance and running else None,
+        "pid": instance.pid if instance and running else None,
+        "data": str(instance.data) if instance else None,
     }
 
 
@@ -151,7 +193,7 @@ def record(twin: Server, data: Path) -> Path:
 
 def write(twin: Server, data: Path, instance: Instance) -> None:
     data.mkdir(parents=True, exist_ok=True)
-    record(twin, data).write_text(json.dumps(asdict(instance), indent=1, default=str) + "\n")
+    life.write_whole(record(twin, data), json.dumps(asdict(instance), indent=1, default=str) + "\n")
 
 
 def read(twin: Server, data: Path) -> Instance | None:
@@ -164,4 +206,6 @@ def read(twin: Server, data: Path) -> Instance | None:
 
 
 def alive(instance: Instance) -> bool:
-    return Path(f"/proc/{instance.pid}").exists()
+    """Whether it is this very process, and not another that has its id by now."""
+    began = life.read_record(instance.data).get("began")
+    return began is not None and life.started_at(instance.pid) == began

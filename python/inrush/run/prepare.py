@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from inrush.errors import UsageError
@@ -26,6 +26,8 @@ class Call:
     targets: tuple[str, ...] = ()
     start: tuple[str, ...] = ()
     seed: int | None = None
+    #: Engines are compared although their acknowledged rows survive different things.
+    unequal_durability: bool = False
     #: Study -> what it had found when this one was begun, for `best_of`.
     best: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
@@ -36,6 +38,7 @@ class Call:
         words += [f"--start {engine}" for engine in self.start]
         words += [f"-P {override}" for override in self.overrides]
         words += [f"--seed {self.seed}"] if self.seed is not None else []
+        words += ["--unequal-durability"] if self.unequal_durability else []
         return " ".join(words)
 
     def document(self) -> dict[str, Any]:
@@ -78,7 +81,8 @@ def read_study(call: Call, engines: Sequence[str] | None = None) -> Study:
     from inrush.study.study import Known, load_study
 
     known = Known(engines=known_engines(), generators=generators())
-    return load_study(call.study, call.scale, call.overrides, engines, known)
+    study = load_study(call.study, call.scale, call.overrides, engines, known)
+    return replace(study, unequal_durability=True) if call.unequal_durability else study
 
 
 def generators() -> Any:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
+from inrush.engines import life
 from inrush.engines.base import Cold, Server, Stop, Target
 from inrush.errors import TargetError
 
@@ -63,14 +64,7 @@ class Site:
         """Process ids of the servers that work in the data folder of our instance: one, or the figures are of two."""
         if self.target.instance is None:
             return []
-        data = self.target.instance.data.resolve()
-        parents: dict[int, int] = {}
-        for entry in Path("/proc").glob("[0-9]*"):
-            # A process that ends while we look, or that is not ours to look at.
-            with contextlib.suppress(OSError):
-                if (entry / "cwd").readlink().is_relative_to(data):
-                    parents[int(entry.name)] = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-        return sorted(pid for pid, parent in parents.items() if parent not in parents)
+        return life.servers_in(self.target.instance.data)
 
     def restart(self, how: Stop) -> None:
         """Stop and start of an instance of ours, at the same data."""

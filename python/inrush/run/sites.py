@@ -22,8 +22,8 @@ class Places:
     engines: tuple[str, ...]
     #: Engine -> address, passwords included.
     urls: Mapping[str, str] = field(default_factory=dict)
-    #: Engines to start here.
-    start: tuple[str, ...] = ()
+    #: Engines to start here -> their settings.
+    start: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     #: Engines of the study that have no place, with what to say about it.
     left_out: Mapping[str, str] = field(default_factory=dict)
 
@@ -35,14 +35,16 @@ def places(study_engines: Sequence[str], targets: Sequence[str] = (), start: Seq
     """Engines and addresses of one call. Pure but for the import of the twins.
 
     Without targets the study runs on its embedded engines; with targets on these alone. What is started comes on
-    top. A target is a URL or the name of an embedded engine. Raises UsageError for a server without address.
+    top, each word an engine with its settings (`started_words`). A target is a URL or the name of an embedded engine.
+    Raises UsageError for a server without address.
     """
+    begun = started_words(start)
     urls: dict[str, str] = {}
     named: list[str] = []
     for target in targets:
         is_url = "://" in target
         engine = engine_of_url(target) if is_url else target
-        if not is_url and not server(engine).embedded and engine not in start:
+        if not is_url and not server(engine).embedded and engine not in begun:
             raise UsageError(needs_place(engine))
         if engine in named:
             raise UsageError(
@@ -51,7 +53,7 @@ def places(study_engines: Sequence[str], targets: Sequence[str] = (), start: Seq
         named.append(engine)
         if is_url:
             urls[engine] = target
-    for engine in start:
+    for engine in begun:
         if engine in urls:
             raise UsageError(f"--start {engine}: a URL of {engine} is given too; choose one of them")
         if server(engine).embedded:
@@ -59,12 +61,12 @@ def places(study_engines: Sequence[str], targets: Sequence[str] = (), start: Seq
                 f"--start {engine}: it runs inside inrush and needs no start; name it as target instead"
             )
     wanted = named or [e for e in study_engines if server(e).embedded]
-    left_out = {} if named else {e: needs_place(e) for e in study_engines if e not in (*wanted, *start)}
-    chosen = dict.fromkeys([*wanted, *start])
+    left_out = {} if named else {e: needs_place(e) for e in study_engines if e not in (*wanted, *begun)}
+    chosen = dict.fromkeys([*wanted, *begun])
     if not chosen:
         raise UsageError("; ".join(left_out.values()))
     ordered = [e for e in study_engines if e in chosen] + [e for e in chosen if e not in study_engines]
-    return Places(tuple(ordered), urls, tuple(start), left_out)
+    return Places(tuple(ordered), urls, begun, left_out)
 
 
 def needs_place(engine: str) -> str:
@@ -81,7 +83,7 @@ def opened(found: Places, data: Path, note: Callable[[str], None]) -> Iterator[d
         sites: dict[str, Site] = {}
         for engine, twin in found.servers().items():
             if engine in found.start:
-                sites[engine] = started(twin, data / engine, note)
+                sites[engine] = started(twin, data / engine, found.start[engine], note)
                 stack.callback(stop, sites[engine])
                 continue
             url, environment, warning = split_password(found.urls.get(engine, ""))
@@ -93,10 +95,33 @@ def opened(found: Places, data: Path, note: Callable[[str], None]) -> Iterator[d
         yield sites
 
 
-def started(twin: Server, data: Path, note: Callable[[str], None]) -> Site:
+def started_words(words: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Engine -> settings, of words like `mysql,profile=default,innodb_flush_log_at_trx_commit=2`.
+
+    A part without `=` goes on with the value before it. Raises UsageError.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for word in words:
+        engine, *parts = word.split(",")
+        if engine in found:
+            raise UsageError(f"--start {word}: {engine} is named twice")
+        settings: dict[str, str] = {}
+        for part in parts:
+            name, equals, value = part.partition("=")
+            if equals and name.strip():
+                settings[name.strip()] = value.strip()
+            elif settings and not equals:
+                last = next(reversed(settings))
+                settings[last] += f",{part}"
+            else:
+                raise UsageError(f"--start {word}: {part!r} is no setting; write {engine},name=value")
+        found[engine] = settings
+    return found
+
+
+def started(twin: Server, data: Path, settings: Mapping[str, str], note: Callable[[str], None]) -> Site:
     note(f"starting {twin.name} in {data}")
-    twin.fetch()
-    instance = twin.start(data, {})
+    instance = twin.start(data, settings)
     return Site(twin, Target(twin.name, instance.url, {}, instance))
 
 

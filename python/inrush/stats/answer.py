@@ -53,7 +53,7 @@ def answer(analysis: Analysis) -> Answer | None:
     if figure is None:
         return None
     asked: Mapping[str, Any] = analysis.study.get("answer") or {}
-    along = asked.get("along") or default_along(analysis)
+    along = asked.get("along") or default_along(analysis.factors)
     kind = str(asked.get("kind") or ("curve" if along else "comparison"))
     if along is None:
         along, kind = "engine", "comparison"

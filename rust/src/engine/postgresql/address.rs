@@ -27,7 +27,11 @@ impl std::fmt::Display for Address {
 impl Address {
     /// `postgresql://user@host:port/database`; `postgres://` too. User and database default to `postgres`.
     pub fn parse(url: &str) -> Result<Address, Error> {
-        let url = Url::parse(url, &["postgresql", "postgres", "timescaledb"], "postgresql://user@host:port/database")?;
+        let url = Url::parse(
+            url,
+            &["postgresql", "postgres", "timescaledb"],
+            "postgresql://user@host:port/database",
+        )?;
         url.options.iter().try_for_each(|(name, value)| check_option(name, value))?;
         let named = |name: String, default: &str| if name.is_empty() { default.to_owned() } else { name };
         Ok(Address {
