@@ -277,15 +277,16 @@ def test_ctrl_c_is_code_130_and_resume_ends_what_was_begun(inrush: Inrush) -> No
     assert inrush.store.latest().doc["status"] == "interrupted"
     said = inrush("run", "--resume")
     assert said.code == 0, said.err
-    planned = inrush.store.latest().doc["planned"]
-    assert [r.id for r in Results(inrush.store.latest().path).runs] == [p["run"] for p in planned]
+    doc = inrush.store.latest().doc
+    made = [*(p["run"] for p in doc["planned"]), *doc["confirming"]]
+    assert [r.id for r in Results(inrush.store.latest().path).runs] == made
     assert inrush("runs", "--json").json[0]["status"] == "done"
 
 
 def test_kill_9_of_a_real_study_loses_the_run_in_hand_and_nothing_else(inrush: Inrush) -> None:
     """inrush is killed three times in the middle of SQLite runs; resumed, every run is there once and proven."""
     environment = {**ENVIRONMENT, "INRUSH_RESULTS": str(inrush.store.root)}
-    words = ["run", "quickstart", "sqlite", "--scale", "xs", "-P", "repeats.count=2"]
+    words = ["run", "quickstart", "sqlite", "--scale", "xs", "-P", "repeats={count=2, confirm=0}"]
     for after_runs in (1, 2, 3):
         with subprocess.Popen(
             [sys.executable, "-m", "inrush.cli", *words], stderr=subprocess.DEVNULL, env=environment

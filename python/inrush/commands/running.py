@@ -38,7 +38,7 @@ def begin(store: Store, call: Call, secret_targets: Sequence[str] | None) -> tup
 def execute(prepared: Any, folder: Any, data: Path) -> Outcome:
     """The study on its engines, with progress on stderr. Raises UsageError for a comparison that is refused."""
     from inrush.run.durability import refuse_unequal
-    from inrush.run.prepare import StopRules
+    from inrush.run.prepare import StopRules, confirmations
     from inrush.run.progress import progress
     from inrush.run.run import run_study
     from inrush.run.sites import opened
@@ -51,7 +51,8 @@ def execute(prepared: Any, folder: Any, data: Path) -> Outcome:
         except UsageError:
             folder.discard_if_empty()
             raise
-        return run_study(prepared.plan.all_runs, folder, sites, listener, StopRules(prepared.plan))
+        plan = prepared.plan
+        return run_study(plan.all_runs, folder, sites, listener, StopRules(plan), confirmations(plan))
 
 
 def finish(store: Store, outcome: Outcome, as_json: bool) -> None:

@@ -44,7 +44,7 @@ def guard_study(analysis: Analysis) -> list[Verdict]:
 def interleaved_repeats(analysis: Analysis) -> Verdict | None:
     """Repeats in blocks, every point once a block, in an order that differs between blocks."""
     name = "interleaved repeats"
-    counted = [m for m in analysis.runs if m.run.block > 0]
+    counted = [m for m in analysis.runs if m.run.block > 0 and not m.run.confirms]
     if not counted:
         return noted(name, "Only the pilot has run: one look at every point, no interval and no comparison")
     blocks: dict[int, list[Point]] = {}

@@ -75,6 +75,8 @@ class StudyPlan:
     calibrations: tuple[PlannedRun, ...] = ()
     #: Point -> the run of `calibrations` that does its work.
     calibrated_by: Mapping[str, str] = field(default_factory=dict)
+    #: Fresh repeats of every point that can turn out best, rows of another seed; those of the others are never made.
+    confirmations: tuple[PlannedRun, ...] = ()
 
     @property
     def all_runs(self) -> tuple[PlannedRun, ...]:
@@ -115,6 +117,10 @@ class StudyPlan:
                 for r in self.all_runs
             ],
             "calibrated_by": dict(self.calibrated_by),
+            "confirmations": [
+                {"run": r.run_id, "hash": r.hash, "block": r.block, "order": r.order, "point": r.point}
+                for r in self.confirmations
+            ],
             "unsupported": [
                 {"engine": m.engine, "factors": dict(m.factors), "point": m.point, "reason": m.reason}
                 for m in self.unsupported
@@ -161,16 +167,18 @@ def plan_study(
         for order, point in enumerate(p for p in block_order(study, points, block, seed) if p.id in planned)
     )
     calibrations, calibrated_by = planned_calibrations(study, points, planned, servers)
+    confirmations = planned_confirmations(study, points, planned, servers, seed, best or {})
     return StudyPlan(
         study=study,
         seed=seed,
         points=tuple(points),
         runs=runs,
         unsupported=tuple(unsupported),
-        hash=digest([run.hash for run in (*runs, *calibrations)]),
+        hash=digest([run.hash for run in (*runs, *calibrations, *confirmations)]),
         planned=planned,
         calibrations=calibrations,
         calibrated_by=calibrated_by,
+        confirmations=confirmations,
     )
 
 
@@ -220,7 +228,9 @@ def block_order(study: Study, points: Sequence[Point], block: int, seed: int) ->
     ]
 
 
-def planned_run(study: Study, point: Point, planned: PointPlan, block: int, order: int) -> PlannedRun:
+def planned_run(
+    study: Study, point: Point, planned: PointPlan, block: int, order: int, confirms: bool = False
+) -> PlannedRun:
     labels = {
         "study": study.name,
         "point": point.id,
@@ -230,6 +240,7 @@ def planned_run(study: Study, point: Point, planned: PointPlan, block: int, orde
         "order": order,
         "scale": study.scale or "",
         **planned.labels,
+        **({"confirms": True} if confirms else {}),
     }
     found = plan_hash({**planned.plan, "labels": labels})
     run_id = f"b{block:02d}-{order:03d}-{found[:8]}"
@@ -262,6 +273,34 @@ def planned_calibrations(
             runs[key] = PlannedRun(run_id, name, plan, labels, 0, first + len(runs), plan_hash(plan))
         by[point.id] = runs[key].run_id
     return tuple(runs.values()), by
+
+
+def planned_confirmations(
+    study: Study,
+    points: Sequence[Point],
+    planned: Mapping[str, PointPlan],
+    servers: Mapping[str, Server],
+    seed: int,
+    best: Mapping[str, Sequence[Best]],
+) -> tuple[PlannedRun, ...]:
+    """Blocks after the last, of which only the best points and their contenders are made: the best of many was
+    chosen for its luck too, so what it is said to be comes from runs that did not choose it."""
+    if study.answer is None or study.answer.kind != "best":
+        return ()
+    fresh_seed = int(digest([seed, "confirm"])[:12], 16)
+    fresh: dict[str, PointPlan] = {}
+    found: list[PlannedRun] = []
+    for block in range(study.repeats.count + 1, study.repeats.count + 1 + study.repeats.confirmations):
+        in_order = (p for p in block_order(study, points, block, seed) if p.id in planned)
+        for order, point in enumerate(in_order):
+            if point.id not in fresh:
+                again = plan_point(
+                    study, servers[point.engine], point.engine, point.id, point.factors, fresh_seed, best
+                )
+                assert isinstance(again, PointPlan), "another seed changes rows, not what an engine can do"
+                fresh[point.id] = again
+            found.append(planned_run(study, point, fresh[point.id], block, order, confirms=True))
+    return tuple(found)
 
 
 # --- hashes ----------------------------------------------------------------------------------------------

@@ -392,12 +392,17 @@ def runs_table(analysis: Analysis, answer: Answer | None) -> str:
     for m in sorted(analysis.runs, key=lambda m: (m.run.block, m.run.order)):
         value = m.figures.get(figure)
         shown = "hidden" if m.hidden else quantity.show(value, figure) if value is not None else "–"
-        block = "pilot" if m.run.block == 0 else str(m.run.block)
+        block = (
+            "pilot" if m.run.block == 0 else f"{m.run.block} fresh" if m.run.confirms else str(m.run.block)
+        )
         rows.append([number(block), number(str(m.run.order)), escape(say(m.point)), number(shown), outcome_word(m.outcome),
                      f"<code>{escape(m.run.run_id)}</code>"])  # fmt: skip
     header = ["#block", "#order", "point", f"#{name(figure)}" if figure else "#figure", "verdict", "run"]
     whole = table(header, rows)
-    told = '<p class="expected">The pilot ascends and enters no figure; every later block holds every point once, shuffled.</p>'
+    told = (
+        '<p class="expected">The pilot ascends and enters no figure; every later block holds every point once, shuffled. Fresh '
+        "repeats come last, with other rows: of the points found best, and only to say what these are.</p>"
+    )
     return told + (
         f"<details><summary>{len(rows)} runs</summary>{whole}</details>" if len(rows) > ROWS_OPEN else whole
     )

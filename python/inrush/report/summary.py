@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from inrush.guards.study import headline
@@ -27,7 +27,7 @@ def summary_lines(results: Results, analysis: Analysis) -> list[str]:
     figure = headline(analysis)
     lines = [
         str(study.get("title", study["id"])),
-        f"{study['id']} · {study.get('status', '')} · {len(results.runs)} of {len(study.get('planned', ()))} runs sealed"
+        f"{study['id']} · {study.get('status', '')} · {len(results.runs)} of {wanted_runs(study)} runs sealed"
         f" · {'valid' if analysis.valid else 'INVALID'}",
     ]
     if figure is not None:
@@ -49,6 +49,11 @@ def summary_lines(results: Results, analysis: Analysis) -> list[str]:
         lines += ["", *columns(absent)]
     doubts = doubt_lines(analysis)
     return [*lines, *(["", *doubts] if doubts else [])]
+
+
+def wanted_runs(study: Mapping[str, Any]) -> int:
+    """Runs that are planned, and the fresh repeats that were chosen since."""
+    return len(study.get("planned", ())) + len(study.get("confirming", ()))
 
 
 def doubt_lines(analysis: Analysis) -> list[str]:
@@ -183,7 +188,7 @@ def durabilities(analysis: Analysis) -> dict[str, set[str]]:
 
 def study_rows(store: Store) -> list[tuple[str, str, str, str]]:
     """id, status, sealed/planned, title; the oldest first."""
-    return [(s.path.name, status(s), f"{len(list(s.path.glob('*/run.json')))}/{len(s.doc.get('planned', ()))}", str(s.doc.get("title", "")))
+    return [(s.path.name, status(s), f"{len(list(s.path.glob('*/run.json')))}/{wanted_runs(s.doc)}", str(s.doc.get("title", "")))
             for s in store.studies()]  # fmt: skip
 
 
@@ -208,6 +213,11 @@ def plan_lines(plan: StudyPlan) -> list[str]:
         + (
             f", {len(plan.calibrations)} of them on the null engine for the client's own share"
             if plan.calibrations
+            else ""
+        )
+        + (
+            f"; then {study.repeats.confirmations} fresh repeats of each point that is found best or nearly so"
+            if plan.confirmations
             else ""
         ),
         f"about {show_s(forecast.seconds)}, {show_count(forecast.rows)} rows written, at most {show(forecast.peak_bytes, 'bytes')} in a database at once"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from inrush.results.store import Results, SealedRun, Store, StudyFolder
 from inrush.run.sites import Places, known_engines, places
 
 if TYPE_CHECKING:
-    from inrush.plan.plan import StudyPlan
+    from inrush.plan.plan import PlannedRun, StudyPlan
     from inrush.study.study import Study
 
 
@@ -171,3 +171,24 @@ class StopRules:
                 self._measured[point] = figures_of_run(RunRecord(r.id, r.plan, r.env, r.doc, r.tables))
         found = stopped(self._plan, self._measured).get(run.point)
         return found.reason if found else None
+
+
+def confirmations(plan: StudyPlan) -> Callable[[Results], Sequence[PlannedRun]]:
+    """The planned fresh repeats, of those points that the sealed blocks found best or nearly so."""
+
+    def chosen(results: Results) -> Sequence[PlannedRun]:
+        if not plan.confirmations:
+            return ()
+        from inrush.stats.answer import contenders
+        from inrush.stats.measures import study_record
+        from inrush.stats.points import analyse, point_key
+
+        # Those that are sealed already, after a resume, must not change the choice: they enter no figure.
+        wanted = set(contenders(analyse(study_record(results))))
+        return [
+            run
+            for run in plan.confirmations
+            if point_key({"engine": run.labels["engine"], **run.labels["factors"]}) in wanted
+        ]
+
+    return chosen

@@ -9,6 +9,7 @@ import contextlib
 import shutil
 import signal
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -58,6 +59,8 @@ class Listener(Protocol):
     def note(self, message: str) -> None: ...
 
 
+#: Which further runs to make, decided from those that are sealed (fresh repeats of what was found best).
+Choose = Callable[[Results], Sequence[PlannedRun]]
 #: Why a run need not be made, from what is sealed so far (stop rules); None: it must.
 Skip = Callable[[PlannedRun, Sequence[SealedRun]], str | None]
 
@@ -80,10 +83,11 @@ def run_study(
     sites: Mapping[str, Site],
     listener: Listener,
     skip: Skip = lambda run, sealed: None,
+    choose: Choose = lambda results: (),
     worker: Sequence[str] = WORKER,
     environment: Callable[[Path], Mapping[str, Any]] = host.environment,
 ) -> Outcome:
-    """Makes every run that is not sealed yet, in order.
+    """Makes every run that is not sealed yet, in order, then those that are chosen by what these have found.
 
     sites: engine -> where it runs. Raises Interrupted after Ctrl-C (the run in hand is not counted and will be
     done again), UsageError when the folder holds another plan, CoreError when the results cannot be written.
@@ -93,8 +97,15 @@ def run_study(
         check_same_plan(runs, folder)
         clean_up(runs, folder, sites)
         env = environment(folder.data_path)
-        failures: dict[str, int] = {}
-        for n, run in enumerate(runs, start=1):
+        ahead, failures = deque(runs), dict[str, int]()
+        n, of, chosen = 0, len(runs), False
+        while ahead or not chosen:
+            if not ahead:
+                chosen, ahead = True, deque(choose(Results(folder.path)))
+                folder.write({"confirming": [r.run_id for r in ahead]})
+                of += len(ahead)
+                continue
+            run, n = ahead.popleft(), n + 1
             engine = engine_of(run)
             sealed = folder.sealed(run.run_id)
             if sealed is not None and sealed["status"] == "done":
@@ -107,7 +118,7 @@ def run_study(
                 continue
             if stopping.asked:
                 raise interrupted(folder)
-            listener.begun(n, len(runs), run)
+            listener.begun(n, of, run)
             doc = run_one(run, folder, sites[engine], env, listener, stopping, worker)
             listener.ended(run, doc)
             failures[engine] = failures.get(engine, 0) + 1 if doc["status"] == "failed" else 0

@@ -14,6 +14,8 @@ from inrush.stats.quantity import show, show_interval
 
 #: Makespans of weak scaling do n times the work; a base within this factor of equal work is strong scaling.
 WEAK_FROM = 1.5
+#: The best and its nearest contenders, that are made again with fresh rows.
+MOST_CONFIRMED = 3
 #: Groups that the terminal's line names one by one.
 PARTS_IN_LINE = 2
 
@@ -80,6 +82,29 @@ def answer(analysis: Analysis) -> Answer | None:
 Values = dict[Point, dict[int, float]]
 
 
+def contenders(analysis: Analysis) -> list[Point]:
+    """What fresh repeats confirm: of every group its best point, and the nearest that cannot be told from it."""
+    asked: Mapping[str, Any] = analysis.study.get("answer") or {}
+    figure, along = headline(analysis), asked.get("along")
+    if figure is None or along is None or asked.get("kind") != "best":
+        return []
+    found = groups(analysis, figure, along, tuple(asked.get("per") or ()))
+    if refused(analysis) is not None:
+        found = each_engine(found)
+    return [
+        point
+        for of in found.values()
+        for point in [p for p, in_set in ranked(of, figure) if in_set][:MOST_CONFIRMED]
+    ]
+
+
+def ranked(of: Values, figure: str) -> list[tuple[Point, bool]]:
+    """Points, best first, and whether each cannot be told from the best."""
+    keys = {say(p): p for p in of}
+    found = stats.best_set({say(p): v for p, v in of.items()}, lower_is_better(figure))
+    return [(keys[c.key], c.in_set) for c in found]
+
+
 def groups(analysis: Analysis, figure: str, along: str, per: Sequence[str]) -> dict[Point, Values]:
     """Group -> its points. Without `per` everything that varies but `along` makes a group, so that a group
     has one point for each value of `along`; with it, what is in neither competes."""
@@ -119,23 +144,30 @@ def level_part(analysis: Analysis, figure: str, along: str, group: Point, of: Va
 
 
 def best_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
-    keys = {say(p): p for p in of}
-    found = stats.best_set({say(p): v for p, v in of.items()}, lower_is_better(figure))
-    best = keys[found[0].key]
-    value = dict(best)[along]
-    together = [dict(keys[c.key])[along] for c in found if c.in_set]
-    interval = interval_of(of[best])
-    told = (
-        f"{head(analysis, group)}best {along} is {plain(value)} with {name(figure)} {shown(of[best], figure)}"
-    )
-    others = [v for v in dict.fromkeys(together) if v != value]
+    """The best of the search. What it is comes from fresh repeats where they were made: of many that are nearly
+    equal, the one that looks best was also lucky, and its own runs flatter it."""
+    found = ranked(of, figure)
+    best = found[0][0]
+    together = [dict(p)[along] for p, in_set in found if in_set]
+    fresh = {p: v for p, v in analysis.fresh(figure).items() if p in of}
+    told = f"{head(analysis, group)}best {along} is {plain(dict(best)[along])} with {name(figure)} "
+    if best in fresh:
+        n = len(fresh[best])
+        told += f"{shown(fresh[best], figure)} in {n} fresh repeat{'s' * (n != 1)} ({shown(of[best], figure)} in the search)"
+    else:
+        told += shown(of[best], figure)
+    others = [v for v in dict.fromkeys(together) if v != dict(best)[along]]
     if len(of) == 1:
         told += "; nothing else was measured"
     elif others:
         told += f"; not distinguishable from it: {', '.join(plain(v) for v in ordered(others))}"
     else:
         told += "; every other value is worse"
-    return Part(group, told, interval, tuple(dict.fromkeys(together)))
+    better = ranked(fresh, figure)[0][0] if best in fresh else best
+    if better != best and not dict(ranked(fresh, figure))[best]:
+        told += f". Not confirmed: in the fresh repeats {plain(dict(better)[along])} is better, {shown(fresh[better], figure)}"
+        together = [dict(p)[along] for p, in_set in ranked(fresh, figure) if in_set]
+    return Part(group, told, interval_of(fresh.get(best, of[best])), tuple(dict.fromkeys(together)))
 
 
 def curve_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:

@@ -62,6 +62,11 @@ class RunRecord:
         return int(self.summary.get("block", self.labels.get("block", 0)))
 
     @property
+    def confirms(self) -> bool:
+        """A fresh repeat of a point that was found best: it speaks of that choice and enters no other figure."""
+        return bool(self.labels.get("confirms", False))
+
+    @property
     def order(self) -> int:
         return int(self.summary.get("order", self.labels.get("order", 0)))
 

@@ -37,7 +37,7 @@ class Measured:
     @property
     def counts(self) -> bool:
         """Enters figures: not of the pilot, and its rows and answers are right."""
-        return self.run.block > 0 and not self.hidden
+        return self.run.block > 0 and not self.run.confirms and not self.hidden
 
     @property
     def hidden(self) -> bool:
@@ -103,6 +103,14 @@ class Analysis:
             if m.counts and figure in m.figures:
                 found.setdefault(m.point, {})[m.run.block] = m.figures[figure]
         return {point: found[point] for point in self.points if point in found}
+
+    def fresh(self, figure: str) -> dict[Point, dict[int, float]]:
+        """The same of the fresh repeats, which were made after the choice."""
+        found: dict[Point, dict[int, float]] = {}
+        for m in self.runs:
+            if m.run.confirms and not m.hidden and figure in m.figures:
+                found.setdefault(m.point, {})[m.run.block] = m.figures[figure]
+        return found
 
     def summaries(self, figure: str, level: float = 0.95) -> list[PointSummary]:
         return [self.summary(point, of, figure, level) for point, of in self.values(figure).items()]

@@ -51,6 +51,13 @@ class Repeats:
     count: int = 5
     order: str = "shuffled_after_pilot"
     seed: int = 1
+    #: Fresh repeats of the best and its contenders, after the blocks; None: as many as blocks, if those are two.
+    confirm: int | None = None
+
+    @property
+    def confirmations(self) -> int:
+        """One look at every point chooses nothing that could be confirmed."""
+        return (self.count if self.count > 1 else 0) if self.confirm is None else self.confirm
 
 
 @dataclass(frozen=True)
@@ -143,11 +150,12 @@ def parse_repeats(node: Node | None) -> Repeats:
     default = Repeats()
     if node is None:
         return default
-    fields = node.fields(("count", "order", "seed"))
+    fields = node.fields(("count", "order", "seed", "confirm"))
     return Repeats(
         count=fields["count"].integer(1, 1000) if "count" in fields else default.count,
         order=(fields["order"].text(ORDERS, "order") if "order" in fields else "") or default.order,
         seed=fields["seed"].integer(0, I64[1]) if "seed" in fields else default.seed,
+        confirm=fields["confirm"].integer(0, 1000) if "confirm" in fields else default.confirm,
     )
 
 

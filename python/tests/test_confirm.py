@@ -1,0 +1,115 @@
+"""The best is chosen in one set of runs and measured in another: luck that chose it does not stand in its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from inrush.engines import server
+from inrush.plan.plan import plan_study
+from inrush.results.store import Results
+from inrush.stats.answer import answer, contenders
+from inrush.stats.measures import RunRecord, StudyRecord
+from inrush.stats.points import Analysis, Measured
+from inrush.study.study import load_study
+from tests import synthetic
+from tests.terminal import Inrush
+
+FIGURE = "writers.makespan_s"
+STUDIES, BLOCKS = 200, 5
+
+
+def measured(batch_rows: int, block: int, makespan_s: float, confirms: bool = False) -> Measured:
+    labels = {"engine": "duckdb", "factors": {"batch_rows": batch_rows}, "block": block, "order": 0}
+    doc = {"labels": {**labels, "confirms": confirms}, "block": block, "status": "done"}
+    return Measured(RunRecord(f"b{block}", {}, {}, doc), {FIGURE: makespan_s}, ())
+
+
+def studied(search: Mapping[int, Any], fresh: Mapping[int, Any]) -> Analysis:
+    """Batch size -> makespans of the blocks, and of the fresh repeats after them."""
+    runs = [measured(b, 1 + k, s) for b, of in search.items() for k, s in enumerate(of)]
+    runs += [measured(b, 1 + BLOCKS + k, s, True) for b, of in fresh.items() for k, s in enumerate(of)]
+    return Analysis(StudyRecord(synthetic.STUDY, [m.run for m in runs]), runs)
+
+
+def test_the_interval_of_the_best_of_equals_holds_the_truth_only_by_fresh_repeats() -> None:
+    """Eight batch sizes that all take 1 s: the one that looks best was lucky, its fresh repeats are not."""
+    noise = np.random.default_rng(7).normal(0, 0.05, (STUDIES, 2, 8, BLOCKS))
+    flattered, held = [], []
+    for search, fresh in np.exp(noise):
+        chosen = contenders(studied(dict(enumerate(search)), {}))
+        batches = [int(dict(p)["batch_rows"]) for p in chosen]
+        found = answer(studied(dict(enumerate(search)), {b: fresh[b] for b in batches}))
+        assert found is not None
+        interval = found.parts[0].interval
+        held.append(interval is not None and interval.holds(1.0))
+        flattered.append(np.log(search[batches[0]]).mean())
+    assert 0.92 <= np.mean(held) <= 0.98
+    assert np.mean(flattered) < -0.02, "the search's own figure of its best is too good"
+
+
+def test_a_choice_that_fresh_repeats_contradict_is_called_not_confirmed() -> None:
+    even = [1.0, 1.01, 0.99, 1.0, 1.01]
+    search = {200: [0.99, 1.0, 1.0, 0.98, 1.0], 1000: even, 5000: [3.0] * 5}
+    shift = [1.5, 1.52, 1.49, 1.5, 1.51]
+    assert [dict(p)["batch_rows"] for p in contenders(studied(search, {}))] == [200, 1000]
+    found = answer(studied(search, {200: shift, 1000: even}))
+    assert found is not None
+    assert "best batch_rows is 200" in found.line and "1.50 s" in found.line
+    assert "Not confirmed: in the fresh repeats 1,000 is better" in found.line
+    assert found.parts[0].best == (1000,)
+
+
+def test_a_confirmed_choice_says_both_what_the_search_and_what_the_repeats_found() -> None:
+    search = {200: [2.0, 2.1, 2.05, 1.95, 2.0], 1000: [1.0, 1.02, 0.98, 1.0, 1.01]}
+    found = answer(studied(search, {1000: [1.1, 1.12, 1.08]}))
+    assert found is not None
+    assert "1.10 s" in found.line and "in 3 fresh repeats (1.00 s" in found.line
+    assert "Not confirmed" not in found.line
+
+
+def test_fresh_repeats_enter_no_other_figure() -> None:
+    analysis = studied({200: [1.0, 1.1]}, {200: [9.0, 9.0]})
+    ((_, of),) = analysis.values(FIGURE).items()
+    assert max(of.values()) < 2 and len(of) == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "blocks"), [((), 3), (("repeats.confirm=2",), 2), (("repeats.count=1",), 0)]
+)
+def test_fresh_repeats_are_planned_beforehand_with_rows_of_their_own(
+    changes: tuple[str, ...], blocks: int
+) -> None:
+    study = load_study("telemetry-quickstart", engines=["sqlite"], overrides=changes)
+    plan = plan_study(study, {"sqlite": server("sqlite")})
+    assert {r.block for r in plan.confirmations} == set(
+        range(study.repeats.count + 1, study.repeats.count + 1 + blocks)
+    )
+    assert len(plan.confirmations) == blocks * len(plan.planned)
+    seeds = {r.plan["seed"] for r in plan.confirmations}
+    assert len(seeds) == min(1, blocks) and plan.seed not in seeds
+    ids = [r.run_id for r in (*plan.all_runs, *plan.confirmations)]
+    assert len(set(ids)) == len(ids)
+
+
+def test_a_study_that_asks_for_no_best_repeats_nothing() -> None:
+    study = load_study("telemetry-volume", engines=["sqlite"], scale="xs")
+    assert study.answer is not None and study.answer.kind != "best"
+    assert plan_study(study, {"sqlite": server("sqlite")}).confirmations == ()
+
+
+def test_a_run_makes_them_after_the_blocks_for_the_best_and_its_contenders(inrush: Inrush) -> None:
+    words = ("quickstart", "sqlite", "--scale", "xs", "-P", "repeats.count=2", "-P", "schedule.at_least_s=0")
+    said = inrush("run", *words, "-P", "batch_rows=[10,1000]")
+    assert said.code == 0, said.err
+    results = Results(inrush.store.latest().path)
+    fresh = [r for r in results.runs if r.labels.get("confirms")]
+    assert [r.id for r in fresh] == results.study["confirming"]
+    assert 1000 in {r.labels["factors"]["batch_rows"] for r in fresh}
+    assert {r.doc["block"] for r in fresh} == {3, 4}
+    assert "in 2 fresh repeats" in said.out
+    assert inrush("runs", "--json").json[0]["runs"] == f"{len(results.runs)}/{len(results.runs)}"
+    assert "fresh repeats of each point" in inrush("plan", *words).out
