@@ -339,3 +339,31 @@ def test_a_reader_is_not_held_against_the_fsyncs_of_the_disk() -> None:
 def test_a_rate_a_little_above_a_short_probe_is_noted_not_condemned() -> None:
     run = synthetic.run("postgresql", batch_rows=10, makespan_s=1.0)  # 5,000 commits/s, 2,000 fsyncs/s
     assert verdicts(run)["below physical ceilings"].outcome is Outcome.NOTE
+
+
+@pytest.mark.parametrize(
+    ("probes", "after", "outcome"),
+    [
+        ([500.0, 510.0, 490.0], [], Outcome.INVALID),  # 5,000 commits/s, and the probes agree
+        (
+            [500.0, 510.0, 490.0],
+            [5_500.0, 5_000.0, 5_400.0],
+            Outcome.PASS,
+        ),  # the disk was busy before the study
+        (
+            [100.0, 500.0, 480.0],
+            [],
+            Outcome.NOTE,
+        ),  # the probes differ by five: who knows what the disk can do
+        ([500.0, 510.0, 490.0], [900.0, 520.0, 500.0], Outcome.NOTE),
+    ],
+)
+def test_the_disk_is_held_to_its_best_probe_as_far_as_the_probes_agree(
+    probes: list[float], after: list[float], outcome: Outcome
+) -> None:
+    env = {"disk_fsync_probes": probes, "disk_fsync_per_s": max(probes)}
+    doc = {"disk_after": {"disk_fsync_probes": after, "disk_fsync_per_s": max(after)}} if after else {}
+    run = synthetic.run("postgresql", batch_rows=10, makespan_s=1.0, env=env, doc=doc)
+    told = verdicts(run)["below physical ceilings"]
+    assert told.outcome is outcome
+    assert ("Inconclusive" in told.sentence) == (outcome is Outcome.NOTE)

@@ -49,6 +49,8 @@ def test_the_mount_of_a_folder_that_does_not_exist_yet_is_that_of_its_parent(tmp
 def test_the_probe_measures_within_its_limit_and_leaves_nothing(tmp_path: Path) -> None:
     figures = host.disk_probe(tmp_path / "data", limit_s=0.2)
     assert figures["disk_write_bytes_per_s"] > 0 and figures["disk_fsync_per_s"] > 0
+    assert figures["disk_fsync_per_s"] == max(figures["disk_fsync_probes"])
+    assert len(figures["disk_write_probes"]) == host.PROBES
     assert list((tmp_path / "data").iterdir()) == []
 
 
@@ -59,7 +61,7 @@ def test_the_probe_leaves_nine_tenths_of_a_small_disk_free(
     monkeypatch.setattr(host, "free_bytes", lambda _: 1_000_000)
     monkeypatch.setattr(host, "_fsyncs", lambda path, _: float(written.append(path.stat().st_size) or 1))
     host.disk_probe(tmp_path, limit_s=5)
-    assert written == [100_000]
+    assert written == [100_000] * host.PROBES
 
 
 def test_a_probe_that_cannot_write_says_so(tmp_path: Path) -> None:

@@ -15,13 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from inrush.engines.base import NotCold, Stop, Target
 from inrush.errors import CoreError, Interrupted, TargetError, UsageError
 from inrush.results.store import Results, SealedRun, Store, StudyFolder
 from inrush.run.process import Event
-from inrush.run.run import GIVE_UP_AFTER, Outcome, Silent, run_study
+from inrush.run.run import GIVE_UP_AFTER, Outcome, Silent, disk_after, run_study
 from inrush.run.site import Site, at_site, split_password
 from tests.fake_server import FakeServer
 from tests.test_worker import FAKE_WORKER
@@ -333,3 +334,19 @@ def test_no_password_is_ever_written(tmp_path: Path) -> None:
     for path in folder.path.rglob("*"):
         assert not path.is_file() or b"topsecret" not in path.read_bytes(), path
     assert json.loads((folder.path / "study.json").read_text())["status"] == "done"
+
+
+@pytest.mark.parametrize(("fsyncs_per_s", "probed"), [(1e12, False), (1e-3, True)])
+def test_a_disk_that_was_outrun_is_probed_again_after_the_run(
+    tmp_path: Path, fsyncs_per_s: float, probed: bool
+) -> None:
+    """A probe of a busy disk would condemn a sound run."""
+    shots = pa.table({"role": ["w"], "start_ns": [0], "end_ns": [10**9], "ops": [100], "bytes": [100]})
+    plan = {
+        "operations": [{"name": "i", "kind": "insert"}],
+        "segments": [{"roles": [{"name": "w", "operations": [{"operation": "i"}]}]}],
+    }
+    env = {"disk_fsync_per_s": fsyncs_per_s, "disk_write_bytes_per_s": 1e12}
+    found = disk_after(plan, shots, env, tmp_path)
+    assert bool(found) == probed
+    assert disk_after(plan, shots, {}, tmp_path) == {}

@@ -54,7 +54,7 @@ def examine(calibrate: Calibrate, build_profile: str, data: Path, seconds: float
         Figure("clock_ns", pick(found["clock"], "clock_ns"), "ns", "one reading of the clock"),
         Figure("pacer_lag_us_p50", pick(found["pacer"], "lag_us_p50"), "µs", "lateness of a paced operation, median"),
         Figure("pacer_lag_us_p99", pick(found["pacer"], "lag_us_p99"), "µs", "the same, 99th percentile"),
-        *[Figure(key, value, units(key), about(key)) for key, value in {**disk, **noise}.items() if key != "disk_probe_s"],
+        *[Figure(key, value, units(key), about(key)) for key, value in {**disk, **noise}.items() if isinstance(value, float) and key != "disk_probe_s"],
         Figure("build_profile", build_profile, "", "figures of a debug core are invalid"),
     ]  # fmt: skip
 

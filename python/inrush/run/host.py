@@ -292,24 +292,34 @@ def noise(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, 
 # Ceilings of the disk.
 
 
-def disk_probe(folder: Path, limit_s: float = 1.0, block_bytes: int = 1 << 20) -> dict[str, float]:
-    """Sequential write to the device and fsync rate, with small files that are removed again.
+#: A disk that is busy with something else does a fraction of what it can: of several looks the best counts.
+PROBES = 3
 
-    Never more than a tenth of the free space. Returns disk_write_bytes_per_s (written and fsynced), disk_fsync_per_s (4 KiB appended, each fsynced),
-    disk_probe_s. Takes about `limit_s`; raises OSError when the folder cannot be written.
+
+def disk_probe(folder: Path, limit_s: float = 0.6, block_bytes: int = 1 << 20) -> dict[str, Any]:
+    """Sequential write to the device and fsync rate, each the best of PROBES; small files that are removed again.
+
+    Never more than a tenth of the free space. Returns disk_write_bytes_per_s (written and fsynced), disk_fsync_per_s
+    (4 KiB appended, each fsynced), every single one as disk_write_probes and disk_fsync_probes, disk_probe_s. Takes
+    about `limit_s`; raises OSError when the folder cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f".probe-{os.getpid()}"
     began = time.perf_counter()
+    writes, syncs = [], []
+    each_s = limit_s / (2 * PROBES)
     try:
-        limit_bytes = min(256 * block_bytes, free_bytes(folder) // 10)
-        write = _sequential(path, limit_s / 2, min(block_bytes, limit_bytes), limit_bytes)
-        syncs = _fsyncs(path, limit_s / 2)
+        for _ in range(PROBES):
+            limit_bytes = min(256 * block_bytes, free_bytes(folder) // 10)
+            writes.append(_sequential(path, each_s, min(block_bytes, limit_bytes), limit_bytes))
+            syncs.append(_fsyncs(path, each_s))
     finally:
         path.unlink(missing_ok=True)
     return {
-        "disk_write_bytes_per_s": write,
-        "disk_fsync_per_s": syncs,
+        "disk_write_bytes_per_s": max(writes),
+        "disk_fsync_per_s": max(syncs),
+        "disk_write_probes": writes,
+        "disk_fsync_probes": syncs,
         "disk_probe_s": time.perf_counter() - began,
     }
 

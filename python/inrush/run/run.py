@@ -16,11 +16,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
+import pyarrow as pa
+
 from inrush.errors import CoreError, Interrupted, UsageError
 from inrush.results.store import Doc, OpenRun, Results, SealedRun, StudyFolder, read_json
 from inrush.run import host, oracle
 from inrush.run.process import WORKER, Event, Worker, death_message, end_leftover
 from inrush.run.site import ACTIONS, Site, at_site
+from inrush.stats.measures import writing_roles
 from inrush.study.files import at_files
 
 #: Runs in a row that may fail on one engine before the rest of its runs is left out, and said.
@@ -166,6 +169,10 @@ def run_one(
         ended.failure = {"kind": "crash", "message": death_message(code, opened.log)}
     if ended.failure is not None:
         site.drop_leftover(run.plan)
+    ended_unix_ns, noise = time.time_ns(), host.noise(before, host.noise_counters())
+    survived = durability(site, opened)
+    durable = survived["survives"] == "POWER_LOSS"
+    again = disk_after(run.plan, opened.table("shots"), env, folder.data_path) if durable else {}
     return opened.seal(
         {
             "status": "failed" if ended.failure else "done",
@@ -179,13 +186,28 @@ def run_one(
             "labels": {key: value for key, value in run.labels.items() if key != "oracle"},
             "oracle": oracle_verdicts(opened, ended),
             "actions": ended.actions,
-            "durability": durability(site, opened),
+            "durability": survived,
             **({"data_servers": site.data_servers()} if site.target.instance else {}),
             **begun,
-            "ended_unix_ns": time.time_ns(),
-            "noise": host.noise(before, host.noise_counters()),
+            "ended_unix_ns": ended_unix_ns,
+            "noise": noise,
+            **({"disk_after": again} if again else {}),
         }
     )
+
+
+def disk_after(plan: Mapping[str, Any], shots: pa.Table, env: Mapping[str, Any], data: Path) -> Doc:
+    """The disk's ceilings once more, where the run went beyond what was probed before: which of them was wrong?"""
+    if "disk_fsync_per_s" not in env:
+        return {}
+    writers = writing_roles(plan)
+    for shot in shots.to_pylist():
+        span_s = (shot["end_ns"] - shot["start_ns"]) / 1e9
+        if shot["role"] in writers and span_s > 0:
+            commits, sent = shot["ops"] / span_s, shot["bytes"] / span_s
+            if commits > env["disk_fsync_per_s"] or sent > env["disk_write_bytes_per_s"]:
+                return host.disk_probe(data)
+    return {}
 
 
 def oracle_verdicts(opened: OpenRun, ended: Ended) -> list[Doc]:
