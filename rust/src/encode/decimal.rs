@@ -70,14 +70,18 @@ unsafe fn padded(tail: &mut Tail, value: u32, width: usize) {
 /// A decimal that reads back to exactly `value`.
 ///
 /// Generated floats are k * 2^-n: written out in full (k * 5^n / 10^n), which needs integers only.
-/// All others take the shortest text, with an exponent.
+/// All others take the shortest text, with an exponent where they are very large or small: ClickHouse reads
+/// `1.2345678e4` as a neighbour of 12345.678.
 ///
 /// # Safety
 /// `tail` has [`FLOAT_BYTES`] of room.
 #[inline(always)]
 pub(super) unsafe fn float64(tail: &mut Tail, value: f64) {
     if !short_binary(tail, value) {
-        general(tail, value, format_args!("{value:e}"));
+        match is_moderate(value.abs()) {
+            true => general(tail, value, format_args!("{value}")),
+            false => general(tail, value, format_args!("{value:e}")),
+        }
     }
 }
 
@@ -88,8 +92,16 @@ pub(super) unsafe fn float64(tail: &mut Tail, value: f64) {
 #[inline(always)]
 pub(super) unsafe fn float32(tail: &mut Tail, value: f32) {
     if !short_binary(tail, value as f64) {
-        general(tail, value as f64, format_args!("{value:e}"));
+        match is_moderate(value.abs() as f64) {
+            true => general(tail, value as f64, format_args!("{value}")),
+            false => general(tail, value as f64, format_args!("{value:e}")),
+        }
     }
+}
+
+/// Its shortest text without an exponent has [`FLOAT_BYTES`] at most, with few zeros.
+fn is_moderate(size: f64) -> bool {
+    (1e-5..1e15).contains(&size)
 }
 
 /// Writes `value` if it is k * 2^-n with n <= 19 and |value| < 2^53; false if nothing was written.
@@ -139,10 +151,11 @@ unsafe fn general(tail: &mut Tail, value: f64, shortest: std::fmt::Arguments) {
     } else if value.is_infinite() {
         tail.bytes(if value > 0.0 { b"Infinity" as &[u8] } else { b"-Infinity" });
     } else {
-        // `{:e}` of a float is at most 24 bytes.
+        // `{:e}` of a float is at most 24 bytes, `{}` of a moderate one 26.
         let mut text = [0u8; FLOAT_BYTES];
         let mut rest = &mut text[..];
-        std::io::Write::write_fmt(&mut rest, shortest).expect("a float in e-notation has 24 bytes at most");
+        std::io::Write::write_fmt(&mut rest, shortest)
+            .expect("a float that is written so has 26 bytes at most");
         let used = FLOAT_BYTES - rest.len();
         tail.bytes(&text[..used]);
     }
@@ -275,7 +288,9 @@ mod tests {
             (-12.0625, "-12.0625"),
             (100.0, "100"),
             (1.0 / 524_288.0, "0.0000019073486328125"),
-            (0.1, "1e-1"),
+            (0.1, "0.1"),
+            (1e-5, "0.00001"),
+            (1e-6, "1e-6"),
             (f64::MAX, "1.7976931348623157e308"),
             (f64::INFINITY, "Infinity"),
             (f64::NEG_INFINITY, "-Infinity"),

@@ -11,6 +11,9 @@ use crate::rows::{Column, Columns, ListValues, Values};
 pub(super) trait Style: Send {
     const SEPARATOR: u8;
     const NULL: &'static [u8];
+    const BEFORE_ROW: &'static [u8] = b"";
+    const AFTER_ROW: &'static [u8] = b"\n";
+    const TIMES_AS_NUMBERS: bool = false;
     /// Bytes that one byte of text can become at most, and bytes that a text gets around it.
     const TEXT_GROWTH: usize;
     const TEXT_AROUND: usize;
@@ -32,6 +35,10 @@ struct Shape {
     stored_signed: bool,
     /// Brackets of a list: `{}` for PostgreSQL's arrays, `[]` elsewhere.
     brackets: [u8; 2],
+    /// Times as numbers in their own unit since 1970: ClickHouse has no type for milliseconds in every version.
+    times_as_numbers: bool,
+    /// A list that may be NULL stands in a list of its own, which is empty for NULL.
+    null_is_empty_list: bool,
     times: Times,
 }
 
@@ -55,6 +62,8 @@ impl<S: Style> Delimited<S> {
         let shape = |wire: &str| Shape {
             stored_signed: matches!(wire, "int8" | "bigint" | "BIGINT"),
             brackets: if wire.ends_with("[]") { *b"{}" } else { *b"[]" },
+            times_as_numbers: S::TIMES_AS_NUMBERS || wire.contains("Int64"),
+            null_is_empty_list: wire.starts_with("Array(Array("),
             times: Times::default(),
         };
         Delimited {
@@ -102,6 +111,9 @@ impl<S: Style> Encoder for Delimited<S> {
 fn field<'a>(column: &'a Column, shape: &Shape) -> Result<Field<'a>, Error> {
     Ok(match (&column.values, column.ty) {
         (Values::I32(v), _) => Field::Small(v),
+        (Values::I64(v), LogicalType::TimeMs | LogicalType::TimeUs) if shape.times_as_numbers => {
+            Field::Signed(v)
+        }
         (Values::I64(v), LogicalType::TimeMs) => Field::Time(v, 1_000),
         (Values::I64(v), LogicalType::TimeUs) => Field::Time(v, 1_000_000),
         (Values::I64(v), LogicalType::U64) if !shape.stored_signed => Field::Unsigned(v),
@@ -127,7 +139,9 @@ fn block_bytes<S: Style>(fields: &[Field], first: usize, last: usize) -> usize {
         Field::Text(_, ends) => S::TEXT_GROWTH * span(ends) + rows * S::TEXT_AROUND,
         Field::List(v) => span(&v.ends) * (FLOAT_BYTES + 1) + rows * (2 + 2 * S::AROUND_LIST.len()),
     };
-    fields.iter().map(|f| widest(f) + rows * (S::NULL.len() + 1)).sum()
+    // Two more brackets for a list in a list.
+    let around = S::BEFORE_ROW.len() + S::AFTER_ROW.len();
+    fields.iter().map(|f| widest(f) + rows * (S::NULL.len() + 1 + 2)).sum::<usize>() + rows * around
 }
 
 /// Writes one row; the index of a column whose value has no text, if there is one.
@@ -142,12 +156,14 @@ unsafe fn put_row<S: Style>(
     shapes: &mut [Shape],
     row: usize,
 ) -> Option<usize> {
+    tail.bytes(S::BEFORE_ROW);
     for (index, field) in fields.iter().enumerate() {
         if index > 0 {
             tail.byte(S::SEPARATOR);
         }
+        let outer = shapes[index].null_is_empty_list;
         if !rows.columns[index].is_present(row) {
-            tail.bytes(S::NULL);
+            tail.bytes(if outer { b"[]" } else { S::NULL });
             continue;
         }
         match field {
@@ -165,10 +181,15 @@ unsafe fn put_row<S: Style>(
                 let start = if row == 0 { 0 } else { ends[row - 1] as usize };
                 S::text(tail, &bytes[start..ends[row] as usize]);
             }
+            Field::List(list) if outer => {
+                tail.byte(b'[');
+                put_list::<S>(tail, list, row, *b"[]");
+                tail.byte(b']');
+            }
             Field::List(list) => put_list::<S>(tail, list, row, shapes[index].brackets),
         }
     }
-    tail.byte(b'\n');
+    tail.bytes(S::AFTER_ROW);
     None
 }
 

@@ -1,0 +1,206 @@
+//! Types of ClickHouse that rows are stored as: what `native` and `rowbinary` share.
+
+use super::mismatch;
+use crate::error::Error;
+use crate::plan::{ColumnPlan, LogicalType, TablePlan};
+use crate::rows::{Column, Columns, ListValues, Values};
+
+/// A type without NULL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Plain {
+    UInt8,
+    Int16,
+    Int32,
+    Int64,
+    UInt64,
+    Float32,
+    Float64,
+    String,
+    ListF64,
+    ListI64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChType {
+    pub plain: Plain,
+    /// `Nullable(…)`; a list, which ClickHouse has no NULL for, stands in a list of its own that is empty for NULL.
+    pub nullable: bool,
+}
+
+const NAMES: [(Plain, &str); 10] = [
+    (Plain::UInt8, "UInt8"),
+    (Plain::Int16, "Int16"),
+    (Plain::Int32, "Int32"),
+    (Plain::Int64, "Int64"),
+    (Plain::UInt64, "UInt64"),
+    (Plain::Float32, "Float32"),
+    (Plain::Float64, "Float64"),
+    (Plain::String, "String"),
+    (Plain::ListF64, "Array(Float64)"),
+    (Plain::ListI64, "Array(Int64)"),
+];
+
+impl ChType {
+    /// From the wire type of a plan; the usual one where the plan names none.
+    pub fn of(column: &ColumnPlan) -> Result<ChType, Error> {
+        if column.wire.is_empty() {
+            return Ok(ChType { plain: Plain::usual(column.ty), nullable: column.null_ppm > 0 });
+        }
+        ChType::parse(&column.wire).ok_or_else(|| {
+            Error::Plan(format!(
+                "column {}: wire type {:?} is not one that rows are sent to ClickHouse as (leave it empty for {})",
+                column.name,
+                column.wire,
+                Plain::usual(column.ty).name(),
+            ))
+        })
+    }
+
+    pub fn parse(text: &str) -> Option<ChType> {
+        let plain = |text: &str| NAMES.iter().find(|(_, name)| *name == text).map(|(plain, _)| *plain);
+        if let Some(plain) = plain(text) {
+            return Some(ChType { plain, nullable: false });
+        }
+        let inner = |around: &str| text.strip_prefix(around)?.strip_prefix('(')?.strip_suffix(')');
+        let nullable = match (inner("Nullable"), inner("Array")) {
+            (Some(inner), _) => plain(inner).filter(|plain| !plain.is_list()),
+            (_, Some(inner)) => plain(inner).filter(|plain| plain.is_list()),
+            _ => None,
+        };
+        nullable.map(|plain| ChType { plain, nullable: true })
+    }
+
+    pub fn name(self) -> String {
+        match (self.nullable, self.plain.is_list()) {
+            (false, _) => self.plain.name().to_owned(),
+            (true, false) => format!("Nullable({})", self.plain.name()),
+            (true, true) => format!("Array({})", self.plain.name()),
+        }
+    }
+}
+
+impl Plain {
+    pub fn usual(ty: LogicalType) -> Plain {
+        match ty {
+            LogicalType::Bool => Plain::UInt8,
+            LogicalType::I16 => Plain::Int16,
+            LogicalType::I32 => Plain::Int32,
+            LogicalType::I64 | LogicalType::TimeMs | LogicalType::TimeUs => Plain::Int64,
+            LogicalType::U64 => Plain::UInt64,
+            LogicalType::F32 => Plain::Float32,
+            LogicalType::F64 => Plain::Float64,
+            LogicalType::Text => Plain::String,
+            LogicalType::ListF64 => Plain::ListF64,
+            LogicalType::ListI64 => Plain::ListI64,
+        }
+    }
+
+    pub fn is_list(self) -> bool {
+        matches!(self, Plain::ListF64 | Plain::ListI64)
+    }
+
+    fn name(self) -> &'static str {
+        NAMES.iter().find(|(plain, _)| *plain == self).map(|(_, name)| *name).expect("every type has a name")
+    }
+}
+
+/// Types of a table's columns.
+pub fn types(table: &TablePlan) -> Result<Vec<ChType>, Error> {
+    table.columns.iter().map(ChType::of).collect()
+}
+
+/// Values of one column as its type on the wire takes them.
+pub(super) enum Cells<'a> {
+    U8(&'a [i32]),
+    I16(&'a [i32]),
+    I32(&'a [i32]),
+    I64(&'a [i64]),
+    F32(&'a [f32]),
+    F64(&'a [f64]),
+    Text(&'a [u8], &'a [u32]),
+    List(&'a ListValues),
+}
+
+/// All columns of a batch; an error where it is not the table that the types are of.
+pub(super) fn cells<'a>(
+    rows: &'a Columns,
+    types: &[ChType],
+    wire: &'static str,
+) -> Result<Vec<Cells<'a>>, Error> {
+    if rows.columns.len() != types.len() {
+        return Err(mismatch("(all)", wire));
+    }
+    rows.columns.iter().zip(types).map(|(column, ty)| cells_of(column, *ty, wire)).collect()
+}
+
+fn cells_of<'a>(column: &'a Column, ty: ChType, wire: &'static str) -> Result<Cells<'a>, Error> {
+    if !ty.nullable && column.present.contains(&0) {
+        let what = format!("column {}: it has a NULL, and {} takes none", column.name, ty.name());
+        return Err(Error::Plan(format!("{what}; give it a null_share, so that its type is made for NULL")));
+    }
+    let narrow =
+        |values: &[i32], least: i32, most: i32| match values.iter().find(|v| !(least..=most).contains(v)) {
+            Some(value) => Err(super::does_not_fit(&column.name, value, &ty.name())),
+            None => Ok(()),
+        };
+    Ok(match (&column.values, ty.plain) {
+        (Values::I32(v), Plain::UInt8) => {
+            narrow(v, 0, u8::MAX.into())?;
+            Cells::U8(v)
+        }
+        (Values::I32(v), Plain::Int16) => {
+            narrow(v, i16::MIN.into(), i16::MAX.into())?;
+            Cells::I16(v)
+        }
+        (Values::I32(v), Plain::Int32) => Cells::I32(v),
+        (Values::I64(v), Plain::Int64 | Plain::UInt64) => Cells::I64(v),
+        (Values::F32(v), Plain::Float32) => Cells::F32(v),
+        (Values::F64(v), Plain::Float64) => Cells::F64(v),
+        (Values::Text(v), Plain::String) => Cells::Text(&v.bytes, &v.ends),
+        (Values::List(v), Plain::ListF64) if matches!(*v.items, Values::F64(_)) => Cells::List(v),
+        (Values::List(v), Plain::ListI64) if matches!(*v.items, Values::I64(_)) => Cells::List(v),
+        _ => return Err(mismatch(&column.name, wire)),
+    })
+}
+
+/// Where value `row` of a text or list begins.
+pub(super) fn start(ends: &[u32], row: usize) -> usize {
+    if row == 0 {
+        0
+    } else {
+        ends[row - 1] as usize
+    }
+}
+
+/// A length as LEB128, ClickHouse's variable-width number.
+pub fn put_length(mut length: u64, out: &mut Vec<u8>) {
+    while length >= 0x80 {
+        out.push(length as u8 | 0x80);
+        length >>= 7;
+    }
+    out.push(length as u8);
+}
+
+pub fn put_text(text: &[u8], out: &mut Vec<u8>) {
+    put_length(text.len() as u64, out);
+    out.extend_from_slice(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_is_read_from_its_own_name() {
+        for (plain, _) in NAMES {
+            for nullable in [false, true] {
+                let ty = ChType { plain, nullable };
+                assert_eq!(ChType::parse(&ty.name()), Some(ty));
+            }
+        }
+        for other in ["Nullable(Array(Int64))", "Array(String)", "Nullable(Nullable(Int16))", "DateTime", ""]
+        {
+            assert_eq!(ChType::parse(other), None, "{other}");
+        }
+    }
+}

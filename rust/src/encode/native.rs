@@ -1,0 +1,111 @@
+//! ClickHouse Native: blocks of columns, each with its name and type. Whole columns are copied, values not looked at.
+
+use super::clickhouse::{cells, put_length, put_text, start, types, Cells, ChType};
+use super::Encoder;
+use crate::error::Error;
+use crate::plan::TablePlan;
+use crate::rows::{Column, Columns, Values};
+
+/// Rows of a block at most: the server's own measure, and what it writes from each block while it reads the next.
+const BLOCK_ROWS: usize = 65_536;
+
+pub struct Native {
+    types: Vec<ChType>,
+    /// Name and type of each column, as every block repeats them.
+    heads: Vec<Vec<u8>>,
+}
+
+impl Native {
+    pub fn new(table: &TablePlan) -> Result<Native, Error> {
+        let types = types(table)?;
+        let head = |(name, ty): (&str, &ChType)| {
+            let mut head = Vec::new();
+            put_text(name.as_bytes(), &mut head);
+            put_text(ty.name().as_bytes(), &mut head);
+            head
+        };
+        let names = table.columns.iter().map(|c| c.name.as_str());
+        let heads = names.zip(&types).map(head).collect();
+        Ok(Native { types, heads })
+    }
+}
+
+impl Encoder for Native {
+    fn encode(&mut self, rows: &Columns, out: &mut Vec<u8>) -> Result<(), Error> {
+        let cells = cells(rows, &self.types, "native")?;
+        let mut first = 0;
+        while first < rows.rows {
+            let last = (first + BLOCK_ROWS).min(rows.rows);
+            put_length(rows.columns.len() as u64, out);
+            put_length((last - first) as u64, out);
+            for (((column, cells), ty), head) in
+                rows.columns.iter().zip(&cells).zip(&self.types).zip(&self.heads)
+            {
+                out.extend_from_slice(head);
+                put_column(column, cells, *ty, first, last, out);
+            }
+            first = last;
+        }
+        Ok(())
+    }
+}
+
+fn put_column(column: &Column, cells: &Cells, ty: ChType, first: usize, last: usize, out: &mut Vec<u8>) {
+    if ty.nullable && !ty.plain.is_list() {
+        match column.present.is_empty() {
+            true => out.resize(out.len() + (last - first), 0),
+            false => out.extend(column.present[first..last].iter().map(|present| 1 - present)),
+        }
+    }
+    match cells {
+        Cells::U8(v) => out.extend(v[first..last].iter().map(|&v| v as u8)),
+        Cells::I16(v) => out.extend(v[first..last].iter().flat_map(|&v| (v as i16).to_le_bytes())),
+        Cells::I32(v) => put_all(&v[first..last], out),
+        Cells::I64(v) => put_all(&v[first..last], out),
+        Cells::F32(v) => put_all(&v[first..last], out),
+        Cells::F64(v) => put_all(&v[first..last], out),
+        Cells::Text(bytes, ends) => {
+            let mut from = start(ends, first);
+            out.reserve(ends[last - 1] as usize - from + 2 * (last - first));
+            for &end in &ends[first..last] {
+                put_text(&bytes[from..end as usize], out);
+                from = end as usize;
+            }
+        }
+        Cells::List(list) => {
+            if ty.nullable {
+                let mut present = 0u64;
+                for row in first..last {
+                    present += u64::from(column.is_present(row));
+                    out.extend_from_slice(&present.to_le_bytes());
+                }
+            }
+            let begin = start(&list.ends, first);
+            for row in (first..last).filter(|&row| !ty.nullable || column.is_present(row)) {
+                out.extend_from_slice(&(list.ends[row] as u64 - begin as u64).to_le_bytes());
+            }
+            // A NULL has no items, so that those of the others lie side by side.
+            let items = begin..list.ends[last - 1] as usize;
+            match &*list.items {
+                Values::I64(v) => put_all(&v[items], out),
+                Values::F64(v) => put_all(&v[items], out),
+                _ => unreachable!("`cells` let lists of I64 and F64 through"),
+            }
+        }
+    }
+}
+
+/// Numbers as they lie in memory, which is how they are sent.
+fn put_all<T: Number>(values: &[T], out: &mut Vec<u8>) {
+    const { assert!(cfg!(target_endian = "little"), "Native is little-endian, and so must be this machine") };
+    // SAFETY: a plain number has no padding, and any of its bytes may be read as such.
+    out.extend_from_slice(unsafe {
+        std::slice::from_raw_parts(values.as_ptr().cast::<u8>(), std::mem::size_of_val(values))
+    });
+}
+
+trait Number: Copy {}
+impl Number for i32 {}
+impl Number for i64 {}
+impl Number for f32 {}
+impl Number for f64 {}
