@@ -15,7 +15,7 @@ ENGINE_MOD = Path(__file__).parents[2] / "rust" / "src" / "engine" / "mod.rs"
 
 
 def test_rust_and_python_list_the_same_engines() -> None:
-    found = re.search(r"pub const ENGINES: \[&str; \d+\] = \[(.*?)\];", ENGINE_MOD.read_text(), re.DOTALL)
+    found = re.search(r"pub const ENGINES: \[&str; \d+\] =\s+\[(.*?)\];", ENGINE_MOD.read_text(), re.DOTALL)
     assert found, "rust/src/engine/mod.rs lists its engines in ENGINES"
     assert re.findall(r'"([a-z]+)"', found[1]) == sorted(ENGINES)
 

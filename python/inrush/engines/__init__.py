@@ -20,6 +20,7 @@ ENGINES = {
     "adbc": "adbc",
     "postgresql": "postgresql",
     "timescaledb": "timescaledb",
+    "clickhouse": "clickhouse",
 }
 
 

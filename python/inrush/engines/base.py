@@ -140,6 +140,8 @@ class Server(ABC):
     schemes: ClassVar[tuple[str, ...]]
     #: Ways in, fastest first; factor `method`.
     methods: ClassVar[tuple[str, ...]]
+    #: What studies call a method on every engine (`bulk`: whole batches, `multirow`: INSERTs of many rows) -> its name here.
+    ways: ClassVar[Mapping[str, str]] = {}
     #: Runs inside the client's process.
     embedded: ClassVar[bool] = False
     #: Dropping the namespace drops its tables.

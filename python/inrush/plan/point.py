@@ -74,7 +74,8 @@ def plan_point(
     """engine: the server's name, with its variant if it has one (`null:text`).
 
     Raises nothing: what the engine cannot do is `Unsupported`, what the study cannot mean `Impossible`."""
-    method = resolve(study.method, point) or server.methods[0]
+    asked = resolve(study.method, point) or server.methods[0]
+    method = server.ways.get(asked, asked)
     if method not in server.methods:
         return Unsupported(f"{engine} has no method {method}; it has {', '.join(server.methods)}")
     roles = active_roles(study, server, {**point, "engine": engine}, best)

@@ -85,6 +85,7 @@ pub struct Client {
     end: usize,
     /// Of the last answer, as it came.
     head: Vec<u8>,
+    status: u16,
     body: Body,
     /// The server lets the connection stand after this answer.
     keep: bool,
@@ -151,6 +152,7 @@ impl Client {
             start: 0,
             end: 0,
             head: Vec::with_capacity(4096),
+            status: 0,
             body: Body::Ended,
             keep: false,
         }
@@ -227,6 +229,11 @@ impl Client {
                 return Err(Trouble::Lost(io::ErrorKind::UnexpectedEof.into()));
             }
         }
+    }
+
+    /// Of the last answer.
+    pub fn status(&self) -> u16 {
+        self.status
     }
 
     /// A header of the last answer, whatever the case of its name.
@@ -368,7 +375,7 @@ impl Client {
         if status < 200 || matches!(status, 204 | 304) {
             body = Body::Ended;
         }
-        (self.body, self.keep) = (body, keep && body != Body::UntilClosed);
+        (self.status, self.body, self.keep) = (status, body, keep && body != Body::UntilClosed);
         self.head.clear();
         self.head.extend_from_slice(&self.inbox[self.start..self.start + used]);
         self.start += used;

@@ -4,9 +4,9 @@
 
 mod adbc;
 pub(crate) mod arrow;
+mod clickhouse;
 mod duckdb;
 mod faulty;
-#[allow(dead_code)] // until an engine speaks it
 mod http;
 mod null;
 mod postgresql;
@@ -14,7 +14,6 @@ mod shared;
 pub mod simulated;
 mod socket;
 mod sqlite;
-#[allow(dead_code)]
 mod url;
 
 use std::sync::atomic::AtomicBool;
@@ -192,7 +191,8 @@ impl Context {
 }
 
 /// What `build` knows, by the name of the Python twin.
-pub const ENGINES: [&str; 7] = ["adbc", "duckdb", "null", "postgresql", "simulated", "sqlite", "timescaledb"];
+pub const ENGINES: [&str; 8] =
+    ["adbc", "clickhouse", "duckdb", "null", "postgresql", "simulated", "sqlite", "timescaledb"];
 
 /// The engine that the plan's target names, connected; one that lies where the plan asks for faults.
 pub fn build(ctx: &Context) -> Result<Arc<dyn Engine>, Error> {
@@ -212,6 +212,7 @@ fn honest(ctx: &Context) -> Result<Arc<dyn Engine>, Error> {
         "sqlite" => Ok(Arc::new(sqlite::Sqlite::new(ctx)?)),
         "duckdb" => Ok(Arc::new(duckdb::duckdb(ctx)?)),
         "adbc" => Ok(Arc::new(adbc::Adbc::new(ctx)?)),
+        "clickhouse" => Ok(Arc::new(clickhouse::Clickhouse::new(ctx)?)),
         "postgresql" | "timescaledb" => Ok(Arc::new(postgresql::Postgresql::new(ctx)?)),
         other => Err(Error::Plan(format!("target.engine is {other}, which this build does not know"))),
     }

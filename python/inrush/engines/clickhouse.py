@@ -1,0 +1,269 @@
+"""ClickHouse: its dialect, for servers of 2018 (18.16) and of today alike. Twin of rust/src/engine/clickhouse.rs; the
+life of a server of ours is clickhouse_life.py.
+
+A namespace is a database with a table as inrush's mark: a database of the user's is never dropped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
+
+from inrush.engines import sql
+from inrush.engines.base import (
+    Durability,
+    OpPlan,
+    Probes,
+    Proof,
+    Survives,
+    TablePlan,
+    Unsupported,
+)
+from inrush.engines.clickhouse_life import OF_TABLES, ClickhouseLife
+from inrush.engines.sql import Item, literal, quote
+from inrush.workload import Column, Operation, Table
+
+#: Logical type -> type in the table and on the wire.
+TYPES: Mapping[str, str] = {
+    "bool": "UInt8",
+    "i16": "Int16",
+    "i32": "Int32",
+    "i64": "Int64",
+    "u64": "UInt64",
+    "f32": "Float32",
+    "f64": "Float64",
+    "time_ms": "Int64",
+    "time_us": "Int64",
+    "text": "String",
+    "list_f64": "Array(Float64)",
+    "list_i64": "Array(Int64)",
+}
+LOSSES: Mapping[str, str] = {
+    "time_ms": "times are whole numbers of milliseconds since 1970 UTC, because ClickHouse 18 has no DateTime64: "
+    "exact, ordered and grouped right, unknown to functions of dates",
+    "time_us": "times are whole numbers of microseconds since 1970 UTC, because ClickHouse 18 has no DateTime64: "
+    "exact, ordered and grouped right, unknown to functions of dates",
+}
+LISTS = ("list_f64", "list_i64")
+LIST_LOSS = "a list that may be NULL is stored in a list of its own, which is empty for NULL"
+KEY_LOSS = "the key orders the rows of a MergeTree and does not make them unique"
+NULL_KEY_LOSS = "columns that may be NULL do not order the rows of a MergeTree: {}"
+AGE_LOSS = "rows are deleted by the hour: a partition goes when all of it is too old"
+
+MARK = "inrush_mark"
+#: An hour in the unit of a time column: what is deleted by age at once.
+HOUR: Mapping[str, int] = {"time_ms": 3_600_000, "time_us": 3_600_000_000}
+#: Settings that say what an acknowledged row survives; older servers know the last ones not.
+DURABILITY = ("fsync_metadata", "async_insert", "wait_for_async_insert", "async_insert_busy_timeout_ms")
+TABLE_DURABILITY = ("fsync_after_insert", "fsync_part_directory")
+
+_DELETE_BY_AGE = re.compile(
+    r"DELETE\s+FROM\s+\{(?P<table>\w+)\}\s+WHERE\s+(?P<column>\w+)\s*<\s*:(?P<param>\w+)\s*;?\s*",
+    re.IGNORECASE,
+)
+
+
+class Clickhouse(ClickhouseLife):
+    name = "clickhouse"
+    schemes = ("clickhouse",)
+    methods = ("native", "rowbinary", "tsv", "values")
+    ways: ClassVar[Mapping[str, str]] = {"bulk": "native", "multirow": "values"}
+
+    # decides
+
+    def open_namespace(self, namespace: str) -> tuple[str, ...]:
+        return (
+            f"CREATE DATABASE {quote(namespace)}",
+            f"CREATE TABLE {quote(namespace)}.{MARK} (created_by String) ENGINE = TinyLog",
+        )
+
+    def drop_namespace(self, namespace: str) -> tuple[str, ...]:
+        return (_if_marked(namespace, f"DROP DATABASE IF EXISTS {quote(namespace)}"),)
+
+    def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan:
+        name = f"{quote(namespace)}.{quote(table.name)}"
+        indexes = table.layouts.get(layout, ())
+        return TablePlan(
+            name=name,
+            create=(_create_table(table, name, indexes),),
+            fresh=(f"TRUNCATE TABLE {name}",),
+            drop=(_if_marked(namespace, f"DROP TABLE IF EXISTS {name}"),),
+            wire={column.name: _type(column) for column in table.columns},
+            losses=_losses(table, indexes),
+        )
+
+    def plan_operation(
+        self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0
+    ) -> OpPlan | Unsupported:
+        if operation.kind == "execute" and (deletion := _delete_by_age(operation, tables)):
+            return deletion
+        inserts = dict.fromkeys(self.methods, _insert)
+        return sql.operation(operation, method, self.name, tables, inserts, sql.dollar)
+
+    def proof(self, table: Table, plan: TablePlan) -> Proof:
+        return sql.proof(table, plan, _figure, unsigned_is_signed=False)
+
+    def instant(self, column: Column, at_ns: int) -> str | None:
+        return str(at_ns // (1_000_000 if column.type == "time_ms" else 1_000))
+
+    def probes(self, tables: Sequence[TablePlan]) -> Probes:
+        return Probes(
+            sizes=tuple(
+                f"SELECT {literal(f'{kind}:{plan.name}')}, {figure} FROM system.parts "
+                f"WHERE active AND {_is_table(plan)}"
+                for plan in tables
+                for kind, figure in (
+                    ("table", "sum(bytes_on_disk) - sum(marks_bytes)"),
+                    ("indexes", "sum(marks_bytes)"),
+                )
+            ),
+            counters=(
+                "SELECT event, value FROM system.events",
+                "SELECT concat('metric.', metric), value FROM system.metrics",
+                *(
+                    f"SELECT {literal(f'parts:{plan.name}')}, count() FROM system.parts "
+                    f"WHERE active AND {_is_table(plan)}"
+                    for plan in tables
+                ),
+            ),
+            settings=(
+                _settings("system.settings", "name", DURABILITY),
+                _settings("system.merge_tree_settings", f"concat('{OF_TABLES}', name)", TABLE_DURABILITY),
+            ),
+            version="SELECT 'version', version()",
+        )
+
+    def durability(self, settings: Mapping[str, str]) -> Durability:
+        """What an acknowledged INSERT survives.
+
+        Parts are written to files before the answer, and not synced: the kernel has them when the process dies, the disk
+        has not when the power fails. Servers of today can sync each part and its folder; and they can answer before they
+        write at all.
+        """
+        told = (*DURABILITY, *(OF_TABLES + name for name in TABLE_DURABILITY))
+        because = {name: settings[name] for name in told if name in settings}
+        if settings.get("async_insert") == "1" and settings.get("wait_for_async_insert") == "0":
+            window_ms = float(settings.get("async_insert_busy_timeout_ms", "1000"))
+            return Durability(Survives.NOTHING, window_ms / 1e3, because)
+        synced = all(settings.get(OF_TABLES + name) == "1" for name in TABLE_DURABILITY)
+        return Durability(Survives.POWER_LOSS if synced else Survives.PROCESS_CRASH, because=because)
+
+
+def _if_marked(namespace: str, statement: str) -> str:
+    """`statement` where the database bears inrush's mark or is not there; else the text fails before it."""
+    there = f"SELECT count() FROM system.databases WHERE name = {literal(namespace)}"
+    marked = (
+        f"SELECT count() FROM system.tables WHERE database = {literal(namespace)} AND name = {literal(MARK)}"
+    )
+    refusal = quote(f"database {namespace} does not bear the mark of inrush and is left alone")
+    return f"SELECT throwIf(({there}) > ({marked})) AS {refusal}; {statement}"
+
+
+def _type(column: Column) -> str:
+    kind = TYPES[column.type]
+    if not column.nullable:
+        return kind
+    return f"Array({kind})" if column.type in LISTS else f"Nullable({kind})"
+
+
+def _create_table(table: Table, name: str, indexes: Sequence[tuple[str, ...]]) -> str:
+    columns = ", ".join(f"{quote(c.name)} {_type(c)}" for c in table.columns)
+    keys = [quote(key) for key in (indexes[0] if indexes else ()) if not table.column(key).nullable]
+    order = f"({', '.join(keys)})" if keys else "tuple()"
+    return f"CREATE TABLE {name} ({columns}) ENGINE = MergeTree{_partition(table, indexes)} ORDER BY {order}"
+
+
+def _partition(table: Table, indexes: Sequence[tuple[str, ...]]) -> str:
+    """By the hour, where the layout asks for an index on a time: that index serves the deletion by age."""
+    column = _age_column(table, indexes)
+    return f" PARTITION BY {_hour_of(column.name, HOUR[column.type])}" if column else ""
+
+
+def _age_column(table: Table, indexes: Sequence[tuple[str, ...]]) -> Column | None:
+    alone = [table.column(index[0]) for index in indexes if len(index) == 1]
+    return next((c for c in alone if c.type in HOUR and not c.nullable), None)
+
+
+def _hour_of(column: str, hour: int) -> str:
+    return f"intDiv({quote(column)}, {hour})"
+
+
+def _losses(table: Table, indexes: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    found = list(sql.losses(table, LOSSES))
+    if any(c.type in LISTS and c.nullable for c in table.columns):
+        found.append(LIST_LOSS)
+    if indexes:
+        found.append(KEY_LOSS)
+        if open_keys := [key for key in indexes[0] if table.column(key).nullable]:
+            found.append(NULL_KEY_LOSS.format(", ".join(open_keys)))
+    if _age_column(table, indexes):
+        found.append(AGE_LOSS)
+    return tuple(found)
+
+
+def _insert(table: str, columns: tuple[str, ...]) -> str:
+    """What follows is the format, which the wire half knows by the method."""
+    return f"INSERT INTO {table} ({', '.join(map(quote, columns))})"
+
+
+def _delete_by_age(operation: Operation, tables: Mapping[str, TablePlan]) -> OpPlan | None:
+    """`DELETE FROM {table} WHERE time < :t0` in ClickHouse's way; None for any other statement, or one of its own.
+
+    By partitions where the table has them by this column: the statement gives those that are too old, each as the
+    statement that drops it. Else as a mutation, which rewrites the parts in the background.
+    """
+    if "clickhouse" in operation.sql or "clickhouse" in operation.unsupported:
+        return None
+    found = _DELETE_BY_AGE.fullmatch(operation.sql.get("default", "").strip())
+    if found is None:
+        return None
+    logical = operation.table if found["table"] == "table" else found["table"]
+    plan = tables[logical or ""]
+    column = found["column"]
+    hour = next((h for h in HOUR.values() if f"PARTITION BY {_hour_of(column, h)} " in plan.create[0]), None)
+    if hour is None:
+        return OpPlan(f"ALTER TABLE {plan.name} DELETE WHERE {quote(column)} < $1", params=(found["param"],))
+    return OpPlan(
+        f"SELECT concat({literal(f'ALTER TABLE {plan.name} DROP PARTITION ')}, partition) FROM system.parts "
+        f"WHERE active AND {_is_table(plan)} AND toInt64(partition) < intDiv($1, {hour}) GROUP BY partition",
+        "each",
+        (found["param"],),
+    )
+
+
+def _is_table(plan: TablePlan) -> str:
+    """A row of `system.parts` is about this table."""
+    database, table = (part.replace('""', '"') for part in plan.name[1:-1].split('"."'))
+    return f"database = {literal(database)} AND table = {literal(table)}"
+
+
+def _settings(view: str, name: str, always: Sequence[str]) -> str:
+    names = ", ".join(map(literal, always))
+    return f"SELECT {name}, value FROM {view} WHERE changed OR name IN ({names}) ORDER BY name"
+
+
+def _figure(item: Item, column: Callable[[str], Column]) -> str:
+    """One figure of the screen. A sum of UInt64 or Int64 halves is exact up to 2^32 rows."""
+    kind = item["kind"]
+    if kind == "rows":
+        return "count()"
+    if kind == "product":
+        key, value = (f"toInt64(bitAnd({_whole(column(item[n]))}, 65535))" for n in ("key", "value"))
+        return f"sum({key} * {value})"
+    name = quote(item["column"])
+    if kind == "not_null":
+        return f"countIf(notEmpty({name}))" if column(item["column"]).type in LISTS else f"count({name})"
+    if kind == "sum_length":
+        return f"sum(length({name}))"
+    if kind == "sum_scaled":
+        # Scaling a double by a power of two is exact, and so is the cast of a whole one.
+        return f"sum(toInt64(toFloat64({name}) * {2 ** item['bits']}))"
+    whole = _whole(column(item["column"]))
+    return f"sum(bitAnd({whole}, 4294967295))" if kind == "sum_low" else f"sum(bitShiftRight({whole}, 32))"
+
+
+def _whole(column: Column) -> str:
+    """A whole column with all its 64 bits."""
+    name = quote(column.name)
+    return name if column.type == "u64" else f"toInt64({name})"

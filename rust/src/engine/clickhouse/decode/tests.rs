@@ -1,0 +1,184 @@
+//! What an encoder wrote, cut anywhere, is read back; what a failing server writes behind it is seen.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::encode::encoder;
+use crate::plan::{LogicalType, RowSource, TablePlan};
+use crate::rows::Value;
+
+const TYPES: [LogicalType; 12] = [
+    LogicalType::Bool,
+    LogicalType::I16,
+    LogicalType::I32,
+    LogicalType::I64,
+    LogicalType::U64,
+    LogicalType::F32,
+    LogicalType::F64,
+    LogicalType::TimeMs,
+    LogicalType::TimeUs,
+    LogicalType::Text,
+    LogicalType::ListF64,
+    LogicalType::ListI64,
+];
+
+fn table() -> TablePlan {
+    let columns = TYPES.iter().enumerate().map(|(k, ty)| {
+        serde_json::from_value(serde_json::json!({
+            "name": format!("c{k}"), "type": ty, "wire": "", "null_ppm": if k % 2 == 0 { 1000 } else { 0 }
+        }))
+        .unwrap()
+    });
+    TablePlan {
+        name: "t".into(),
+        stream: "t".into(),
+        columns: columns.collect(),
+        source: RowSource::Generated { series: 1, period_ns: 1 },
+        identity: vec![],
+    }
+}
+
+/// Rows with a value per column made of `seeds`, NULL where a column may be and its seed is a multiple of 3.
+fn rows_of(table: &TablePlan, seeds: &[u64]) -> Columns {
+    let mut columns = Columns::of(table);
+    columns.rows = seeds.len();
+    for (column, plan) in columns.columns.iter_mut().zip(&table.columns) {
+        for &seed in seeds {
+            let null = plan.null_ppm > 0 && seed % 3 == 0;
+            let seed = if null { 0 } else { seed };
+            if plan.null_ppm > 0 {
+                column.present.push(u8::from(!null));
+            }
+            let items = (0..seed % 4).map(|k| seed.wrapping_mul(k + 1));
+            match (&mut column.values, plan.ty) {
+                (Values::I32(v), LogicalType::Bool) => v.push((seed % 2) as i32),
+                (Values::I32(v), LogicalType::I16) => v.push((seed as i16).into()),
+                (Values::I32(v), _) => v.push(seed as i32),
+                (Values::I64(v), _) => v.push(seed as i64),
+                (Values::F32(v), _) => v.push(seed as f32),
+                (Values::F64(v), _) => v.push(seed as f64 / 8.0),
+                (Values::Text(v), _) => v.push("ü\0x".repeat((seed % 100) as usize).as_bytes()),
+                (Values::List(v), _) => {
+                    match &mut *v.items {
+                        Values::F64(list) => list.extend(items.map(|item| item as f64)),
+                        Values::I64(list) => list.extend(items.map(|item| item as i64)),
+                        _ => unreachable!(),
+                    }
+                    let end = v.ends.last().copied().unwrap_or(0) + (seed % 4) as u32;
+                    v.ends.push(end);
+                }
+            }
+        }
+    }
+    columns
+}
+
+fn texts(columns: &Columns) -> Vec<String> {
+    (0..columns.rows).map(|row| crate::proof::row_text(columns, row)).collect()
+}
+
+fn scan(pieces: &[&[u8]], like: &TablePlan) -> Result<Vec<String>, Failure> {
+    let mut found = Vec::new();
+    let mut each = |columns: &Columns| found.extend(texts(columns));
+    let mut reader = ScanReader { batch: Columns::of(like), rows: 0, each: &mut each };
+    let mut stream = Stream::default();
+    for piece in pieces {
+        stream.buffer().extend_from_slice(piece);
+        stream.read(&mut reader)?;
+    }
+    stream.end()?;
+    Ok(found)
+}
+
+proptest! {
+    #[test]
+    fn blocks_cut_anywhere_read_back_what_was_encoded(
+        first in prop::collection::vec(any::<u64>(), 0..20),
+        second in prop::collection::vec(any::<u64>(), 0..20),
+        cut in 0usize..4000,
+    ) {
+        let table = table();
+        let mut encoder = encoder("native", &table).unwrap();
+        let (mut out, mut expected) = (Vec::new(), Vec::new());
+        for seeds in [first, second] {
+            let rows = rows_of(&table, &seeds);
+            encoder.encode(&rows, &mut out).unwrap();
+            expected.extend(texts(&rows));
+        }
+        let (a, b) = out.split_at(cut.min(out.len()));
+        prop_assert_eq!(scan(&[a, b], &table).unwrap(), expected);
+    }
+
+    #[test]
+    fn an_answer_that_is_cut_off_is_none(seeds in prop::collection::vec(any::<u64>(), 1..5), cut in 1usize..4000) {
+        let table = table();
+        let mut out = Vec::new();
+        encoder("native", &table).unwrap().encode(&rows_of(&table, &seeds), &mut out).unwrap();
+        let kept = out.len() - 1 - cut % (out.len() - 1);
+        prop_assume!(kept > 0);
+        let failure = scan(&[&out[..kept]], &table).unwrap_err();
+        prop_assert_eq!(failure.to_string(), "the answer ended in the middle of a block");
+    }
+
+    #[test]
+    fn bytes_that_are_no_answer_never_break_us(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let mut stream = Stream::default();
+        stream.buffer().extend_from_slice(&bytes);
+        let mut reader = AnswerReader::default();
+        let _ = stream.read(&mut reader).and_then(|()| stream.end());
+    }
+}
+
+#[test]
+fn an_exception_behind_the_blocks_is_the_answer() {
+    let table = table();
+    let mut out = Vec::new();
+    encoder("native", &table).unwrap().encode(&rows_of(&table, &[1, 2]), &mut out).unwrap();
+    for (blocks, text) in [
+        (out.len(), "Code: 395, e.displayText() = DB::Exception: Value passed, e.what() = DB::Exception\n"),
+        (0, "Code: 395. DB::Exception: Value passed (version 25.8)\n"),
+        (out.len(), "\r\n__exception__\r\nabcd\r\nCode: 395. DB::Exception: Value passed (version 26.1)\r\n"),
+    ] {
+        let answer = [&out[..blocks], text.as_bytes()].concat();
+        for cut in [answer.len() - text.len(), answer.len() - text.len() + 2, answer.len() - 1] {
+            let (a, b) = answer.split_at(cut);
+            let failure = scan(&[a, b], &table).unwrap_err();
+            assert_eq!((failure.code, failure.message.as_str()), (395, "Value passed"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn an_exception_inside_of_a_block_is_no_answer_either() {
+    let table = table();
+    let mut out = Vec::new();
+    encoder("native", &table).unwrap().encode(&rows_of(&table, &[1, 2]), &mut out).unwrap();
+    let text = b"Code: 241. DB::Exception: Memory limit exceeded (version 25.8)\n";
+    for kept in 1..out.len() {
+        assert!(scan(&[&out[..kept], text], &table).is_err(), "{kept}");
+    }
+}
+
+#[test]
+fn a_type_that_cannot_be_read_is_named() {
+    let block = b"\x01\x01\x01m\x0bMap(a, b..)";
+    let mut stream = Stream::default();
+    stream.buffer().extend_from_slice(block);
+    let failure = stream.read(&mut AnswerReader::default()).unwrap_err();
+    assert!(failure.message.contains("column m") && failure.message.contains("cast it"), "{failure}");
+}
+
+#[test]
+fn an_answer_keeps_names_and_exact_values() {
+    let mut table = table();
+    table.columns.truncate(6);
+    let mut columns = rows_of(&table, &[u64::MAX - 1]);
+    columns.columns[4].values = Values::I64(vec![-2]);
+    let mut out = Vec::new();
+    encoder("native", &table).unwrap().encode(&columns, &mut out).unwrap();
+    let (mut stream, mut reader) = (Stream::default(), AnswerReader::default());
+    stream.buffer().extend_from_slice(&out);
+    stream.read(&mut reader).unwrap();
+    assert_eq!(reader.answer.names, ["c0", "c1", "c2", "c3", "c4", "c5"]);
+    assert_eq!(reader.answer.rows[0][4], Value::U64(u64::MAX - 1));
+}

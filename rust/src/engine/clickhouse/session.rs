@@ -1,0 +1,308 @@
+//! One session: one connection, and the request that is on its way.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::address::Address;
+use super::decode::{AnswerReader, CountReader, ScanReader, Stream};
+use super::failure::Failure;
+use super::request::{insert, Requests};
+use super::statement::Template;
+use super::{read_blocks, statement_failed};
+use crate::encode::{encoder, Encoder};
+use crate::engine::http::{Client, Trouble};
+use crate::engine::shared::{columns_of, empty_like};
+use crate::engine::{
+    Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
+};
+use crate::error::Error;
+use crate::plan::{OpKind, OpPlan};
+use crate::rows::{Columns, Value};
+
+/// What a server is given to take a wish to cancel; then the connection is cut.
+const KILL: Duration = Duration::from_secs(2);
+
+pub struct ChSession {
+    ctx: Context,
+    address: Arc<Address>,
+    client: Client,
+    requests: Requests,
+    /// By operation; `None` for those that this session does not use.
+    ops: Vec<Option<Prepared>>,
+    /// Text of the statement on its way.
+    text: Vec<u8>,
+    stream: Stream,
+    flight: Option<Flight>,
+    finished: Option<Done>,
+    keep_answers: bool,
+    answer: Option<Answer>,
+    failure: Option<String>,
+}
+
+enum Prepared {
+    Insert { encoder: Box<dyn Encoder>, query: String },
+    Statement { template: Template, kind: Kind },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A query whose answer nobody looks at, or a change.
+    Counted,
+    Kept,
+    /// Its answer is statements, each of which is then run.
+    Each,
+}
+
+/// The request on its way.
+#[derive(Debug, Clone, Copy)]
+struct Flight {
+    ticket: Ticket,
+    op: OpId,
+    /// Of an insert: rows and bytes sent.
+    rows: u64,
+    bytes: u64,
+}
+
+/// How an answer ended: rows and bytes, or what the server said instead.
+type Ended = Result<(u64, u64), Failure>;
+
+/// Method -> wire, and the server's name of it.
+const FORMATS: [(&str, &str, &str); 4] = [
+    ("native", "native", "Native"),
+    ("rowbinary", "rowbinary", "RowBinary"),
+    ("tsv", "text", "TabSeparated"),
+    ("values", "values", "Values"),
+];
+/// Method of a statement that gives statements, for what ClickHouse does partition by partition.
+const EACH: &str = "each";
+
+impl ChSession {
+    pub fn open(ctx: &Context, address: &Arc<Address>, ops: &[OpId]) -> Result<ChSession, Error> {
+        let mut session = ChSession {
+            ctx: ctx.clone(),
+            address: address.clone(),
+            client: address.client(),
+            requests: Requests::new(address),
+            ops: ctx.plan.operations.iter().map(|_| None).collect(),
+            text: Vec::with_capacity(4096),
+            stream: Stream::default(),
+            flight: None,
+            finished: None,
+            keep_answers: false,
+            answer: None,
+            failure: None,
+        };
+        for &op in ops {
+            session.ops[op] = Some(prepare(ctx, ctx.op(op))?);
+        }
+        session.client.connect()?;
+        Ok(session)
+    }
+
+    fn send(&mut self, op: OpId, work: &Work<'_>) -> Result<(), (Outcome, String)> {
+        let sent = match (&self.ops[op], work) {
+            (Some(Prepared::Insert { query, .. }), Work::Rows { payload, .. }) => {
+                self.requests.next_insert(query);
+                self.client.send("POST", self.requests.path(), &[&payload.bytes], None)
+            }
+            (Some(Prepared::Statement { template, .. }), Work::Params(params)) => {
+                template.fill(params, &mut self.text).map_err(|message| (Outcome::Other, message))?;
+                self.requests.next_query();
+                self.client.send("POST", self.requests.path(), &[&self.text], None)
+            }
+            _ => return Err((Outcome::Other, "it does not take what it was given".into())),
+        };
+        sent.map_err(|trouble| (trouble.outcome(), trouble.to_string()))
+    }
+
+    /// Reads the answer to its end.
+    fn read_answer(&mut self, flight: &Flight) -> Result<Ended, Trouble> {
+        let kind = match &self.ops[flight.op] {
+            Some(Prepared::Statement { kind: Kind::Counted, .. }) if self.keep_answers => Kind::Kept,
+            Some(Prepared::Statement { kind, .. }) => *kind,
+            // Nothing comes back but a failure that the server had no other place for.
+            _ => {
+                let read =
+                    read_blocks(&mut self.client, &mut self.stream, None, &mut CountReader::default())?;
+                return Ok(read.map(|_| (flight.rows, flight.bytes)));
+            }
+        };
+        if kind == Kind::Counted {
+            let mut count = CountReader::default();
+            let read = read_blocks(&mut self.client, &mut self.stream, None, &mut count)?;
+            return Ok(read.map(|bytes| (count.rows, bytes)));
+        }
+        let mut kept = AnswerReader::default();
+        let read = read_blocks(&mut self.client, &mut self.stream, None, &mut kept)?;
+        match (kind, read) {
+            (Kind::Each, Ok(bytes)) => self.run_each(kept.answer, bytes),
+            (_, read) => {
+                let rows = kept.answer.rows.len() as u64;
+                self.answer = Some(kept.answer);
+                Ok(read.map(|bytes| (rows, bytes)))
+            }
+        }
+    }
+
+    /// Runs the statements of an answer, one after the other; they are its rows.
+    fn run_each(&mut self, statements: Answer, bytes: u64) -> Result<Ended, Trouble> {
+        let rows = statements.rows.len() as u64;
+        for statement in statements.rows {
+            let Some(Value::Text(text)) = statement.first() else {
+                return Ok(Err(Failure::new("the answer is not statements")));
+            };
+            self.requests.next_query();
+            self.client.send("POST", self.requests.path(), &[text.as_bytes()], None)?;
+            self.client.receive(None)?;
+            let read = read_blocks(&mut self.client, &mut self.stream, None, &mut CountReader::default())?;
+            if let Err(failure) = read {
+                return Ok(Err(failure));
+            }
+        }
+        Ok(Ok((rows, bytes)))
+    }
+
+    fn fail(&mut self, ticket: Ticket, outcome: Outcome, message: String) {
+        self.failure = Some(message);
+        self.finish(ticket, outcome, 0, 0);
+    }
+
+    fn finish(&mut self, ticket: Ticket, outcome: Outcome, rows: u64, bytes: u64) {
+        self.finished = Some(Done { ticket, done_ns: self.ctx.clock.now(), outcome, rows, bytes });
+    }
+
+    /// As a limit of the socket.
+    fn instant(&self, until: Ns) -> Option<Instant> {
+        let left = until.saturating_sub(self.ctx.clock.now());
+        (until != Ns::MAX).then(|| Instant::now() + Duration::from_nanos(left))
+    }
+}
+
+impl Session for ChSession {
+    fn encode(&mut self, op: OpId, rows: &Columns, out: &mut Payload) -> Result<(), Error> {
+        match &mut self.ops[op] {
+            Some(Prepared::Insert { encoder, .. }) => encoder.encode(rows, &mut out.bytes),
+            _ => Err(Error::Plan(format!("operation {} takes no rows", self.ctx.op(op).name))),
+        }
+    }
+
+    fn submit(&mut self, ticket: Ticket, op: OpId, work: Work<'_>) -> Submit {
+        if self.flight.is_some() || self.finished.is_some() {
+            return Submit::Full;
+        }
+        self.answer = None;
+        let (rows, bytes) = match &work {
+            Work::Rows { payload, .. } => (payload.rows, payload.bytes.len() as u64),
+            Work::Params(_) => (0, 0),
+        };
+        match self.send(op, &work) {
+            Ok(()) => self.flight = Some(Flight { ticket, op, rows, bytes }),
+            Err((outcome, message)) => {
+                let name = &self.ctx.op(op).name;
+                let message = format!("operation {name}: {message}");
+                self.fail(ticket, outcome, message);
+            }
+        }
+        Submit::Queued
+    }
+
+    fn poll(&mut self, until: Ns, done: &mut Vec<Done>) {
+        if let Some(flight) = self.flight {
+            // `until` is how long the answer may take to begin; what has begun is read to its end.
+            let ended = match self.client.receive(self.instant(until)) {
+                Err(Trouble::Late) => return,
+                Err(trouble) => Err(trouble),
+                Ok(_) => self.read_answer(&flight),
+            };
+            self.flight = None;
+            match ended {
+                Ok(Ok((rows, bytes))) => self.finish(flight.ticket, Outcome::Ok, rows, bytes),
+                Ok(Err(failure)) => self.fail(flight.ticket, failure.outcome(), failure.to_string()),
+                Err(trouble) => {
+                    self.client.forget();
+                    self.fail(flight.ticket, trouble.outcome(), trouble.to_string());
+                }
+            }
+        }
+        done.extend(self.finished.take());
+    }
+
+    fn keep_answers(&mut self) {
+        self.keep_answers = true;
+    }
+
+    fn answer(&mut self) -> Option<&Answer> {
+        self.answer.as_ref()
+    }
+
+    fn failure(&mut self) -> Option<String> {
+        self.failure.take()
+    }
+
+    fn scan(&mut self, text: &str, like: &Columns, each: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
+        let place = self.address.place.clone();
+        let trouble = |trouble: Trouble| trouble.error(&place);
+        self.requests.next_query();
+        self.client.send("POST", self.requests.path(), &[text.as_bytes()], None).map_err(trouble)?;
+        self.client.receive(None).map_err(trouble)?;
+        let mut reader = ScanReader { batch: empty_like(like), rows: 0, each };
+        let read = read_blocks(&mut self.client, &mut self.stream, None, &mut reader).map_err(trouble)?;
+        read.map_err(|failure| statement_failed(&self.address, text, &failure.to_string()))?;
+        Ok(reader.rows)
+    }
+
+    /// Kills what this session runs; where the server does not even take the wish, the connection is cut.
+    fn canceller(&self) -> Option<Canceller> {
+        let (address, which) = (self.address.clone(), self.requests.own_queries());
+        let hang_up = self.client.hang_up();
+        Some(Box::new(move || {
+            if !address.kill(&which, KILL) {
+                hang_up.now();
+            }
+        }))
+    }
+
+    fn close(mut self: Box<Self>) -> Result<(), Error> {
+        let mut done = Vec::new();
+        while self.flight.is_some() || self.finished.is_some() {
+            self.poll(Ns::MAX, &mut done);
+        }
+        match done.iter().all(|done| done.outcome == Outcome::Ok) {
+            true => Ok(()),
+            false => {
+                let why = self.failure.take().unwrap_or_default();
+                let error = std::io::Error::other(format!("a call was not acknowledged: {why}"));
+                Err(Trouble::Lost(error).error(self.client.place()))
+            }
+        }
+    }
+}
+
+fn prepare(ctx: &Context, op: &OpPlan) -> Result<Prepared, Error> {
+    let statement = |kind| Ok(Prepared::Statement { template: Template::new(&op.text), kind });
+    match op.kind {
+        OpKind::Insert => prepare_insert(ctx, op),
+        OpKind::Query if op.holds.is_empty() => statement(Kind::Counted),
+        OpKind::Query => statement(Kind::Kept),
+        OpKind::Execute if op.method == EACH => statement(Kind::Each),
+        OpKind::Execute => statement(Kind::Counted),
+        OpKind::Together => Err(Error::Plan(format!(
+            "operation {} is made of others; a session is opened for its members",
+            op.name
+        ))),
+    }
+}
+
+fn prepare_insert(ctx: &Context, op: &OpPlan) -> Result<Prepared, Error> {
+    columns_of(ctx, op)?;
+    let table = &ctx.plan.tables[op.table.expect("`columns_of` found it")];
+    let format = FORMATS.iter().find(|(method, ..)| *method == op.method);
+    let (_, wire, format) = format.ok_or_else(|| {
+        let known = FORMATS.map(|(method, ..)| method).join(", ");
+        Error::Plan(format!(
+            "operation {}: method {} is not one of clickhouse's ({known})",
+            op.name, op.method
+        ))
+    })?;
+    Ok(Prepared::Insert { encoder: encoder(wire, table)?, query: insert(&op.text, format) })
+}
