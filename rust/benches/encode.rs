@@ -1,72 +1,88 @@
 //! What an encoded row costs: ns of thread CPU time, best of interleaved rounds, per wire.
 //!
-//! `cargo bench --bench encode` prints one line per table, wire and part (`encode` alone, `with rows` generated
-//! too); `--json` one JSON object per line.
+//! `cargo bench --bench encode` prints one line per table, wire, batch size and part (`encode` alone, `with rows`
+//! made before, `rows in parts` made a part at a time); `--json` one JSON object per line.
 
 use inrush_core::clock::thread_cpu_ns;
-use inrush_core::encode::{encoder, WIRES};
+use inrush_core::encode::{encoder, parts, PART_ROWS, WIRES};
 use inrush_core::plan::TablePlan;
 use inrush_core::rows::RowGen;
 
 const EPOCH_NS: i64 = 1_767_225_600_000_000_000;
-const BATCH: usize = 8192;
-const BATCHES: u64 = 61; // half a million rows a round
+/// Rows of a batch: one that stays in the L2 cache, and one that does not.
+const BATCHES: [usize; 2] = [8_192, 100_000];
+/// Rows of a round.
+const ROWS: usize = 500_000;
 const ROUNDS: usize = 9;
 
 fn main() {
     let json = std::env::args().any(|a| a == "--json");
     for table in [ten_columns(), texts_and_nulls()] {
         for wire in WIRES {
-            let (alone, with_rows, bytes) = measure(&table, wire);
-            report(json, &table.name, wire, "encode", alone, bytes);
-            report(json, &table.name, wire, "with rows", with_rows, bytes);
+            for batch in BATCHES {
+                for measured in measure(&table, wire, batch) {
+                    report(json, &table.name, wire, batch, &measured);
+                }
+            }
         }
     }
 }
 
-fn report(json: bool, table: &str, wire: &str, part: &str, ns_per_row: f64, bytes_per_row: f64) {
+struct Measured {
+    what: &'static str,
+    ns_per_row: f64,
+    bytes_per_row: f64,
+}
+
+fn report(json: bool, table: &str, wire: &str, batch: usize, measured: &Measured) {
+    let Measured { what, ns_per_row, bytes_per_row } = measured;
     let rows_per_s = 1e9 / ns_per_row;
     if json {
-        let doc = serde_json::json!({"table": table, "wire": wire, "part": part, "ns_per_row": ns_per_row,
-                                     "rows_per_cpu_s": rows_per_s, "bytes_per_row": bytes_per_row});
+        let doc = serde_json::json!({"table": table, "wire": wire, "batch_rows": batch, "part": what,
+                                     "ns_per_row": ns_per_row, "rows_per_cpu_s": rows_per_s,
+                                     "bytes_per_row": bytes_per_row});
         println!("{doc}");
     } else {
         println!(
-            "{table:16} {wire:8} {part:10} {ns_per_row:8.2} ns/row {:8.1} M rows/CPU-s {bytes_per_row:6.0} bytes/row",
+            "{table:16} {wire:8} {batch:7} {what:15} {ns_per_row:8.2} ns/row {:8.1} M rows/CPU-s \
+             {bytes_per_row:6.0} bytes/row",
             rows_per_s / 1e6
         );
     }
 }
 
-/// ns of CPU per row: encoding alone and with generation; bytes per row.
-fn measure(table: &TablePlan, wire: &str) -> (f64, f64, f64) {
+/// Rows already there and encoded; made whole, then encoded; made and encoded part by part, as runs do.
+fn measure(table: &TablePlan, wire: &str, batch: usize) -> Vec<Measured> {
     let gen = RowGen::new(table, 1, EPOCH_NS).unwrap_or_else(|e| panic!("{e}"));
     let mut encoder = encoder(wire, table).unwrap_or_else(|e| panic!("{e}"));
-    let mut columns = gen.columns(BATCH);
+    let mut columns = gen.columns(batch);
     let mut out = Vec::new();
-    let (mut alone, mut with_rows) = (f64::INFINITY, f64::INFINITY);
-    let mut bytes = 0;
+    let mut ways = vec![("encode", batch, false), ("with rows", batch, true)];
+    if encoder.takes_parts() {
+        ways.push(("rows in parts", PART_ROWS, true));
+    }
+    let mut best = vec![f64::INFINITY; ways.len()];
+    let batches = (ROWS / batch) as u64;
     for _ in 0..ROUNDS {
-        for (generates, best) in [(false, &mut alone), (true, &mut with_rows)] {
+        for ((_, part_rows, generates), best) in ways.iter().zip(&mut best) {
+            gen.fill(0, batch, &mut columns);
             let start = thread_cpu_ns();
-            for batch in 0..BATCHES {
-                if generates {
-                    gen.fill(batch * BATCH as u64, BATCH, &mut columns);
-                }
+            for k in 0..batches {
                 out.clear();
-                if columns.rows > 0 {
-                    encoder.encode(&columns, &mut out).unwrap_or_else(|e| panic!("{e}"));
+                for (first, rows, part) in parts(batch, *part_rows) {
+                    if *generates {
+                        gen.fill(k * batch as u64 + first as u64, rows, &mut columns);
+                    }
+                    encoder.encode_part(&columns, part, &mut out).unwrap_or_else(|e| panic!("{e}"));
                 }
                 std::hint::black_box(&out);
             }
-            // The first round has no rows to encode alone yet.
-            if !out.is_empty() {
-                *best = best.min((thread_cpu_ns() - start) as f64 / (BATCHES * BATCH as u64) as f64);
-                bytes = out.len();
-            }
+            *best = best.min((thread_cpu_ns() - start) as f64 / (batches * batch as u64) as f64);
         }
     }
-    (alone, with_rows, bytes as f64 / BATCH as f64)
+    let bytes_per_row = out.len() as f64 / batch as f64;
+    let measured = ways.iter().zip(best);
+    measured.map(|((what, ..), ns_per_row)| Measured { what, ns_per_row, bytes_per_row }).collect()
 }
 
 /// Timestamp, integer, eight monotone counters.

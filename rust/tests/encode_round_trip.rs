@@ -3,9 +3,9 @@
 //! The decoders below are slow and plain on purpose, and share no code with the encoders.
 
 use inrush_core::encode::pgcopy::{Cells, PgType, RowHead};
-use inrush_core::encode::{encoder, WIRES};
+use inrush_core::encode::{encoder, parts, WIRES};
 use inrush_core::plan::{ColumnPlan, LogicalType, RowSource, TablePlan};
-use inrush_core::rows::{Column, Columns, Value, Values};
+use inrush_core::rows::{Column, Columns, RowGen, Value, Values};
 use proptest::prelude::*;
 
 // ---- batches ----
@@ -548,6 +548,41 @@ proptest! {
             encoder.encode(&batch, &mut out).expect("every value fits");
             encoder.encode(&batch, &mut out).expect("every value fits");
             prop_assert_eq!(&out, &[b"before".to_vec(), once.clone(), once].concat());
+        }
+    }
+}
+
+#[test]
+fn rows_made_and_encoded_in_parts_are_the_bytes_of_the_whole_batch() {
+    let column = |name: &str, ty: &str, null_ppm: u32, gen: serde_json::Value| serde_json::json!({"name": name, "type": ty, "wire": "", "null_ppm": null_ppm, "gen": gen});
+    let words = serde_json::json!({"kind": "text", "min_bytes": 0, "max_bytes": 20});
+    let normal = serde_json::json!({"kind": "normal", "mean": 50.0, "sd": 10.0, "bits": 10});
+    let counter = serde_json::json!({"kind": "counter", "start_from": 0, "start_to": 10, "increment": "lognormal",
+                                     "median_per_s": 1000, "sigma": 1.2});
+    let plan: TablePlan = serde_json::from_value(serde_json::json!({
+        "name": "t", "stream": "t", "source": {"kind": "generated", "series": 7, "period_ns": 1_000_000_000u64},
+        "columns": [column("key", "text", 0, words), column("load", "f64", 100_000, normal),
+                    column("n", "u64", 0, counter)],
+    }))
+    .expect("this table is written here and valid");
+    let generator = RowGen::new(&plan, 1, 0).expect("this table is written here and valid");
+    let mut columns = generator.columns(3_000);
+    for wire in WIRES {
+        let mut encoder = encoder(wire, &plan).expect("wires are valid here");
+        if !encoder.takes_parts() {
+            continue;
+        }
+        for (rows, part_rows) in
+            [(0, 5), (1, 5), (5, 5), (3_000, 1), (3_000, 128), (3_000, 1_000), (3_000, 4_096)]
+        {
+            generator.fill(100, rows, &mut columns);
+            let whole = encoded(wire, &plan, &columns);
+            let mut out = Vec::new();
+            for (first, count, part) in parts(rows, part_rows) {
+                generator.fill(100 + first as u64, count, &mut columns);
+                encoder.encode_part(&columns, part, &mut out).expect("every value fits");
+            }
+            assert!(out == whole, "{wire}: {rows} rows in parts of {part_rows}");
         }
     }
 }

@@ -6,8 +6,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use crate::clock::thread_cpu_ns;
-use crate::drive::source::Filled;
-use crate::drive::work::{Live, OpWork, RoleWork};
+use crate::drive::source::{Filled, Source};
+use crate::drive::work::{Batch, Live, OpWork, RoleWork};
+use crate::encode::parts;
 use crate::engine::{Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work};
 use crate::error::{Error, TargetFault};
 use crate::pace::{Pacer, Spin};
@@ -213,38 +214,45 @@ impl<'a> Worker<'a> {
 
     /// Rows encoded or parameters filled; false when the rows have ended.
     fn make(&mut self, ticket: Ticket, at: usize, due: Ns) -> bool {
-        let work = &mut self.ops[at];
-        let (Some(batch), true) = (&self.role.batch, work.is_insert) else {
+        let (work, role) = (&mut self.ops[at], self.role);
+        let (Some(batch), true) = (&role.batch, work.is_insert) else {
             // A closed call is due when it is sent; its data time is when it was made.
             let due_ns = if due > 0 { due } else { self.ready } - self.t0;
             work.params.fill(ticket, due_ns, &mut work.values);
             return true;
         };
-        let (first, rows) = batch.range(ticket);
-        let filled = batch.source.fill(ticket, first, rows, &mut self.columns);
-        let made = filled.and_then(|filled| match filled {
-            Filled::End => Ok(false),
-            Filled::Rows => self.encode(at).map(|()| true),
-            Filled::Proven(proof) => {
-                self.proof = Some(Box::new(proof));
-                self.encode(at).map(|()| true)
-            }
-        });
+        let made = self.make_rows(batch, ticket, at);
         made.unwrap_or_else(|error| {
             self.fatal = Some(error.to_string());
             false
         })
     }
 
-    fn encode(&mut self, at: usize) -> Result<(), Error> {
-        self.payload.bytes.clear();
-        self.payload.rows = self.columns.rows as u64;
-        self.session.encode(self.ops[at].op, &self.columns, &mut self.payload)
+    fn make_rows(&mut self, batch: &Batch, ticket: Ticket, at: usize) -> Result<bool, Error> {
+        let op = self.ops[at].op;
+        let (first, rows) = batch.range(ticket);
+        let (columns, payload) = (&mut self.columns, &mut self.payload);
+        if let (Source::Generated(generator), Some(part_rows)) = (&batch.source, self.session.part_rows(op)) {
+            for (at, count, part) in parts(rows, part_rows) {
+                generator.fill(first + at as u64, count, columns);
+                self.session.encode_part(op, columns, part, payload)?;
+            }
+            return Ok(true);
+        }
+        match batch.source.fill(ticket, first, rows, columns)? {
+            Filled::End => return Ok(false),
+            Filled::Rows => {}
+            Filled::Proven(proof) => self.proof = Some(Box::new(proof)),
+        }
+        payload.bytes.clear();
+        payload.rows = columns.rows as u64;
+        self.session.encode(op, columns, payload)?;
+        Ok(true)
     }
 
     fn submit(&mut self, ticket: Ticket, at: usize, due: Option<Ns>) {
         let work = &self.ops[at];
-        let rows = if work.is_insert { self.columns.rows as u64 } else { 0 };
+        let rows = if work.is_insert { self.payload.rows } else { 0 };
         if let (Some(batch), true) = (&self.role.batch, work.is_insert) {
             self.role.counts[batch.table].issue(rows);
         }

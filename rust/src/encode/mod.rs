@@ -31,6 +31,41 @@ pub trait Encoder: Send {
     ///
     /// An error means that a value does not fit the wire type; nothing is cut or wrapped silently.
     fn encode(&mut self, rows: &Columns, out: &mut Vec<u8>) -> Result<(), Error>;
+
+    /// Whether a batch may come in parts; a wire that stores by column needs it whole.
+    fn takes_parts(&self) -> bool {
+        false
+    }
+
+    /// Appends a part of a batch: all parts in order give the bytes that `encode` gives of the whole.
+    fn encode_part(&mut self, rows: &Columns, part: Part, out: &mut Vec<u8>) -> Result<(), Error> {
+        assert!(part == Part::WHOLE, "this wire takes whole batches");
+        self.encode(rows, out)
+    }
+}
+
+/// Rows that are made and encoded together: few enough that they stay in the L2 cache between the two, many
+/// enough that nothing else shows. A batch of 100,000 rows of ten columns made whole costs twice the CPU.
+pub const PART_ROWS: usize = 4_096;
+
+/// Where some rows stand in their batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    pub is_first: bool,
+    pub is_last: bool,
+}
+
+impl Part {
+    pub const WHOLE: Part = Part { is_first: true, is_last: true };
+}
+
+/// The parts of a batch of `rows` rows, in order: first row, number of rows, place. An empty batch is one part.
+pub fn parts(rows: usize, part_rows: usize) -> impl Iterator<Item = (usize, usize, Part)> {
+    (0..rows.div_ceil(part_rows).max(1)).map(move |k| {
+        let first = k * part_rows;
+        let count = part_rows.min(rows - first);
+        (first, count, Part { is_first: k == 0, is_last: first + count == rows })
+    })
 }
 
 pub fn encoder(wire: &str, table: &TablePlan) -> Result<Box<dyn Encoder>, Error> {

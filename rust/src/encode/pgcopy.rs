@@ -3,7 +3,7 @@
 //! Written column by column: where all columns of a batch have a fixed width and no NULL, every cell has a
 //! known place; else each row keeps a cursor. Either way the inner loop handles one type and has no branch.
 
-use super::{does_not_fit, mismatch, Encoder};
+use super::{does_not_fit, mismatch, Encoder, Part};
 use crate::error::Error;
 use crate::plan::{ColumnPlan, LogicalType, TablePlan};
 use crate::rows::{Column, Columns, ListValues, Values};
@@ -125,9 +125,21 @@ impl PgCopy {
 
 impl Encoder for PgCopy {
     fn encode(&mut self, rows: &Columns, out: &mut Vec<u8>) -> Result<(), Error> {
-        out.extend_from_slice(HEADER);
+        self.encode_part(rows, Part::WHOLE, out)
+    }
+
+    fn takes_parts(&self) -> bool {
+        true
+    }
+
+    fn encode_part(&mut self, rows: &Columns, part: Part, out: &mut Vec<u8>) -> Result<(), Error> {
+        if part.is_first {
+            out.extend_from_slice(HEADER);
+        }
         self.cells.append(rows, 0..rows.rows, out)?;
-        out.extend_from_slice(&TRAILER);
+        if part.is_last {
+            out.extend_from_slice(&TRAILER);
+        }
         Ok(())
     }
 }

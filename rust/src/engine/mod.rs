@@ -20,6 +20,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use crate::clock::Clock;
+use crate::encode::{Encoder, Part};
 use crate::error::Error;
 use crate::plan::{OpPlan, RunPlan};
 use crate::rows::{Columns, Value};
@@ -114,6 +115,23 @@ pub struct Payload {
     pub parcel: Option<Box<dyn std::any::Any + Send>>,
 }
 
+impl Payload {
+    /// A part of a batch, behind those that came before it.
+    pub fn encode_part(
+        &mut self,
+        encoder: &mut dyn Encoder,
+        rows: &Columns,
+        part: Part,
+    ) -> Result<(), Error> {
+        if part.is_first {
+            self.bytes.clear();
+            self.rows = 0;
+        }
+        self.rows += rows.rows as u64;
+        encoder.encode_part(rows, part, &mut self.bytes)
+    }
+}
+
 pub enum Work<'a> {
     Rows { columns: &'a Columns, payload: &'a Payload },
     Params(&'a [Value]),
@@ -138,6 +156,16 @@ pub trait Engine: Send + Sync {
 pub trait Session: Send {
     /// CPU only: `null:<wire>` runs the same code.
     fn encode(&mut self, op: OpId, rows: &Columns, out: &mut Payload) -> Result<(), Error>;
+    /// Rows at a time in which batches of `op` are best made and encoded; `None`: only whole ones, whose columns
+    /// `submit` then sees.
+    fn part_rows(&self, _op: OpId) -> Option<usize> {
+        None
+    }
+    /// As `encode`, of a part of a batch; asked for only where `part_rows` says so. `submit` sees the last part's columns.
+    fn encode_part(&mut self, op: OpId, rows: &Columns, part: Part, out: &mut Payload) -> Result<(), Error> {
+        assert!(part == Part::WHOLE, "this engine takes whole batches");
+        self.encode(op, rows, out)
+    }
     /// Blocking engines complete inside and hand the result to the next `poll`.
     fn submit(&mut self, ticket: Ticket, op: OpId, work: Work<'_>) -> Submit;
     /// Sends what `submit` has queued (the Sync of a pipeline).

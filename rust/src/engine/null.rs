@@ -4,7 +4,7 @@
 //! throws the bytes away. An operation is done when it is submitted.
 
 use crate::clock::Clock;
-use crate::encode::{encoder, Encoder};
+use crate::encode::{encoder, Encoder, Part, PART_ROWS};
 use crate::engine::{
     Answer, Caps, Context, Done, Engine, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
 };
@@ -72,12 +72,23 @@ struct NullSession {
 
 impl Session for NullSession {
     fn encode(&mut self, op: OpId, rows: &Columns, out: &mut Payload) -> Result<(), Error> {
-        out.bytes.clear();
-        out.rows = rows.rows as u64;
         match &mut self.encoders[op] {
-            Some(encoder) => encoder.encode(rows, &mut out.bytes),
-            None => Ok(()),
+            Some(encoder) => out.encode_part(encoder.as_mut(), rows, Part::WHOLE),
+            None => {
+                out.bytes.clear();
+                out.rows = rows.rows as u64;
+                Ok(())
+            }
         }
+    }
+
+    fn part_rows(&self, op: OpId) -> Option<usize> {
+        self.encoders[op].as_ref().filter(|encoder| encoder.takes_parts()).map(|_| PART_ROWS)
+    }
+
+    fn encode_part(&mut self, op: OpId, rows: &Columns, part: Part, out: &mut Payload) -> Result<(), Error> {
+        let encoder = self.encoders[op].as_mut().expect("`part_rows` has seen it");
+        out.encode_part(encoder.as_mut(), rows, part)
     }
 
     #[inline]
@@ -86,7 +97,7 @@ impl Session for NullSession {
             return Submit::Full;
         }
         let (rows, bytes) = match work {
-            Work::Rows { columns, payload } => (columns.rows as u64, payload.bytes.len() as u64),
+            Work::Rows { payload, .. } => (payload.rows, payload.bytes.len() as u64),
             Work::Params(_) => (0, 0),
         };
         self.ready.push(Done { ticket, done_ns: self.clock.now(), outcome: Outcome::Ok, rows, bytes });

@@ -2,7 +2,7 @@
 
 use super::message;
 use crate::encode::pgcopy::{Cells, PgCopy, PgType, RowHead};
-use crate::encode::Encoder;
+use crate::encode::{Part, PART_ROWS};
 use crate::engine::Payload;
 use crate::error::Error;
 use crate::plan::{OpPlan, TablePlan};
@@ -25,10 +25,8 @@ impl Copy {
         Ok(Copy { command, encoder: PgCopy::new(table)? })
     }
 
-    pub fn encode(&mut self, rows: &Columns, out: &mut Payload) -> Result<(), Error> {
-        out.bytes.clear();
-        out.rows = rows.rows as u64;
-        self.encoder.encode(rows, &mut out.bytes)
+    pub fn encode_part(&mut self, rows: &Columns, part: Part, out: &mut Payload) -> Result<(), Error> {
+        out.encode_part(&mut self.encoder, rows, part)
     }
 }
 
@@ -77,17 +75,27 @@ impl MultiRow {
         }
     }
 
-    /// Bind and Execute for each statement, and the Sync that commits.
-    pub fn encode(&mut self, rows: &Columns, out: &mut Payload) -> Result<(), Error> {
-        out.bytes.clear();
-        out.rows = rows.rows as u64;
+    /// Rows that fill whole statements, as many as stay in the cache.
+    pub fn part_rows(&self) -> usize {
+        (PART_ROWS / self.statement_rows).max(1) * self.statement_rows
+    }
+
+    /// Bind and Execute for each statement, and behind the last the Sync that commits.
+    pub fn encode_part(&mut self, rows: &Columns, part: Part, out: &mut Payload) -> Result<(), Error> {
+        if part.is_first {
+            out.bytes.clear();
+            out.rows = 0;
+        }
+        out.rows += rows.rows as u64;
         let mut first = 0;
         while first < rows.rows {
             let last = (first + self.statement_rows).min(rows.rows);
             self.put_statement(rows, first..last, &mut out.bytes)?;
             first = last;
         }
-        message::sync(&mut out.bytes);
+        if part.is_last {
+            message::sync(&mut out.bytes);
+        }
         Ok(())
     }
 
@@ -136,6 +144,7 @@ impl MultiRow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::encode::parts;
     use crate::plan::{ColumnPlan, LogicalType, OpKind, RowSource};
     use crate::rows::{Column, Values};
 
@@ -204,18 +213,31 @@ mod tests {
         multi.prepare("i", &[5_000, 100], &mut parses);
         assert_eq!(tags(&parses), "PPP", "1638, the remainder 86, and 100");
         let mut payload = Payload::default();
-        multi.encode(&rows(40, 5_000), &mut payload).unwrap();
+        multi.encode_part(&rows(40, 5_000), Part::WHOLE, &mut payload).unwrap();
         assert_eq!(tags(&payload.bytes), "BEBEBEBES");
         assert_eq!(payload.rows, 5_000);
-        multi.encode(&rows(40, 100), &mut payload).unwrap();
+        multi.encode_part(&rows(40, 100), Part::WHOLE, &mut payload).unwrap();
         assert_eq!(tags(&payload.bytes), "BES");
+    }
+
+    #[test]
+    fn parts_of_a_batch_are_the_bytes_of_the_whole() {
+        let op = insert("INSERT INTO t VALUES ($1)");
+        let mut multi = MultiRow::new(&op, &table(40), 5_000).unwrap();
+        multi.prepare("i", &[5_000], &mut Vec::new());
+        let (mut whole, mut parted) = (Payload::default(), Payload::default());
+        multi.encode_part(&rows(40, 5_000), Part::WHOLE, &mut whole).unwrap();
+        for (_, count, part) in parts(5_000, multi.part_rows()) {
+            multi.encode_part(&rows(40, count), part, &mut parted).unwrap();
+        }
+        assert_eq!((parted.rows, parted.bytes), (whole.rows, whole.bytes));
     }
 
     #[test]
     fn an_unannounced_batch_is_parsed_on_the_way() {
         let mut multi = MultiRow::new(&insert("INSERT INTO t VALUES ($1)"), &table(1), 10).unwrap();
         let mut payload = Payload::default();
-        multi.encode(&rows(1, 3), &mut payload).unwrap();
+        multi.encode_part(&rows(1, 3), Part::WHOLE, &mut payload).unwrap();
         assert_eq!(tags(&payload.bytes), "PBES");
     }
 }

@@ -12,6 +12,7 @@ use super::decode::{self, CopyReader};
 use super::failure::Failure;
 use super::message;
 use super::{lost, Address};
+use crate::encode::{Part, PART_ROWS};
 use crate::engine::shared::{clear, empty_like};
 use crate::engine::{
     Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
@@ -231,9 +232,21 @@ impl PgSession {
 
 impl Session for PgSession {
     fn encode(&mut self, op: OpId, rows: &Columns, out: &mut Payload) -> Result<(), Error> {
+        self.encode_part(op, rows, Part::WHOLE, out)
+    }
+
+    fn part_rows(&self, op: OpId) -> Option<usize> {
+        match &self.ops[op] {
+            Some(Prepared::Copy(_)) => Some(PART_ROWS),
+            Some(Prepared::MultiRow(insert)) => Some(insert.part_rows()),
+            _ => None,
+        }
+    }
+
+    fn encode_part(&mut self, op: OpId, rows: &Columns, part: Part, out: &mut Payload) -> Result<(), Error> {
         match &mut self.ops[op] {
-            Some(Prepared::Copy(copy)) => copy.encode(rows, out),
-            Some(Prepared::MultiRow(insert)) => insert.encode(rows, out),
+            Some(Prepared::Copy(copy)) => copy.encode_part(rows, part, out),
+            Some(Prepared::MultiRow(insert)) => insert.encode_part(rows, part, out),
             _ => Err(Error::Plan(format!("operation {} takes no rows", self.ctx.op(op).name))),
         }
     }
