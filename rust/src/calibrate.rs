@@ -119,6 +119,7 @@ fn null(seconds: f64) -> Result<Json, Error> {
         roles: vec![role],
         limit_ns: ((seconds + 60.0) * 1e9) as u64,
         repeat: None,
+        sample: None,
     };
     let plan = RunPlan {
         version: PLAN_VERSION,

@@ -246,6 +246,9 @@ pub struct DriveSegment {
     pub limit_ns: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<RepeatPlan>,
+    /// Asked again and again while the roles work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<SamplePlan>,
 }
 
 /// A fixed volume repeated into fresh tables until enough time was measured.
@@ -380,6 +383,14 @@ pub struct ProbePlan {
     pub into: String,
     /// Rows of (name text, value text or number).
     pub statement: String,
+}
+
+/// Probes on a connection of their own; a statement that fails leaves a gap.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SamplePlan {
+    pub every_ns: u64,
+    pub probes: Vec<ProbePlan>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -387,6 +387,10 @@ class Segments:
             "roles": [role_document(r, self.draft.index, seconds) for r in roles],
             "limit_ns": self.limit_ns,
         }
+        sizes_s = self.draft.study.record.sizes_s
+        if phase == "measure" and sizes_s is not None:
+            for segment in self.probe(phase, ("sizes",)):
+                document["sample"] = {"every_ns": ns(sizes_s), "probes": segment["probes"]}
         repeats = self.draft.study.kind != "timed" and self.schedule.at_least_s > 0
         if writers and repeats:
             names = [name for name in self.draft.tables if name in self.draft.written]

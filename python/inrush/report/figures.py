@@ -31,6 +31,7 @@ from inrush.report.charts import (
     x_scale,
 )
 from inrush.report.published import beside_published
+from inrush.report.size_curves import size_curves
 from inrush.report.timeline import Panel, panels, typical_runs
 from inrush.results.histogram import Histogram
 from inrush.stats.answer import (
@@ -59,6 +60,7 @@ def figures(analysis: Analysis, answer: Answer | None) -> list[Figure]:
         *boxes(analysis, answer),
         *percentiles(analysis, answer),
         *time_lines(analysis, answer),
+        *size_curves(analysis, answer, shown_points(analysis, answer)),
         *beside_published(analysis),
     ]
     return [marked(f) for f in found] if analysis.outcome is Outcome.INVALID else found

@@ -64,6 +64,8 @@ class Repeats:
 class Record:
     interval_s: float = 1.0
     watch_s: float = 0.2
+    #: Between two looks at the sizes of the tables while they are measured; None: before and after alone.
+    sizes_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,7 @@ def parse_record(node: Node | None) -> Record:
     default = Record()
     if node is None:
         return default
-    fields = node.fields(("interval_s", "watch_s"))
+    fields = node.fields(("interval_s", "watch_s", "sizes_s"))
     found = {key: child.number(above=True) for key, child in fields.items()}
     for key, value in found.items():
         if not 0.1 <= value <= 3600:

@@ -17,6 +17,7 @@ use crate::proof::{prove, value_text, Expectations, Expected};
 use crate::record::Recorded;
 use crate::rows::files::FileSummary;
 use crate::rows::Columns;
+use crate::run::sampler::{self, Sampler};
 use crate::run::Event;
 use crate::tables::{AnswerRow, ProbeRow, ProbeTable, ResourceRow, SegmentRow, Tables};
 use crate::watch::{Sample, Watch};
@@ -133,9 +134,14 @@ impl Running {
         let site =
             Site { context: &context, engine: engine.as_ref(), segment: index as u16, counts: &counts };
         let cpu = (context.clock.now(), process_cpu_ns());
+        let sampler = match &segment.sample {
+            Some(plan) => Some(Sampler::start(plan, engine.clone(), context.clock, index as u16)?),
+            None => None,
+        };
         let mut attendant =
-            Attendant { run: self, engine: engine.clone(), index, segment, measured_ns: 0, cpu };
+            Attendant { run: self, engine: engine.clone(), index, segment, measured_ns: 0, cpu, sampler };
         let driven = drive(&site, segment, &mut attendant);
+        attendant.sampled(Sampler::stop);
         let driven = driven?;
         self.count_files(index, &driven.files);
         match driven.fatal {
@@ -197,10 +203,9 @@ impl Running {
         for probe in probes {
             let answer = engine.control(&probe.statement, DEFAULT_LIMIT_NS)?;
             let t_ns = self.context.clock.now();
-            let into = ProbeTable::named(&probe.into)?;
-            for row in answer.rows.iter().filter(|row| row.len() >= 2) {
-                let (name, value) = (value_text(&row[0]), value_text(&row[1]));
-                self.tables.probe(into, &ProbeRow { segment: index as u16, t_ns, name, value });
+            ProbeTable::named(&probe.into)?;
+            for (into, row) in sampler::rows(probe, &answer, index as u16, t_ns) {
+                self.tables.probe(into, &row);
             }
         }
         Ok(EndedBy::Work)
@@ -341,11 +346,25 @@ struct Attendant<'a> {
     measured_ns: Ns,
     /// (time, process CPU) of the last progress.
     cpu: (Ns, u64),
+    sampler: Option<Sampler>,
+}
+
+impl Attendant<'_> {
+    /// What the sampler was told goes to the tables, after `first` was done to it.
+    fn sampled(&mut self, first: impl FnOnce(&mut Sampler)) {
+        if let Some(sampler) = &mut self.sampler {
+            first(sampler);
+            for (into, row) in sampler.drain() {
+                self.run.tables.probe(into, &row);
+            }
+        }
+    }
 }
 
 impl Attend for Attendant<'_> {
     fn recorded(&mut self, recorded: Recorded) -> Result<(), Error> {
         self.run.tables.recorded(&recorded);
+        self.sampled(|_| {});
         // A full disk ends the run here: figures that cannot be kept are not measured.
         self.run.write_out()
     }

@@ -1,6 +1,7 @@
 //! A plan executed once, in a thread of its own: start, poll, resume, stop.
 
 mod execute;
+mod sampler;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -19,7 +20,7 @@ use crate::plan::{RecordPlan, RowSource, RunPlan, Segment, TablePlan, Target, Wa
 use crate::proof::value_text;
 use crate::rows;
 use crate::rows::files::FileRows;
-use crate::tables::Tables;
+use crate::tables::{ProbeTable, Tables};
 
 /// What a run tells while it goes on; `to_json` is the form that crosses the border.
 #[derive(Debug)]
@@ -128,6 +129,13 @@ pub fn problems(plan: &RunPlan) -> Vec<String> {
     for segment in &plan.segments {
         match segment {
             Segment::Drive(drive) => {
+                if let Some(sample) = &drive.sample {
+                    if sample.every_ns == 0 {
+                        found.push(format!("segment {}: sample.every_ns is 0", drive.label));
+                    }
+                    let tables = sample.probes.iter().filter_map(|p| ProbeTable::named(&p.into).err());
+                    found.extend(tables.map(|e| format!("segment {}: {e}", drive.label)));
+                }
                 for role in &drive.roles {
                     let unknown = role.operations.iter().filter(|w| !known(&w.operation));
                     found

@@ -1,0 +1,101 @@
+//! Probes that are asked again and again while a segment drives: sizes as a curve over the rows.
+
+use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::engine::{Answer, Engine};
+use crate::error::Error;
+use crate::plan::{ProbePlan, SamplePlan};
+use crate::proof::value_text;
+use crate::tables::{ProbeRow, ProbeTable};
+
+pub type Sampled = (ProbeTable, ProbeRow);
+
+/// A thread that asks until it is dropped. What it was told waits in `drain`.
+pub struct Sampler {
+    told: Receiver<Sampled>,
+    /// Dropping it ends the thread.
+    asking: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Sampler {
+    pub fn start(
+        plan: &SamplePlan,
+        engine: Arc<dyn Engine>,
+        clock: Clock,
+        segment: u16,
+    ) -> Result<Sampler, Error> {
+        let plan = plan.clone();
+        let (tell, told) = channel();
+        let (asking, ended) = channel();
+        let thread = std::thread::Builder::new()
+            .name("inrush-sampler".into())
+            .spawn(move || ask_until(&ended, &plan, engine.as_ref(), clock, segment, &tell))
+            .map_err(|e| Error::io("starting the thread that samples sizes", e))?;
+        Ok(Sampler { told, asking: Some(asking), thread: Some(thread) })
+    }
+
+    /// What was told since the last call.
+    pub fn drain(&self) -> impl Iterator<Item = Sampled> + '_ {
+        self.told.try_iter()
+    }
+
+    /// Waits for the statement in hand; all that was told can then be drained.
+    pub fn stop(&mut self) {
+        self.asking = None;
+        if let Some(thread) = self.thread.take() {
+            // Its panic, if any, was printed by the panic hook.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn ask_until(
+    ended: &Receiver<()>,
+    plan: &SamplePlan,
+    engine: &dyn Engine,
+    clock: Clock,
+    segment: u16,
+    tell: &Sender<Sampled>,
+) {
+    let every = Duration::from_nanos(plan.every_ns);
+    while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(every) {
+        for probe in &plan.probes {
+            // A table that is emptied at this moment has no size: a gap in the curve, and no reason to end the run.
+            let Ok(answer) = engine.control(&probe.statement, plan.every_ns.max(MOST_NS)) else { continue };
+            let t_ns = clock.now();
+            for row in rows(probe, &answer, segment, t_ns) {
+                // Nobody takes it any more when the segment has ended.
+                let _ = tell.send(row);
+            }
+        }
+    }
+}
+
+/// Limit of one statement, however often it is asked.
+const MOST_NS: u64 = 60_000_000_000;
+
+/// Rows of (name, value) as a table keeps them.
+pub fn rows<'a>(
+    probe: &ProbePlan,
+    answer: &'a Answer,
+    segment: u16,
+    t_ns: u64,
+) -> impl Iterator<Item = Sampled> + 'a {
+    // `problems` has refused any other table.
+    let into = ProbeTable::named(&probe.into);
+    answer.rows.iter().filter(|row| row.len() >= 2).filter_map(move |row| {
+        let (name, value) = (value_text(&row[0]), value_text(&row[1]));
+        Some((*into.as_ref().ok()?, ProbeRow { segment, t_ns, name, value }))
+    })
+}
