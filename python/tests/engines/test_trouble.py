@@ -15,20 +15,21 @@ import pytest
 
 from inrush.engines import server
 from inrush.engines.base import Stop, Target
-from inrush.engines.postgresql import Postgresql
 from inrush.plan.plan import plan_study
 from inrush.run.site import Site
 from inrush.study.study import load_study
 
 from .border import run
+from .servers import control, need, twin
 
 STUDY = str(Path(__file__).parent / "contract.toml")
 SECOND = 10**9
+SERVERS = ("postgresql", "clickhouse")
 
 
 def plan_of(engine: str) -> dict[str, Any]:
     planned = plan_study(load_study(STUDY, engines=[engine]), {engine: server(engine)})
-    return dict(next(r for r in planned.block(1) if r.labels["method"] == "bulk").plan)
+    return dict(next(r for r in planned.block(1) if r.labels["factors"]["method"] == "bulk").plan)
 
 
 def changed(plan: Mapping[str, Any], **roles: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,13 +56,14 @@ def paced(rate_per_s: float, seconds: float) -> dict[str, Any]:
     }
 
 
-@pytest.fixture
-def own(folder: Path, postgresql_programs: None) -> Iterator[Site]:
+@pytest.fixture(params=SERVERS)
+def own(request: pytest.FixtureRequest, folder: Path) -> Iterator[Site]:
     """A server of the test's own, because it will be mistreated."""
-    twin = Postgresql()
-    instance = twin.start(folder / "postgresql", {})
-    yield Site(twin, Target("postgresql", instance.url, {}, instance))
-    twin.stop(instance, Stop.KILL)
+    engine: str = request.param
+    need(engine)
+    instance = twin(engine).start(folder / engine, {})
+    yield Site(twin(engine), Target(engine, instance.url, {}, instance))
+    twin(engine).stop(instance, Stop.KILL)
 
 
 def processes(site: Site) -> list[int]:
@@ -94,7 +96,7 @@ def test_a_server_stopped_for_a_second_shows_in_p99_and_not_in_the_instruments_l
             frozen = True
             freeze()
 
-    plan = changed(plan_of("postgresql"), readers={**paced(200, 5), "sessions": 4})
+    plan = changed(plan_of(own.target.engine), readers={**paced(200, 5), "sessions": 4})
     ran = run(own, plan, folder / "run", at_event=at)
     readers = ran.shot("readers")
     assert readers["ops"] + readers["unsent"] == 1000
@@ -113,37 +115,61 @@ def test_a_server_killed_in_a_run_ends_it_with_the_reason_and_half_a_table(own: 
         "work": {"kind": "rows", "table": 0, "first_row": 0, "rows": 10**9, "batch_rows": 700},
         "until": {"kind": "work"},
     }
-    ran = run(own, changed(plan_of("postgresql"), writers=writers), folder / "run", at_event=at)
+    ran = run(own, changed(plan_of(own.target.engine), writers=writers), folder / "run", at_event=at)
     assert ran.last["event"] == "failed" and ran.last["kind"] == "target"
     assert "connection lost" in ran.last["message"] and "panicked" not in ran.last["message"]
     assert ran.tables["intervals"], "what was measured before stays"
     assert {f["outcome"] for f in ran.tables["failures"]} == {"lost"}
-    # What was acknowledged before the crash is there after it: this server flushes every commit.
+    # What was acknowledged before the crash is there after it: these servers have written it by then.
     acknowledged = ran.shot("writers")["rows"]
     again = own.server.start(own.target.instance.data, {})  # type: ignore[union-attr]
-    own.target = Target("postgresql", again.url, {}, again)
+    own.target = Target(own.target.engine, again.url, {}, again)
     name = ran.plan["tables"][0]["name"]
-    from .servers import control
-
     [[stored]] = control(again, f"SELECT count(*) FROM {name}")
     assert int(stored) >= acknowledged > 0
     assert int(stored) <= acknowledged + 700, "one batch was in flight"
 
 
 @pytest.mark.parametrize(
-    ("url", "says"),
+    ("engine", "url", "says"),
     [
-        ("postgresql://postgres@127.0.0.1:1/postgres", "nothing listens on port 1"),
-        ("postgresql://postgres@127.0.0.1:{port}/nowhere", "nowhere"),
+        ("postgresql", "postgresql://postgres@127.0.0.1:1/postgres", "nothing listens on port 1"),
+        ("postgresql", "postgresql://postgres@127.0.0.1:{port}/nowhere", "nowhere"),
+        ("clickhouse", "clickhouse://127.0.0.1:1/default", "nothing listens on port 1"),
+        ("clickhouse", "clickhouse://127.0.0.1:{port}/nowhere", "nowhere"),
+        ("clickhouse", "clickhouse://nobody:hidden@127.0.0.1:{port}/", "CLICKHOUSE_PASSWORD"),
     ],
 )
 def test_a_target_that_cannot_be_used_is_one_clear_line(
-    postgresql: Target, folder: Path, url: str, says: str
+    request: pytest.FixtureRequest, folder: Path, engine: str, url: str, says: str
 ) -> None:
-    site = Site(Postgresql(), Target("postgresql", url.format(port=urlsplit(postgresql.url).port)))
-    ran = run(site, plan_of("postgresql"), folder / "run")
+    there: Target = request.getfixturevalue(engine)
+    site = Site(server(engine), Target(engine, url.format(port=urlsplit(there.url).port)))
+    ran = run(site, plan_of(engine), folder / "run")
+    assert "hidden" not in ran.last["message"]
     assert (ran.last["event"], ran.last["kind"]) == ("failed", "target")
     assert says in ran.last["message"] and "\n" not in ran.last["message"].strip()
+
+
+def test_a_query_past_its_deadline_is_killed_in_the_server_and_is_a_timeout(
+    clickhouse: Target, folder: Path
+) -> None:
+    plan = plan_of("clickhouse")
+    endless = "SELECT count() FROM numbers(1000000000000) WHERE number % 3 = sleepEachRow(0)"
+    plan["operations"] = [
+        {**o, "text": endless, "params": [], "holds": [], "deadline_ns": SECOND // 2}
+        if o["name"] == "how_many"
+        else o
+        for o in plan["operations"]
+    ]
+    calls = {"operations": [{"operation": "how_many", "weight": 1}], "work": {"kind": "calls", "count": 2}}
+    plan = changed(plan, readers={**calls, "until": {"kind": "work"}, "sessions": 1})
+    plan["segments"] = [s for s in plan["segments"] if s["kind"] not in ("proof", "ask")]
+    ran = run(Site(twin("clickhouse"), clickhouse), plan, folder / "run")
+    assert ran.shot("readers")["ops"] == 2
+    assert {f["outcome"] for f in ran.tables["failures"]} == {"timeout"}
+    left = control(clickhouse, "SELECT count() FROM system.processes WHERE query LIKE '%sleepEachRow(0)%'")
+    assert left == [["1"]], "only the question itself still runs"
 
 
 @pytest.fixture
