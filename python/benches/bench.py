@@ -15,15 +15,15 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from benches import floors, ingest
+from benches import clickhouse, floors, ingest
 from inrush import _core
-from inrush.engines import postgresql_release
-from inrush.engines.base import Stop
-from inrush.engines.postgresql import Postgresql
+from inrush.engines import server
+from inrush.engines.base import Instance, Stop
+from inrush.engines.own_server import OwnServer
 from inrush.stats.stats import log_t, paired_ratio
 
 ROUNDS = 10
@@ -63,7 +63,7 @@ def main() -> int:
         )
         return 2
     lines = []
-    with a_postgresql():
+    with servers(asked.only):
         for comparison in comparisons(asked.only):
             line = measured(comparison, asked.rounds)
             print(shown(line), flush=True)
@@ -75,24 +75,41 @@ def main() -> int:
 
 
 @contextmanager
-def a_postgresql() -> Iterator[None]:
-    """A server for as long as the comparisons last, unless one is named; none where there are no programs."""
-    programs = postgresql_release.chosen() or postgresql_release.installed() or postgresql_release.cached()
-    if ingest.postgresql_url() or programs is None:
-        if programs is None:
-            print("no PostgreSQL here: its comparisons are left out; `make servers` fetches one", flush=True)
+def servers(only: str) -> Iterator[None]:
+    """A server of each engine for as long as the comparisons last, unless one is named; none where it is not fetched."""
+    with ExitStack() as started:
+        for engine, offer in OFFERS.items():
+            if only and not engine.startswith(only.split()[0]):
+                continue
+            twin = server(engine)
+            assert isinstance(twin, OwnServer)
+            if ingest.url_of(engine) is None and twin.fetched() is None:
+                print(
+                    f"no {engine} here: its comparisons are left out; `make servers` fetches one", flush=True
+                )
+            elif ingest.url_of(engine) is None:
+                offer(started.enter_context(a_server(twin)))
         yield
-        return
+
+
+@contextmanager
+def a_server(twin: OwnServer) -> Iterator[Instance]:
     folder = Path(tempfile.mkdtemp(prefix="inrush-bench-", dir="/var/tmp"))
     folder.chmod(0o755)
-    server = Postgresql()
-    instance = server.start(folder / "postgresql", {})
-    os.environ["INRUSH_POSTGRESQL_URL"] = instance.url
+    instance = twin.start(folder / twin.name, {})
     try:
-        yield
+        yield instance
     finally:
-        server.stop(instance, Stop.CLEAN)
+        twin.stop(instance, Stop.CLEAN)
         shutil.rmtree(folder)
+
+
+def offer_postgresql(instance: Instance) -> None:
+    os.environ["INRUSH_POSTGRESQL_URL"] = instance.url
+
+
+#: Engine -> how its comparisons learn of the server.
+OFFERS = {"postgresql": offer_postgresql, "clickhouse": clickhouse.offer}
 
 
 @dataclass(frozen=True)
@@ -108,7 +125,7 @@ class Comparison:
 
 
 def comparisons(only: str) -> Iterator[Comparison]:
-    made = [Comparison(*parts) for module in (floors, ingest) for parts in module.comparisons()]
+    made = [Comparison(*parts) for module in (floors, ingest, clickhouse) for parts in module.comparisons()]
     return (c for c in made if only in c.name)
 
 

@@ -29,7 +29,7 @@ from inrush.run.site import Site, at_site
 from inrush.workload import Column, Operation, Table
 
 ROWS = 1_000_000
-BATCH = {"duckdb": ROWS, "sqlite": 100_000, "postgresql": 20_000}
+BATCH = {"duckdb": ROWS, "sqlite": 100_000, "postgresql": 20_000, "clickhouse": 100_000}
 COUNTER = {
     "kind": "counter", "increment": "lognormal", "median_per_s": 5e7, "sigma": 1.5, "idle_ppm": 200_000,
     "start_from": 10**12, "start_to": 3 * 10**14, "cap_per_s": 3_125_000_000,
@@ -58,7 +58,7 @@ def comparisons() -> Iterator[Parts]:
     )
     if shutil.which("sqlite3"):
         yield "sqlite ingest", "sqlite3 .import", "rows/s", 1.0, lambda: ours("sqlite"), sqlite_import
-    if shutil.which("psql") and postgresql_url():
+    if shutil.which("psql") and url_of("postgresql"):
         yield (
             "postgresql binary COPY",
             "psql \\copy from CSV",
@@ -73,8 +73,9 @@ def comparisons() -> Iterator[Parts]:
         )  # fmt: skip
 
 
-def postgresql_url() -> str | None:
-    return os.environ.get("INRUSH_POSTGRESQL_URL")
+def url_of(engine: str) -> str | None:
+    """A server that may be written to."""
+    return os.environ.get(f"INRUSH_{engine.upper()}_URL")
 
 
 # --- ours
@@ -95,15 +96,16 @@ def run(engine: str) -> Mapping[str, Any]:
     twin = server(engine)
     namespace = "inrush_bench"
     table = twin.plan_table(TABLE, "none", namespace)
+    method = twin.ways.get("bulk", "bulk")
     insert = twin.plan_operation(
-        Operation("insert", "insert", table="bench"), "bulk", {"bench": table}, BATCH[engine]
+        Operation("insert", "insert", table="bench"), method, {"bench": table}, BATCH[engine]
     )
     proof = twin.proof(TABLE, table)
     plan = {
         "version": 1, "run_id": "bench", "study": "bench", "seed": 1, "epoch_ns": 1767225600 * 10**9,
         "target": {"engine": engine, "url": "", "options": {}},
         "tables": [document(table.name, table.wire)],
-        "operations": [{"name": "insert", "kind": "insert", "table": 0, "text": insert.text, "method": "bulk"}],
+        "operations": [{"name": "insert", "kind": "insert", "table": 0, "text": insert.text, "method": method}],
         "segments": [
             control("create", [*twin.open_namespace(namespace), *table.create]),
             {"kind": "drive", "label": "measure", "phase": "measure", "limit_ns": 600 * 10**9, "roles": [{
@@ -121,7 +123,7 @@ def run(engine: str) -> Mapping[str, Any]:
         "labels": {},
     }  # fmt: skip
     with folder() as path:
-        site = Site(twin, Target(engine, "" if twin.embedded else str(postgresql_url())))
+        site = Site(twin, Target(engine, "" if twin.embedded else str(url_of(engine))))
         plan = at_site(plan, site, path)
         (path / "parts").mkdir()
         handle = _core.start(json.dumps(plan), str(path / "parts"))
@@ -228,7 +230,7 @@ def sqlite_import() -> float:
 
 
 def psql_copy() -> float:
-    file, url = csv_file(), str(postgresql_url())
+    file, url = csv_file(), str(url_of("postgresql"))
     columns = "seen_at timestamptz NOT NULL, port int4 NOT NULL, " + ", ".join(
         f"c{k} int8 NOT NULL" for k in range(8)
     )
