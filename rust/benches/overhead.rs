@@ -87,6 +87,7 @@ fn recorder(schedule: Schedule) -> (Collector, Recorder) {
         schedule,
         seed: 1,
         count: None,
+        freshness: false,
         choose: None,
     };
     let (collector, mut recorders) = Collector::new(0, 1_000_000_000, vec![role]);

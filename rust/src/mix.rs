@@ -57,9 +57,18 @@ pub struct Params {
 
 enum Maker {
     Constant(Value),
-    NowMinus { ty: LogicalType, ns: u64 },
+    NowMinus {
+        ty: LogicalType,
+        ns: u64,
+    },
     OneOf(Vec<Value>),
-    Uniform { ty: LogicalType, from: i64, span: u64 },
+    Uniform {
+        ty: LogicalType,
+        from: i64,
+        span: u64,
+    },
+    /// The session knows it, and writes it over this.
+    Later,
 }
 
 impl Params {
@@ -92,6 +101,7 @@ impl Params {
                 Maker::OneOf(values) => {
                     value.clone_from(&values[below(draw(), values.len() as u64) as usize])
                 }
+                Maker::Later => {}
                 Maker::Uniform { ty, from, span } => {
                     *value = integer_value(*ty, from.wrapping_add(below(draw(), *span) as i64))
                 }
@@ -119,19 +129,55 @@ fn maker(plan: &RunPlan, operation: &str, param: &ParamPlan) -> Result<Maker, Er
         ParamGen::OfSeries { table, column } => {
             Ok(Maker::OneOf(series_values(plan, *table, column, operation)?))
         }
+        ParamGen::SeriesAt { table, column, series } => {
+            Ok(Maker::Constant(series_value(plan, *table, column, *series, operation)?))
+        }
+        ParamGen::SeenUntil {} => match param.ty {
+            LogicalType::TimeMs | LogicalType::TimeUs => Ok(Maker::Later),
+            other => Err(refuse(format!("seen_until gives a time, not {other:?}"))),
+        },
     }
 }
 
-/// Values of `column` over the series of `table`, in the first sweep.
-fn series_values(plan: &RunPlan, table: usize, column: &str, operation: &str) -> Result<Vec<Value>, Error> {
-    let refuse = |why: String| Error::Plan(format!("operation {operation}: of_series {column}: {why}"));
+/// `column` of `table` in the first sweep: its generator, and the column's place.
+fn series_column(
+    plan: &RunPlan,
+    table: usize,
+    column: &str,
+    operation: &str,
+) -> Result<(RowGen, usize), Error> {
+    let refuse = |why: String| Error::Plan(format!("operation {operation}: series, {column}: {why}"));
     let table = plan.tables.get(table).ok_or_else(|| refuse(format!("there is no table {table}")))?;
     let at = table
         .columns
         .iter()
         .position(|c| c.name == column)
         .ok_or_else(|| refuse(format!("table {} has no such column", table.name)))?;
-    let generator = RowGen::new(table, plan.seed, plan.epoch_ns)?;
+    Ok((RowGen::new(table, plan.seed, plan.epoch_ns)?, at))
+}
+
+fn series_value(
+    plan: &RunPlan,
+    table: usize,
+    column: &str,
+    series: u64,
+    operation: &str,
+) -> Result<Value, Error> {
+    let (generator, at) = series_column(plan, table, column, operation)?;
+    if series >= generator.series() {
+        return Err(Error::Plan(format!(
+            "operation {operation}: there is no series {series}; the table has {}",
+            generator.series()
+        )));
+    }
+    let mut one: Columns = generator.columns(1);
+    generator.fill(series, 1, &mut one);
+    Ok(one.columns[at].value(0))
+}
+
+/// Values of `column` over the series of `table`, in the first sweep.
+fn series_values(plan: &RunPlan, table: usize, column: &str, operation: &str) -> Result<Vec<Value>, Error> {
+    let (generator, at) = series_column(plan, table, column, operation)?;
     let series = generator.series().max(1);
     let count = series.min(SERIES_SAMPLE);
     let mut one: Columns = generator.columns(1);

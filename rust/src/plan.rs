@@ -182,6 +182,14 @@ pub enum ParamGen {
         table: usize,
         column: String,
     },
+    /// The value that `column` of `table` takes for one series, in the first sweep.
+    SeriesAt {
+        table: usize,
+        column: String,
+        series: u64,
+    },
+    /// Data time up to which every row of the series that [`Hold::Freshness`] names was seen.
+    SeenUntil {},
     Uniform {
         from: i64,
         to: i64,
@@ -196,6 +204,9 @@ pub enum Hold {
     RowsRegenerate { table: usize, columns: Vec<String> },
     /// The single number returned lies between rows acknowledged before the call and rows issued after it.
     CountBounds { table: usize },
+    /// Data times of rows of one series, those after `SeenUntil` at least: the first answer that holds one tells
+    /// how long after its due a reader could see it.
+    Freshness { table: usize, series: u64 },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -303,6 +314,27 @@ pub enum Schedule {
     Constant { rate_per_s: f64 },
     /// Exponential gaps, seeded.
     Poisson { rate_per_s: f64 },
+    /// A sample every `every_ns`, in `parts` operations that are all due with it; stored when the last is.
+    Samples {
+        every_ns: u64,
+        parts: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        collect: Option<CollectPlan>,
+    },
+}
+
+/// How long a sample takes from its due until its rows are there to be sent: a collector that nobody ran.
+///
+/// Lognormal: half of the samples take less than `median_ns`; `sigma` is the standard deviation of the logarithm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CollectPlan {
+    /// What stands for, in reports.
+    pub name: String,
+    pub median_ns: u64,
+    pub sigma: f64,
+    /// No sample takes longer.
+    pub most_ns: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::plan::Schedule;
+use crate::plan::{CollectPlan, Schedule};
 
 /// An operation sent more than this after it was due is counted as `late`.
 ///
@@ -25,6 +25,21 @@ const BATCH_MAX: u64 = 64;
 pub fn check(schedule: &Schedule) -> Result<(), Error> {
     match schedule {
         Schedule::Closed { .. } => Ok(()),
+        Schedule::Samples { every_ns, parts, collect } => {
+            let collect = collect.as_ref();
+            if *every_ns == 0 || *parts == 0 {
+                return Err(Error::Plan(format!(
+                    "schedule: {parts} parts every {every_ns} ns; both are at least 1"
+                )));
+            }
+            match collect.filter(|c| !(0.0..=10.0).contains(&c.sigma) || c.median_ns > c.most_ns) {
+                Some(c) => Err(Error::Plan(format!(
+                    "schedule: collector {}: sigma is {}, 0 to 10, and the median at most most_ns",
+                    c.name, c.sigma
+                ))),
+                None => Ok(()),
+            }
+        }
         Schedule::Constant { rate_per_s } | Schedule::Poisson { rate_per_s } => {
             if RATES_PER_S.contains(rate_per_s) {
                 Ok(())
@@ -81,6 +96,11 @@ enum Spacing {
     Exponential {
         mean_ns: f64,
     },
+    /// `due = floor(k / parts) * every`
+    Samples {
+        every_ns: u64,
+        parts: u64,
+    },
 }
 
 impl Arrivals {
@@ -92,6 +112,9 @@ impl Arrivals {
             Schedule::Closed { .. } => Spacing::None,
             Schedule::Constant { rate_per_s } => equal_spacing(rate_per_s),
             Schedule::Poisson { rate_per_s } => Spacing::Exponential { mean_ns: 1e9 / rate_per_s },
+            Schedule::Samples { every_ns, parts, .. } => {
+                Spacing::Samples { every_ns, parts: u64::from(parts) }
+            }
         };
         let due_ns = match spacing {
             Spacing::Exponential { mean_ns } => gap_ns(mean_ns, seed, 0),
@@ -107,6 +130,7 @@ impl Arrivals {
             Spacing::None => 0,
             Spacing::Equal { odd, shift } => equal_due_ns(odd, shift, k),
             Spacing::Exponential { mean_ns } => self.exponential_due_ns(mean_ns, k),
+            Spacing::Samples { every_ns, parts } => (k / parts).saturating_mul(every_ns),
         }
     }
 
@@ -142,6 +166,9 @@ impl Arrivals {
                     leap /= 2;
                 }
             }
+            Spacing::Samples { every_ns, parts } => {
+                self.offered = t_ns.div_ceil(every_ns).saturating_mul(parts);
+            }
             Spacing::Exponential { .. } => {
                 while self.due_ns(self.offered) < t_ns {
                     self.offered += 1;
@@ -151,6 +178,29 @@ impl Arrivals {
         self.offered
     }
 }
+
+/// Operations of one sample: 1 where operations come alone.
+pub fn parts(schedule: &Schedule) -> u64 {
+    match schedule {
+        Schedule::Samples { parts, .. } => u64::from(*parts),
+        _ => 1,
+    }
+}
+
+/// How long the rows of `sample` are on their way from the sample's due to the client, ns.
+///
+/// 0 without a collector. Nothing but the arguments decides, on every machine.
+pub fn collect_ns(collect: Option<&CollectPlan>, seed: u64, sample: u64) -> u64 {
+    let Some(collect) = collect else { return 0 };
+    // Box and Muller: two uniform numbers make one normal one.
+    let (u, v) = (unit(seed ^ COLLECT, 2 * sample), unit(seed ^ COLLECT, 2 * sample + 1));
+    let normal = libm::sqrt(-2.0 * libm::log(u)) * libm::cos(2.0 * std::f64::consts::PI * v);
+    let ns = collect.median_ns as f64 * libm::exp(collect.sigma * normal);
+    (ns as u64).min(collect.most_ns)
+}
+
+/// Keeps the draws of a collector apart from those of arrivals.
+const COLLECT: u64 = 0x636f_6c6c_6563_7421;
 
 /// How many operations are due before `t_ns`, of at most `count`: what a role was offered.
 pub fn offered_before(schedule: &Schedule, seed: u64, count: Option<u64>, t_ns: u64) -> u64 {
@@ -345,6 +395,41 @@ mod tests {
         assert!((variance.sqrt() / 1e5 - 1.0).abs() < 3.3 * (2.0 / n).sqrt(), "sd {}", variance.sqrt());
         let beyond_3_means = gaps.iter().filter(|g| **g > 3e5).count() as f64 / n;
         assert!((beyond_3_means - (-3.0f64).exp()).abs() < 3.3 * (0.0498 * 0.9502 / n).sqrt());
+    }
+
+    fn samples(every_ns: u64, parts: u32) -> Schedule {
+        Schedule::Samples { every_ns, parts, collect: None }
+    }
+
+    #[test]
+    fn the_parts_of_a_sample_are_due_together() {
+        let due: Vec<u64> = (0..7).map(|k| due_ns(&samples(1_000, 3), 0, k)).collect();
+        assert_eq!(due, [0, 0, 0, 1_000, 1_000, 1_000, 2_000]);
+        let offered = |t| offered_before(&samples(1_000, 3), 0, None, t);
+        assert_eq!([offered(0), offered(1), offered(1_000), offered(1_001)], [0, 3, 3, 6]);
+    }
+
+    #[test]
+    fn half_of_the_samples_are_collected_within_the_median_and_none_after_the_most() {
+        let collect =
+            CollectPlan { name: "known".into(), median_ns: 1_000_000, sigma: 0.5, most_ns: 3_000_000 };
+        let n = 20_000u64;
+        let took: Vec<u64> = (0..n).map(|s| collect_ns(Some(&collect), 7, s)).collect();
+        let below = took.iter().filter(|t| **t <= collect.median_ns).count() as f64 / n as f64;
+        // 99.9 % of a fair coin's shares.
+        assert!((below - 0.5).abs() < 3.3 * 0.5 / (n as f64).sqrt(), "{below}");
+        // P(log > sigma) of a normal: 0.1587.
+        let above = took.iter().filter(|t| **t as f64 > 1e6 * 0.5f64.exp()).count() as f64 / n as f64;
+        assert!((above - 0.1587).abs() < 3.3 * 0.366 / (n as f64).sqrt(), "{above}");
+        assert_eq!(took.iter().max(), Some(&3_000_000));
+        assert_eq!(collect_ns(None, 7, 0), 0);
+        assert_eq!(took[5], collect_ns(Some(&collect), 7, 5));
+    }
+
+    #[test]
+    fn samples_without_time_between_them_are_refused() {
+        assert!(check(&samples(0, 1)).is_err() && check(&samples(1, 0)).is_err());
+        assert!(check(&samples(1, 1)).is_ok());
     }
 
     #[test]

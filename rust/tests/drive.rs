@@ -17,6 +17,7 @@ use inrush_core::Error;
 
 const S: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;
+const EPOCH_MS: i64 = 1_000_000_000_000;
 
 /// What the engine of the test does; times are run time.
 #[derive(Default)]
@@ -34,6 +35,10 @@ struct Behaviour {
     cancelled: Arc<AtomicBool>,
     /// First values of parameters seen.
     params: Mutex<Vec<Value>>,
+    /// A row of series 3 can be seen so long after it was acknowledged.
+    visible_after_ns: Option<Ns>,
+    /// Of series 3: (visible from, data time in ms).
+    visible: Mutex<Vec<(Ns, i64)>>,
 }
 
 struct Known {
@@ -75,6 +80,25 @@ impl Engine for Known {
     }
 }
 
+impl KnownSession {
+    /// Keeps when rows of series 3 can be seen, or answers with those that can be and were not yet.
+    fn show_series(&mut self, work: &Work<'_>, after: Ns) {
+        let now = self.clock.now();
+        let mut visible = self.behaviour.visible.lock().unwrap();
+        match work {
+            Work::Rows { columns, .. } => visible.extend((0..columns.rows).filter_map(|row| {
+                let Value::I64(k) = columns.columns[0].value(row) else { panic!("k is an i64") };
+                (k % 10 == 3).then_some((now + after, EPOCH_MS + k / 10 * 1000))
+            })),
+            Work::Params(values) => {
+                let Value::TimeMs(seen) = values[0] else { panic!("{values:?}") };
+                let new = visible.iter().filter(|(from, ms)| *from <= now && *ms > seen);
+                self.answer.rows = new.map(|(_, ms)| vec![Value::TimeMs(*ms)]).collect();
+            }
+        }
+    }
+}
+
 impl Session for KnownSession {
     fn encode(&mut self, _: OpId, _: &Columns, _: &mut Payload) -> Result<(), Error> {
         if let Some((from, to)) = self.behaviour.client_frozen {
@@ -86,7 +110,7 @@ impl Session for KnownSession {
     }
 
     fn submit(&mut self, ticket: Ticket, _: OpId, work: Work<'_>) -> Submit {
-        let rows = match work {
+        let rows = match &work {
             Work::Rows { columns, .. } => columns.rows as u64,
             Work::Params(values) => {
                 self.behaviour.params.lock().unwrap().extend(values.first().cloned());
@@ -106,7 +130,10 @@ impl Session for KnownSession {
         }
         let outcome = if self.behaviour.fails || self.behaviour.hangs { Outcome::Other } else { Outcome::Ok };
         let stored = self.behaviour.stored.fetch_add(rows, SeqCst) + rows;
-        self.answer.rows[0][0] = Value::I64(stored as i64);
+        match self.behaviour.visible_after_ns {
+            Some(after) => self.show_series(&work, after),
+            None => self.answer.rows[0][0] = Value::I64(stored as i64),
+        }
         self.ready.push(Done { ticket, done_ns: self.clock.now(), outcome, rows, bytes: rows * 8 });
         Submit::Queued
     }
@@ -153,6 +180,7 @@ impl Attend for Notes {
         self.recorded.intervals.extend(recorded.intervals);
         self.recorded.failures.extend(recorded.failures);
         self.recorded.sessions.extend(recorded.sessions);
+        self.recorded.samples.extend(recorded.samples);
         Ok(())
     }
 
@@ -191,6 +219,8 @@ const OPERATIONS: &str = r#"[
   {"name": "insert", "kind": "insert", "table": 0},
   {"name": "ask", "kind": "query", "params": [{"name": "now", "type": "time_ms", "gen": {"kind": "now_minus", "ns": 0}}]},
   {"name": "count", "kind": "query", "holds": [{"kind": "count_bounds", "table": 0}]},
+  {"name": "fresh", "kind": "query", "holds": [{"kind": "freshness", "table": 0, "series": 3}],
+   "params": [{"name": "seen", "type": "time_ms", "gen": {"kind": "seen_until"}}]},
   {"name": "other", "kind": "query"},
   {"name": "page", "kind": "together", "members": ["ask", "other"]},
   {"name": "limited", "kind": "query", "deadline_ns": 100000000}
@@ -318,6 +348,74 @@ fn an_answer_that_breaks_its_promise_has_no_latency() {
     assert_eq!(notes.hist("readers", Kind::Latency).n(), 0);
     assert_eq!(notes.recorded.failures[0].outcome, "wrong");
     assert!(notes.recorded.failures[0].first_message.contains("77 rows counted"));
+}
+
+/// A sweep of 10 rows every 50 ms, in 2 parts, collected in 20 ms exactly.
+const SAMPLES: &str = r#"{"kind": "samples", "every_ns": 50000000, "parts": 2,
+    "collect": {"name": "known", "median_ns": 20000000, "sigma": 0.0, "most_ns": 20000000}}"#;
+
+#[test]
+fn a_sample_is_stored_when_its_last_part_is_and_is_never_sent_before_it_was_collected() {
+    let mut notes = Notes::default();
+    let roles = role("writers", "insert", 2, SAMPLES, &rows(100, 5), r#"{"kind": "work"}"#);
+    let behaviour = Behaviour { service_ns: 5 * MS, ..Default::default() };
+    run(&roles, 60 * S, behaviour, &mut notes);
+    let samples = &notes.recorded.samples;
+    assert_eq!(samples.iter().map(|s| s.sample).collect::<Vec<_>>(), (0..10).collect::<Vec<_>>());
+    for (k, sample) in samples.iter().enumerate() {
+        assert_eq!(sample.due_ns, samples[0].due_ns + k as u64 * 50 * MS);
+        assert_eq!(sample.collected_ns, sample.due_ns + 20 * MS);
+        assert!(sample.sent_ns >= sample.collected_ns && sample.done_ns >= sample.sent_ns + 5 * MS);
+        assert_eq!((sample.rows, sample.missing, sample.seen_ns), (10, 0, 0));
+    }
+    // Collecting is in the latency; it is not the instrument's lateness.
+    assert!(notes.hist("writers", Kind::Latency).min() >= 25 * MS);
+    assert!(notes.hist("writers", Kind::Lag).quantile(0.5).unwrap() < 20 * MS);
+}
+
+#[test]
+fn a_sample_with_a_part_that_failed_is_not_stored() {
+    let mut notes = Notes::default();
+    let roles = role("writers", "insert", 2, SAMPLES, &rows(20, 5), r#"{"kind": "work"}"#);
+    run(&roles, 60 * S, Behaviour { fails: true, ..Default::default() }, &mut notes);
+    let fates: Vec<_> = notes.recorded.samples.iter().map(|s| (s.done_ns, s.rows, s.missing)).collect();
+    assert_eq!(fates, [(0, 0, 2), (0, 0, 2)]);
+}
+
+#[test]
+fn freshness_counts_from_a_rows_due_until_the_first_answer_that_holds_it() {
+    for schedule in [SAMPLES, CLOSED] {
+        let mut notes = Notes::default();
+        let writers = role("writers", "insert", 1, schedule, &rows(100, 5), r#"{"kind": "work"}"#);
+        let follows = r#"{"kind": "role", "name": "writers"}"#;
+        let readers =
+            role("readers", "fresh", 1, r#"{"kind": "closed", "think_ns": 1000000}"#, ENDLESS, follows);
+        let after = 120 * MS;
+        let behaviour = Behaviour { service_ns: MS, visible_after_ns: Some(after), ..Default::default() };
+        run(&format!("{writers}, {readers}"), 60 * S, behaviour, &mut notes);
+        // The last rows become visible after their writers have ended: the reader waits for them.
+        let fresh = notes.hist("readers", Kind::Freshness);
+        assert_eq!(fresh.n(), 10, "every sweep is seen once");
+        let collected = if schedule == CLOSED { 0 } else { 20 * MS };
+        assert!(fresh.min() >= after + collected, "{} is before it could be seen", fresh.min());
+        // Series 3 is in the first half of every sweep.
+        let seen: Vec<_> = notes.recorded.samples.iter().filter(|s| s.seen_ns > 0).collect();
+        assert_eq!(seen.len(), 10);
+        assert!(seen.iter().all(|s| s.seen_ns >= s.due_ns + after), "{seen:?}");
+    }
+}
+
+#[test]
+fn a_row_that_never_shows_ends_the_reader_all_the_same() {
+    let mut notes = Notes::default();
+    let writers = role("writers", "insert", 1, CLOSED, &rows(10, 5), r#"{"kind": "work"}"#);
+    let follows = r#"{"kind": "role", "name": "writers"}"#;
+    let readers = role("readers", "fresh", 1, CLOSED, ENDLESS, follows);
+    let behaviour = Behaviour { service_ns: MS, visible_after_ns: Some(3600 * S), ..Default::default() };
+    let (driven, _) = run(&format!("{writers}, {readers}"), 2 * S, behaviour, &mut notes);
+    assert_eq!(driven.ended_by, EndedBy::Limit);
+    assert_eq!(notes.hist("readers", Kind::Freshness).n(), 0);
+    assert!(notes.recorded.samples.iter().all(|s| s.missing == 0 && s.seen_ns == 0));
 }
 
 #[test]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 #: Version of the result schema that this inrush writes; the history is in `docs/results.md`.
-RESULT_SCHEMA = 1
+RESULT_SCHEMA = 2
 
 _U16, _U32, _U64, _UTF8 = pa.uint16(), pa.uint32(), pa.uint64(), pa.string()
 
@@ -41,6 +41,19 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("unsent", _U64),
             ("sessions", _U32),
             ("cpu_ns", _U64),
+        ]
+    ),
+    "samples": pa.schema(
+        [
+            *_WHERE,
+            ("sample", _U64),
+            ("due_ns", _U64),
+            ("collected_ns", _U64),
+            ("sent_ns", _U64),
+            ("done_ns", _U64),
+            ("rows", _U64),
+            ("missing", _U32),
+            ("seen_ns", _U64),
         ]
     ),
     "intervals": pa.schema(

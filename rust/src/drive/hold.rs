@@ -22,12 +22,14 @@ pub enum Check {
 
 impl Check {
     pub fn of(plan: &RunPlan, op: &OpPlan) -> Result<Vec<Check>, Error> {
-        op.holds.iter().map(|hold| Check::new(plan, op, hold)).collect()
+        op.holds.iter().filter_map(|hold| Check::new(plan, op, hold).transpose()).collect()
     }
 
-    fn new(plan: &RunPlan, op: &OpPlan, hold: &Hold) -> Result<Check, Error> {
+    /// `None` for a hold that promises nothing about a single answer.
+    fn new(plan: &RunPlan, op: &OpPlan, hold: &Hold) -> Result<Option<Check>, Error> {
         match hold {
-            Hold::CountBounds { table } => Ok(Check::Count { table: *table }),
+            Hold::Freshness { .. } => Ok(None),
+            Hold::CountBounds { table } => Ok(Some(Check::Count { table: *table })),
             Hold::RowsRegenerate { table, columns } => {
                 let table = &plan.tables[*table];
                 let generator = RowGen::new(table, plan.seed, plan.epoch_ns)?;
@@ -44,13 +46,13 @@ impl Check {
                     .collect::<Result<_, _>>()?;
                 let index = SeriesIndex::new(&generator, table)?;
                 let row = generator.columns(1);
-                Ok(Check::Regenerate {
+                Ok(Some(Check::Regenerate {
                     table: table.name.clone(),
                     index,
                     generator: Box::new(generator),
                     row,
                     columns,
-                })
+                }))
             }
         }
     }

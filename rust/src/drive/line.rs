@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
+use crate::drive::samples::SampleBook;
 use crate::engine::Ns;
 use crate::plan::{RolePlan, Schedule, Until, Work};
 use crate::schedule::{self, Arrivals, Batching, Tickets};
@@ -21,6 +22,8 @@ pub struct RoleLine {
     follows: Box<[usize]>,
     sessions_left: AtomicU32,
     ended: AtomicBool,
+    /// Of roles that write samples, or rows that a reader looks for.
+    book: Option<SampleBook>,
 }
 
 impl RoleLine {
@@ -42,7 +45,23 @@ impl RoleLine {
             follows,
             sessions_left: AtomicU32::new(role.sessions),
             ended: AtomicBool::new(false),
+            book: None,
         }
+    }
+
+    pub fn with_book(mut self, book: Option<SampleBook>) -> RoleLine {
+        self.book = book;
+        self
+    }
+
+    /// What becomes of its samples, where that is kept.
+    pub fn kept(&self) -> Option<&SampleBook> {
+        self.book.as_ref()
+    }
+
+    /// The same, if it writes `table`.
+    pub fn book(&self, table: usize) -> Option<&SampleBook> {
+        self.book.as_ref().filter(|book| book.table == table)
     }
 
     /// Makes the line ready for the next repetition.
@@ -51,6 +70,9 @@ impl RoleLine {
         *self.line.lock().unwrap_or_else(|p| p.into_inner()) = fresh;
         self.sessions_left.store(self.sessions, Relaxed);
         self.ended.store(false, Relaxed);
+        if let Some(book) = &self.book {
+            book.reset();
+        }
     }
 
     /// A session's place in the line of the present shot.

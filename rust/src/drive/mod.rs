@@ -3,9 +3,11 @@
 //! The driver's own thread starts the shots, watches deadlines and tells progress; it never
 //! touches what the sessions time.
 
+pub mod freshness;
 pub mod hold;
 pub mod line;
 pub mod page;
+pub mod samples;
 pub mod session;
 pub mod source;
 mod stage;
@@ -242,7 +244,9 @@ impl Driver<'_> {
                 std::iter::repeat_n(RoleEnd { offer_end_ns, end_ns }, stage.specs().len())
             })
             .collect();
-        let recorded = self.collector.end(&role_ends);
+        let mut recorded = self.collector.end(&role_ends);
+        let books = self.stages.iter().filter_map(|stage| stage.line().kept());
+        recorded.samples = books.flat_map(|book| book.fates(self.site.segment, repetition)).collect();
         let makespan_ns = self.makespan_ns(&recorded);
         self.attend.recorded(recorded)?;
         let batches = self.stages.iter().filter_map(RoleStage::batch);

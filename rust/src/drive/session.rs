@@ -24,6 +24,9 @@ const RECONNECT_FOR: Duration = Duration::from_secs(5);
 const RECONNECT_EVERY: Duration = Duration::from_millis(100);
 const NEVER: Ns = Ns::MAX;
 
+/// A reader that looks for rows goes on for so long after their writers have ended.
+const LINGER_NS: Ns = 10_000_000_000;
+
 struct Flight {
     ticket: Ticket,
     /// Of rows read from files; boxed, so that calls without one stay small.
@@ -64,6 +67,8 @@ pub struct Worker<'a> {
     t0: Ns,
     ready: Ns,
     failures_in_a_row: u32,
+    /// Since when the roles that this one follows have ended, while rows of theirs were not seen yet.
+    lingers_since: Option<Ns>,
     /// Of this shot, for `live`.
     told: Told,
     /// Of the batch in `columns`, where it was read from files; then of all that were acknowledged.
@@ -111,6 +116,7 @@ impl<'a> Worker<'a> {
             t0: 0,
             ready: 0,
             failures_in_a_row: 0,
+            lingers_since: None,
             told: Told::default(),
             proof: None,
             stored: None,
@@ -129,7 +135,10 @@ impl<'a> Worker<'a> {
     pub fn shoot(&mut self, repetition: u32, t0: Ns) -> Option<String> {
         self.arrivals = self.role.line.arrivals();
         self.tickets = self.role.line.tickets();
-        (self.t0, self.ready, self.failures_in_a_row) = (t0, t0, 0);
+        (self.t0, self.ready, self.failures_in_a_row, self.lingers_since) = (t0, t0, 0, None);
+        for freshness in self.ops.iter_mut().filter_map(|op| op.freshness.as_mut()) {
+            freshness.restart(self.role.lines);
+        }
         self.told = Told::default();
         self.live.clear();
         self.recorder.begin(repetition, t0);
@@ -183,9 +192,11 @@ impl<'a> Worker<'a> {
         if !self.make(ticket, at, due) {
             return Next::End;
         }
-        if paced && !self.wait(due) {
+        let collected = self.role.line.kept().map_or(due, |book| book.collected(ticket, due));
+        if paced && !self.wait(collected) {
             return Next::End;
         }
+        self.ready = self.ready.max(collected);
         if !paced && self.think_ns > 0 && !self.wait(self.ready + self.think_ns) {
             return Next::End;
         }
@@ -195,13 +206,19 @@ impl<'a> Worker<'a> {
 
     /// False when the role ended while waiting.
     fn wait(&mut self, until: Ns) -> bool {
+        let (role, ops, lingers_since) = (self.role, &self.ops, self.lingers_since);
         let recorder = &mut self.recorder;
-        self.role.wait(&self.pace, until, |now| recorder.tick(now))
+        let is_over = || is_stopped(role, ops, lingers_since);
+        role.wait_unless(&self.pace, until, is_over, |now| recorder.tick(now))
     }
 
     #[inline]
-    fn is_over(&self) -> bool {
-        self.role.is_stopped() || self.role.line.end_ns.is_some_and(|end| self.ready >= self.t0 + end)
+    fn is_over(&mut self) -> bool {
+        if self.lingers_since.is_none() && self.role.line.is_left_alone(self.role.lines) {
+            self.lingers_since = Some(self.role.clock.now());
+        }
+        is_stopped(self.role, &self.ops, self.lingers_since)
+            || self.role.line.end_ns.is_some_and(|end| self.ready >= self.t0 + end)
     }
 
     #[inline]
@@ -219,6 +236,9 @@ impl<'a> Worker<'a> {
             // A closed call is due when it is sent; its data time is when it was made.
             let due_ns = if due > 0 { due } else { self.ready } - self.t0;
             work.params.fill(ticket, due_ns, &mut work.values);
+            if let Some(freshness) = &work.freshness {
+                freshness.fill(&mut work.values);
+            }
             return true;
         };
         let made = self.make_rows(batch, ticket, at);
@@ -261,6 +281,10 @@ impl<'a> Worker<'a> {
         let sent = self.role.clock.now();
         self.recorder.sent(slot, sent);
         self.live.busy_since.store(sent, Relaxed);
+        let due = due.unwrap_or(sent);
+        if let (Some(book), true) = (self.role.line.kept(), work.is_insert) {
+            book.sent(ticket, due, book.collected(ticket, due), sent);
+        }
         let parcel = if work.is_insert {
             Work::Rows { columns: &self.columns, payload: &self.payload }
         } else {
@@ -268,7 +292,6 @@ impl<'a> Worker<'a> {
         };
         let queued = self.session.submit(ticket, work.op, parcel);
         debug_assert!(matches!(queued, Submit::Queued), "depth bounds what is in flight");
-        let due = due.unwrap_or(sent);
         let ready = self.ready.min(sent);
         self.flights.push_back(Flight {
             ticket,
@@ -308,6 +331,11 @@ impl<'a> Worker<'a> {
             work.judge(done.outcome, answer, &flight.floors, self.role.counts, self.live);
         let rows = if work.is_insert { flight.rows } else { done.rows };
         self.recorder.record(work.slot, flight.times(done.done_ns), outcome, rows, done.bytes);
+        if let (Some(freshness), Outcome::Ok) = (&mut work.freshness, outcome) {
+            if let Some(answer) = self.session.answer() {
+                freshness.look(answer, done.done_ns, self.role.lines, &mut self.recorder, work.slot);
+            }
+        }
         self.ready = done.done_ns;
         self.told.ops += 1;
         self.live.ops.store(self.told.ops, Relaxed);
@@ -317,6 +345,9 @@ impl<'a> Worker<'a> {
             self.failures_in_a_row = 0;
             if let (Some(batch), true) = (&self.role.batch, work.is_insert) {
                 self.role.counts[batch.table].acknowledge(rows);
+                if let Some(book) = self.role.line.kept() {
+                    book.stored(flight.ticket, rows, done.done_ns);
+                }
                 match (&mut self.stored, flight.proof) {
                     (Some(stored), Some(proof)) => stored.merge(&proof),
                     (stored @ None, proof) => *stored = proof.map(|proof| *proof),
@@ -374,6 +405,24 @@ impl<'a> Worker<'a> {
             }
         }
     }
+}
+
+/// Whatever is left of the session's work is not to be begun any more.
+///
+/// A reader that looks for rows sees what was stored last before it ends, or gives up.
+#[inline]
+fn is_stopped(role: &RoleWork<'_>, ops: &[OpWork], lingers_since: Option<Ns>) -> bool {
+    if !role.is_stopped() {
+        return false;
+    }
+    let Some(since) = lingers_since else { return role.halt.load(Relaxed) || !looks(ops) };
+    role.halt.load(Relaxed)
+        || role.clock.now() > since + LINGER_NS
+        || !ops.iter().filter_map(|op| op.freshness.as_ref()).any(|f| f.is_behind(role.lines))
+}
+
+fn looks(ops: &[OpWork]) -> bool {
+    ops.iter().any(|op| op.freshness.is_some())
 }
 
 /// The session's connection: there, but while it is made anew.

@@ -5,9 +5,11 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::Scope;
 
+use crate::drive::freshness::{watched, Freshness};
 use crate::drive::hold::Check;
 use crate::drive::line::RoleLine;
 use crate::drive::page::{Meeting, Member, PageShot};
+use crate::drive::samples::SampleBook;
 use crate::drive::session::Worker;
 use crate::drive::source::Source;
 use crate::drive::work::{Batch, Live, OpWork, RoleWork};
@@ -86,6 +88,14 @@ pub fn lines(context: &Context, segment: &DriveSegment) -> Result<Vec<RoleLine>,
         }
         Ok(parts)
     };
+    let called = |r: &RolePlan, name: &str| r.operations.iter().any(|w| w.operation == name);
+    let looked_for: Vec<usize> = context
+        .plan
+        .operations
+        .iter()
+        .filter(|op| segment.roles.iter().any(|role| called(role, &op.name)))
+        .filter_map(|op| Some(watched(op)?.0))
+        .collect();
     segment
         .roles
         .iter()
@@ -97,7 +107,14 @@ pub fn lines(context: &Context, segment: &DriveSegment) -> Result<Vec<RoleLine>,
             if matches!((&role.until, &role.work), (Until::Work, Work::Endless)) {
                 return Err(Error::Plan(format!("role {} has endless work and no end", role.name)));
             }
-            Ok(RoleLine::new(role, follows, context.plan.seed))
+            let kept = match role.work {
+                Work::Rows { table, .. } => {
+                    matches!(role.schedule, Schedule::Samples { .. }) || looked_for.contains(&table)
+                }
+                _ => false,
+            };
+            let book = if kept { SampleBook::of(role, context.plan.seed)? } else { None };
+            Ok(RoleLine::new(role, follows, context.plan.seed).with_book(book))
         })
         .collect()
 }
@@ -270,6 +287,7 @@ impl<'a> RoleStage<'a> {
             schedule: self.plan.schedule.clone(),
             seed: schedule::arrival_seed(self.site.context.plan.seed, &self.plan.name),
             count: self.line().count(),
+            freshness: self.ops.iter().any(|&op| watched(self.site.context.op(op)).is_some()),
             choose: None,
         };
         match self.page {
@@ -423,6 +441,7 @@ impl<'a> RoleStage<'a> {
             values: params.values(),
             params,
             checks: Check::of(plan, &plan.operations[op])?,
+            freshness: Freshness::of(plan, &plan.operations[op])?,
             is_insert: plan.operations[op].kind == OpKind::Insert,
         })
     }

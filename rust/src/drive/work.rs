@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
 
 use crate::clock::Clock;
+use crate::drive::freshness::Freshness;
 use crate::drive::hold::Check;
 use crate::drive::line::RoleLine;
 use crate::drive::source::{Source, TableCount};
@@ -49,13 +50,23 @@ impl RoleWork<'_> {
     }
 
     /// False when the role ended while waiting. `tick` sees the time now and then.
-    pub fn wait(&self, pacer: &Pacer, until: Ns, mut tick: impl FnMut(Ns)) -> bool {
+    pub fn wait(&self, pacer: &Pacer, until: Ns, tick: impl FnMut(Ns)) -> bool {
+        self.wait_unless(pacer, until, || self.is_stopped(), tick)
+    }
+
+    pub fn wait_unless(
+        &self,
+        pacer: &Pacer,
+        until: Ns,
+        is_over: impl Fn() -> bool,
+        mut tick: impl FnMut(Ns),
+    ) -> bool {
         loop {
             let now = self.clock.now();
             if now >= until {
                 return true;
             }
-            if self.is_stopped() {
+            if is_over() {
                 return false;
             }
             pacer.wait_until(until.min(now + LOOK_EVERY_NS));
@@ -88,6 +99,7 @@ pub struct OpWork {
     pub params: Params,
     pub values: Vec<Value>,
     pub checks: Vec<Check>,
+    pub freshness: Option<Freshness>,
     pub is_insert: bool,
 }
 

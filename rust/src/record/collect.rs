@@ -24,6 +24,8 @@ pub struct RoleSpec {
     pub seed: u64,
     /// Tickets there are; `None`: without end.
     pub count: Option<u64>,
+    /// Its operations look for rows that others write.
+    pub freshness: bool,
     /// Needed for the backlog by operation, where there are several.
     pub choose: Option<Choose>,
 }

@@ -27,10 +27,12 @@ pub enum Kind {
     Wait,
     /// sent − max(due, ready): the instrument's own lateness. Paced schedules only.
     Lag,
+    /// First seen by a reader − due, of rows that another role wrote. Readers that look for it only.
+    Freshness,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 4] = [Kind::Latency, Kind::Service, Kind::Wait, Kind::Lag];
+    pub const ALL: [Kind; 5] = [Kind::Latency, Kind::Service, Kind::Wait, Kind::Lag, Kind::Freshness];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -38,6 +40,7 @@ impl Kind {
             Kind::Service => "service",
             Kind::Wait => "wait",
             Kind::Lag => "lag",
+            Kind::Freshness => "freshness",
         }
     }
 }
@@ -50,6 +53,30 @@ pub struct Recorded {
     pub failures: Vec<FailureRow>,
     pub sessions: Vec<SessionRow>,
     pub shots: Vec<ShotRow>,
+    pub samples: Vec<SampleRow>,
+}
+
+/// What became of one sample: rows that were due together, or a batch that a reader looked for. Run time, ns; 0: never.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SampleRow {
+    pub segment: u16,
+    pub repetition: u32,
+    pub role: String,
+    pub sample: u64,
+    /// Closed schedules: when it was sent.
+    pub due_ns: u64,
+    /// Its rows were there to be sent.
+    pub collected_ns: u64,
+    /// Its first part went out.
+    pub sent_ns: u64,
+    /// Its last part was acknowledged; 0 unless all were.
+    pub done_ns: u64,
+    /// Acknowledged.
+    pub rows: u64,
+    /// Parts that were not acknowledged.
+    pub missing: u32,
+    /// A reader saw a row of it for the first time.
+    pub seen_ns: u64,
 }
 
 /// Counts of one role and operation in one interval.

@@ -62,6 +62,7 @@ pub(super) struct OpCounts {
     /// Closed schedules fill `service` alone: latency is the same and wait is 0.
     pub service: Hist,
     pub paced: Option<PacedHists>,
+    pub freshness: Option<Hist>,
     /// All outcomes.
     pub ops: u64,
     pub rows: u64,
@@ -169,6 +170,13 @@ impl Recorder {
         }
     }
 
+    /// Operation `op`, recorded just now, was the first of its session to see a row, `ns` after its due.
+    pub fn freshness(&mut self, op: usize, ns: u64) {
+        let snapshot = self.current.as_mut().expect("`record` comes before `freshness`");
+        let seen = snapshot.ops[op].freshness.as_mut();
+        seen.expect("the role's spec says that it looks for rows").record(ns);
+    }
+
     /// Why an operation failed: the first message of each class is kept.
     pub fn failed(&mut self, op: usize, outcome: Outcome, message: Option<String>, at_ns: u64) {
         let known = self.failures.iter().any(|f| f.op == op && f.outcome == outcome);
@@ -246,14 +254,14 @@ impl Drop for Recorder {
 }
 
 impl Snapshot {
-    pub(super) fn new(ops: usize, paced: bool) -> Snapshot {
+    pub(super) fn new(ops: usize, paced: bool, freshness: bool) -> Snapshot {
         Snapshot {
             session: 0,
             repetition: 0,
             origin_ns: 0,
             first: 0,
             end: 0,
-            ops: (0..ops).map(|_| OpCounts::new(paced)).collect(),
+            ops: (0..ops).map(|_| OpCounts::new(paced, freshness)).collect(),
             start_ns: u64::MAX,
             last_done_ns: 0,
             busy_ns: 0,
@@ -282,11 +290,12 @@ impl Snapshot {
 }
 
 impl OpCounts {
-    pub(super) fn new(paced: bool) -> OpCounts {
+    pub(super) fn new(paced: bool, freshness: bool) -> OpCounts {
         let hists = || PacedHists { latency: Hist::new(), wait: Hist::new(), lag: Hist::new() };
         OpCounts {
             service: Hist::new(),
             paced: paced.then(hists),
+            freshness: freshness.then(Hist::new),
             ops: 0,
             rows: 0,
             bytes: 0,
@@ -315,6 +324,9 @@ impl OpCounts {
             mine.wait.merge(&theirs.wait);
             mine.lag.merge(&theirs.lag);
         }
+        if let (Some(mine), Some(theirs)) = (self.freshness.as_mut(), other.freshness.as_ref()) {
+            mine.merge(theirs);
+        }
         self.ops += other.ops;
         self.rows += other.rows;
         self.bytes += other.bytes;
@@ -330,6 +342,9 @@ impl OpCounts {
             paced.latency.clear();
             paced.wait.clear();
             paced.lag.clear();
+        }
+        if let Some(freshness) = &mut self.freshness {
+            freshness.clear();
         }
         self.ops = 0;
         self.rows = 0;

@@ -56,7 +56,7 @@ pub(super) fn open_role(spec: RoleSpec, interval_ns: u64) -> (Role, Vec<Recorder
     for session in 0..sessions {
         let (free_in, free_out) = sync_channel(SNAPSHOTS);
         for _ in 0..SNAPSHOTS {
-            let snapshot = Box::new(Snapshot::new(spec.ops.len(), paced));
+            let snapshot = Box::new(Snapshot::new(spec.ops.len(), paced, spec.freshness));
             free_in.try_send(snapshot).expect("the queue holds every snapshot");
         }
         let mark = Arc::new(AtomicU64::new(0));
@@ -110,7 +110,7 @@ impl Role {
         }
         let paced = is_paced(&self.spec.schedule);
         let ops = self.spec.ops.len();
-        let mut span = merged.unwrap_or_else(|| Span::with_ops(end, ops, paced));
+        let mut span = merged.unwrap_or_else(|| Span::with_ops(end, ops, paced, self.spec.freshness));
         span.end = end;
         self.pending.entry(first).or_insert(span)
     }
@@ -175,7 +175,8 @@ fn hists(counts: &OpCounts) -> Vec<(Kind, SparseHist)> {
         return Vec::new();
     }
     let service = counts.service.to_sparse();
-    match &counts.paced {
+    let seen = counts.freshness.as_ref().filter(|hist| hist.n() > 0);
+    let mut found = match &counts.paced {
         Some(paced) => vec![
             (Kind::Latency, paced.latency.to_sparse()),
             (Kind::Service, service),
@@ -187,7 +188,9 @@ fn hists(counts: &OpCounts) -> Vec<(Kind, SparseHist)> {
             wait.record_n(0, counts.ok());
             vec![(Kind::Latency, service.clone()), (Kind::Service, service), (Kind::Wait, wait.to_sparse())]
         }
-    }
+    };
+    found.extend(seen.map(|hist| (Kind::Freshness, hist.to_sparse())));
+    found
 }
 
 impl Span {
@@ -195,8 +198,9 @@ impl Span {
         Span { end, ops: Vec::new(), in_flight: Vec::new() }
     }
 
-    fn with_ops(end: u64, ops: usize, paced: bool) -> Span {
-        Span { end, ops: (0..ops).map(|_| OpCounts::new(paced)).collect(), in_flight: Vec::new() }
+    fn with_ops(end: u64, ops: usize, paced: bool, freshness: bool) -> Span {
+        let ops = (0..ops).map(|_| OpCounts::new(paced, freshness)).collect();
+        Span { end, ops, in_flight: Vec::new() }
     }
 
     /// Operations that ended in it.

@@ -13,12 +13,13 @@ use crate::error::Error;
 use crate::record::{Recorded, GROUPING_POWER};
 
 /// Version of the tables' shapes; stands in every file's schema metadata as `inrush_schema`.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// All tables of one run.
 pub struct Tables {
     segments: Table,
     shots: Table,
+    samples: Table,
     intervals: Table,
     hist: Table,
     failures: Table,
@@ -142,6 +143,20 @@ impl Tables {
                     ("unsent", U64),
                     ("sessions", U32),
                     ("cpu_ns", U64),
+                ],
+            )?,
+            samples: make(
+                "samples",
+                &at,
+                &[
+                    ("sample", U64),
+                    ("due_ns", U64),
+                    ("collected_ns", U64),
+                    ("sent_ns", U64),
+                    ("done_ns", U64),
+                    ("rows", U64),
+                    ("missing", U32),
+                    ("seen_ns", U64),
                 ],
             )?,
             intervals: make(
@@ -301,6 +316,21 @@ impl Tables {
                 Cell::U64(r.cpu_ns),
             ]);
         }
+        for r in &rows.samples {
+            self.samples.append(&[
+                Cell::U16(r.segment),
+                Cell::U32(r.repetition),
+                Cell::Text(&r.role),
+                Cell::U64(r.sample),
+                Cell::U64(r.due_ns),
+                Cell::U64(r.collected_ns),
+                Cell::U64(r.sent_ns),
+                Cell::U64(r.done_ns),
+                Cell::U64(r.rows),
+                Cell::U32(r.missing),
+                Cell::U64(r.seen_ns),
+            ]);
+        }
     }
 
     pub fn resource(&mut self, row: &ResourceRow) {
@@ -362,10 +392,11 @@ impl Tables {
         self.all().into_iter().try_for_each(Table::finish)
     }
 
-    fn all(&mut self) -> [&mut Table; 12] {
+    fn all(&mut self) -> [&mut Table; 13] {
         [
             &mut self.segments,
             &mut self.shots,
+            &mut self.samples,
             &mut self.intervals,
             &mut self.hist,
             &mut self.failures,

@@ -68,6 +68,7 @@ impl Record {
             schedule: simulation.schedule.clone(),
             seed: simulation.seed,
             count: Some(simulation.count),
+            freshness: false,
             choose: None,
         };
         let (mut collector, mut recorders) = Collector::new(0, simulation.interval_ns, vec![role]);
