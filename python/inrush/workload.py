@@ -71,6 +71,10 @@ class Operation:
     holds: tuple[str, ...] = ()
     #: Column of `table` behind each column of the answer, where rows of the answer are rows of the table.
     returns: tuple[str, ...] = ()
+    #: Of a freshness reader: the series whose rows it looks for.
+    series: int = 0
+    #: Parameter of a delete by age: rows before it go.
+    deletes_before: str | None = None
     #: Dialect -> text with :name parameters and {table} names; "default" for all others.
     sql: Mapping[str, str] = field(default_factory=dict)
     #: Engine -> why it cannot do this.
@@ -81,6 +85,7 @@ class Operation:
 class Workload:
     name: str
     epoch: str  # RFC 3339, data time zero
-    sizes: Mapping[str, int]
+    #: By name: rows, series, …; those ending in `_s` are seconds.
+    sizes: Mapping[str, float]
     tables: Mapping[str, Table]
     operations: Mapping[str, Operation]

@@ -19,7 +19,9 @@ ALL = '"port_data_counters", "port_errors", "mpi_process_info"'
 #: Study -> engines, and its smallest point.
 SMALLEST = {
     "telemetry-batch": (["duckdb"], ["table=mpi_process_info", "batch_rows=1000", "readers=1", "method=multirow"]),
+    "telemetry-keepup": (["duckdb"], ["readers=2"]),
     "telemetry-mixed": (["duckdb"], ["n=2", f'combination=[{{ name = "all", write = [{ALL}], read = [{ALL}] }}]']),
+    "telemetry-production": (["sqlite"], []),
     "telemetry-queries": (["duckdb", "sqlite"], ["users=2", "schedule.measure_s=0.2"]),
     "telemetry-quickstart": (["duckdb", "sqlite"], ["batch_rows=2000"]),
     "telemetry-volume": (["sqlite"], ["table=port_errors", "rows=5000"]),

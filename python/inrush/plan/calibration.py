@@ -58,6 +58,10 @@ def less(role: Mapping[str, Any]) -> Doc:
     work: Doc = dict(role["work"])
     if work["kind"] == "rows" and work["rows"] < ALL_ROWS:
         work["rows"] = min(work["rows"], max(ROWS, role["sessions"] * work["batch_rows"]))
+    schedule = role["schedule"]
+    if schedule["kind"] == "samples":
+        samples = -(-TIME_NS // schedule["every_ns"])
+        work["rows"] = min(work["rows"], samples * schedule["parts"] * work["batch_rows"])
     return work
 
 

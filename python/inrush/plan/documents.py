@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from inrush.plan.roles import ALL_ROWS, ActiveRole
+from inrush.plan.roles import ALL_ROWS, ActiveRole, Sampling
 from inrush.study.study import Study
 from inrush.study.workload_file import tables_of
 from inrush.workload import Operation, Table
@@ -20,7 +20,9 @@ Doc = dict[str, Any]
 
 def role_document(role: ActiveRole, index: Mapping[str, int], seconds: float) -> Doc:
     schedule: Doc = {"kind": role.schedule.mode}
-    if role.schedule.mode == "closed":
+    if role.samples is not None:
+        schedule = samples_document(role.samples)
+    elif role.schedule.mode == "closed":
         schedule["think_ns"] = ns(role.schedule.think_s)
     else:
         schedule["rate_per_s"] = role.rate_per_s
@@ -52,6 +54,18 @@ def role_document(role: ActiveRole, index: Mapping[str, int], seconds: float) ->
     }
 
 
+def samples_document(samples: Sampling) -> Doc:
+    document: Doc = {"kind": "samples", "every_ns": ns(samples.every_s), "parts": samples.parts}
+    if (collect := samples.collect) is not None:
+        document["collect"] = {
+            "name": collect.name,
+            "median_ns": ns(collect.median_s),
+            "sigma": collect.sigma,
+            "most_ns": ns(collect.most_s),
+        }
+    return document
+
+
 def operation_document(
     operation: Operation, index: Mapping[str, int], text: str, method: str, params: list[Doc]
 ) -> Doc:
@@ -71,6 +85,10 @@ def operation_document(
             if hold == "rows_regenerate":
                 columns = list(operation.returns)
                 document["holds"].append({"kind": hold, "table": document["table"], "columns": columns})
+            elif hold == "freshness":
+                document["holds"].append(
+                    {"kind": hold, "table": document["table"], "series": operation.series}
+                )
             elif hold == "count_bounds":
                 document["holds"].append({"kind": hold, "table": document["table"]})
     return document
@@ -90,6 +108,8 @@ def param_document(name: str, param: Mapping[str, Any], index: Mapping[str, int]
         gen = {"kind": "now_minus", "ns": ns(gen["seconds"])}
     elif gen["kind"] == "of_series":
         gen["table"] = index[gen["table"]]
+        if "series" in gen:
+            gen["kind"] = "series_at"
     return {"name": name, "type": param["type"], "gen": gen}
 
 

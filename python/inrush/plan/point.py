@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from inrush.engines.base import Server, TablePlan, Unsupported
@@ -23,6 +23,7 @@ from inrush.plan.documents import (
 )
 from inrush.plan.oracle import oracle_book
 from inrush.plan.ranges import read_back_ranges
+from inrush.plan.retention import Retained, retain_operation, retain_role, retained
 from inrush.plan.roles import ALL_ROWS, ActiveRole, Broken, active_roles
 from inrush.study.forms import Best, resolve
 from inrush.study.study import Study
@@ -53,6 +54,8 @@ class PointPlan:
     fixed_s: float
     at_least_s: float
     notes: tuple[str, ...] = ()
+    #: Table -> rows and bytes of values a second, of tables that samples fill.
+    per_s: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -83,8 +86,11 @@ def plan_point(
         return Impossible(roles.problems)
     if not roles:
         return Impossible((Problem("", "roles", point_id, "no role has a session here; remove the point"),))
+    kept, roles, problems = retained(study, roles)
+    if problems:
+        return Impossible(tuple(problems))
     namespace = f"inrush_{short_hash(study.name, point_id, seed)}"
-    draft = Draft(study, server, method, resolve(study.layout, point), namespace, roles, seed)
+    draft = Draft(study, server, method, resolve(study.layout, point), namespace, roles, seed, kept)
     reason = draft.plan_operations()
     if reason is not None:
         return reason
@@ -119,6 +125,7 @@ class Draft:
         namespace: str,
         roles: Sequence[ActiveRole],
         seed: int,
+        retained: Mapping[str, Retained],
     ) -> None:
         workload = study.workload
         used = {
@@ -129,6 +136,7 @@ class Draft:
         }
         self.study, self.server, self.method, self.namespace = study, server, method, namespace
         self.roles, self.seed = tuple(roles), seed
+        self.retained = {name: of for name, of in retained.items() if of.cut_ns > 0}
         self.layout = layout
         self.tables: dict[str, Table] = {
             name: workload.tables[name] for name in workload.tables if name in used
@@ -183,6 +191,10 @@ class Draft:
             self.operations.append(
                 operation_document(operation, self.index, planned.text, planned.method or method, params)
             )
+        at = epoch_ns(workload.epoch)
+        for of in self.retained.values():
+            document = next(o for o in self.operations if o["name"] == of.operation)
+            self.operations.append(retain_operation(document, of, at))
         return None
 
     # --- documents of the border
@@ -213,12 +225,13 @@ class Draft:
         found = []
         for name in names:
             proof = self.server.proof(self.tables[name], self.plans[name])
-            rows = self.rows_of(name)
+            gone = self.retained[name].first_row if name in self.retained else 0
+            rows = self.rows_of(name) - gone
             from_files = self.tables[name].files is not None
             whole = rows <= READ_BACK_ROWS or from_files
             document = {
                 "table": self.index[name],
-                "first_row": 0,
+                "first_row": gone,
                 "rows": 0 if from_files else rows,
                 "screen": proof.screen,
                 "items": [dict(item) for item in proof.items],
@@ -227,7 +240,7 @@ class Draft:
             if not proof.screen:
                 continue
             found.append(document)
-            if read_back and not whole:
+            if read_back and not whole and not gone:
                 found += [
                     {"table": self.index[name], "screen": "", "items": [], **part}
                     for part in self.ranges(name, proof.read_back)
@@ -250,6 +263,7 @@ class Draft:
             for name, rows in held.items()
             if rows > READ_BACK_ROWS
         ]
+        sampled = [r.samples.count * r.samples.every_s for r in writers if r.samples]
         timed = self.study.kind == "timed" or not writers
         return PointPlan(
             plan=plan,
@@ -271,8 +285,13 @@ class Draft:
             batch_rows=min((role.batch_rows for role in writers), default=LOAD_BATCH_ROWS),
             bytes=sum(rows * row_bytes(self.tables[name]) for name, rows in held.items()),
             fixed_s=schedule.warm_s + schedule.cool_s + (schedule.measure_s if timed else 0.0),
-            at_least_s=0.0 if timed else schedule.at_least_s,
+            at_least_s=max([0.0 if timed else schedule.at_least_s, *sampled]),
             notes=tuple(dict.fromkeys(notes)),
+            per_s={
+                r.table: (rate := r.samples.rows / r.samples.every_s, rate * row_bytes(self.tables[r.table]))
+                for r in writers
+                if r.samples and r.table
+            },
         )
 
     def asked(self) -> list[str]:
@@ -283,7 +302,10 @@ class Draft:
         return [
             o["name"]
             for o in self.operations
-            if o["kind"] == "query" and "oracle" in operations[o["name"]].holds
+            if o["kind"] == "query"
+            and "oracle" in operations[o["name"]].holds
+            # The oracle has all rows that were ever written.
+            and not self.retained.keys() & set(tables_of(operations[o["name"]], self.study.workload))
         ]
 
     def oracle(self) -> Doc | None:
@@ -319,6 +341,7 @@ class Segments:
             *([self.control("after_load", after_load)] if after_load else []),
             *([self.drive("warm", self.schedule.warm_s)] if timed and self.schedule.warm_s else []),
             self.drive("measure", self.schedule.measure_s),
+            *([self.retain()] if draft.retained else []),
             *([self.drive("cool", self.schedule.cool_s)] if timed and self.schedule.cool_s else []),
             *self.proof("proof", list(draft.tables)),
             *self.ask(),
@@ -401,6 +424,16 @@ class Segments:
                 "proofs": self.draft.proofs(names, read_back=False),
             }
         return document
+
+    def retain(self) -> Doc:
+        roles = [retain_role(of) for of in self.draft.retained.values()]
+        return {
+            "kind": "drive",
+            "label": "retain",
+            "phase": "cool",
+            "roles": roles,
+            "limit_ns": self.limit_ns,
+        }
 
     def proof(self, label: str, names: Sequence[str]) -> list[Doc]:
         held = [n for n in names if self.draft.rows_of(n)]

@@ -11,11 +11,24 @@ from inrush.errors import Problem
 from inrush.study.forms import Best, BestOf, PerSession, best_value, resolve, rows_of
 from inrush.study.parts import Schedule
 from inrush.study.roles import Role
+from inrush.study.samples import Collector, Samples
 from inrush.study.study import Study
 from inrush.study.workload_file import tables_of
 
 #: "As many as there are": rows of a table fed from files.
 ALL_ROWS = 2**62
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Samples of one table at one point."""
+
+    count: int
+    rows: int
+    every_s: float
+    #: Operations of one sample.
+    parts: int
+    collect: Collector | None = None
 
 
 @dataclass(frozen=True)
@@ -34,6 +47,8 @@ class ActiveRole:
     rate_per_s: float
     rows: int = 0
     batch_rows: int = 0
+    #: Rows that are due together; None: the schedule says when batches are.
+    samples: Sampling | None = None
     calls: int | None = None
     until: str | None = None
     #: Of tables that nobody writes.
@@ -99,6 +114,9 @@ def writers(
     found = []
     for table in tables:
         from_files = study.workload.tables[table].files is not None
+        if role.samples is not None:
+            found.append(sampler(study, role, role.samples, sessions, table, split, point, best, notes))
+            continue
         rows = rows_of(role.rows, sessions, point) if role.rows is not None else ALL_ROWS
         if role.rows is None and not from_files:
             problems.append(
@@ -137,6 +155,52 @@ def writers(
             )
         )
     return found
+
+
+def sampler(
+    study: Study,
+    role: Role,
+    samples: Samples,
+    sessions: int,
+    table: str,
+    split: bool,
+    point: Mapping[str, Any],
+    best: Mapping[str, Sequence[Best]],
+    notes: tuple[str, ...],
+) -> ActiveRole:
+    """A role that writes samples: each is split evenly over its sessions, or in parts near the batch asked for."""
+    of = study.workload.tables[table]
+    rows = of.series if samples.rows is None else int(resolve(samples.rows, point))
+    wanted = sessions
+    if role.batch_rows is not None:
+        batch, note = batch_at(role, rows, {**point, "table": table}, best)
+        wanted, notes = -(-rows // batch), (*notes, *note)
+    parts = even_parts(rows, min(wanted, rows))
+    if parts != wanted:
+        notes = (
+            *notes,
+            f"{role.name}: {rows:_} rows a sample in {parts} equal parts, as {wanted} would not be equal",
+        )
+    count = int(resolve(samples.count, point))
+    return ActiveRole(
+        name=f"{role.name}/{table}" if split else role.name,
+        operations=dict(role.operations),
+        table=table,
+        tables=(table,),
+        sessions=sessions,
+        depth=int(resolve(role.depth, point)),
+        schedule=study.schedule,
+        rate_per_s=0.0,
+        rows=count * rows,
+        batch_rows=rows // parts,
+        samples=Sampling(count, rows, samples.every_s or of.period_s, parts, samples.collect),
+        notes=notes,
+    )
+
+
+def even_parts(rows: int, parts: int) -> int:
+    """The least number of equal parts that is not below `parts`."""
+    return next(n for n in range(max(parts, 1), rows + 1) if rows % n == 0)
 
 
 def batch_at(

@@ -230,10 +230,31 @@ def plan_lines(plan: StudyPlan) -> list[str]:
         for c in forecast.creates
     ]
     lines += ["", *columns(point_rows(plan), ("point", "rows", "size"), right=(1, 2))]
+    lines += volume_lines(plan)
     if plan.unsupported:
         lines += ["", *(f"unsupported: {m.point}: {m.reason}" for m in plan.unsupported)]
     notes = dict.fromkeys(note for p in plan.planned.values() for note in p.notes)
     return [*lines, *(["", *(f"note: {note}" for note in notes)] if notes else [])]
+
+
+def volume_lines(plan: StudyPlan) -> list[str]:
+    """What samples bring in by second, hour and day: bytes of values, and stored by the usual share."""
+    from inrush.plan.cost import STORED_SHARE
+
+    largest = max(plan.planned.values(), key=lambda p: sum(b for _, b in p.per_s.values()), default=None)
+    if largest is None or not largest.per_s:
+        return []
+    per_s = {**largest.per_s, "together": tuple(map(sum, zip(*largest.per_s.values(), strict=True)))}
+    rows = [
+        (table, f"{rows:,.0f}", *(show(n * seconds, "bytes") for seconds in (1, 3_600, 86_400)))
+        for table, (rows, n) in per_s.items()
+    ]
+    sizes = ", ".join(f"{name} {value:,g}" for name, value in plan.study.workload.sizes.items())
+    return [
+        "",
+        f"what comes in, for {sizes}; values alone, without indexes and logs (an engine stores about {STORED_SHARE:g} times as much):",
+        *columns(rows, ("table", "rows/s", "a second", "an hour", "a day"), right=(1, 2, 3, 4)),
+    ]
 
 
 def point_rows(plan: StudyPlan) -> Sequence[tuple[str, str, str]]:

@@ -60,9 +60,13 @@ def answer(analysis: Analysis) -> Answer | None:
     if along is None:
         along, kind = "engine", "comparison"
     per = tuple(asked.get("per") or ())
-    decide = {"best": best_part, "curve": curve_part, "scaling": scaling_part, "comparison": comparison_part}[
-        kind
-    ]
+    decide = {
+        "best": best_part,
+        "curve": curve_part,
+        "scaling": scaling_part,
+        "comparison": comparison_part,
+        "keeps_up": keeps_up_part,
+    }[kind]
     found = groups(analysis, figure, along, per)
     why = refused(analysis)
     if why is None or not any(len(engines_of(of)) > 1 for of in found.values()):
@@ -113,7 +117,9 @@ def groups(analysis: Analysis, figure: str, along: str, per: Sequence[str]) -> d
     for point, of in analysis.values(figure).items():
         held = dict(point)
         group = tuple((n, held[n]) for n in names if n in held)
-        found.setdefault(group, {})[point] = {b: v for b, v in of.items() if v > 0}
+        found.setdefault(group, {})[point] = {
+            b: v for b, v in of.items() if v > 0 or figure.endswith("in_time_share")
+        }
     return {g: {p: of for p, of in v.items() if of} for g, v in found.items() if any(v.values())}
 
 
@@ -241,6 +247,25 @@ def comparison_part(analysis: Analysis, figure: str, along: str, group: Point, o
         interval = ratio if k == others[0] else interval
         told += f"; {plain(k)} {'is not distinguishable' if ratio.holds(1.0) else times(ratio)}"
     return Part(group, told, interval, (best,))
+
+
+def keeps_up_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
+    """Which values of `along` kept up: every sample of every run stored before the next was due."""
+    by_value = {dict(p).get(along): v for p, v in of.items()}
+    told, kept = [], []
+    for value in ordered(by_value):
+        runs = by_value[value].values()
+        held = sum(v >= 1 for v in runs)
+        kept += [value] if held == len(runs) else []
+        told.append((plain(value), held, len(runs)))
+    up = [value for value, held, n in told if held == n]
+    down = [f"{value} (in {n - held} of {n} runs)" for value, held, n in told if held < n]
+    said = ([f"keeps up at {along} {', '.join(up)}"] if up else []) + (
+        [f"falls behind at {along} {', '.join(down)}"] if down else []
+    )
+    if along == "engine":
+        said = [text.replace(" at engine ", ": ") for text in said]
+    return Part(group, f"{head(analysis, group)}{'; '.join(said)}", None, tuple(kept))
 
 
 def ends(by_value: Mapping[Any, Any]) -> tuple[Any, Any]:

@@ -8,6 +8,8 @@ of the role before the slash (`writers`), whose figures are those of all its par
     rows_per_s, bytes_per_s, ops_per_s          whole work over the sum of makespans
     rows, bytes, ops, ok, errors, wrong, late, unsent, repetitions, sessions
     achieved_share      operations sent / operations due
+    samples, stored_share, in_time_share, sample_s, sample_p50_s, …     of roles that write samples: `samples.py`
+    freshness_p50_s, …  of readers that look for rows; freshness_n rows seen
     latency_n           calls in the latency histograms; latency_s the worst of them;
                         latency_p50_s, _p90_s, _p99_s, _p999_s, likewise service_, wait_, lag_
     client_cpu_us_per_row      threads of the role in the client
@@ -25,9 +27,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from inrush.results.histogram import Histogram, merge, of_table
+from inrush.stats.samples import role_samples, sample_figures
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
-KINDS = ("latency", "service", "wait", "lag")
+KINDS = ("latency", "service", "wait", "lag", "freshness")
 
 FloatArray = NDArray[np.float64]
 Row = dict[str, Any]
@@ -140,10 +143,14 @@ def figures_of_run(run: RunRecord) -> dict[str, float]:
         figures |= {f"{role}.{name}": value for name, value in shot_figures(mine).items()}
     for (role, kind), histogram in role_histograms(run, windows).items():
         figures |= {f"{role}.{kind}_{name}": value for name, value in histogram_figures(histogram).items()}
+        if kind == "freshness":
+            figures[f"{role}.freshness_n"] = float(histogram.n)
         if kind == "latency":
             figures[f"{role}.latency_n"] = float(histogram.n)
             if histogram.n:
                 figures[f"{role}.latency_s"] = histogram.max_ns / 1e9
+    for role, sampled in role_samples(run, windows).items():
+        figures |= {f"{role}.{name}": value for name, value in sample_figures(sampled).items()}
     writers = writing_roles(run.plan)
     written = [s for s in shots if s["role"] in writers] or shots
     return figures | cpu_figures(run, windows, sum(s["rows"] for s in written))

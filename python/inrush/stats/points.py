@@ -208,4 +208,4 @@ def say_value(name: str, value: Any) -> str:
 
 
 def lower_is_better(figure: str) -> bool:
-    return not figure.endswith(("_per_s", "achieved_share", ".ok", ".rows", ".ops", ".bytes"))
+    return not figure.endswith(("_per_s", "_share", ".ok", ".rows", ".ops", ".bytes"))

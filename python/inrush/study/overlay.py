@@ -10,7 +10,7 @@ from inrush.study.document import unknown
 from inrush.study.toml import toml_value
 
 #: Tables that are one value: they are replaced whole, never mixed key by key.
-WHOLE = frozenset({"rows", "batch_rows", "operations"})
+WHOLE = frozenset({"rows", "batch_rows", "operations", "collect"})
 
 
 def merged(base: Mapping[str, Any], overlay: Any) -> dict[str, Any]:

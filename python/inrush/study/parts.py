@@ -13,12 +13,14 @@ Factors = Mapping[str, Sequence[Any]]
 
 MODES = ("closed", "constant", "poisson")
 ORDERS = ("shuffled_after_pilot", "as_written")
-ANSWERS = ("best", "curve", "scaling", "comparison")
+ANSWERS = ("best", "curve", "scaling", "comparison", "keeps_up")
 #: Figures of a role that limits and answers may name; `measures.py` computes them.
 METRICS = (
     "makespan_s", "rows_per_s", "bytes_per_s", "ops_per_s", "rows", "bytes", "ops", "ok", "errors", "wrong",
     "late", "unsent", "achieved_share", "client_cpu_us_per_row",
-    *(f"{kind}_{q}_s" for kind in ("latency", "service", "wait", "lag") for q in ("p50", "p90", "p99", "p999")),
+    *(f"{kind}_{q}_s" for kind in ("latency", "service", "wait", "lag", "freshness") for q in ("p50", "p90", "p99", "p999")),
+    "samples", "stored_share", "in_time_share", "sample_s",
+    *(f"{kind}_{q}_s" for kind in ("sample", "collect", "queue", "insert") for q in ("p50", "p90", "p99")),
     "latency_s", "busy_cores", "cpu_us_per_row",
 )  # fmt: skip
 #: Roles that are watched but do not stand in a study.

@@ -20,10 +20,11 @@ from inrush.study.forms import (
     values_of,
 )
 from inrush.study.parts import Factors, Schedule, parse_schedule
+from inrush.study.samples import Samples, parse_samples
 from inrush.workload import Workload
 
 ROLE_KEYS = (
-    "operation", "operations", "table", "sessions", "depth", "batch_rows", "rows", "calls", "schedule", "until",
+    "operation", "operations", "table", "sessions", "depth", "batch_rows", "rows", "samples", "calls", "schedule", "until",
 )  # fmt: skip
 FACTOR_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}\Z")
 #: Names that points carry already.
@@ -44,6 +45,8 @@ class Role:
     depth: int | FromFactor = 1
     batch_rows: int | FromFactor | BestOf | None = None
     rows: Total | PerSession | None = None
+    #: In place of rows and schedule.
+    samples: Samples | None = None
     calls: int | FromFactor | None = None
     #: None: the study's.
     schedule: Schedule | None = None
@@ -130,6 +133,7 @@ def parse_role(node: Node, name: str, factors: Factors, workload: Workload, othe
         depth=read_count(fields["depth"], factors, 1, 65_536) if "depth" in fields else 1,
         batch_rows=read_batch(fields["batch_rows"], factors) if "batch_rows" in fields else None,
         rows=read_rows(fields["rows"], factors) if "rows" in fields else None,
+        samples=parse_samples(fields["samples"], factors) if "samples" in fields else None,
         calls=read_count(fields["calls"], factors, 1, 10**12) if "calls" in fields else None,
         schedule=parse_schedule(fields["schedule"], factors, of_role=True) if "schedule" in fields else None,
         until=(fields["until"].text(others, "role") or None) if "until" in fields else None,
@@ -141,9 +145,19 @@ def parse_role(node: Node, name: str, factors: Factors, workload: Workload, othe
         generated = [
             t for t in written(role, own) if t in workload.tables and workload.tables[t].files is None
         ]
-        if "rows" not in fields and generated:
-            node.problem("a role that inserts needs `rows`, { total = N } or { per_session = N }")
-        for key, there in (("batch_rows", role.batch_rows), ("table", role.table or own)):
+        if "rows" not in fields and "samples" not in fields and generated:
+            node.problem(
+                "a role that inserts needs `rows`, { total = N } or { per_session = N }, or `samples`, { count = N }"
+            )
+        if "samples" in fields:
+            for key in ("rows", "schedule"):
+                if key in fields:
+                    fields[key].problem(
+                        "samples say how many rows there are and when they are due; remove it"
+                    )
+            if [t for t in written(role, own) if t in workload.tables and t not in generated]:
+                fields["samples"].problem("rows of files are not due at a known time; write rows")
+        for key, there in (("batch_rows", role.batch_rows or role.samples), ("table", role.table or own)):
             if not there and key not in fields:
                 node.problem(f"a role that inserts needs `{key}`")
         if "calls" in fields:
@@ -151,7 +165,7 @@ def parse_role(node: Node, name: str, factors: Factors, workload: Workload, othe
         if "until" in fields:
             fields["until"].problem("a role that inserts ends when its rows are in; remove it")
     elif operations:
-        for key in ("rows", "batch_rows"):
+        for key in ("rows", "batch_rows", "samples"):
             if key in fields:
                 fields[key].problem("only a role that inserts has it; remove it")
     return role

@@ -35,7 +35,7 @@ from inrush.study.parts import (
 )
 from inrush.study.roles import Role, label, parse_factors, parse_roles
 from inrush.study.toml import read_toml
-from inrush.study.workload_file import Catalogue, parse_workload
+from inrush.study.workload_file import Catalogue, parse_workload, read_size
 from inrush.workload import Workload
 
 SCHEMA = 1
@@ -185,7 +185,7 @@ class WorkloadReader:
         self.tree, self.file, self.generators = tree, file, generators
         self._read: dict[str, tuple[Workload, list[Problem]]] = {}
 
-    def read(self, name: str, sizes: Mapping[str, int], problems: list[Problem]) -> Workload:
+    def read(self, name: str, sizes: Mapping[str, float], problems: list[Problem]) -> Workload:
         key = f"{name} {sorted(sizes.items())}"
         if key not in self._read:
             found: list[Problem] = []
@@ -262,7 +262,7 @@ def read_workload(fields: Mapping[str, Node], workloads: WorkloadReader, problem
         if not isinstance(own, Mapping) or key not in own:
             node.problem(unknown("size", key, own if isinstance(own, Mapping) else ()))
         else:
-            sizes[key] = node.integer(1, 10**12)
+            sizes[key] = read_size(key, node)
     return workloads.read(name, sizes, problems)
 
 

@@ -17,13 +17,14 @@ KINDS = ("insert", "query", "together", "execute")
 DIALECTS = (
     "duckdb", "sqlite", "postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb", "ndb", "adbc",
 )  # fmt: skip
-HOLDS = ("rows_regenerate", "count_bounds", "oracle")
+HOLDS = ("rows_regenerate", "count_bounds", "oracle", "freshness")
 FORMATS = ("csv", "tsv", "mysql", "parquet")
 #: Parameter generator -> its parameters; twin of `ParamGen` in plan.rs.
 PARAM_GENS: Mapping[str, tuple[str, ...]] = {
     "constant": ("value",),
     "now_minus": ("seconds",),
-    "of_series": ("column", "table"),
+    "of_series": ("column", "table", "series"),
+    "seen_until": (),
     "uniform": ("from", "to"),
 }
 NAME = re.compile(r"[a-z][a-z0-9_]{0,47}\Z")
@@ -39,7 +40,7 @@ def parse_workload(
     name: str,
     problems: list[Problem],
     catalogue: Catalogue | None = None,
-    sizes: Mapping[str, int] | None = None,
+    sizes: Mapping[str, float] | None = None,
 ) -> Workload:
     """The workload of a document; what is wrong goes to `problems`.
 
@@ -52,7 +53,7 @@ def parse_workload(
     if (schema := fields.get("schema")) and schema.value != SCHEMA:
         schema.problem(f"this inrush reads schema {SCHEMA}")
     own_sizes = (
-        {key: node.integer(1, 10**12) for key, node in fields["sizes"].members().items()}
+        {key: read_size(key, node) for key, node in fields["sizes"].members().items()}
         if "sizes" in fields
         else {}
     )
@@ -67,7 +68,7 @@ def parse_workload(
         members = fields["operations"].members()
         for key, node in members.items():
             check_name(node, key)
-            operations[key] = parse_operation(node, key, tables, tuple(members))
+            operations[key] = parse_operation(node, key, tables, tuple(members), all_sizes)
         check_members(members, operations)
     return Workload(
         name=name,
@@ -103,7 +104,7 @@ def parse_epoch(node: Node | None) -> str:
 # --- tables ----------------------------------------------------------------------------------------------
 
 
-def parse_table(node: Node, name: str, sizes: Mapping[str, int], catalogue: Catalogue | None) -> Table:
+def parse_table(node: Node, name: str, sizes: Mapping[str, float], catalogue: Catalogue | None) -> Table:
     allowed = ("columns", "series", "period_s", "identity", "layouts", "source", "files")
     fields = node.fields(allowed, required=("columns",))
     from_files = "source" in fields and fields["source"].text(("files", "generated"), "source") == "files"
@@ -124,25 +125,41 @@ def parse_table(node: Node, name: str, sizes: Mapping[str, int], catalogue: Cata
         name=name,
         columns=tuple(columns),
         series=parse_size(fields["series"], sizes) if "series" in fields else 1,
-        period_s=fields["period_s"].number(above=True) if "period_s" in fields else 1.0,
+        period_s=parse_seconds(fields["period_s"], sizes) if "period_s" in fields else 1.0,
         identity=identity,
         layouts=parse_layouts(fields.get("layouts"), names, identity),
         files=files,
     )
 
 
-def parse_size(node: Node, sizes: Mapping[str, int]) -> int:
+def read_size(name: str, node: Node) -> float:
+    """A whole number; seconds, by a name that ends in `_s`, may have a fraction."""
+    return node.number(above=True) if name.endswith("_s") else node.integer(1, 10**12)
+
+
+def parse_size(node: Node, sizes: Mapping[str, float]) -> int:
     """A number, or the name of one under `sizes`."""
     if not isinstance(node.value, str):
         return node.integer(1, 10**12)
     if node.value not in sizes:
         node.problem(unknown("size", node.value, sizes))
         return 1
-    return sizes[node.value]
+    return int(sizes[node.value])
+
+
+def parse_seconds(node: Node, sizes: Mapping[str, float]) -> float:
+    """A number, or the name of a size in seconds."""
+    if not isinstance(node.value, str):
+        return node.number(above=True)
+    seconds = [name for name in sizes if name.endswith("_s")]
+    if node.value not in seconds:
+        node.problem(unknown("size in seconds", node.value, seconds))
+        return 1.0
+    return float(sizes[node.value])
 
 
 def parse_column(
-    node: Node, sizes: Mapping[str, int], catalogue: Catalogue | None, from_files: bool
+    node: Node, sizes: Mapping[str, float], catalogue: Catalogue | None, from_files: bool
 ) -> Column:
     members = node.members()
     name = members["name"].text() if "name" in members else ""
@@ -174,7 +191,7 @@ def parse_generator(
     node: Node,
     members: Mapping[str, Node],
     logical: str | None,
-    sizes: Mapping[str, int],
+    sizes: Mapping[str, float],
     catalogue: Catalogue | None,
 ) -> dict[str, Any]:
     """`gen = "kind"` and its parameters beside it -> {"kind": …, …}, as the core reads it.
@@ -204,7 +221,7 @@ def parse_generator(
 
 
 def generator_parameter(
-    node: Node, wanted: str, sizes: Mapping[str, int], catalogue: Catalogue | None
+    node: Node, wanted: str, sizes: Mapping[str, float], catalogue: Catalogue | None
 ) -> Any:
     value = node.value
     if isinstance(value, dict) and "gen" in value:
@@ -276,8 +293,12 @@ def parse_files(node: Node, columns: Sequence[str]) -> FileSource:
 # --- operations ------------------------------------------------------------------------------------------
 
 
-def parse_operation(node: Node, name: str, tables: Mapping[str, Table], names: Sequence[str]) -> Operation:
-    allowed = ("kind", "table", "params", "members", "holds", "returns", "sql", "unsupported", "about")
+def parse_operation(
+    node: Node, name: str, tables: Mapping[str, Table], names: Sequence[str], sizes: Mapping[str, float]
+) -> Operation:
+    allowed = (
+        "kind", "table", "params", "members", "holds", "returns", "deletes_before", "sql", "unsupported", "about",
+    )  # fmt: skip
     fields = node.fields(allowed, required=("kind",))
     kind = (fields["kind"].text(KINDS, "kind") if "kind" in fields else "") or "query"
     table = (fields["table"].text(tables, "table") or None) if "table" in fields else None
@@ -294,7 +315,7 @@ def parse_operation(node: Node, name: str, tables: Mapping[str, Table], names: S
     if kind in ("insert", "together") and texts:
         fields["sql"].problem(f"the statement of kind `{kind}` is the engine's own; remove it")
     params = {
-        key: parse_param(child, table, tables)
+        key: parse_param(child, table, tables, sizes)
         for key, child in (fields["params"].members() if "params" in fields else {}).items()
     }
     for dialect, text in texts.items():
@@ -311,6 +332,25 @@ def parse_operation(node: Node, name: str, tables: Mapping[str, Table], names: S
         )
     if "count_bounds" in holds and table not in tables:
         fields["holds"].problem("count_bounds needs `table`")
+    series = {p["gen"]["series"] for p in params.values() if "series" in p["gen"]}
+    looks = [p for p in params.values() if p["gen"]["kind"] == "seen_until"]
+    if "freshness" in holds and (table not in tables or len(series) != 1 or len(looks) != 1):
+        fields["holds"].problem(
+            'freshness needs `table`, parameters of one series ({ gen = "of_series", column = "…", series = 0 }), and one '
+            '{ gen = "seen_until" }: its answer is the data times after that, in the first column'
+        )
+    deletes = None
+    if "deletes_before" in fields:
+        deletes = fields["deletes_before"].text(params, "parameter") or None
+        if (
+            kind != "execute"
+            or table not in tables
+            or (deletes and params[deletes]["gen"]["kind"] != "now_minus")
+        ):
+            fields["deletes_before"].problem(
+                'a delete by age is kind = "execute" with a `table`, and the parameter is a now_minus'
+            )
+            deletes = None
     return Operation(
         name=name,
         kind=kind,
@@ -319,6 +359,8 @@ def parse_operation(node: Node, name: str, tables: Mapping[str, Table], names: S
         members=members,
         holds=holds,
         returns=returns,
+        series=min(series, default=0),
+        deletes_before=deletes,
         sql=texts,
         unsupported=reasons,
     )
@@ -335,7 +377,9 @@ def check_members(nodes: Mapping[str, Node], operations: Mapping[str, Operation]
                 nodes[name].at("members", member).problem("members of a together are queries")
 
 
-def parse_param(node: Node, table: str | None, tables: Mapping[str, Table]) -> dict[str, Any]:
+def parse_param(
+    node: Node, table: str | None, tables: Mapping[str, Table], sizes: Mapping[str, float]
+) -> dict[str, Any]:
     """{ gen = "…", … } -> {"type": logical type, "gen": {"kind": …, …}}."""
     members = node.members()
     kind = members["gen"].text(PARAM_GENS, "generator of a parameter") if "gen" in members else ""
@@ -344,17 +388,23 @@ def parse_param(node: Node, table: str | None, tables: Mapping[str, Table]) -> d
             node.problem(f"needs gen = one of {', '.join(PARAM_GENS)}")
         return {"type": "i64", "gen": {"kind": "constant", "value": 0}}
     fields = node.fields(
-        ("gen", "type", *PARAM_GENS[kind]), required=[k for k in PARAM_GENS[kind] if k != "table"]
+        ("gen", "type", *PARAM_GENS[kind]),
+        required=[k for k in PARAM_GENS[kind] if k not in ("table", "series")],
     )
     gen: dict[str, Any] = {"kind": kind}
-    logical = "time_ms" if kind == "now_minus" else "i64"
+    logical = "time_ms" if kind in ("now_minus", "seen_until") else "i64"
     if kind == "now_minus" and "seconds" in fields:
-        gen["seconds"] = min(fields["seconds"].number(), 1e9)
+        named = isinstance(fields["seconds"].value, str)
+        seconds = parse_seconds(fields["seconds"], sizes) if named else fields["seconds"].number()
+        gen["seconds"] = min(seconds, 1e9)
     elif kind == "of_series":
         source = fields["table"].text(tables, "table") if "table" in fields else (table or "")
         gen["table"] = source
         columns = {c.name: c.type for c in tables[source].columns} if source in tables else {}
         gen["column"] = fields["column"].text(columns, "column") if "column" in fields else ""
+        if "series" in fields:
+            most = tables[source].series - 1 if source in tables else 0
+            gen["series"] = fields["series"].integer(0, most)
         logical = columns.get(gen["column"], logical)
     elif kind == "uniform":
         gen |= {key: fields[key].integer(*I64) for key in ("from", "to") if key in fields}

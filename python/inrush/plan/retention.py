@@ -1,0 +1,98 @@
+"""Deletion by age: which rows are left, so that they can be proven whatever moment a delete ran at. Pure.
+
+Rows are deleted while others are written, by data time. After the measured segment the same delete runs once more,
+up to a time that no delete before it went beyond: what is left is then known to the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from inrush.errors import Problem
+from inrush.plan.roles import ActiveRole, problem
+from inrush.study.study import Study
+
+NS = 1_000_000_000
+Doc = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Retained:
+    """What is left of a table."""
+
+    table: str
+    #: The operation that deletes, and the parameter that says before when.
+    operation: str
+    parameter: str
+    #: Data time from the epoch: older rows are gone in the end.
+    cut_ns: int
+    #: The first row that is left.
+    first_row: int
+
+
+def retained(
+    study: Study, roles: Sequence[ActiveRole]
+) -> tuple[dict[str, Retained], list[ActiveRole], list[Problem]]:
+    """Table -> what is left; the roles, with deletes that end before the last sample is due; what cannot be meant."""
+    found: dict[str, Retained] = {}
+    problems: list[Problem] = []
+    changed = []
+    for role in roles:
+        deletes = [o for o in map(study.workload.operations.__getitem__, role.operations) if o.deletes_before]
+        for operation in deletes:
+            table = study.workload.tables[operation.table or ""]
+            writer = next((r for r in roles if r.table == table.name), None)
+            of = writer.samples if writer else None
+            if of is None or of.rows != table.series or of.every_s != table.period_s or role.rate_per_s <= 0:
+                problems.append(
+                    problem(
+                        f"roles.{role.name}", operation.name,
+                        f"deletes by age where data time is the clock's: {table.name} needs a role with `samples` of a "
+                        "sweep each, and this role a rate",
+                    )
+                )  # fmt: skip
+                continue
+            last_s = (of.count - 1) * of.every_s
+            keeps_s = float(operation.params[str(operation.deletes_before)]["gen"]["seconds"])
+            period_ns = round(table.period_s * NS)
+            cut_ns = max(0, round((last_s - keeps_s) * NS))
+            sweeps = -(-cut_ns // period_ns)
+            found[table.name] = Retained(
+                table.name, operation.name, str(operation.deletes_before), cut_ns, sweeps * table.series
+            )
+            # The k-th call is due at k / rate: none asks for more than the last one does.
+            role = replace(role, calls=min(role.calls or 10**12, int(last_s * role.rate_per_s) + 1))
+        changed.append(role)
+    return found, changed, problems
+
+
+def retain_operation(document: Doc, of: Retained, epoch_ns: int) -> Doc:
+    """The delete once more, up to a time that is fixed: afterwards nobody need know when the others ran."""
+    return {
+        **document,
+        "name": f"retain/{of.table}",
+        "params": [
+            {**p, "gen": {"kind": "constant", "value": (epoch_ns + of.cut_ns) // unit_ns(p["type"])}}
+            if p["name"] == of.parameter
+            else p
+            for p in document["params"]
+        ],
+    }
+
+
+def retain_role(of: Retained) -> Doc:
+    return {
+        "name": f"retain/{of.table}",
+        "operations": [{"operation": f"retain/{of.table}", "weight": 1}],
+        "sessions": 1,
+        "depth": 1,
+        "schedule": {"kind": "closed", "think_ns": 0},
+        "work": {"kind": "calls", "count": 1},
+        "until": {"kind": "work"},
+    }
+
+
+def unit_ns(logical: str) -> int:
+    return 1_000 if logical == "time_us" else 1_000_000

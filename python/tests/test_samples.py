@@ -1,0 +1,175 @@
+"""Samples: planned as rows that are due together, deleted by age to the row, and measured from due until stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inrush.engines.sqlite import Sqlite
+from inrush.errors import StudyInvalid
+from inrush.plan.plan import StudyPlan, plan_study
+from inrush.plan.roles import even_parts
+from inrush.report.summary import plan_lines
+from inrush.results.schema import SCHEMAS
+from inrush.stats.measures import RunRecord, figures_of_run
+from inrush.study.study import load_study
+
+S = 1_000_000_000
+
+
+def planned(study: str, *overrides: str, scale: str = "xs") -> StudyPlan:
+    found = load_study(study, scale=scale, overrides=overrides, engines=["sqlite"])
+    return plan_study(found, {"sqlite": Sqlite()})
+
+
+def segment(plan: StudyPlan, label: str) -> dict[str, Any]:
+    segments = plan.runs[0].plan["segments"]
+    found: dict[str, Any] = next(s for s in segments if s["label"] == label)
+    return found
+
+
+# --- plans
+
+
+def test_a_sweep_is_due_at_once_and_split_evenly_over_the_sessions() -> None:
+    roles = {r["name"]: r for r in segment(planned("telemetry-production"), "measure")["roles"]}
+    ports = roles["ports/port_errors"]
+    assert (ports["schedule"]["every_ns"], ports["schedule"]["parts"]) == (S // 10, 8)
+    assert (ports["work"]["rows"], ports["work"]["batch_rows"]) == (15 * 200, 25)
+    assert ports["schedule"]["collect"] == {
+        "name": "fabric sweep", "median_ns": S // 100, "sigma": 0.3, "most_ns": S // 5,
+    }  # fmt: skip
+    assert "collect" not in roles["jobs/mpi_process_info"]["schedule"]
+
+
+def test_no_delete_goes_beyond_the_last_one_and_what_it_leaves_is_proven_to_the_row() -> None:
+    plan = planned("telemetry-production")
+    deletes = next(r for r in segment(plan, "measure")["roles"] if r["name"] == "deletes")
+    last_due_s = (deletes["work"]["count"] - 1) / deletes["schedule"]["rate_per_s"]
+    operations = {o["name"]: o for o in plan.runs[0].plan["operations"]}
+    tables = [t["stream"] for t in plan.runs[0].plan["tables"]]
+    proofs = {tables[p["table"]]: p for p in segment(plan, "proof")["proofs"] if p["screen"]}
+    epoch_s = plan.runs[0].plan["epoch_ns"] // S
+    # 15 sweeps of 0.1 s: the last at 1.4 s, kept for 0.5 s.
+    (cut,) = operations["retain/port_errors"]["params"]
+    assert cut["gen"]["value"] == epoch_s * 1000 + 900
+    assert last_due_s - 0.5 <= 0.9
+    assert (proofs["port_errors"]["first_row"], proofs["port_errors"]["rows"]) == (9 * 200, 6 * 200)
+    # Sweeps at 0, 0.5 and 1 s; those before 0.5 s are gone.
+    assert (proofs["job_info"]["first_row"], proofs["job_info"]["rows"]) == (40, 80)
+    assert [r["name"] for r in segment(plan, "retain")["roles"]] == [
+        f"retain/{t}" for t in tables if t in proofs
+    ]
+
+
+def test_nothing_is_deleted_where_nothing_gets_old_enough() -> None:
+    plan = planned("telemetry-production", "retention_s=3600")
+    assert not [s for s in plan.runs[0].plan["segments"] if s["label"] == "retain"]
+    assert {p["first_row"] for p in segment(plan, "proof")["proofs"]} == {0}
+
+
+def test_a_delete_by_age_needs_a_clock_that_is_data_time() -> None:
+    with pytest.raises(StudyInvalid, match="a role with `samples` of a sweep each"):
+        planned("telemetry-production", "roles.ports.samples.every_s=0.05")
+
+
+def test_the_presets_of_production_write_the_published_rows_a_sample() -> None:
+    for scale, rows in (("osc", 5_000), ("frontera2x", 50_000)):
+        plan = planned("telemetry-production", scale=scale)
+        roles = {r["name"]: r for r in segment(plan, "measure")["roles"]}
+        for table in ("port_data_counters", "port_errors"):
+            role = roles[f"ports/{table}"]
+            assert role["work"]["batch_rows"] * role["schedule"]["parts"] == rows
+            assert role["work"]["rows"] == 2_400 * rows
+            assert (role["sessions"], role["schedule"]["every_ns"]) == (8, S)
+        assert roles["jobs/mpi_process_info"]["schedule"]["every_ns"] == 5 * S
+
+
+@given(st.integers(1, 5_000), st.integers(1, 100))
+def test_parts_are_equal_and_as_few_as_asked_allows(rows: int, parts: int) -> None:
+    parts = min(parts, rows)
+    found = even_parts(rows, parts)
+    assert rows % found == 0 and found >= parts
+    assert all(rows % n for n in range(parts, found))
+
+
+# --- figures
+
+
+def sample(role: str, number: int, due: float, **times: float) -> dict[str, Any]:
+    """Seconds after due; a time that is not given never came."""
+    at = {f"{name}_ns": round((due + after) * S) for name, after in times.items()}
+    base = dict.fromkeys(("collected_ns", "sent_ns", "done_ns", "seen_ns"), 0)
+    missing = 0 if "done" in times else 1
+    return {"segment": 0, "repetition": 0, "role": role, "sample": number, "due_ns": round(due * S), "rows": 5,
+            "missing": missing, **base, **at}  # fmt: skip
+
+
+def figures(samples: Sequence[dict[str, Any]], every_s: float = 1.0) -> dict[str, float]:
+    schedule = {"kind": "samples", "every_ns": round(every_s * S), "parts": 1}
+    names = sorted({s["role"] for s in samples})
+    roles = [
+        {"name": n, "schedule": schedule, "operations": [{"operation": "insert", "weight": 1}]} for n in names
+    ]
+    plan = {"segments": [{"kind": "drive", "phase": "measure", "roles": roles}], "operations": []}
+    ran = {
+        "segment": 0,
+        "kind": "drive",
+        "label": "measure",
+        "phase": "measure",
+        "start_ns": 0,
+        "end_ns": 9 * S,
+    }
+    segments = [{**ran, "ended_by": "work", "client_cpu_ns": 0}]
+    tables = {
+        "samples": pa.Table.from_pylist(list(samples), SCHEMAS["samples"]),
+        "segments": pa.Table.from_pylist(segments, SCHEMAS["segments"]),
+    }
+    return figures_of_run(RunRecord("r", plan, {}, {}, tables))
+
+
+def test_a_sample_is_as_late_as_its_slowest_table() -> None:
+    found = figures([
+        sample("w/a", 0, 1.0, collected=0.1, sent=0.2, done=0.5),
+        sample("w/b", 0, 1.0, collected=0.1, sent=0.3, done=0.9),
+    ])  # fmt: skip
+    assert found["w.sample_p50_s"] == pytest.approx(0.9)
+    assert found["w/a.sample_p50_s"] == pytest.approx(0.5)
+    assert found["w.collect_p50_s"] == pytest.approx(0.1)
+    assert found["w.queue_p50_s"] == pytest.approx(0.2)
+    assert found["w.insert_p50_s"] == pytest.approx(0.6)
+
+
+def test_a_sample_in_time_is_stored_before_the_next_is_due() -> None:
+    found = figures([
+        sample("w", 0, 1.0, collected=0, sent=0.1, done=0.999),
+        sample("w", 1, 2.0, collected=0, sent=0.1, done=1.001),
+    ])  # fmt: skip
+    assert (found["w.in_time_share"], found["w.stored_share"]) == (0.5, 1.0)
+
+
+def test_a_sample_that_was_never_stored_is_late_and_has_no_time() -> None:
+    found = figures(
+        [sample("w", 0, 1.0, collected=0, sent=0.1), sample("w", 1, 2.0, collected=0, sent=0.1, done=0.2)]
+    )
+    assert (found["w.in_time_share"], found["w.stored_share"]) == (0.5, 0.5)
+    assert found["w.sample_s"] == pytest.approx(0.2)
+    nothing = figures([sample("w", 0, 1.0)])
+    assert nothing["w.in_time_share"] == 0.0 and "w.sample_s" not in nothing
+
+
+def test_a_plan_says_what_a_cluster_of_given_ports_and_processes_brings_in() -> None:
+    said = "\n".join(
+        plan_lines(planned("telemetry-production", "ports=22800", "processes=448000", scale="full"))
+    )
+    (counters,) = [
+        line.split() for line in said.splitlines() if line.lstrip().startswith("port_data_counters ")
+    ]
+    # 11 values of 8 bytes and two of 4: 96 bytes a row.
+    assert counters == ["port_data_counters", "22,800", "2.19", "MB", "7.88", "GB", "189", "GB"]
+    assert "89,600" in said and "ports 22,800" in said
