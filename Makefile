@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help core build run test test-rust test-python check bench servers clean
+.PHONY: help core build run test test-all test-rust test-python check bench servers clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -27,7 +27,11 @@ build: core ## core, and the programs of the Rust tests
 run: core ## the quickstart study; prints where its report is
 	$(BIN)/inrush run quickstart
 
-test: test-rust test-python ## all tests; needs no server and no browser
+test: test-rust test-python ## the tests; needs no server and no browser
+
+test-all: core ## all tests, also those that are dear in time
+	cargo test --workspace
+	$(BIN)/python -m pytest --slow
 
 test-python: core ## tests of the Python half and of the border
 	$(BIN)/python -m pytest

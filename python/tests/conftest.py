@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,32 @@ PACKAGE = Path(__file__).parents[1]
 # A machine that is busy with something else is no failure of ours; pytest's own limit ends what hangs.
 settings.register_profile("inrush", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("inrush")
+
+
+#: Where nothing may be left out: real servers are there, and so is the time for what is dear.
+REQUIRE = "INRUSH_REQUIRE_SERVERS"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="run the tests marked slow too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what is marked slow, unless it is asked for: by --slow, by the environment or by a test's full name."""
+    if config.getoption("--slow") or os.environ.get(REQUIRE) or any("::" in a for a in config.args):
+        return
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    config.stash[LEFT_OUT] = len(slow)
+    items[:] = [item for item in items if item not in slow]
+    config.hook.pytest_deselected(items=slow)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if count := config.stash.get(LEFT_OUT, 0):
+        terminalreporter.write_line(f"{count} slow tests were left out; `make test-all` runs them too")
+
+
+LEFT_OUT = pytest.StashKey[int]()
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from inrush.results.histogram import of_values
 from inrush.stats.measures import Absent, RunRecord, StudyRecord
+from inrush.stats.points import Analysis, Measured
 
 SECOND = 10**9
 
@@ -207,37 +208,89 @@ STUDY: dict[str, Any] = {
 }  # fmt: skip
 
 
+Truth = Mapping[tuple[str, int], float]
+Carry = Callable[[tuple[str, int] | None], float]
+
+
+def drawn(
+    truth: Truth, blocks: int, spread: float, seed: int, carry: Carry, shuffled: bool = True
+) -> Iterator[tuple[str, int, int, int, float]]:
+    """Engine, value, block, order and makespan of a pilot and of shuffled blocks over points of known makespans.
+
+    spread: sd of the log of a run's noise, and of a block's; carry: factor that the run before leaves on this one.
+    """
+    rng = np.random.default_rng(seed)
+    points = list(truth)
+    for block in range(blocks + 1):
+        block_effect = rng.normal(0, spread)
+        order = rng.permutation(len(points)) if block and shuffled else np.arange(len(points))
+        before: tuple[str, int] | None = None
+        for place, i in enumerate(order):
+            noise = float(np.exp(block_effect + rng.normal(0, spread)))
+            yield *points[i], block, place, truth[points[i]] * noise * carry(before)
+            before = points[i]
+
+
+def untouched(_: tuple[str, int] | None) -> float:
+    return 1.0
+
+
 def study(
-    truth: Mapping[tuple[str, int], float],
+    truth: Truth,
     *,
     blocks: int = 5,
     spread: float = 0.05,
     seed: int = 1,
-    carry: Callable[[tuple[str, int] | None], float] = lambda before: 1.0,
+    carry: Carry = untouched,
     doc: Mapping[str, Any] | None = None,
     absent: Sequence[Absent] = (),
     along: str = "batch_rows",
     shuffled: bool = True,
     **every: Any,
 ) -> StudyRecord:
-    """A pilot and shuffled blocks over points (engine, value of `along`) whose true makespans are given.
-
-    spread: sd of the log of a run's noise; carry: factor that the run before leaves on this one.
-    """
-    rng = np.random.default_rng(seed)
-    runs, points = [], list(truth)
-    for block in range(blocks + 1):
-        block_effect = rng.normal(0, spread)
-        order = rng.permutation(len(points)) if block and shuffled else np.arange(len(points))
-        before: tuple[str, int] | None = None
-        for place, i in enumerate(order):
-            engine, value = points[i]
-            makespan_s = (
-                truth[points[i]] * float(np.exp(block_effect + rng.normal(0, spread))) * carry(before)
-            )
-            runs.append(run(engine, {along: value}, block, place, makespan_s=makespan_s, **every))
-            before = points[i]
+    """`drawn` as sealed runs with all their tables; points are (engine, value of `along`)."""
+    runs = [
+        run(engine, {along: value}, block, place, makespan_s=makespan_s, **every)
+        for engine, value, block, place, makespan_s in drawn(truth, blocks, spread, seed, carry, shuffled)
+    ]
     return StudyRecord({**STUDY, "answer": {**STUDY["answer"], "along": along}, **(doc or {})}, runs, absent)
+
+
+def trial(
+    truth: Truth,
+    *,
+    blocks: int = 5,
+    spread: float = 0.05,
+    seed: int = 1,
+    doc: Mapping[str, Any] | None = None,
+    along: str = "batch_rows",
+) -> Analysis:
+    """The same study by its makespans alone, without tables: hundreds of them in a second."""
+    runs = [
+        figured(engine, {along: value}, block, place, {MAKESPAN: makespan_s})
+        for engine, value, block, place, makespan_s in drawn(truth, blocks, spread, seed, untouched)
+    ]
+    made = {**STUDY, "answer": {**STUDY["answer"], "along": along}, **(doc or {})}
+    return Analysis(StudyRecord(made, [m.run for m in runs]), runs)
+
+
+#: The figure of every made-up study.
+MAKESPAN = "writers.makespan_s"
+
+
+def figured(
+    engine: str,
+    factors: Mapping[str, Any],
+    block: int,
+    order: int,
+    figures: Mapping[str, float],
+    confirms: bool = False,
+) -> Measured:
+    """A run of which only its figures are known."""
+    labels = {"engine": engine, "factors": dict(factors), "block": block, "order": order}
+    doc = {"labels": {**labels, "confirms": confirms}, "block": block, "order": order, "status": "done",
+           "durability": {"survives": "POWER_LOSS"}}  # fmt: skip
+    return Measured(RunRecord(f"b{block:02d}-{order:04d}-{engine}", {}, ENV, doc), figures, ())
 
 
 def unequal(truth: Mapping[tuple[str, int], float], **how: Any) -> StudyRecord:

@@ -33,8 +33,17 @@ def answered(record: StudyRecord) -> tuple[Analysis, Answer]:
 def studies() -> list[Analysis]:
     """200 studies of five shuffled blocks over the known curve, noise of 5 % a run and 5 % a block."""
     truth = {("duckdb", b): s for b, s in CURVE.items()}
-    lean: dict[str, Any] = {"resources": False, "interval_s": 10.0, "rows": 20_000, "batch_rows": 20_000}
-    return [analyse(synthetic.study(truth, seed=seed, **lean)) for seed in range(STUDIES)]
+    return [synthetic.trial(truth, seed=seed) for seed in range(STUDIES)]
+
+
+def test_a_study_known_by_its_makespans_answers_as_the_same_study_with_all_its_tables() -> None:
+    """So the trials below speak of the whole chain, though they take the short way."""
+    truth = {(engine, b): s for engine in ("duckdb", "sqlite") for b, s in CURVE.items()}
+    whole, lean = analyse(synthetic.study(truth, seed=3)), synthetic.trial(truth, seed=3)
+    for point, of in lean.values(synthetic.MAKESPAN).items():
+        assert whole.values(synthetic.MAKESPAN)[point] == pytest.approx(of, rel=1e-8)
+    found, same = answer(whole), answer(lean)
+    assert found is not None and same is not None and found.line == same.line
 
 
 def test_intervals_of_points_hold_the_true_curve_in_92_to_98_percent(studies: list[Analysis]) -> None:
@@ -74,10 +83,10 @@ def test_a_clearly_worse_batch_is_never_named_the_best(studies: list[Analysis]) 
 def test_an_engine_against_itself_has_ratio_one_at_the_nominal_rate() -> None:
     truth = {("duckdb", 1): 2.0, ("sqlite", 1): 2.0}
     doc = {"answer": {"kind": "comparison", "of": "writers.makespan_s", "along": "engine"}}
-    lean: dict[str, Any] = {"resources": False, "interval_s": 10.0, "rows": 20_000, "batch_rows": 20_000}
     different = []
     for seed in range(STUDIES):
-        _, found = answered(synthetic.study(truth, seed=seed, doc=doc, along="copy", **lean))
+        found = answer(synthetic.trial(truth, seed=seed, doc=doc, along="copy"))
+        assert found is not None
         different.append("not distinguishable" not in found.line)
     assert 0.02 <= np.mean(different) <= 0.08
 

@@ -25,20 +25,21 @@ TINY = ("telemetry-quickstart", "sqlite", "--scale", "xs", "-P", "batch_rows=100
 # What needs no run.
 
 
-def test_help_is_there_in_half_a_second_of_cpu() -> None:
-    """CPU time: on a busy machine the wall says nothing."""
-    before = os.times()
-    done = subprocess.run(
-        [sys.executable, "-m", "inrush.cli", "--help"],
-        capture_output=True,
-        text=True,
-        env=ENVIRONMENT,
-        check=True,
-    )
-    after = os.times()
-    assert "run" in done.stdout and "doctor" in done.stdout
-    cpu_s = after.children_user + after.children_system - before.children_user - before.children_system
-    assert cpu_s < 0.5
+def test_help_costs_no_more_than_twice_its_parser() -> None:
+    """CPU, the least of some: on a busy or slow machine no number of seconds says anything."""
+
+    def cpu_s(*words: str) -> float:
+        before = os.times()
+        done = subprocess.run(
+            [sys.executable, *words], capture_output=True, text=True, env=ENVIRONMENT, check=True
+        )
+        after = os.times()
+        assert "run" in done.stdout and "doctor" in done.stdout
+        return after.children_user + after.children_system - before.children_user - before.children_system
+
+    bare = "import typer; a = typer.Typer(); a.command('run')(lambda: 0); a.command('doctor')(lambda: 0); a(['--help'])"
+    parser_s = min(cpu_s("-c", bare) for _ in range(3))
+    assert min(cpu_s("-m", "inrush.cli", "--help") for _ in range(3)) < 2 * parser_s
 
 
 def test_help_loads_nothing_heavy() -> None:

@@ -12,20 +12,18 @@ from inrush.engines import server
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results
 from inrush.stats.answer import answer, contenders
-from inrush.stats.measures import RunRecord, StudyRecord
+from inrush.stats.measures import StudyRecord
 from inrush.stats.points import Analysis, Measured
 from inrush.study.study import load_study
 from tests import synthetic
 from tests.terminal import Inrush
 
-FIGURE = "writers.makespan_s"
+FIGURE = synthetic.MAKESPAN
 STUDIES, BLOCKS = 200, 5
 
 
 def measured(batch_rows: int, block: int, makespan_s: float, confirms: bool = False) -> Measured:
-    labels = {"engine": "duckdb", "factors": {"batch_rows": batch_rows}, "block": block, "order": 0}
-    doc = {"labels": {**labels, "confirms": confirms}, "block": block, "status": "done"}
-    return Measured(RunRecord(f"b{block}", {}, {}, doc), {FIGURE: makespan_s}, ())
+    return synthetic.figured("duckdb", {"batch_rows": batch_rows}, block, 0, {FIGURE: makespan_s}, confirms)
 
 
 def studied(search: Mapping[int, Any], fresh: Mapping[int, Any]) -> Analysis:

@@ -7,13 +7,13 @@ import pytest
 
 from inrush.stats.effects import effects
 from inrush.stats.measures import StudyRecord
-from inrush.stats.points import analyse
+from inrush.stats.points import Analysis
 from tests import synthetic
 
 
 def crossed(
     seed: int, reader_cost: float, blocks: int = 5, missing: tuple[int, str] | None = None
-) -> StudyRecord:
+) -> Analysis:
     """Two engines, two batch sizes, with and without a reader that costs a known factor."""
     rng = np.random.default_rng(seed)
     runs = []
@@ -29,13 +29,13 @@ def crossed(
                 * (reader_cost if readers else 1.0)
             )
             factors = {"batch_rows": batch, "readers": readers}
-            runs.append(synthetic.run(engine, factors, block, order, makespan_s=truth * float(np.exp(rng.normal(0, 0.03))),
-                                      rows=1000, batch_rows=1000, interval_s=10, resources=False))  # fmt: skip
-    return StudyRecord(synthetic.STUDY, runs)
+            figures = {synthetic.MAKESPAN: truth * float(np.exp(rng.normal(0, 0.03)))}
+            runs.append(synthetic.figured(engine, factors, block, order, figures))
+    return Analysis(StudyRecord(synthetic.STUDY, [m.run for m in runs]), runs)
 
 
 def test_the_cost_of_one_reader_is_told_with_its_interval() -> None:
-    found = {(e.factor, e.value): e for e in effects(analyse(crossed(1, 1.05)), "writers.makespan_s")}
+    found = {(e.factor, e.value): e for e in effects(crossed(1, 1.05), "writers.makespan_s")}
     assert found[("readers", 1)].ratio.holds(1.05) and found[("readers", 1)].points == 4
     assert found[("batch_rows", 1000)].ratio.value == pytest.approx(0.5, rel=0.05)
     assert found[("engine", "sqlite")].ratio.value == pytest.approx(3.0, rel=0.05)
@@ -46,22 +46,22 @@ def test_intervals_of_effects_hold_them_in_92_to_98_percent() -> None:
     for seed in range(100):
         held += [
             e.ratio.holds(1.05)
-            for e in effects(analyse(crossed(seed, 1.05)), "writers.makespan_s")
+            for e in effects(crossed(seed, 1.05), "writers.makespan_s")
             if e.factor == "readers"
         ]
         held += [
             e.ratio.holds(3.0)
-            for e in effects(analyse(crossed(seed + 500, 1.0, 3)), "writers.makespan_s")
+            for e in effects(crossed(seed + 500, 1.0, 3), "writers.makespan_s")
             if e.factor == "engine"
         ]
     assert 0.92 <= np.mean(held) <= 0.985
 
 
 def test_a_point_that_a_block_lacks_is_left_out_of_every_block() -> None:
-    whole = effects(analyse(crossed(1, 1.05, missing=(2, "sqlite"))), "writers.makespan_s")
+    whole = effects(crossed(1, 1.05, missing=(2, "sqlite")), "writers.makespan_s")
     readers = next(e for e in whole if e.factor == "readers")
     assert readers.points == 2 and readers.ratio.n == 5
 
 
 def test_one_block_has_no_effects() -> None:
-    assert effects(analyse(crossed(1, 1.05, blocks=1)), "writers.makespan_s") == []
+    assert effects(crossed(1, 1.05, blocks=1), "writers.makespan_s") == []

@@ -14,14 +14,23 @@ from tests import synthetic
 
 #: CPU of one report may differ so much for other reasons.
 SLACK = 1.5
-ROUNDS = 3
+#: Until they agree: the least of several rounds is what the work costs, the others met a busy machine.
+ROUNDS = 12
+#: More values than this fill no further buckets worth the time; each then stands for many.
+MOST_DRAWN = 10**5
 
 
 def recorded(ops: int) -> StudyRecord:
     """Three blocks of one point whose every run made `ops` calls, of latencies drawn anew, in the same intervals."""
     record = synthetic.study({("sqlite", 1000): 4.0}, blocks=3, interval_s=0.05)
-    latency_ns = np.random.default_rng(1).lognormal(np.log(1e6), 1.0, ops).astype(np.int64)
-    drawn = synthetic.hist(latency_ns)  # type: ignore[arg-type]  # an array: 10^7 Python numbers take a gigabyte
+    values = min(ops, MOST_DRAWN)
+    drawn = synthetic.hist(np.random.default_rng(1).lognormal(np.log(1e6), 1.0, values).astype(int).tolist())
+    many = ops // values
+    drawn |= {
+        "count": [many * c for c in drawn["count"]],
+        "n": many * drawn["n"],
+        "sum_ns": many * drawn["sum_ns"],
+    }
     assert drawn["n"] == ops
     runs = []
     for run in record.runs:
@@ -47,6 +56,11 @@ def test_report_time_does_not_grow_with_the_number_of_operations(tmp_path: Path)
     few, many = recorded(10**4), recorded(10**7)
     few_page, many_page = tmp_path / "few.html", tmp_path / "many.html"
     cpu_s(few, few_page)  # loads what draws
-    pairs = [(cpu_s(few, few_page), cpu_s(many, many_page)) for _ in range(ROUNDS)]
-    assert min(m for _, m in pairs) <= SLACK * min(f for f, _ in pairs), pairs
+    least_few = least_many = float("inf")
+    for _ in range(ROUNDS):
+        least_few = min(least_few, cpu_s(few, few_page))
+        least_many = min(least_many, cpu_s(many, many_page))
+        if least_many <= SLACK * least_few:
+            break
+    assert least_many <= SLACK * least_few
     assert many_page.stat().st_size <= 1.1 * few_page.stat().st_size

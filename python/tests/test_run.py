@@ -237,6 +237,8 @@ def killed_runs() -> list[Planned]:
     return [Planned(i, [*steps, "table", *steps, FINISHED]) for i in range(12)]
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_kill_9_at_twenty_random_points_leaves_every_run_once_after_resume(tmp_path: Path) -> None:
     """Sealed runs are never touched again; the one in hand is redone; nothing is counted twice."""
     folder = begin(tmp_path)

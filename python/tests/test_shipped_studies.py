@@ -58,7 +58,13 @@ def test_every_shipped_study_is_run_here() -> None:
     assert {study.name for study in shipped_studies()} == set(SMALLEST)
 
 
-@pytest.mark.parametrize("study", SMALLEST)
+#: The first study and the one with most roles stand for the others where time is short.
+ALWAYS = ("telemetry-quickstart", "telemetry-mixed")
+
+
+@pytest.mark.parametrize(
+    "study", [pytest.param(s, marks=[] if s in ALWAYS else pytest.mark.slow) for s in SMALLEST]
+)
 def test_a_shipped_study_runs_and_every_row_and_answer_is_proven(study: str, tmp_path: Path) -> None:
     found = run(tmp_path, study)
     verdicts = [v for v in found["verdicts"] if v["guard"] in PROOFS]
