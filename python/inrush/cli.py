@@ -96,6 +96,13 @@ def run(
             help="Compare engines whose rows survive different things; the report says so.",
         ),
     ] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Rewrite the report while the study runs; the page renews itself.")
+    ] = False,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Work on a database file with other tables; drop a schema in the way."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a study; ends in the answer, the verdict and the next command."""
@@ -113,7 +120,8 @@ def run(
         shown = tuple(split_password(t)[0] if "://" in t else t for t in targets or ())
         call = Call(study, scale, tuple(overrides or ()), shown, tuple(start or ()), seed, unequal_durability)
         prepared, folder = begin(store, call, targets)
-    finish(store, execute(prepared, folder, data or store.instances_path), as_json)
+    outcome = execute(prepared, folder, data or store.instances_path, force, live)
+    finish(store, outcome, as_json)
 
 
 @app.command()

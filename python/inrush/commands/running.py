@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from inrush.results.store import Store, StudyFolder
     from inrush.run.prepare import Call
-    from inrush.run.run import Outcome
+    from inrush.run.run import Listener, Outcome
 
 #: Exit codes that no error class carries.
 WORKLOAD_ERRORS, INVALID, LIMIT_CROSSED = 1, 3, 99
@@ -35,9 +36,13 @@ def begin(store: Store, call: Call, secret_targets: Sequence[str] | None) -> tup
     return prepared, store.new_study(prepared.plan.study.name, document)
 
 
-def execute(prepared: Any, folder: Any, data: Path) -> Outcome:
-    """The study on its engines, with progress on stderr. Raises UsageError for a comparison that is refused."""
+def execute(prepared: Any, folder: Any, data: Path, force: bool = False, live: bool = False) -> Outcome:
+    """The study on its engines, with progress on stderr, and with `live` in its report too.
+
+    Raises UsageError for a comparison or a target that is refused. force: works on what is not inrush's own.
+    """
     from inrush.run.durability import refuse_unequal
+    from inrush.run.marks import refuse_unmarked
     from inrush.run.prepare import StopRules, confirmations
     from inrush.run.progress import progress
     from inrush.run.run import run_study
@@ -47,12 +52,32 @@ def execute(prepared: Any, folder: Any, data: Path) -> Outcome:
         say(f"left out: {reason}")
     with progress(stderr()) as listener, opened(prepared.places, data, listener.note) as sites:
         try:
+            refuse_unmarked(prepared.plan, sites, force)
             refuse_unequal(prepared.plan, sites, folder.data_path)
         except UsageError:
             folder.discard_if_empty()
             raise
         plan = prepared.plan
-        return run_study(plan.all_runs, folder, sites, listener, StopRules(plan), confirmations(plan))
+        with live_page(folder, len(plan.all_runs), listener, live) as watched:
+            return run_study(plan.all_runs, folder, sites, watched, StopRules(plan), confirmations(plan))
+
+
+@contextlib.contextmanager
+def live_page(folder: StudyFolder, planned: int, listener: Listener, live: bool) -> Iterator[Listener]:
+    """The listener, and a report that follows the study where it is wanted; it stops renewing itself at the end."""
+    if not live:
+        yield listener
+        return
+    from inrush.report.live import LivePage
+    from inrush.report.report import write_report
+    from inrush.results.store import Results
+
+    page = LivePage(listener, folder.path, planned)
+    say(f"live report: {Results(folder.path).report_path}")
+    try:
+        yield page
+    finally:
+        write_report(Results(folder.path), Results(folder.path).report_path)
 
 
 def finish(store: Store, outcome: Outcome, as_json: bool) -> None:

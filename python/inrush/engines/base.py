@@ -157,6 +157,22 @@ class Server(ABC):
     def open_namespace(self, namespace: str) -> tuple[str, ...]:
         """Statements that create the marked home of one run (schema, database, mark table)."""
 
+    def strangers(self, namespaces: Sequence[str]) -> str:
+        """A query whose rows name what is not inrush's: tables of a file, homes of these names without its mark.
+
+        Empty for an engine that cannot hold any.
+        """
+        return ""
+
+    def ask_file(self, path: Path, statement: str) -> list[str]:
+        """First values of a query on an embedded engine's file, opened for reading alone: opening it as a run does
+        would change it already. Empty for what is no such file: a run will say so."""
+        return []
+
+    def drop_stranger(self, name: str) -> tuple[str, ...]:
+        """What `--force` does to one of them; nothing where it is no obstacle."""
+        return ()
+
     @abstractmethod
     def drop_namespace(self, namespace: str) -> tuple[str, ...]:
         """Statements that remove it; they touch nothing without inrush's mark."""

@@ -58,6 +58,22 @@ class DuckDB(Server):
             f"INSERT INTO {mark} VALUES ('inrush')",
         )
 
+    def strangers(self, namespaces: Sequence[str]) -> str:
+        held = "FROM information_schema.tables WHERE table_catalog = current_database()"
+        return (
+            f"SELECT table_schema || '.' || table_name {held} "
+            f"AND table_schema NOT IN (SELECT table_schema {held} AND table_name = 'inrush_mark')"
+        )
+
+    def ask_file(self, path: Path, statement: str) -> list[str]:
+        import duckdb
+
+        try:
+            with duckdb.connect(str(path), read_only=True) as file:
+                return [str(row[0]) for row in file.execute(statement).fetchall()]
+        except duckdb.Error:
+            return []
+
     def drop_namespace(self, namespace: str) -> tuple[str, ...]:
         return (_refuse_unmarked(namespace), f"DROP SCHEMA {quote(namespace)} CASCADE")
 

@@ -65,6 +65,16 @@ class Postgresql(PostgresqlLife):
         schema = quote(namespace)
         return (f"CREATE SCHEMA {schema}", f"COMMENT ON SCHEMA {schema} IS {literal(MARK)}")
 
+    def strangers(self, namespaces: Sequence[str]) -> str:
+        names = ", ".join(map(literal, namespaces))
+        return (
+            f"SELECT nspname FROM pg_namespace WHERE nspname IN ({names}) "
+            f"AND obj_description(oid, 'pg_namespace') IS DISTINCT FROM {literal(MARK)}"
+        )
+
+    def drop_stranger(self, name: str) -> tuple[str, ...]:
+        return (f"DROP SCHEMA {quote(name)} CASCADE",)
+
     def drop_namespace(self, namespace: str) -> tuple[str, ...]:
         return (_if_marked(namespace, f"DROP SCHEMA {quote(namespace)} CASCADE"),)
 

@@ -5,6 +5,8 @@ A namespace is a prefix of table names, marked by a table of its own: a user's f
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -71,6 +73,20 @@ class Sqlite(Server):
             f"CREATE TABLE {mark} (created_by TEXT NOT NULL)",
             f"INSERT INTO {mark} VALUES ('inrush')",
         )
+
+    def strangers(self, namespaces: Sequence[str]) -> str:
+        return (
+            "SELECT name FROM sqlite_schema AS t WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite~_%' ESCAPE '~' "
+            "AND NOT EXISTS (SELECT 1 FROM sqlite_schema AS m "
+            "WHERE m.name = substr(t.name, 1, instr(t.name, '.')) || 'inrush_mark')"
+        )
+
+    def ask_file(self, path: Path, statement: str) -> list[str]:
+        try:
+            with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as file:
+                return [str(row[0]) for row in file.execute(statement)]
+        except sqlite3.Error:
+            return []
 
     def drop_namespace(self, namespace: str) -> tuple[str, ...]:
         # The mark goes last, so that a drop that was cut can be repeated; without it the query itself fails.

@@ -48,6 +48,8 @@ class PlannedRun:
     block: int
     order: int
     hash: str
+    #: The marked home that it creates and drops.
+    namespace: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,10 @@ class StudyPlan:
         """In the order they are made: the calibrations end the pilot."""
         pilot = tuple(self.block(0))
         return (*pilot, *self.calibrations, *self.runs[len(pilot) :])
+
+    def namespaces(self, engine: str) -> set[str]:
+        """Every marked home that a run on this engine creates."""
+        return {r.namespace for r in (*self.runs, *self.confirmations) if r.labels["engine"] == engine}
 
     def block(self, number: int) -> list[PlannedRun]:
         return [run for run in self.runs if run.block == number]
@@ -245,7 +251,7 @@ def planned_run(
     found = plan_hash({**planned.plan, "labels": labels})
     run_id = f"b{block:02d}-{order:03d}-{found[:8]}"
     plan = {**planned.plan, "run_id": run_id, "labels": labels}
-    return PlannedRun(run_id, point.id, plan, labels, block, order, found)
+    return PlannedRun(run_id, point.id, plan, labels, block, order, found, planned.namespace)
 
 
 def planned_calibrations(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -19,10 +20,21 @@ from inrush.stats.effects import effects
 from inrush.stats.points import Analysis, Measured, Point, PointSummary, say
 
 Cells = Sequence[str]
+#: Where a live page says what is going on.
+NOW_BEGINS, NOW_ENDS = "<!--now-->", "<!--/now-->"
 #: Latency quantiles of the point table.
 QUANTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 #: A page's first tables; the rest is one click away.
 ROWS_OPEN = 40
+
+
+@dataclass(frozen=True)
+class Live:
+    """Of a study that still runs: runs sealed and planned, and how often the browser loads the page again."""
+
+    sealed: int
+    planned: int
+    every_s: int
 
 
 def page(
@@ -31,13 +43,15 @@ def page(
     figures: Sequence[Figure],
     themes: Mapping[str, Any],
     script: str,
+    live: Live | None = None,
 ) -> str:
     """The whole page. script: the bundle that sets `vegaEmbed`; without figures it is left out."""
     study = analysis.study
     title = str(study.get("title") or study.get("study") or "inrush")
     specs = chart_specs(figures)
     body = "\n".join(section for section in (
-        top(analysis), f"<h1>{escape(title)}</h1>", asked(study), banner(analysis), answered(analysis, answer),
+        top(analysis), f"<h1>{escape(title)}</h1>", asked(study), live_banner(analysis, live), banner(analysis),
+        answered(analysis, answer),
         section("Verdicts", guards_table(analysis)),
         section("Figures", figure_cards(figures, specs)),
         section("Published beside ours", published_table(analysis)),
@@ -49,13 +63,22 @@ def page(
         section("Order of runs", runs_table(analysis, answer)),
         section("Reproduce", reproduce(analysis)),
     ) if section)  # fmt: skip
-    return shell(title, body, specs, themes, script)
+    return shell(title, body, specs, themes, script, live.every_s if live else None)
 
 
 def shell(
-    title: str, body: str, specs: Sequence[Mapping[str, Any]], themes: Mapping[str, Any], script: str
+    title: str,
+    body: str,
+    specs: Sequence[Mapping[str, Any]],
+    themes: Mapping[str, Any],
+    script: str,
+    renew_s: int | None = None,
 ) -> str:
-    """A whole offline page around sections and charts; without charts the bundle that draws them is left out."""
+    """A whole offline page around sections and charts; without charts the bundle that draws them is left out.
+
+    renew_s: the browser loads it again so often, without a script.
+    """
+    renewed = f'<meta http-equiv="refresh" content="{renew_s}">\n' if renew_s else ""
     if specs:
         scripts = (
             f'<script type="module">{script}</script>\n'
@@ -68,7 +91,7 @@ def shell(
         "<!doctype html>\n"
         f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)} · inrush</title>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
+        f'{renewed}<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
         f"<style>{asset('report.css')}</style></head>\n<body><main>\n{body}\n"
         "<footer>Made by inrush from sealed runs. Intervals are 95 % unless they say otherwise; percentiles come from merged "
         "histograms.</footer></main>\n"
@@ -108,6 +131,23 @@ def asked(study: Mapping[str, Any]) -> str:
             f'<p class="expected"><b>Expected, written before the first run</b><br>{escape(str(study["expect"]))}</p>'
         )
     return "\n".join(parts)
+
+
+def live_banner(analysis: Analysis, live: Live | None) -> str:
+    """What is going on, and what is missing in what follows."""
+    if live is None:
+        return ""
+    measured = {p for p in analysis.points if any(m.counts and m.point == p for m in analysis.runs)}
+    told = {str(m.run.labels.get("point", "")) for m in analysis.runs if m.point in measured}
+    planned = dict.fromkeys(str(r["point"]) for r in analysis.study.get("planned", ()) if r["block"] > 0)
+    missing = [p for p in planned if p not in told]
+    without = f"{len(missing)} point{'s have' if len(missing) != 1 else ' has'} no measured run yet"
+    listed = f"<details><summary>{without}</summary>{escape(', '.join(missing))}</details>" if missing else ""
+    return (
+        f'<div class="banner live" role="status"><b>LIVE</b> {NOW_BEGINS}{NOW_ENDS}<p>Drawn from {live.sealed} of {live.planned} '
+        f"runs; this page renews itself every {live.every_s} s. Answers and intervals will change until all runs are "
+        f"sealed.</p>{listed}</div>"
+    )
 
 
 def banner(analysis: Analysis) -> str:

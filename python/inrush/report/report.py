@@ -6,7 +6,7 @@ Everything shown can be derived again from the sealed runs; nothing is fetched w
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inrush.errors import UsageError
 from inrush.guards.verdicts import Outcome, by_guard
@@ -14,21 +14,31 @@ from inrush.stats.answer import Answer, answer
 from inrush.stats.measures import StudyRecord, study_record
 from inrush.stats.points import Analysis, analyse
 
+if TYPE_CHECKING:
+    from inrush.report.page import Live
 
-def write_report(results: Any, path: Path) -> Analysis:
-    """Writes the page for one study's `store.Results` (or a StudyRecord); returns what it says."""
+
+def write_report(results: Any, path: Path, live: Live | None = None) -> Analysis:
+    """Writes the page for one study's `store.Results` (or a StudyRecord); returns what it says.
+
+    live: of a study that still runs.
+    """
     from inrush.report.draw import script, themes  # altair and vl-convert take a second to import
     from inrush.report.figures import figures
     from inrush.report.page import page
 
     analysis = analyse(recorded(results))
     found = answer(analysis)
-    html = page(analysis, found, figures(analysis, found), themes(), script())
+    write_page(path, page(analysis, found, figures(analysis, found), themes(), script(), live))
+    return analysis
+
+
+def write_page(path: Path, html: str) -> None:
+    """Whole or not at all: a browser may be looking."""
     path.parent.mkdir(parents=True, exist_ok=True)
     half = path.with_name(path.name + ".tmp")
     half.write_text(html, encoding="utf-8")
     half.replace(path)
-    return analysis
 
 
 def write_figures(results: Any, folder: Path, formats: tuple[str, ...] = ("png", "svg", "pdf")) -> list[Path]:
