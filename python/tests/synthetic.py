@@ -34,6 +34,8 @@ TYPES: dict[str, dict[str, pa.DataType]] = {
                  "outcome": pa.string(), "count": pa.uint64(), "first_message": pa.string(), "first_ns": pa.uint64()},
     "resources": {"role": pa.string(), "t_ns": pa.uint64(), "metric": pa.string(), "device": pa.string(),
                   "value": pa.float64()},
+    "sessions": {"segment": pa.uint16(), "repetition": pa.uint32(), "role": pa.string(), "session": pa.uint32(),
+                 "cpu_ns": pa.uint64(), "busy_ns": pa.uint64(), "ops": pa.uint64(), "rows": pa.uint64()},
     "proofs": {"segment": pa.uint16(), "repetition": pa.uint32(), "table": pa.string(), "item": pa.string(),
                "expected": pa.string(), "found": pa.string(), "holds": pa.bool_()},
     "sizes": {"segment": pa.uint16(), "t_ns": pa.uint64(), "name": pa.string(), "value": pa.string()},
@@ -81,6 +83,7 @@ def run(
     batch_rows: int = 1000,
     writers: int = 1,
     latency_ns: Sequence[int] | None = None,
+    service_ns: Sequence[int] | None = None,
     lag_ns: Sequence[int] = (),
     schedule: str = "closed",
     reader_ns: Sequence[int] = (),
@@ -97,7 +100,7 @@ def run(
 ) -> RunRecord:
     """A run of one writing role (and readers), each repetition of the volume taking a given makespan.
 
-    latency_ns: of the writers' calls; by default all alike. rate: relative speed over time. noise: steal, psi
+    latency_ns, service_ns: of the writers' calls; by default all alike. rate: relative speed over time. noise: steal, psi
     and others as shares. more: rows to add to tables; without: tables to leave out.
     """
     spans = [makespan_s] if isinstance(makespan_s, int | float) else list(makespan_s)
@@ -116,14 +119,17 @@ def run(
         )  # fmt: skip
         steps = max(1, round(span_s / interval_s))
         weights = np.array([rate(i * interval_s) for i in range(steps)])
-        for i, part in enumerate(
-            np.round(np.diff(np.concatenate([[0], np.cumsum(weights / weights.sum()) * rows])))
-        ):
+        shares = weights / weights.sum() * rows
+        for i, part in enumerate(np.diff(np.round(np.concatenate([[0], np.cumsum(shares)])))):
             tables["intervals"].append(
                 {**where, "op": "insert", "t_ns": t_ns + int(i * interval_s * SECOND), "dt_ns": int(interval_s * SECOND),
-                 "rows": int(part), "bytes": int(part) * row_bytes, "ops": max(1, int(part) // batch_rows)}
+                 "rows": int(part), "bytes": int(part) * row_bytes, "ops": max(1, round(shares[i]) // batch_rows)}
             )  # fmt: skip
-        for kind, values in (("latency", calls), ("service", calls), ("lag", list(lag_ns))):
+        for kind, values in (
+            ("latency", calls),
+            ("service", calls if service_ns is None else service_ns),
+            ("lag", list(lag_ns)),
+        ):
             if values:
                 tables["hist"].append(
                     {

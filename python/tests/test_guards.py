@@ -50,6 +50,10 @@ PROVOKED: dict[str, tuple[Mapping[str, Any], Outcome, str]] = {
     "release build": ({"env": {"core_build_profile": "debug"}}, Outcome.INVALID, "debug build"),
     "one server": ({"env": {"data_servers": [12, 34]}}, Outcome.INVALID, "2 servers"),
     "below physical ceilings": ({"batch_rows": 1, "makespan_s": 1.0}, Outcome.INVALID, "50000 commits/s"),
+    "Little's law": ({"latency_ns": [90_000_000] * 50}, Outcome.INVALID, "2.25 calls under way by rate × service time, with 1 sessions"),
+    "utilisation at most 1": ({"env": {"cpu_logical": 1}, "client_cores": 0.5}, Outcome.NOTE, "1.30 cores busy of 1"),
+    "sum of parts": ({"more": {"sessions": [{"segment": 2, "repetition": 0, "role": "writers", "ops": 49, "rows": 50_000}]}},
+                     Outcome.INVALID, "sessions add up to 49 ops, the role has 50"),
     "keeps the rate": ({"schedule": "poisson", "shot": {"unsent": 5}}, Outcome.NOTE, "90.9% of what was due"),
     "long enough": ({"makespan_s": [0.2, 0.3]}, Outcome.NOTE, "0.5 s"),
     "quiet machine": ({"noise": {"steal": 0.03, "psi": 0.2, "others": 0.1}}, Outcome.NOTE,
@@ -108,8 +112,9 @@ def test_a_client_is_late_against_five_percent_of_a_slow_median() -> None:
 
 def test_a_server_freeze_leaves_the_client_valid_and_a_late_client_does_not() -> None:
     frozen_server = synthetic.run(
-        "postgresql", schedule="constant", latency_ns=[10**6] * 40 + [SECOND] * 10, lag_ns=[20_000] * 50
-    )
+        "postgresql", schedule="constant", latency_ns=[10**6] * 40 + [SECOND] * 10, lag_ns=[20_000] * 50,
+        service_ns=[10**6] * 49 + [SECOND],
+    )  # fmt: skip
     late_client = synthetic.run("postgresql", schedule="constant", latency_ns=[10**6] * 40 + [SECOND] * 10,
                                 lag_ns=[20_000] * 40 + [SECOND] * 10)  # fmt: skip
     assert figures_of_run(frozen_server)["writers.latency_p99_s"] > 0.9

@@ -244,7 +244,7 @@ def test_the_page_is_offline_and_escapes_what_it_shows(tmp_path: Path) -> None:
 
 def test_from_a_study_to_a_claim_to_its_proof_and_the_board(inrush: Inrush) -> None:
     trained = inrush(
-        "run", "quickstart", "sqlite", "--scale", "xs", "-P", "batch_rows=[100,400]", "-P", "repeats.count=2"
+        "run", "quickstart", "sqlite", "--scale", "xs", "-P", "batch_rows=[100,2000]", "-P", "repeats.count=2"
     )
     assert trained.code in (0, 3), trained.err
     made = inrush("predict", "--to", "1000", "--where", "engine=sqlite", "--json")

@@ -1,0 +1,141 @@
+"""Guards that hold of every run whatever the engine: where one is broken, the instrument is. Pure.
+
+Little          sessions × time hold every call: what is under way (X R) is never more than the sessions
+utilisation     nothing is busier than it has servers
+sum of parts    intervals and sessions add up to the role's totals
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from inrush.guards.verdicts import Figures, Verdict, invalid, noted, passed
+from inrush.model.laws import population
+from inrush.stats.measures import RunRecord, measured_windows, scheduled_operations
+
+TOLERANCE = 0.02
+#: CPU is sampled ten times a second: a window is known to a sample at each end.
+SAMPLE_S, CPU_TOLERANCE = 0.1, 0.05
+
+
+def little_holds(run: RunRecord, _: Figures) -> Verdict | None:
+    """Calls under way, from rate and mean service time, against the sessions that can have one each."""
+    name = "Little's law"
+    served = service_s(run)
+    depth = depths(run)
+    told = []
+    for role, (slots_s, span_s) in slots(run, depth).items():
+        if role not in served or span_s <= 0:
+            continue
+        calls, total_s, longest_s, sessions = *served[role], slots_s / span_s
+        under_way = population(calls / span_s, total_s / calls)
+        # A call that began before the window ends in it whole: at most one in each slot.
+        allowed = sessions * (1 + TOLERANCE) + sessions * longest_s / span_s
+        if under_way > allowed:
+            return invalid(
+                name,
+                f"{role}: {under_way:.2f} calls under way by rate × service time, with {sessions:.4g} sessions to hold them: "
+                "rate or latency is wrong. This is a fault of the instrument: report it",
+            )
+        told.append(f"{role} {under_way:.3g} of {sessions:.3g}")
+    return (
+        passed(name, f"Calls under way, of those that sessions can hold: {', '.join(told)}") if told else None
+    )
+
+
+def nothing_overfull(run: RunRecord, figures: Figures) -> Verdict | None:
+    """Cores of all watched roles together against those of the machine."""
+    name = "utilisation at most 1"
+    cores = float(run.env.get("cpu_logical") or 0)
+    span_s = sum(end - start for start, end in measured_windows(run).values()) / 1e9
+    roles = {k: v for k, v in figures.items() if k.endswith(".busy_cores") and not derived(k)}
+    if not cores or not roles or span_s <= 0:
+        return None
+    busy = sum(roles.values())
+    if busy > cores * (1 + CPU_TOLERANCE + SAMPLE_S / span_s):
+        return noted(
+            name,
+            f"{busy:.2f} cores busy of {cores:g}: CPU figures of this run are wrong or of another machine; do not predict from them",
+        )
+    return passed(name, f"{busy:.2f} of {cores:g} cores busy")
+
+
+def parts_add_up(run: RunRecord, _: Figures) -> Verdict | None:
+    """Rows of intervals, rows and calls of sessions, against the totals of their role."""
+    name = "sum of parts"
+    windows, scheduled = measured_windows(run), scheduled_operations(run.plan)
+    whole = totals(run, "shots", windows, {})
+    if not whole:
+        return None
+    for table, fields in (("intervals", ("rows",)), ("sessions", ("rows", "ops"))):
+        parts = totals(run, table, windows, scheduled if table == "intervals" else {})
+        for key, found in parts.items():
+            for field in fields:
+                expected = whole.get(key, {}).get(field, 0)
+                if found[field] != expected:
+                    return invalid(
+                        name,
+                        f"{key[2]}, repetition {key[1]}: {table} add up to {found[field]} {field}, the role has {expected}. "
+                        "This is a fault of the instrument: report it",
+                    )
+    return passed(name, "Intervals and sessions add up to their roles")
+
+
+def derived(figure: str) -> bool:
+    """Shares of a process by subtraction are not roles of their own."""
+    return figure.startswith(("instrument.", "engine.")) or figure.count(".") != 1
+
+
+Key = tuple[int, int, str]
+
+
+def totals(
+    run: RunRecord, table: str, windows: Mapping[int, object], scheduled: Mapping[str, set[str]]
+) -> dict[Key, dict[str, int]]:
+    """(segment, repetition, role) -> rows and calls; with `scheduled`, of the operations that tickets name."""
+    found: dict[Key, dict[str, int]] = {}
+    for r in run.rows(table):
+        if r["segment"] not in windows or (scheduled and r["op"] not in scheduled.get(r["role"], {r["op"]})):
+            continue
+        cell = found.setdefault((r["segment"], r["repetition"], r["role"]), {"rows": 0, "ops": 0})
+        for field in cell:
+            cell[field] += r[field]
+    return found
+
+
+def service_s(run: RunRecord) -> dict[str, tuple[int, float, float]]:
+    """Role -> calls, their service time together, the longest."""
+    windows, scheduled = measured_windows(run), scheduled_operations(run.plan)
+    found: dict[str, tuple[int, float, float]] = {}
+    for h in run.rows("hist"):
+        role = h["role"]
+        if (
+            h["segment"] in windows
+            and h["kind"] == "service"
+            and h["n"]
+            and h["op"] in scheduled.get(role, {h["op"]})
+        ):
+            n, total_s, longest_s = found.get(role, (0, 0.0, 0.0))
+            found[role] = (n + h["n"], total_s + h["sum_ns"] / 1e9, max(longest_s, h["max_ns"] / 1e9))
+    return found
+
+
+def slots(run: RunRecord, depth: Mapping[str, int]) -> dict[str, tuple[float, float]]:
+    """Role -> time that its sessions had for calls, all together and on the clock, in s."""
+    windows = measured_windows(run)
+    found: dict[str, tuple[float, float]] = {}
+    for s in run.rows("shots"):
+        if s["segment"] in windows:
+            span_s = (s["end_ns"] - s["start_ns"]) / 1e9
+            slots_s, clock_s = found.get(s["role"], (0.0, 0.0))
+            found[s["role"]] = (slots_s + s["sessions"] * depth.get(s["role"], 1) * span_s, clock_s + span_s)
+    return found
+
+
+def depths(run: RunRecord) -> dict[str, int]:
+    """Role -> calls that a session may have under way."""
+    return {
+        role["name"]: int(role.get("depth") or 1)
+        for segment in run.plan.get("segments", ())
+        for role in segment.get("roles", ())
+    }
