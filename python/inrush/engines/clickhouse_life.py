@@ -51,9 +51,6 @@ class ClickhouseLife(OwnServer):
     def url_of(self, port: int) -> str:
         return f"clickhouse://default@127.0.0.1:{port}/default"
 
-    def is_made(self, home: Path) -> bool:
-        return all((home / folder).is_dir() for folder in FOLDERS)
-
     def make(self, place: Place) -> None:
         for folder in FOLDERS:
             life.own_folder(place.home / folder, place.user)

@@ -30,9 +30,6 @@ class InfluxdbLife(OwnServer):
     def url_of(self, port: int) -> str:
         return f"influxdb://127.0.0.1:{port}/"
 
-    def is_made(self, home: Path) -> bool:
-        return all((home / folder).is_dir() for folder in FOLDERS)
-
     def make(self, place: Place) -> None:
         for folder in FOLDERS:
             life.own_folder(place.home / folder, place.user)

@@ -64,10 +64,6 @@ class MysqlLife(OwnServer):
     def url_of(self, port: int) -> str:
         return f"{self.name}://{ACCOUNT}@127.0.0.1:{port}/"
 
-    def is_made(self, home: Path) -> bool:
-        # Written when all else is there: a server that was killed while it was made has none.
-        return (home.parent / "made").is_file()
-
     def make(self, place: Place) -> None:
         life.run_as(
             place.user,
@@ -75,7 +71,6 @@ class MysqlLife(OwnServer):
             place.home,
             "mysqld --initialize",
         )
-        (place.data / "made").touch()
 
     def before_launch(self, place: Place) -> None:
         for left in (SOCKET, f"{SOCKET}.lock"):
@@ -108,7 +103,6 @@ class MariadbLife(MysqlLife):
         folders = [f"--datadir={place.home}", f"--tmpdir={place.home}"]
         options = ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]
         life.run_as(place.user, [*script, *folders, *options], place.home, "mariadb-install-db")
-        (place.data / "made").touch()
 
     def command(self, place: Place) -> Sequence[str | Path]:
         return [self.program(place.release), *_common(place), *_serve(place)]

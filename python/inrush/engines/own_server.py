@@ -69,10 +69,6 @@ class OwnServer(Server):
     def url_of(self, port: int) -> str: ...
 
     @abstractmethod
-    def is_made(self, home: Path) -> bool:
-        """Whether the server's data are here, made to the end."""
-
-    @abstractmethod
     def make(self, place: Place) -> None:
         """Makes them; called for an empty `home` that belongs to the server's user."""
 
@@ -90,6 +86,10 @@ class OwnServer(Server):
 
     def before_launch(self, place: Place) -> None:
         """What a dead server may have left that would keep the next from starting."""
+
+    def is_made(self, home: Path) -> bool:
+        """Whether the server's data are here, made to the end: a killed maker has left no record."""
+        return (home.parent / MADE_BY).is_file()
 
     def made_by(self, home: Path) -> str:
         """Version of the release that made the data; empty where it is not known."""
