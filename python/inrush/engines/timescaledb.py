@@ -5,6 +5,7 @@ Sources: TimescaleDB's manual, "create_hypertable", "hypertable_detailed_size", 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -67,10 +68,15 @@ class Timescaledb(Postgresql):
         self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0
     ) -> OpPlan | Unsupported:
         own = self.name in operation.sql or self.name in operation.unsupported
-        if own or operation.kind in ("insert", "together"):
+        if operation.kind in ("insert", "together"):
             return super().plan_operation(operation, method, tables, batch_rows)
         # What is written for PostgreSQL, or for all, holds here too.
-        return sql.statement(operation, Postgresql.name, tables, sql.dollar)
+        planned = sql.statement(operation, self.name if own else Postgresql.name, tables, sql.dollar)
+        return (
+            planned
+            if isinstance(planned, Unsupported)
+            else replace(planned, text=named_as_text(planned.text))
+        )
 
     def probes(self, tables: Sequence[TablePlan]) -> Probes:
         plain = super().probes([plan for plan in tables if not is_cut(plan)])
@@ -101,6 +107,13 @@ class Timescaledb(Postgresql):
         # It reports to its makers unless told not to.
         own = ["shared_preload_libraries=timescaledb", "timescaledb.telemetry_level=off"]
         return [*super().command(place), *(part for setting in own for part in ("-c", setting))]
+
+
+def named_as_text(statement: str) -> str:
+    """`drop_chunks({table}, …)`: the function takes a table by its name as a text."""
+    return re.sub(
+        r'(drop_chunks\(\s*)("(?:[^"]|"")+"(?:\."(?:[^"]|"")+")?)', lambda m: m[1] + literal(m[2]), statement
+    )
 
 
 def time_column(table: Table) -> str | None:

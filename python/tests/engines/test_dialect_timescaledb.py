@@ -57,6 +57,15 @@ def test_what_is_written_for_postgresql_holds_unless_it_has_its_own() -> None:
     )
 
 
+def test_chunks_are_dropped_by_the_name_of_their_table() -> None:
+    tables = {"ports": TIMESCALEDB.plan_table(PORTS, "none", "n")}
+    text = "SELECT drop_chunks({ports}, older_than => :before::timestamptz)"
+    drop = Operation("old", "execute", "ports", sql={"default": "DELETE", "timescaledb": text})
+    assert TIMESCALEDB.plan_operation(drop, "bulk", tables) == OpPlan(
+        """SELECT drop_chunks('"n"."ports"', older_than => $1::timestamptz)""", "", ("before",)
+    )
+
+
 # on a real server
 
 
@@ -87,7 +96,12 @@ def test_sizes_are_those_of_all_chunks_and_old_ones_can_be_dropped(
     full = sizes()
     assert set(full) == {f"table:{plan.name}", f"indexes:{plan.name}"}
     assert full[f"table:{plan.name}"] > 1417 * 100 and full[f"indexes:{plan.name}"] > 0
-    control(timescaledb, f"SELECT drop_chunks('{plan.name}', older_than => '2026-02-01'::timestamptz)")
+    text = "SELECT drop_chunks({ports}, older_than => '2026-02-01'::timestamptz)"
+    drop = TIMESCALEDB.plan_operation(
+        Operation("old", "execute", "ports", sql={"timescaledb": text}), "bulk", {"ports": plan}
+    )
+    assert isinstance(drop, OpPlan)
+    control(timescaledb, drop.text)
     assert 0 < sizes()[f"table:{plan.name}"] < full[f"table:{plan.name}"]
     for statement in plan.fresh:
         control(timescaledb, statement)
