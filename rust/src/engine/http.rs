@@ -4,9 +4,10 @@
 //! sends them, with a length, in chunks or up to the end of the connection. `socket` and `stream` are apart, so that
 //! TLS can stand between: limits, liveness and hanging up belong to the socket, reading and writing to the stream.
 
-use std::io::{self, IoSlice, Read, Write};
+mod connection;
+
+use std::io::{self, IoSlice, Write};
 use std::net::{Shutdown, TcpStream};
-use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -16,16 +17,13 @@ use base64::Engine as _;
 use super::socket::{dial, unreachable, Place, CONNECT};
 use super::Outcome;
 use crate::error::Error;
+use connection::Connection;
 
 /// One read takes what has come, up to this much. A head must fit.
 const INBOX_BYTES: usize = 256 << 10;
 const HEADERS_MOST: usize = 64;
 /// Slices of one body, at most.
 pub const SLICES_MOST: usize = 7;
-
-/// What bytes pass through: the socket itself, or TLS around it.
-pub trait Stream: Read + Write + Send {}
-impl<T: Read + Write + Send> Stream for T {}
 
 /// Why there is no answer.
 #[derive(Debug)]
@@ -89,13 +87,6 @@ pub struct Client {
     body: Body,
     /// The server lets the connection stand after this answer.
     keep: bool,
-}
-
-struct Connection {
-    socket: TcpStream,
-    stream: Box<dyn Stream>,
-    /// The socket has a limit from an earlier call.
-    limited: bool,
 }
 
 /// What is still to come of an answer's body.
@@ -166,7 +157,7 @@ impl Client {
         let stream = Box::new(socket.try_clone().map_err(failed)?);
         let shared = socket.try_clone().map_err(failed)?;
         *self.hang_up.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(shared);
-        self.connection = Some(Connection { socket, stream, limited: true });
+        self.connection = Some(Connection::new(socket, stream, true));
         (self.start, self.end, self.body, self.keep) = (0, 0, Body::Ended, true);
         Ok(())
     }
@@ -325,14 +316,7 @@ impl Client {
 
     /// There is a connection, and the server has nothing to say, not even its end.
     fn is_idle(&self) -> bool {
-        let Some(connection) = &self.connection else { return false };
-        let mut byte = 0u8;
-        // SAFETY: one byte of room, alive during the call; the flags neither block nor take anything.
-        let found = unsafe {
-            let at = std::ptr::from_mut(&mut byte).cast();
-            libc::recv(connection.socket.as_raw_fd(), at, 1, libc::MSG_PEEK | libc::MSG_DONTWAIT)
-        };
-        found < 0 && io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock && self.start == self.end
+        self.start == self.end && self.connection.as_ref().is_some_and(Connection::is_silent)
     }
 
     /// An answer is there although the request could not be sent to its end.
@@ -416,57 +400,6 @@ impl Client {
     fn garbled(&mut self, what: &'static str) -> Trouble {
         self.forget();
         Trouble::Garbled(what)
-    }
-}
-
-impl Connection {
-    fn write(&mut self, mut parts: &mut [IoSlice<'_>], until: Option<Instant>) -> Result<(), Trouble> {
-        IoSlice::advance_slices(&mut parts, 0); // drops empty parts in front
-        while !parts.is_empty() {
-            self.limit(until)?;
-            match self.stream.write_vectored(parts) {
-                Ok(0) => return Err(Trouble::Lost(io::ErrorKind::WriteZero.into())),
-                Ok(bytes) => IoSlice::advance_slices(&mut parts, bytes),
-                Err(e) => interrupted(e)?,
-            }
-        }
-        self.stream.flush().map_err(Trouble::Lost)
-    }
-
-    fn read(&mut self, room: &mut [u8], until: Option<Instant>) -> Result<usize, Trouble> {
-        loop {
-            self.limit(until)?;
-            match self.stream.read(room) {
-                Ok(bytes) => return Ok(bytes),
-                Err(e) => interrupted(e)?,
-            }
-        }
-    }
-
-    /// What is left until then, as the socket's own limit; without one a call blocks.
-    fn limit(&mut self, until: Option<Instant>) -> Result<(), Trouble> {
-        if until.is_none() && !self.limited {
-            return Ok(());
-        }
-        // A limit of zero would be none: what is late gets the shortest one, and takes what is there.
-        let left = until.map(|until| {
-            until.saturating_duration_since(Instant::now()).max(std::time::Duration::from_micros(1))
-        });
-        self.limited = until.is_some();
-        let set = |socket: &TcpStream| {
-            socket.set_read_timeout(left)?;
-            socket.set_write_timeout(left)
-        };
-        set(&self.socket).map_err(Trouble::Lost)
-    }
-}
-
-/// A call that a signal ended is made again.
-fn interrupted(error: io::Error) -> Result<(), Trouble> {
-    match error.kind() {
-        io::ErrorKind::Interrupted => Ok(()),
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Err(Trouble::Late),
-        _ => Err(Trouble::Lost(error)),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Against a listener of our own that says exactly what a test wants said, in whatever pieces.
 
+use std::io::Read;
 use std::net::TcpListener;
 use std::thread::JoinHandle;
 use std::time::Duration;

@@ -1,0 +1,88 @@
+//! A socket and the stream through it: whole writes, reads of what has come, both within a limit.
+
+use std::io::{self, IoSlice, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::AsRawFd;
+use std::time::Instant;
+
+use super::Trouble;
+
+/// What bytes pass through: the socket itself, or TLS around it.
+pub trait Stream: Read + Write + Send {}
+impl<T: Read + Write + Send> Stream for T {}
+
+pub struct Connection {
+    socket: TcpStream,
+    stream: Box<dyn Stream>,
+    /// The socket has a limit from an earlier call.
+    limited: bool,
+}
+
+impl Connection {
+    /// `limited`: the socket has a limit already.
+    pub fn new(socket: TcpStream, stream: Box<dyn Stream>, limited: bool) -> Connection {
+        Connection { socket, stream, limited }
+    }
+
+    /// The other side has nothing to say, not even its end.
+    pub fn is_silent(&self) -> bool {
+        let mut byte = 0u8;
+        // SAFETY: one byte of room, alive during the call; the flags neither block nor take anything.
+        let found = unsafe {
+            let at = std::ptr::from_mut(&mut byte).cast();
+            libc::recv(self.socket.as_raw_fd(), at, 1, libc::MSG_PEEK | libc::MSG_DONTWAIT)
+        };
+        found < 0 && io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock
+    }
+
+    /// All parts, one behind the other.
+    pub fn write(&mut self, mut parts: &mut [IoSlice<'_>], until: Option<Instant>) -> Result<(), Trouble> {
+        IoSlice::advance_slices(&mut parts, 0); // drops empty parts in front
+        while !parts.is_empty() {
+            self.limit(until)?;
+            match self.stream.write_vectored(parts) {
+                Ok(0) => return Err(Trouble::Lost(io::ErrorKind::WriteZero.into())),
+                Ok(bytes) => IoSlice::advance_slices(&mut parts, bytes),
+                Err(e) => interrupted(e)?,
+            }
+        }
+        self.stream.flush().map_err(Trouble::Lost)
+    }
+
+    /// What has come; 0 when the other side has hung up.
+    pub fn read(&mut self, room: &mut [u8], until: Option<Instant>) -> Result<usize, Trouble> {
+        loop {
+            self.limit(until)?;
+            match self.stream.read(room) {
+                Ok(bytes) => return Ok(bytes),
+                Err(e) => interrupted(e)?,
+            }
+        }
+    }
+
+    /// What is left until then, as the socket's own limit; without one a call blocks.
+    fn limit(&mut self, until: Option<Instant>) -> Result<(), Trouble> {
+        if until.is_none() && !self.limited {
+            return Ok(());
+        }
+        // A limit of zero would be none: what is late gets the shortest one, and takes what is there.
+        let left = until.map(|until| {
+            until.saturating_duration_since(Instant::now()).max(std::time::Duration::from_micros(1))
+        });
+        self.limited = until.is_some();
+        let set = |socket: &TcpStream| {
+            socket.set_read_timeout(left)?;
+            socket.set_write_timeout(left)
+        };
+        set(&self.socket).map_err(Trouble::Lost)
+    }
+}
+
+/// A call that a signal ended is made again.
+fn interrupted(error: io::Error) -> Result<(), Trouble> {
+    match error.kind() {
+        io::ErrorKind::Interrupted => Ok(()),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Err(Trouble::Late),
+        _ => Err(Trouble::Lost(error)),
+    }
+}
