@@ -151,25 +151,49 @@ def test_a_target_that_cannot_be_used_is_one_clear_line(
     assert says in ran.last["message"] and "\n" not in ran.last["message"].strip()
 
 
-def test_a_query_past_its_deadline_is_killed_in_the_server_and_is_a_timeout(
-    clickhouse: Target, folder: Path
-) -> None:
-    plan = plan_of("clickhouse")
-    endless = "SELECT count() FROM numbers(1000000000000) WHERE number % 3 = sleepEachRow(0)"
+def asking(engine: str, text: str, **op: Any) -> dict[str, Any]:
+    """A plan whose readers call one statement twice, and nothing else."""
+    plan = plan_of(engine)
     plan["operations"] = [
-        {**o, "text": endless, "params": [], "holds": [], "deadline_ns": SECOND // 2}
-        if o["name"] == "how_many"
-        else o
+        {**o, "text": text, "params": [], "holds": [], **op} if o["name"] == "how_many" else o
         for o in plan["operations"]
     ]
     calls = {"operations": [{"operation": "how_many", "weight": 1}], "work": {"kind": "calls", "count": 2}}
     plan = changed(plan, readers={**calls, "until": {"kind": "work"}, "sessions": 1})
     plan["segments"] = [s for s in plan["segments"] if s["kind"] not in ("proof", "ask")]
+    return plan
+
+
+def test_a_query_past_its_deadline_is_killed_in_the_server_and_is_a_timeout(
+    clickhouse: Target, folder: Path
+) -> None:
+    endless = "SELECT count() FROM numbers(1000000000000) WHERE number % 3 = sleepEachRow(0)"
+    plan = asking("clickhouse", endless, deadline_ns=SECOND // 2)
     ran = run(Site(twin("clickhouse"), clickhouse), plan, folder / "run")
     assert ran.shot("readers")["ops"] == 2
     assert {f["outcome"] for f in ran.tables["failures"]} == {"timeout"}
     left = control(clickhouse, "SELECT count() FROM system.processes WHERE query LIKE '%sleepEachRow(0)%'")
     assert left == [["1"]], "only the question itself still runs"
+
+
+def test_a_failure_behind_the_first_rows_of_an_answer_is_a_failure(clickhouse: Target, folder: Path) -> None:
+    late = "SELECT number, throwIf(number = 3000000) FROM system.numbers LIMIT 5000000"
+    ran = run(Site(twin("clickhouse"), clickhouse), asking("clickhouse", late), folder / "run")
+    assert ran.shot("readers")["ok"] == 0
+    assert {f["outcome"] for f in ran.tables["failures"]} == {"other"}
+    assert all("throwIf" in f["first_message"] for f in ran.tables["failures"])
+
+
+def test_a_statement_that_gives_statements_runs_each_of_them(clickhouse: Target, folder: Path) -> None:
+    control(clickhouse, "CREATE TABLE default.each_was_here (n UInt64) ENGINE = TinyLog")
+    each = (
+        "SELECT concat('INSERT INTO default.each_was_here VALUES (', toString(number), ')') FROM numbers(3)"
+    )
+    plan = asking("clickhouse", each, kind="execute", method="each")
+    ran = run(Site(twin("clickhouse"), clickhouse), plan, folder / "run")
+    assert not ran.tables["failures"], ran.tables["failures"]
+    assert control(clickhouse, "SELECT sum(n), count() FROM default.each_was_here") == [["6", "6"]]
+    control(clickhouse, "DROP TABLE default.each_was_here")
 
 
 @pytest.fixture
