@@ -61,14 +61,21 @@ const EVERY_TYPE: [(&str, &str, &str); 14] = [
     ("ll", "list_i64", "int8[]"),
 ];
 
-fn every_type(name: &str) -> (Json, String) {
-    let columns: Vec<Json> = EVERY_TYPE
+type ColumnType = (&'static str, &'static str, &'static str);
+
+/// Those that can be the items of an array: lists stand last.
+fn scalars() -> &'static [ColumnType] {
+    &EVERY_TYPE[..EVERY_TYPE.len() - 2]
+}
+
+fn table_of(name: &str, types: &[ColumnType]) -> (Json, String) {
+    let columns: Vec<Json> = types
         .iter()
         .map(|(name, ty, wire)| json!({"name": name, "type": ty, "wire": wire, "null_ppm": 100_000}))
         .collect();
     let table = json!({"name": name, "stream": name, "columns": columns,
                        "source": {"kind": "generated", "series": 1, "period_ns": 1}});
-    let ddl: Vec<String> = EVERY_TYPE.iter().map(|(name, _, wire)| format!("\"{name}\" {wire}")).collect();
+    let ddl: Vec<String> = types.iter().map(|(name, _, wire)| format!("\"{name}\" {wire}")).collect();
     let create = format!("DROP TABLE IF EXISTS {name}; CREATE TABLE {name} ({})", ddl.join(", "));
     (table, create)
 }
@@ -179,14 +186,36 @@ fn same(a: &Value, b: &Value) -> bool {
 #[test]
 #[ignore = "needs INRUSH_POSTGRESQL_URL"]
 fn every_type_reads_back_exactly_by_either_way_in() {
-    let (table, create) = every_type("every_type");
+    let (table, create) = table_of("every_type", &EVERY_TYPE);
+    reads_back_exactly("every_type", table, &create, inserts("every_type"), 2);
+}
+
+#[test]
+#[ignore = "needs INRUSH_POSTGRESQL_URL"]
+fn every_type_but_lists_reads_back_exactly_from_arrays() {
+    let (table, create) = table_of("every_scalar", scalars());
+    let names: Vec<String> = scalars().iter().map(|(name, ..)| format!("\"{name}\"")).collect();
+    let arrays: Vec<String> =
+        scalars().iter().enumerate().map(|(k, (_, _, wire))| format!("${}::{wire}[]", k + 1)).collect();
+    let text = format!(
+        "INSERT INTO every_scalar ({}) SELECT * FROM unnest({})",
+        names.join(", "),
+        arrays.join(", ")
+    );
+    let operations = json!([insert("unnest", "unnest", text)]);
+    reads_back_exactly("every_scalar", table, &create, operations, 1);
+}
+
+/// By each of the first `ways` operations.
+fn reads_back_exactly(name: &str, table: Json, create: &str, operations: Json, ways: usize) {
     // 14 columns: 5,100 rows are two statements of multirow; 2,500 and 1 are the remainder and an unannounced size.
-    let ctx = context(&url(), table, inserts("every_type"), 5_100, 1);
+    let ctx = context(&url(), table, operations, 5_100, 1);
     let engine = build(&ctx).expect("a server");
-    engine.control(&create, NO_LIMIT).expect("created");
-    let mut session = engine.open(&[0, 1]).expect("a session");
-    for op in [0, 1] {
-        engine.control("TRUNCATE every_type", NO_LIMIT).expect("emptied");
+    engine.control(create, NO_LIMIT).expect("created");
+    let ops: Vec<usize> = (0..ways).collect();
+    let mut session = engine.open(&ops).expect("a session");
+    for op in ops {
+        engine.control(&format!("TRUNCATE {name}"), NO_LIMIT).expect("emptied");
         let mut first = 0;
         for (ticket, rows) in [5_100, 2_500, 1].into_iter().enumerate() {
             let columns = batch(&ctx.plan, first, rows);
@@ -200,7 +229,7 @@ fn every_type_reads_back_exactly_by_either_way_in() {
         let all = batch(&ctx.plan, 0, first);
         let mut row = 0;
         let rows = session
-            .scan("SELECT * FROM every_type ORDER BY k;", &all, &mut |found| {
+            .scan(&format!("SELECT * FROM {name} ORDER BY k;"), &all, &mut |found| {
                 for at in 0..found.rows {
                     for (a, b) in all.columns.iter().zip(&found.columns) {
                         let (a, b) = (a.value(row), b.value(at));
@@ -242,20 +271,21 @@ fn a_refused_batch_stores_nothing_and_the_session_goes_on() {
         insert("bulk", "bulk", "COPY refused (k) FROM STDIN (FORMAT binary)".into()),
         insert("multirow", "multirow", "INSERT INTO refused (k) VALUES ($1)".into()),
         insert("nowhere", "bulk", "COPY no_such_table (k) FROM STDIN (FORMAT binary)".into()),
+        insert("unnest", "unnest", "INSERT INTO refused (k) SELECT * FROM unnest($1::int8[])".into()),
     ]);
     let ctx = context(&url(), numbers("refused"), operations, 3, 1);
     let engine = build(&ctx).expect("a server");
     engine
         .control("DROP TABLE IF EXISTS refused; CREATE TABLE refused (k int8 PRIMARY KEY)", NO_LIMIT)
         .expect("created");
-    let mut session = engine.open(&[0, 1, 2]).expect("a session");
+    let mut session = engine.open(&[0, 1, 2, 3]).expect("a session");
     let mut send = |op, values: &[i64]| {
         let (columns, mut payload) = (keys(values), Payload::default());
         session.encode(op, &columns, &mut payload).expect("encoded");
         let done = run(&mut *session, 0, op, Work::Rows { columns: &columns, payload: &payload });
         (done.outcome, done.rows, session.failure().unwrap_or_default())
     };
-    for op in [0, 1] {
+    for op in [0, 1, 3] {
         let base = op as i64 * 10;
         let (outcome, _, why) = send(op, &[base + 1, base + 1, base + 2]);
         assert_eq!(outcome, Outcome::Refused);
@@ -265,7 +295,7 @@ fn a_refused_batch_stores_nothing_and_the_session_goes_on() {
     assert_eq!(send(2, &[1]).0, Outcome::Missing);
     assert_eq!(send(0, &[100]).0, Outcome::Ok);
     let count = engine.control("SELECT count(*), sum(k) FROM refused", NO_LIMIT).expect("counted");
-    assert_eq!(count.rows, [[Value::I64(7), Value::I64(1 + 2 + 3 + 11 + 12 + 13 + 100)]]);
+    assert_eq!(count.rows, [[Value::I64(10), Value::I64(1 + 2 + 3 + 11 + 12 + 13 + 31 + 32 + 33 + 100)]]);
 }
 
 #[test]

@@ -57,7 +57,7 @@ DURABILITY = ("fsync", "synchronous_commit", "full_page_writes", "wal_sync_metho
 class Postgresql(PostgresqlLife):
     name = "postgresql"
     schemes: ClassVar[tuple[str, ...]] = ("postgresql", "postgres")
-    methods = ("bulk", "multirow")
+    methods = ("bulk", "multirow", "unnest")
 
     # decides
 
@@ -96,7 +96,12 @@ class Postgresql(PostgresqlLife):
         inserts: Mapping[str, sql.Insert] = {
             "bulk": _copy,
             "multirow": partial(sql.insert_one_row, placeholder=sql.dollar),
+            "unnest": lambda name, columns: _unnest(name, tables[operation.table or ""].wire),
         }
+        if method == "unnest" and operation.kind == "insert":
+            lists = [c for c, wire in tables[operation.table or ""].wire.items() if wire.endswith("[]")]
+            if lists:
+                return Unsupported(f"column {lists[0]} is a list; unnest takes an array of arrays apart")
         return sql.operation(operation, method, self.name, tables, inserts, sql.dollar)
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
@@ -177,6 +182,11 @@ def _create_indexes(table: Table, name: str, indexes: Sequence[tuple[str, ...]])
 
 def _copy(table: str, columns: tuple[str, ...]) -> str:
     return f"COPY {table} ({', '.join(map(quote, columns))}) FROM STDIN (FORMAT binary)"
+
+
+def _unnest(table: str, wire: Mapping[str, str]) -> str:
+    arrays = ", ".join(f"${k}::{ty}[]" for k, ty in enumerate(wire.values(), start=1))
+    return f"INSERT INTO {table} ({', '.join(map(quote, wire))}) SELECT * FROM unnest({arrays})"
 
 
 def _figure(item: Item, column: Callable[[str], Column]) -> str:

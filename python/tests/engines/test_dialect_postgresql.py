@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from inrush.engines.base import OpPlan, Survives, Target, Unsupported
 from inrush.engines.postgresql import DECLARED, WIRE, Postgresql
 from inrush.engines.sql import literal
-from inrush.workload import LOGICAL_TYPES, Operation
+from inrush.workload import LOGICAL_TYPES, Column, Operation, Table
 from tests.engines.screens import ALL_TYPES, PORTS, expected, rows_of
 from tests.engines.servers import control
 
@@ -54,6 +54,11 @@ def test_operations_in_postgresql() -> None:
         'INSERT INTO "n"."ports" ("guid", "port", "added_on", "load", "host") VALUES ($1, $2, $3, $4, $5)',
         "multirow",
     )
+    assert POSTGRESQL.plan_operation(insert, "unnest", tables) == OpPlan(
+        'INSERT INTO "n"."ports" ("guid", "port", "added_on", "load", "host") SELECT * FROM '
+        "unnest($1::int8[], $2::int4[], $3::timestamptz[], $4::float8[], $5::text[])",
+        "unnest",
+    )
     assert isinstance(POSTGRESQL.plan_operation(insert, "appender", tables), Unsupported)
     query = Operation(
         "q",
@@ -64,6 +69,13 @@ def test_operations_in_postgresql() -> None:
     assert POSTGRESQL.plan_operation(query, "", tables) == OpPlan(
         'SELECT max(port)::text FROM "n"."ports" WHERE added_on >= $1 OR added_on < $1', params=("t0",)
     )
+
+
+def test_a_list_is_not_unnested() -> None:
+    table = Table("t", (Column("v", "list_i64", {}),))
+    plans = {"t": POSTGRESQL.plan_table(table, "none", "n")}
+    refused = POSTGRESQL.plan_operation(Operation("insert", "insert", "t"), "unnest", plans)
+    assert isinstance(refused, Unsupported) and "column v is a list" in refused.reason
 
 
 def test_every_logical_type_has_a_type_in_the_table_and_on_the_wire() -> None:

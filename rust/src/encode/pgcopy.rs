@@ -186,20 +186,29 @@ impl Cells {
         range: std::ops::Range<usize>,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
-        if rows.columns.len() != self.types.len() {
+        self.append_columns(&rows.columns, range, out)
+    }
+
+    fn append_columns(
+        &mut self,
+        columns: &[Column],
+        range: std::ops::Range<usize>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        if columns.len() != self.types.len() {
             return Err(mismatch("(all)", "this table"));
         }
-        for (column, ty) in rows.columns.iter().zip(&self.types) {
-            check(column, *ty, rows.rows)?;
+        for (column, ty) in columns.iter().zip(&self.types) {
+            check(column, *ty, range.end)?;
         }
-        let regular = rows.columns.iter().all(|c| c.present.is_empty())
-            && self.types.iter().all(|t| t.width().is_some());
+        let regular =
+            columns.iter().all(|c| c.present.is_empty()) && self.types.iter().all(|t| t.width().is_some());
         let mut first = range.start;
         while first < range.end {
             let last = (first + BLOCK_ROWS).min(range.end);
             match regular {
-                true => self.block_of_places(rows, first, last, out)?,
-                false => self.block_of_cursors(rows, first, last, out)?,
+                true => self.block_of_places(columns, first, last, out)?,
+                false => self.block_of_cursors(columns, first, last, out)?,
             }
             first = last;
         }
@@ -215,7 +224,7 @@ impl Cells {
 
     fn block_of_places(
         &mut self,
-        rows: &Columns,
+        columns: &[Column],
         first: usize,
         last: usize,
         out: &mut Vec<u8>,
@@ -227,7 +236,7 @@ impl Cells {
         // SAFETY: `bytes` are reserved behind the length, and each cell is written within its row's stride.
         unsafe {
             let mut places = Places { base: out.as_mut_ptr().add(out.len()), stride };
-            self.put_block(&mut places, rows, first, last)?;
+            self.put_block(&mut places, columns, first, last)?;
             out.set_len(out.len() + bytes);
         }
         Ok(())
@@ -235,7 +244,7 @@ impl Cells {
 
     fn block_of_cursors(
         &mut self,
-        rows: &Columns,
+        columns: &[Column],
         first: usize,
         last: usize,
         out: &mut Vec<u8>,
@@ -243,7 +252,7 @@ impl Cells {
         let mut sizes = [0usize; BLOCK_ROWS];
         let sizes = &mut sizes[..last - first];
         sizes.fill(self.head_bytes());
-        for (column, ty) in rows.columns.iter().zip(&self.types) {
+        for (column, ty) in columns.iter().zip(&self.types) {
             add_sizes(sizes, column, *ty, first);
         }
         let bytes: usize = sizes.iter().sum();
@@ -256,7 +265,7 @@ impl Cells {
                 *pointer = at;
                 at = at.add(*size);
             }
-            let outcome = self.put_block(&mut Cursors { next: &mut next }, rows, first, last);
+            let outcome = self.put_block(&mut Cursors { next: &mut next }, columns, first, last);
             if outcome.is_ok() {
                 debug_assert_eq!(next[last - first - 1], at, "sizes and cells agree");
                 out.set_len(out.len() + bytes);
@@ -270,7 +279,7 @@ impl Cells {
     unsafe fn put_block(
         &self,
         place: &mut impl Place,
-        rows: &Columns,
+        columns: &[Column],
         first: usize,
         last: usize,
     ) -> Result<(), Error> {
@@ -281,7 +290,7 @@ impl Cells {
             }
             place.column_done(2);
         }
-        let (mut columns, mut types) = (rows.columns.as_slice(), self.types.as_slice());
+        let (mut columns, mut types) = (columns, self.types.as_slice());
         while let (Some(column), Some(ty)) = (columns.first(), types.first()) {
             let mut done = 1;
             if let Some((base, stride)) = place.strided().filter(|_| word(column, *ty).is_some()) {
@@ -294,6 +303,50 @@ impl Cells {
                 place.column_done(4 + width);
             }
             (columns, types) = (&columns[done..], &types[done..]);
+        }
+        Ok(())
+    }
+}
+
+/// The rows of a batch by column, each column an array: parameters of `INSERT … SELECT … FROM unnest(…)`.
+pub struct Arrays {
+    /// By column: the items of an array are the cells of a column.
+    items: Vec<Cells>,
+}
+
+impl Arrays {
+    /// Fails for a column of lists: PostgreSQL unnests an array of arrays to its last item.
+    pub fn new(table: &TablePlan) -> Result<Arrays, Error> {
+        let item = |column: &ColumnPlan| match PgType::of(column)? {
+            PgType::Float8List | PgType::Int8List => {
+                Err(mismatch(&column.name, "an array of lists, which cannot be unnested,"))
+            }
+            ty => Ok(Cells {
+                types: vec![ty],
+                head: RowHead::Nothing,
+                next: vec![std::ptr::null_mut(); BLOCK_ROWS],
+            }),
+        };
+        Ok(Arrays { items: table.columns.iter().map(item).collect::<Result<_, _>>()? })
+    }
+
+    /// Appends a parameter for each column, length word included.
+    pub fn append(&mut self, rows: &Columns, out: &mut Vec<u8>) -> Result<(), Error> {
+        if rows.columns.len() != self.items.len() {
+            return Err(mismatch("(all)", "this table"));
+        }
+        for (column, items) in rows.columns.iter().zip(&mut self.items) {
+            let at = out.len();
+            let has_null = u32::from(!column.present.is_empty());
+            let element = items.types[0].oid();
+            let words = match rows.rows {
+                0 => vec![0, 0, 0, element],
+                n => vec![0, 1, has_null, element, n as u32, 1],
+            };
+            words.iter().for_each(|word| out.extend_from_slice(&word.to_be_bytes()));
+            items.append_columns(std::slice::from_ref(column), 0..rows.rows, out)?;
+            let bytes = (out.len() - at - 4) as u32;
+            out[at..at + 4].copy_from_slice(&bytes.to_be_bytes());
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! PostgreSQL: one blocking socket per session, messages made and read by hand.
 //!
-//! Rows go in by binary COPY (`bulk`) or by prepared INSERTs of many rows (`multirow`); an operation is done
-//! when its commit is acknowledged. Queries are prepared, bound in binary and may be pipelined: all that was
-//! submitted before a `flush` shares one Sync, which to PostgreSQL is one transaction.
+//! Rows go in by binary COPY (`bulk`), by prepared INSERTs of many rows (`multirow`) or from arrays (`unnest`);
+//! an operation is done when its commit is acknowledged. Queries are prepared, bound in binary and may be
+//! pipelined: all that was submitted before a `flush` shares one Sync, which to PostgreSQL is one transaction.
 
 mod address;
 mod connection;
@@ -48,7 +48,7 @@ impl Postgresql {
 impl Engine for Postgresql {
     fn caps(&self) -> Caps {
         Caps {
-            methods: vec!["bulk", "multirow"],
+            methods: vec!["bulk", "multirow", "unnest"],
             max_sessions: None,
             max_depth: 1024,
             cancel: true,

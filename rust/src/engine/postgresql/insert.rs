@@ -1,7 +1,7 @@
-//! Two ways in: binary COPY, and the ordinary prepared INSERT of many rows.
+//! Three ways in: binary COPY, the ordinary prepared INSERT of many rows, and an INSERT from arrays.
 
 use super::message;
-use crate::encode::pgcopy::{Cells, PgCopy, PgType, RowHead};
+use crate::encode::pgcopy::{Arrays, Cells, PgCopy, PgType, RowHead};
 use crate::encode::{Part, PART_ROWS};
 use crate::engine::Payload;
 use crate::error::Error;
@@ -10,6 +10,9 @@ use crate::rows::Columns;
 
 /// Parameters of one statement that the protocol can count.
 const MAX_PARAMS: usize = 65_535;
+
+/// What the server takes in one message (`MaxAllocSize`).
+const MAX_MESSAGE_BYTES: usize = 0x3fff_ffff;
 
 /// One COPY per batch, committed at its end.
 pub struct Copy {
@@ -138,6 +141,39 @@ impl MultiRow {
             text.push(')');
         }
         text
+    }
+}
+
+/// Prepared INSERT … SELECT … FROM unnest($1, $2, …): one statement and one transaction a batch of any size.
+pub struct Unnest {
+    name: String,
+    columns: usize,
+    arrays: Arrays,
+}
+
+impl Unnest {
+    /// `op.text` says the types of its arrays by casts; its Parse message goes to `out`.
+    pub fn new(name: &str, op: &OpPlan, table: &TablePlan, out: &mut Vec<u8>) -> Result<Unnest, Error> {
+        message::parse(out, name, &op.text, &[]);
+        Ok(Unnest { name: name.into(), columns: table.columns.len(), arrays: Arrays::new(table)? })
+    }
+
+    pub fn encode(&mut self, rows: &Columns, out: &mut Payload) -> Result<(), Error> {
+        out.bytes.clear();
+        out.rows = rows.rows as u64;
+        let arrays = &mut self.arrays;
+        message::bind(&mut out.bytes, &self.name, self.columns, &[], |out| arrays.append(rows, out))?;
+        if out.bytes.len() > MAX_MESSAGE_BYTES {
+            return Err(Error::Plan(format!(
+                "batch_rows {}: its arrays take {} bytes, and a message of PostgreSQL takes {MAX_MESSAGE_BYTES}; \
+                 use smaller batches",
+                rows.rows,
+                out.bytes.len()
+            )));
+        }
+        message::execute(&mut out.bytes);
+        message::sync(&mut out.bytes);
+        Ok(())
     }
 }
 

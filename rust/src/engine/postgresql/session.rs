@@ -247,6 +247,8 @@ impl Session for PgSession {
         match &mut self.ops[op] {
             Some(Prepared::Copy(copy)) => copy.encode_part(rows, part, out),
             Some(Prepared::MultiRow(insert)) => insert.encode_part(rows, part, out),
+            // An array is a column of the whole batch.
+            Some(Prepared::Unnest(insert)) => insert.encode(rows, out),
             _ => Err(Error::Plan(format!("operation {} takes no rows", self.ctx.op(op).name))),
         }
     }

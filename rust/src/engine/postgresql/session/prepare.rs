@@ -6,7 +6,7 @@ use super::{statement_failed, PgSession};
 use crate::encode::pgcopy::PgType;
 use crate::engine::postgresql::decode::{self, AnswerColumn};
 use crate::engine::postgresql::failure::Failure;
-use crate::engine::postgresql::insert::{Copy, MultiRow};
+use crate::engine::postgresql::insert::{Copy, MultiRow, Unnest};
 use crate::engine::postgresql::message::{self, Format};
 use crate::engine::postgresql::{garbled, lost};
 use crate::engine::shared::{columns_of, largest_batch};
@@ -17,6 +17,7 @@ use crate::plan::{LogicalType, OpKind, OpPlan};
 pub(super) enum Prepared {
     Copy(Box<Copy>),
     MultiRow(Box<MultiRow>),
+    Unnest(Box<Unnest>),
     Statement(Statement),
 }
 
@@ -58,8 +59,14 @@ impl PgSession {
                 self.exchange(out, &op.text, |_, _| Some(()))?;
                 Ok(Prepared::MultiRow(Box::new(insert)))
             }
+            "unnest" => {
+                let mut out = Vec::new();
+                let insert = Unnest::new(&format!("u{id}"), op, table, &mut out)?;
+                self.exchange(out, &op.text, |_, _| Some(()))?;
+                Ok(Prepared::Unnest(Box::new(insert)))
+            }
             other => Err(Error::Plan(format!(
-                "operation {}: method {other} is not one of postgresql's (bulk, multirow)",
+                "operation {}: method {other} is not one of postgresql's (bulk, multirow, unnest)",
                 op.name
             ))),
         }
