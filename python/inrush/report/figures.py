@@ -30,6 +30,7 @@ from inrush.report.charts import (
     unit_of,
     x_scale,
 )
+from inrush.report.heat import heat_maps
 from inrush.report.published import beside_published
 from inrush.report.size_curves import size_curves
 from inrush.report.timeline import Panel, panels, typical_runs
@@ -60,6 +61,7 @@ def figures(analysis: Analysis, answer: Answer | None) -> list[Figure]:
         *boxes(analysis, answer),
         *percentiles(analysis, answer),
         *time_lines(analysis, answer),
+        *heat_maps(analysis, answer, shown_points(analysis, answer)),
         *size_curves(analysis, answer, shown_points(analysis, answer)),
         *beside_published(analysis),
     ]

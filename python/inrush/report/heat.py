@@ -1,0 +1,144 @@
+"""Time × latency: how many calls took how long, when. From the interval histograms, merged where the run is long. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import altair as alt
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from inrush.guards.verdicts import paced_roles
+from inrush.report.charts import Chart, Figure, Row, finished, inline, label
+from inrush.report.timeline import typical_runs
+from inrush.results.histogram import Histogram, bucket_upper, merge
+from inrush.stats.answer import Answer
+from inrush.stats.measures import RunRecord, measured_windows, scheduled_operations, whole
+from inrush.stats.points import Analysis, Point
+
+#: Columns and rows of a map at most; maps of a report at most: the page stays small whatever a run's length.
+MOST_STEPS, MOST_MAPS = 90, 3
+#: Rows of a decade of latency.
+PER_DECADE = 8
+#: A closed run shows its map from so many intervals on; fewer than these are no map at all.
+LONG_STEPS, LEAST_STEPS = 30, 6
+
+
+@dataclass(frozen=True)
+class Step:
+    """One column: the calls that were recorded in it."""
+
+    from_s: float
+    to_s: float
+    latency: Histogram
+
+
+def heat_maps(analysis: Analysis, answer: Answer, points: Sequence[Point]) -> list[Figure]:
+    """Of typical runs that were paced, or went on for long."""
+    found: list[Figure] = []
+    for m in typical_runs(analysis, answer.figure, points):
+        paced = {whole(role) for role in paced_roles(m.run)}
+        for role in dict.fromkeys(whole(r) for r in scheduled_operations(m.run.plan)):
+            steps = steps_of(m.run, role)
+            if len(steps) < (LEAST_STEPS if role in paced else LONG_STEPS):
+                continue
+            found.append(Figure(
+                f"heat-{len(found)}", f"When calls of {role} took how long: {label(m.point, analysis)}",
+                f"Run {m.run.run_id}, the one nearest the median. Colour: calls of a step with such a latency; red line: p99 of "
+                "each step, from merged histograms." + ("" if role in paced else " Closed schedule: waiting in line is not in it."),
+                finished(chart(steps)),
+            ))  # fmt: skip
+    return found[:MOST_MAPS]
+
+
+def steps_of(run: RunRecord, role: str) -> list[Step]:
+    """The measured intervals of a role in time order, neighbours merged until at most MOST_STEPS are left."""
+    table = run.tables.get("hist")
+    windows = measured_windows(run)
+    if table is None or not windows:
+        return []
+    scheduled = scheduled_operations(run.plan)
+    wanted = [
+        kind == "latency" and segment in windows and whole(name) == role and op in scheduled.get(name, {op})
+        for kind, segment, name, op in zip(
+            *(table.column(c).to_pylist() for c in ("kind", "segment", "role", "op")), strict=True
+        )
+    ]
+    mine = table.filter(pa.array(wanted, pa.bool_()))
+    if mine.num_rows == 0:
+        return []
+    start_ns = min(start for start, _ in windows.values())
+    t_ns = mine.column("t_ns").to_numpy().astype(np.int64)
+    end_ns = t_ns + mine.column("dt_ns").to_numpy().astype(np.int64)
+    times = np.unique(t_ns)
+    width = -(-len(times) // MOST_STEPS)
+    step = np.searchsorted(times, t_ns) // width
+    held: dict[int, list[Histogram]] = {}
+    for i in np.flatnonzero(mine.column("n").to_numpy() > 0).tolist():
+        held.setdefault(int(step[i]), []).append(histogram_of(mine, i))
+    return [
+        Step(
+            float(t_ns[step == k].min() - start_ns) / 1e9,
+            float(end_ns[step == k].max() - start_ns) / 1e9,
+            merge(parts),
+        )
+        for k, parts in sorted(held.items())
+    ]
+
+
+def histogram_of(table: pa.Table, row: int) -> Histogram:
+    def of(name: str) -> int:
+        return int(table.column(name)[row].as_py())
+
+    bucket, count = (np.array(table.column(c)[row].as_py(), np.int64) for c in ("bucket", "count"))
+    return Histogram(of("grouping_power"), bucket, count, of("min_ns"), of("max_ns"), of("sum_ns"))
+
+
+def cells(steps: Sequence[Step]) -> list[Row]:
+    """A row for every cell with calls; latency from `low` to `high` ms on a log axis."""
+    rows: list[Row] = []
+    for s in steps:
+        levels = levels_of(s.latency)
+        for level in np.unique(levels).tolist():
+            low, high = (float(f"{10 ** (k / PER_DECADE):.4g}") for k in (level, level + 1))
+            n = int(s.latency.count[levels == level].sum())
+            rows.append({"t": round(s.from_s, 3), "u": round(s.to_s, 3), "low": low, "high": high, "n": n})
+    return rows
+
+
+def levels_of(h: Histogram) -> NDArray[np.int64]:
+    """Bucket by bucket, the row of the map: eighths of a decade of ms; a call below 1 µs counts as 1 µs."""
+    upper_ms = np.array([bucket_upper(int(b), h.grouping_power) for b in h.bucket]) / 1e6
+    levels: NDArray[np.int64] = np.floor(np.log10(np.maximum(upper_ms, 1e-3)) * PER_DECADE).astype(np.int64)
+    return levels
+
+
+def chart(steps: Sequence[Step]) -> Chart:
+    rows = cells(steps)
+    tops = [
+        {"t": round(t, 3), "p99": s.latency.quantile_ns(0.99) / 1e6}
+        for s in steps
+        for t in (s.from_s, s.to_s)
+    ]
+    scale = alt.Scale(
+        type="log", nice=False, domain=[min(r["low"] for r in rows), max(r["high"] for r in rows)]
+    )
+    x = alt.X("t:Q", title="time in the run, s", scale=alt.Scale(nice=False, zero=False))
+    colour = alt.Color(
+        "n:Q",
+        title="calls",
+        scale=alt.Scale(type="log" if max(r["n"] for r in rows) > 10 else "linear"),
+        legend=alt.Legend(format="~s", gradientLength=140),
+    )
+    tip = [alt.Tooltip("t:Q", title="from, s"), alt.Tooltip("u:Q", title="to, s"),
+           *(alt.Tooltip(f"{k}:Q", format=".3g", title=f"{word}, ms") for k, word in (("low", "from"), ("high", "to"))),
+           alt.Tooltip("n:Q", format=",", title="calls")]  # fmt: skip
+    return alt.layer(
+        alt.Chart(inline(rows))
+        .mark_rect()
+        .encode(x=x, x2="u:Q", y=alt.Y("low:Q", scale=scale, title="latency, ms", axis=alt.Axis(format="~g")), y2="high:Q",
+                color=colour, tooltip=tip),
+        alt.Chart(inline(tops)).mark_line(style="medians", interpolate="step-after").encode(x="t:Q", y=alt.Y("p99:Q", scale=scale)),
+    )  # fmt: skip
