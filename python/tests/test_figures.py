@@ -14,6 +14,7 @@ from inrush.errors import UsageError
 from inrush.report.charts import Figure
 from inrush.report.draw import render, themes
 from inrush.report.figures import figures, five_numbers
+from inrush.report.published import published_rows
 from inrush.report.report import write_figures
 from inrush.stats.answer import answer
 from inrush.stats.measures import Absent, StudyRecord
@@ -162,3 +163,20 @@ def test_a_dark_figure_differs_from_a_light_one_in_colours_alone(study: StudyRec
 def test_an_unknown_format_is_refused_with_what_there_is(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="png, svg, pdf"):
         write_figures(synthetic.study({("duckdb", 1): 1.0}), tmp_path, ("gif",))
+
+
+def test_ours_stands_beside_a_published_best_and_a_published_cost() -> None:
+    """The value that our study found best, and what a factor costs in per cent of its figure."""
+    given = {"unit": "rows", "values": {"mysql": 1000}, "source": "S", "hardware": "H"}
+    claims = [
+        {**given, "claim": "best batch", "beside": "answer", "where": {"engine": "duckdb"}},
+        {**given, "claim": "cost", "unit": "%", "beside": "cost of batch_rows"},
+    ]
+    truth = {(e, b): s for e in ("duckdb", "sqlite") for b, s in ((200, 1.0), (1000, 1.5))}
+    analysis = synthetic.trial(truth, doc={"published": claims}, spread=0.001)
+    ours = [r for r in published_rows(analysis, answer(analysis)) if r["whose"] == "ours"]
+    assert [(r["claim"], r["value"], r["about"]) for r in ours[:1]] == [
+        ("best batch", 200, "best batch_rows")
+    ]
+    (cost,) = ours[1:]
+    assert cost["value"] == pytest.approx(50, abs=0.5) and "200 to 1,000" in cost["who"]

@@ -63,7 +63,7 @@ def figures(analysis: Analysis, answer: Answer | None) -> list[Figure]:
         *time_lines(analysis, answer),
         *heat_maps(analysis, answer, shown_points(analysis, answer)),
         *size_curves(analysis, answer, shown_points(analysis, answer)),
-        *beside_published(analysis),
+        *beside_published(analysis, answer),
     ]
     return [marked(f) for f in found] if analysis.outcome is Outcome.INVALID else found
 

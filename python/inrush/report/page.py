@@ -54,7 +54,7 @@ def page(
         answered(analysis, answer),
         section("Verdicts", guards_table(analysis)),
         section("Figures", figure_cards(figures, specs)),
-        section("Published beside ours", published_table(analysis)),
+        section("Published beside ours", published_table(analysis, answer)),
         section("What each factor costs", effects_table(analysis, answer)),
         section("Every point", points_table(analysis, answer)),
         section("Stopped, unsupported and left out", absent_table(analysis)),
@@ -232,11 +232,11 @@ def figure_cards(figures: Sequence[Figure], specs: Sequence[Mapping[str, Any]]) 
     return f'<div class="figures">{"".join(cards)}</div>' if cards else ""
 
 
-def published_table(analysis: Analysis) -> str:
+def published_table(analysis: Analysis, answer: Answer | None) -> str:
     rows = [
         [escape(str(r["claim"])), escape(str(r["who"])), number(f"{plain(r['value'])} {escape(str(r['unit']))}"),
          escape(str(r["hardware"])), escape(str(r["about"]))]
-        for r in published_rows(analysis)
+        for r in published_rows(analysis, answer)
     ]  # fmt: skip
     return table(["claim", "whose", "#figure", "hardware", "remark"], rows)
 

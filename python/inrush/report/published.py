@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import altair as alt
 import numpy as np
 
 from inrush.report.charts import Figure, Row, finished, inline, scale_of
 from inrush.stats import quantity
-from inrush.stats.answer import name
-from inrush.stats.points import Analysis, is_number, lower_is_better
+from inrush.stats.answer import Answer, name, plain
+from inrush.stats.effects import effects
+from inrush.stats.points import Analysis, Point, is_number, lower_is_better, say
+
+#: What a factor costs, as `beside` of a claim.
+COST_OF = "cost of "
 
 
-def beside_published(analysis: Analysis) -> list[Figure]:
-    rows = [r for r in published_rows(analysis) if is_number(r["value"])]
+def beside_published(analysis: Analysis, answer: Answer | None) -> list[Figure]:
+    rows = [r for r in published_rows(analysis, answer) if is_number(r["value"])]
     found = []
     for n, claim in enumerate(dict.fromkeys(r["claim"] for r in rows)):
         mine = [r for r in rows if r["claim"] == claim]
@@ -37,34 +44,61 @@ def beside_published(analysis: Analysis) -> list[Figure]:
     return found
 
 
-def published_rows(analysis: Analysis) -> list[Row]:
-    """Claims of others, each followed by ours where the study says which figure stands beside it.
-
-    Ours is the median at the best point that agrees with the claim's `where`, per engine.
-    """
+def published_rows(analysis: Analysis, answer: Answer | None) -> list[Row]:
+    """Claims of others, each followed by ours where the study says what stands beside it."""
     rows: list[Row] = []
+    host = hardware(analysis)
     for p in analysis.study.get("published") or ():
         for who, given in dict(p["values"]).items():
             value = int(given) if isinstance(given, float) and given.is_integer() else given
             rows.append({"claim": p["claim"], "unit": p["unit"], "who": f"{who} ({p['source']})", "value": value,
                          "whose": "published", "hardware": p["hardware"], "about": p.get("about", "")})  # fmt: skip
-        figure = p.get("beside")
-        if not figure:
-            continue
-        best: dict[str, float] = {}
-        for point, of in analysis.values(figure).items():
-            held = dict(point)
-            if all(held.get(k) == v for k, v in dict(p.get("where") or {}).items()):
-                value, engine = float(np.median(list(of.values()))), str(held["engine"])
-                choose = min if lower_is_better(figure) else max
-                best[engine] = choose(best.get(engine, value), value)
-        host = hardware(analysis)
         rows += [
-            {"claim": p["claim"], "unit": p["unit"], "who": f"{engine} (ours)", "value": float(f"{in_unit(value, p['unit']):.4g}"),
-             "whose": "ours", "hardware": host, "about": name(figure)}
-            for engine, value in best.items()
+            {"claim": p["claim"], "unit": p["unit"], "who": f"{who} (ours)", "value": value, "whose": "ours",
+             "hardware": host, "about": about}
+            for who, value, about in ours(analysis, answer, p)
         ]  # fmt: skip
     return rows
+
+
+def ours(analysis: Analysis, answer: Answer | None, claim: Mapping[str, Any]) -> list[tuple[str, Any, str]]:
+    """Who, value and what it is. `beside` names one of our figures, `answer` (the value that the study found best,
+    per group) or `cost of <factor>` (in % of the answer's figure)."""
+    beside, where = str(claim.get("beside") or ""), dict(claim.get("where") or {})
+    if beside == "answer":
+        return [
+            (say(tuple((k, v) for k, v in part.group if k not in where)) or "best", part.best[0], f"best {answer.along}")
+            for part in (answer.parts if answer else ())
+            if answer and part.best and agrees(part.group, where)
+        ]  # fmt: skip
+    if beside.startswith(COST_OF):
+        factor = beside.removeprefix(COST_OF)
+        found = effects(analysis, answer.figure) if answer else []
+        return [
+            (f"{factor} {plain(e.base)} to {plain(e.value)}", round(100 * (e.ratio.value - 1), 1),
+             f"95 %: {100 * (e.ratio.low - 1):.1f} to {100 * (e.ratio.high - 1):.1f}")
+            for e in found
+            if e.factor == factor
+        ]  # fmt: skip
+    return at_best_points(analysis, beside, where, claim["unit"]) if beside else []
+
+
+def at_best_points(
+    analysis: Analysis, figure: str, where: Mapping[str, Any], unit: str
+) -> list[tuple[str, Any, str]]:
+    """The median at the best point that agrees with the claim's `where`, per engine."""
+    best: dict[str, float] = {}
+    for point, of in analysis.values(figure).items():
+        if agrees(point, where):
+            value, engine = float(np.median(list(of.values()))), str(dict(point)["engine"])
+            choose = min if lower_is_better(figure) else max
+            best[engine] = choose(best.get(engine, value), value)
+    return [(e, float(f"{in_unit(value, unit):.4g}"), name(figure)) for e, value in best.items()]
+
+
+def agrees(point: Point, where: Mapping[str, Any]) -> bool:
+    held = dict(point)
+    return all(held.get(k) == v for k, v in where.items())
 
 
 def hardware(analysis: Analysis) -> str:

@@ -96,7 +96,7 @@ class Published:
     source: str
     hardware: str
     about: str = ""
-    #: `role.metric` of ours that it stands beside; empty: it is only told.
+    #: What of ours it stands beside: `role.metric`, `answer` or `cost of <factor>`; empty: it is only told.
     beside: str = ""
     where: Mapping[str, Any] = field(default_factory=dict)
 
