@@ -252,6 +252,14 @@ def predict(
         list[str] | None, typer.Option(metavar="FACTOR=VALUE", help="Only these groups; may be given again.")
     ] = None,
     level: Annotated[float, typer.Option(help="Share of predictions that the interval shall hold.")] = 0.9,
+    rows_per_s: Annotated[
+        float | None,
+        typer.Option("--rows-per-s", help="Instead: batch, writers, cores and disk for this rate."),
+    ] = None,
+    p99_ms: Annotated[
+        float | None, typer.Option("--p99-ms", help="With --rows-per-s: limit of a call.")
+    ] = None,
+    days: Annotated[float, typer.Option("--days", help="With --rows-per-s: how long rows are kept.")] = 1.0,
     published: Annotated[
         bool,
         typer.Option("--published", help="How well published curves are predicted: docs/predictions.md."),
@@ -263,6 +271,9 @@ def predict(
 
     if published:
         command.predict_published()
+        return
+    if rows_per_s is not None:
+        command.predict_need(rows_per_s, p99_ms, days, [what] if what else [], as_json)
         return
     command.predict(what, to or (), of, along, where or (), level, as_json)
 

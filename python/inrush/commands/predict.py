@@ -109,6 +109,38 @@ def predict_results(
         show(claim_lines(c.doc))
 
 
+def predict_need(
+    rows_per_s: float, p99_ms: float | None, days: float, which: Sequence[str], as_json: bool
+) -> None:
+    """What a required rate needs, engine by engine, from the named results or from all."""
+    from inrush.predict.claims import archive_of
+    from inrush.predict.sizing import Need, sizing_lines, sizings
+    from inrush.results.predictions import Predictions
+    from inrush.results.store import Results
+    from inrush.stats.measures import study_record
+    from inrush.stats.points import analyse
+
+    if not rows_per_s > 0 or not days > 0 or (p99_ms is not None and not p99_ms > 0):
+        raise UsageError("rates, latencies and days are above 0")
+    store = opened_store()
+    done = [s for s in reversed(store.studies()) if s.doc.get("status") == "done"]
+    results = [store.find(w) for w in which] if which else [Results(s.path) for s in done]
+    archive, _ = archive_of([s for c in Predictions(store).all() if (s := c.score)])
+    need = Need(rows_per_s, None if p99_ms is None else p99_ms / 1e3, days)
+    found = sizings([analyse(study_record(r)) for r in results], need, archive)
+    if as_json:
+        show_json(
+            {
+                "rows_per_s": rows_per_s,
+                "p99_ms": p99_ms,
+                "days": days,
+                "engines": [s.document() for s in found],
+            }
+        )
+    else:
+        show(sizing_lines(found, need))
+
+
 def predict_published() -> None:
     """The page of published cases, on stdout."""
     from inrush.predict.published.page import page

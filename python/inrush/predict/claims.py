@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from inrush.errors import UsageError
-from inrush.model.capacity import Measured, forecast_load
+from inrush.model.capacity import forecast_load
 from inrush.model.curve import curve, forecast
 from inrush.model.forecast import MODEL_VERSION, Forecast
 from inrush.model.intervals import LEVEL, Scored
 from inrush.model.scaling import fit_batch
-from inrush.predict.training import Training
+from inrush.predict.training import Training, as_measured
 from inrush.results.predictions import PREDICTION_SCHEMA
 from inrush.stats.points import Analysis
 
@@ -22,8 +22,7 @@ def forecast_of(
 ) -> Forecast:
     """The model for what the factor scales. Raises Refused outside of its validity."""
     if training.kind == "load" and training.curve_kind == "rate":
-        runs = [Measured(r.x, r.value, r.busy) for r in training.runs]
-        return forecast_load(runs, training.parts, to, archive, level)
+        return forecast_load(as_measured(training), training.parts, to, archive, level)
     of = curve([r.x for r in training.runs], [r.value for r in training.runs])
     found = forecast(of, to, training.curve_kind, archive, level)
     if training.kind != "batch":

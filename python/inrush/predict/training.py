@@ -9,6 +9,7 @@ from typing import Literal
 from inrush.errors import UsageError
 from inrush.guards.comparability import default_along
 from inrush.guards.study import headline
+from inrush.model.capacity import Measured as Load
 from inrush.model.pipeline import Part
 from inrush.stats.measures import RunRecord, cumulative, grown, measured_windows
 from inrush.stats.points import Analysis, Measured, Point, is_number, lower_is_better
@@ -112,6 +113,8 @@ def figure_for(kind: Kind, asked: str, runs: Sequence[Measured]) -> str:
     if kind in ("load", "batch") and asked.endswith(".makespan_s"):
         rate = f"{role}.rows_per_s"
         return rate if all(m.figures.get(rate) for m in runs) else f"{role}.ops_per_s"
+    if asked.endswith(".in_time_share"):  # a share has no law; the time of a sample has
+        return f"{role}.sample_p50_s"
     return asked
 
 
@@ -161,6 +164,11 @@ def parts_of(runs: Sequence[Measured]) -> tuple[Part, ...]:
     cores = float(env.get("cpu_capacity_cores") or env.get("cgroup_cpu_cores") or env.get("cpu_logical") or 0)
     found = [Part("cores", cores)] if cores else []
     return (*found, Part("disk")) if env.get("disk_write_bytes_per_s") else tuple(found)
+
+
+def as_measured(training: Training) -> list[Load]:
+    """The runs as `model.capacity` takes them."""
+    return [Load(r.x, r.value, r.busy) for r in training.runs]
 
 
 def chosen(found: Sequence[Training], where: Sequence[str]) -> list[Training]:

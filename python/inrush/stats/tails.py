@@ -33,6 +33,11 @@ def normal_quantile(p: float) -> float:
     return float(special.ndtri(p))
 
 
+def normal_below(z: float) -> float:
+    """Probability that a standard normal value is below z."""
+    return float(special.ndtr(z))
+
+
 def binomial_at_most(hits: ArrayLike, n: int, q: float) -> NDArray[np.float64]:
     """Probability of at most `hits` (shape kept) in n independent trials of probability q."""
     found: Any = special.bdtr(np.asarray(hits, np.float64), n, q)
