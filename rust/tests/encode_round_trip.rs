@@ -540,7 +540,8 @@ proptest! {
 
     #[test]
     fn encoding_appends_and_repeats((plan, batch) in batch()) {
-        for wire in WIRES {
+        // A line of InfluxDB's protocol needs a time: its reader is in line.rs.
+        for wire in WIRES.into_iter().filter(|&wire| wire != "line") {
             let plan = if matches!(wire, "native" | "rowbinary") { usual(&plan) } else { plan.clone() };
             let once = encoded(wire, &plan, &batch);
             let mut encoder = encoder(wire, &plan).expect("wires are valid here");

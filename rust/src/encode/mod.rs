@@ -7,6 +7,7 @@ pub mod clickhouse;
 mod csv;
 mod decimal;
 mod delimited;
+pub mod line;
 pub mod native;
 pub mod pgcopy;
 mod rowbinary;
@@ -22,8 +23,8 @@ use crate::rows::Columns;
 ///
 /// `text`: tab-separated, `\N` for NULL (PostgreSQL text COPY, MySQL LOAD DATA, ClickHouse TSV).
 /// `csv`: RFC 4180 with LF, NULL empty and unquoted. `pgcopy`: PostgreSQL binary COPY. `native`, `rowbinary`: ClickHouse's
-/// blocks and rows. `values`: rows of an SQL INSERT as text.
-pub const WIRES: [&str; 6] = ["text", "csv", "pgcopy", "native", "rowbinary", "values"];
+/// blocks and rows. `values`: rows of an SQL INSERT as text. `line`: InfluxDB's line protocol.
+pub const WIRES: [&str; 7] = ["text", "csv", "pgcopy", "native", "rowbinary", "values", "line"];
 
 /// Encodes batches of one table. CPU only; allocates nothing once `out` has its size.
 pub trait Encoder: Send {
@@ -76,6 +77,7 @@ pub fn encoder(wire: &str, table: &TablePlan) -> Result<Box<dyn Encoder>, Error>
         "rowbinary" => Ok(Box::new(rowbinary::RowBinary::new(table)?)),
         "values" => Ok(Box::new(values::encoder(table))),
         "pgcopy" => Ok(Box::new(pgcopy::PgCopy::new(table)?)),
+        "line" => Ok(Box::new(line::Line::new(table)?)),
         _ => Err(Error::Plan(format!("wire {wire:?} is not known; known are {}", WIRES.join(", ")))),
     }
 }

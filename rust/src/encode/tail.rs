@@ -30,6 +30,21 @@ impl<'a> Tail<'a> {
         unsafe { self.out.set_len(self.at) };
     }
 
+    /// Where the next byte goes.
+    pub(super) fn len(&self) -> usize {
+        self.at
+    }
+
+    /// Replaces a byte that was written.
+    ///
+    /// # Safety
+    /// `at` is below [`Tail::len`].
+    #[inline(always)]
+    pub(super) unsafe fn overwrite(&mut self, at: usize, byte: u8) {
+        debug_assert!(at < self.at);
+        self.out.as_mut_ptr().add(at).write(byte);
+    }
+
     /// Writes 8 bytes, keeps the first `keep`.
     ///
     /// # Safety

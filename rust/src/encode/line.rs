@@ -1,0 +1,510 @@
+//! InfluxDB's line protocol: `measurement,tag=value field=1i,other=2.5 time`.
+//!
+//! A column is a tag, the time of its point, or a field. The twin says which by the wire type; where it says
+//! nothing (`null:line`), the identity does: its first time is the point's, the others of it are tags.
+
+use super::decimal::{float64, signed, unsigned, FLOAT_BYTES, INTEGER_BYTES};
+use super::tail::Tail;
+use super::{does_not_fit, mismatch, Encoder, Part};
+use crate::error::Error;
+use crate::plan::{ColumnPlan, LogicalType, TablePlan};
+use crate::rows::{Column, Columns, ListValues, Values};
+
+/// Wire types, as the twin gives them.
+pub const TAG: &str = "tag";
+pub const TIME: &str = "time";
+/// Stands in a row whose fields may all be NULL: a point has one at least.
+pub const ROW_FIELD: &str = "inrush_row";
+
+/// Nanoseconds that a point's time may be away from 1970, either way.
+const TIME_NS_MOST: i64 = i64::MAX - 1;
+const WHAT_TAGS_HOLD: &str = "a tag, which is not empty and has neither backslash nor line feed";
+const BLOCK_ROWS: usize = 512;
+
+/// Rows of one table as points.
+pub struct Line {
+    /// `measurement`, escaped; its tags follow.
+    head: Word,
+    tags: Vec<Place>,
+    fields: Vec<Place>,
+    /// Column with the point's time.
+    time: usize,
+    /// Most bytes of head, keys and separators together.
+    fixed_bytes: usize,
+    columns: usize,
+    always_a_field: bool,
+}
+
+struct Place {
+    column: usize,
+    /// `,name=`; for the first field ` name=` is written over its start.
+    key: Word,
+}
+
+/// A few bytes that are written again and again, in words of eight.
+struct Word {
+    words: Box<[u64]>,
+    bytes: usize,
+}
+
+impl Word {
+    fn new(text: &[u8]) -> Word {
+        let words = text.chunks(8).map(|chunk| {
+            let mut word = [0u8; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            u64::from_le_bytes(word)
+        });
+        Word { words: words.collect(), bytes: text.len() }
+    }
+
+    /// # Safety
+    /// `tail` has `self.bytes` of room.
+    #[inline(always)]
+    unsafe fn put(&self, tail: &mut Tail) {
+        let (last, full) = self.words.split_last().expect("names are not empty");
+        for &word in full {
+            tail.word(word, 8);
+        }
+        tail.word(*last, self.bytes - 8 * full.len());
+    }
+}
+
+/// What a column of a table becomes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Tag,
+    Time,
+    Field,
+}
+
+/// The role of every column. Errors: no column, or more than one, is the time of a point.
+pub fn roles(table: &TablePlan) -> Result<Vec<Role>, Error> {
+    let is_time = |c: &ColumnPlan| matches!(c.ty, LogicalType::TimeMs | LogicalType::TimeUs);
+    let usual = table.columns.iter().position(|c| is_time(c) && table.identity.contains(&c.name));
+    let role = |(at, column): (usize, &ColumnPlan)| match column.wire.as_str() {
+        TAG => Role::Tag,
+        TIME => Role::Time,
+        "" if Some(at) == usual => Role::Time,
+        "" if table.identity.contains(&column.name) => Role::Tag,
+        _ => Role::Field,
+    };
+    let roles: Vec<Role> = table.columns.iter().enumerate().map(role).collect();
+    match roles.iter().filter(|&&role| role == Role::Time).count() {
+        1 => Ok(roles),
+        times => Err(Error::Plan(format!(
+            "table {}: a point has one time, and {times} columns of its identity are times",
+            table.name
+        ))),
+    }
+}
+
+/// The measurement: the last of the quoted names in `"database".."measurement"`, or the name as it is.
+pub fn measurement(name: &str) -> String {
+    let last = name.strip_suffix('"').and_then(|name| name.rsplit_once(".\"").map(|(_, last)| last));
+    let quoted = last.or_else(|| name.strip_prefix('"').and_then(|name| name.strip_suffix('"')));
+    quoted.map_or(name.to_owned(), |quoted| quoted.replace("\\\"", "\"").replace("\\\\", "\\"))
+}
+
+/// Whether some field stands in every row, so that [`ROW_FIELD`] is not needed.
+pub fn has_a_field_in_every_row(table: &TablePlan, roles: &[Role]) -> bool {
+    let fields = table.columns.iter().zip(roles).filter(|(_, role)| **role == Role::Field);
+    fields.map(|(column, _)| column).any(|c| c.null_ppm == 0 && c.gen.is_some())
+}
+
+impl Line {
+    pub fn new(table: &TablePlan) -> Result<Line, Error> {
+        let roles = roles(table)?;
+        let place = |(column, plan): (usize, &ColumnPlan)| {
+            let key = Word::new(format!(",{}=", escaped(&plan.name, ",= ")).as_bytes());
+            Place { column, key }
+        };
+        let of = |wanted: Role| -> Vec<Place> {
+            let columns = table.columns.iter().enumerate().zip(&roles);
+            columns.filter(|(_, role)| **role == wanted).map(|(column, _)| place(column)).collect()
+        };
+        let head = Word::new(escaped(&measurement(&table.name), ", ").as_bytes());
+        let (mut tags, fields) = (of(Role::Tag), of(Role::Field));
+        // The server sorts the tags of a line whose keys are not in order.
+        tags.sort_by(|a, b| table.columns[a.column].name.cmp(&table.columns[b.column].name));
+        let keys: usize = tags.iter().chain(&fields).map(|place| place.key.bytes + 1).sum();
+        Ok(Line {
+            fixed_bytes: head.bytes + keys + ROW_FIELD.len() + INTEGER_BYTES + 8,
+            always_a_field: has_a_field_in_every_row(table, &roles),
+            time: roles.iter().position(|&r| r == Role::Time).expect("`roles` has found one"),
+            columns: table.columns.len(),
+            head,
+            tags,
+            fields,
+        })
+    }
+}
+
+/// `text` with a backslash before each of `special`.
+fn escaped(text: &str, special: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for ch in text.chars() {
+        if special.contains(ch) {
+            out.push('\\');
+        }
+        out.push(ch);
+    }
+    out
+}
+
+impl Encoder for Line {
+    fn encode(&mut self, rows: &Columns, out: &mut Vec<u8>) -> Result<(), Error> {
+        if rows.columns.len() != self.columns {
+            return Err(mismatch("(all)", "this table"));
+        }
+        let cells = |places: &[Place]| -> Result<Vec<Cells>, Error> {
+            places.iter().map(|place| cells(&rows.columns[place.column])).collect()
+        };
+        let (tags, fields) = (cells(&self.tags)?, cells(&self.fields)?);
+        let times = self.times(&rows.columns[self.time])?;
+
+        let mut tail = Tail::new(out);
+        let mut first = 0;
+        while first < rows.rows {
+            let last = (first + BLOCK_ROWS).min(rows.rows);
+            let values: usize = tags.iter().chain(&fields).map(|cells| cells.most_bytes(first, last)).sum();
+            tail.room((last - first) * self.fixed_bytes + values);
+            for row in first..last {
+                // SAFETY: room was made for the widest form of these rows.
+                if let Err(error) = unsafe { self.put(&mut tail, rows, &tags, &fields, times[row], row) } {
+                    tail.finish();
+                    return Err(error);
+                }
+            }
+            first = last;
+        }
+        tail.finish();
+        Ok(())
+    }
+
+    fn takes_parts(&self) -> bool {
+        true
+    }
+
+    fn encode_part(&mut self, rows: &Columns, _part: Part, out: &mut Vec<u8>) -> Result<(), Error> {
+        self.encode(rows, out)
+    }
+}
+
+impl Line {
+    /// In the unit of the column, which is the precision of the request. Errors: NULL, or beyond what fits.
+    fn times<'a>(&self, column: &'a Column) -> Result<&'a [i64], Error> {
+        let Values::I64(times) = &column.values else { return Err(mismatch(&column.name, "a time")) };
+        let unit_ns = if column.ty == LogicalType::TimeMs { 1_000_000 } else { 1_000 };
+        let most = TIME_NS_MOST / unit_ns;
+        if let Some(row) = (0..times.len()).find(|&row| !column.is_present(row)) {
+            return Err(does_not_fit(&column.name, format!("NULL in row {row}"), "the time of a point"));
+        }
+        match times.iter().find(|time| !(-most..=most).contains(time)) {
+            Some(time) => Err(does_not_fit(&column.name, time, "a point's time (1677 to 2262)")),
+            None => Ok(times),
+        }
+    }
+
+    /// # Safety
+    /// `tail` has `fixed_bytes` and what the values of this row take at most.
+    #[inline(always)]
+    unsafe fn put(
+        &self,
+        tail: &mut Tail,
+        rows: &Columns,
+        tags: &[Cells],
+        fields: &[Cells],
+        time: i64,
+        row: usize,
+    ) -> Result<(), Error> {
+        self.head.put(tail);
+        for (place, cells) in self.tags.iter().zip(tags) {
+            let column = &rows.columns[place.column];
+            if column.is_present(row) {
+                place.key.put(tail);
+                if !cells.put_tag(tail, row) {
+                    let value = format!("{:?}", column.value(row));
+                    return Err(does_not_fit(&column.name, value, WHAT_TAGS_HOLD));
+                }
+            }
+        }
+        let before_fields = tail.len();
+        if !self.always_a_field {
+            tail.byte(b',');
+            tail.bytes(ROW_FIELD.as_bytes());
+            tail.bytes(b"=t");
+        }
+        for (place, cells) in self.fields.iter().zip(fields) {
+            let column = &rows.columns[place.column];
+            if column.is_present(row) {
+                place.key.put(tail);
+                if !cells.put_field(tail, row) {
+                    let value = format!("{:?}", column.value(row));
+                    return Err(does_not_fit(&column.name, value, "a field, which is a finite number"));
+                }
+            }
+        }
+        tail.overwrite(before_fields, b' ');
+        tail.byte(b' ');
+        signed(tail, time);
+        tail.byte(b'\n');
+        Ok(())
+    }
+}
+
+/// Values of one column as the row loop sees them.
+enum Cells<'a> {
+    Bool(&'a [i32]),
+    Small(&'a [i32]),
+    /// As they stand: unsigned 64-bit values keep their bits.
+    Whole(&'a [i64]),
+    /// The same as a tag, which is a text and loses nothing.
+    Unsigned(&'a [i64]),
+    F32(&'a [f32]),
+    F64(&'a [f64]),
+    Text(&'a [u8], &'a [u32]),
+    List(&'a ListValues),
+}
+
+fn cells(column: &Column) -> Result<Cells<'_>, Error> {
+    Ok(match (&column.values, column.ty) {
+        (Values::I32(v), LogicalType::Bool) => Cells::Bool(v),
+        (Values::I32(v), _) => Cells::Small(v),
+        (Values::I64(v), LogicalType::U64) => Cells::Unsigned(v),
+        (Values::I64(v), _) => Cells::Whole(v),
+        (Values::F32(v), _) => Cells::F32(v),
+        (Values::F64(v), _) => Cells::F64(v),
+        (Values::Text(v), _) => Cells::Text(&v.bytes, &v.ends),
+        (Values::List(v), _) => match &*v.items {
+            Values::I64(_) | Values::F64(_) => Cells::List(v),
+            _ => return Err(mismatch(&column.name, "a list")),
+        },
+    })
+}
+
+impl Cells<'_> {
+    /// What rows `first..last` take at most.
+    fn most_bytes(&self, first: usize, last: usize) -> usize {
+        let rows = last - first;
+        let span =
+            |ends: &[u32]| ends[last - 1] as usize - if first == 0 { 0 } else { ends[first - 1] as usize };
+        match self {
+            Cells::Bool(_) => rows,
+            Cells::Small(_) | Cells::Whole(_) | Cells::Unsigned(_) => rows * (INTEGER_BYTES + 1),
+            Cells::F32(_) | Cells::F64(_) => rows * FLOAT_BYTES,
+            Cells::Text(_, ends) => 2 * span(ends) + 2 * rows,
+            Cells::List(list) => span(&list.ends) * (FLOAT_BYTES + 1) + 4 * rows,
+        }
+    }
+
+    /// False, with part of it written, where a field has no such value.
+    ///
+    /// # Safety
+    /// `tail` has `most_bytes` of this row.
+    #[inline(always)]
+    unsafe fn put_field(&self, tail: &mut Tail, row: usize) -> bool {
+        match self {
+            Cells::Bool(v) => tail.byte(if v[row] != 0 { b't' } else { b'f' }),
+            Cells::Small(v) => {
+                signed(tail, v[row] as i64);
+                tail.byte(b'i');
+            }
+            Cells::Whole(v) | Cells::Unsigned(v) => {
+                signed(tail, v[row]);
+                tail.byte(b'i');
+            }
+            // All fields are doubles: written as one, so that nothing is rounded twice.
+            Cells::F32(v) => return put_float(tail, v[row] as f64),
+            Cells::F64(v) => return put_float(tail, v[row]),
+            Cells::Text(bytes, ends) => put_string(tail, text_at(bytes, ends, row)),
+            Cells::List(list) => return put_list(tail, list, row),
+        }
+        true
+    }
+
+    /// As [`Cells::put_field`], for a tag: text without quotes.
+    ///
+    /// # Safety
+    /// `tail` has `most_bytes` of this row.
+    #[inline(always)]
+    unsafe fn put_tag(&self, tail: &mut Tail, row: usize) -> bool {
+        match self {
+            Cells::Bool(v) => tail.byte(if v[row] != 0 { b't' } else { b'f' }),
+            Cells::Small(v) => signed(tail, v[row] as i64),
+            Cells::Whole(v) => signed(tail, v[row]),
+            Cells::Unsigned(v) => unsigned(tail, v[row] as u64),
+            Cells::F32(v) => return put_float(tail, v[row] as f64),
+            Cells::F64(v) => return put_float(tail, v[row]),
+            Cells::Text(bytes, ends) => return put_tag_text(tail, text_at(bytes, ends, row)),
+            Cells::List(_) => return false,
+        }
+        true
+    }
+}
+
+fn text_at<'a>(bytes: &'a [u8], ends: &[u32], row: usize) -> &'a [u8] {
+    let start = if row == 0 { 0 } else { ends[row - 1] as usize };
+    &bytes[start..ends[row] as usize]
+}
+
+#[inline(always)]
+unsafe fn put_float(tail: &mut Tail, value: f64) -> bool {
+    if value.is_finite() {
+        float64(tail, value);
+    }
+    value.is_finite()
+}
+
+unsafe fn put_string(tail: &mut Tail, text: &[u8]) {
+    tail.byte(b'"');
+    for &byte in text {
+        if matches!(byte, b'"' | b'\\') {
+            tail.byte(b'\\');
+        }
+        tail.byte(byte);
+    }
+    tail.byte(b'"');
+}
+
+unsafe fn put_tag_text(tail: &mut Tail, text: &[u8]) -> bool {
+    // A backslash escapes what follows or nothing, as it comes: what such a tag means is not sure.
+    if text.is_empty() || text.iter().any(|byte| matches!(byte, b'\\' | b'\n')) {
+        return false;
+    }
+    for &byte in text {
+        if matches!(byte, b',' | b'=' | b' ') {
+            tail.byte(b'\\');
+        }
+        tail.byte(byte);
+    }
+    true
+}
+
+/// A string field, `"[1,2]"`.
+unsafe fn put_list(tail: &mut Tail, list: &ListValues, row: usize) -> bool {
+    tail.bytes(b"\"[");
+    for (k, item) in list.range(row).enumerate() {
+        if k > 0 {
+            tail.byte(b',');
+        }
+        match &*list.items {
+            Values::I64(items) => signed(tail, items[item]),
+            Values::F64(items) => {
+                if !put_float(tail, items[item]) {
+                    return false;
+                }
+            }
+            _ => unreachable!("`cells` let lists of I64 and F64 through"),
+        }
+    }
+    tail.bytes(b"]\"");
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::RowSource;
+
+    fn table(name: &str, columns: &[(&str, LogicalType, &str)], identity: &[&str]) -> TablePlan {
+        TablePlan {
+            name: name.into(),
+            stream: "t".into(),
+            columns: columns
+                .iter()
+                .map(|&(name, ty, wire)| ColumnPlan {
+                    name: name.into(),
+                    ty,
+                    wire: wire.into(),
+                    null_ppm: 0,
+                    gen: None,
+                })
+                .collect(),
+            source: RowSource::Generated { series: 1, period_ns: 1 },
+            identity: identity.iter().map(|&name| name.to_owned()).collect(),
+        }
+    }
+
+    fn rows(table: &TablePlan, cells: &[Values]) -> Columns {
+        let mut columns = Columns::of(table);
+        columns.rows = 1;
+        for (column, values) in columns.columns.iter_mut().zip(cells) {
+            column.values = values.clone();
+        }
+        columns
+    }
+
+    fn text(text: &str) -> Values {
+        Values::Text(crate::rows::TextValues { ends: vec![text.len() as u32], bytes: text.into() })
+    }
+
+    fn line(table: &TablePlan, cells: &[Values]) -> Result<String, Error> {
+        let mut out = Vec::new();
+        Line::new(table)?.encode(&rows(table, cells), &mut out)?;
+        Ok(String::from_utf8(out).expect("UTF-8"))
+    }
+
+    const PORTS: [(&str, LogicalType, &str); 4] = [
+        ("port", LogicalType::I32, ""),
+        ("guid", LogicalType::U64, ""),
+        ("added_on", LogicalType::TimeMs, ""),
+        ("xmit_data", LogicalType::U64, ""),
+    ];
+
+    #[test]
+    fn the_identity_becomes_tags_and_time_and_the_rest_fields() {
+        let table = table("pdc", &PORTS, &["guid", "port", "added_on"]);
+        let cells =
+            [Values::I32(vec![7]), Values::I64(vec![-1]), Values::I64(vec![1234]), Values::I64(vec![-2])];
+        let written = line(&table, &cells).expect("all fit");
+        assert_eq!(written, "pdc,guid=18446744073709551615,port=7 inrush_row=t,xmit_data=-2i 1234\n");
+    }
+
+    #[test]
+    fn names_and_texts_are_escaped() {
+        let columns = [
+            ("a b", LogicalType::Text, TAG),
+            ("t", LogicalType::TimeUs, TIME),
+            ("c=d,", LogicalType::Text, ""),
+        ];
+        let table = table("\"ns\"..\"all types\"", &columns, &[]);
+        let cells = [text("x, y=z"), Values::I64(vec![0]), text("say \"\\\"\n")];
+        assert_eq!(
+            line(&table, &cells).expect("all fit"),
+            "all\\ types,a\\ b=x\\,\\ y\\=z inrush_row=t,c\\=d\\,=\"say \\\"\\\\\\\"\n\" 0\n"
+        );
+    }
+
+    #[test]
+    fn what_no_point_can_hold_is_refused() {
+        let table = table(
+            "t",
+            &[("k", LogicalType::Text, TAG), ("at", LogicalType::TimeMs, TIME), ("v", LogicalType::F64, "")],
+            &[],
+        );
+        let of = |key: &str, at: i64, v: f64| {
+            line(&table, &[text(key), Values::I64(vec![at]), Values::F64(vec![v])]).map_err(|e| e.to_string())
+        };
+        assert!(of("k", 9_223_372_036_854, 1.5).is_ok());
+        assert!(of("k", 9_223_372_036_855, 1.5).unwrap_err().contains("a point's time"));
+        for key in ["", "a\\", "a\nb"] {
+            assert!(of(key, 0, 1.5).unwrap_err().contains("a tag"), "{key:?}");
+        }
+        for value in [f64::NAN, f64::INFINITY] {
+            assert!(of("k", 0, value).unwrap_err().contains("finite"));
+        }
+    }
+
+    #[test]
+    fn a_table_without_one_time_is_refused() {
+        let plan = table("t", &PORTS, &["guid", "port"]);
+        assert!(Line::new(&plan).err().expect("no time").to_string().contains("0 columns"));
+    }
+
+    #[test]
+    fn a_measurement_is_the_last_of_quoted_names() {
+        assert_eq!(measurement("\"ns\"..\"all types\""), "all types");
+        assert_eq!(measurement("\"x\\\"y\""), "x\"y");
+        assert_eq!(measurement("plain.name"), "plain.name");
+    }
+}
