@@ -392,6 +392,10 @@ pub enum ScreenItem {
         column: String,
         signed: bool,
     },
+    /// Σ value of the 64-bit pattern modulo 2^64, as a signed number: what an engine's own wrapping sum gives.
+    SumWrapped {
+        column: String,
+    },
     /// Σ (key & 0xffff) * (value & 0xffff), rows where both are present: swapped values show.
     Product {
         key: String,

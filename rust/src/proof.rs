@@ -260,6 +260,7 @@ fn item_name(item: &ScreenItem) -> String {
         ScreenItem::NotNull { column } => format!("not_null({column})"),
         ScreenItem::SumLow { column } => format!("sum_low({column})"),
         ScreenItem::SumHigh { column, .. } => format!("sum_high({column})"),
+        ScreenItem::SumWrapped { column } => format!("sum_wrapped({column})"),
         ScreenItem::Product { key, value } => format!("product({key},{value})"),
         ScreenItem::SumScaled { column, bits } => format!("sum_scaled({column},{bits})"),
         ScreenItem::SumLength { column } => format!("sum_length({column})"),

@@ -21,6 +21,7 @@ ENGINES = {
     "postgresql": "postgresql",
     "timescaledb": "timescaledb",
     "clickhouse": "clickhouse",
+    "influxdb": "influxdb",
 }
 
 

@@ -21,16 +21,16 @@ from inrush.study.study import load_study
 from .border import run
 
 STUDY = str(Path(__file__).parent / "contract.toml")
-ENGINES = ("duckdb", "sqlite", "postgresql", "timescaledb", "clickhouse")
+ENGINES = ("duckdb", "sqlite", "postgresql", "timescaledb", "clickhouse", "influxdb")
 METHODS = ("bulk", "multirow")
 #: What each lie does to the proofs: found by counts and sums, or only when every row is read back.
 LIES = ("drop", "double", "swap", "cut_ms", "null_to_zero", "round_f32", "lose")
-
-
+#: A row that is sent twice is one point to an engine that knows rows by their identity: nothing is stored wrong.
+HARMLESS = {("influxdb", "double")}
 #: Every engine's ways in, those that studies know by one name for all of them first.
 WAYS = {
     engine: (
-        *METHODS,
+        *(m for m in METHODS if m in (*server(engine).methods, *server(engine).ways)),
         *(m for m in server(engine).methods if m not in (*METHODS, *server(engine).ways.values())),
     )
     for engine in ENGINES
@@ -61,7 +61,8 @@ def test_every_type_is_stored_proven_and_answered_right(
     ran = run(site, planned(engine, method).plan, folder)
     assert ran.last == {"event": "finished", "ended_by": "work"}, ran.last
     assert not ran.broken(), ran.broken()
-    assert {p["item"] for p in ran.tables["proofs"]} >= {"rows", "read_back", "sum_low(guid)"}
+    items = {p["item"] for p in ran.tables["proofs"]}
+    assert items >= {"rows", "read_back"} and any("(total)" in item for item in items)
     assert not ran.tables["failures"], ran.tables["failures"]
     writers = ran.shot("writers")
     assert (writers["rows"], writers["ok"], writers["errors"]) == (10_000, 15, 0)
@@ -75,7 +76,10 @@ def test_every_type_is_stored_proven_and_answered_right(
 def test_a_lie_about_rows_breaks_a_proof(engine: str, lie: str, site: Site, folder: Path) -> None:
     ran = run(site, planned(engine, "bulk").plan, folder, [lie])
     broken = {p["item"] for p in ran.broken()}
-    assert "read_back" in broken, (ran.last, broken)
+    if (engine, lie) in HARMLESS:
+        assert not broken and ran.shot("writers")["rows"] == 10_000
+    else:
+        assert "read_back" in broken, (ran.last, broken)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

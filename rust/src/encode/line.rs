@@ -100,9 +100,18 @@ pub fn roles(table: &TablePlan) -> Result<Vec<Role>, Error> {
 
 /// The measurement: the last of the quoted names in `"database".."measurement"`, or the name as it is.
 pub fn measurement(name: &str) -> String {
-    let last = name.strip_suffix('"').and_then(|name| name.rsplit_once(".\"").map(|(_, last)| last));
-    let quoted = last.or_else(|| name.strip_prefix('"').and_then(|name| name.strip_suffix('"')));
-    quoted.map_or(name.to_owned(), |quoted| quoted.replace("\\\"", "\"").replace("\\\\", "\\"))
+    let last = name.rsplit_once("..").map_or(name, |(_, last)| last);
+    unquoted(last).unwrap_or_else(|| name.to_owned())
+}
+
+/// The database of `"database".."measurement"`; empty where the name has none.
+pub fn database(name: &str) -> String {
+    name.rsplit_once("..").and_then(|(database, _)| unquoted(database)).unwrap_or_default()
+}
+
+fn unquoted(name: &str) -> Option<String> {
+    let inner = name.strip_prefix('"')?.strip_suffix('"')?;
+    Some(inner.replace("\\\"", "\"").replace("\\\\", "\\"))
 }
 
 /// Whether some field stands in every row, so that [`ROW_FIELD`] is not needed.
@@ -168,9 +177,9 @@ impl Encoder for Line {
             let last = (first + BLOCK_ROWS).min(rows.rows);
             let values: usize = tags.iter().chain(&fields).map(|cells| cells.most_bytes(first, last)).sum();
             tail.room((last - first) * self.fixed_bytes + values);
-            for row in first..last {
+            for (row, &time) in (first..last).zip(&times[first..]) {
                 // SAFETY: room was made for the widest form of these rows.
-                if let Err(error) = unsafe { self.put(&mut tail, rows, &tags, &fields, times[row], row) } {
+                if let Err(error) = unsafe { self.put(&mut tail, rows, &tags, &fields, time, row) } {
                     tail.finish();
                     return Err(error);
                 }
@@ -506,5 +515,6 @@ mod tests {
         assert_eq!(measurement("\"ns\"..\"all types\""), "all types");
         assert_eq!(measurement("\"x\\\"y\""), "x\"y");
         assert_eq!(measurement("plain.name"), "plain.name");
+        assert_eq!((database("\"ns\"..\"t\""), database("plain")), ("ns".into(), String::new()));
     }
 }

@@ -8,6 +8,7 @@ mod clickhouse;
 mod duckdb;
 mod faulty;
 mod http;
+mod influxdb;
 mod null;
 mod postgresql;
 mod shared;
@@ -219,8 +220,17 @@ impl Context {
 }
 
 /// What `build` knows, by the name of the Python twin.
-pub const ENGINES: [&str; 8] =
-    ["adbc", "clickhouse", "duckdb", "null", "postgresql", "simulated", "sqlite", "timescaledb"];
+pub const ENGINES: [&str; 9] = [
+    "adbc",
+    "clickhouse",
+    "duckdb",
+    "influxdb",
+    "null",
+    "postgresql",
+    "simulated",
+    "sqlite",
+    "timescaledb",
+];
 
 /// The engine that the plan's target names, connected; one that lies where the plan asks for faults.
 pub fn build(ctx: &Context) -> Result<Arc<dyn Engine>, Error> {
@@ -239,6 +249,7 @@ fn honest(ctx: &Context) -> Result<Arc<dyn Engine>, Error> {
         "simulated" => Ok(Arc::new(simulated::Simulated::new(ctx)?)),
         "sqlite" => Ok(Arc::new(sqlite::Sqlite::new(ctx)?)),
         "duckdb" => Ok(Arc::new(duckdb::duckdb(ctx)?)),
+        "influxdb" => Ok(Arc::new(influxdb::Influxdb::new(ctx)?)),
         "adbc" => Ok(Arc::new(adbc::Adbc::new(ctx)?)),
         "clickhouse" => Ok(Arc::new(clickhouse::Clickhouse::new(ctx)?)),
         "postgresql" | "timescaledb" => Ok(Arc::new(postgresql::Postgresql::new(ctx)?)),

@@ -134,6 +134,7 @@ enum Item {
     NotNull(usize),
     Low(usize),
     High { column: usize, signed: bool },
+    Wrapped(usize),
     Product(usize, usize),
     Scaled { column: usize, unit: f64 },
     Length(usize),
@@ -163,6 +164,9 @@ impl ScreenSums {
                 ScreenItem::SumHigh { column: name, signed } => {
                     Item::High { column: column(name, "sum_high", integer)?, signed: *signed }
                 }
+                ScreenItem::SumWrapped { column: name } => {
+                    Item::Wrapped(column(name, "sum_wrapped", integer)?)
+                }
                 ScreenItem::Product { key, value } => {
                     Item::Product(column(key, "product", integer)?, column(value, "product", integer)?)
                 }
@@ -181,12 +185,14 @@ impl ScreenSums {
 
     pub fn add(&mut self, columns: &Columns) {
         for (item, sum) in self.items.iter().zip(&mut self.sums) {
-            *sum += item.sum(columns);
+            *sum = item.kept(*sum + item.sum(columns));
         }
     }
 
     pub fn merge(&mut self, other: &ScreenSums) {
-        self.sums.iter_mut().zip(&other.sums).for_each(|(sum, other)| *sum += other);
+        for ((item, sum), other) in self.items.iter().zip(&mut self.sums).zip(&other.sums) {
+            *sum = item.kept(*sum + other);
+        }
     }
 
     /// In the order of the items.
@@ -196,6 +202,14 @@ impl ScreenSums {
 }
 
 impl Item {
+    /// What is kept of a sum.
+    fn kept(&self, sum: i128) -> i128 {
+        match self {
+            Item::Wrapped(_) => sum as i64 as i128,
+            _ => sum,
+        }
+    }
+
     fn sum(&self, columns: &Columns) -> i128 {
         let n = columns.rows;
         let column = |at: usize| &columns.columns[at];
@@ -206,6 +220,7 @@ impl Item {
             Item::Low(at) => sum_of(column(at), n, |v| v & 0xffff_ffff),
             Item::High { column: at, signed: true } => sum_of(column(at), n, |v| v >> 32),
             Item::High { column: at, signed: false } => sum_of(column(at), n, |v| (v as u64 >> 32) as i64),
+            Item::Wrapped(at) => (0..n).map(|row| integer(column(at), row) as i128).sum(),
             Item::Product(key, value) => {
                 let (key, value) = (column(key), column(value));
                 let both = (0..n).filter(|&i| key.is_present(i) && value.is_present(i));

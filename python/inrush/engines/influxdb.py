@@ -1,0 +1,227 @@
+"""InfluxDB 1.x: its dialect. Twin of rust/src/engine/influxdb.rs; the life of a server of ours is influxdb_life.py.
+
+A namespace is a database whose default retention policy bears inrush's name. A table is a measurement: of its
+identity the first time is the time of a point and the rest are tags, as are the names of things (texts made by
+`format`), because InfluxQL groups by nothing else; all other columns are fields.
+
+What InfluxQL cannot say stands in lines in front of a statement, which the wire half reads (statement.rs).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from inrush.engines import sql
+from inrush.engines.base import Durability, OpPlan, Probes, Proof, Survives, TablePlan, Unsupported
+from inrush.engines.influxdb_life import InfluxdbLife
+from inrush.engines.sql import Item
+from inrush.workload import Column, Operation, Table
+
+#: Twin of MARK in influxdb.rs.
+MARK = "made_by_inrush"
+#: Stands in every point of a table whose fields may all be NULL. Twin of ROW_FIELD in line.rs.
+ROW_FIELD = "inrush_row"
+#: Wire types, as rust/src/encode/line.rs knows them.
+TAG, TIME, FIELD = "tag", "time", "field"
+TIMES = ("time_ms", "time_us")
+
+LOSSES: Mapping[str, str] = {
+    "u64": "unsigned 64-bit fields are stored with their bits reinterpreted: read back exactly, ordered and aggregated as "
+    "signed; as tags they are decimal text",
+    "f32": "32-bit floats take 8 bytes",
+    "time_ms": "times that are not the point's own are integers of their unit; the point's own lies in 1677 to 2262",
+    "time_us": "times that are not the point's own are integers of their unit; the point's own lies in 1677 to 2262",
+    "text": "an empty text, a backslash or a line feed in a tag is refused",
+    "list_f64": "lists are text: stored and read back, not searched",
+    "list_i64": "lists are text: stored and read back, not searched",
+}
+COLLAPSE = "rows of equal identity are one point, the last one written: {identity} must be unique, and proofs count points"
+SCREEN = "proofs by counts and wrapping sums of whole fields; floats, texts and tags are proven by reading them back"
+
+#: What is read of SHOW DIAGNOSTICS; the rest changes from second to second.
+SETTINGS = "config*, build.Version"
+FSYNC_DELAY = "config-data.wal-fsync-delay"
+
+
+class Influxdb(InfluxdbLife):
+    name = "influxdb"
+    schemes = ("influxdb",)
+    methods = ("bulk",)
+
+    # decides
+
+    def open_namespace(self, namespace: str) -> tuple[str, ...]:
+        return (f"CREATE DATABASE {quote(namespace)} WITH DURATION INF REPLICATION 1 NAME {quote(MARK)}",)
+
+    def drop_namespace(self, namespace: str) -> tuple[str, ...]:
+        return (f"-- if marked: {namespace}\nDROP DATABASE {quote(namespace)}",)
+
+    def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan:
+        measurement = quote(table.name)
+        drop = f"-- if marked: {namespace}\n-- on: {namespace}\nDROP MEASUREMENT {measurement}"
+        return TablePlan(
+            name=f"{quote(namespace)}..{measurement}",
+            create=(),
+            fresh=(f"-- on: {namespace}\nDROP MEASUREMENT {measurement}",),
+            drop=(drop,),
+            wire=wires(table),
+            losses=_losses(table),
+        )
+
+    def plan_operation(
+        self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0
+    ) -> OpPlan | Unsupported:
+        if operation.kind == "together":
+            return OpPlan("")
+        if operation.kind == "insert":
+            plan = tables[operation.table or ""]
+            if method not in self.methods:
+                return Unsupported(f"influxdb has no method {method}; its one way in is {self.methods[0]}")
+            if reason := _no_points(plan):
+                return Unsupported(reason)
+            return OpPlan(plan.name, method)
+        if "influxdb" not in operation.sql and not operation.unsupported.get("influxdb"):
+            return Unsupported(
+                f"operation {operation.name} has no InfluxQL (sql.influxdb), and SQL is not understood"
+            )
+        own = tables.get(operation.table or "")
+        if own is not None and (reason := _no_points(own)):
+            return Unsupported(reason)
+        return _statement(operation, tables)
+
+    def proof(self, table: Table, plan: TablePlan) -> Proof:
+        items = screen_items(table)
+        names = [f"i{k}" for k in range(len(items))]
+        figures = ", ".join(
+            f"{_figure(item, table)} AS {quote(name)}" for item, name in zip(items, names, strict=True)
+        )
+        head = f"-- columns: {', '.join(names)}\n-- empty: 0\n"
+        columns = ["time" if plan.wire[c.name] == TIME else c.name for c in table.columns]
+        read = [name for name in columns if name != "time"]
+        read += [] if _steady(table) else [ROW_FIELD]
+        return Proof(
+            screen=f"{head}SELECT {figures} FROM {plan.name}",
+            items=items,
+            read_back=f"-- columns: {', '.join(columns)}\nSELECT {', '.join(map(quote, read))} FROM {plan.name}",
+        )
+
+    def probes(self, tables: Sequence[TablePlan]) -> Probes:
+        database = _database(tables[0]) if tables else ""
+        sizes = (
+            "-- pairs: shard.diskBytes as disk, tsm1_filestore.diskBytes as tsm, "
+            "tsm1_wal.currentSegmentDiskBytes as wal, tsm1_wal.oldSegmentsDiskBytes as wal, "
+            f"tsm1_cache.memBytes as cache\n-- only: database={database}\nSHOW STATS"
+        )
+        return Probes(
+            sizes=(sizes,),
+            counters=("-- pairs: write.*, httpd.*, tsm1_engine.*, database.*\nSHOW STATS",),
+            settings=(f"-- pairs: {SETTINGS}\nSHOW DIAGNOSTICS",),
+            version="-- pairs: build.Version as version\nSHOW DIAGNOSTICS",
+        )
+
+    def durability(self, settings: Mapping[str, str]) -> Durability:
+        """A write is acknowledged when its entry in the write-ahead log is synced.
+
+        `wal-fsync-delay` lets writes wait for one sync together; none is acknowledged before it.
+        Source: InfluxDB 1.x, tsdb/engine/tsm1/wal.go, writeToLog: it returns what the sync returned.
+        """
+        if FSYNC_DELAY not in settings:
+            return Durability(Survives.NOTHING)
+        return Durability(Survives.POWER_LOSS, because={"wal-fsync-delay": settings[FSYNC_DELAY]})
+
+
+# dialect
+
+
+def quote(name: str) -> str:
+    """An identifier of InfluxQL."""
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def wires(table: Table) -> dict[str, str]:
+    """Column -> tag, time or field. No column is the time where a row has no identity: its points could not be told
+    apart."""
+    times = [c.name for c in table.columns if c.type in TIMES]
+    own = [name for name in times if name in table.identity]
+    always = [name for name in times if not table.column(name).nullable]
+    time = next(iter(own or always), None) if table.identity else None
+    return {c.name: TIME if c.name == time else TAG if _is_tag(table, c) else FIELD for c in table.columns}
+
+
+def _is_tag(table: Table, column: Column) -> bool:
+    names = column.type == "text" and (column.gen or {}).get("kind") == "format" and not column.nullable
+    return column.name in table.identity or names
+
+
+def _no_points(plan: TablePlan) -> str | None:
+    if TIME in plan.wire.values():
+        return None
+    return f"{plan.name}: a point of InfluxDB has a time, and rows without an identity that holds one overwrite each other"
+
+
+def _losses(table: Table) -> tuple[str, ...]:
+    of_types = sql.losses(table, LOSSES)
+    return (*of_types, COLLAPSE.format(identity=", ".join(table.identity) or "what they are"), SCREEN)
+
+
+def _database(plan: TablePlan) -> str:
+    return plan.name.rpartition("..")[0].strip('"')
+
+
+def _statement(operation: Operation, tables: Mapping[str, TablePlan]) -> OpPlan | Unsupported:
+    """The author's InfluxQL with measurements and parameters in place; a tag is compared with a text."""
+    names = tables
+    if operation.kind == "execute":
+        # What deletes takes a measurement of the database that it is asked on, not a qualified name.
+        names = {key: TablePlan(p.name.rpartition("..")[2], (), (), (), p.wire) for key, p in tables.items()}
+    planned = sql.statement(operation, "influxdb", names, sql.dollar)
+    if isinstance(planned, Unsupported):
+        return planned
+    of_tags = [_compares_tag(operation, name, tables) for name in planned.params]
+
+    def place(found: re.Match[str]) -> str:
+        return f"'{found[0]}'" if of_tags[int(found[1]) - 1] else found[0]
+
+    text = re.sub(r"(?<!')\$(\d+)(?!\d)", place, planned.text)
+    if operation.kind == "execute" and (own := tables.get(operation.table or "")):
+        text = f"-- on: {_database(own)}\n{text}"
+    return OpPlan(text, params=planned.params)
+
+
+def _compares_tag(operation: Operation, param: str, tables: Mapping[str, TablePlan]) -> bool:
+    gen = operation.params[param].get("gen", {})
+    plan = tables.get(gen.get("table") or operation.table or "")
+    return plan is not None and plan.wire.get(gen.get("column", "")) == TAG
+
+
+# the screen of a proof
+
+
+def screen_items(table: Table) -> tuple[Item, ...]:
+    """Counts of fields that may be NULL, and sums of whole fields as the server adds them: wrapping at 64 bits.
+
+    A sum of doubles is exact only within 2**53, so floats are left to the read-back, as are texts and tags."""
+    items: list[Item] = [{"kind": "rows"}]
+    roles = wires(table)
+    for column in table.columns:
+        if roles[column.name] != FIELD:
+            continue
+        if column.nullable:
+            items.append({"kind": "not_null", "column": column.name})
+        if column.type in sql.WHOLE_TYPES:
+            items.append({"kind": "sum_wrapped", "column": column.name})
+    return tuple(items)
+
+
+def _figure(item: Item, table: Table) -> str:
+    if item["kind"] == "rows":
+        return f"COUNT({quote(_steady(table) or ROW_FIELD)})"
+    function = "COUNT" if item["kind"] == "not_null" else "SUM"
+    return f"{function}({quote(item['column'])})"
+
+
+def _steady(table: Table) -> str | None:
+    """A field that every row has."""
+    roles = wires(table)
+    return next((c.name for c in table.columns if roles[c.name] == FIELD and not c.nullable), None)

@@ -1,0 +1,74 @@
+//! Where the server is, and who asks. The password is never part of any message.
+
+use crate::engine::http::Client;
+use crate::engine::socket::Place;
+use crate::engine::url::Url;
+use crate::error::Error;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    pub host: String,
+    pub port: u16,
+    /// Empty: nobody, as a server without authentication takes it.
+    pub user: String,
+    /// Must be there when it is named; runs have databases of their own.
+    pub database: String,
+    /// From the URL only; see [`Address::password`].
+    given: Option<String>,
+}
+
+impl std::fmt::Display for Address {
+    /// As people may read it: without password.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let at = if self.user.is_empty() { "" } else { "@" };
+        write!(f, "influxdb://{}{at}{}:{}/{}", self.user, self.host, self.port, self.database)
+    }
+}
+
+impl Address {
+    /// `influxdb://user@host:port/database`. The user defaults to `INFLUX_USERNAME`, then to nobody.
+    pub fn parse(url: &str) -> Result<Address, Error> {
+        let url = Url::parse(url, &["influxdb"], "influxdb://user@host:port/database")?;
+        if let Some((name, _)) = url.options.first() {
+            return Err(Error::Plan(format!("target.url: option {name} is not known; there is none")));
+        }
+        let host = if url.host.is_empty() { "localhost".to_owned() } else { url.host };
+        let user = match url.user.as_str() {
+            "" => std::env::var("INFLUX_USERNAME").unwrap_or_default(),
+            user => user.to_owned(),
+        };
+        Ok(Address { host, port: url.port.unwrap_or(8086), user, database: url.path, given: url.password })
+    }
+
+    /// Not yet connected.
+    pub fn client(&self) -> Client {
+        let place = Place { host: self.host.clone(), port: self.port, target: self.to_string() };
+        let password = self.password().unwrap_or_default();
+        let login = (!self.user.is_empty()).then_some((self.user.as_str(), password.as_str()));
+        Client::new(&place, login, &[])
+    }
+
+    /// From the URL, or `INFLUX_PASSWORD`.
+    fn password(&self) -> Option<String> {
+        self.given.clone().or_else(|| std::env::var("INFLUX_PASSWORD").ok())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_read_and_shown_without_its_password() {
+        let address = Address::parse("influxdb://me:hidden@db:9999/mine").unwrap();
+        assert_eq!((address.host.as_str(), address.port, address.database.as_str()), ("db", 9999, "mine"));
+        assert_eq!(address.password().as_deref(), Some("hidden"));
+        assert_eq!(address.to_string(), "influxdb://me@db:9999/mine");
+    }
+
+    #[test]
+    fn an_option_is_refused_and_named() {
+        let message = Address::parse("influxdb://localhost?gzip=1").unwrap_err().to_string();
+        assert!(message.contains("option gzip"), "{message}");
+    }
+}

@@ -1,0 +1,308 @@
+//! One session: a kept connection with one request on its way.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::answer::{self, Reader};
+use super::failure::Failure;
+use super::statement::Statement;
+use super::{query_path, Address};
+use crate::encode::line::{database, roles, Line, Role};
+use crate::encode::Encoder;
+use crate::engine::http::{Client, Trouble};
+use crate::engine::shared::{clear, empty_like};
+use crate::engine::url::escape;
+use crate::engine::{
+    Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
+};
+use crate::error::Error;
+use crate::plan::{LogicalType, OpKind, TablePlan};
+use crate::rows::Columns;
+
+/// Rows of a scan that are handed over at once.
+const SCAN_ROWS: usize = 8192;
+
+pub struct InfluxSession {
+    ctx: Context,
+    client: Client,
+    /// By operation; `None` for those that this session does not use.
+    ops: Vec<Option<Prepared>>,
+    flight: Option<Flight>,
+    finished: Vec<Done>,
+    /// Of the answer on its way; read when it is complete, so that reading it is not part of its time.
+    body: Vec<u8>,
+    reader: Reader,
+    keep_answers: bool,
+    answer: Option<Answer>,
+    failure: Option<String>,
+    /// Set by the canceller: the connection that is lost next was ended by us.
+    cancelled: Arc<AtomicBool>,
+    path: String,
+    statement: String,
+}
+
+enum Prepared {
+    Write { path: String, encoder: Box<Line> },
+    Query { statement: Statement, types: Vec<(String, LogicalType)>, keep_answer: bool },
+}
+
+/// The request on its way.
+struct Flight {
+    ticket: Ticket,
+    op: OpId,
+    rows: u64,
+    bytes: u64,
+    status: Option<u16>,
+}
+
+impl InfluxSession {
+    pub fn open(ctx: &Context, address: &Address, ops: &[OpId]) -> Result<InfluxSession, Error> {
+        let mut client = address.client();
+        client.connect()?;
+        let mut prepared: Vec<Option<Prepared>> = ctx.plan.operations.iter().map(|_| None).collect();
+        for &op in ops {
+            prepared[op] = Some(prepare(ctx, op)?);
+        }
+        Ok(InfluxSession {
+            ctx: ctx.clone(),
+            client,
+            ops: prepared,
+            flight: None,
+            finished: Vec::with_capacity(4),
+            body: Vec::with_capacity(1 << 16),
+            reader: Reader::new(false),
+            keep_answers: false,
+            answer: None,
+            failure: None,
+            cancelled: Arc::new(AtomicBool::new(false)),
+            path: String::with_capacity(4096),
+            statement: String::with_capacity(4096),
+        })
+    }
+
+    fn send(&mut self, op: OpId, work: &Work<'_>) -> Result<(), Trouble> {
+        self.body.clear();
+        match (&self.ops[op], work) {
+            (Some(Prepared::Write { path, .. }), Work::Rows { payload, .. }) => {
+                self.reader.clear(false);
+                self.client.send("POST", path, &[&payload.bytes], None)
+            }
+            (Some(Prepared::Query { statement, keep_answer, .. }), Work::Params(params)) => {
+                if statement.params() > params.len() {
+                    return Err(Trouble::Garbled(
+                        "the statement names more parameters than the operation has",
+                    ));
+                }
+                self.reader.clear(*keep_answer || self.keep_answers);
+                self.statement.clear();
+                statement.bound(params, &mut self.statement);
+                query_path(statement.database.as_deref(), &self.statement, &mut self.path);
+                self.client.send("POST", &self.path, &[], None)
+            }
+            _ => Err(Trouble::Garbled("the operation takes rows or parameters, and was given the other")),
+        }
+    }
+
+    /// Reads the answer; `Late` when `until` has passed before its end.
+    fn receive(&mut self, until: Option<Instant>) -> Result<(), Trouble> {
+        let flight = self.flight.as_mut().expect("asked only while a request is on its way");
+        if flight.status.is_none() {
+            flight.status = Some(self.client.receive(until)?);
+        }
+        self.client.read_all(&mut self.body, until)
+    }
+
+    /// The answer is complete.
+    fn finish(&mut self, done_ns: Ns) {
+        let Some(flight) = self.flight.take() else { return };
+        let status = flight.status.expect("it stands in front of the answer");
+        let (mut rows, mut bytes) = (flight.rows, flight.bytes);
+        self.reader.read(&self.body);
+        let outcome = match self.reader.end(status) {
+            Err(failure) => {
+                rows = 0;
+                self.fail(failure)
+            }
+            Ok(()) => {
+                if let Some(Prepared::Query { statement, types, .. }) = &self.ops[flight.op] {
+                    (rows, bytes) = (self.reader.rows(), self.reader.bytes());
+                    let ty = |name: &str| types.iter().find(|(found, _)| found == name).map(|(_, ty)| *ty);
+                    self.answer = Some(statement.answer(self.reader.series(), &ty));
+                }
+                Outcome::Ok
+            }
+        };
+        self.finished.push(Done { ticket: flight.ticket, done_ns, outcome, rows, bytes });
+    }
+
+    fn fail(&mut self, failure: Failure) -> Outcome {
+        let outcome = failure.outcome();
+        self.failure = Some(failure.message);
+        outcome
+    }
+
+    fn break_off(&mut self, trouble: &Trouble) {
+        let Some(flight) = self.flight.take() else { return };
+        self.client.forget();
+        let cancelled = self.cancelled.swap(false, Relaxed);
+        let outcome = if cancelled { Outcome::Timeout } else { trouble.outcome() };
+        self.failure = Some(trouble.to_string());
+        let done_ns = self.ctx.clock.now();
+        self.finished.push(Done { ticket: flight.ticket, done_ns, outcome, rows: 0, bytes: 0 });
+    }
+
+    /// `None` for as long as it takes.
+    fn instant(&self, until: Ns) -> Option<Instant> {
+        let left = until.saturating_sub(self.ctx.clock.now());
+        (until != Ns::MAX).then(|| Instant::now() + Duration::from_nanos(left))
+    }
+}
+
+fn prepare(ctx: &Context, op: OpId) -> Result<Prepared, Error> {
+    let plan = ctx.op(op);
+    let table = plan.table.and_then(|at| ctx.plan.tables.get(at));
+    if plan.kind != OpKind::Insert {
+        let types = table.map_or(Ok(Vec::new()), types_of)?;
+        return Ok(Prepared::Query {
+            statement: Statement::parse(&plan.text),
+            types,
+            keep_answer: !plan.holds.is_empty(),
+        });
+    }
+    let table = table
+        .ok_or_else(|| Error::Plan(format!("operation {} inserts into no table of this plan", plan.name)))?;
+    let mut path = String::from("/write?db=");
+    escape(&database(&table.name), &mut path);
+    path.push_str(match table.columns.iter().zip(roles(table)?).find(|(_, role)| *role == Role::Time) {
+        Some((column, _)) if column.ty == LogicalType::TimeUs => "&precision=u",
+        _ => "&precision=ms",
+    });
+    Ok(Prepared::Write { path, encoder: Box::new(Line::new(table)?) })
+}
+
+/// Types by the names that an answer has: the column with a point's time is `time`.
+fn types_of(table: &TablePlan) -> Result<Vec<(String, LogicalType)>, Error> {
+    let named = table.columns.iter().zip(roles(table)?).map(|(column, role)| {
+        let name = if role == Role::Time { "time".to_owned() } else { column.name.clone() };
+        (name, column.ty)
+    });
+    Ok(named.collect())
+}
+
+impl Session for InfluxSession {
+    fn encode(&mut self, op: OpId, rows: &Columns, out: &mut Payload) -> Result<(), Error> {
+        match &mut self.ops[op] {
+            Some(Prepared::Write { encoder, .. }) => {
+                out.bytes.clear();
+                out.rows = rows.rows as u64;
+                encoder.encode(rows, &mut out.bytes)
+            }
+            _ => Err(Error::Plan(format!("operation {} takes no rows", self.ctx.op(op).name))),
+        }
+    }
+
+    fn submit(&mut self, ticket: Ticket, op: OpId, work: Work<'_>) -> Submit {
+        if self.flight.is_some() {
+            return Submit::Full;
+        }
+        let (rows, bytes) = match &work {
+            Work::Rows { payload, .. } => (payload.rows, payload.bytes.len() as u64),
+            Work::Params(_) => (0, 0),
+        };
+        self.flight = Some(Flight { ticket, op, rows, bytes, status: None });
+        if let Err(trouble) = self.send(op, &work) {
+            self.break_off(&trouble);
+        }
+        Submit::Queued
+    }
+
+    fn poll(&mut self, until: Ns, done: &mut Vec<Done>) {
+        if self.flight.is_some() && self.finished.is_empty() {
+            match self.receive(self.instant(until)) {
+                Ok(()) => self.finish(self.ctx.clock.now()),
+                Err(Trouble::Late) => {}
+                Err(trouble) => self.break_off(&trouble),
+            }
+        }
+        done.append(&mut self.finished);
+    }
+
+    fn keep_answers(&mut self) {
+        self.keep_answers = true;
+    }
+
+    fn answer(&mut self) -> Option<&Answer> {
+        self.answer.as_ref()
+    }
+
+    fn failure(&mut self) -> Option<String> {
+        self.failure.take()
+    }
+
+    fn scan(&mut self, text: &str, like: &Columns, each: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
+        let statement = Statement::parse(text);
+        let target = self.client.place().target.clone();
+        let failed = |message: String| Error::Statement {
+            target: target.clone(),
+            statement: text.to_owned(),
+            message,
+        };
+        let names = statement.columns.clone().unwrap_or_default();
+        if names.len() != like.columns.len() {
+            return Err(failed(format!("{} columns for a table of {}", names.len(), like.columns.len())));
+        }
+        query_path(statement.database.as_deref(), &statement.text(), &mut self.path);
+        self.reader.clear(true);
+        let place = self.client.place().clone();
+        let lost = |trouble: Trouble| trouble.error(&place);
+        self.client.send("POST", &self.path, &[], None).map_err(lost)?;
+        let status = self.client.receive(None).map_err(lost)?;
+        let (mut batch, mut rows) = (empty_like(like), 0);
+        loop {
+            let more = match self.client.piece(None).map_err(lost)? {
+                Some(piece) => {
+                    self.reader.read(piece);
+                    true
+                }
+                None => false,
+            };
+            if !more {
+                self.reader.end(status).map_err(|failure| failed(failure.message))?;
+            }
+            for series in self.reader.take_series() {
+                answer::append(&series, &names, &mut batch).map_err(&failed)?;
+            }
+            if batch.rows >= SCAN_ROWS || (!more && batch.rows > 0) {
+                rows += batch.rows as u64;
+                each(&batch);
+                clear(&mut batch);
+            }
+            if !more {
+                return Ok(rows);
+            }
+        }
+    }
+
+    fn canceller(&self) -> Option<Canceller> {
+        let (hang_up, cancelled) = (self.client.hang_up(), self.cancelled.clone());
+        Some(Box::new(move || {
+            cancelled.store(true, Relaxed);
+            hang_up.now();
+        }))
+    }
+
+    fn close(mut self: Box<Self>) -> Result<(), Error> {
+        let mut done = Vec::new();
+        while self.flight.is_some() {
+            self.poll(Ns::MAX, &mut done);
+        }
+        match done.iter().find(|d| d.outcome != Outcome::Ok) {
+            None => Ok(()),
+            Some(_) => Err(crate::engine::shared::lost(
+                &self.client.place().target,
+                &std::io::Error::other(self.failure.take().unwrap_or_default()),
+            )),
+        }
+    }
+}
