@@ -440,7 +440,7 @@ impl<'a> RoleStage<'a> {
             slot,
             values: params.values(),
             params,
-            checks: Check::of(plan, &plan.operations[op])?,
+            checks: Check::of(plan, &plan.operations[op], self.site.engine.caps().reads_torn)?,
             freshness: Freshness::of(plan, &plan.operations[op])?,
             is_insert: plan.operations[op].kind == OpKind::Insert,
         })

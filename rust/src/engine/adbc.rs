@@ -104,6 +104,7 @@ impl Engine for Adbc {
             cancel: true,
             transactions: true,
             identity_collapses: false,
+            reads_torn: false,
             in_process: self.driven.in_process,
         }
     }

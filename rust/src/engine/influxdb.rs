@@ -53,6 +53,7 @@ impl Engine for Influxdb {
             cancel: true,
             transactions: false,
             identity_collapses: true,
+            reads_torn: true,
             in_process: false,
         }
     }

@@ -42,6 +42,8 @@ pub struct Caps {
     pub transactions: bool,
     /// Rows with equal identity overwrite each other (InfluxDB).
     pub identity_collapses: bool,
+    /// A reader may see a row whose values are still being written, and NULL for those that are not yet (InfluxDB).
+    pub reads_torn: bool,
     /// Runs in the client's process: its CPU is the client's less that of `null:<wire>`.
     pub in_process: bool,
 }

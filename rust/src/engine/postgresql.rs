@@ -54,6 +54,7 @@ impl Engine for Postgresql {
             cancel: true,
             transactions: true,
             identity_collapses: false,
+            reads_torn: false,
             in_process: false,
         }
     }

@@ -58,6 +58,7 @@ impl Engine for Sqlite {
             cancel: true,
             transactions: true,
             identity_collapses: false,
+            reads_torn: false,
             in_process: true,
         }
     }
