@@ -59,6 +59,7 @@ impl Engine for Clickhouse {
             cancel: true,
             transactions: false,
             identity_collapses: false,
+            reads_torn: false,
             in_process: false,
         }
     }

@@ -222,17 +222,8 @@ impl Context {
 }
 
 /// What `build` knows, by the name of the Python twin.
-pub const ENGINES: [&str; 9] = [
-    "adbc",
-    "clickhouse",
-    "duckdb",
-    "influxdb",
-    "null",
-    "postgresql",
-    "simulated",
-    "sqlite",
-    "timescaledb",
-];
+pub const ENGINES: [&str; 9] =
+    ["adbc", "clickhouse", "duckdb", "influxdb", "null", "postgresql", "simulated", "sqlite", "timescaledb"];
 
 /// The engine that the plan's target names, connected; one that lies where the plan asks for faults.
 pub fn build(ctx: &Context) -> Result<Arc<dyn Engine>, Error> {

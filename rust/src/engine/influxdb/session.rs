@@ -9,7 +9,7 @@ use super::failure::Failure;
 use super::statement::Statement;
 use super::{query_path, Address};
 use crate::encode::line::{database, roles, Line, Role};
-use crate::encode::Encoder;
+use crate::encode::{Part, PART_ROWS};
 use crate::engine::http::{Client, Trouble};
 use crate::engine::shared::{clear, empty_like};
 use crate::engine::url::escape;
@@ -192,12 +192,16 @@ fn types_of(table: &TablePlan) -> Result<Vec<(String, LogicalType)>, Error> {
 
 impl Session for InfluxSession {
     fn encode(&mut self, op: OpId, rows: &Columns, out: &mut Payload) -> Result<(), Error> {
+        self.encode_part(op, rows, Part::WHOLE, out)
+    }
+
+    fn part_rows(&self, _op: OpId) -> Option<usize> {
+        Some(PART_ROWS)
+    }
+
+    fn encode_part(&mut self, op: OpId, rows: &Columns, part: Part, out: &mut Payload) -> Result<(), Error> {
         match &mut self.ops[op] {
-            Some(Prepared::Write { encoder, .. }) => {
-                out.bytes.clear();
-                out.rows = rows.rows as u64;
-                encoder.encode(rows, &mut out.bytes)
-            }
+            Some(Prepared::Write { encoder, .. }) => out.encode_part(encoder.as_mut(), rows, part),
             _ => Err(Error::Plan(format!("operation {} takes no rows", self.ctx.op(op).name))),
         }
     }
