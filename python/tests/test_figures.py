@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from inrush.errors import UsageError
-from inrush.report.charts import Figure
+from inrush.report.charts import Figure, ticks
 from inrush.report.draw import render, themes
 from inrush.report.figures import figures, five_numbers
 from inrush.report.published import published_rows
@@ -180,3 +182,21 @@ def test_ours_stands_beside_a_published_best_and_a_published_cost() -> None:
     ]
     (cost,) = ours[1:]
     assert cost["value"] == pytest.approx(50, abs=0.5) and "200 to 1,000" in cost["who"]
+
+
+@given(st.floats(1e-6, 1e6), st.floats(1.01, 1e9))
+def test_ticks_of_a_log_axis_lie_inside_and_are_neither_few_nor_many(low: float, times: float) -> None:
+    found = ticks([low, low * times], log=True).to_dict()
+    if "values" in found:
+        assert all(low <= v <= low * times * 1.000001 for v in found["values"])
+        assert 3 <= len(found["values"]) <= 20
+    else:
+        assert times < 10, "a decade has ticks of its own"
+
+
+def test_panels_of_one_figure_have_one_kind_of_axis() -> None:
+    """One group spans a decade and the other does not: both are drawn on the same kind of axis."""
+    truth = {("duckdb", 1): 1.0, ("duckdb", 10): 50.0, ("sqlite", 1): 1.0, ("sqlite", 10): 2.0}
+    made = drawn(synthetic.study(truth))
+    kinds = {layer["encoding"]["y"]["scale"].get("type") for n, f in made.items() if n.startswith("box-") for layer in f.spec["layer"]}  # fmt: skip
+    assert kinds == {"log"}

@@ -71,6 +71,24 @@ def scale_of(values: Sequence[float]) -> alt.Scale:
     return alt.Scale(zero=True)
 
 
+def ticks(values: Sequence[float], log: bool) -> alt.Axis:
+    """The axis of figures: on a log scale 1, 2 and 5 of every decade (of many decades their first alone), where at
+    least two of them lie inside; Vega's own choice crowds a decade's upper end."""
+    if not log:
+        return alt.Axis()
+    low, high = min(values), max(values)
+    for steps in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 5, 7)):
+        exponents = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+        inside = [float(f"{m * 10.0**e:.6g}") for e in exponents for m in steps if low <= m * 10.0**e <= high]
+        if len(inside) >= 3:
+            return alt.Axis(values=inside, format="~g" if high < 1e4 else "~s")
+    return alt.Axis()
+
+
+def is_log(scale: alt.Scale) -> bool:
+    return scale.to_dict().get("type") == "log"
+
+
 def lines(
     rows: Sequence[Row], x_values: Sequence[float], x_title: str, y_title: str, y_scale: alt.Scale
 ) -> Chart:
@@ -80,10 +98,11 @@ def lines(
     )  # fmt: skip
     tip = [alt.Tooltip("series:N"), alt.Tooltip("x:Q", title=x_title, format=","), alt.Tooltip("n:Q", title="runs"),
            *(alt.Tooltip(f"{k}:Q", format=".4g", title=t) for k, t in (("y", "estimate"), ("low", "from"), ("high", "to")))]  # fmt: skip
+    y_axis = ticks([r[k] for r in rows for k in ("low", "high") if r[k] > 0], is_log(y_scale))
     return alt.layer(
         base.mark_area(opacity=0.13, line=False).encode(y=alt.Y("low:Q", scale=y_scale), y2="high:Q"),
         base.mark_rule(opacity=0.55).encode(y=alt.Y("low:Q", scale=y_scale), y2="high:Q"),
-        base.mark_line().encode(y=alt.Y("y:Q", title=y_title, scale=y_scale)),
+        base.mark_line().encode(y=alt.Y("y:Q", title=y_title, scale=y_scale, axis=y_axis)),
         base.mark_point(filled=True, size=45).encode(y=alt.Y("y:Q", scale=y_scale), tooltip=tip),
     )
 

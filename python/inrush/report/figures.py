@@ -23,10 +23,12 @@ from inrush.report.charts import (
     along,
     finished,
     inline,
+    is_log,
     label,
     lines,
     marked,
     scale_of,
+    ticks,
     unit_of,
     x_scale,
 )
@@ -74,6 +76,8 @@ def figures(analysis: Analysis, answer: Answer | None) -> list[Figure]:
 def boxes(analysis: Analysis, answer: Answer) -> list[Figure]:
     """Per group and engine: quartiles, whiskers to the last run within 1.5 IQR, a red line through the medians."""
     found = []
+    # One kind of axis for all of them: a linear panel beside a log one cannot be compared.
+    y_scale = scale_of([v for of in analysis.values(answer.figure).values() for v in of.values()])
     for n, (group, of) in enumerate(
         list(groups(analysis, answer.figure, along(answer), ()).items())[:MOST_BOXES]
     ):
@@ -90,12 +94,14 @@ def boxes(analysis: Analysis, answer: Answer) -> list[Figure]:
                 "x:O", sort=order, title=along(answer), axis=alt.Axis(labelAngle=-30 if len(order) > 6 else 0)
             )
         )
-        y_scale = scale_of([r["low"] for r in rows] + [r["high"] for r in rows])
+        y_axis = ticks([r[k] for r in rows for k in ("low", "high")], is_log(y_scale))
         title = f"{name(answer.figure)}, {unit}" if unit else name(answer.figure)
         tip = [alt.Tooltip("x:N", title=along(answer)), alt.Tooltip("n:Q", title="runs"),
                *(alt.Tooltip(f"{k}:Q", format=".4g") for k in ("low", "q1", "median", "q3", "high"))]  # fmt: skip
         chart = alt.layer(
-            base.mark_rule(style="whisker").encode(y=alt.Y("low:Q", scale=y_scale, title=title), y2="high:Q"),
+            base.mark_rule(style="whisker").encode(
+                y=alt.Y("low:Q", scale=y_scale, title=title, axis=y_axis), y2="high:Q"
+            ),
             base.mark_bar(style="box", size=16).encode(
                 y=alt.Y("q1:Q", scale=y_scale), y2="q3:Q", tooltip=tip
             ),
@@ -139,6 +145,9 @@ def curves(analysis: Analysis, answer: Answer) -> list[Figure]:
     """Geometric means with 95 % intervals along the swept factor; stopped points as stopped."""
     if not all(is_number(v) for v in analysis.factors.get(along(answer), ("",))):
         return []
+    y_scale = scale_of(
+        [float(np.median(list(of.values()))) for of in analysis.values(answer.figure).values()]
+    )
     found = []
     for n, (group, of) in enumerate(by_panel(groups(analysis, answer.figure, along(answer), ())).items()):
         factor, unit = unit_of({p: v for _, points in of for p, v in points.items()}, answer.figure)
@@ -148,7 +157,7 @@ def curves(analysis: Analysis, answer: Answer) -> list[Figure]:
             continue
         x_values = sorted({r["x"] for r in [*rows, *stopped]})
         title = f"{name(answer.figure)}, {unit}" if unit else name(answer.figure)
-        chart = lines(rows, x_values, along(answer), title, scale_of([r["y"] for r in rows]))
+        chart = lines(rows, x_values, along(answer), title, y_scale)
         if stopped:
             chart = alt.layer(chart, *stopped_marks(stopped, x_values, sorted({r["series"] for r in rows})))
         found.append(Figure(
@@ -278,12 +287,14 @@ def percentiles(analysis: Analysis, answer: Answer) -> list[Figure]:
             title="share of calls that were at most so slow",
             axis=alt.Axis(values=list(shown), labelExpr=texts),
         )
+        values = [r["ms"] for r in rows]
+        y_scale = scale_of(values)
         chart = (
             alt.Chart(inline(rows))
             .mark_line(interpolate="step-before")
             .encode(
                 x=x,
-                y=alt.Y("ms:Q", scale=scale_of([r["ms"] for r in rows]), title="latency, ms"),
+                y=alt.Y("ms:Q", scale=y_scale, axis=ticks(values, is_log(y_scale)), title="latency, ms"),
                 color=alt.Color("series:N", title=None, legend=alt.Legend(orient="top", columns=1, labelLimit=420)),
                 tooltip=["series:N", alt.Tooltip("q:N", title="quantile"), alt.Tooltip("ms:Q", format=".4g"), alt.Tooltip("n:Q", format=",", title="calls")],
             )

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from inrush.guards.verdicts import paced_roles
-from inrush.report.charts import Chart, Figure, Row, finished, inline, label
+from inrush.report.charts import Chart, Figure, Row, finished, inline, label, ticks
 from inrush.report.timeline import typical_runs
 from inrush.results.histogram import Histogram, bucket_upper, merge
 from inrush.stats.answer import Answer
@@ -138,7 +138,7 @@ def chart(steps: Sequence[Step]) -> Chart:
     return alt.layer(
         alt.Chart(inline(rows))
         .mark_rect()
-        .encode(x=x, x2="u:Q", y=alt.Y("low:Q", scale=scale, title="latency, ms", axis=alt.Axis(format="~g")), y2="high:Q",
+        .encode(x=x, x2="u:Q", y=alt.Y("low:Q", scale=scale, title="latency, ms", axis=ticks([r["low"] for r in rows] + [r["high"] for r in rows], log=True)), y2="high:Q",
                 color=colour, tooltip=tip),
         alt.Chart(inline(tops)).mark_line(style="medians", interpolate="step-after").encode(x="t:Q", y=alt.Y("p99:Q", scale=scale)),
     )  # fmt: skip
