@@ -82,6 +82,8 @@ impl Failure {
             Outcome::Missing if self.code == 81 => {
                 (TargetFault::MissingDatabase, "create it, or name another one in the URL")
             }
+            _ if self.code == 115 => (TargetFault::Other, "check the target's options set.<name>"),
+            _ if self.code == 164 => (TargetFault::Other, "use a user who may write and change settings"),
             _ => (
                 TargetFault::Other,
                 "check that the port is ClickHouse's HTTP port, and see the server's log",
