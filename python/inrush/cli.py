@@ -180,11 +180,14 @@ def show_results(
     csv: Annotated[Path | None, typer.Option(help="Folder: every table of every run as CSV.")] = None,
     hdr: Annotated[Path | None, typer.Option(help="File: latencies as an HdrHistogram interval log.")] = None,
     bmf: Annotated[Path | None, typer.Option(help="File: figures in Bencher Metric Format.")] = None,
+    claims: Annotated[
+        Path | None, typer.Option(help="File: published claims, each confirmed, contradicted or not testable here, as CSV.")
+    ] = None,
     check: Annotated[bool, typer.Option("--check", help="Compare every file with what was sealed.")] = False,
 ) -> None:
     """Results in short; exports for other tools."""
     from inrush.report.summary import summary, summary_lines
-    from inrush.results.export import write_bmf, write_csv, write_hdr
+    from inrush.results.export import write_bmf, write_claims, write_csv, write_hdr
     from inrush.stats.measures import study_record
     from inrush.stats.points import analyse
 
@@ -201,6 +204,8 @@ def show_results(
             say(f"written: {write(results, path)}")
     if bmf is not None:
         say(f"written: {write_bmf(analysis, bmf)}")
+    if claims is not None:
+        say(f"written: {write_claims(analysis, claims)}")
 
 
 @app.command()

@@ -16,6 +16,7 @@ from inrush.report.draw import asset
 from inrush.report.published import published_rows
 from inrush.stats import quantity
 from inrush.stats.answer import Answer, name, plain
+from inrush.stats.claims import COLUMNS, claim_rows, judged_claims
 from inrush.stats.effects import effects
 from inrush.stats.points import Analysis, Measured, Point, PointSummary, say
 
@@ -54,6 +55,7 @@ def page(
         answered(analysis, answer),
         section("Verdicts", guards_table(analysis)),
         section("Figures", figure_cards(figures, specs)),
+        section("Published claims, tried here", claims_table(analysis)),
         section("Published beside ours", published_table(analysis, answer)),
         section("What each factor costs", effects_table(analysis, answer)),
         section("Every point", points_table(analysis, answer)),
@@ -230,6 +232,13 @@ def figure_cards(figures: Sequence[Figure], specs: Sequence[Mapping[str, Any]]) 
             f'aria-label="{escape(figure.title)}"></div><figcaption>{escape(figure.caption)}</figcaption></figure>'
         )
     return f'<div class="figures">{"".join(cards)}</div>' if cards else ""
+
+
+def claims_table(analysis: Analysis) -> str:
+    judged = judged_claims(analysis)
+    if not judged:
+        return ""
+    return table(COLUMNS[:-1], [[escape(cell) for cell in row[:-1]] for row in claim_rows(judged)])
 
 
 def published_table(analysis: Analysis, answer: Answer | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import csv
 import json
 import struct
 import zlib
@@ -12,6 +13,7 @@ from typing import Any
 
 from inrush.errors import UsageError
 from inrush.results.store import Results
+from inrush.stats.claims import COLUMNS, claim_rows, judged_claims
 from inrush.stats.points import Analysis, say
 
 V2_COOKIE = 0x1C849303 | 0x10
@@ -50,7 +52,10 @@ def flat(table: Any) -> Any:
 
 
 def write_hdr(results: Results, path: Path) -> Path:
-    """Latencies of all measured runs, tagged `<run>/<role>/<operation>`, as HistogramLogAnalyzer and others read them."""
+    """Latencies of all measured runs, tagged `<run>/<role>/<operation>`, as HistogramLogAnalyzer and others read them.
+
+    How soon rows were seen is tagged `<run>/<role>/<operation>/freshness`.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as f:
         for line in hdr_log(results):
@@ -67,9 +72,10 @@ def hdr_log(results: Results) -> Iterator[str]:
     for run in (r for r in results.runs if r.id not in priced):
         after_s = run.doc["begun_unix_ns"] / 1e9 - begun_s
         for row in run.table("hist").to_pylist():
-            if row["kind"] != "latency" or not row["n"]:
+            if row["kind"] not in ("latency", "freshness") or not row["n"]:
                 continue
-            tag = f"{run.id}/{row['role']}/{row['op']}".replace(",", "_").replace(" ", "_")
+            of = "" if row["kind"] == "latency" else "/freshness"
+            tag = f"{run.id}/{row['role']}/{row['op']}{of}".replace(",", "_").replace(" ", "_")
             blob = encode_v2(row["grouping_power"], row["bucket"], row["count"])
             start_s, length_s = after_s + row["t_ns"] / 1e9, row["dt_ns"] / 1e9
             yield f"Tag={tag},{start_s:.3f},{length_s:.3f},{row['max_ns'] / NS_PER_MS:.3f},{blob}"
@@ -130,6 +136,16 @@ def write_bmf(analysis: Analysis, path: Path) -> Path:
     """Bencher Metric Format: point -> figure -> value with the bounds of its interval."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(bmf(analysis), indent=1) + "\n")
+    return path
+
+
+def write_claims(analysis: Analysis, path: Path) -> Path:
+    """Published claims with a rule, and what became of each here."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        out = csv.writer(file)
+        out.writerow(COLUMNS)
+        out.writerows(claim_rows(judged_claims(analysis)))
     return path
 
 

@@ -23,6 +23,14 @@ METRICS = (
     *(f"{kind}_{q}_s" for kind in ("sample", "collect", "queue", "insert") for q in ("p50", "p90", "p99")),
     "latency_s", "busy_cores", "cpu_us_per_row",
 )  # fmt: skip
+#: Rule of a published claim -> what it needs to know beside the figure; twin of `RULES` in `stats/claims.py`.
+RULES: Mapping[str, tuple[str, ...]] = {
+    "speed_up": ("along", "from", "to"),
+    "cost": ("along", "from", "to"),
+    "best": ("along",),
+    "at_most": (),
+    "keeps_up": (),
+}
 #: Roles that are watched but do not stand in a study.
 WATCHED = ("client", "server")
 
@@ -99,6 +107,8 @@ class Published:
     #: What of ours it stands beside: `role.metric`, `answer` or `cost of <factor>`; empty: it is only told.
     beside: str = ""
     where: Mapping[str, Any] = field(default_factory=dict)
+    #: How it is held against ours (`stats/claims.py`); empty: it only stands beside.
+    rule: Mapping[str, Any] = field(default_factory=dict)
 
 
 def parse_schedule(node: Node | None, factors: Factors, of_role: bool = False) -> Schedule:
@@ -235,11 +245,13 @@ def parse_accept(node: Node | None, roles: Collection[str]) -> dict[str, float]:
     return parse_limits(node, roles) if node else {}
 
 
-def parse_published(node: Node | None) -> tuple[Published, ...]:
+def parse_published(
+    node: Node | None, factors: Factors, roles: Collection[str]
+) -> tuple[Published, ...]:
     found = []
     for item in node.items() if node else ():
         keys = ("claim", "unit", "values", "source", "hardware")
-        fields = item.fields((*keys, "about", "beside", "where"), required=keys)
+        fields = item.fields((*keys, "about", "beside", "where", "rule"), required=keys)
         texts = {
             key: fields[key].text()
             for key in ("claim", "unit", "source", "hardware", "about", "beside")
@@ -261,9 +273,31 @@ def parse_published(node: Node | None) -> tuple[Published, ...]:
                 about=texts.get("about", ""),
                 beside=texts.get("beside", ""),
                 where=where,
+                rule=parse_rule(fields["rule"], factors, roles) if "rule" in fields else {},
             )
         )
     return tuple(found)
+
+
+def parse_rule(node: Node, factors: Factors, roles: Collection[str]) -> dict[str, Any]:
+    kind = node.at("kind", node.members()["kind"].value).text(RULES, "rule") if "kind" in node.members() else ""
+    wanted = ("kind", "of", *RULES.get(kind, ()))
+    fields = node.fields((*wanted, "where", "cores"), required=wanted)
+    found: dict[str, Any] = {"kind": kind}
+    if "of" in fields:
+        found["of"] = fields["of"].text()
+        check_measure(fields["of"], found["of"], roles)
+    if "along" in fields:
+        found["along"] = fields["along"].text([*factors, "engine"], "factor")
+    found |= {key: scalar(fields[key]) for key in ("from", "to") if key in fields}
+    if "where" in fields:
+        found["where"] = {k: scalar(v) for k, v in fields["where"].members().items()}
+        for key, child in fields["where"].members().items():
+            if key not in factors:
+                child.problem(unknown("factor", key, factors))
+    if "cores" in fields:
+        found["cores"] = fields["cores"].integer(1, 10**6)
+    return found
 
 
 def scalar(node: Node) -> Any:

@@ -236,7 +236,7 @@ def read_tree(
         answer=parse_answer(fields.get("answer"), factors, roles),
         accept=parse_accept(fields.get("accept"), roles),
         unequal_durability="unequal_durability" in fields and fields["unequal_durability"].flag(),
-        published=parse_published(fields.get("published")),
+        published=parse_published(fields.get("published"), factors, roles),
     )
     check_used(root, study)
     return study

@@ -1,0 +1,206 @@
+"""What others published, held against what was measured here: confirmed, contradicted or not testable here. Pure.
+
+A claim stands in a study file with its rule. Each rule says which of our figures is asked, and how near is near:
+
+speed_up   the figure at `from` over that at `to`: its interval meets the claim's value within a quarter
+cost       the figure at `to` over that at `from`, less 1, in %: its interval meets half to twice the value
+best       the value of `along` cannot be told from the best, in every group that was measured
+at_most    the figure's interval does not lie above the value
+keeps_up   every sample of every run was stored before the next was due
+
+A machine with fewer cores than the claim's (`cores`) can confirm it and cannot contradict it. Nor can a point that
+did not run. `all` in place of an engine speaks of every engine measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from inrush.guards.verdicts import is_instrument
+from inrush.stats import stats
+from inrush.stats.answer import best_part, groups, interval_of, ratio_of, shown
+from inrush.stats.points import Analysis, say
+from inrush.stats.quantity import digits
+
+#: How far a speed-up, and a cost, may lie from the claim's and still be called the same.
+SPEED_UP_WITHIN, COST_WITHIN = 1.25, 2.0
+Values = dict[Any, dict[int, float]]
+
+
+class Status(Enum):
+    CONFIRMED = "confirmed"
+    CONTRADICTED = "contradicted"
+    NOT_TESTABLE = "not testable here"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One claim about one engine."""
+
+    claim: str
+    engine: str
+    value: float
+    unit: str
+    status: Status
+    #: What was measured, or why nothing was.
+    because: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one group of points says: None if it cannot tell."""
+
+    holds: bool | None
+    because: str
+
+
+def judged_claims(analysis: Analysis) -> list[Judged]:
+    """Every published figure that has a rule, engine by engine, in the order of the file."""
+    return [
+        judge(analysis, published, str(engine), float(value))
+        for published in analysis.study.get("published") or ()
+        if published.get("rule")
+        for engine, value in dict(published["values"]).items()
+    ]
+
+
+def judge(analysis: Analysis, published: Mapping[str, Any], engine: str, value: float) -> Judged:
+    rule: Mapping[str, Any] = published["rule"]
+    measured = [e for e in analysis.factors.get("engine", ()) if not is_instrument(str(e))]
+    asked = measured if engine == "all" else [e for e in measured if e == engine]
+    found = [finding for e in asked for finding in RULES[rule["kind"]](analysis, rule, e, value)]
+    status, because = verdict(found, cores_missing(analysis, rule))
+    if not asked:
+        because = f"{engine} was not measured"
+    return Judged(str(published["claim"]), engine, value, str(published["unit"]), status, because, str(published["source"]))
+
+
+def verdict(found: Sequence[Finding], missing: str) -> tuple[Status, str]:
+    """missing: why this machine is too small to contradict; empty if it is not."""
+    told = [f for f in found if f.holds is not None]
+    because = "; ".join(f.because for f in (told or found)) or "no point measured it"
+    if not told:
+        return Status.NOT_TESTABLE, because
+    if all(f.holds for f in told):
+        return Status.CONFIRMED, because
+    if missing:
+        return Status.NOT_TESTABLE, f"{because}; {missing}"
+    return Status.CONTRADICTED, because
+
+
+def cores_missing(analysis: Analysis, rule: Mapping[str, Any]) -> str:
+    env = analysis.runs[0].run.env if analysis.runs else {}
+    cores, needed = int(env.get("cpu_logical") or 0), int(rule.get("cores", 0))
+    return f"{cores} cores here, {needed} there: fewer cannot contradict" if cores < needed else ""
+
+
+# --- rules: what each group of points of one engine says
+
+
+def by_group(analysis: Analysis, rule: Mapping[str, Any], engine: str, along: str) -> dict[str, Values]:
+    """Group, as people read it -> value of `along` -> block -> figure; only points that agree with `where`."""
+    where = {**dict(rule.get("where") or {}), "engine": engine}
+    found: dict[str, Values] = {}
+    for group, of in groups(analysis, str(rule["of"]), along, ()).items():
+        for point, values in of.items():
+            held = dict(point)
+            if all(held.get(k) == v for k, v in where.items()):
+                found.setdefault(say(group), {})[held.get(along)] = values
+    return found
+
+
+def ratios(analysis: Analysis, rule: Mapping[str, Any], engine: str) -> dict[str, stats.Interval | None]:
+    """Group -> figure at `from` over figure at `to`, paired by block; None where one of them did not run."""
+    first, last = rule["from"], rule["to"]
+    return {
+        group: ratio_of(of[first], of[last]) if first in of and last in of else None
+        for group, of in by_group(analysis, rule, engine, str(rule["along"])).items()
+    }
+
+
+def speed_up(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: float) -> list[Finding]:
+    low, high = value / SPEED_UP_WITHIN, value * SPEED_UP_WITHIN
+    return [
+        missing_ends(group, rule)
+        if ratio is None
+        else Finding(
+            ratio.high >= low and ratio.low <= high,
+            f"{group}: {digits(ratio.value)}× [{digits(ratio.low)}, {digits(ratio.high)}]",
+        )
+        for group, ratio in ratios(analysis, rule, engine).items()
+    ]
+
+
+def cost(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: float) -> list[Finding]:
+    found = []
+    for group, ratio in ratios(analysis, {**rule, "from": rule["to"], "to": rule["from"]}, engine).items():
+        if ratio is None:
+            found.append(missing_ends(group, rule))
+            continue
+        low, high = 100 * (ratio.low - 1), 100 * (ratio.high - 1)
+        holds = high >= value / COST_WITHIN and low <= value * COST_WITHIN
+        found.append(Finding(holds, f"{group}: {100 * (ratio.value - 1):+.1f} % [{low:+.1f}, {high:+.1f}]"))
+    return found
+
+
+def missing_ends(group: str, rule: Mapping[str, Any]) -> Finding:
+    return Finding(None, f"{group}: {rule['along']} {rule['from']} and {rule['to']} were not both measured, twice at least")
+
+
+def best(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: float) -> list[Finding]:
+    along, figure = str(rule["along"]), str(rule["of"])
+    where = {**dict(rule.get("where") or {}), "engine": engine}
+    found = []
+    for group, of in groups(analysis, figure, along, ()).items():
+        mine = {p: v for p, v in of.items() if all(dict(p).get(k) == w for k, w in where.items())}
+        if not mine:
+            continue
+        part = best_part(analysis, figure, along, group, mine)
+        measured = {dict(p).get(along) for p in mine}
+        shown_best = ", ".join(f"{b:,}" for b in sorted(part.best))
+        if value not in measured:
+            found.append(Finding(None, f"{say(group)}: {along} {value:,g} was not measured"))
+        else:
+            found.append(Finding(value in part.best, f"{say(group)}: best {shown_best}"))
+    return found
+
+
+def at_most(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: float) -> list[Finding]:
+    figure, found = str(rule["of"]), []
+    for group, of in by_group(analysis, rule, engine, "engine").items():
+        for values in of.values():
+            interval = interval_of(values)
+            lowest = interval.low if interval else min(values.values())
+            found.append(Finding(lowest <= value, f"{group or engine}: {shown(values, figure)}"))
+    return found
+
+
+def keeps_up(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: float) -> list[Finding]:
+    found = []
+    for group, of in by_group(analysis, rule, engine, "engine").items():
+        for values in of.values():
+            held = sum(v >= 1 for v in values.values())
+            found.append(Finding(held == len(values), f"{group or engine}: kept up in {held} of {len(values)} runs"))
+    return found
+
+
+RULES: Mapping[str, Callable[[Analysis, Mapping[str, Any], str, float], list[Finding]]] = {
+    "speed_up": speed_up,
+    "cost": cost,
+    "best": best,
+    "at_most": at_most,
+    "keeps_up": keeps_up,
+}
+
+#: Column -> what stands in it, of the exported table.
+COLUMNS = ("claim", "engine", "value", "unit", "status", "because", "source")
+
+
+def claim_rows(judged: Sequence[Judged]) -> list[tuple[str, ...]]:
+    return [
+        (j.claim, j.engine, f"{j.value:g}", j.unit, j.status.value, j.because, j.source) for j in judged
+    ]

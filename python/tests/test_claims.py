@@ -1,0 +1,116 @@
+"""Published claims against known curves: confirmed where ours agree, contradicted where they do not, else not testable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inrush.errors import StudyInvalid
+from inrush.results.export import write_claims
+from inrush.stats.claims import RULES, Judged, Status, judged_claims
+from inrush.stats.points import Analysis, analyse
+from inrush.studies import shipped_studies
+from inrush.study import parts
+from inrush.study.study import load_study
+from tests import synthetic
+
+#: Name in the published table -> engine, value, study and a word of its claim there.
+INAM = {
+    ("clickhouse", 9): ("telemetry-writers", "speed-up"),
+    ("mysql", 5): ("telemetry-writers", "speed-up"),
+    ("influxdb", 3): ("telemetry-writers", "speed-up"),
+    ("clickhouse", 0.055): ("telemetry-writers", "200,000 rows"),
+    ("clickhouse", 25_000): ("telemetry-batch", "best batch"),
+    ("mysql", 1_000): ("telemetry-batch", "best batch"),
+    ("influxdb", 30_000): ("telemetry-batch", "best batch"),
+    ("all", 5): ("telemetry-batch", "price of one reader"),
+    ("clickhouse", 2.3): ("telemetry-mixed", "32 readers"),
+    ("all", 50_000): ("telemetry-keepup", "required rate"),
+}
+
+
+def analysis(cores: int = 64, **published: Any) -> Analysis:
+    """Makespans of 4, 2 and 1 s at batches of 100, 200 and 400, with 2 % noise; duckdb and nothing else."""
+    truth = {("duckdb", b): 400.0 / b for b in (100, 200, 400)}
+    record = synthetic.study(truth, seed=3, spread=0.02, resources=False, interval_s=10.0, rows=20_000)
+    claim = {"claim": "c", "unit": "x", "source": "s", "hardware": "h", **published}
+    runs = [replace(run, env={**run.env, "cpu_logical": cores}) for run in record.runs]
+    return analyse(replace(record, study={**record.study, "published": [claim]}, runs=runs))
+
+
+def judged(values: Mapping[str, float], rule: Mapping[str, Any], cores: int = 64) -> Judged:
+    (found,) = judged_claims(analysis(cores, values=values, rule={"of": "writers.makespan_s", "cores": 56, **rule}))
+    return found
+
+
+def speed_up(value: float, first: int = 100, last: int = 400, cores: int = 64, engine: str = "duckdb") -> Status:
+    rule = {"kind": "speed_up", "along": "batch_rows", "from": first, "to": last}
+    return judged({engine: value}, rule, cores).status
+
+
+def test_a_speed_up_within_a_quarter_of_the_claim_confirms_it() -> None:
+    assert speed_up(4.0) is speed_up(4.8) is Status.CONFIRMED
+    assert speed_up(9.0) is speed_up(2.0) is Status.CONTRADICTED
+
+
+def test_a_smaller_machine_confirms_but_never_contradicts() -> None:
+    assert speed_up(4.0, cores=2) is Status.CONFIRMED
+    assert speed_up(9.0, cores=2) is Status.NOT_TESTABLE
+
+
+def test_what_was_not_measured_is_not_testable() -> None:
+    assert speed_up(4.0, last=800) is Status.NOT_TESTABLE
+    assert speed_up(4.0, engine="mysql") is Status.NOT_TESTABLE
+
+
+def test_a_cost_is_confirmed_from_half_to_twice_its_size() -> None:
+    rule = {"kind": "cost", "along": "batch_rows", "from": 200, "to": 100}
+    assert judged({"all": 100}, rule).status is Status.CONFIRMED
+    assert judged({"all": 5}, rule).status is Status.CONTRADICTED
+
+
+def test_the_best_is_confirmed_if_it_is_among_those_that_cannot_be_told_apart() -> None:
+    rule = {"kind": "best", "along": "batch_rows"}
+    found = [judged({"duckdb": b}, rule).status for b in (400, 100, 25_000)]
+    assert found == [Status.CONFIRMED, Status.CONTRADICTED, Status.NOT_TESTABLE]
+
+
+def test_a_limit_is_confirmed_by_a_point_that_stays_below_it() -> None:
+    rule = {"kind": "at_most", "where": {"batch_rows": 400}}
+    assert judged({"duckdb": 1.5}, rule).status is Status.CONFIRMED
+    assert judged({"duckdb": 0.055}, rule).status is Status.CONTRADICTED
+    assert judged({"duckdb": 0.055}, rule, cores=2).status is Status.NOT_TESTABLE
+    assert judged({"duckdb": 9.0}, {"kind": "at_most", "where": {"batch_rows": 7}}).status is Status.NOT_TESTABLE
+
+
+def test_the_exported_table_has_a_line_for_every_claim(tmp_path: Path) -> None:
+    found = analysis(values={"duckdb": 4, "mysql": 5},
+                     rule={"kind": "speed_up", "of": "writers.makespan_s", "along": "batch_rows", "from": 100, "to": 400})  # fmt: skip
+    lines = write_claims(found, tmp_path / "claims.csv").read_text().splitlines()
+    assert lines[0] == "claim,engine,value,unit,status,because,source"
+    assert lines[1].startswith("c,duckdb,4,x,confirmed,")
+    assert lines[2] == "c,mysql,5,x,not testable here,mysql was not measured,s"
+
+
+def test_every_published_row_of_the_monitor_is_a_claim_with_a_rule() -> None:
+    shipped = {s.name for s in shipped_studies()}
+    for (engine, value), (study, word) in INAM.items():
+        assert study in shipped
+        claims = [p for p in load_study(study).published if word in p.claim and p.values.get(engine) == value]
+        assert len(claims) == 1 and claims[0].rule, (engine, value)
+
+
+def test_rules_of_files_and_rules_of_figures_are_the_same() -> None:
+    assert set(parts.RULES) == set(RULES)
+
+
+def test_a_rule_that_names_nothing_is_refused(tmp_path: Path) -> None:
+    text = next(s.path for s in shipped_studies() if s.name == "telemetry-batch").read_text()
+    study = tmp_path / "s.toml"
+    study.write_text(text.replace('along = "readers", from = 0', 'along = "nobody", from = 0'))
+    with pytest.raises(StudyInvalid, match="nobody"):
+        load_study(str(study))
