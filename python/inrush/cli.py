@@ -181,7 +181,10 @@ def show_results(
     hdr: Annotated[Path | None, typer.Option(help="File: latencies as an HdrHistogram interval log.")] = None,
     bmf: Annotated[Path | None, typer.Option(help="File: figures in Bencher Metric Format.")] = None,
     claims: Annotated[
-        Path | None, typer.Option(help="File: published claims, each confirmed, contradicted or not testable here, as CSV.")
+        Path | None,
+        typer.Option(
+            help="File: published claims, each confirmed, contradicted or not testable here, as CSV."
+        ),
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Compare every file with what was sealed.")] = False,
 ) -> None:

@@ -43,11 +43,15 @@ def analysis(cores: int = 64, **published: Any) -> Analysis:
 
 
 def judged(values: Mapping[str, float], rule: Mapping[str, Any], cores: int = 64) -> Judged:
-    (found,) = judged_claims(analysis(cores, values=values, rule={"of": "writers.makespan_s", "cores": 56, **rule}))
+    (found,) = judged_claims(
+        analysis(cores, values=values, rule={"of": "writers.makespan_s", "cores": 56, **rule})
+    )
     return found
 
 
-def speed_up(value: float, first: int = 100, last: int = 400, cores: int = 64, engine: str = "duckdb") -> Status:
+def speed_up(
+    value: float, first: int = 100, last: int = 400, cores: int = 64, engine: str = "duckdb"
+) -> Status:
     rule = {"kind": "speed_up", "along": "batch_rows", "from": first, "to": last}
     return judged({engine: value}, rule, cores).status
 
@@ -84,7 +88,9 @@ def test_a_limit_is_confirmed_by_a_point_that_stays_below_it() -> None:
     assert judged({"duckdb": 1.5}, rule).status is Status.CONFIRMED
     assert judged({"duckdb": 0.055}, rule).status is Status.CONTRADICTED
     assert judged({"duckdb": 0.055}, rule, cores=2).status is Status.NOT_TESTABLE
-    assert judged({"duckdb": 9.0}, {"kind": "at_most", "where": {"batch_rows": 7}}).status is Status.NOT_TESTABLE
+    assert (
+        judged({"duckdb": 9.0}, {"kind": "at_most", "where": {"batch_rows": 7}}).status is Status.NOT_TESTABLE
+    )
 
 
 def test_the_exported_table_has_a_line_for_every_claim(tmp_path: Path) -> None:

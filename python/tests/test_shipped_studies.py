@@ -21,6 +21,7 @@ SMALLEST = {
     "telemetry-batch": (["duckdb"], ["table=mpi_process_info", "batch_rows=1000", "readers=1", "method=multirow"]),
     "telemetry-keepup": (["duckdb"], ["readers=2"]),
     "telemetry-mixed": (["duckdb"], ["n=2", f'combination=[{{ name = "all", write = [{ALL}], read = [{ALL}] }}]']),
+    "telemetry-sustained": (["duckdb"], []),
     "telemetry-production": (["sqlite"], []),
     "telemetry-queries": (["duckdb", "sqlite"], ["users=2", "schedule.measure_s=0.2"]),
     "telemetry-quickstart": (["duckdb", "sqlite"], ["batch_rows=2000"]),

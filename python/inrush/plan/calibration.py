@@ -15,6 +15,8 @@ Doc = dict[str, Any]
 
 #: Bare: engines in our process take columns as they are, without a wire.
 FLOOR = "null"
+#: How the names of these runs begin, in place of a point's.
+OWN_SHARE = "own share: "
 #: Costs are per row and per call, so that less of them than the study writes is enough.
 ROWS = 1_000_000
 TIME_NS = 1_000_000_000

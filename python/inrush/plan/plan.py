@@ -15,8 +15,9 @@ from typing import Any
 
 from inrush.engines.base import Server
 from inrush.errors import Problem, StudyInvalid
-from inrush.plan.calibration import FLOOR, calibration_plan
+from inrush.plan.calibration import FLOOR, OWN_SHARE, calibration_plan
 from inrush.plan.point import Impossible, PointPlan, plan_point
+from inrush.plan.search import in_bisection_order, sweeps
 from inrush.study.forms import Best
 from inrush.study.roles import label
 from inrush.study.study import Study
@@ -113,6 +114,7 @@ class StudyPlan:
             "published": [asdict(p) for p in study.published],
             "repeats": asdict(study.repeats),
             "stop": [asdict(rule) for rule in study.stop],
+            "search": asdict(study.search) if study.search else None,
             "schedule": asdict(study.schedule),
             "scale": study.scale,
             "overrides": list(study.overrides),
@@ -221,6 +223,8 @@ def block_order(study: Study, points: Sequence[Point], block: int, seed: int) ->
 
     The shuffle is a sort by a hash: the same on every machine, and a removed value moves no other.
     """
+    if block == 0 and study.search is not None:
+        return [p for sweep in sweeps(points, study.search.along) for p in in_bisection_order(sweep)]
     if block == 0 or study.repeats.order == "as_written":
         return list(points)
     combinations: dict[str, list[Point]] = {}
@@ -271,7 +275,7 @@ def planned_calibrations(
         plan = calibration_plan(planned[point.id].plan)
         key = digest(plan)
         if key not in runs:
-            name = f"own share: {point_id(FLOOR, point.factors)}"
+            name = f"{OWN_SHARE}{point_id(FLOOR, point.factors)}"
             labels = {"study": study.name, "point": name, "engine": FLOOR, "factors": point.labels,
                       "block": 0, "order": first + len(runs), "scale": study.scale or ""}  # fmt: skip
             run_id = f"b00-{first + len(runs):03d}-{key[:8]}"

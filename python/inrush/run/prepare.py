@@ -163,6 +163,8 @@ class StopRules:
         from inrush.plan.plan import stopped
         from inrush.stats.measures import RunRecord, figures_of_run
 
+        if self._plan.study.search is not None:
+            return self._not_searched(run, sealed)
         if not self._plan.study.stop:
             return None
         for r in sealed:
@@ -171,6 +173,17 @@ class StopRules:
                 self._measured[point] = figures_of_run(RunRecord(r.id, r.plan, r.env, r.doc, r.tables))
         found = stopped(self._plan, self._measured).get(run.point)
         return found.reason if found else None
+
+    def _not_searched(self, run: Any, sealed: Sequence[SealedRun]) -> str | None:
+        from inrush.plan.search import not_searched
+        from inrush.stats.measures import RunRecord, figures_of_run
+
+        done = [r for r in sealed if r.doc["status"] == "done"]
+        for r in done:
+            if r.id not in self._measured:
+                self._measured[r.id] = figures_of_run(RunRecord(r.id, r.plan, r.env, r.doc, r.tables))
+        measured = [(str(r.labels.get("point", "")), self._measured[r.id]) for r in done]
+        return not_searched(self._plan, run, measured)
 
 
 def confirmations(plan: StudyPlan) -> Callable[[Results], Sequence[PlannedRun]]:

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from inrush.errors import CoreError, Interrupted, UsageError
+from inrush.plan.calibration import OWN_SHARE
 from inrush.results.store import Doc, OpenRun, Results, SealedRun, StudyFolder, read_json
 from inrush.run import host, oracle
 from inrush.run.process import WORKER, Event, Worker, death_message, end_leftover
@@ -117,7 +118,7 @@ def run_study(
             reason = given_up(engine, failures) or skip(run, Results(folder.path).runs)
             if reason is not None:
                 outcome.stopped.setdefault(run.point, absent(run, reason))
-                folder.write({"stopped": list(outcome.stopped.values())})
+                folder.write({"stopped": never_run(outcome, folder)})
                 continue
             if stopping.asked:
                 raise interrupted(folder)
@@ -131,9 +132,7 @@ def run_study(
                 outcome.failed[run.run_id] = doc["failure"]["message"]
     shutil.rmtree(folder.data_path / FILES, ignore_errors=True)
     status = "failed" if outcome.failed else "done"
-    folder.write(
-        {"status": status, "stopped": list(outcome.stopped.values()), "ended_unix_ns": time.time_ns()}
-    )
+    folder.write({"status": status, "stopped": never_run(outcome, folder), "ended_unix_ns": time.time_ns()})
     return outcome
 
 
@@ -311,6 +310,17 @@ def absent(run: PlannedRun, reason: str) -> Doc:
     """A point that was not run, as study.json shows it."""
     factors = run.labels.get("factors", {})
     return {"point": run.point, "engine": engine_of(run), "factors": factors, "reason": reason}
+
+
+def never_run(outcome: Outcome, folder: StudyFolder) -> list[Doc]:
+    """Points that were left out and have no run at all: a search leaves out single runs of points that it tried."""
+    made = {str(r.labels.get("point", "")) for r in Results(folder.path).runs}
+    return [doc for point, doc in outcome.stopped.items() if point not in made and not is_price(point)]
+
+
+def is_price(point: str) -> bool:
+    """Runs that price the client's own work are no points of the study."""
+    return point.startswith(OWN_SHARE)
 
 
 def engine_of(run: PlannedRun) -> str:

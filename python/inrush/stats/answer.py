@@ -66,6 +66,7 @@ def answer(analysis: Analysis) -> Answer | None:
         "scaling": scaling_part,
         "comparison": comparison_part,
         "keeps_up": keeps_up_part,
+        "sustained": sustained_part,
     }[kind]
     found = groups(analysis, figure, along, per)
     why = refused(analysis)
@@ -266,6 +267,28 @@ def keeps_up_part(analysis: Analysis, figure: str, along: str, group: Point, of:
     if along == "engine":
         said = [text.replace(" at engine ", ": ") for text in said]
     return Part(group, f"{head(analysis, group)}{'; '.join(said)}", None, tuple(kept))
+
+
+def sustained_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
+    """The highest value that held in every counted run, and the lowest above it that did not."""
+    at_least = float((analysis.study.get("search") or {}).get("at_least", 1.0))
+    runs = {
+        dict(p)[along]: [v >= at_least for v in values.values()]
+        for p, values in of.items()
+        if along in dict(p)
+    }
+    failed = [value for value in sorted(runs) if not all(runs[value])]
+    held = [value for value in sorted(runs) if all(runs[value]) and (not failed or value < failed[0])]
+
+    def told(value: Any) -> str:
+        return f"{along} {plain(value)} ({sum(runs[value])} of {len(runs[value])} runs held)"
+
+    above = f"; {told(failed[0])} does not hold" if failed else "; nothing higher was tried"
+    if not held:
+        return Part(
+            group, f"{head(analysis, group)}nothing that was tried holds{above if failed else ''}", None
+        )
+    return Part(group, f"{head(analysis, group)}holds {told(held[-1])}{above}", None, (held[-1],))
 
 
 def ends(by_value: Mapping[Any, Any]) -> tuple[Any, Any]:

@@ -76,7 +76,15 @@ def judge(analysis: Analysis, published: Mapping[str, Any], engine: str, value: 
     status, because = verdict(found, cores_missing(analysis, rule))
     if not asked:
         because = f"{engine} was not measured"
-    return Judged(str(published["claim"]), engine, value, str(published["unit"]), status, because, str(published["source"]))
+    return Judged(
+        str(published["claim"]),
+        engine,
+        value,
+        str(published["unit"]),
+        status,
+        because,
+        str(published["source"]),
+    )
 
 
 def verdict(found: Sequence[Finding], missing: str) -> tuple[Status, str]:
@@ -148,7 +156,10 @@ def cost(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: float)
 
 
 def missing_ends(group: str, rule: Mapping[str, Any]) -> Finding:
-    return Finding(None, f"{group}: {rule['along']} {rule['from']} and {rule['to']} were not both measured, twice at least")
+    return Finding(
+        None,
+        f"{group}: {rule['along']} {rule['from']} and {rule['to']} were not both measured, twice at least",
+    )
 
 
 def best(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: float) -> list[Finding]:
@@ -184,7 +195,9 @@ def keeps_up(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: fl
     for group, of in by_group(analysis, rule, engine, "engine").items():
         for values in of.values():
             held = sum(v >= 1 for v in values.values())
-            found.append(Finding(held == len(values), f"{group or engine}: kept up in {held} of {len(values)} runs"))
+            found.append(
+                Finding(held == len(values), f"{group or engine}: kept up in {held} of {len(values)} runs")
+            )
     return found
 
 
@@ -201,6 +214,4 @@ COLUMNS = ("claim", "engine", "value", "unit", "status", "because", "source")
 
 
 def claim_rows(judged: Sequence[Judged]) -> list[tuple[str, ...]]:
-    return [
-        (j.claim, j.engine, f"{j.value:g}", j.unit, j.status.value, j.because, j.source) for j in judged
-    ]
+    return [(j.claim, j.engine, f"{j.value:g}", j.unit, j.status.value, j.because, j.source) for j in judged]

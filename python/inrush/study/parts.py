@@ -13,7 +13,7 @@ Factors = Mapping[str, Sequence[Any]]
 
 MODES = ("closed", "constant", "poisson")
 ORDERS = ("shuffled_after_pilot", "as_written")
-ANSWERS = ("best", "curve", "scaling", "comparison", "keeps_up")
+ANSWERS = ("best", "curve", "scaling", "comparison", "keeps_up", "sustained")
 #: Figures of a role that limits and answers may name; `measures.py` computes them.
 METRICS = (
     "makespan_s", "rows_per_s", "bytes_per_s", "ops_per_s", "rows", "bytes", "ops", "ok", "errors", "wrong",
@@ -84,6 +84,16 @@ class StopRule:
 
     along: str
     above: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Search:
+    """The highest value of a factor that holds, by bisection (`plan/search.py`)."""
+
+    along: str
+    #: Figure, and how much of it holds.
+    of: str
+    at_least: float
 
 
 @dataclass(frozen=True)
@@ -222,6 +232,21 @@ def check_measure(node: Node, name: str, roles: Collection[str]) -> None:
         node.problem(unknown("figure", metric, METRICS))
 
 
+def parse_search(node: Node | None, factors: Factors, roles: Collection[str]) -> Search | None:
+    if node is None:
+        return None
+    keys = ("along", "of", "at_least")
+    fields = node.fields(keys, required=keys)
+    if len(fields) != len(keys):
+        return None
+    along = fields["along"].text(factors, "factor")
+    if along and not all(is_number(v) for v in factors[along]):
+        fields["along"].problem("a search goes along a factor of numbers")
+    of = fields["of"].text()
+    check_measure(fields["of"], of, roles)
+    return Search(along, of, fields["at_least"].number())
+
+
 def parse_answer(node: Node | None, factors: Factors, roles: Collection[str]) -> Answer | None:
     if node is None:
         return None
@@ -245,9 +270,7 @@ def parse_accept(node: Node | None, roles: Collection[str]) -> dict[str, float]:
     return parse_limits(node, roles) if node else {}
 
 
-def parse_published(
-    node: Node | None, factors: Factors, roles: Collection[str]
-) -> tuple[Published, ...]:
+def parse_published(node: Node | None, factors: Factors, roles: Collection[str]) -> tuple[Published, ...]:
     found = []
     for item in node.items() if node else ():
         keys = ("claim", "unit", "values", "source", "hardware")
@@ -280,7 +303,9 @@ def parse_published(
 
 
 def parse_rule(node: Node, factors: Factors, roles: Collection[str]) -> dict[str, Any]:
-    kind = node.at("kind", node.members()["kind"].value).text(RULES, "rule") if "kind" in node.members() else ""
+    kind = (
+        node.at("kind", node.members()["kind"].value).text(RULES, "rule") if "kind" in node.members() else ""
+    )
     wanted = ("kind", "of", *RULES.get(kind, ()))
     fields = node.fields((*wanted, "where", "cores"), required=wanted)
     found: dict[str, Any] = {"kind": kind}

@@ -24,6 +24,7 @@ from inrush.study.parts import (
     Record,
     Repeats,
     Schedule,
+    Search,
     StopRule,
     parse_accept,
     parse_answer,
@@ -31,6 +32,7 @@ from inrush.study.parts import (
     parse_record,
     parse_repeats,
     parse_schedule,
+    parse_search,
     parse_stops,
 )
 from inrush.study.roles import Role, label, parse_factors, parse_roles
@@ -42,7 +44,7 @@ SCHEMA = 1
 KINDS = ("fixed_volume", "mixed", "timed")
 KEYS = (
     "schema", "title", "question", "expect", "workload", "kind", "engines", "sizes", "factors", "layout", "method",
-    "options", "load", "schedule", "roles", "record", "repeats", "stop", "answer", "accept", "unequal_durability",
+    "options", "load", "schedule", "roles", "record", "repeats", "stop", "search", "answer", "accept", "unequal_durability",
     "published", "scale",
 )  # fmt: skip
 REQUIRED = ("schema", "title", "question", "expect", "workload", "kind", "engines", "roles")
@@ -84,6 +86,7 @@ class Study:
     #: Engine -> option -> value, e.g. sqlite.synchronous.
     options: Mapping[str, Mapping[str, str | FromFactor]] = field(default_factory=dict)
     stop: tuple[StopRule, ...] = ()
+    search: Search | None = None
     answer: Answer | None = None
     #: `role.metric` -> highest value that is accepted.
     accept: Mapping[str, float] = field(default_factory=dict)
@@ -233,6 +236,7 @@ def read_tree(
         load_rows=parse_load(fields.get("load"), factors),
         options=parse_options(fields.get("options"), factors, known),
         stop=parse_stops(fields.get("stop"), factors, roles),
+        search=parse_search(fields.get("search"), factors, roles),
         answer=parse_answer(fields.get("answer"), factors, roles),
         accept=parse_accept(fields.get("accept"), roles),
         unequal_durability="unequal_durability" in fields and fields["unequal_durability"].flag(),
