@@ -251,6 +251,12 @@ def predict(
     to: Annotated[
         list[float] | None, typer.Option("--to", metavar="N", help="Load to predict; may be given again.")
     ] = None,
+    within: Annotated[
+        list[float] | None,
+        typer.Option(
+            "--within", metavar="S", help="Instead of --to: the highest rate whose latency stays below."
+        ),
+    ] = None,
     of: Annotated[
         str | None,
         typer.Option(help="Figure of the results (default: the study's); of a file: rate, time or latency."),
@@ -283,7 +289,7 @@ def predict(
     if rows_per_s is not None:
         command.predict_need(rows_per_s, p99_ms, days, [what] if what else [], as_json)
         return
-    command.predict(what, to or (), of, along, where or (), level, as_json)
+    command.predict(what, to or (), within or (), of, along, where or (), level, as_json)
 
 
 @app.command()

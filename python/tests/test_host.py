@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from inrush.run import host
+from inrush.run.cpu_probe import cpu_capacity
 
 
 def test_every_value_has_the_type_that_its_key_promises(tmp_path: Path) -> None:
@@ -91,3 +92,9 @@ def test_noise_is_shares_between_two_moments() -> None:
 def test_counters_never_go_back() -> None:
     before, after = host.noise_counters(), host.noise_counters()
     assert all(after[name] >= before[name] for name in before)
+
+
+def test_cores_are_worth_one_to_as_many_as_they_have_threads() -> None:
+    found = cpu_capacity(2, limit_s=0.06)["cpu_capacity_cores"]
+    assert 1 <= found <= 2
+    assert cpu_capacity(1, limit_s=0.06) == {"cpu_capacity_cores": 1.0}

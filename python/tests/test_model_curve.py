@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from inrush.errors import UsageError
-from inrush.model.curve import curve, forecast, rate_within
+from inrush.model.curve import curve, forecast, forecast_within
 from inrush.model.forecast import Refused
 from inrush.model.intervals import (
     Scored,
@@ -135,8 +135,12 @@ def test_latency_is_that_of_a_queue_up_to_four_fifths_of_what_fills_it() -> None
     found = forecast(of, 700, kind="latency")
     assert (found.model, found.saturation) == ("queue", pytest.approx(1000))
     assert found.median == pytest.approx(1 / 60)
-    assert rate_within(of, 1 / 60) == pytest.approx(700)
-    assert rate_within(of, 1e-6) == 0 and rate_within(of, 1e6) == pytest.approx(800)
+    assert forecast_within(of, 1 / 60).median == pytest.approx(700)
+    assert forecast_within(of, 1e6).median == pytest.approx(800)
+    with pytest.raises(Refused, match="when nothing waits"):
+        forecast_within(of, 1e-6)
+    with pytest.raises(Refused, match="does not grow"):
+        forecast_within(curve([100, 200], [0.01, 0.01]), 1.0)
     with pytest.raises(Refused, match="fills the queue"):
         forecast(of, 900, kind="latency")
 

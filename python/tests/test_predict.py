@@ -126,6 +126,18 @@ def test_groups_are_chosen_by_their_factors_and_what_cannot_be_continued_is_said
         trainings(load_study({4: 1e5}), along="engine")
 
 
+def test_the_size_on_disk_is_predicted_as_a_cost_of_rows() -> None:
+    runs = [
+        synthetic.run("sqlite", {"rows": rows}, block, i, rows=rows, makespan_s=2.0,
+                      more={"sizes": [{"segment": 4, "name": "file", "value": str(8192 + 120 * rows)}]})
+        for block in (1, 2)
+        for i, rows in enumerate((10_000, 20_000, 50_000))
+    ]  # fmt: skip
+    doc = {**synthetic.STUDY, "answer": {"kind": "curve", "of": "writers.makespan_s", "along": "rows"}}
+    (found,) = trainings(analyse(StudyRecord(doc, runs)), figure="stored.bytes")
+    assert forecast_of(found, 1e6).median == pytest.approx(8192 + 120e6, rel=1e-3)
+
+
 # Claims.
 
 

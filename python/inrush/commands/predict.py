@@ -16,6 +16,7 @@ KINDS = ("rate", "time", "latency")
 def predict(
     what: str | None,
     to: Sequence[float],
+    within_s: Sequence[float],
     of: str | None,
     along: str | None,
     where: Sequence[str],
@@ -23,10 +24,15 @@ def predict(
     as_json: bool,
 ) -> None:
     """A file of two columns is continued; of results, every group is, and each claim is frozen."""
-    if not to:
-        raise UsageError("say where to predict: --to N")
     if not 0.5 <= level < 1:
         raise UsageError(f"--level {level:g}: write a share from 0.5 to below 1")
+    if within_s:
+        if what is None or not Path(what).is_file():
+            raise UsageError("--within takes a file of two columns: offered rates and latencies in s")
+        predict_within(Path(what), within_s, level, as_json)
+        return
+    if not to:
+        raise UsageError("say where to predict: --to N")
     if what is not None and Path(what).is_file():
         predict_curve(Path(what), to, of, level, as_json)
     elif what is not None and Path(what).suffix in (".csv", ".tsv", ".txt"):
@@ -50,6 +56,19 @@ def predict_curve(path: Path, to: Sequence[float], of: str | None, level: float,
         show_json({**points[0], "of": kind, "points": points})
         return
     show(forecast_lines(points, found.x_name, found.y_name))
+
+
+def predict_within(path: Path, limit_s: Sequence[float], level: float, as_json: bool) -> None:
+    """The highest rate within limits of latency, of a file of rates and latencies in s."""
+    from inrush.model.curve import forecast_within
+    from inrush.predict.curve_file import read_curve
+
+    found = read_curve(path)
+    points = [forecast_within(found.curve, limit, level=level).document() for limit in limit_s]
+    if as_json:
+        show_json({**points[0], "of": "rate within a latency", "points": points})
+        return
+    show(forecast_lines(points, f"{found.y_name} at most", found.x_name))
 
 
 def forecast_lines(points: Sequence[dict[str, Any]], x_name: str, y_name: str) -> list[str]:

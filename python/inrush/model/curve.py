@@ -259,8 +259,43 @@ def fitted_queue(of: Curve) -> Fitted:
     )
 
 
-def rate_within(of: Curve, limit_s: float) -> float:
-    """Highest offered rate whose latency stays below a limit, by the queue's law; at most 80 % of what fills it."""
-    found = fitted_queue(of).parameters
-    most = MOST_BUSY * found["full_at"]
-    return float(np.clip(found["full_at"] * (1 - found["idle_s"] / limit_s), 0.0, most))
+def forecast_within(
+    of: Curve, limit_s: float, archive: Sequence[Scored] = (), level: float = LEVEL
+) -> Forecast:
+    """The highest offered rate whose latency stays below a limit, at most 80 % of what fills the queue.
+
+    of: latency in s against rates. The forecast's x is the limit; its reach that of the rate. Raises Refused where even
+    an idle call is slower, or the law does not hold.
+    """
+    chosen = fitted_queue(of)
+    refuse_misfit(float(chosen.errors(of)[-1]), chosen.name)
+    found = within(chosen.parameters, limit_s)
+    if not np.isfinite(found):
+        raise Refused(
+            "latency does not grow with these rates: no rate is known to be too much; measure at higher ones"
+        )
+    if found <= 0:
+        raise Refused(
+            f"a call takes {chosen.parameters['idle_s']:.4g} s when nothing waits: no rate keeps it below {limit_s:g} s"
+        )
+    reach = found / float(of.x[-1])
+    refuse_far(found, float(of.x[-1]))
+    run = point_spread(of, chosen)
+
+    def again(y: FloatArray) -> FloatArray:
+        redone = Curve(of.x, y, of.runs, of.squares, of.df)
+        return np.array([within(fitted_queue(redone).parameters, limit_s)])
+
+    sd = float(parameter_spread(again, np.log(chosen.law(of.x)), run.sd / np.sqrt(of.runs))[0])
+    wide = width(sd, Spread(0.0, run.df), 1, archive, reach, level)
+    why = () if wide.calibrated else (UNCALIBRATED,)
+    return Forecast(
+        limit_s, found, found * float(np.exp(-wide.half)), found * float(np.exp(wide.half)), level, chosen.name, wide.calibrated,
+        reach, chosen.parameters, {}, chosen.parameters["full_at"], why,
+    )  # fmt: skip
+
+
+def within(parameters: dict[str, float], limit_s: float) -> float:
+    """rate = full (1 - idle / limit), at most MOST_BUSY of full."""
+    full, idle_s = parameters["full_at"], parameters["idle_s"]
+    return float(min(full * (1 - idle_s / limit_s), MOST_BUSY * full))

@@ -17,7 +17,7 @@ import numpy as np
 from inrush.errors import UsageError
 from inrush.model.pipeline import SERIAL
 from inrush.model.score import score
-from inrush.predict.training import busy_of
+from inrush.predict.training import busy_of, value_of
 from inrush.stats import stats
 from inrush.stats.points import Analysis, Measured, point_key
 
@@ -49,8 +49,8 @@ def observed(analysis: Analysis, claim: Mapping[str, Any]) -> Observed:
         raise UsageError(
             f"{analysis.study.get('id', 'these results')}: no measured run of {told}; run it, then prove again"
         )
-    counted = [m for m in mine if m.counts and m.figures.get(claim["figure"], 0.0) > 0]
-    values = tuple(float(m.figures[claim["figure"]]) for m in counted)
+    counted = [m for m in mine if m.counts and value_of(m, claim["figure"]) > 0]
+    values = tuple(value_of(m, claim["figure"]) for m in counted)
     invalid = tuple(
         dict.fromkeys(
             f"{v.guard}: {v.sentence}" for m in mine for v in m.verdicts if v.outcome.value == "invalid"

@@ -8,6 +8,7 @@ from typing import Literal
 
 from inrush.errors import UsageError
 from inrush.guards.comparability import default_along
+from inrush.guards.notes import stored_bytes
 from inrush.guards.study import headline
 from inrush.model.capacity import Measured as Load
 from inrush.model.pipeline import Part
@@ -17,6 +18,8 @@ from inrush.stats.points import Analysis, Measured, Point, is_number, lower_is_b
 #: load: sessions that share an engine; batch: rows of a call; volume: work to do; offered: a paced rate; other: the rest.
 Kind = Literal["load", "batch", "volume", "offered", "other"]
 SAME = 0.01
+#: Not a figure of a run's clock, and predicted like one: the size of what was stored.
+STORED = "stored.bytes"
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,8 @@ class Training:
     def curve_kind(self) -> Literal["rate", "time", "latency"]:
         if self.kind == "offered" and lower_is_better(self.figure):
             return "latency"
-        return "time" if lower_is_better(self.figure) else "rate"
+        # A size is a cost: it has a fixed part and one for each row.
+        return "time" if self.figure == STORED or lower_is_better(self.figure) else "rate"
 
 
 def trainings(analysis: Analysis, along: str | None = None, figure: str | None = None) -> list[Training]:
@@ -61,7 +65,7 @@ def trainings(analysis: Analysis, along: str | None = None, figure: str | None =
     for group, runs in grouped(analysis, along).items():
         kind = kind_of(runs, along, asked)
         name = figure or figure_for(kind, asked, runs)
-        used = [m for m in runs if m.figures.get(name, 0.0) > 0]
+        used = [m for m in runs if value_of(m, name) > 0]
         if len({dict(m.point)[along] for m in used}) >= 2:
             trained = tuple(as_trained(m, along, name) for m in used)
             found.append(Training(group, along, name, kind, trained, parts_of(used)))
@@ -92,7 +96,7 @@ def kind_of(runs: Sequence[Measured], along: str, figure: str) -> Kind:
         return "offered"
     if follows(runs, along, f"{role}.sessions"):
         return "load"
-    if follows(runs, along, f"{role}.rows", per=f"{role}.repetitions"):
+    if figure == STORED or follows(runs, along, f"{role}.rows", per=f"{role}.repetitions"):
         return "volume"
     return "other"
 
@@ -123,7 +127,12 @@ def role_of(figure: str) -> str:
 
 
 def as_trained(m: Measured, along: str, figure: str) -> Trained:
-    return Trained(m.run.run_id, float(dict(m.point)[along]), float(m.figures[figure]), busy_of(m))
+    return Trained(m.run.run_id, float(dict(m.point)[along]), value_of(m, figure), busy_of(m))
+
+
+def value_of(m: Measured, figure: str) -> float:
+    """A figure of a run, or STORED: bytes on disk after its last repetition; 0 where it was not measured."""
+    return stored_bytes(m.run) if figure == STORED else float(m.figures.get(figure, 0.0))
 
 
 def busy_of(m: Measured) -> dict[str, float]:
@@ -161,7 +170,8 @@ def written_bytes_per_s(run: RunRecord) -> float:
 def parts_of(runs: Sequence[Measured]) -> tuple[Part, ...]:
     """Resources of the machine that the runs were made on: what was probed, never what was busy."""
     env = runs[0].run.env
-    cores = float(env.get("cpu_capacity_cores") or env.get("cgroup_cpu_cores") or env.get("cpu_logical") or 0)
+    counted = [float(env[k]) for k in ("cpu_capacity_cores", "cgroup_cpu_cores", "cpu_logical") if env.get(k)]
+    cores = min(counted, default=0.0)
     found = [Part("cores", cores)] if cores else []
     return (*found, Part("disk")) if env.get("disk_write_bytes_per_s") else tuple(found)
 

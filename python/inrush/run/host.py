@@ -351,5 +351,10 @@ def _fsyncs(path: Path, limit_s: float) -> float:
 
 
 def environment(data_dir: Path) -> dict[str, Any]:
-    """What `env.json` of a run holds: the snapshot and the disk's ceilings."""
-    return {**snapshot(data_dir), **disk_probe(data_dir)}
+    """What `env.json` of a run holds: the snapshot, the disk's ceilings, and what cores with two threads are worth."""
+    found = {**snapshot(data_dir), **disk_probe(data_dir)}
+    if found.get("cpu_smt") != "on" or not found.get("cpu_logical"):
+        return found
+    from inrush.run.cpu_probe import cpu_capacity
+
+    return {**found, **cpu_capacity(int(found["cpu_logical"]))}
