@@ -162,7 +162,7 @@ Dir::Cache "{home}/cache";
 Dir::Etc "{home}/etc";
 Dir::Etc::netrc "/etc/apt/auth.conf";
 Dir::Etc::netrcparts "/etc/apt/auth.conf.d";
-Dir::Etc::Trusted "/dev/null";
+Dir::Etc::Trusted "{home}/etc/none.gpg";
 Dir::Etc::TrustedParts "{home}/etc/none";
 Acquire::Check-Valid-Until "false";
 Acquire::Languages "none";
