@@ -112,9 +112,9 @@ def test_what_a_killed_inrush_left_is_ended_before_the_next_start(own: OwnServer
 def test_data_of_another_version_are_left_alone(own: OwnServer, folder: Path) -> None:
     own.stop(begun(own, folder), Stop.CLEAN)
     if (record := folder / own.name / own.home / "PG_VERSION").is_file():
-        record.write_text("1.2\n")
-    (folder / own.name / "made_by").write_text("1.2\n")
-    with pytest.raises(TargetError, match=r"made by .* 1\.2 and cannot be opened by .*choose another --data"):
+        record.write_text("0.9\n")
+    (folder / own.name / "made_by").write_text("0.9\n")
+    with pytest.raises(TargetError, match=r"made by .* 0\.9 and cannot be opened by .*choose another --data"):
         begun(own, folder)
 
 
