@@ -5,6 +5,8 @@ SHELL := /bin/bash
 .PHONY: help core build run test test-all test-rust test-python check bench servers clean
 
 PYTHON ?= python3
+# Ten minutes each, and twice: a pilot comes first.
+STRESSED ?= postgresql clickhouse
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
@@ -50,6 +52,7 @@ check: core ## formatting, lints and types of both halves
 bench: core ## what inrush costs and how it compares; writes results/bench.json
 	cargo bench --workspace
 	cd python && ../$(BIN)/python -m benches.bench --out ../results/bench.json
+	cd python && for engine in $(STRESSED); do ../$(BIN)/python -m benches.stress $$engine; done
 
 servers: core ## fetch the real servers that inrush can start
 	$(BIN)/inrush engines fetch all

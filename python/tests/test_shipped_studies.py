@@ -20,7 +20,7 @@ ALL = '"port_data_counters", "port_errors", "mpi_process_info"'
 SMALLEST = {
     "telemetry-batch": (["duckdb"], ["table=mpi_process_info", "batch_rows=1000", "readers=1", "method=multirow"]),
     "telemetry-keepup": (["duckdb"], ["readers=2"]),
-    "telemetry-mixed": (["duckdb"], ["n=2", f'combination=[{{ name = "all", write = [{ALL}], read = [{ALL}] }}]']),
+    "telemetry-mixed": (["duckdb"], ["n=2", f'combination=[{{ name = "all", write = [{ALL}], read = [{ALL}], fresh = 1 }}]']),
     "telemetry-sustained": (["duckdb"], []),
     "telemetry-production": (["sqlite"], []),
     "telemetry-queries": (["duckdb", "sqlite"], ["users=2", "schedule.measure_s=0.2"]),

@@ -34,6 +34,7 @@ from inrush.report.charts import (
 )
 from inrush.report.heat import heat_maps
 from inrush.report.published import beside_published
+from inrush.report.sampled import sample_panels
 from inrush.report.size_curves import size_curves
 from inrush.report.timeline import Panel, panels, typical_runs
 from inrush.results.histogram import Histogram
@@ -62,6 +63,7 @@ def figures(analysis: Analysis, answer: Answer | None) -> list[Figure]:
         *curves(analysis, answer),
         *boxes(analysis, answer),
         *percentiles(analysis, answer),
+        *sample_lines(analysis, answer),
         *time_lines(analysis, answer),
         *heat_maps(analysis, answer, shown_points(analysis, answer)),
         *size_curves(analysis, answer, shown_points(analysis, answer)),
@@ -356,6 +358,24 @@ def time_lines(analysis: Analysis, answer: Answer) -> list[Figure]:
             f"Run {m.run.run_id}, the one nearest the median. Drag to move, scroll to zoom: all panels follow.",
             finished(stacked(drawn)),
         ))  # fmt: skip
+    return found
+
+
+def sample_lines(analysis: Analysis, answer: Answer) -> list[Figure]:
+    """Per engine, each sample of one typical run: its stretches, when it was seen, and the deletes behind."""
+    found = []
+    for n, m in enumerate(
+        typical_runs(analysis, answer.figure, [*shown_points(analysis, answer), *analysis.points])
+    ):
+        held = sample_panels(m.run)
+        if held:
+            drawn = [panel_chart(p, last=p is held[-1]) for p in held]
+            found.append(Figure(
+                f"samples-{n}", f"Sample after sample: {label(m.point, analysis)}",
+                f"Run {m.run.run_id}. Collect: a simulated collector's time; queue: until the first part went out; insert: until the "
+                "last was stored. Where there are many, the slowest of equal numbers.",
+                finished(stacked(drawn)),
+            ))  # fmt: skip
     return found
 
 
