@@ -27,7 +27,7 @@ PASSWORD_VARIABLE = {
     "mysql": "MYSQL_PWD",
     "mariadb": "MYSQL_PWD",
     "clickhouse": "CLICKHOUSE_PASSWORD",
-    "influxdb": "INFLUX_TOKEN",
+    "influxdb": "INFLUX_PASSWORD",
 }
 #: Limit of one statement that cleans up, s.
 CLEAN_UP_S = 30.0
