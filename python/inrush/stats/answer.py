@@ -8,7 +8,7 @@ from typing import Any
 
 from inrush.guards.comparability import default_along, refused
 from inrush.guards.study import headline
-from inrush.stats import stats
+from inrush.stats import shape, stats
 from inrush.stats.points import Analysis, Point, lower_is_better, say, say_value
 from inrush.stats.quantity import show, show_interval
 
@@ -72,6 +72,7 @@ def answer(analysis: Analysis) -> Answer | None:
     why = refused(analysis)
     if why is None or not any(len(engines_of(of)) > 1 for of in found.values()):
         parts = [decide(analysis, figure, along, group, of) for group, of in found.items()]
+        parts += spread_part(found, figure) if kind == "curve" else []
         return Answer(kind, figure, along, parts)
     parts = [
         Part(
@@ -191,7 +192,31 @@ def curve_part(analysis: Analysis, figure: str, along: str, group: Point, of: Va
     )
     if ratio is not None:
         told += f": {times(ratio)}" + ("" if not ratio.holds(1.0) else ", not distinguishable from no change")
+    told += shape_of(figure, by_value)
     return Part(group, told, ratio or interval_of(by_value[last]))
+
+
+def shape_of(figure: str, by_value: Mapping[Any, Mapping[int, float]]) -> str:
+    """Whether time grows in a line, in a bend or in steps; nothing for other figures or too few volumes."""
+    numbers = all(isinstance(v, int | float) for v in by_value)
+    if not numbers or not figure.endswith("makespan_s"):
+        return ""
+    found = shape.steps({v: list(of.values()) for v, of in by_value.items()})
+    return f"; {found.word} (a straight line: p = {found.p:.2g})" if found else ""
+
+
+def spread_part(found: Mapping[Point, Values], figure: str) -> list[Part]:
+    """Which engine varies more from run to run, where several were measured."""
+    points: dict[str, list[list[float]]] = {}
+    for of in found.values():
+        for point, values in of.items():
+            points.setdefault(str(dict(point)["engine"]), []).append(list(values.values()))
+    spread = shape.spreads(points) if len(points) > 1 else None
+    if spread is None:
+        return []
+    each = ", ".join(f"{engine} {sd:.1%}" for engine, sd in spread.sd.items())
+    word = "differs" if spread.differ else "cannot be told apart"
+    return [Part((), f"Spread from run to run {word} (p = {spread.p:.2g}): {each}", None)]
 
 
 def scaling_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
