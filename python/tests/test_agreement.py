@@ -33,6 +33,16 @@ def test_spelling_and_order_make_no_difference() -> None:
     assert disagreements([a, b]) == (1, [])
 
 
+def test_an_instant_is_the_same_in_milliseconds_and_in_microseconds() -> None:
+    duckdb = answered("duckdb", [["1767225619000000", "5"], ["1767225620000000", None]])
+    assert disagreements([duckdb, answered("sqlite", [["1767225619000", "5"], ["1767225620000", None]])]) == (
+        1,
+        [],
+    )
+    _, told = disagreements([duckdb, answered("sqlite", [["1767225619001", "5"], ["1767225620000", None]])])
+    assert len(told) == 1
+
+
 def test_an_unsigned_number_kept_as_a_negative_one_is_the_same() -> None:
     assert disagreements([answered("duckdb", [[BIG, "1"]]), answered("postgresql", [["-1", "1"]])]) == (1, [])
 

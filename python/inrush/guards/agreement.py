@@ -18,6 +18,7 @@ from inrush.stats.measures import RunRecord
 INTEGER = re.compile(r"[+-]?\d+")
 Column = Sequence[str | None]
 Answer = Mapping[int, Column]
+Whole = list[int | None]
 
 
 def disagreements(runs: Iterable[RunRecord]) -> tuple[int, list[str]]:
@@ -82,7 +83,7 @@ def numbers(a: Column, b: Column) -> tuple[list[Any], list[Any]] | None:
     """Both columns as comparable numbers; None when one of them holds anything else."""
     values = [v for v in (*a, *b) if v is not None]
     if all(INTEGER.fullmatch(v) for v in values):
-        return [whole(v) for v in a], [whole(v) for v in b]
+        return in_one_unit([whole(v) for v in a], [whole(v) for v in b])
     try:
         return [rounded(v) for v in a], [rounded(v) for v in b]
     except ValueError:
@@ -92,6 +93,27 @@ def numbers(a: Column, b: Column) -> tuple[list[Any], list[Any]] | None:
 def whole(value: str | None) -> int | None:
     """As 64 bits: engines without unsigned integers keep the upper half as negative ones."""
     return None if value is None else int(value) % 2**64
+
+
+def in_one_unit(a: Whole, b: Whole) -> tuple[Whole, Whole]:
+    """Instants as numbers: engines keep the same one in ms, µs or ns since 1970. The coarser is scaled, exactly."""
+    unit_a, unit_b = unit(a), unit(b)
+    if unit_a is None or unit_b is None:
+        return a, b
+    return scaled(a, 1000 ** max(0, unit_b - unit_a)), scaled(b, 1000 ** max(0, unit_a - unit_b))
+
+
+def scaled(column: Whole, factor: int) -> Whole:
+    return [None if v is None else v * factor for v in column]
+
+
+def unit(column: Whole) -> int | None:
+    """0, 1, 2 where all are instants of 2001 to 2286 in ms, µs, ns."""
+    held = [v for v in column if v is not None]
+    return next(
+        (k for k in range(3) if held and all(10**12 <= v // 1000**k < 10**13 for v in held)),
+        None,
+    )
 
 
 def rounded(value: str | None) -> str | None:

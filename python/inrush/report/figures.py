@@ -147,9 +147,9 @@ def curves(analysis: Analysis, answer: Answer) -> list[Figure]:
     """Geometric means with 95 % intervals along the swept factor; stopped points as stopped."""
     if not all(is_number(v) for v in analysis.factors.get(along(answer), ("",))):
         return []
-    y_scale = scale_of(
-        [float(np.median(list(of.values()))) for of in analysis.values(answer.figure).values()]
-    )
+    # One kind of axis for all panels; bounds count too, so that a wide interval does not flatten the rest.
+    every = [(interval_of(of), list(of.values())) for of in analysis.values(answer.figure).values()]
+    y_scale = scale_of([v for i, of in every for v in ((i.low, i.value, i.high) if i else of)])
     found = []
     for n, (group, of) in enumerate(by_panel(groups(analysis, answer.figure, along(answer), ())).items()):
         factor, unit = unit_of({p: v for _, points in of for p, v in points.items()}, answer.figure)

@@ -348,7 +348,8 @@ def shown(of: Mapping[int, float], figure: str) -> str:
 
 
 def times(ratio: stats.Interval) -> str:
-    return f"{ratio.value:.2f}× [{ratio.low:.2f}, {ratio.high:.2f}]"
+    value, low, high = (f"{v:.2f}" if v < 100 else f"{v:,.0f}" for v in (ratio.value, ratio.low, ratio.high))
+    return f"{value}× [{low}, {high}]"
 
 
 def head(analysis: Analysis, group: Point) -> str:
