@@ -328,3 +328,15 @@ def test_a_study_of_ones_own_file_is_written_and_planned(inrush: Inrush, tmp_pat
     assert said.code == 0, said.err
     study = said.out.splitlines()[-1]
     assert inrush("plan", study, "duckdb").code == 0
+
+
+def test_the_first_figure_is_said_with_its_proof_as_soon_as_it_is_there(
+    tiny: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    """Once, after the first run; the run on the null engine proves nothing and says no rate."""
+    said = tiny[1].stderr.splitlines()
+    first = next(i for i, line in enumerate(said) if line.startswith("[1/3]"))
+    assert re.search(r" rows/s, (\d+) of \1 proofs hold$", said[first])
+    assert re.search(r"^first result after .* rows/s, (\d+) of \1 proofs hold", said[first + 1])
+    assert sum(line.startswith("first result") for line in said) == 1
+    assert all("proofs" not in line for line in said if "own share" in line)

@@ -50,7 +50,7 @@ def execute(prepared: Any, folder: Any, data: Path, force: bool = False, live: b
 
     for reason in prepared.places.left_out.values():
         say(f"left out: {reason}")
-    with progress(stderr()) as listener, opened(prepared.places, data, listener.note) as sites:
+    with progress(stderr(), folder.path) as listener, opened(prepared.places, data, listener.note) as sites:
         try:
             refuse_unmarked(prepared.plan, sites, force)
             refuse_unequal(prepared.plan, sites, folder.data_path)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from inrush.results.store import SealedRun
 from inrush.run.process import Event
+from inrush.stats.measures import RunRecord, figures_of_run, writing_roles
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,15 +20,19 @@ if TYPE_CHECKING:
 PLAIN_EVERY_S = 10.0
 
 
-def progress(console: Console) -> Live_ | Plain:
-    return Live_(console) if console.is_terminal else Plain(console)
+def progress(console: Console, results: Path | None = None) -> Live_ | Plain:
+    """results: folder of the study, whose sealed runs say what they measured and proved."""
+    return Live_(console, results) if console.is_terminal else Plain(console, results)
 
 
 class Plain:
     """One line when a run ends, and one every ten seconds while it goes on."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, results: Path | None = None) -> None:
         self.console = console
+        self.results = results
+        self.began_s = time.monotonic()
+        self.has_result = False
         self.study = StudyClock()
         self.said_s = time.monotonic()
 
@@ -46,7 +53,23 @@ class Plain:
 
     def ended(self, run: PlannedRun, doc: Mapping[str, Any]) -> None:
         self.study.ended()
-        self.say(ended_line(self.study, doc))
+        told = self.found(run)
+        self.say(f"{ended_line(self.study, doc)}{f' · {told}' if told else ''}")
+        self.first(told)
+
+    def found(self, run: PlannedRun) -> str:
+        """Rate and proof of the run that has just been sealed."""
+        path = self.results / run.run_id if self.results is not None else None
+        return found_line(SealedRun(path)) if path is not None and (path / "run.json").is_file() else ""
+
+    def first(self, told: str) -> None:
+        """Says when there is a first figure with its proof: what follows repeats it and tells how sure it is."""
+        if told and not self.has_result:
+            self.has_result = True
+            after = show_s(time.monotonic() - self.began_s)
+            self.say(
+                f"first result after {after}: {self.study.point}: {told}; what follows says how sure that is"
+            )
 
     def note(self, message: str) -> None:
         self.say(message)
@@ -82,6 +105,8 @@ class Live_(Plain):
         self.study.ended()
         if doc["status"] != "done":
             self.say(ended_line(self.study, doc))
+        elif not self.has_result:
+            self.first(self.found(run))
 
     def _show(self) -> None:
         self._live.update(self._text(self.study.line(), no_wrap=True, overflow="ellipsis"))
@@ -162,6 +187,19 @@ def ended_line(study: StudyClock, doc: Mapping[str, Any]) -> str:
     if doc["status"] == "done":
         return f"{where}: {took}"
     return f"{where}: failed after {took}: {doc['failure']['message']}"
+
+
+def found_line(run: SealedRun) -> str:
+    """`431 k rows/s, 26 of 26 proofs hold`; empty for a run that proves nothing, such as one on the null engine."""
+    proofs = run.table("proofs").column("holds").to_pylist()
+    if run.doc.get("status") != "done" or not proofs:
+        return ""
+    record = RunRecord(run.id, run.plan, run.env, run.doc, run.tables)
+    figures, writers = figures_of_run(record), sorted(writing_roles(run.plan), key=len)
+    rates = [figures[f"{role}.rows_per_s"] for role in writers[:1] if f"{role}.rows_per_s" in figures]
+    rate = f"{show_count(rates[0])} rows/s, " if rates else ""
+    holds = f"{sum(proofs)} of {len(proofs)} proofs hold"
+    return f"{rate}{holds}" if all(proofs) else f"NO FIGURE: {holds}"
 
 
 def show_count(value: float) -> str:
