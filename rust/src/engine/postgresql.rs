@@ -13,7 +13,7 @@ mod message;
 mod session;
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub use address::Address;
 
@@ -21,6 +21,7 @@ use connection::Connection;
 use decode::AnswerColumn;
 use failure::Failure;
 
+use super::shared::{StatementLimit, STEP};
 use super::{Answer, Caps, Context, Engine, OpId, Session};
 use crate::error::{Error, TargetFault};
 
@@ -30,11 +31,6 @@ pub struct Postgresql {
     /// For statements off the figures; opened again after the server was restarted.
     control: Mutex<Option<Connection>>,
 }
-
-/// A control statement is asked for in steps of this, so that its limit is kept.
-const STEP: Duration = Duration::from_millis(100);
-/// After a cancel request, so much time to say that the statement has ended.
-const CANCEL_GRACE: Duration = Duration::from_secs(5);
 
 impl Postgresql {
     /// Connects once: a wrong port, password or database shows here.
@@ -98,10 +94,10 @@ fn simple_query(
     let mut answer = Answer::default();
     let mut columns: Vec<AnswerColumn> = Vec::new();
     let mut failure: Option<Failure> = None;
-    let mut limit = Limit::new(limit_ns);
+    let mut limit = StatementLimit::new(limit_ns);
     loop {
         while !connection.buffered() && !connection.readable(STEP).map_err(lost)? {
-            limit.check(connection, text)?;
+            limit.check(|| connection.canceller()(), text)?;
         }
         let (tag, body) = connection.receive().map_err(lost)?;
         match tag {
@@ -122,45 +118,12 @@ fn simple_query(
     }
     match failure {
         None => Ok(answer),
-        Some(_) if limit.passed => Err(limit.error(text)),
+        Some(_) if limit.has_passed() => Err(limit.error(text)),
         Some(failure) => Err(Error::Statement {
             target: address.to_string(),
             statement: text.to_owned(),
             message: failure.to_string(),
         }),
-    }
-}
-
-/// Time limit of a control statement: cancels it, then gives up.
-struct Limit {
-    limit_ns: u64,
-    until: Option<Instant>,
-    passed: bool,
-}
-
-impl Limit {
-    fn new(limit_ns: u64) -> Limit {
-        let until = (limit_ns > 0).then(|| Instant::now() + Duration::from_nanos(limit_ns));
-        Limit { limit_ns, until, passed: false }
-    }
-
-    fn check(&mut self, connection: &Connection, text: &str) -> Result<(), Error> {
-        match self.until {
-            Some(until) if Instant::now() >= until => {
-                if self.passed {
-                    return Err(self.error(text));
-                }
-                connection.canceller()();
-                self.passed = true;
-                self.until = Some(Instant::now() + CANCEL_GRACE);
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn error(&self, text: &str) -> Error {
-        Error::Deadline { what: text.to_owned(), limit_s: self.limit_ns as f64 / 1e9 }
     }
 }
 

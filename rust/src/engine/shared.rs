@@ -1,8 +1,10 @@
-//! What several engines need to know of a plan and of columns. Pure.
+//! What several engines need to know of a plan, of columns and of limits.
+
+use std::time::{Duration, Instant};
 
 use super::{Context, OpId};
 use crate::error::{Error, TargetFault};
-use crate::plan::{OpPlan, Segment, Work};
+use crate::plan::{OpPlan, RolePlan, Segment, Work};
 use crate::rows::{Column, Columns, Values};
 
 /// The connection to `target` is gone; off the clock this ends the run.
@@ -11,6 +13,51 @@ pub fn lost(target: &str, error: &std::io::Error) -> Error {
         target: target.to_owned(),
         class: TargetFault::Lost,
         message: format!("the connection was lost ({error}); is the server still running? see its log"),
+    }
+}
+
+/// A control statement is asked for in steps of this, so that its limit is kept.
+pub const STEP: Duration = Duration::from_millis(100);
+/// After a cancel request, so much time to say that the statement has ended.
+const CANCEL_GRACE: Duration = Duration::from_secs(5);
+
+/// Time limit of a control statement: cancels it, then gives up.
+pub struct StatementLimit {
+    limit_ns: u64,
+    until: Option<Instant>,
+    passed: bool,
+}
+
+impl StatementLimit {
+    /// 0: no limit.
+    pub fn new(limit_ns: u64) -> StatementLimit {
+        let until = (limit_ns > 0).then(|| Instant::now() + Duration::from_nanos(limit_ns));
+        StatementLimit { limit_ns, until, passed: false }
+    }
+
+    /// The statement was cancelled: its failure is the limit's.
+    pub fn has_passed(&self) -> bool {
+        self.passed
+    }
+
+    /// To be called while waiting; an error when even the cancelled statement does not end.
+    pub fn check(&mut self, cancel: impl FnOnce(), text: &str) -> Result<(), Error> {
+        match self.until {
+            Some(until) if Instant::now() >= until => {
+                if self.passed {
+                    return Err(self.error(text));
+                }
+                cancel();
+                self.passed = true;
+                self.until = Some(Instant::now() + CANCEL_GRACE);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub fn error(&self, text: &str) -> Error {
+        Error::Deadline { what: text.to_owned(), limit_s: self.limit_ns as f64 / 1e9 }
     }
 }
 
@@ -26,18 +73,50 @@ pub fn columns_of(ctx: &Context, op: &OpPlan) -> Result<usize, Error> {
 /// The largest batch that any role of the plan gives to `op`; none when no role uses it.
 pub fn largest_batch(ctx: &Context, op: OpId) -> Option<usize> {
     let name = &ctx.op(op).name;
-    let drives = ctx.plan.segments.iter().filter_map(|segment| match segment {
-        Segment::Drive(drive) => Some(drive),
-        _ => None,
-    });
-    let roles =
-        drives.flat_map(|drive| &drive.roles).filter(|r| r.operations.iter().any(|w| &w.operation == name));
+    let roles = roles(ctx).filter(|role| role.operations.iter().any(|w| &w.operation == name));
     roles
         .filter_map(|role| match role.work {
             Work::Rows { batch_rows, .. } => Some(batch_rows as usize),
             _ => None,
         })
         .max()
+}
+
+/// The greatest depth of the roles that use any of `ops`.
+pub fn depth(ctx: &Context, ops: &[OpId]) -> usize {
+    let uses = |name: &str| ops.iter().any(|&op| uses_op(ctx, op, name));
+    let roles = roles(ctx).filter(|role| role.operations.iter().any(|w| uses(&w.operation)));
+    roles.map(|role| role.depth as usize).max().unwrap_or(1).max(1)
+}
+
+/// `name` is the operation `op`, or a page that has it as a member.
+fn uses_op(ctx: &Context, op: OpId, name: &str) -> bool {
+    let own = &ctx.op(op).name;
+    own == name || ctx.plan.operations.iter().any(|o| o.name == name && o.members.contains(own))
+}
+
+/// Sizes of the batches that the plan's roles will send to `op`: whole ones and what remains.
+pub fn batches(ctx: &Context, op: OpId) -> Vec<usize> {
+    let name = &ctx.op(op).name;
+    let mut sizes = Vec::new();
+    for role in roles(ctx).filter(|role| role.operations.iter().any(|w| &w.operation == name)) {
+        if let Work::Rows { rows, batch_rows, .. } = role.work {
+            let batch = (batch_rows as u64).max(1);
+            sizes.push(batch.min(rows) as usize);
+            sizes.push((rows % batch) as usize);
+        }
+    }
+    sizes.retain(|&size| size > 0);
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+fn roles(ctx: &Context) -> impl Iterator<Item = &RolePlan> {
+    ctx.plan.segments.iter().flat_map(|segment| match segment {
+        Segment::Drive(drive) => drive.roles.as_slice(),
+        _ => &[],
+    })
 }
 
 /// The statement for `rows` rows from that for one: its last parenthesised group, repeated.

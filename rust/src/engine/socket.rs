@@ -1,8 +1,9 @@
-//! Opening a socket to a server, and what is said when that fails. Shared by all wires.
+//! A socket to a server: opening it, what is said when that fails, waiting and sending. Shared by the wires.
 
-use std::io;
+use std::io::{self, IoSlice, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::time::Duration;
+use std::os::fd::AsRawFd;
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, TargetFault};
 
@@ -53,4 +54,42 @@ pub fn unreachable(place: &Place, error: &io::Error) -> Error {
         _ => format!("{error}; check host and port"),
     };
     Error::Target { target: place.target.clone(), class: TargetFault::Unreachable, message }
+}
+
+/// Whether a read of `stream` would not block within `limit`.
+pub fn readable(stream: &TcpStream, limit: Duration) -> io::Result<bool> {
+    let until = Instant::now() + limit;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let left = libc::timespec {
+            tv_sec: left.as_secs().min(1 << 30) as libc::time_t,
+            tv_nsec: left.subsec_nanos() as libc::c_long,
+        };
+        let mut poll = libc::pollfd { fd: stream.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one pollfd and one timespec, both alive during the call; no signal mask.
+        match unsafe { libc::ppoll(&mut poll, 1, &left, std::ptr::null()) } {
+            0 => return Ok(false),
+            1.. => return Ok(true),
+            _ => {
+                let error = io::Error::last_os_error();
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
+
+/// All of `parts`, one behind the other, in as few calls as the kernel takes.
+pub fn send_parts(stream: &mut TcpStream, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+    IoSlice::advance_slices(&mut parts, 0); // drops empty parts in front
+    while !parts.is_empty() {
+        match stream.write_vectored(parts) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => IoSlice::advance_slices(&mut parts, n),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
 }

@@ -5,8 +5,7 @@
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::AsRawFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, ScramSha256, SCRAM_SHA_256};
@@ -138,26 +137,7 @@ impl Connection {
 
     /// Whether a read would not block within `limit`.
     pub fn readable(&self, limit: Duration) -> io::Result<bool> {
-        let until = Instant::now() + limit;
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            let left = libc::timespec {
-                tv_sec: left.as_secs().min(1 << 30) as libc::time_t,
-                tv_nsec: left.subsec_nanos() as libc::c_long,
-            };
-            let mut poll = libc::pollfd { fd: self.stream.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-            // SAFETY: one pollfd and one timespec, both alive during the call; no signal mask.
-            match unsafe { libc::ppoll(&mut poll, 1, &left, std::ptr::null()) } {
-                0 => return Ok(false),
-                1.. => return Ok(true),
-                _ => {
-                    let error = io::Error::last_os_error();
-                    if error.kind() != io::ErrorKind::Interrupted {
-                        return Err(error);
-                    }
-                }
-            }
-        }
+        socket::readable(&self.stream, limit)
     }
 
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -174,21 +154,8 @@ impl Connection {
             let head = message::copy_data_head(chunk.len());
             let after: &[u8] = if chunks.peek().is_none() { &message::COPY_DONE } else { &[] };
             let mut parts = [before, &head, chunk, after].map(IoSlice::new);
-            self.send_parts(&mut parts)?;
+            socket::send_parts(&mut self.stream, &mut parts)?;
             before = &[];
-        }
-        Ok(())
-    }
-
-    fn send_parts(&mut self, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
-        IoSlice::advance_slices(&mut parts, 0); // drops empty parts in front
-        while !parts.is_empty() {
-            match self.stream.write_vectored(parts) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(n) => IoSlice::advance_slices(&mut parts, n),
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
-            }
         }
         Ok(())
     }

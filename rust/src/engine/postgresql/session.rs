@@ -13,14 +13,14 @@ use super::failure::Failure;
 use super::message;
 use super::{lost, Address};
 use crate::encode::{Part, PART_ROWS};
-use crate::engine::shared::{clear, empty_like};
+use crate::engine::shared::{clear, depth, empty_like};
 use crate::engine::{
     Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
 };
 use crate::error::Error;
 use crate::rows::{Columns, Value};
 
-use prepare::{depth, Prepared, Statement};
+use prepare::{Prepared, Statement};
 
 /// Rows of a scan that are handed over at once.
 const SCAN_ROWS: usize = 8192;

@@ -9,8 +9,8 @@ use crate::engine::postgresql::failure::Failure;
 use crate::engine::postgresql::insert::{Copy, MultiRow, Unnest};
 use crate::engine::postgresql::message::{self, Format};
 use crate::engine::postgresql::{garbled, lost};
-use crate::engine::shared::{columns_of, largest_batch};
-use crate::engine::{Context, OpId};
+use crate::engine::shared::{batches, columns_of, largest_batch};
+use crate::engine::OpId;
 use crate::error::Error;
 use crate::plan::{LogicalType, OpKind, OpPlan};
 
@@ -115,42 +115,4 @@ impl PgSession {
             Some(failure) => Err(statement_failed(&address, statement, &failure.to_string())),
         }
     }
-}
-
-/// The greatest depth of the roles that use any of `ops`.
-pub(super) fn depth(ctx: &Context, ops: &[OpId]) -> usize {
-    let uses = |name: &str| ops.iter().any(|&op| uses_op(ctx, op, name));
-    let roles = roles(ctx).filter(|role| role.operations.iter().any(|w| uses(&w.operation)));
-    roles.map(|role| role.depth as usize).max().unwrap_or(1).max(1)
-}
-
-/// `name` is the operation `op`, or a page that has it as a member.
-fn uses_op(ctx: &Context, op: OpId, name: &str) -> bool {
-    let own = &ctx.op(op).name;
-    own == name || ctx.plan.operations.iter().any(|o| o.name == name && o.members.contains(own))
-}
-
-/// Sizes of the batches that the plan's roles will send to `op`: whole ones and what remains.
-fn batches(ctx: &Context, op: OpId) -> Vec<usize> {
-    use crate::plan::Work;
-    let name = &ctx.op(op).name;
-    let mut sizes = Vec::new();
-    for role in roles(ctx).filter(|role| role.operations.iter().any(|w| &w.operation == name)) {
-        if let Work::Rows { rows, batch_rows, .. } = role.work {
-            let batch = (batch_rows as u64).max(1);
-            sizes.push(batch.min(rows) as usize);
-            sizes.push((rows % batch) as usize);
-        }
-    }
-    sizes.retain(|&size| size > 0);
-    sizes.sort_unstable();
-    sizes.dedup();
-    sizes
-}
-
-fn roles(ctx: &Context) -> impl Iterator<Item = &crate::plan::RolePlan> {
-    ctx.plan.segments.iter().flat_map(|segment| match segment {
-        crate::plan::Segment::Drive(drive) => drive.roles.as_slice(),
-        _ => &[],
-    })
 }
