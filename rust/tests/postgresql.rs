@@ -1,47 +1,20 @@
 //! The wire half against a real server, named by INRUSH_POSTGRESQL_URL; pytest starts one and runs these
 //! (`cargo test --test postgresql -- --ignored`).
 
-use std::sync::atomic::AtomicBool;
-use std::sync::Arc;
+mod servers;
+
 use std::time::{Duration, Instant};
 
-use inrush_core::clock::Clock;
-use inrush_core::engine::{build, Context, Done, Outcome, Payload, Session, Submit, Work};
+use inrush_core::engine::{build, Outcome, Payload, Session, Submit, Work};
 use inrush_core::error::{Error, TargetFault};
 use inrush_core::plan::RunPlan;
 use inrush_core::rows::{Column, Columns, ListValues, TextValues, Value, Values};
 use serde_json::{json, Value as Json};
-
-const NO_LIMIT: u64 = 0;
+use servers::{context, insert, keys, numbers, pipeline_answer, query, run, same, NO_LIMIT};
 
 fn url() -> String {
     std::env::var("INRUSH_POSTGRESQL_URL")
         .expect("INRUSH_POSTGRESQL_URL names a server that may be written to")
-}
-
-/// A plan with one table, its operations, and a role that uses all of them.
-fn context(url: &str, table: Json, operations: Json, batch_rows: u32, depth: u32) -> Context {
-    let names: Vec<Json> = operations
-        .as_array()
-        .expect("a list")
-        .iter()
-        .map(|op| json!({"operation": op["name"], "weight": 1}))
-        .collect();
-    let plan = json!({
-        "version": 1, "run_id": "r", "study": "s", "seed": 1, "epoch_ns": 0,
-        "target": {"engine": "postgresql", "url": url},
-        "tables": [table],
-        "operations": operations,
-        "segments": [{"kind": "drive", "label": "all", "phase": "measure", "limit_ns": 0, "roles": [{
-            "name": "all", "operations": names, "sessions": 1, "depth": depth, "schedule": {"kind": "closed", "think_ns": 0},
-            "work": {"kind": "rows", "table": 0, "first_row": 0, "rows": 2500, "batch_rows": batch_rows},
-            "until": {"kind": "work"},
-        }]}],
-        "record": {"interval_ns": 1, "flush_ns": 1},
-        "watch": {"every_ns": 0, "processes": {}},
-    });
-    let plan = RunPlan::from_json(&plan.to_string()).expect("a plan");
-    Context { plan: Arc::new(plan), clock: Clock::start(), stop: Arc::new(AtomicBool::new(false)) }
 }
 
 const EVERY_TYPE: [(&str, &str, &str); 14] = [
@@ -145,10 +118,6 @@ fn batch(plan: &RunPlan, first: usize, rows: usize) -> Columns {
     Columns { rows, columns }
 }
 
-fn insert(name: &str, method: &str, text: String) -> Json {
-    json!({"name": name, "kind": "insert", "table": 0, "method": method, "text": text})
-}
-
 fn inserts(table: &str) -> Json {
     let columns: Vec<String> = EVERY_TYPE.iter().map(|(name, ..)| format!("\"{name}\"")).collect();
     let columns = columns.join(", ");
@@ -161,26 +130,6 @@ fn inserts(table: &str) -> Json {
             format!("INSERT INTO {table} ({columns}) VALUES ({})", marks.join(", "))
         ),
     ])
-}
-
-/// One operation, waited for.
-fn run(session: &mut dyn Session, ticket: u64, op: usize, work: Work<'_>) -> Done {
-    assert!(matches!(session.submit(ticket, op, work), Submit::Queued));
-    session.flush();
-    let mut done = vec![];
-    while done.is_empty() {
-        session.poll(u64::MAX, &mut done);
-    }
-    assert_eq!((done.len(), done[0].ticket), (1, ticket));
-    done[0]
-}
-
-fn same(a: &Value, b: &Value) -> bool {
-    let float = |a: f64, b: f64| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
-    match (a, b) {
-        (Value::F64(a), Value::F64(b)) => float(*a, *b),
-        _ => a == b,
-    }
 }
 
 #[test]
@@ -209,7 +158,7 @@ fn every_type_but_lists_reads_back_exactly_from_arrays() {
 /// By each of the first `ways` operations.
 fn reads_back_exactly(name: &str, table: Json, create: &str, operations: Json, ways: usize) {
     // 14 columns: 5,100 rows are two statements of multirow; 2,500 and 1 are the remainder and an unannounced size.
-    let ctx = context(&url(), table, operations, 5_100, 1);
+    let ctx = context("postgresql", &url(), table, operations, 5_100, 1);
     let engine = build(&ctx).expect("a server");
     engine.control(create, NO_LIMIT).expect("created");
     let ops: Vec<usize> = (0..ways).collect();
@@ -244,26 +193,6 @@ fn reads_back_exactly(name: &str, table: Json, create: &str, operations: Json, w
     session.close().expect("all acknowledged");
 }
 
-fn numbers(name: &str) -> Json {
-    json!({"name": name, "stream": name, "columns": [{"name": "k", "type": "i64", "wire": "int8"}],
-           "source": {"kind": "generated", "series": 1, "period_ns": 1}})
-}
-
-fn keys(values: &[i64]) -> Columns {
-    let mut column = Column::new("k", inrush_core::plan::LogicalType::I64);
-    column.values = Values::I64(values.to_vec());
-    Columns { rows: values.len(), columns: vec![column] }
-}
-
-fn query(name: &str, text: &str, params: &[(&str, &str)]) -> Json {
-    let params: Vec<Json> = params
-        .iter()
-        .map(|(name, ty)| json!({"name": name, "type": ty, "gen": {"kind": "uniform", "from": 0, "to": 1}}))
-        .collect();
-    json!({"name": name, "kind": "query", "text": text, "params": params,
-           "holds": [{"kind": "count_bounds", "table": 0}]})
-}
-
 #[test]
 #[ignore = "needs INRUSH_POSTGRESQL_URL"]
 fn a_refused_batch_stores_nothing_and_the_session_goes_on() {
@@ -273,7 +202,7 @@ fn a_refused_batch_stores_nothing_and_the_session_goes_on() {
         insert("nowhere", "bulk", "COPY no_such_table (k) FROM STDIN (FORMAT binary)".into()),
         insert("unnest", "unnest", "INSERT INTO refused (k) SELECT * FROM unnest($1::int8[])".into()),
     ]);
-    let ctx = context(&url(), numbers("refused"), operations, 3, 1);
+    let ctx = context("postgresql", &url(), numbers("refused", "int8"), operations, 3, 1);
     let engine = build(&ctx).expect("a server");
     engine
         .control("DROP TABLE IF EXISTS refused; CREATE TABLE refused (k int8 PRIMARY KEY)", NO_LIMIT)
@@ -310,7 +239,7 @@ fn a_pipeline_answers_every_ticket_in_order_and_an_error_ends_it() {
         query("ratio", "SELECT 10 / $1", &[("n", "i32")]),
         query("time", "SELECT $1 AS t, $2 AS u, 'x'::name AS other", &[("t", "time_ms"), ("u", "u64")]),
     ]);
-    let ctx = context(&url(), numbers("none"), operations, 1, 64);
+    let ctx = context("postgresql", &url(), numbers("none", "int8"), operations, 1, 64);
     let engine = build(&ctx).expect("a server");
     let mut session = engine.open(&[0, 1, 2]).expect("a session");
     let mut done = vec![];
@@ -352,21 +281,12 @@ fn a_pipeline_answers_every_ticket_in_order_and_an_error_ends_it() {
     session.close().expect("nothing is open");
 }
 
-fn pipeline_answer(session: &mut dyn Session) -> Vec<Vec<Value>> {
-    let mut done = vec![];
-    while done.is_empty() {
-        session.poll(u64::MAX, &mut done);
-    }
-    assert_eq!(done[0].outcome, Outcome::Ok);
-    session.answer().expect("kept").rows.clone()
-}
-
 #[test]
 #[ignore = "needs INRUSH_POSTGRESQL_URL"]
 fn a_cancelled_statement_is_a_timeout_and_a_killed_session_is_lost() {
     let operations =
         json!([query("sleep", "SELECT pg_sleep(60)", &[]), query("pid", "SELECT pg_backend_pid()", &[]),]);
-    let ctx = context(&url(), numbers("none"), operations, 1, 1);
+    let ctx = context("postgresql", &url(), numbers("none", "int8"), operations, 1, 1);
     let engine = build(&ctx).expect("a server");
     let mut session = engine.open(&[0, 1]).expect("a session");
     let Value::I64(pid) =
@@ -396,7 +316,7 @@ fn a_cancelled_statement_is_a_timeout_and_a_killed_session_is_lost() {
 #[test]
 #[ignore = "needs INRUSH_POSTGRESQL_URL"]
 fn control_keeps_its_limit_and_survives_its_connection() {
-    let ctx = context(&url(), numbers("none"), json!([]), 1, 1);
+    let ctx = context("postgresql", &url(), numbers("none", "int8"), json!([]), 1, 1);
     let engine = build(&ctx).expect("a server");
     let late = engine.control("SELECT pg_sleep(60)", 200_000_000).expect_err("cancelled");
     assert!(matches!(late, Error::Deadline { .. }), "{late}");
@@ -416,7 +336,8 @@ fn control_keeps_its_limit_and_survives_its_connection() {
 #[test]
 #[ignore = "needs INRUSH_POSTGRESQL_URL"]
 fn a_wrong_address_says_what_is_wrong() {
-    let fault = |url: &str| match build(&context(url, numbers("none"), json!([]), 1, 1)) {
+    let fault = |url: &str| match build(&context("postgresql", url, numbers("none", "int8"), json!([]), 1, 1))
+    {
         Err(Error::Target { class, message, .. }) => (class, message),
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("{url} took us in"),

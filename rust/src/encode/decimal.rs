@@ -1,5 +1,6 @@
 //! Numbers and times as decimal text, eight digits at a time.
 
+use super::calendar;
 use super::tail::Tail;
 
 /// Longest integer: 20 digits, or a sign and 19.
@@ -200,24 +201,12 @@ impl Times {
     }
 }
 
-/// `YYYY-MM-` and `DD `; the calendar is the proleptic Gregorian one.
-///
-/// Days are counted from 0000-03-01 in eras of 400 years (146,097 days), so that the leap day is a year's last.
+/// `YYYY-MM-` and `DD `.
 fn day_words(days: i64) -> Option<[u64; 2]> {
-    const YEAR_0: i64 = -719_528;
-    const YEAR_10000: i64 = 2_932_897;
-    if !(YEAR_0..YEAR_10000).contains(&days) {
+    if !calendar::DAYS.contains(&days) {
         return None;
     }
-    let from_march = days + 719_468;
-    let era = from_march.div_euclid(146_097);
-    let day_of_era = from_march.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (year, month, day) = calendar::civil(days);
     let text = format!("{year:04}-{month:02}-{day:02}      ");
     let word = |at: usize| u64::from_le_bytes(text.as_bytes()[at..at + 8].try_into().expect("16 bytes"));
     Some([word(0), word(8)])

@@ -3,11 +3,13 @@
 //! Encoders append to one reused buffer, column by column where the format has fixed
 //! widths (`pgcopy`), row by row where it has not (`text`, `csv`).
 
+pub mod calendar;
 pub mod clickhouse;
 mod csv;
 mod decimal;
 mod delimited;
 pub mod line;
+pub mod mysql;
 pub mod native;
 pub mod pgcopy;
 mod rowbinary;
@@ -23,8 +25,9 @@ use crate::rows::Columns;
 ///
 /// `text`: tab-separated, `\N` for NULL (PostgreSQL text COPY, MySQL LOAD DATA, ClickHouse TSV).
 /// `csv`: RFC 4180 with LF, NULL empty and unquoted. `pgcopy`: PostgreSQL binary COPY. `native`, `rowbinary`: ClickHouse's
-/// blocks and rows. `values`: rows of an SQL INSERT as text. `line`: InfluxDB's line protocol.
-pub const WIRES: [&str; 7] = ["text", "csv", "pgcopy", "native", "rowbinary", "values", "line"];
+/// blocks and rows. `values`: rows of an SQL INSERT as text. `line`: InfluxDB's line protocol. `mysql`: rows of MariaDB's
+/// bulk execute, whose values are those of MySQL's prepared statements.
+pub const WIRES: [&str; 8] = ["text", "csv", "pgcopy", "native", "rowbinary", "values", "line", "mysql"];
 
 /// Encodes batches of one table. CPU only; allocates nothing once `out` has its size.
 pub trait Encoder: Send {
@@ -73,6 +76,7 @@ pub fn encoder(wire: &str, table: &TablePlan) -> Result<Box<dyn Encoder>, Error>
     match wire {
         "text" => Ok(Box::new(text::encoder(table))),
         "csv" => Ok(Box::new(csv::encoder(table))),
+        "mysql" => Ok(Box::new(mysql::Cells::new(table, mysql::Nulls::Indicated)?)),
         "native" => Ok(Box::new(native::Native::new(table)?)),
         "rowbinary" => Ok(Box::new(rowbinary::RowBinary::new(table)?)),
         "values" => Ok(Box::new(values::encoder(table))),

@@ -9,6 +9,7 @@ mod duckdb;
 mod faulty;
 mod http;
 mod influxdb;
+mod mysql;
 mod null;
 mod postgresql;
 mod shared;
@@ -222,8 +223,19 @@ impl Context {
 }
 
 /// What `build` knows, by the name of the Python twin.
-pub const ENGINES: [&str; 9] =
-    ["adbc", "clickhouse", "duckdb", "influxdb", "null", "postgresql", "simulated", "sqlite", "timescaledb"];
+pub const ENGINES: [&str; 11] = [
+    "adbc",
+    "clickhouse",
+    "duckdb",
+    "influxdb",
+    "mariadb",
+    "mysql",
+    "null",
+    "postgresql",
+    "simulated",
+    "sqlite",
+    "timescaledb",
+];
 
 /// The engine that the plan's target names, connected; one that lies where the plan asks for faults.
 pub fn build(ctx: &Context) -> Result<Arc<dyn Engine>, Error> {
@@ -245,6 +257,7 @@ fn honest(ctx: &Context) -> Result<Arc<dyn Engine>, Error> {
         "influxdb" => Ok(Arc::new(influxdb::Influxdb::new(ctx)?)),
         "adbc" => Ok(Arc::new(adbc::Adbc::new(ctx)?)),
         "clickhouse" => Ok(Arc::new(clickhouse::Clickhouse::new(ctx)?)),
+        "mysql" | "mariadb" => Ok(Arc::new(mysql::Mysql::new(ctx)?)),
         "postgresql" | "timescaledb" => Ok(Arc::new(postgresql::Postgresql::new(ctx)?)),
         other => Err(Error::Plan(format!("target.engine is {other}, which this build does not know"))),
     }

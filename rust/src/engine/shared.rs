@@ -16,6 +16,9 @@ pub fn lost(target: &str, error: &std::io::Error) -> Error {
     }
 }
 
+/// A control statement that starts so gives statements, one a row, and each of them is run.
+pub const EACH: &str = "/* each */";
+
 /// A control statement is asked for in steps of this, so that its limit is kept.
 pub const STEP: Duration = Duration::from_millis(100);
 /// After a cancel request, so much time to say that the statement has ended.
@@ -156,6 +159,22 @@ pub fn value_bytes(columns: &Columns) -> u64 {
 pub fn empty_like(like: &Columns) -> Columns {
     let columns = like.columns.iter().map(|c| Column::new(c.name.clone(), c.ty)).collect();
     Columns { rows: 0, columns }
+}
+
+/// The first NULL of a column marks all rows before it as present.
+pub fn push_null(column: &mut Column, rows_before: usize) {
+    if column.present.is_empty() {
+        column.present.resize(rows_before, 1);
+    }
+    column.present.push(0);
+    match &mut column.values {
+        Values::I32(v) => v.push(0),
+        Values::I64(v) => v.push(0),
+        Values::F32(v) => v.push(0.0),
+        Values::F64(v) => v.push(0.0),
+        Values::Text(v) => v.push(b""),
+        Values::List(v) => v.ends.push(v.ends.last().copied().unwrap_or(0)),
+    }
 }
 
 /// Empties `batch` and keeps its memory.

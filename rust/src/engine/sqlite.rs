@@ -14,7 +14,7 @@ use rusqlite::Connection;
 
 use self::statement::{interrupt_when, Failure, Over, Statement};
 use super::shared::{
-    clear, columns_of, empty_like, largest_batch, repeat_values, statement_sizes, value_bytes,
+    clear, columns_of, empty_like, largest_batch, repeat_values, statement_sizes, value_bytes, EACH,
 };
 use super::{
     Answer, Canceller, Caps, Context, Done, Engine, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
@@ -30,8 +30,6 @@ const MAX_PARAMS: usize = 32_766;
 /// Rows handed over at a time by a scan.
 const SCAN_ROWS: usize = 8_192;
 const BUSY_TIMEOUT_MS: u64 = 60_000;
-/// A control statement that starts so gives statements, one a row, and each of them is run.
-const EACH: &str = "/* each */";
 
 pub struct Sqlite {
     ctx: Context,

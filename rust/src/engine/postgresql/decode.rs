@@ -2,6 +2,7 @@
 
 use super::message::Format;
 use crate::encode::pgcopy::{HEADER, POSTGRES_EPOCH_US};
+use crate::engine::shared::push_null;
 use crate::plan::LogicalType;
 use crate::rows::{Column, Columns, ListValues, Value, Values};
 
@@ -205,22 +206,6 @@ fn push_row(row: &[u8], batch: &mut Columns) -> Result<(), String> {
     }
     batch.rows += 1;
     Ok(())
-}
-
-/// The first NULL of a column marks all rows before it as present.
-fn push_null(column: &mut Column, rows_before: usize) {
-    if column.present.is_empty() {
-        column.present.resize(rows_before, 1);
-    }
-    column.present.push(0);
-    match &mut column.values {
-        Values::I32(v) => v.push(0),
-        Values::I64(v) => v.push(0),
-        Values::F32(v) => v.push(0.0),
-        Values::F64(v) => v.push(0.0),
-        Values::Text(v) => v.push(b""),
-        Values::List(v) => v.ends.push(v.ends.last().copied().unwrap_or(0)),
-    }
 }
 
 /// The width on the wire says what was stored: 8 bytes of a u64 are its bits, more are a `numeric`.

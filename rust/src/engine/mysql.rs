@@ -1,0 +1,186 @@
+//! MySQL and MariaDB: one blocking socket per session, packets made and read by hand. One wire, two engines.
+//!
+//! Rows go in by LOAD DATA LOCAL from memory (`load`), by prepared INSERTs of many rows (`multirow`), on MariaDB by
+//! its bulk execute (`bulk`); an operation is done when its commit is acknowledged. Queries are prepared and may be
+//! pipelined; each is a transaction of its own.
+
+mod address;
+mod auth;
+mod connection;
+mod decode;
+mod failure;
+mod insert;
+mod message;
+mod session;
+
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+pub use address::Address;
+
+use connection::{garbled, Connection};
+use failure::Failure;
+
+use super::shared::{StatementLimit, EACH, STEP};
+use super::{Answer, Caps, Context, Engine, OpId, Session};
+use crate::error::Error;
+use crate::rows::Value;
+
+pub struct Mysql {
+    ctx: Context,
+    address: Arc<Address>,
+    /// For statements off the figures; opened again after the server was restarted.
+    control: Mutex<Option<Connection>>,
+}
+
+impl Mysql {
+    /// Connects once: a wrong port, password or database shows here, and a server of the other kind.
+    pub fn new(ctx: &Context) -> Result<Mysql, Error> {
+        let target = &ctx.plan.target;
+        let address = Arc::new(Address::parse(&target.engine, &target.url)?);
+        let control = Mutex::new(Some(Connection::open(&address)?));
+        Ok(Mysql { ctx: ctx.clone(), address, control })
+    }
+}
+
+impl Engine for Mysql {
+    fn caps(&self) -> Caps {
+        let methods: &[&str] = match self.address.engine.as_str() {
+            "mariadb" => &["bulk", "load", "multirow"],
+            _ => &["load", "multirow"],
+        };
+        Caps {
+            methods: methods.to_vec(),
+            max_sessions: None,
+            max_depth: 1024,
+            cancel: true,
+            transactions: true,
+            identity_collapses: false,
+            in_process: false,
+        }
+    }
+
+    fn open(&self, ops: &[OpId]) -> Result<Box<dyn Session>, Error> {
+        Ok(Box::new(session::MySession::open(&self.ctx, &self.address, ops)?))
+    }
+
+    fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error> {
+        let mut kept = self.control.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut connection = match kept.take().filter(is_alive) {
+            Some(connection) => connection,
+            None => Connection::open(&self.address)?,
+        };
+        let answer = run(&mut connection, &self.address, text, limit_ns);
+        // A lost connection is not kept; after a refused statement it is as good as before.
+        if !matches!(answer, Err(Error::Target { .. } | Error::Deadline { .. })) {
+            *kept = Some(connection);
+        }
+        answer
+    }
+}
+
+/// An idle connection is silent; what it has to say now is its end (the server was restarted).
+fn is_alive(connection: &Connection) -> bool {
+    !connection.buffered() && matches!(connection.readable(Duration::ZERO), Ok(false))
+}
+
+fn run(connection: &mut Connection, address: &Address, text: &str, limit_ns: u64) -> Result<Answer, Error> {
+    let Some(query) = text.trim_start().strip_prefix(EACH) else {
+        return text_query(connection, address, text, limit_ns);
+    };
+    for row in text_query(connection, address, query, limit_ns)?.rows {
+        if let Some(Value::Text(statement)) = row.first() {
+            text_query(connection, address, statement, limit_ns)?;
+        }
+    }
+    Ok(Answer::default())
+}
+
+/// One text, several statements if need be; the last result set is the answer.
+fn text_query(
+    connection: &mut Connection,
+    address: &Address,
+    text: &str,
+    limit_ns: u64,
+) -> Result<Answer, Error> {
+    let mut limit = StatementLimit::new(limit_ns);
+    let mut out = Vec::new();
+    message::query(&mut out, text);
+    connection.send(&out).map_err(|e| lost(address, &e))?;
+    match answers(connection, address, text, &mut limit)? {
+        Ok(answer) => Ok(answer),
+        Err(_) if limit.has_passed() => Err(limit.error(text)),
+        Err(failure) => Err(statement_failed(address, text, &failure.to_string())),
+    }
+}
+
+fn answers(
+    connection: &mut Connection,
+    address: &Address,
+    text: &str,
+    limit: &mut StatementLimit,
+) -> Result<Result<Answer, Failure>, Error> {
+    let lost = |e: io::Error| lost(address, &e);
+    let mut last = Answer::default();
+    loop {
+        let packet = next(connection, address, text, limit)?;
+        let columns = match packet.first() {
+            Some(0xff) => return Ok(Err(Failure::read(packet))),
+            // LOAD DATA LOCAL has no place in a control statement: an empty file, so that the server goes on.
+            Some(0xfb) => {
+                connection.send_file(&[]).map_err(lost)?;
+                continue;
+            }
+            Some(0x00) => 0,
+            _ => decode::column_count(packet).ok_or_else(|| lost(garbled()))?,
+        };
+        let more = if columns == 0 {
+            decode::okay(packet)
+        } else {
+            let mut described = Vec::new();
+            for _ in 0..columns {
+                let packet = next(connection, address, text, limit)?;
+                described.push(decode::column(packet).ok_or_else(|| lost(garbled()))?);
+            }
+            last = Answer { names: described.iter().map(|c| c.name.clone()).collect(), rows: Vec::new() };
+            loop {
+                let packet = next(connection, address, text, limit)?;
+                match packet.first() {
+                    Some(0xff) => return Ok(Err(Failure::read(packet))),
+                    _ if decode::ends_rows(packet) => break decode::okay(packet),
+                    _ => last.rows.push(decode::text_row(packet, &described).ok_or_else(|| lost(garbled()))?),
+                }
+            }
+        };
+        if !more.ok_or_else(|| lost(garbled()))?.more {
+            return Ok(Ok(last));
+        }
+    }
+}
+
+/// The next packet of an answer, waited for in steps.
+fn next<'a>(
+    connection: &'a mut Connection,
+    address: &Address,
+    text: &str,
+    limit: &mut StatementLimit,
+) -> Result<&'a [u8], Error> {
+    let lost = |e: io::Error| lost(address, &e);
+    while !connection.buffered() && !connection.readable(STEP).map_err(lost)? {
+        limit.check(|| connection.canceller()(), text)?;
+    }
+    connection.receive().map_err(lost)
+}
+
+fn lost(address: &Address, error: &io::Error) -> Error {
+    super::shared::lost(&address.to_string(), error)
+}
+
+fn statement_failed(address: &Address, statement: &str, message: &str) -> Error {
+    Error::Statement {
+        target: address.to_string(),
+        statement: statement.to_owned(),
+        message: message.to_owned(),
+    }
+}

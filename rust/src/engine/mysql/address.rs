@@ -1,0 +1,147 @@
+//! Where the server is, and where its password is found. The password is never part of any message.
+
+use std::path::Path;
+
+use crate::engine::socket::Place;
+use crate::engine::url::Url;
+use crate::error::Error;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    pub host: String,
+    pub port: u16,
+    pub user: String,
+    /// Empty: none is chosen.
+    pub database: String,
+    /// `mysql` or `mariadb`: what the server must be.
+    pub engine: String,
+    /// From the URL only; see [`Address::password`].
+    given: Option<String>,
+}
+
+impl std::fmt::Display for Address {
+    /// As people may read it: without password.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}://{}@{}:{}/{}", self.engine, self.user, self.host, self.port, self.database)
+    }
+}
+
+impl Address {
+    /// `mysql://user@host:port/database`, or `mariadb://`. The user defaults to `root`; a database is not needed.
+    pub fn parse(engine: &str, url: &str) -> Result<Address, Error> {
+        let url = Url::parse(url, &[engine], &format!("{engine}://user@host:port/database"))?;
+        url.options.iter().try_for_each(|(name, value)| check_option(name, value))?;
+        let named = |name: String, default: &str| if name.is_empty() { default.to_owned() } else { name };
+        Ok(Address {
+            host: named(url.host, "localhost"),
+            port: url.port.unwrap_or(3306),
+            user: named(url.user, "root"),
+            database: url.path,
+            engine: engine.to_owned(),
+            given: url.password,
+        })
+    }
+
+    pub fn place(&self) -> Place {
+        Place { host: self.host.clone(), port: self.port, target: self.to_string() }
+    }
+
+    /// From the URL, `MYSQL_PWD`, or `~/.my.cnf`, in this order; empty where none is given, as the clients do.
+    pub fn password(&self) -> String {
+        let file = || {
+            let path = Path::new(&std::env::var_os("HOME")?).join(".my.cnf");
+            password_in(&std::fs::read_to_string(path).ok()?, &self.engine)
+        };
+        self.given.clone().or_else(|| std::env::var("MYSQL_PWD").ok()).or_else(file).unwrap_or_default()
+    }
+}
+
+fn check_option(name: &str, value: &str) -> Result<(), Error> {
+    match (name, value.to_ascii_lowercase().as_str()) {
+        ("ssl-mode", "disabled" | "preferred") => Ok(()),
+        ("ssl-mode", _) => Err(Error::Plan(format!(
+            "target.url: ssl-mode={value}, but inrush speaks to MySQL without TLS; use ssl-mode=DISABLED or a tunnel"
+        ))),
+        _ => Err(Error::Plan(format!("target.url: option {name} is not known; known is ssl-mode"))),
+    }
+}
+
+/// `password` of an option file's section `[client]` or of the engine's own; the last one counts.
+fn password_in(text: &str, engine: &str) -> Option<String> {
+    let own = ["client".to_owned(), format!("client-{engine}"), engine.to_owned()];
+    let (mut ours, mut found) = (false, None);
+    for line in text.lines().map(str::trim) {
+        if let Some(section) = line.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
+            ours = own.iter().any(|name| name == section.trim());
+        } else if let Some((key, value)) = line.split_once('=').filter(|_| ours && !line.starts_with('#')) {
+            if key.trim() == "password" {
+                found = Some(option_value(value.trim()));
+            }
+        }
+    }
+    found
+}
+
+/// Without quotes, escapes undone; a `#` outside of quotes begins a comment.
+fn option_value(text: &str) -> String {
+    let quoted = |quote: char| text.strip_prefix(quote)?.rsplit_once(quote).map(|(inner, _)| inner);
+    let plain = || text.split('#').next().unwrap_or("").trim_end();
+    let text = quoted('"').or_else(|| quoted('\'')).unwrap_or_else(plain);
+    let mut value = String::new();
+    let mut chars = text.chars();
+    while let Some(ch) = chars.next() {
+        match (ch, chars.as_str().chars().next()) {
+            ('\\', Some(next)) => {
+                chars.next();
+                value.push(match next {
+                    'n' => '\n',
+                    't' => '\t',
+                    'r' => '\r',
+                    's' => ' ',
+                    other => other,
+                });
+            }
+            _ => value.push(ch),
+        }
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_taken_apart_and_defaults_are_those_of_the_clients() {
+        let address = Address::parse("mysql", "mysql://me:s%40crt@db.example:3307/my%20data").unwrap();
+        assert_eq!((address.host.as_str(), address.port), ("db.example", 3307));
+        assert_eq!((address.user.as_str(), address.database.as_str()), ("me", "my data"));
+        assert_eq!(address.password(), "s@crt");
+        assert!(!address.to_string().contains("crt"), "a password is never shown");
+        let address = Address::parse("mariadb", "mariadb://h").unwrap();
+        assert_eq!(address.to_string(), "mariadb://root@h:3306/");
+    }
+
+    #[test]
+    fn an_address_of_the_other_engine_or_with_tls_is_refused() {
+        assert!(Address::parse("mysql", "mariadb://h").unwrap_err().to_string().contains("mysql://"));
+        let message = Address::parse("mysql", "mysql://h/d?ssl-mode=REQUIRED").unwrap_err().to_string();
+        assert!(message.contains("without TLS"), "{message}");
+        assert!(Address::parse("mysql", "mysql://h/d?ssl-mode=DISABLED").is_ok());
+    }
+
+    #[test]
+    fn an_option_file_is_read_as_the_clients_do() {
+        let file = "[mysqld]\npassword=no\n[client] # ours\nuser = x\npassword = \"a b#\\\\c\" # comment\n";
+        assert_eq!(password_in(file, "mysql").as_deref(), Some("a b#\\c"));
+        assert_eq!(
+            password_in("[client]\npassword=a#b\n[mysql]\npassword=d\n", "mysql").as_deref(),
+            Some("d")
+        );
+        assert_eq!(
+            password_in("[client]\npassword=a#b\n[mysql]\npassword=d\n", "mariadb").as_deref(),
+            Some("a")
+        );
+        assert_eq!(password_in("[client]\n#password=a\n", "mysql"), None);
+    }
+}

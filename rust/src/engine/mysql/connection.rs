@@ -1,0 +1,361 @@
+//! One blocking socket: opened, logged in, written and read packet by packet.
+
+use std::io::{self, IoSlice, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::failure::Failure;
+use super::message::{self, Login, HEAD_BYTES, PACKET_MOST};
+use super::{auth, decode, Address};
+use crate::engine::socket::{self, CONNECT};
+use crate::engine::Canceller;
+use crate::error::{Error, TargetFault};
+
+/// One read takes what has come, up to this much.
+const INBOX_BYTES: usize = 256 << 10;
+/// A longer packet before login is no MySQL's.
+const LOGIN_PACKET_BYTES: usize = 64 << 10;
+/// What LOAD DATA reads is sent in packets of this size at most.
+const FILE_CHUNK_BYTES: usize = 1 << 20;
+/// As every session works: times in UTC, no value cut or changed without an error, `"` quotes names.
+const SETTINGS: &str = "SET NAMES utf8mb4, time_zone = '+00:00', autocommit = 1, sql_mode = \
+    'STRICT_ALL_TABLES,ANSI_QUOTES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'";
+
+pub struct Connection {
+    stream: TcpStream,
+    address: Arc<Address>,
+    inbox: Vec<u8>,
+    /// Unread part of the inbox.
+    start: usize,
+    end: usize,
+    /// A packet that came in several, put together.
+    joined: Vec<u8>,
+    /// Number of the last packet that was read.
+    number: u8,
+    /// What a KILL must name.
+    id: u32,
+}
+
+/// What the server says first.
+struct Greeting {
+    version: String,
+    id: u32,
+    challenge: Vec<u8>,
+    capabilities: u32,
+    plugin: String,
+}
+
+impl Connection {
+    pub fn open(address: &Arc<Address>) -> Result<Connection, Error> {
+        let (stream, _) = socket::dial(&address.place())?;
+        let mut connection = Connection {
+            stream,
+            address: address.clone(),
+            inbox: vec![0; INBOX_BYTES],
+            start: 0,
+            end: 0,
+            joined: Vec::new(),
+            number: 0,
+            id: 0,
+        };
+        let failed = |e: io::Error| unreachable(address, &e);
+        connection.stream.set_read_timeout(Some(CONNECT)).map_err(failed)?;
+        connection.log_in()?;
+        connection.command(SETTINGS).map_err(failed)?.map_err(|failure| failure.on_connect(address))?;
+        connection.stream.set_read_timeout(None).map_err(failed)?;
+        Ok(connection)
+    }
+
+    fn log_in(&mut self) -> Result<(), Error> {
+        let address = self.address.clone();
+        let greeting = match self.login_packet()? {
+            packet if packet.first() == Some(&0xff) => return Err(Failure::read(packet).on_connect(&address)),
+            packet => greeting(packet).ok_or_else(|| not_mysql(&address))?,
+        };
+        let mariadb = greeting.version.contains("MariaDB");
+        check_server(&address, &greeting, mariadb)?;
+        self.id = greeting.id;
+
+        let password = address.password();
+        let (mut plugin, mut challenge) = (greeting.plugin, greeting.challenge);
+        // A plugin that we do not speak is answered with one that we do: the server names the user's own next.
+        if auth::proof(&plugin, &password, &challenge).is_none() {
+            plugin = auth::NATIVE.to_owned();
+        }
+        let proof = auth::proof(&plugin, &password, &challenge).expect("it speaks this plugin");
+        let (user, database) = (address.user.as_str(), address.database.as_str());
+        let mut out = Vec::new();
+        let login = Login { user, database, plugin: &plugin, proof: &proof, mariadb };
+        message::login(&mut out, self.number.wrapping_add(1), &login);
+        loop {
+            self.send(&out).map_err(|e| unreachable(&address, &e))?;
+            out.clear();
+            let packet = self.login_packet()?.to_vec();
+            let answer = match packet.split_first() {
+                Some((0x00, _)) => return Ok(()),
+                Some((0xff, _)) => return Err(Failure::read(&packet).on_connect(&address)),
+                Some((0xfe, rest)) => {
+                    let asked = rest.split(|&byte| byte == 0).next().unwrap_or_default();
+                    plugin = String::from_utf8_lossy(asked).into_owned();
+                    challenge = rest.get(asked.len() + 1..).unwrap_or_default().to_vec();
+                    challenge.truncate(CHALLENGE_BYTES);
+                    auth::proof(&plugin, &password, &challenge)
+                        .ok_or_else(|| unknown_plugin(&address, &plugin))?
+                }
+                Some((0x01, rest)) if plugin == auth::CACHING_SHA2 => match rest {
+                    [3] => continue, // the proof was enough: OK follows
+                    [4] => vec![2],  // it was not: the password under the server's key, which is asked for
+                    key => auth::encrypted(&password, &challenge, key, &seed()?).ok_or_else(|| {
+                        refused(&address, "the server's key for passwords could not be read".to_owned())
+                    })?,
+                },
+                _ => return Err(not_mysql(&address)),
+            };
+            message::plain(&mut out, self.number.wrapping_add(1), &answer);
+        }
+    }
+
+    fn login_packet(&mut self) -> Result<&[u8], Error> {
+        let address = self.address.clone();
+        while !self.buffered() {
+            let unread = &self.inbox[self.start..self.end];
+            if unread.len() >= HEAD_BYTES && packet_bytes(unread) > LOGIN_PACKET_BYTES {
+                return Err(not_mysql(&address));
+            }
+            self.fill().map_err(|e| unreachable(&address, &e))?;
+        }
+        Ok(self.take())
+    }
+
+    /// A packet is there as a whole.
+    pub fn buffered(&self) -> bool {
+        whole(&self.inbox[self.start..self.end]).is_some()
+    }
+
+    /// The next packet. Blocks until it is there.
+    pub fn receive(&mut self) -> io::Result<&[u8]> {
+        while !self.buffered() {
+            self.fill()?;
+        }
+        Ok(self.take())
+    }
+
+    /// The next packet once `buffered` says so.
+    fn take(&mut self) -> &[u8] {
+        let first = packet_bytes(&self.inbox[self.start..]);
+        self.number = self.inbox[self.start + 3];
+        let body = self.start + HEAD_BYTES..self.start + HEAD_BYTES + first;
+        self.start = body.end;
+        if first < PACKET_MOST {
+            return &self.inbox[body];
+        }
+        self.joined.clear();
+        self.joined.extend_from_slice(&self.inbox[body]);
+        loop {
+            let bytes = packet_bytes(&self.inbox[self.start..]);
+            self.number = self.inbox[self.start + 3];
+            let body = self.start + HEAD_BYTES..self.start + HEAD_BYTES + bytes;
+            self.joined.extend_from_slice(&self.inbox[body.clone()]);
+            self.start = body.end;
+            if bytes < PACKET_MOST {
+                return &self.joined;
+            }
+        }
+    }
+
+    /// Reads what has come; makes room for what is larger than the inbox.
+    fn fill(&mut self) -> io::Result<()> {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        } else if self.end == self.inbox.len() {
+            self.inbox.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+            if self.end == self.inbox.len() {
+                self.inbox.resize(2 * self.end, 0);
+            }
+        }
+        loop {
+            match self.stream.read(&mut self.inbox[self.end..]) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(n) => {
+                    self.end += n;
+                    return Ok(());
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    /// Whether a read would not block within `limit`.
+    pub fn readable(&self, limit: Duration) -> io::Result<bool> {
+        socket::readable(&self.stream, limit)
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes)
+    }
+
+    /// `first`, then `second`, in one call.
+    pub fn send_both(&mut self, first: &[u8], second: &[u8]) -> io::Result<()> {
+        socket::send_parts(&mut self.stream, &mut [first, second].map(IoSlice::new))
+    }
+
+    /// The file that LOAD DATA LOCAL has just asked for, ended by an empty packet.
+    pub fn send_file(&mut self, data: &[u8]) -> io::Result<()> {
+        let mut number = self.number;
+        let mut next = || {
+            number = number.wrapping_add(1);
+            number
+        };
+        let mut chunks = data.chunks(FILE_CHUNK_BYTES).peekable();
+        while let Some(chunk) = chunks.next() {
+            let head = message::head(chunk.len(), next());
+            let end = message::head(0, if chunks.peek().is_none() { next() } else { 0 });
+            let end: &[u8] = if chunks.peek().is_none() { &end } else { &[] };
+            socket::send_parts(&mut self.stream, &mut [&head, chunk, end].map(IoSlice::new))?;
+        }
+        match data.is_empty() {
+            true => self.send(&message::head(0, next())),
+            false => Ok(()),
+        }
+    }
+
+    /// A statement without answer, off the clock.
+    pub fn command(&mut self, statement: &str) -> io::Result<Result<(), Failure>> {
+        let mut out = Vec::new();
+        message::query(&mut out, statement);
+        self.send(&out)?;
+        self.okay().map(|done| done.map(|_| ()))
+    }
+
+    /// The answer to a statement that gives no rows.
+    pub fn okay(&mut self) -> io::Result<Result<decode::Okay, Failure>> {
+        let packet = self.receive()?;
+        match packet.first() {
+            Some(0xff) => Ok(Err(Failure::read(packet))),
+            _ => decode::okay(packet).map(Ok).ok_or_else(garbled),
+        }
+    }
+
+    /// Ends the running statement from any thread; a failure to do so changes nothing.
+    pub fn canceller(&self) -> Canceller {
+        let (address, id) = (self.address.clone(), self.id);
+        Box::new(move || {
+            if let Ok(mut connection) = Connection::open(&address) {
+                let _ = connection.command(&format!("KILL QUERY {id}"));
+                connection.close();
+            }
+        })
+    }
+
+    pub fn close(mut self) {
+        let mut out = Vec::new();
+        message::quit(&mut out);
+        // A server that has gone needs no goodbye.
+        let _ = self.send(&out);
+    }
+}
+
+pub fn garbled() -> io::Error {
+    io::Error::other("an answer could not be read")
+}
+
+fn packet_bytes(head: &[u8]) -> usize {
+    u32::from_le_bytes([head[0], head[1], head[2], 0]) as usize
+}
+
+/// Bytes of the packet in front with all that continue it, heads included, if they are there.
+fn whole(unread: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let bytes = packet_bytes(unread.get(at..at + HEAD_BYTES)?);
+        at += HEAD_BYTES + bytes;
+        if unread.len() < at {
+            return None;
+        }
+        if bytes < PACKET_MOST {
+            return Some(at);
+        }
+    }
+}
+
+const CHALLENGE_BYTES: usize = 20;
+
+fn greeting(packet: &[u8]) -> Option<Greeting> {
+    let mut bytes = decode::Bytes(packet);
+    if bytes.u8()? != 10 {
+        return None;
+    }
+    let version = bytes.until_nul()?;
+    let id = bytes.u32()?;
+    let mut challenge = bytes.take(8)?.to_vec();
+    bytes.take(1)?;
+    let low = bytes.u16()? as u32;
+    bytes.take(3)?; // character set, status
+    let capabilities = low | (bytes.u16()? as u32) << 16;
+    let length = bytes.u8()? as usize;
+    bytes.take(10)?;
+    let rest = bytes.take(length.saturating_sub(8).max(13).min(bytes.0.len()))?;
+    challenge.extend_from_slice(rest);
+    challenge.truncate(CHALLENGE_BYTES);
+    let plugin = bytes.until_nul().unwrap_or_default();
+    Some(Greeting { version, id, challenge, capabilities, plugin })
+}
+
+fn check_server(address: &Address, greeting: &Greeting, mariadb: bool) -> Result<(), Error> {
+    let version = &greeting.version;
+    let other = if mariadb { "mariadb" } else { "mysql" };
+    let message = if other != address.engine {
+        format!(
+            "what listens there is {version}: name it {other}://, because the two differ in what is measured"
+        )
+    } else if greeting.capabilities & message::NEEDED != message::NEEDED {
+        format!(
+            "version {version} is too old; inrush speaks to MySQL from 5.7 on and to MariaDB from 10.2 on"
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Error::Target { target: address.to_string(), class: TargetFault::Other, message })
+}
+
+fn unreachable(address: &Address, error: &io::Error) -> Error {
+    socket::unreachable(&address.place(), error)
+}
+
+fn not_mysql(address: &Address) -> Error {
+    Error::Target {
+        target: address.to_string(),
+        class: TargetFault::Other,
+        message: format!(
+            "what listens on port {} does not speak MySQL's protocol; check the port",
+            address.port
+        ),
+    }
+}
+
+fn refused(address: &Address, message: String) -> Error {
+    Error::Target { target: address.to_string(), class: TargetFault::Auth, message }
+}
+
+fn unknown_plugin(address: &Address, plugin: &str) -> Error {
+    refused(
+        address,
+        format!(
+            "user {} logs in by {plugin}; inrush knows {} and {}: choose another user, or ALTER USER … IDENTIFIED",
+            address.user,
+            auth::CACHING_SHA2,
+            auth::NATIVE
+        ),
+    )
+}
+
+/// Random bytes of the kernel's.
+fn seed() -> Result<[u8; 20], Error> {
+    let mut seed = [0; 20];
+    let mut source = std::fs::File::open("/dev/urandom").map_err(|e| Error::io("/dev/urandom", e))?;
+    source.read_exact(&mut seed).map_err(|e| Error::io("/dev/urandom", e))?;
+    Ok(seed)
+}

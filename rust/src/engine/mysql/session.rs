@@ -1,0 +1,365 @@
+//! One session: what it has sent, and what has come back of it.
+
+mod prepare;
+mod store;
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::connection::{garbled, Connection};
+use super::decode::{self, AnswerColumn};
+use super::failure::Failure;
+use super::{lost, message, statement_failed, Address};
+use crate::engine::shared::{clear, depth, empty_like};
+use crate::engine::{
+    Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
+};
+use crate::error::Error;
+use crate::rows::{Columns, Value};
+
+use prepare::Prepared;
+
+/// Rows of a scan that are handed over at once.
+const SCAN_ROWS: usize = 8192;
+
+pub struct MySession {
+    ctx: Context,
+    address: Arc<Address>,
+    connection: Connection,
+    /// By operation; `None` for those that this session does not use.
+    ops: Vec<Option<Prepared>>,
+    /// Most operations in flight, from the roles of the plan.
+    depth: usize,
+    /// The longest statement that the server takes, in bytes.
+    longest: usize,
+    /// Bound and not yet sent.
+    outbox: Vec<u8>,
+    /// Queries on their way, answered in this order.
+    sent: VecDeque<Sent>,
+    /// Where the answer to the first of `sent` is.
+    reading: Reading,
+    finished: Vec<Done>,
+    keep_answers: bool,
+    answer: Option<Answer>,
+    /// Of the answer that is kept.
+    columns: Vec<AnswerColumn>,
+    failure: Option<String>,
+    broken: bool,
+}
+
+struct Sent {
+    ticket: Ticket,
+    op: OpId,
+    /// So far: rows and bytes received, or rows changed.
+    rows: u64,
+    bytes: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// Nothing has come.
+    Head,
+    /// So many definitions of columns are to come.
+    Columns(u64),
+    Rows,
+}
+
+impl MySession {
+    pub fn open(ctx: &Context, address: &Arc<Address>, ops: &[OpId]) -> Result<MySession, Error> {
+        let mut session = MySession {
+            ctx: ctx.clone(),
+            address: address.clone(),
+            connection: Connection::open(address)?,
+            ops: ctx.plan.operations.iter().map(|_| None).collect(),
+            depth: depth(ctx, ops),
+            longest: usize::MAX,
+            outbox: Vec::with_capacity(4096),
+            sent: VecDeque::with_capacity(64),
+            reading: Reading::Head,
+            finished: Vec::with_capacity(64),
+            keep_answers: false,
+            answer: None,
+            columns: Vec::new(),
+            failure: None,
+            broken: false,
+        };
+        for &op in ops {
+            session.ops[op] = Some(session.prepare(op)?);
+        }
+        Ok(session)
+    }
+
+    /// Puts a statement with its parameters into the outbox.
+    fn bind(&mut self, op: OpId, params: &[Value]) -> Result<(), String> {
+        let Some(Prepared::Statement(statement)) = &self.ops[op] else {
+            return Err("it takes rows, not parameters".into());
+        };
+        if params.len() != statement.types.len() {
+            return Err(format!("{} parameters for {} places", params.len(), statement.types.len()));
+        }
+        message::execute(&mut self.outbox, statement.id, &statement.types, params)
+    }
+
+    fn done(&mut self, ticket: Ticket, outcome: Outcome, rows: u64, bytes: u64) {
+        self.finished.push(Done { ticket, done_ns: self.ctx.clock.now(), outcome, rows, bytes });
+    }
+
+    fn fail(&mut self, ticket: Ticket, outcome: Outcome, message: String) {
+        self.failure = Some(message);
+        self.done(ticket, outcome, 0, 0);
+    }
+
+    /// The connection is gone: everything in flight is lost.
+    fn break_off(&mut self, error: &io::Error) {
+        self.broken = true;
+        self.failure = Some(format!("the connection was lost: {error}"));
+        self.outbox.clear();
+        while let Some(Sent { ticket, rows, bytes, .. }) = self.sent.pop_front() {
+            self.done(ticket, Outcome::Lost, rows, bytes);
+        }
+    }
+
+    /// Reads one packet and does what it means for the first operation on its way.
+    fn read_one(&mut self) -> io::Result<()> {
+        let packet = self.connection.receive()?;
+        let Some(sent) = self.sent.front_mut() else { return Err(garbled()) };
+        let keeps = match &self.ops[sent.op] {
+            Some(Prepared::Statement(statement)) => self.keep_answers || statement.keep_answer,
+            _ => false,
+        };
+        if packet.first() == Some(&0xff) {
+            let failure = Failure::read(packet);
+            self.failure = Some(failure.to_string());
+            self.finish(failure.outcome());
+            return Ok(());
+        }
+        match self.reading {
+            Reading::Head if packet.first() == Some(&0x00) => {
+                let okay = decode::okay(packet).ok_or_else(garbled)?;
+                sent.rows += okay.affected;
+                if !okay.more {
+                    self.finish(Outcome::Ok);
+                }
+            }
+            Reading::Head => {
+                let columns = decode::column_count(packet).ok_or_else(garbled)?;
+                self.reading = Reading::Columns(columns);
+                self.columns.clear();
+            }
+            Reading::Columns(left) => {
+                if keeps {
+                    self.columns.push(decode::column(packet).ok_or_else(garbled)?);
+                }
+                self.reading = if left > 1 { Reading::Columns(left - 1) } else { Reading::Rows };
+                if keeps && left <= 1 {
+                    let names = self.columns.iter().map(|c| c.name.clone()).collect();
+                    self.answer = Some(Answer { names, rows: Vec::new() });
+                }
+            }
+            Reading::Rows if decode::ends_rows(packet) => {
+                let okay = decode::okay(packet).ok_or_else(garbled)?;
+                self.reading = Reading::Head;
+                if !okay.more {
+                    self.finish(Outcome::Ok);
+                }
+            }
+            Reading::Rows => {
+                sent.rows += 1;
+                sent.bytes += packet.len() as u64;
+                if keeps {
+                    let row = decode::binary_row(packet, &self.columns).ok_or_else(garbled)?;
+                    self.answer.as_mut().expect("made with the columns").rows.push(row);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, outcome: Outcome) {
+        self.reading = Reading::Head;
+        let Sent { ticket, rows, bytes, .. } = self.sent.pop_front().expect("an answer belongs to the first");
+        self.done(ticket, outcome, rows, bytes);
+    }
+
+    /// Until all that was sent is answered.
+    fn drain(&mut self) {
+        self.flush();
+        while !self.broken && !self.sent.is_empty() {
+            if let Err(error) = self.read_one() {
+                self.break_off(&error);
+            }
+        }
+    }
+
+    /// Until something can be read; false when `until` has passed.
+    fn wait(&self, until: Ns) -> io::Result<bool> {
+        if until == Ns::MAX {
+            return Ok(true); // the read itself blocks
+        }
+        let left = until.saturating_sub(self.ctx.clock.now());
+        self.connection.readable(Duration::from_nanos(left))
+    }
+}
+
+impl Session for MySession {
+    fn encode(&mut self, op: OpId, rows: &Columns, out: &mut Payload) -> Result<(), Error> {
+        match &mut self.ops[op] {
+            Some(Prepared::Load(load)) => load.encode(rows, out),
+            Some(Prepared::Bulk(bulk)) => bulk.encode(rows, out),
+            Some(Prepared::MultiRow(insert)) => insert.encode(rows, out),
+            _ => Err(Error::Plan(format!("operation {} takes no rows", self.ctx.op(op).name))),
+        }
+    }
+
+    fn submit(&mut self, ticket: Ticket, op: OpId, work: Work<'_>) -> Submit {
+        if self.sent.len() + self.finished.len() >= self.depth {
+            return Submit::Full;
+        }
+        if self.broken {
+            self.fail(ticket, Outcome::Lost, "the connection was lost before".into());
+            return Submit::Queued;
+        }
+        match work {
+            Work::Params(params) => match self.bind(op, params) {
+                Ok(()) => self.sent.push_back(Sent { ticket, op, rows: 0, bytes: 0 }),
+                Err(message) => {
+                    let name = &self.ctx.op(op).name;
+                    let message = format!("operation {name}: {message}");
+                    self.fail(ticket, Outcome::Other, message);
+                }
+            },
+            Work::Rows { payload, .. } => {
+                self.drain();
+                if !self.broken {
+                    self.store(ticket, op, payload);
+                } else {
+                    self.fail(ticket, Outcome::Lost, "the connection was lost before".into());
+                }
+            }
+        }
+        Submit::Queued
+    }
+
+    fn flush(&mut self) {
+        if self.outbox.is_empty() {
+            return;
+        }
+        if let Err(error) = self.connection.send(&self.outbox) {
+            self.break_off(&error);
+        }
+        self.outbox.clear();
+    }
+
+    fn poll(&mut self, until: Ns, done: &mut Vec<Done>) {
+        self.flush();
+        while !self.broken && !self.sent.is_empty() {
+            if !self.connection.buffered() {
+                if !self.finished.is_empty() {
+                    break;
+                }
+                match self.wait(until) {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(error) => {
+                        self.break_off(&error);
+                        break;
+                    }
+                }
+            }
+            if let Err(error) = self.read_one() {
+                self.break_off(&error);
+            }
+        }
+        done.append(&mut self.finished);
+    }
+
+    fn keep_answers(&mut self) {
+        self.keep_answers = true;
+    }
+
+    fn answer(&mut self) -> Option<&Answer> {
+        self.answer.as_ref()
+    }
+
+    fn failure(&mut self) -> Option<String> {
+        self.failure.take()
+    }
+
+    fn scan(&mut self, text: &str, like: &Columns, each: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
+        let address = self.address.clone();
+        let lost = |e: io::Error| lost(&address, &e);
+        let id = self.prepare_text(text.trim_end().trim_end_matches(';'))?;
+        let mut out = Vec::new();
+        message::execute(&mut out, id, &[], &[]).expect("there are no parameters");
+        self.connection.send(&out).map_err(lost)?;
+
+        let (mut batch, mut rows) = (empty_like(like), 0);
+        let (mut reading, mut columns) = (Reading::Head, Vec::new());
+        let mut failure: Option<String> = None;
+        loop {
+            let packet = self.connection.receive().map_err(lost)?;
+            if packet.first() == Some(&0xff) {
+                failure = Some(Failure::read(packet).to_string());
+                break;
+            }
+            match reading {
+                Reading::Head => {
+                    let count = decode::column_count(packet).filter(|&count| count > 0);
+                    let Some(count) = count else {
+                        return Err(statement_failed(&address, text, "it gives no rows to read back"));
+                    };
+                    reading = Reading::Columns(count);
+                }
+                Reading::Columns(left) => {
+                    columns.push(decode::column(packet).ok_or_else(|| lost(garbled()))?);
+                    reading = if left > 1 { Reading::Columns(left - 1) } else { Reading::Rows };
+                    if left <= 1 && columns.len() != like.columns.len() {
+                        let (found, expected) = (columns.len(), like.columns.len());
+                        failure = Some(format!("{found} columns came back, {expected} were expected"));
+                    }
+                }
+                Reading::Rows if decode::ends_rows(packet) => break,
+                Reading::Rows if failure.is_some() => {}
+                Reading::Rows => {
+                    failure = decode::push_row(packet, &columns, &mut batch).err();
+                    if batch.rows >= SCAN_ROWS {
+                        rows += batch.rows as u64;
+                        each(&batch);
+                        clear(&mut batch);
+                    }
+                }
+            }
+        }
+        out.clear();
+        message::close_statement(&mut out, id);
+        self.connection.send(&out).map_err(lost)?;
+        if let Some(message) = failure {
+            return Err(statement_failed(&address, text, &message));
+        }
+        if batch.rows > 0 {
+            rows += batch.rows as u64;
+            each(&batch);
+        }
+        Ok(rows)
+    }
+
+    fn canceller(&self) -> Option<Canceller> {
+        Some(self.connection.canceller())
+    }
+
+    fn close(mut self: Box<Self>) -> Result<(), Error> {
+        self.drain();
+        let unfinished = self.finished.iter().filter(|d| d.outcome != Outcome::Ok).count();
+        if unfinished > 0 {
+            let why = self.failure.take().unwrap_or_default();
+            return Err(lost(
+                &self.address,
+                &io::Error::other(format!("{unfinished} unacknowledged: {why}")),
+            ));
+        }
+        self.connection.close();
+        Ok(())
+    }
+}

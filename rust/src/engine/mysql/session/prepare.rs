@@ -1,0 +1,107 @@
+//! What a session prepares before the clock runs: its statements, and the batches it will send.
+
+use std::io;
+
+use super::{lost, statement_failed, MySession};
+use crate::engine::mysql::connection::garbled;
+use crate::engine::mysql::failure::Failure;
+use crate::engine::mysql::insert::{Bulk, Load, MultiRow};
+use crate::engine::mysql::{decode, message};
+use crate::engine::shared::{batches, columns_of};
+use crate::engine::OpId;
+use crate::error::Error;
+use crate::plan::{LogicalType, OpKind, OpPlan};
+
+pub(super) enum Prepared {
+    Load(Box<Load>),
+    Bulk(Box<Bulk>),
+    MultiRow(Box<MultiRow>),
+    Statement(Statement),
+}
+
+pub(super) struct Statement {
+    pub(super) id: u32,
+    pub(super) types: Vec<LogicalType>,
+    pub(super) keep_answer: bool,
+}
+
+impl MySession {
+    pub(super) fn prepare(&mut self, id: OpId) -> Result<Prepared, Error> {
+        let ctx = self.ctx.clone();
+        let op = ctx.op(id);
+        match op.kind {
+            OpKind::Insert => self.prepare_insert(id, op),
+            OpKind::Query | OpKind::Execute => Ok(Prepared::Statement(Statement {
+                id: self.prepare_text(&op.text)?,
+                types: op.params.iter().map(|p| p.ty).collect(),
+                keep_answer: !op.holds.is_empty(),
+            })),
+            OpKind::Together => Err(Error::Plan(format!(
+                "operation {} is made of others; a session is opened for its members",
+                op.name
+            ))),
+        }
+    }
+
+    fn prepare_insert(&mut self, id: OpId, op: &OpPlan) -> Result<Prepared, Error> {
+        let ctx = self.ctx.clone();
+        columns_of(&ctx, op)?;
+        let table = &ctx.plan.tables[op.table.expect("`columns_of` found it")];
+        self.longest = self.variable("max_allowed_packet")?.parse().unwrap_or(usize::MAX);
+        match (op.method.as_str(), self.address.engine.as_str()) {
+            ("load", _) => {
+                if self.variable("local_infile")? == "OFF" {
+                    let message =
+                        "the server takes no LOAD DATA LOCAL; SET GLOBAL local_infile = ON, or choose \
+                                   another method";
+                    return Err(statement_failed(&self.address, &op.text, message));
+                }
+                Ok(Prepared::Load(Box::new(Load::new(op, table)?)))
+            }
+            ("bulk", "mariadb") => {
+                let id = self.prepare_text(&op.text)?;
+                Ok(Prepared::Bulk(Box::new(Bulk::new(id, table)?)))
+            }
+            ("multirow", _) => {
+                let texts = MultiRow::statements(op, table, &batches(&ctx, id))?;
+                let statements = texts
+                    .into_iter()
+                    .map(|(rows, text)| Ok((rows, self.prepare_text(&text)?)))
+                    .collect::<Result<_, Error>>()?;
+                Ok(Prepared::MultiRow(Box::new(MultiRow::new(statements, table)?)))
+            }
+            (other, engine) => Err(Error::Plan(format!(
+                "operation {}: method {other} is not one of {engine}'s (load, multirow; bulk on mariadb)",
+                op.name
+            ))),
+        }
+    }
+
+    /// The id of a statement, prepared; off the clock.
+    pub(super) fn prepare_text(&mut self, text: &str) -> Result<u32, Error> {
+        let address = self.address.clone();
+        let lost = |e: io::Error| lost(&address, &e);
+        let mut out = Vec::new();
+        message::prepare(&mut out, text);
+        self.connection.send(&out).map_err(lost)?;
+        let packet = self.connection.receive().map_err(lost)?;
+        if packet.first() == Some(&0xff) {
+            return Err(statement_failed(&address, text, &Failure::read(packet).to_string()));
+        }
+        let (id, described) = decode::prepared(packet).ok_or_else(|| lost(garbled()))?;
+        for _ in 0..described {
+            self.connection.receive().map_err(lost)?;
+        }
+        Ok(id)
+    }
+
+    /// A setting of this session, as text.
+    fn variable(&mut self, name: &str) -> Result<String, Error> {
+        let statement = format!("SHOW SESSION VARIABLES LIKE '{name}'");
+        let rows = self.ask(&statement).map_err(|e| lost(&self.address, &e))?;
+        let rows =
+            rows.map_err(|failure| statement_failed(&self.address, &statement, &failure.to_string()))?;
+        let value = rows.into_iter().next().and_then(|row| row.into_iter().nth(1));
+        Ok(value.map(|value| crate::proof::value_text(&value)).unwrap_or_default())
+    }
+}
