@@ -124,7 +124,7 @@ fn batch(plan: &RunPlan, first: usize, rows: usize) -> Columns {
                 let pool = ["", "\\N", "a\tb\nc\\\r\0", "é✓😀 'x' \"y\"", "NULL", &long, &long[..255]];
                 *v = TextValues::default();
                 // The long ones are rare, so that a batch stays small.
-                let place = |r: usize| if r % 500 == 0 { 5 } else { [0, 1, 2, 3, 4, 6][pick(r, 6)] };
+                let place = |r: usize| if r.is_multiple_of(500) { 5 } else { [0, 1, 2, 3, 4, 6][pick(r, 6)] };
                 all.for_each(|r| v.push(if is(r) { pool[place(r)].as_bytes() } else { b"" }));
             }
             Values::List(ListValues { ends, items }) => {

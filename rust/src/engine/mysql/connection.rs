@@ -313,7 +313,7 @@ fn check_server(address: &Address, greeting: &Greeting, mariadb: bool) -> Result
         )
     } else if greeting.capabilities & message::NEEDED != message::NEEDED {
         format!(
-            "version {version} is too old; inrush speaks to MySQL from 5.7 on and to MariaDB from 10.2 on"
+            "version {version} is too old; inrush speaks to MySQL from 8.0 on and to MariaDB from 10.2 on"
         )
     } else {
         return Ok(());
