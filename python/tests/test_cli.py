@@ -76,7 +76,7 @@ def test_a_plan_as_json_is_what_the_core_would_get(inrush: Inrush) -> None:
     [
         (("run",), "inrush studies"),
         (("run", "telemetry-bath"), "telemetry-batch"),
-        (("run", "quickstart", "mysql://h/db"), "no engine speaks mysql"),
+        (("run", "quickstart", "oracle://h/db"), "no engine speaks oracle"),
         (("run", "quickstart", "sqlite", "sqlite"), "named twice"),
         (("run", "quickstart", "--start", "sqlite"), "runs inside inrush"),
         (("run", "quickstart", "-P", "bacth_rows=1"), "batch_rows"),

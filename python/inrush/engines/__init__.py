@@ -21,6 +21,8 @@ ENGINES = {
     "postgresql": "postgresql",
     "timescaledb": "timescaledb",
     "clickhouse": "clickhouse",
+    "mysql": "mysql",
+    "mariadb": "mysql",
     "influxdb": "influxdb",
 }
 

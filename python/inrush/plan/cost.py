@@ -18,6 +18,8 @@ RATES: Mapping[str, tuple[float, float]] = {
     "duckdb": (1e-3, 1e-6),
     "sqlite": (1e-3, 1.5e-6),
     "postgresql": (1e-3, 1.5e-6),
+    "mysql": (2e-3, 4e-6),
+    "mariadb": (2e-3, 3e-6),
 }
 OTHER_RATE = (5e-3, 5e-6)
 #: Bytes of the row that `RATES` speak of.

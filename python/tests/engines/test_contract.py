@@ -21,7 +21,7 @@ from inrush.study.study import load_study
 from .border import run
 
 STUDY = str(Path(__file__).parent / "contract.toml")
-ENGINES = ("duckdb", "sqlite", "postgresql", "timescaledb", "clickhouse", "influxdb")
+ENGINES = ("duckdb", "sqlite", "postgresql", "timescaledb", "clickhouse", "influxdb", "mysql", "mariadb")
 METHODS = ("bulk", "multirow")
 #: What each lie does to the proofs: found by counts and sums, or only when every row is read back.
 LIES = ("drop", "double", "swap", "cut_ms", "null_to_zero", "round_f32", "lose")

@@ -30,7 +30,7 @@ from inrush.run.site import Site, at_site
 from inrush.study.files import at_files
 from inrush.study.study import load_study
 
-ENGINES = ("duckdb", "sqlite", "postgresql")
+ENGINES = ("duckdb", "sqlite", "postgresql", "mysql", "mariadb")
 #: Folder with Object.csv, Source.csv and their schemas: rows of the LSST catalogue in MySQL's text format.
 LSST = "INRUSH_LSST_DIR"
 MYSQL_TYPES = {

@@ -136,32 +136,6 @@ def test_a_wrong_password_is_one_clear_line(folder: Path, monkeypatch: pytest.Mo
     POSTGRESQL.stop(instance, Stop.CLEAN)
 
 
-@pytest.mark.timeout(900)  # it may have to be compiled
-def test_the_wire_half_passes_its_own_tests_on_a_real_server(postgresql: Target) -> None:
-    root = Path(__file__).parents[3]
-    command = [
-        "cargo",
-        "test",
-        "--quiet",
-        "--package",
-        "inrush-core",
-        "--test",
-        "postgresql",
-        "--",
-        "--ignored",
-    ]
-    done = subprocess.run(
-        command,
-        cwd=root,
-        env={**os.environ, "INRUSH_POSTGRESQL_URL": postgresql.url},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    assert "0 failed" in done.stdout
-
-
 # where the programs come from
 
 

@@ -16,7 +16,7 @@ from inrush.study.study import load_study
 
 from .border import Ran, run
 
-ENGINES = ("duckdb", "sqlite", "postgresql", "timescaledb")
+ENGINES = ("duckdb", "sqlite", "postgresql", "timescaledb", "mysql", "mariadb")
 
 
 @pytest.fixture

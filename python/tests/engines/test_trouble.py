@@ -20,11 +20,11 @@ from inrush.run.site import Site
 from inrush.study.study import load_study
 
 from .border import run
-from .servers import control, need, twin
+from .servers import SETTINGS, control, need, twin
 
 STUDY = str(Path(__file__).parent / "contract.toml")
 SECOND = 10**9
-SERVERS = ("postgresql", "clickhouse", "influxdb")
+SERVERS = ("postgresql", "clickhouse", "influxdb", "mysql", "mariadb")
 
 
 def plan_of(engine: str) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def own(request: pytest.FixtureRequest, folder: Path) -> Iterator[Site]:
     """A server of the test's own, because it will be mistreated."""
     engine: str = request.param
     need(engine)
-    instance = twin(engine).start(folder / engine, {})
+    instance = twin(engine).start(folder / engine, SETTINGS[engine])
     yield Site(twin(engine), Target(engine, instance.url, {}, instance))
     twin(engine).stop(instance, Stop.KILL)
 
@@ -122,7 +122,7 @@ def test_a_server_killed_in_a_run_ends_it_with_the_reason_and_half_a_table(own: 
     assert {f["outcome"] for f in ran.tables["failures"]} == {"lost"}
     # What was acknowledged before the crash is there after it: these servers have written it by then.
     acknowledged = ran.shot("writers")["rows"]
-    again = own.server.start(own.target.instance.data, {})  # type: ignore[union-attr]
+    again = own.server.start(own.target.instance.data, SETTINGS[own.target.engine])  # type: ignore[union-attr]
     own.target = Target(own.target.engine, again.url, {}, again)
     # The first figure of a screen counts the rows, in every dialect.
     (proof,) = (p for s in ran.plan["segments"] if s["kind"] == "proof" for p in s["proofs"])
@@ -141,6 +141,15 @@ def test_a_server_killed_in_a_run_ends_it_with_the_reason_and_half_a_table(own: 
         ("clickhouse", "clickhouse://nobody:hidden@127.0.0.1:{port}/", "CLICKHOUSE_PASSWORD"),
         ("influxdb", "influxdb://127.0.0.1:1/", "nothing listens on port 1"),
         ("influxdb", "influxdb://127.0.0.1:{port}/nowhere", "nowhere"),
+        *(
+            (engine, f"{engine}://{rest}", says)
+            for engine in ("mysql", "mariadb")
+            for rest, says in (
+                ("inrush@127.0.0.1:1/", "nothing listens on port 1"),
+                ("inrush@127.0.0.1:{port}/nowhere", "Unknown database 'nowhere'"),
+                ("inrush:hidden@127.0.0.1:{port}/", "MYSQL_PWD"),
+            )
+        ),
     ],
 )
 def test_a_target_that_cannot_be_used_is_one_clear_line(

@@ -57,6 +57,7 @@ impl Engine for Mysql {
             cancel: true,
             transactions: true,
             identity_collapses: false,
+            reads_torn: false,
             in_process: false,
         }
     }

@@ -2,7 +2,7 @@
 
 use super::message::{self, HEAD_BYTES, PACKET_MOST};
 use crate::encode::mysql::{Cells, MyType, Nulls};
-use crate::encode::{encoder, Encoder};
+use crate::encode::{encoder, Encoder, Part, PART_ROWS};
 use crate::engine::shared::repeat_values;
 use crate::engine::Payload;
 use crate::error::Error;
@@ -14,7 +14,7 @@ const MAX_PARAMS: usize = 65_535;
 /// Rows of one INSERT: a longer one costs the server more per row.
 const STATEMENT_ROWS: usize = 1_024;
 /// Rows of one bulk packet; larger ones are no faster, and must be read whole before the first row is stored.
-const BULK_ROWS: usize = 8_192;
+const BULK_ROWS: usize = PART_ROWS;
 /// A bulk packet is closed when it has grown so large: every server takes 16 MB.
 const BULK_BYTES: usize = 4 << 20;
 /// Rows encoded between two looks at a packet's size.
@@ -36,10 +36,8 @@ impl Load {
         Ok(Load { command, encoder: encoder("text", table)? })
     }
 
-    pub fn encode(&mut self, rows: &Columns, out: &mut Payload) -> Result<(), Error> {
-        out.bytes.clear();
-        out.rows = rows.rows as u64;
-        self.encoder.encode(rows, &mut out.bytes)
+    pub fn encode_part(&mut self, rows: &Columns, part: Part, out: &mut Payload) -> Result<(), Error> {
+        out.encode_part(self.encoder.as_mut(), rows, part)
     }
 }
 
@@ -55,9 +53,8 @@ impl Bulk {
         Ok(Bulk { id, types: types_of(table), cells: Cells::new(table, Nulls::Indicated)? })
     }
 
-    pub fn encode(&mut self, rows: &Columns, out: &mut Payload) -> Result<(), Error> {
-        out.bytes.clear();
-        out.rows = rows.rows as u64;
+    pub fn encode_part(&mut self, rows: &Columns, part: Part, out: &mut Payload) -> Result<(), Error> {
+        begin(rows, part, out);
         let mut first = 0;
         while first < rows.rows {
             message::packet(&mut out.bytes, 0, |out| {
@@ -104,9 +101,8 @@ impl MultiRow {
         Ok(MultiRow { statements, types: types_of(table), cells: Cells::new(table, Nulls::InBitmap)? })
     }
 
-    pub fn encode(&mut self, rows: &Columns, out: &mut Payload) -> Result<(), Error> {
-        out.bytes.clear();
-        out.rows = rows.rows as u64;
+    pub fn encode_part(&mut self, rows: &Columns, part: Part, out: &mut Payload) -> Result<(), Error> {
+        begin(rows, part, out);
         let mut first = 0;
         while first < rows.rows {
             let left = rows.rows - first;
@@ -116,6 +112,12 @@ impl MultiRow {
             first += count;
         }
         Ok(())
+    }
+
+    /// Rows that fill whole statements, as many as stay in the cache.
+    pub fn part_rows(&self) -> usize {
+        let largest = self.statements[0].0;
+        (PART_ROWS / largest).max(1) * largest
     }
 
     fn put_statement(
@@ -137,6 +139,15 @@ impl MultiRow {
             self.cells.append(rows, range, out)
         })
     }
+}
+
+/// The statements of a part stand behind those of the parts before it.
+fn begin(rows: &Columns, part: Part, out: &mut Payload) {
+    if part.is_first {
+        out.bytes.clear();
+        out.rows = 0;
+    }
+    out.rows += rows.rows as u64;
 }
 
 /// One bit a value, row by row.
@@ -173,6 +184,7 @@ pub fn measure(mut payload: &[u8]) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::encode::parts;
     use crate::plan::{ColumnPlan, LogicalType, OpKind, RowSource};
     use crate::rows::{Column, Values};
 
@@ -232,10 +244,27 @@ mod tests {
         let mut multi = MultiRow::new(vec![(10, 1), (3, 2), (1, 3)], &table(2)).unwrap();
         let mut payload = Payload::default();
         for (rows_in, statements) in [(10, 1), (0, 0), (25, 5), (2, 2)] {
-            multi.encode(&rows(2, rows_in), &mut payload).unwrap();
+            multi.encode_part(&rows(2, rows_in), Part::WHOLE, &mut payload).unwrap();
             assert_eq!(measure(&payload.bytes).0, statements, "{rows_in} rows");
             assert_eq!(payload.rows, rows_in as u64);
         }
+    }
+
+    #[test]
+    fn parts_of_a_batch_are_the_bytes_of_the_whole() {
+        let mut multi = MultiRow::new(vec![(1_000, 1), (700, 2), (1, 3)], &table(2)).unwrap();
+        let mut bulk = Bulk::new(1, &table(2)).unwrap();
+        let (mut whole, mut parted) = (Payload::default(), Payload::default());
+        multi.encode_part(&rows(2, 10_700), Part::WHOLE, &mut whole).unwrap();
+        for (_, count, part) in parts(10_700, multi.part_rows()) {
+            multi.encode_part(&rows(2, count), part, &mut parted).unwrap();
+        }
+        assert_eq!((parted.rows, &parted.bytes), (whole.rows, &whole.bytes));
+        bulk.encode_part(&rows(2, 10_700), Part::WHOLE, &mut whole).unwrap();
+        for (_, count, part) in parts(10_700, BULK_ROWS) {
+            bulk.encode_part(&rows(2, count), part, &mut parted).unwrap();
+        }
+        assert_eq!((parted.rows, parted.bytes), (whole.rows, whole.bytes));
     }
 
     #[test]
@@ -251,12 +280,12 @@ mod tests {
     fn bulk_packets_end_before_they_are_too_large() {
         let mut bulk = Bulk::new(1, &table(1)).unwrap();
         let mut payload = Payload::default();
-        bulk.encode(&rows(1, 2 * BULK_ROWS + 1), &mut payload).unwrap();
+        bulk.encode_part(&rows(1, 2 * BULK_ROWS + 1), Part::WHOLE, &mut payload).unwrap();
         assert_eq!(measure(&payload.bytes), (3, 7 + 2 + BULK_ROWS * 9));
         let mut wide = Bulk::new(1, &table(2_000)).unwrap();
-        wide.encode(&rows(2_000, BULK_STEP_ROWS), &mut payload).unwrap();
+        wide.encode_part(&rows(2_000, BULK_STEP_ROWS), Part::WHOLE, &mut payload).unwrap();
         assert_eq!(measure(&payload.bytes).0, 1);
-        wide.encode(&rows(2_000, BULK_STEP_ROWS + 1), &mut payload).unwrap();
+        wide.encode_part(&rows(2_000, BULK_STEP_ROWS + 1), Part::WHOLE, &mut payload).unwrap();
         assert_eq!(measure(&payload.bytes).0, 2);
     }
 }

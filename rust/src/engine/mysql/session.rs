@@ -12,6 +12,7 @@ use super::connection::{garbled, Connection};
 use super::decode::{self, AnswerColumn};
 use super::failure::Failure;
 use super::{lost, message, statement_failed, Address};
+use crate::encode::{Part, PART_ROWS};
 use crate::engine::shared::{clear, depth, empty_like};
 use crate::engine::{
     Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
@@ -205,10 +206,22 @@ impl MySession {
 
 impl Session for MySession {
     fn encode(&mut self, op: OpId, rows: &Columns, out: &mut Payload) -> Result<(), Error> {
+        self.encode_part(op, rows, Part::WHOLE, out)
+    }
+
+    fn part_rows(&self, op: OpId) -> Option<usize> {
+        match &self.ops[op] {
+            Some(Prepared::Load(_) | Prepared::Bulk(_)) => Some(PART_ROWS),
+            Some(Prepared::MultiRow(insert)) => Some(insert.part_rows()),
+            _ => None,
+        }
+    }
+
+    fn encode_part(&mut self, op: OpId, rows: &Columns, part: Part, out: &mut Payload) -> Result<(), Error> {
         match &mut self.ops[op] {
-            Some(Prepared::Load(load)) => load.encode(rows, out),
-            Some(Prepared::Bulk(bulk)) => bulk.encode(rows, out),
-            Some(Prepared::MultiRow(insert)) => insert.encode(rows, out),
+            Some(Prepared::Load(load)) => load.encode_part(rows, part, out),
+            Some(Prepared::Bulk(bulk)) => bulk.encode_part(rows, part, out),
+            Some(Prepared::MultiRow(insert)) => insert.encode_part(rows, part, out),
             _ => Err(Error::Plan(format!("operation {} takes no rows", self.ctx.op(op).name))),
         }
     }

@@ -1,0 +1,34 @@
+"""The wire halves pass their own tests (rust/tests) on real servers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from inrush.engines.base import Target
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.timeout(900)  # it may have to be compiled
+@pytest.mark.parametrize(
+    ("engine", "tests"), [("postgresql", "postgresql"), ("mysql", "mysql"), ("mariadb", "mysql")]
+)
+def test_a_wire_half_passes_its_own_tests_on_a_real_server(
+    engine: str, tests: str, request: pytest.FixtureRequest
+) -> None:
+    target: Target = request.getfixturevalue(engine)
+    others = {k: v for k, v in os.environ.items() if not (k.startswith("INRUSH_") and k.endswith("_URL"))}
+    done = subprocess.run(
+        ["cargo", "test", "--quiet", "--package", "inrush-core", "--test", tests, "--", "--ignored"],
+        cwd=ROOT,
+        env={**others, f"INRUSH_{engine.upper()}_URL": target.url},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    assert "0 failed" in done.stdout
