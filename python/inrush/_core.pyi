@@ -5,6 +5,7 @@ from typing import Any, final
 __all__ = [
     "ArrowStream",
     "CoreFailure",
+    "Load",
     "Run",
     "build_profile",
     "calibrate",
@@ -14,6 +15,7 @@ __all__ = [
     "generate",
     "generators",
     "start",
+    "start_load",
     "version",
 ]
 
@@ -43,6 +45,27 @@ class Run:
     def done(self) -> bool: ...
 
 def start(plan_json: str, parts_dir: str) -> Run: ...
+
+@final
+class Load:
+    def poll(self, timeout_s: float) -> list[str]:
+        """Events of one end of a load since the last call, as JSON objects; waits up to timeout_s for one.
+
+        listening {address, resumed_files, resumed_rows}                                            (server)
+        progress, finished {seconds, bytes, shards: [{name, rows, commits}]}                        (server)
+        progress, finished {seconds, bytes, rows_sent, rows_stored, rows_before, rejected, files_done, files}  (client)
+        note {text}
+        failed {kind, message}
+        """
+
+    def stop(self) -> None:
+        """Asks for an orderly end: what was acknowledged is stored."""
+
+    def done(self) -> bool: ...
+
+def start_load(plan_json: str) -> Load:
+    """One end of a load: `LoadPlan` of rust/src/load, role `client` or `server`."""
+
 def check_plan(plan_json: str) -> list[str]:
     """Everything the core would refuse, as messages; empty when it would run."""
 

@@ -241,6 +241,57 @@ def runs(as_json: AsJson = False) -> None:
 
 
 @app.command()
+def load(
+    files: Annotated[
+        list[str],
+        typer.Argument(help="CSV, TSV, MySQL text or Parquet, compressed or not; patterns; - for stdin."),
+    ],
+    table: Annotated[str, typer.Option(help="Table, or schema.table.")],
+    into: Annotated[
+        str | None, typer.Option(metavar="URL", help="Server or database file to load into.")
+    ] = None,
+    shard: Annotated[
+        list[str] | None,
+        typer.Option(metavar="URL", help="A shard, in the order of its partitions; once for each."),
+    ] = None,
+    key: Annotated[
+        str, typer.Option(metavar="COLUMN,…", help="Distribution key, as in PARTITION BY HASH.")
+    ] = "",
+    create: Annotated[bool, typer.Option("--create", help="Make the table from the files' columns.")] = False,
+    method: Annotated[str, typer.Option(help="Way in; default: the engine's fastest.")] = "",
+    parallel: Annotated[int, typer.Option(min=1, help="Files read at once.")] = 1,
+    connections: Annotated[int, typer.Option(min=1, help="Writers to each shard.")] = 1,
+    chunk_rows: Annotated[
+        int, typer.Option(min=1, max=1_000_000, help="Rows that are stored whole or not at all.")
+    ] = 20_000,
+    flush_rows: Annotated[int, typer.Option(min=1, help="Rows of one transaction, about.")] = 100_000,
+    reject_limit: Annotated[
+        int, typer.Option(min=0, help="More rejected rows than this end the load.")
+    ] = 1_000,
+    patience: Annotated[
+        float, typer.Option(min=0, help="Seconds a shard may be away before the load ends.")
+    ] = 60.0,
+    process_per_file: Annotated[
+        bool, typer.Option("--process-per-file", help="A client process for each file, one after the other.")
+    ] = False,
+    import_id: Annotated[
+        str | None, typer.Option(help="Name of this import; default: from files, target and table.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Load files into one server or many shards: every row stored once, or rejected with line and reason."""
+    from inrush.commands.load import load as command
+    from inrush.load.run import Call
+
+    keys = tuple(k.strip() for k in key.split(",") if k.strip())
+    call = Call(
+        tuple(files), table, into, tuple(shard or ()), keys, method, create, parallel, connections, chunk_rows,
+        flush_rows, reject_limit, patience, process_per_file, import_id=import_id,
+    )  # fmt: skip
+    raise typer.Exit(command(call, as_json))
+
+
+@app.command()
 def predict(
     what: Annotated[
         str | None,

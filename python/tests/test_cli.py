@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -48,12 +47,6 @@ def test_help_loads_nothing_heavy() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, env=ENVIRONMENT, check=True
     )
     assert done.stdout.strip() == "[]"
-
-
-@pytest.mark.parametrize("later", ["load"])
-def test_commands_of_later_versions_are_not_offered(inrush: Inrush, later: str) -> None:
-    assert later not in re.findall(r"^  (\w+)", inrush("--help").out, re.MULTILINE)
-    assert inrush(later).code == 2
 
 
 def test_every_shipped_study_is_listed_and_planned(inrush: Inrush) -> None:

@@ -15,6 +15,7 @@ use pyo3::types::PyCapsule;
 use crate::calibrate;
 use crate::engine::{self, arrow};
 use crate::error::Error;
+use crate::load;
 use crate::plan::{RunPlan, TablePlan, Target};
 use crate::rows::{self, RowGen};
 use crate::run;
@@ -29,8 +30,10 @@ const TICK: Duration = Duration::from_millis(50);
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("CoreFailure", m.py().get_type::<CoreFailure>())?;
     m.add_class::<Run>()?;
+    m.add_class::<Load>()?;
     m.add_class::<ArrowStream>()?;
     m.add_function(wrap_pyfunction!(start, m)?)?;
+    m.add_function(wrap_pyfunction!(start_load, m)?)?;
     m.add_function(wrap_pyfunction!(check_plan, m)?)?;
     m.add_function(wrap_pyfunction!(generators, m)?)?;
     m.add_function(wrap_pyfunction!(engines, m)?)?;
@@ -92,6 +95,42 @@ fn start(py: Python<'_>, plan_json: &str, parts_dir: PathBuf) -> PyResult<Run> {
         .detach(|| RunPlan::from_json(plan_json).and_then(|plan| run::start(plan, &parts_dir)))
         .map_err(failure)?;
     Ok(Run { handle: Mutex::new(handle) })
+}
+
+#[pyclass]
+struct Load {
+    handle: Mutex<load::Handle>,
+}
+
+#[pymethods]
+impl Load {
+    fn poll(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Vec<String>> {
+        let wait =
+            Duration::try_from_secs_f64(timeout_s).map_err(|e| PyValueError::new_err(e.to_string()))?;
+        let events = py.detach(|| self.locked().poll(wait));
+        py.check_signals()?;
+        Ok(events)
+    }
+
+    fn stop(&self) {
+        self.locked().stop();
+    }
+
+    fn done(&self) -> bool {
+        self.locked().done()
+    }
+}
+
+impl Load {
+    fn locked(&self) -> std::sync::MutexGuard<'_, load::Handle> {
+        self.handle.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+#[pyfunction]
+fn start_load(py: Python<'_>, plan_json: &str) -> PyResult<Load> {
+    let handle = py.detach(|| load::start(plan_json)).map_err(failure)?;
+    Ok(Load { handle: Mutex::new(handle) })
 }
 
 #[pyfunction]

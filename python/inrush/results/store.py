@@ -56,6 +56,11 @@ class Store:
             return self.root / "instances"
         return Path("/var/tmp/inrush") / hashlib.sha256(str(self.root.resolve()).encode()).hexdigest()[:8]
 
+    @property
+    def loads_path(self) -> Path:
+        """Rejects, logs and unpacked input of `inrush load`, by import."""
+        return self.root / "loads"
+
     def new_study(self, name: str, doc: Mapping[str, Any]) -> StudyFolder:
         """A folder of its own for one execution of a study; the name says when it was begun."""
         stamp = time.strftime("%Y%m%d-%H%M%S")

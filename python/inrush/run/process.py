@@ -21,22 +21,15 @@ WORKER: tuple[str, ...] = (sys.executable, "-m", "inrush.run.worker")
 LOG_LINES = 12
 
 
-class Worker:
-    """One run in its own process, session and log."""
+class Process:
+    """A program of ours in its own process, session and log: JSON lines out of it, words into it."""
 
-    def __init__(
-        self,
-        plan: Path,
-        parts: Path,
-        log: Path,
-        env: Mapping[str, str] | None = None,
-        command: Sequence[str] = WORKER,
-    ) -> None:
-        """env: what the run needs beyond our own environment, passwords among it."""
+    def __init__(self, command: Sequence[str], log: Path, env: Mapping[str, str] | None = None) -> None:
+        """env: what it needs beyond our own environment, passwords among it."""
         self.log = log
         self._log_file = log.open("wb")
         self._process = subprocess.Popen(
-            [*command, str(plan), str(parts)],
+            list(command),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log_file,
@@ -60,7 +53,7 @@ class Worker:
             return None
 
     def send(self, command: str) -> None:
-        """`resume` or `stop`; to a worker that is gone it means nothing."""
+        """One line; to a process that is gone it means nothing."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(command.encode() + b"\n")
@@ -87,6 +80,20 @@ class Worker:
             with contextlib.suppress(json.JSONDecodeError):
                 self._events.put(json.loads(line))
         self._events.put({"event": "ended"})
+
+
+class Worker(Process):
+    """One run; it understands `resume` and `stop`."""
+
+    def __init__(
+        self,
+        plan: Path,
+        parts: Path,
+        log: Path,
+        env: Mapping[str, str] | None = None,
+        command: Sequence[str] = WORKER,
+    ) -> None:
+        super().__init__([*command, str(plan), str(parts)], log, env)
 
 
 def death_message(code: int, log: Path) -> str:

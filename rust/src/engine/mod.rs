@@ -12,7 +12,7 @@ mod influxdb;
 mod mysql;
 mod null;
 mod postgresql;
-mod shared;
+pub(crate) mod shared;
 pub mod simulated;
 mod socket;
 mod sqlite;
@@ -189,6 +189,11 @@ pub trait Session: Send {
     }
     /// All rows of `text`, handed over in column batches: the read-back proof.
     fn scan(&mut self, text: &str, like: &Columns, each: &mut dyn FnMut(&Columns)) -> Result<u64, Error>;
+    /// A statement without answer on this session's own connection: BEGIN, a ledger line, COMMIT. Only where
+    /// `caps().transactions`; nothing may be in flight.
+    fn execute(&mut self, text: &str) -> Result<(), Error> {
+        Err(Error::Plan(format!("this engine has no transactions over several statements: {text}")))
+    }
     /// For the watchdog; `None`: the worker process is ended instead.
     fn canceller(&self) -> Option<Canceller> {
         None

@@ -234,6 +234,13 @@ impl Session for SqliteSession {
         Ok(total)
     }
 
+    fn execute(&mut self, text: &str) -> Result<(), Error> {
+        // The lock at the start, as for a batch of its own.
+        let text = if text == "BEGIN" { "BEGIN IMMEDIATE" } else { text };
+        let failed = |f: Failure| statement_failed(&self.ctx.plan.target, text, f.message);
+        run_all(&self.db, text).map(drop).map_err(failed)
+    }
+
     fn canceller(&self) -> Option<Canceller> {
         let handle = self.db.get_interrupt_handle();
         Some(Box::new(move || handle.interrupt()))
@@ -250,7 +257,7 @@ impl SqliteSession {
         let ready = self.ready.get_mut(&op).expect("the driver submits what it has opened");
         match (ready, work) {
             (Ready::Insert { sizes }, Work::Rows { columns, .. }) => {
-                insert(&mut self.transaction, sizes, columns)?;
+                insert(&self.db, &mut self.transaction, sizes, columns)?;
                 Ok((columns.rows as u64, value_bytes(columns)))
             }
             (Ready::Query { statement, has_holds }, Work::Params(values)) => {
@@ -281,11 +288,16 @@ impl SqliteSession {
 }
 
 /// All rows or none. The lock is taken at the start: a transaction that grows into a writer may be refused half-way.
+/// In a transaction that was begun before, whoever began it ends it.
 fn insert(
+    open: &Connection,
     transaction: &mut Transaction,
     sizes: &mut [(usize, Statement)],
     columns: &Columns,
 ) -> Result<(), Failure> {
+    if !open.is_autocommit() {
+        return insert_rows(sizes, columns);
+    }
     transaction.begin.run()?;
     let result = insert_rows(sizes, columns).and_then(|()| transaction.commit.run());
     if result.is_err() {

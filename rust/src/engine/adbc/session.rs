@@ -33,6 +33,8 @@ type Reader = Box<dyn RecordBatchReader + Send>;
 pub struct AdbcSession {
     ctx: Context,
     driven: Driven,
+    /// Between a BEGIN and a COMMIT that were asked for by `execute`.
+    begun: bool,
     ready: HashMap<OpId, Ready>,
     connection: ManagedConnection,
     running: Running,
@@ -52,6 +54,7 @@ impl AdbcSession {
         AdbcSession {
             ctx: ctx.clone(),
             driven,
+            begun: false,
             ready,
             connection,
             running: Running::default(),
@@ -133,6 +136,20 @@ impl Session for AdbcSession {
         Ok(total)
     }
 
+    fn execute(&mut self, text: &str) -> Result<(), Error> {
+        let target = &self.ctx.plan.target;
+        let result = match text {
+            "BEGIN" => self.connection.set_option(OptionConnection::AutoCommit, "false".into()),
+            "COMMIT" => self
+                .connection
+                .commit()
+                .and_then(|()| self.connection.set_option(OptionConnection::AutoCommit, "true".into())),
+            other => statement(&mut self.connection, other).and_then(|mut s| s.execute_update().map(drop)),
+        };
+        self.begun = text == "BEGIN" || (self.begun && text != "COMMIT");
+        result.map_err(|e| failed(target, text, &e))
+    }
+
     fn canceller(&self) -> Option<Canceller> {
         let running = self.running.clone();
         Some(Box::new(move || cancel(&running)))
@@ -153,7 +170,7 @@ impl AdbcSession {
                 // A copy of a batch shares its buffers.
                 statement.bind(parcel::<RecordBatch>(payload).clone())?;
                 let mut ingest = || statement.execute_update().map(drop);
-                if self.driven.ingest_is_atomic {
+                if self.driven.ingest_is_atomic || self.begun {
                     ingest()?;
                 } else {
                     in_transaction(&mut self.connection, ingest)?;
@@ -162,7 +179,7 @@ impl AdbcSession {
             }
             (Ready::Multirow { sizes, .. }, Work::Rows { columns, payload }) => {
                 let running = &self.running;
-                in_transaction(&mut self.connection, || {
+                let mut insert = || {
                     for (k, row) in parcel::<Vec<(usize, RecordBatch)>>(payload) {
                         let statement = &mut sizes[*k].statement;
                         set_running(running, Some(statement.get_cancel_handle()));
@@ -170,7 +187,12 @@ impl AdbcSession {
                         statement.execute_update()?;
                     }
                     Ok(())
-                })?;
+                };
+                if self.begun {
+                    insert()?;
+                } else {
+                    in_transaction(&mut self.connection, insert)?;
+                }
                 Ok((columns.rows as u64, value_bytes(columns)))
             }
             (Ready::Query { statement, has_holds }, Work::Params(values)) => {

@@ -376,6 +376,10 @@ impl Session for PgSession {
         Ok(rows)
     }
 
+    fn execute(&mut self, text: &str) -> Result<(), Error> {
+        super::simple_query(&mut self.connection, &self.address, text, 0).map(drop)
+    }
+
     fn canceller(&self) -> Option<Canceller> {
         Some(self.connection.canceller())
     }

@@ -1,0 +1,1 @@
+"""The bulk loader: files → client → load server → shards (`inrush load`)."""

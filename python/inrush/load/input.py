@@ -1,0 +1,210 @@
+"""What is loaded: files, globs and standard input, compressed or not, and the columns that go into the table."""
+
+from __future__ import annotations
+
+import lzma
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from inrush.errors import UsageError
+from inrush.study.files import arrow_stream
+from inrush.study.new import widest
+from inrush.study.sniff import Found, Sniffed, sniff
+from inrush.workload import Column, Table
+
+STDIN = "-"
+
+
+#: First bytes of a compressed file -> how it is packed.
+PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+
+#: Types of databases by their usual names -> logical type. Lengths and precisions are cut off before.
+LOGICAL = {
+    "smallint": "i16", "int2": "i16", "int16": "i16",
+    "integer": "i32", "int": "i32", "int4": "i32", "int32": "i32", "mediumint": "i32",
+    "bigint": "i64", "int8": "i64", "int64": "i64",
+    "ubigint": "u64", "uint64": "u64", "bigint unsigned": "u64",
+    "real": "f32", "float4": "f32", "float32": "f32", "float": "f32",
+    "double precision": "f64", "double": "f64", "float8": "f64", "float64": "f64",
+    "boolean": "bool", "bool": "bool",
+    "text": "text", "varchar": "text", "character varying": "text", "char": "text", "character": "text",
+    "bpchar": "text", "string": "text", "longtext": "text", "mediumtext": "text",
+    "timestamp with time zone": "time_us", "timestamptz": "time_us", "timestamp without time zone": "time_us",
+    "timestamp": "time_us", "datetime": "time_us",
+    "double precision[]": "list_f64", "double[]": "list_f64", "bigint[]": "list_i64",
+    # Names by which inrush's own tables in SQLite say what their values mean.
+    "integer milliseconds": "time_ms", "integer microseconds": "time_us", "unsigned bigint": "u64",
+    "boolean integer": "bool", "blob f64": "list_f64", "blob i64": "list_i64",
+}  # fmt: skip
+#: Where a name means more than elsewhere: SQLite's numbers have 64 bits whatever they are called.
+WIDER = {"sqlite": {"integer": "i64", "int": "i64", "real": "f64", "float": "f64"}}
+
+
+@dataclass(frozen=True)
+class Input:
+    """One file as the core reads it."""
+
+    shown: str
+    path: Path
+    sniffed: Sniffed
+    bytes: int
+    mtime_ns: int
+
+
+def expand(words: Sequence[str]) -> list[str]:
+    """Files of words that may be patterns, each once, in order of name within a pattern. Raises UsageError."""
+    found: dict[str, None] = {}
+    missing = []
+    for word in words:
+        if word == STDIN:
+            found[word] = None
+            continue
+        matched = [word] if Path(word).is_file() else pattern(word)
+        if not matched:
+            missing.append(word)
+        found.update(dict.fromkeys(matched))
+    if missing:
+        raise UsageError("; ".join(f"{word}: there is no such file" for word in missing))
+    return list(found)
+
+
+def pattern(word: str) -> list[str]:
+    path = Path(word)
+    if path.is_absolute():
+        return sorted(
+            str(p) for p in Path(path.anchor).glob(str(path.relative_to(path.anchor))) if p.is_file()
+        )
+    return sorted(str(p) for p in Path().glob(word) if p.is_file())
+
+
+def open_inputs(names: Sequence[str], spool: Path) -> list[Input]:
+    """Looks at every file; compressed ones and standard input are written to `spool` first.
+
+    Raises UsageError for files that cannot be read, are empty, or are of different kinds.
+    """
+    inputs = []
+    for name in names:
+        path = spooled(name, spool)
+        stat = path.stat()
+        inputs.append(Input(name, path, sniff(path), stat.st_size, stat.st_mtime_ns))
+    first = inputs[0]
+    for other in inputs[1:]:
+        if _kind(other.sniffed) != _kind(first.sniffed):
+            raise UsageError(
+                f"{other.shown}: has other columns or another format than {first.shown}; load them one after the other"
+            )
+    return inputs
+
+
+def _kind(sniffed: Sniffed) -> tuple[Any, ...]:
+    return sniffed.format, sniffed.header, tuple(c.name for c in sniffed.columns)
+
+
+def spooled(name: str, spool: Path) -> Path:
+    """The file itself, or what it holds once unpacked. Kept until the import is done, so that it can go on."""
+    if name == STDIN:
+        into = spool / "stdin"
+        spool.mkdir(parents=True, exist_ok=True)
+        with into.open("wb") as out:
+            shutil.copyfileobj(sys.stdin.buffer, out, 1 << 20)
+        return into
+    path = Path(name)
+    try:
+        with path.open("rb") as file:
+            head = file.read(6)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from error
+    packing = next((kind for start, kind in PACKED.items() if head.startswith(start)), None)
+    if packing is None:
+        return path
+    stat = path.stat()
+    into = spool / f"{path.name}.{stat.st_size}.{stat.st_mtime_ns}"
+    if into.is_file():
+        return into
+    spool.mkdir(parents=True, exist_ok=True)
+    unfinished = into.with_name(into.name + ".part")
+    try:
+        with unpacking(path, packing) as packed, unfinished.open("wb") as out:
+            shutil.copyfileobj(packed, out, 1 << 20)
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        raise UsageError(f"{path}: cannot be unpacked ({error})") from error
+    unfinished.rename(into)
+    return into
+
+
+def unpacking(path: Path, packing: str) -> IO[bytes]:
+    """What the file holds, as a stream."""
+    if packing == "xz":
+        return lzma.open(path, "rb")
+    import pyarrow as pa
+
+    unpacked: IO[bytes] = pa.input_stream(str(path), compression=packing)
+    return unpacked
+
+
+def table_of(
+    inputs: Sequence[Input], name: str, described: Sequence[tuple[str, str, bool]], engine: str = ""
+) -> Table:
+    """The columns that are loaded, in the order of the table. Pure.
+
+    described: (column, type, nullable) of the table that is there; empty where it will be created, with columns as
+    they were found in the files. Raises UsageError for columns that do not go together.
+    """
+    found = widest([i.sniffed.columns for i in inputs])
+    if not described:
+        return Table(name, tuple(Column(c.name, c.type) for c in found))
+    if not inputs[0].sniffed.header and inputs[0].sniffed.format != "parquet":
+        if len(found) != len(described):
+            raise UsageError(f"{inputs[0].shown}: has {len(found)} columns, table {name} {len(described)}")
+        found = [
+            Found(column, kind, 0)
+            for (column, _, _), (kind) in zip(described, (c.type for c in found), strict=True)
+        ]
+    here = {c.name: c for c in found}
+    lost = [c for c in here if c not in {column for column, _, _ in described}]
+    if lost:
+        raise UsageError(
+            f"table {name} has no column {', '.join(lost)}; it has {', '.join(c for c, _, _ in described)}"
+        )
+    columns = []
+    unknown = []
+    for column, kind, _nullable in described:
+        if column not in here:
+            continue  # the table's default
+        logical = WIDER.get(engine, LOGICAL).get(base_type(kind), LOGICAL.get(base_type(kind)))
+        if logical is None:
+            unknown.append(f"{column} ({kind})")
+        else:
+            columns.append(Column(column, logical))
+    if unknown:
+        raise UsageError(f"table {name}: columns that are not loaded yet by their type: {', '.join(unknown)}")
+    return Table(name, tuple(columns))
+
+
+def base_type(kind: str) -> str:
+    """`timestamp(3) with time zone` -> `timestamp with time zone`; `Nullable(Int64)` -> `int64`."""
+    text = kind.strip().lower()
+    for wrapper in ("nullable(", "lowcardinality("):
+        if text.startswith(wrapper):
+            text = text[len(wrapper) : -1]
+    before, bracket, after = text.partition("(")
+    return f"{before.strip()} {after.partition(')')[2].strip()}".strip() if bracket else text
+
+
+def file_document(source: Input, table: Table, cache: Path) -> dict[str, Any]:
+    """How the core reads this file. Parquet becomes an Arrow stream in `cache`."""
+    path, kind = source.path, source.sniffed.format
+    if kind == "parquet":
+        path = arrow_stream(path, {c.name: c.type for c in table.columns}, cache)
+        kind = "arrow"
+    return {
+        "path": str(path.resolve()),
+        "format": kind,
+        "delimiter": source.sniffed.delimiter,
+        "header": source.sniffed.header,
+        "null": source.sniffed.null,
+    }

@@ -1,0 +1,251 @@
+"""What the two ends of a load are told, and the statements of its ledger. Pure.
+
+The ledger is a table beside the rows, on every shard: a line for each chunk of each file, written in the transaction
+that stores the chunk's rows. The same import finds its lines again and goes on behind them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from inrush.engines.base import OpPlan, Server, TablePlan, Unsupported
+from inrush.engines.sql import literal
+from inrush.errors import UsageError
+from inrush.plan.documents import ns
+from inrush.workload import Operation, Table
+
+Doc = dict[str, Any]
+
+PLAN_VERSION = 1
+LEDGER = "inrush_load_ledger"
+#: Column -> type, in the order of the values that `rust/src/load/shard.rs` writes.
+LEDGER_COLUMNS = {
+    "load_id": "varchar(64)", "file_no": "integer", "chunk_no": "bigint", "row_count": "bigint", "is_last": "smallint",
+    "goes_on": "varchar(400)",
+}  # fmt: skip
+CLICKHOUSE_COLUMNS = {
+    "load_id": "String", "file_no": "Int32", "chunk_no": "Int64", "row_count": "Int64", "is_last": "Int16",
+    "goes_on": "String",
+}  # fmt: skip
+#: Line that says how many rows the table had before, for engines whose rows and ledger do not commit together.
+BEFORE_FILE = -1
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a call of `inrush load` asks for, after its files were looked at."""
+
+    table: Table
+    #: Name as statements use it, quoted.
+    target_table: str
+    #: Column -> type in the database, of the distribution key.
+    key: Mapping[str, str]
+    method: str
+    import_id: str
+    #: Files in the order of their numbers: (path, format, delimiter, header, null).
+    files: tuple[Doc, ...]
+    chunk_rows: int
+    flush_rows: int
+    connections: int
+    parallel: int
+    reject_limit: int
+    patience_s: float
+    bytes_per_s: float | None = None
+    shard_rows_per_s: float | None = None
+
+
+def import_id(files: Sequence[Mapping[str, Any]], targets: Sequence[str], table: str, chunk_rows: int) -> str:
+    """The same files into the same table are the same import, so that a repeated command loads nothing twice.
+
+    files: documents with path, bytes and mtime_ns. targets: addresses without passwords.
+    """
+    named = json.dumps([list(map(dict, files)), list(targets), table, chunk_rows], sort_keys=True)
+    return hashlib.sha256(named.encode()).hexdigest()[:16]
+
+
+def create_ledger(engine: str) -> str:
+    if engine == "clickhouse":
+        columns = ", ".join(f"{name} {kind}" for name, kind in CLICKHOUSE_COLUMNS.items())
+        order = "(load_id, file_no, chunk_no)"
+        return f"CREATE TABLE IF NOT EXISTS {LEDGER} ({columns}) ENGINE = MergeTree ORDER BY {order}"
+    columns = ", ".join(f"{name} {kind} NOT NULL" for name, kind in LEDGER_COLUMNS.items())
+    return f"CREATE TABLE IF NOT EXISTS {LEDGER} ({columns}, PRIMARY KEY (load_id, file_no, chunk_no))"
+
+
+def ledger(load: str) -> Doc:
+    """Twin of `LedgerPlan`."""
+    return {
+        "read": f"SELECT file_no, chunk_no, row_count, is_last, goes_on FROM {LEDGER} "
+        f"WHERE load_id = {literal(load)} AND file_no >= 0",
+        "insert": f"INSERT INTO {LEDGER} ({', '.join(LEDGER_COLUMNS)}) VALUES",
+        "import": literal(load),
+    }
+
+
+def rows_in_ledger(load: str) -> str:
+    """One row: rows of this import that are stored, by the ledger."""
+    return f"SELECT COALESCE(SUM(row_count), 0) AS n FROM {LEDGER} WHERE load_id = {literal(load)} AND file_no >= 0"
+
+
+def rows_before(load: str) -> str:
+    """At most one row: what the table held when the import began."""
+    return f"SELECT row_count FROM {LEDGER} WHERE load_id = {literal(load)} AND file_no = {BEFORE_FILE}"
+
+
+def note_rows_before(load: str, rows: int) -> str:
+    return f"{ledger(load)['insert']} ({literal(load)}, {BEFORE_FILE}, 0, {rows}, 0, '')"
+
+
+def target_table(name: str, quote: Any) -> str:
+    """`schema.table` or `table`, quoted as the engine quotes."""
+    return ".".join(quote(part) for part in name.split("."))
+
+
+def table_plan(server: Server, table: Table, physical: str) -> TablePlan:
+    """The user's own table in the engine's dialect: the twin's, under the user's name."""
+    planned = server.plan_table(table, "", "inrush_load")
+    create = planned.create[0].replace(planned.name, physical, 1)
+    return TablePlan(
+        name=physical, create=(create,), fresh=(), drop=(), wire=planned.wire, losses=planned.losses
+    )
+
+
+def table_document(wanted: Wanted, planned: TablePlan, source: Mapping[str, Any]) -> Doc:
+    """Twin of `TablePlan` in plan.rs."""
+    columns = [
+        {
+            "name": c.name,
+            "type": c.type,
+            "wire": planned.wire[c.name],
+            "null_ppm": 1_000_000 if c.nullable else 0,
+        }
+        for c in wanted.table.columns
+    ]
+    return {
+        "name": planned.name,
+        "stream": wanted.table.name,
+        "columns": columns,
+        "source": dict(source),
+        "identity": list(wanted.table.identity),
+    }
+
+
+def source_of(file: Mapping[str, Any], reject_path: str, reject_limit: int) -> Doc:
+    return {
+        "kind": "files",
+        "paths": [file["path"]],
+        "format": file["format"],
+        "delimiter": file["delimiter"],
+        "header": file["header"],
+        "null": file["null"],
+        "reject_path": reject_path,
+        "reject_limit": reject_limit,
+    }
+
+
+def server_plan(
+    wanted: Wanted, server: Server, shards: Sequence[tuple[str, Mapping[str, Any]]], listen: str, token: str
+) -> Doc:
+    """Twin of `ServerPlan`. shards: name and target document of each. Raises UsageError for a method that is not there."""
+    planned = table_plan(server, wanted.table, wanted.target_table)
+    operation = Operation("insert", "insert", table=wanted.table.name)
+    text = server.plan_operation(operation, wanted.method, {wanted.table.name: planned}, wanted.flush_rows)
+    if isinstance(text, Unsupported):
+        raise UsageError(f"--method {wanted.method}: {text.reason}")
+    return {
+        "role": "server",
+        "listen": listen,
+        "token": token,
+        "import": wanted.import_id,
+        "key": [[name, kind] for name, kind in wanted.key.items()],
+        "shards": [
+            {
+                "name": name,
+                "plan": shard_plan(wanted, planned, text, target),
+                "ledger": ledger(wanted.import_id),
+                "connections": wanted.connections,
+                "flush_rows": wanted.flush_rows,
+                "patience_ns": ns(wanted.patience_s),
+                "rows_per_s": wanted.shard_rows_per_s,
+            }
+            for name, target in shards
+        ],
+    }
+
+
+def shard_plan(wanted: Wanted, planned: TablePlan, insert: OpPlan, target: Mapping[str, Any]) -> Doc:
+    """A RunPlan of one role: what the engine is opened with."""
+    no_files = {"path": "-", "format": "csv", "delimiter": None, "header": False, "null": None}
+    return {
+        "version": PLAN_VERSION,
+        "run_id": wanted.import_id,
+        "study": "load",
+        "seed": 0,
+        "epoch_ns": 0,
+        "target": dict(target),
+        "tables": [table_document(wanted, planned, source_of(no_files, "-", 0))],
+        "operations": [
+            {"name": "insert", "kind": "insert", "table": 0, "text": insert.text, "method": insert.method, "params": []}
+        ],
+        "segments": [
+            {
+                "kind": "drive",
+                "label": "load",
+                "phase": "load",
+                "limit_ns": 0,
+                "roles": [
+                    {
+                        "name": "loader",
+                        "operations": [{"operation": "insert", "weight": 1}],
+                        "sessions": wanted.connections,
+                        "depth": 1,
+                        "schedule": {"kind": "closed", "think_ns": 0},
+                        "work": {
+                            "kind": "rows", "table": 0, "first_row": 0, "rows": 1, "batch_rows": wanted.flush_rows
+                        },
+                        "until": {"kind": "work"},
+                    }
+                ],
+            }
+        ],
+        "record": {"interval_ns": ns(1), "flush_ns": ns(2)},
+        "watch": {"every_ns": 0, "processes": {}},
+    }  # fmt: skip
+
+
+def client_plan(
+    wanted: Wanted,
+    server: Server,
+    address: str,
+    token: str,
+    reject_folder: str,
+    files: Sequence[int] | None = None,
+) -> Doc:
+    """Twin of `ClientPlan`. files: numbers of those that this client loads; all when None."""
+    planned = table_plan(server, wanted.table, wanted.target_table)
+    chosen = range(len(wanted.files)) if files is None else files
+    return {
+        "role": "client",
+        "server": address,
+        "token": token,
+        "import": wanted.import_id,
+        "files": [
+            {
+                "number": number,
+                "table": table_document(
+                    wanted,
+                    planned,
+                    source_of(wanted.files[number], f"{reject_folder}/{number:06}.csv", wanted.reject_limit),
+                ),
+            }
+            for number in chosen
+        ],
+        "parallel": wanted.parallel,
+        "chunk_rows": wanted.chunk_rows,
+        "reject_limit": wanted.reject_limit,
+        "bytes_per_s": wanted.bytes_per_s,
+    }

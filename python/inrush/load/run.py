@@ -1,0 +1,437 @@
+"""A load from its first look at the files to its last count: processes, progress, proof."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from inrush.engines import engine_of_url, server
+from inrush.engines.base import Server, Target
+from inrush.engines.sql import literal, quote
+from inrush.errors import CoreError, Interrupted, UsageError, from_core
+from inrush.load import plan
+from inrush.load.coordinator import statements
+from inrush.load.input import Input, expand, file_document, open_inputs, table_of
+from inrush.run.process import Process, death_message
+from inrush.run.site import environment, split_password
+
+Doc = dict[str, Any]
+Tell = Callable[[Doc], None]
+
+END = (sys.executable, "-m", "inrush.load.end")
+#: Limit of a statement that looks at a table, s.
+LOOK_S = 60.0
+#: How long a process that was told to stop may take, s.
+STOP_S = 30.0
+TRANSACTIONAL = frozenset({"postgresql", "timescaledb", "sqlite", "duckdb", "mysql", "mariadb"})
+#: Engines whose shards stand behind a coordinator.
+COORDINATED = frozenset({"postgresql", "timescaledb"})
+#: Engines that quote names by backticks.
+BACKTICKS = frozenset({"mysql", "mariadb", "clickhouse"})
+
+
+@dataclass(frozen=True)
+class Call:
+    """What the command line says."""
+
+    files: tuple[str, ...]
+    table: str
+    into: str | None = None
+    shards: tuple[str, ...] = ()
+    key: tuple[str, ...] = ()
+    method: str = ""
+    create: bool = False
+    parallel: int = 1
+    connections: int = 1
+    chunk_rows: int = 20_000
+    flush_rows: int = 100_000
+    reject_limit: int = 1_000
+    patience_s: float = 60.0
+    process_per_file: bool = False
+    bytes_per_s: float | None = None
+    shard_rows_per_s: float | None = None
+    import_id: str | None = None
+    #: Address of a load server that is there already.
+    server: str | None = None
+
+
+@dataclass
+class Shards:
+    """Where rows go: one engine, one or more addresses."""
+
+    engine: str
+    twin: Server
+    targets: list[Target]
+    #: Holds passwords: never written or shown.
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def documents(self) -> list[tuple[str, Doc]]:
+        def document(target: Target) -> Doc:
+            here = self.twin.run_target(target, Path.cwd())
+            return {"engine": here.engine, "url": here.url, "options": dict(here.options)}
+
+        return [(t.url, document(t)) for t in self.targets]
+
+    def ask(self, target: Doc, statement: str) -> list[list[Any]]:
+        """Rows of one statement. Raises CoreFailure of the core."""
+        from inrush import _core
+
+        with environment(self.secrets):
+            rows: list[list[Any]] = json.loads(_core.control(json.dumps(target), statement, LOOK_S))["rows"]
+            return rows
+
+
+def shards_of(call: Call, note: Callable[[str], None]) -> Shards:
+    """Raises UsageError for addresses that do not go together."""
+    urls = call.shards or ((call.into,) if call.into else ())
+    if call.into and call.shards and engine_of_url(call.into) not in COORDINATED:
+        raise UsageError(
+            f"--into {call.into} with --shard: only PostgreSQL has a coordinator of ours; leave --into out"
+        )
+    if not urls:
+        raise UsageError("say where the rows go: --into URL, or --shard URL for each shard")
+    engines = {engine_of_url(url) for url in urls}
+    if len(engines) > 1:
+        raise UsageError(
+            f"the shards are of several engines ({', '.join(sorted(engines))}); they must be of one"
+        )
+    secret: dict[str, str] = {}
+    targets = []
+    engine = engines.pop()
+    for url in urls:
+        shown, variables, warning = split_password(url)
+        if warning:
+            note(warning)
+        if any(secret.get(k, v) != v for k, v in variables.items()):
+            raise UsageError(
+                "the shards have several passwords; give them one, or use the engine's password file"
+            )
+        secret.update(variables)
+        targets.append(Target(engine, shown))
+    return Shards(engine, server(engine), targets, secret)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What a load did."""
+
+    import_id: str
+    rows_stored: int
+    rows_before: int
+    rejected: int
+    bytes: int
+    seconds: float
+    files: int
+    shards: tuple[Doc, ...]
+    rejects: Path | None
+    #: Rows of the import by the ledger, all shards.
+    rows_in_ledger: int
+
+    @property
+    def proven(self) -> bool:
+        """Every row that was read and not rejected stands in a ledger that was committed with it."""
+        return self.rows_in_ledger == self.rows_stored + self.rows_before
+
+    def document(self) -> Doc:
+        return {
+            "import": self.import_id,
+            "rows_stored": self.rows_stored,
+            "rows_stored_before": self.rows_before,
+            "rows_rejected": self.rejected,
+            "rows_in_ledger": self.rows_in_ledger,
+            "proven": self.proven,
+            "bytes": self.bytes,
+            "seconds": self.seconds,
+            "files": self.files,
+            "shards": list(self.shards),
+            "rejects": str(self.rejects) if self.rejects else None,
+        }
+
+
+def load(call: Call, folder: Path, note: Callable[[str], None], tell: Tell) -> Loaded:
+    """Loads until every row is stored or rejected. folder: of this tool's loads, for rejects and spooled input.
+
+    Raises UsageError, TargetError, CoreError, Interrupted; what was acknowledged by then is stored and not loaded again.
+    """
+    inputs = open_inputs(expand(call.files), folder / "spool")
+    shards = shards_of(call, note)
+    targets = shards.documents()
+    wanted = prepare(call, inputs, shards, targets, folder, note)
+    own = folder / wanted.import_id
+    own.mkdir(parents=True, exist_ok=True)
+    token = secrets.token_hex(16)
+    tell = with_time_left(tell, sum(i.bytes for i in inputs))
+    document = plan.server_plan(wanted, shards.twin, targets, "127.0.0.1:0", token)
+    began = time.monotonic()
+    with End(document, own / "server.log", shards.secrets) as load_server:
+        listening = load_server.wait_for("listening", tell)
+        if listening["resumed_files"]:
+            note(f"import {wanted.import_id} goes on: {listening['resumed_rows']} rows are stored already")
+        counts = run_clients(call, wanted, shards, load_server, listening["address"], token, own, tell)
+        last = load_server.stop(tell)
+    stored = sum(
+        int(shards.ask(target, plan.rows_in_ledger(wanted.import_id))[0][0]) for _, target in targets
+    )
+    check_count(wanted, shards, targets, stored, note)
+    return Loaded(
+        wanted.import_id,
+        counts["rows_stored"],
+        counts["rows_before"],
+        counts["rejected"],
+        counts["bytes"],
+        time.monotonic() - began,
+        len(inputs),
+        tuple(last["shards"]),
+        merge_rejects(own),
+        stored,
+    )
+
+
+def with_time_left(tell: Tell, total_bytes: int) -> Tell:
+    """Adds `left_s` to the client's progress, as its bytes so far promise it."""
+
+    def told(event: Doc) -> None:
+        if event["event"] == "progress" and event["role"] == "client" and event["bytes"]:
+            event = {**event, "left_s": (total_bytes - event["bytes"]) * event["seconds"] / event["bytes"]}
+        tell(event)
+
+    return told
+
+
+def prepare(
+    call: Call,
+    inputs: Sequence[Input],
+    shards: Shards,
+    targets: Sequence[tuple[str, Doc]],
+    folder: Path,
+    note: Callable[[str], None],
+) -> plan.Wanted:
+    """Tables and ledgers on every shard, and what both ends will be told."""
+    from inrush import _core
+
+    physical = plan.target_table(call.table, quote_backtick if shards.engine in BACKTICKS else quote)
+    try:
+        described = describe(shards, targets[0][1], call.table)
+        table = table_of(inputs, call.table.rpartition(".")[2], described, shards.engine)
+        if not described:
+            if not call.create:
+                raise UsageError(
+                    f"{targets[0][0]}: there is no table {call.table}; --create makes it from the files"
+                )
+            for statement in plan.table_plan(shards.twin, table, physical).create:
+                for _, target in targets:
+                    shards.ask(target, statement)
+            described = describe(shards, targets[0][1], call.table)
+        for _, target in targets:
+            shards.ask(target, plan.create_ledger(shards.engine))
+        if call.into and call.shards and call.create:
+            coordinate(call, shards, described, note)
+    except _core.CoreFailure as failure:
+        raise from_core(*failure.args) from None
+    declared = {name: kind for name, kind, _ in described}
+    missing = [name for name in call.key if name not in declared]
+    if missing:
+        raise UsageError(f"--key {','.join(missing)}: table {call.table} has {', '.join(declared)}")
+    listed = [
+        {"path": str(Path(i.shown).absolute()), "bytes": i.bytes, "mtime_ns": i.mtime_ns} for i in inputs
+    ]
+    own = call.import_id or plan.import_id(listed, [name for name, _ in targets], call.table, call.chunk_rows)
+    wanted = plan.Wanted(
+        table=table,
+        target_table=physical,
+        key={name: declared[name] for name in call.key},
+        method=call.method or shards.twin.methods[0],
+        import_id=own,
+        files=tuple(file_document(i, table, folder / "spool") for i in inputs),
+        chunk_rows=call.chunk_rows,
+        flush_rows=call.flush_rows,
+        connections=call.connections,
+        parallel=call.parallel,
+        reject_limit=call.reject_limit,
+        patience_s=call.patience_s,
+        bytes_per_s=call.bytes_per_s,
+        shard_rows_per_s=call.shard_rows_per_s,
+    )
+    if shards.engine not in TRANSACTIONAL:
+        for _, target in targets:
+            if not shards.ask(target, plan.rows_before(own)):
+                shards.ask(target, plan.note_rows_before(own, row_count(shards, target, physical)))
+    return wanted
+
+
+def coordinate(
+    call: Call, shards: Shards, described: Sequence[tuple[str, str, bool]], note: Callable[[str], None]
+) -> None:
+    """The table on the coordinator, over the shards' own."""
+    url, variables, warning = split_password(call.into or "")
+    if warning:
+        note(warning)
+    password = next(iter(shards.secrets.values()), None)
+    passwords = {t.url: password for t in shards.targets} if password is not None else {}
+    columns = [(name, kind) for name, kind, _ in described]
+    whole = Shards(shards.engine, shards.twin, [Target(shards.engine, url)], variables)
+    for statement in statements(call.table, columns, call.key, [t.url for t in shards.targets], passwords):
+        whole.ask(whole.documents()[0][1], statement)
+
+
+def quote_backtick(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def describe(shards: Shards, target: Doc, table: str) -> list[tuple[str, str, bool]]:
+    """(column, type, nullable) of a table; empty when there is none."""
+    schema, _, name = table.rpartition(".")
+    if shards.engine == "sqlite":
+        text = f'SELECT name, type, "notnull" FROM pragma_table_info({literal(name)})'
+    elif shards.engine == "clickhouse":
+        text = f"SELECT name, type, 0 FROM system.columns WHERE database = currentDatabase() AND table = {literal(name)}"
+    elif shards.engine in COORDINATED:
+        text = (
+            "SELECT attname, format_type(atttypid, atttypmod), attnotnull::int FROM pg_attribute "
+            f"WHERE attrelid = to_regclass({literal(table)}) AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
+        )
+    else:
+        here = "DATABASE()" if shards.engine in BACKTICKS else "current_schema()"
+        text = (
+            "SELECT column_name, data_type, CASE is_nullable WHEN 'NO' THEN 1 ELSE 0 END "
+            f"FROM information_schema.columns WHERE table_schema = {literal(schema) if schema else here} "
+            f"AND table_name = {literal(name)} ORDER BY ordinal_position"
+        )
+    return [
+        (str(column), str(kind), not int(required)) for column, kind, required in shards.ask(target, text)
+    ]
+
+
+def row_count(shards: Shards, target: Doc, physical: str) -> int:
+    return int(shards.ask(target, f"SELECT COUNT(*) AS n FROM {physical}")[0][0])
+
+
+def check_count(
+    wanted: plan.Wanted,
+    shards: Shards,
+    targets: Sequence[tuple[str, Doc]],
+    stored: int,
+    note: Callable[[str], None],
+) -> None:
+    """Where rows and ledger do not commit together, the tables are counted: doubles are said, never hidden."""
+    if shards.engine in TRANSACTIONAL:
+        return
+    before = sum(int(shards.ask(t, plan.rows_before(wanted.import_id))[0][0]) for _, t in targets)
+    now = sum(row_count(shards, t, wanted.target_table) for _, t in targets)
+    if now - before != stored:
+        note(
+            f"the tables grew by {now - before} rows, the ledger has {stored}: a chunk was stored before a kill and again "
+            f"after it, or others wrote meanwhile; {shards.engine} has no transactions that could tell"
+        )
+
+
+def run_clients(
+    call: Call,
+    wanted: plan.Wanted,
+    shards: Shards,
+    load_server: End,
+    address: str,
+    token: str,
+    own: Path,
+    tell: Tell,
+) -> dict[str, int]:
+    """All files by one client, or by one process after the other for each file."""
+    groups: list[list[int] | None] = (
+        [[n] for n in range(len(wanted.files))] if call.process_per_file else [None]
+    )
+    sums = dict.fromkeys(("rows_stored", "rows_before", "rejected", "bytes"), 0)
+    for files in groups:
+        document = plan.client_plan(wanted, shards.twin, address, token, str(own / "rejects"), files)
+        (own / "rejects").mkdir(exist_ok=True)
+        with End(document, own / "client.log", {}) as client:
+            last = client.wait_for("finished", tell, load_server)
+        for name in sums:
+            sums[name] += int(last[name])
+    return sums
+
+
+class End:
+    """One end of the load in its process; ended in every case."""
+
+    def __init__(self, document: Doc, log: Path, environment: Mapping[str, str]) -> None:
+        self.role = str(document["role"])
+        self.log = log
+        self._process = Process(END, log, environment)
+        self._process.send(json.dumps(document))
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def __enter__(self) -> End:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.close()
+
+    def kill(self) -> None:
+        """Ends it now: what a lost machine does."""
+        self._process.kill()
+
+    def next(self, timeout_s: float) -> Doc | None:
+        """Its next event, whatever it is."""
+        return self._process.event(timeout_s)
+
+    def wait_for(self, what: str, tell: Tell, other: End | None = None) -> Doc:
+        """The event `what`. Raises what this end, or the other one meanwhile, failed with."""
+        try:
+            while True:
+                event = self._process.event(0.05)
+                if event is not None:
+                    if event["event"] == what:
+                        return event
+                    self._seen(event, tell)
+                if other is not None:
+                    other.look(tell)
+        except KeyboardInterrupt:
+            self._process.send("stop")
+            raise Interrupted(
+                "interrupted; what was acknowledged is stored, and the same command goes on from there"
+            ) from None
+
+    def look(self, tell: Tell) -> None:
+        """What has happened meanwhile."""
+        while (event := self._process.event(0.0)) is not None:
+            self._seen(event, tell)
+
+    def stop(self, tell: Tell) -> Doc:
+        """An orderly end: its last word."""
+        self._process.send("stop")
+        return self.wait_for("finished", tell)
+
+    def _seen(self, event: Doc, tell: Tell) -> None:
+        if event["event"] == "failed":
+            raise from_core(event["kind"], event["message"])
+        if event["event"] == "ended":
+            code = self._process.close()
+            raise CoreError(f"load {self.role}: {death_message(code, self.log)}")
+        tell({**event, "role": self.role})
+
+
+def merge_rejects(own: Path) -> Path | None:
+    """The reject files of all inputs as one, in their order; None when nothing was rejected."""
+    found = sorted((own / "rejects").glob("*.csv"))
+    if not found:
+        return None
+    into = own / "rejected.csv"
+    with into.open("wb") as out:
+        for n, path in enumerate(found):
+            with path.open("rb") as part:
+                header = part.readline()
+                if n == 0:
+                    out.write(header)
+                while block := part.read(1 << 20):
+                    out.write(block)
+    return into

@@ -1,0 +1,156 @@
+//! What client and load server say to each other: frames over one TCP connection, rows as Arrow IPC.
+//!
+//! A frame is its kind (1 byte), the length of its head and of its body (u32 each, little-endian), a head in JSON
+//! and a body: an Arrow IPC stream of one batch for [`Frame::Chunk`], nothing for the others. Any program that can
+//! write Arrow IPC can feed the server.
+
+use std::io::{self, Read, Write};
+
+use serde::{Deserialize, Serialize};
+
+use crate::rows::files::Position;
+
+/// A longer frame is no frame of ours.
+const FRAME_BYTES: u32 = 1 << 30;
+pub const VERSION: u32 = 1;
+
+/// One part of a file: the smallest unit that is stored whole, acknowledged and noted in the ledger.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChunkHead {
+    pub file: u32,
+    /// Counted from 0 within its file.
+    pub chunk: u64,
+    pub rows: u64,
+    /// Where the chunk after this one begins.
+    pub after: Position,
+    /// Nothing follows in this file.
+    pub last: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ack {
+    pub file: u32,
+    pub chunk: u64,
+    pub rows: u64,
+}
+
+/// How far a file had come when an earlier import was ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reached {
+    pub file: u32,
+    /// The first chunk that some shard may lack.
+    pub chunk: u64,
+    pub after: Position,
+    pub done: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "says", rename_all = "snake_case")]
+pub enum Talk {
+    Hello {
+        version: u32,
+        token: String,
+        import: String,
+        columns: Vec<String>,
+        chunk_rows: u64,
+    },
+    Welcome {
+        reached: Vec<Reached>,
+    },
+    Acked {
+        acks: Vec<Ack>,
+    },
+    /// The client has sent everything and got every acknowledgement.
+    End,
+    Failed {
+        message: String,
+    },
+}
+
+pub enum Frame {
+    Talk(Talk),
+    Chunk(ChunkHead, Vec<u8>),
+}
+
+const TALK: u8 = 1;
+const CHUNK: u8 = 2;
+
+pub fn send_talk(to: &mut impl Write, talk: &Talk) -> io::Result<()> {
+    send(to, TALK, &serde_json::to_vec(talk)?, &[])
+}
+
+pub fn send_chunk(to: &mut impl Write, head: &ChunkHead, body: &[u8]) -> io::Result<()> {
+    send(to, CHUNK, &serde_json::to_vec(head)?, body)
+}
+
+fn send(to: &mut impl Write, kind: u8, head: &[u8], body: &[u8]) -> io::Result<()> {
+    let lengths = [head.len(), body.len()].map(|n| n as u32);
+    if lengths.iter().any(|n| *n > FRAME_BYTES) {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "a chunk of more than 1 GiB; take fewer rows",
+        ));
+    }
+    let mut start = Vec::with_capacity(9 + head.len());
+    start.push(kind);
+    lengths.iter().for_each(|n| start.extend_from_slice(&n.to_le_bytes()));
+    start.extend_from_slice(head);
+    to.write_all(&start)?;
+    to.write_all(body)?;
+    to.flush()
+}
+
+/// The next frame; `None` when the other side has ended the connection between two frames.
+pub fn receive(from: &mut impl Read) -> io::Result<Option<Frame>> {
+    let mut start = [0u8; 9];
+    if from.read(&mut start[..1])? == 0 {
+        return Ok(None);
+    }
+    from.read_exact(&mut start[1..])?;
+    let length = |at: usize| u32::from_le_bytes(start[at..at + 4].try_into().expect("four bytes"));
+    let (head, body) = (length(1), length(5));
+    if !matches!(start[0], TALK | CHUNK) || head > FRAME_BYTES || body > FRAME_BYTES {
+        return Err(garbled("what came is no frame of inrush load"));
+    }
+    let mut bytes = vec![0; head as usize];
+    from.read_exact(&mut bytes)?;
+    let mut rest = vec![0; body as usize];
+    from.read_exact(&mut rest)?;
+    let frame = match start[0] {
+        TALK => Frame::Talk(serde_json::from_slice(&bytes).map_err(|e| garbled(&e.to_string()))?),
+        _ => Frame::Chunk(serde_json::from_slice(&bytes).map_err(|e| garbled(&e.to_string()))?, rest),
+    };
+    Ok(Some(frame))
+}
+
+fn garbled(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_come_out_as_they_went_in() {
+        let head = ChunkHead { file: 3, chunk: 7, rows: 2, after: Position::default(), last: true };
+        let mut wire = Vec::new();
+        send_talk(&mut wire, &Talk::End).unwrap();
+        send_chunk(&mut wire, &head, b"rows").unwrap();
+        let mut from = &wire[..];
+        assert!(matches!(receive(&mut from).unwrap(), Some(Frame::Talk(Talk::End))));
+        match receive(&mut from).unwrap() {
+            Some(Frame::Chunk(got, body)) => assert_eq!((got, body.as_slice()), (head, &b"rows"[..])),
+            _ => panic!("a chunk was sent"),
+        }
+        assert!(receive(&mut from).unwrap().is_none());
+    }
+
+    #[test]
+    fn rubbish_and_a_cut_frame_are_errors_and_never_frames() {
+        assert!(receive(&mut &b"GET / HTTP/1.1\r\n\r\n"[..]).is_err());
+        let mut wire = Vec::new();
+        send_talk(&mut wire, &Talk::End).unwrap();
+        assert!(receive(&mut &wire[..wire.len() - 1]).is_err());
+    }
+}

@@ -1,0 +1,162 @@
+//! `inrush load`: client (read, parse) → load server (place, buffer, several writers) → shards.
+//!
+//! Both ends are processes of their own. A file is cut into chunks, the same ones each time. A chunk's rows are
+//! stored on a shard together with its line in that shard's ledger, in one transaction where the engine has them,
+//! so that a load killed anywhere goes on without a row lost or doubled. Backpressure is TCP's: queues are
+//! bounded, and a server that waits for a shard reads no more from its clients.
+//!
+//! Reading order: `frame` (what they say), `client`, `server`, `place` and `scatter` (which shard), `shard` (storing).
+
+mod client;
+mod frame;
+pub mod place;
+mod scatter;
+mod server;
+mod shard;
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use serde_json::{json, Value as Json};
+
+use crate::error::Error;
+
+pub use client::{ClientFile, ClientPlan};
+pub use server::ServerPlan;
+pub use shard::{LedgerPlan, ShardPlan};
+
+/// How often both ends say how far they are.
+const TELL: Duration = Duration::from_millis(250);
+
+/// One end of a load, fully spelled out.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "role", rename_all = "snake_case", deny_unknown_fields)]
+pub enum LoadPlan {
+    Client(ClientPlan),
+    Server(ServerPlan),
+}
+
+/// A running end. Dropping it asks it to stop and waits for it.
+pub struct Handle {
+    events: Receiver<Json>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Where an end tells what happens, and learns that it should stop.
+#[derive(Clone)]
+pub(crate) struct Desk {
+    events: Sender<Json>,
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Desk {
+    pub fn tell(&self, event: Json) {
+        // Nobody listens any more: the process is about to end.
+        let _ = self.events.send(event);
+    }
+
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Relaxed)
+    }
+}
+
+pub fn start(plan_json: &str) -> Result<Handle, Error> {
+    let plan: LoadPlan = serde_json::from_str(plan_json).map_err(|e| Error::Plan(e.to_string()))?;
+    let (events, receiver) = channel();
+    let stop = Arc::new(AtomicBool::new(false));
+    let desk = Desk { events, stop: stop.clone() };
+    let thread = std::thread::Builder::new()
+        .name("inrush-load".into())
+        .spawn(move || {
+            let ended = match plan {
+                LoadPlan::Client(plan) => client::run(plan, &desk),
+                LoadPlan::Server(plan) => server::run(plan, &desk),
+            };
+            match ended {
+                Ok(last) => desk.tell(last),
+                Err(e) => {
+                    desk.tell(json!({"event": "failed", "kind": e.kind(), "message": e.to_string()}));
+                }
+            }
+        })
+        .map_err(|e| Error::io("starting the load's thread", e))?;
+    Ok(Handle { events: receiver, stop, thread: Some(thread) })
+}
+
+impl Handle {
+    /// Events since the last call; waits up to `timeout` for the first.
+    pub fn poll(&mut self, timeout: Duration) -> Vec<String> {
+        let mut events = Vec::new();
+        match self.events.recv_timeout(timeout) {
+            Ok(event) => events.push(event),
+            // The thread is gone without a last word only if it panicked.
+            Err(RecvTimeoutError::Disconnected) => {
+                if self.thread.take().is_some_and(|t| t.join().is_err()) {
+                    let message = "the core broke an assumption of its own; see the lines above";
+                    events.push(json!({"event": "failed", "kind": "bug", "message": message}));
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        events.extend(self.events.try_iter());
+        events.iter().map(Json::to_string).collect()
+    }
+
+    pub fn stop(&self) {
+        self.stop.store(true, Relaxed);
+    }
+
+    pub fn done(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.stop();
+        if let Some(thread) = self.thread.take() {
+            // Its panic, if any, was printed by the panic hook.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A token bucket: holds its user to a rate, so that a slow device or a slow shard can be had on any machine.
+pub(crate) struct Bucket {
+    per_s: f64,
+    began: Instant,
+    taken: f64,
+}
+
+impl Bucket {
+    pub fn new(per_s: Option<f64>) -> Option<Bucket> {
+        per_s.filter(|rate| *rate > 0.0).map(|per_s| Bucket { per_s, began: Instant::now(), taken: 0.0 })
+    }
+
+    /// Takes `amount`; says how long to wait first. What was not used while idle is not saved up beyond a second.
+    pub fn take(&mut self, amount: f64) -> Duration {
+        let earned = self.began.elapsed().as_secs_f64() * self.per_s;
+        if earned - self.taken > self.per_s {
+            self.taken = earned - self.per_s;
+        }
+        self.taken += amount;
+        Duration::try_from_secs_f64((self.taken - earned) / self.per_s).unwrap_or(Duration::ZERO)
+    }
+}
+
+/// Sleeps in steps, so that a stop is seen.
+pub(crate) fn pause(wait: Duration, desk: &Desk) {
+    let until = Instant::now() + wait;
+    while !desk.stopped() {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        std::thread::sleep(left.min(Duration::from_millis(50)));
+    }
+}

@@ -1,0 +1,148 @@
+//! A batch of rows into one batch per shard, in row order. Pure.
+
+use crate::rows::{Column, Columns, ListValues, TextValues, Values};
+
+/// Appends every row of `rows` to the batch of its shard.
+pub fn scatter(rows: &Columns, shard_of: &[u32], out: &mut [Columns]) {
+    if let [only] = out {
+        return append(only, rows);
+    }
+    for (at, column) in rows.columns.iter().enumerate() {
+        scatter_present(column, shard_of, at, out);
+        scatter_values(&column.values, shard_of, at, out);
+    }
+    shard_of.iter().for_each(|shard| out[*shard as usize].rows += 1);
+}
+
+/// Appends all of `rows` to `out`, which has the same columns.
+pub fn append(out: &mut Columns, rows: &Columns) {
+    for (from, to) in rows.columns.iter().zip(&mut out.columns) {
+        if !from.present.is_empty() || !to.present.is_empty() {
+            to.present.resize(out.rows, 1);
+            to.present.extend((0..rows.rows).map(|row| from.is_present(row) as u8));
+        }
+        match (&from.values, &mut to.values) {
+            (Values::I32(from), Values::I32(to)) => to.extend_from_slice(from),
+            (Values::I64(from), Values::I64(to)) => to.extend_from_slice(from),
+            (Values::F32(from), Values::F32(to)) => to.extend_from_slice(from),
+            (Values::F64(from), Values::F64(to)) => to.extend_from_slice(from),
+            (Values::Text(from), Values::Text(to)) => (0..rows.rows).for_each(|row| to.push(from.get(row))),
+            (Values::List(from), Values::List(to)) => (0..rows.rows).for_each(|row| push_list(from, row, to)),
+            _ => unreachable!("both are columns of one table"),
+        }
+    }
+    out.rows += rows.rows;
+}
+
+/// Presence before `rows` grows: a shard's batch may have had no NULL yet.
+fn scatter_present(column: &Column, shard_of: &[u32], at: usize, out: &mut [Columns]) {
+    if column.present.is_empty() && out.iter().all(|o| o.columns[at].present.is_empty()) {
+        return;
+    }
+    for batch in out.iter_mut() {
+        let before = batch.rows;
+        batch.columns[at].present.resize(before, 1);
+    }
+    for (row, shard) in shard_of.iter().enumerate() {
+        out[*shard as usize].columns[at].present.push(column.is_present(row) as u8);
+    }
+}
+
+fn scatter_values(values: &Values, shard_of: &[u32], at: usize, out: &mut [Columns]) {
+    macro_rules! each {
+        ($from:ident, $variant:ident, $push:expr) => {
+            for (row, shard) in shard_of.iter().enumerate() {
+                match &mut out[*shard as usize].columns[at].values {
+                    Values::$variant(to) => $push(to, row, $from),
+                    _ => unreachable!("both are columns of one table"),
+                }
+            }
+        };
+    }
+    match values {
+        Values::I32(from) => {
+            each!(from, I32, |to: &mut Vec<i32>, row: usize, from: &[i32]| to.push(from[row]))
+        }
+        Values::I64(from) => {
+            each!(from, I64, |to: &mut Vec<i64>, row: usize, from: &[i64]| to.push(from[row]))
+        }
+        Values::F32(from) => {
+            each!(from, F32, |to: &mut Vec<f32>, row: usize, from: &[f32]| to.push(from[row]))
+        }
+        Values::F64(from) => {
+            each!(from, F64, |to: &mut Vec<f64>, row: usize, from: &[f64]| to.push(from[row]))
+        }
+        Values::Text(from) => {
+            each!(from, Text, |to: &mut TextValues, row: usize, from: &TextValues| to.push(from.get(row)));
+        }
+        Values::List(from) => {
+            each!(from, List, |to: &mut ListValues, row: usize, from: &ListValues| push_list(from, row, to));
+        }
+    }
+}
+
+fn push_list(from: &ListValues, row: usize, to: &mut ListValues) {
+    match (&*from.items, &mut *to.items) {
+        (Values::I64(from_items), Values::I64(items)) => {
+            items.extend_from_slice(&from_items[from.range(row)])
+        }
+        (Values::F64(from_items), Values::F64(items)) => {
+            items.extend_from_slice(&from_items[from.range(row)])
+        }
+        _ => unreachable!("lists hold I64 or F64"),
+    }
+    to.ends.push(to.ends.last().copied().unwrap_or(0) + from.range(row).len() as u32);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::LogicalType;
+    use proptest::prelude::*;
+
+    fn table(values: &[Option<i64>], texts: &[String]) -> Columns {
+        let mut number = Column::new("n", LogicalType::I64);
+        number.values = Values::I64(values.iter().map(|v| v.unwrap_or(0)).collect());
+        if values.iter().any(Option::is_none) {
+            number.present = values.iter().map(|v| v.is_some() as u8).collect();
+        }
+        let mut text = Column::new("t", LogicalType::Text);
+        if let Values::Text(t) = &mut text.values {
+            texts.iter().for_each(|s| t.push(s.as_bytes()));
+        }
+        Columns { rows: values.len(), columns: vec![number, text] }
+    }
+
+    fn rows_of(columns: &Columns) -> Vec<(Option<i64>, String)> {
+        let Values::I64(numbers) = &columns.columns[0].values else { panic!("integers") };
+        let Values::Text(texts) = &columns.columns[1].values else { panic!("texts") };
+        (0..columns.rows)
+            .map(|row| {
+                let number = columns.columns[0].is_present(row).then(|| numbers[row]);
+                (number, String::from_utf8(texts.get(row).to_vec()).unwrap())
+            })
+            .collect()
+    }
+
+    proptest! {
+        #[test]
+        fn every_row_goes_to_its_shard_once_and_in_order(
+            rows in prop::collection::vec((prop::option::of(any::<i64>()), "[a-z]{0,5}", 0u32..3), 0..60),
+            cut in 0usize..60,
+        ) {
+            let cut = cut.min(rows.len());
+            let mut out: Vec<Columns> = (0..3).map(|_| table(&[], &[])).collect();
+            for part in [&rows[..cut], &rows[cut..]] {
+                let values: Vec<_> = part.iter().map(|r| r.0).collect();
+                let texts: Vec<_> = part.iter().map(|r| r.1.clone()).collect();
+                let shards: Vec<_> = part.iter().map(|r| r.2).collect();
+                scatter(&table(&values, &texts), &shards, &mut out);
+            }
+            for shard in 0..3u32 {
+                let expected: Vec<_> =
+                    rows.iter().filter(|r| r.2 == shard).map(|r| (r.0, r.1.clone())).collect();
+                prop_assert_eq!(rows_of(&out[shard as usize]), expected);
+            }
+        }
+    }
+}

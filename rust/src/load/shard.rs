@@ -1,0 +1,415 @@
+//! Storing on one shard: rows and their ledger line together, again after a loss, never twice.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+
+use super::frame::{Ack, ChunkHead, Reached};
+use super::scatter::append;
+use super::server::Told;
+use super::{pause, Bucket, Desk};
+use crate::clock::Clock;
+use crate::engine::shared::clear;
+use crate::engine::{build, Context, Done, Engine, Ns, Outcome, Payload, Session, Submit, Work};
+use crate::error::{Error, TargetFault};
+use crate::plan::RunPlan;
+use crate::rows::files::Position;
+use crate::rows::{Columns, Value};
+
+/// The one operation of a shard's plan.
+const INSERT: usize = 0;
+/// A ledger is small; a database that does not answer so long is gone.
+const LEDGER_NS: u64 = 60_000_000_000;
+
+/// A shard as a plan of the core: its first table is loaded by its first operation.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShardPlan {
+    pub name: String,
+    pub plan: RunPlan,
+    pub ledger: LedgerPlan,
+    /// Writers at once.
+    pub connections: u32,
+    /// Rows of one transaction; parts are not cut, so that it may be more.
+    pub flush_rows: usize,
+    /// How long a shard may be away before the load ends.
+    pub patience_ns: u64,
+    /// Holds the shard to a rate.
+    #[serde(default)]
+    pub rows_per_s: Option<f64>,
+}
+
+/// Statements about the ledger in the engine's dialect.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LedgerPlan {
+    /// Rows (file, chunk, rows, last, after) of this import.
+    pub read: String,
+    /// Up to and with VALUES.
+    pub insert: String,
+    /// The import as a literal: first of the values.
+    pub import: String,
+}
+
+/// One line of a shard's ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line {
+    pub rows: u64,
+    pub last: bool,
+    pub after: Position,
+}
+
+pub type Lines = HashMap<(u32, u64), Line>;
+
+/// The rows of one chunk that belong on one shard.
+pub struct Part {
+    pub head: ChunkHead,
+    pub rows: Columns,
+    pub chunk: Arc<Pending>,
+}
+
+/// A chunk until its last shard has it.
+pub struct Pending {
+    ack: Ack,
+    state: Mutex<Waiting>,
+}
+
+struct Waiting {
+    /// Shards that do not have it yet.
+    left: usize,
+    /// Who sent it; twice when a client came again while it was under way.
+    tell: Vec<Sender<Told>>,
+}
+
+impl Pending {
+    pub fn new(ack: Ack, shards: usize, tell: Sender<Told>) -> Pending {
+        Pending { ack, state: Mutex::new(Waiting { left: shards, tell: vec![tell] }) }
+    }
+
+    /// One shard more has it; the last one acknowledges.
+    pub fn stored(&self) {
+        let mut state = self.state.lock().unwrap_or_else(|p| p.into_inner());
+        state.left -= 1;
+        if state.left == 0 {
+            // A client that has gone asks the ledger when it comes again.
+            state.tell.drain(..).for_each(|tell| drop(tell.send(Told::Ack(self.ack))));
+        }
+    }
+
+    /// It was sent again: acknowledged to this sender too, and not stored again.
+    pub fn sent_again(&self, tell: &Sender<Told>) {
+        let mut state = self.state.lock().unwrap_or_else(|p| p.into_inner());
+        if state.left == 0 {
+            drop(tell.send(Told::Ack(self.ack)));
+        } else {
+            state.tell.push(tell.clone());
+        }
+    }
+}
+
+/// A shard as the server knows it.
+pub struct Shard {
+    pub plan: ShardPlan,
+    pub engine: Arc<dyn Engine>,
+    pub stored: AtomicU64,
+    pub commits: AtomicU64,
+}
+
+impl Shard {
+    pub fn connect(plan: ShardPlan, stop: Arc<AtomicBool>) -> Result<Shard, Error> {
+        let context = Context { plan: Arc::new(plan.plan.clone()), clock: Clock::start(), stop };
+        let engine = build(&context)?;
+        Ok(Shard { plan, engine, stored: AtomicU64::new(0), commits: AtomicU64::new(0) })
+    }
+
+    /// What the ledger holds of this import.
+    pub fn lines(&self) -> Result<Lines, Error> {
+        let answer = self.engine.control(&self.plan.ledger.read, LEDGER_NS)?;
+        let garbled = || {
+            Error::Plan(format!("shard {}: a line of the load's ledger is not one of ours", self.plan.name))
+        };
+        answer.rows.iter().map(|row| line(row).ok_or_else(garbled)).collect()
+    }
+}
+
+fn line(row: &[Value]) -> Option<((u32, u64), Line)> {
+    let [file, chunk, rows, last, after] = row else { return None };
+    let Value::Text(after) = after else { return None };
+    let after = serde_json::from_str(after).ok()?;
+    let key = (u32::try_from(integer(file)?).ok()?, u64::try_from(integer(chunk)?).ok()?);
+    Some((key, Line { rows: u64::try_from(integer(rows)?).ok()?, last: integer(last)? != 0, after }))
+}
+
+fn integer(value: &Value) -> Option<i64> {
+    match value {
+        Value::I64(v) => Some(*v),
+        Value::U64(v) => i64::try_from(*v).ok(),
+        Value::Bool(v) => Some(i64::from(*v)),
+        Value::Text(v) => v.parse().ok(),
+        _ => None,
+    }
+}
+
+/// How far each file has come on every shard: what a client need not send again. Pure.
+pub fn reached(ledgers: &[Lines]) -> Vec<Reached> {
+    let files: HashSet<u32> = ledgers.iter().flat_map(|l| l.keys().map(|(file, _)| *file)).collect();
+    let mut out: Vec<Reached> = files
+        .into_iter()
+        .filter_map(|file| {
+            let mut next = 0;
+            let mut end: Option<Line> = None;
+            while let Some(first) = ledgers[0].get(&(file, next)) {
+                if !ledgers.iter().all(|l| l.contains_key(&(file, next))) {
+                    break;
+                }
+                end = Some(*first);
+                next += 1;
+            }
+            end.map(|line| Reached { file, chunk: next, after: line.after, done: line.last })
+        })
+        .collect();
+    out.sort_by_key(|r| r.file);
+    out
+}
+
+/// Stores what comes until nothing more does.
+pub fn write(shard: &Shard, parts: &Receiver<Part>, desk: &Desk) -> Result<(), Error> {
+    let mut writer = Writer {
+        shard,
+        session: None,
+        payload: Payload::default(),
+        batch: Columns::of(&shard.plan.plan.tables[0]),
+        tickets: 0,
+        bucket: Bucket::new(shard.plan.rows_per_s),
+    };
+    let mut waiting: Vec<Part> = Vec::new();
+    while let Ok(first) = parts.recv() {
+        let mut rows = first.rows.rows;
+        waiting.push(first);
+        while rows < shard.plan.flush_rows {
+            let Ok(next) = parts.try_recv() else { break };
+            rows += next.rows.rows;
+            waiting.push(next);
+        }
+        writer.store(&waiting, desk)?;
+        shard.stored.fetch_add(rows as u64, Ordering::Relaxed);
+        shard.commits.fetch_add(1, Ordering::Relaxed);
+        waiting.drain(..).for_each(|part| part.chunk.stored());
+    }
+    Ok(())
+}
+
+struct Writer<'a> {
+    shard: &'a Shard,
+    session: Option<Box<dyn Session>>,
+    payload: Payload,
+    batch: Columns,
+    tickets: u64,
+    bucket: Option<Bucket>,
+}
+
+/// Why an attempt did not succeed, and whether another may.
+enum Missed {
+    Again(String),
+    Never(Error),
+}
+
+impl Writer<'_> {
+    /// All of `parts`, in as many attempts as the shard's patience allows.
+    fn store(&mut self, parts: &[Part], desk: &Desk) -> Result<(), Error> {
+        if let Some(bucket) = &mut self.bucket {
+            let rows: usize = parts.iter().map(|p| p.rows.rows).sum();
+            pause(bucket.take(rows as f64), desk);
+        }
+        let until = Instant::now() + Duration::from_nanos(self.shard.plan.patience_ns);
+        let mut todo: Vec<&Part> = parts.iter().collect();
+        let mut wait = Duration::from_millis(50);
+        loop {
+            let why = match self.attempt(&todo) {
+                Ok(()) => return Ok(()),
+                Err(Missed::Never(e)) => return Err(e),
+                Err(Missed::Again(why)) => why,
+            };
+            // The connection may have gone between COMMIT and its answer: the ledger knows.
+            self.session = None;
+            loop {
+                if desk.stopped() {
+                    return Err(Error::Interrupted);
+                }
+                if Instant::now() >= until {
+                    return Err(self.gave_up(&why));
+                }
+                pause(wait, desk);
+                wait = (wait * 2).min(Duration::from_secs(2));
+                match self.shard.lines() {
+                    Ok(lines) => {
+                        todo.retain(|part| !lines.contains_key(&(part.head.file, part.head.chunk)));
+                        break;
+                    }
+                    Err(e) if is_passing(&e) => {}
+                    Err(e) => return Err(e),
+                }
+            }
+            if todo.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn gave_up(&self, why: &str) -> Error {
+        Error::Target {
+            target: self.shard.plan.name.clone(),
+            class: TargetFault::Lost,
+            message: format!(
+                "not stored after {:.0} s of trying: {why}; what is stored is in the ledger, and the same command goes \
+                 on from there",
+                self.shard.plan.patience_ns as f64 / 1e9
+            ),
+        }
+    }
+
+    fn attempt(&mut self, parts: &[&Part]) -> Result<(), Missed> {
+        let whole = self.shard.engine.caps().transactions;
+        if self.session.is_none() {
+            self.session = Some(self.shard.engine.open(&[INSERT]).map_err(missed)?);
+        }
+        if whole {
+            self.execute("BEGIN")?;
+        }
+        let rows: usize = parts.iter().map(|part| part.rows.rows).sum();
+        if rows > 0 {
+            self.insert(parts).map_err(|m| match m {
+                // Stored or not: only a transaction could tell.
+                Missed::Again(why) if !whole => Missed::Never(Error::Target {
+                    target: self.shard.plan.name.clone(),
+                    class: TargetFault::Lost,
+                    message: format!(
+                        "{why}; this engine has no transactions, so that rows of the last {} may be stored without a \
+                         line in the ledger: the same command compares its count and says so",
+                        if parts.len() == 1 { "chunk" } else { "chunks" }
+                    ),
+                }),
+                other => other,
+            })?;
+        }
+        let lines = self.lines(parts);
+        if whole {
+            self.execute(&lines)?;
+            self.execute("COMMIT")
+        } else {
+            self.shard.engine.control(&lines, LEDGER_NS).map(drop).map_err(missed)
+        }
+    }
+
+    fn execute(&mut self, text: &str) -> Result<(), Missed> {
+        self.session.as_mut().expect("opened before the first statement").execute(text).map_err(missed)
+    }
+
+    fn insert(&mut self, parts: &[&Part]) -> Result<(), Missed> {
+        let rows = match parts {
+            [only] => &only.rows,
+            many => {
+                clear(&mut self.batch);
+                many.iter().for_each(|part| append(&mut self.batch, &part.rows));
+                &self.batch
+            }
+        };
+        let session = self.session.as_mut().expect("opened before the first row");
+        self.payload.bytes.clear();
+        self.payload.rows = 0;
+        session.encode(INSERT, rows, &mut self.payload).map_err(missed)?;
+        self.tickets += 1;
+        let mut done: Vec<Done> = Vec::new();
+        if matches!(
+            session.submit(self.tickets, INSERT, Work::Rows { columns: rows, payload: &self.payload }),
+            Submit::Full
+        ) {
+            return Err(Missed::Again("the session was still busy".into()));
+        }
+        session.flush();
+        while done.is_empty() {
+            session.poll(Ns::MAX, &mut done);
+        }
+        let outcome = done[0].outcome;
+        if outcome == Outcome::Ok {
+            return Ok(());
+        }
+        let why = session.failure().unwrap_or_else(|| outcome.name().to_owned());
+        Err(match outcome {
+            Outcome::Conflict | Outcome::Lost | Outcome::Refused | Outcome::Timeout => Missed::Again(why),
+            _ => Missed::Never(Error::Statement {
+                target: self.shard.plan.name.clone(),
+                statement: self.shard.plan.plan.operations[INSERT].text.clone(),
+                message: why,
+            }),
+        })
+    }
+
+    fn lines(&self, parts: &[&Part]) -> String {
+        let ledger = &self.shard.plan.ledger;
+        let values = parts.iter().map(|part| {
+            let ChunkHead { file, chunk, last, after, .. } = &part.head;
+            let after = serde_json::to_string(after).expect("a position is numbers");
+            format!(
+                "({}, {file}, {chunk}, {}, {}, '{after}')",
+                ledger.import,
+                part.rows.rows,
+                u8::from(*last)
+            )
+        });
+        format!("{} {}", ledger.insert, values.collect::<Vec<_>>().join(", "))
+    }
+}
+
+fn missed(error: Error) -> Missed {
+    if is_passing(&error) {
+        Missed::Again(error.to_string())
+    } else {
+        Missed::Never(error)
+    }
+}
+
+/// The shard may come back: it was restarted, or is starting.
+fn is_passing(error: &Error) -> bool {
+    match error {
+        Error::Target { class, .. } => !matches!(class, TargetFault::Auth | TargetFault::MissingDatabase),
+        Error::Deadline { .. } => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ledger(lines: &[(u32, u64, bool)]) -> Lines {
+        lines
+            .iter()
+            .map(|(file, chunk, last)| {
+                let after = Position { offset: chunk + 1, ..Position::default() };
+                ((*file, *chunk), Line { rows: 1, last: *last, after })
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_file_goes_on_behind_the_last_chunk_that_every_shard_has() {
+        let one = ledger(&[(0, 0, false), (0, 1, false), (0, 2, false), (1, 0, true)]);
+        let two = ledger(&[(0, 0, false), (0, 2, false), (1, 0, true)]);
+        let got = reached(&[one, two]);
+        assert_eq!(
+            got.iter().map(|r| (r.file, r.chunk, r.done)).collect::<Vec<_>>(),
+            [(0, 1, false), (1, 1, true)]
+        );
+        assert_eq!(got[0].after.offset, 1);
+    }
+
+    #[test]
+    fn a_file_that_one_shard_never_saw_begins_anew() {
+        assert_eq!(reached(&[ledger(&[(0, 0, true)]), ledger(&[])]), []);
+    }
+}
