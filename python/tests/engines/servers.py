@@ -29,8 +29,8 @@ REQUIRE = "INRUSH_REQUIRE_SERVERS"
 SETTINGS: Mapping[str, Mapping[str, str]] = {
     "postgresql": {"shared_buffers": "64MB", "max_wal_size": "512MB"},
     "timescaledb": {"shared_buffers": "64MB", "max_wal_size": "512MB"},
-    "mysql": {"innodb_buffer_pool_size": "128M", "innodb_redo_log_capacity": "256M"},
-    "mariadb": {"innodb_buffer_pool_size": "128M", "innodb_log_file_size": "128M"},
+    "mysql": {"innodb_buffer_pool_size": "128M", "innodb_redo_log_capacity": "32M"},
+    "mariadb": {"innodb_buffer_pool_size": "128M", "innodb_log_file_size": "32M"},
     "clickhouse": {},
     "influxdb": {},
 }

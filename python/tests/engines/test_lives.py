@@ -18,6 +18,8 @@ from inrush.errors import TargetError, UsageError
 from .servers import SETTINGS, need, twin
 
 STARTED = [name for name in ENGINES if isinstance(server(name), OwnServer)]
+# A data folder is made anew in most of these: seconds on a quiet machine, much more on a busy one.
+pytestmark = pytest.mark.timeout(600)
 #: A value that no server takes.
 WRONG = {
     "postgresql": {"shared_buffers": "many"},
