@@ -163,7 +163,7 @@ def browser() -> Iterator[Any]:
     held.quit()
 
 
-def wait(browser: Any, script: str, limit_s: float = 60.0) -> Any:
+def wait(browser: Any, script: str, limit_s: float = 180.0) -> Any:
     """The script's value once it is true."""
     end = time.monotonic() + limit_s
     while time.monotonic() < end:

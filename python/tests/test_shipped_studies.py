@@ -47,7 +47,7 @@ def run(folder: Path, study: str) -> dict[str, Any]:
         *changes,
     ]
     done = subprocess.run(
-        command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=110, check=False
+        command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=280, check=False
     )
     # 3: the machine was busy or the core is a debug build; the proofs below hold all the same.
     assert done.returncode in (0, 3), done.stderr

@@ -46,7 +46,7 @@ def until_ended(worker: Worker) -> list[Event]:
     return events[:-1]
 
 
-def gone(pid: int, limit_s: float = 30) -> bool:
+def gone(pid: int, limit_s: float = 120) -> bool:
     """Waits until a process is gone or a zombie."""
     end = time.monotonic() + limit_s
     while time.monotonic() < end:
