@@ -108,6 +108,12 @@ def test_three_lines_are_the_answer_the_verdict_and_the_next_command(record: Stu
     assert lines[2].startswith("next: inrush ")
 
 
+def test_the_next_command_changes_each_value_once() -> None:
+    command = "inrush run batch -P repeats.count=2 -P batch_rows=[1,2]"
+    told = three_lines(synthetic.study(TRUTH, blocks=2, doc={"command": command}))[2]
+    assert told.startswith("next: inrush run batch -P batch_rows=[1,2] -P repeats.count=5 ")
+
+
 def test_three_lines_of_an_invalid_study_begin_their_verdict_with_the_word() -> None:
     lines = three_lines(synthetic.study(TRUTH, blocks=2, env={"core_build_profile": "debug"}))
     assert lines[1].startswith("INVALID: release build") and lines[2] == "next: inrush doctor"

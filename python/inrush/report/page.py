@@ -15,7 +15,7 @@ from inrush.report.charts import Figure
 from inrush.report.draw import asset
 from inrush.report.published import published_rows
 from inrush.stats import quantity
-from inrush.stats.answer import Answer, name, plain
+from inrush.stats.answer import Answer, name, plain, times
 from inrush.stats.claims import COLUMNS, claim_rows, judged_claims
 from inrush.stats.effects import effects
 from inrush.stats.points import Analysis, Measured, Point, PointSummary, say
@@ -255,7 +255,7 @@ def effects_table(analysis: Analysis, answer: Answer | None) -> str:
         return ""
     rows = [
         [escape(e.factor), number(plain(e.base)), number(plain(e.value)),
-         number(f"{e.ratio.value:.2f}× [{e.ratio.low:.2f}, {e.ratio.high:.2f}]"),
+         number(times(e.ratio)),
          "not distinguishable from 1" if e.ratio.holds(1.0) else "", number(str(e.points)), number(str(e.ratio.n))]
         for e in effects(analysis, answer.figure)
     ]  # fmt: skip

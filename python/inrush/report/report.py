@@ -5,6 +5,7 @@ Everything shown can be derived again from the sealed runs; nothing is fetched w
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,6 +103,7 @@ def next_command(analysis: Analysis, found: Answer | None) -> str:
         return "next: inrush doctor"
     blocks = {m.run.block for m in analysis.runs if m.counts}
     if len(blocks) < 5:
+        again = re.sub(r" -P repeats\.count=\S+", "", again)
         return f"next: {again} -P repeats.count=5   (five blocks are the least to publish a figure)"
     return f"next: inrush show {spot}".rstrip()
 
