@@ -126,6 +126,16 @@ def test_groups_are_chosen_by_their_factors_and_what_cannot_be_continued_is_said
         trainings(load_study({4: 1e5}), along="engine")
 
 
+def test_invalid_runs_train_nothing_and_waves_are_refused() -> None:
+    held = load_study()
+    broken = [replace(m.run, env={**m.run.env, "core_build_profile": "debug"}) for m in held.runs]
+    with pytest.raises(UsageError, match="Invalid runs train nothing, here: release build"):
+        trainings(analyse(StudyRecord(held.study, broken)))
+    (training,) = trainings(held)
+    with pytest.raises(Refused, match="swings"):
+        forecast_of(replace(training, waves="writers: throughput swings by ±30%"), 8)
+
+
 def test_the_size_on_disk_is_predicted_as_a_cost_of_rows() -> None:
     runs = [
         synthetic.run("sqlite", {"rows": rows}, block, i, rows=rows, makespan_s=2.0,

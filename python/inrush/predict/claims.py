@@ -9,7 +9,7 @@ from typing import Any
 from inrush.errors import UsageError
 from inrush.model.capacity import forecast_load
 from inrush.model.curve import curve, forecast
-from inrush.model.forecast import MODEL_VERSION, Forecast
+from inrush.model.forecast import MODEL_VERSION, Forecast, Refused
 from inrush.model.intervals import LEVEL, Scored
 from inrush.model.scaling import fit_batch
 from inrush.predict.training import Training, as_measured
@@ -21,6 +21,10 @@ def forecast_of(
     training: Training, to: float, archive: Sequence[Scored] = (), level: float = LEVEL
 ) -> Forecast:
     """The model for what the factor scales. Raises Refused outside of its validity."""
+    if training.waves is not None:
+        raise Refused(
+            f"throughput swings while it is measured ({training.waves}): a mean of waves says nothing of another load"
+        )
     if training.kind == "load" and training.curve_kind == "rate":
         return forecast_load(as_measured(training), training.parts, to, archive, level)
     of = curve([r.x for r in training.runs], [r.value for r in training.runs])

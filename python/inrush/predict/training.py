@@ -10,6 +10,7 @@ from inrush.errors import UsageError
 from inrush.guards.comparability import default_along
 from inrush.guards.notes import stored_bytes
 from inrush.guards.study import headline
+from inrush.guards.verdicts import Outcome
 from inrush.model.capacity import Measured as Load
 from inrush.model.pipeline import Part
 from inrush.stats.measures import RunRecord, cumulative, grown, measured_windows
@@ -43,6 +44,8 @@ class Training:
     kind: Kind
     runs: tuple[Trained, ...]
     parts: tuple[Part, ...]
+    #: Sentence of a guard that found throughput to swing: a mean of waves says nothing of another load.
+    waves: str | None = None
 
     @property
     def curve_kind(self) -> Literal["rate", "time", "latency"]:
@@ -65,15 +68,26 @@ def trainings(analysis: Analysis, along: str | None = None, figure: str | None =
     for group, runs in grouped(analysis, along).items():
         kind = kind_of(runs, along, asked)
         name = figure or figure_for(kind, asked, runs)
-        used = [m for m in runs if value_of(m, name) > 0]
+        used = [m for m in runs if value_of(m, name) > 0 and m.outcome is not Outcome.INVALID]
         if len({dict(m.point)[along] for m in used}) >= 2:
             trained = tuple(as_trained(m, along, name) for m in used)
-            found.append(Training(group, along, name, kind, trained, parts_of(used)))
+            found.append(Training(group, along, name, kind, trained, parts_of(used), waves_of(used)))
     if not found:
+        broken = next((v for m in analysis.runs for v in m.verdicts if v.outcome is Outcome.INVALID), None)
+        why = f" Invalid runs train nothing, here: {broken.guard}: {broken.sentence}" if broken else ""
         raise UsageError(
-            f"{asked}: no group has two numbers of {along} with a counted run; a prediction needs two, better three"
+            f"{asked}: no group has two numbers of {along} with a valid run; a prediction needs two, better three.{why}"
         )
     return found
+
+
+def waves_of(runs: Sequence[Measured]) -> str | None:
+    """The first sentence of the guard, where most runs of a point swing; one of several is chance."""
+    swinging = [
+        v.sentence for m in runs for v in m.verdicts if v.guard == "no waves" and v.outcome is Outcome.NOTE
+    ]
+    judged = sum(v.guard == "no waves" for m in runs for v in m.verdicts)
+    return swinging[0] if 2 * len(swinging) > judged else None
 
 
 def grouped(analysis: Analysis, along: str) -> dict[Point, list[Measured]]:
