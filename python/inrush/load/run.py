@@ -29,7 +29,8 @@ END = (sys.executable, "-m", "inrush.load.end")
 LOOK_S = 60.0
 #: How long a process that was told to stop may take, s.
 STOP_S = 30.0
-TRANSACTIONAL = frozenset({"postgresql", "timescaledb", "sqlite", "duckdb", "mysql", "mariadb"})
+#: Engines whose sessions store rows and ledger line in one transaction (`Session::execute`).
+TRANSACTIONAL = frozenset({"postgresql", "timescaledb", "sqlite", "duckdb"})
 #: Engines whose shards stand behind a coordinator.
 COORDINATED = frozenset({"postgresql", "timescaledb"})
 #: Engines that quote names by backticks.

@@ -163,6 +163,26 @@ def test_embedded_databases_are_loaded_once_too(engine: str, tmp_path: Path) -> 
     assert (again.rows_stored, again.rows_before, again.proven) == (0, 2_000, True)
 
 
+@pytest.mark.parametrize("engine", ["mysql", "mariadb", "clickhouse"])
+def test_other_servers_are_loaded_once_too(
+    engine: str, request: pytest.FixtureRequest, table: str, tmp_path: Path
+) -> None:
+    target: Target = request.getfixturevalue(engine)
+    place = target.url.rpartition("/")[0] if target.url.count("/") > 2 else target.url
+    database = "default" if engine == "clickhouse" else "inrush_load_test"
+    if engine != "clickhouse":
+        control(target, f"CREATE DATABASE IF NOT EXISTS {database}")
+    wanted = call(table, [rows_file(tmp_path / "a.csv", 0, 2_000)], into=f"{place}/{database}")
+    try:
+        assert run(wanted, tmp_path / "loads").rows_stored == 2_000
+        again = run(wanted, tmp_path / "loads")
+        assert (again.rows_stored, again.rows_before, again.proven) == (0, 2_000, True)
+        here = Target(engine, f"{place}/{database}")
+        assert [str(v) for v in control(here, f"SELECT COUNT(*), SUM(id) FROM {table}")[0]] == ["2000", "1999000"]
+    finally:
+        control(target, f"DROP TABLE IF EXISTS {database}.{table}")
+
+
 def documents(wanted: Call, folder: Path) -> tuple[plan.Wanted, Any, list[tuple[str, Any]]]:
     shards = shards_of(wanted, silent)
     targets = shards.documents()

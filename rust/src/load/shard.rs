@@ -273,13 +273,10 @@ impl Writer<'_> {
     }
 
     fn attempt(&mut self, parts: &[&Part]) -> Result<(), Missed> {
-        let whole = self.shard.engine.caps().transactions;
         if self.session.is_none() {
             self.session = Some(self.shard.engine.open(&[INSERT]).map_err(missed)?);
         }
-        if whole {
-            self.execute("BEGIN")?;
-        }
+        let whole = self.begin()?;
         let rows: usize = parts.iter().map(|part| part.rows.rows).sum();
         if rows > 0 {
             self.insert(parts).map_err(|m| match m {
@@ -302,6 +299,15 @@ impl Writer<'_> {
             self.execute("COMMIT")
         } else {
             self.shard.engine.control(&lines, LEDGER_NS).map(drop).map_err(missed)
+        }
+    }
+
+    /// Whether rows and ledger line can commit together: some sessions end a transaction with every batch.
+    fn begin(&mut self) -> Result<bool, Missed> {
+        match self.session.as_mut().expect("opened before the first statement").execute("BEGIN") {
+            Ok(()) => Ok(true),
+            Err(Error::Plan(_)) => Ok(false),
+            Err(e) => Err(missed(e)),
         }
     }
 
