@@ -178,7 +178,10 @@ def test_other_servers_are_loaded_once_too(
         again = run(wanted, tmp_path / "loads")
         assert (again.rows_stored, again.rows_before, again.proven) == (0, 2_000, True)
         here = Target(engine, f"{place}/{database}")
-        assert [str(v) for v in control(here, f"SELECT COUNT(*), SUM(id) FROM {table}")[0]] == ["2000", "1999000"]
+        assert [str(v) for v in control(here, f"SELECT COUNT(*), SUM(id) FROM {table}")[0]] == [
+            "2000",
+            "1999000",
+        ]
     finally:
         control(target, f"DROP TABLE IF EXISTS {database}.{table}")
 
