@@ -122,6 +122,22 @@ def test_a_server_freeze_leaves_the_client_valid_and_a_late_client_does_not() ->
     assert verdicts(late_client)["client on time"].outcome is Outcome.INVALID
 
 
+def test_a_process_that_stood_still_makes_a_closed_run_invalid_though_no_call_has_lag() -> None:
+    def outcome(stalled_s: float, t_ns: int = 2 * SECOND) -> Verdict | None:
+        stalls = [
+            {"role": "client", "t_ns": t_ns, "metric": "stall_total_s", "device": "", "value": stalled_s}
+        ]
+        run = synthetic.run("postgresql", makespan_s=2.0, more={"resources": stalls})
+        return verdicts(run).get("client on time")
+
+    late = outcome(0.4)
+    assert late is not None and late.outcome is Outcome.INVALID
+    assert "stood still for 400 ms of 2 s" in late.sentence
+    assert outcome(0.0) is None
+    # Before the measured repetitions it is no concern of theirs.
+    assert outcome(0.4, t_ns=SECOND // 2) is None
+
+
 def test_sessions_that_compute_instead_of_waiting_are_the_bottleneck() -> None:
     found = verdicts(synthetic.run("postgresql", shot={"cpu_ns": int(1.9 * SECOND)}))["client not saturated"]
     assert found.outcome is Outcome.INVALID and "95%" in found.sentence

@@ -21,7 +21,7 @@ from inrush.guards.verdicts import (
     passed,
     survives,
 )
-from inrush.stats.measures import RunRecord, measured_windows, writing_roles
+from inrush.stats.measures import RunRecord, cumulative, measured_windows, writing_roles
 
 LAG_FLOOR_S = 1e-3  # lag p99 above the larger of this …
 LAG_SHARE = 0.05  # … and this share of the median latency is the client's own lateness
@@ -71,15 +71,38 @@ def client_on_time(run: RunRecord, figures: Figures) -> Verdict | None:
         stall_s, ran_s = longest_lag_s(run, role), figures.get(f"{role}.makespan_s", 0.0)
         if stall_s > max(LAG_FLOOR_S, STALL_SHARE * ran_s):
             late.append(f"{role}: the client stood still for {stall_s * 1e3:.3g} ms of {ran_s:.3g} s")
+    stalled_s, measured_s = stalls_s(run)
+    if stalled_s > STALL_SHARE * measured_s:
+        late.append(f"its process stood still for {stalled_s * 1e3:.3g} ms of {measured_s:.3g} s")
     if late:
         return invalid(
             "client on time",
-            f"The client sent late by itself ({'; '.join(late)}): these latencies are the client's. "
-            "Lower the rate, use fewer sessions or more cores",
+            f"The client was late by itself ({'; '.join(late)}): these figures are the client's. "
+            "Lower the rate, use fewer sessions or more cores, and let nothing stop it",
         )
     return (
         passed("client on time", "Paced calls were sent when due and their session free") if paced else None
     )
+
+
+def stalls_s(run: RunRecord) -> tuple[float, float]:
+    """Seconds in which the client's process stood still, and all seconds, of the measured repetitions.
+
+    The core's heartbeat counts what an ordinarily busy machine does not do (rust/src/watch/heartbeat.rs).
+    """
+    windows = measured_windows(run)
+    t_ns, total_s = cumulative(run, "stall_total_s").get("client", ((), ()))
+    stalled_s = sum(
+        s
+        for t, s in zip(t_ns, total_s, strict=True)
+        if any(begin <= t <= end for begin, end in windows.values())
+    )
+    repetitions: dict[tuple[int, int], float] = {}
+    for shot in run.rows("shots"):
+        if shot["segment"] in windows:
+            key = (shot["segment"], shot["repetition"])
+            repetitions[key] = max(repetitions.get(key, 0.0), (shot["end_ns"] - shot["start_ns"]) / 1e9)
+    return float(stalled_s), sum(repetitions.values())
 
 
 def longest_lag_s(run: RunRecord, role: str) -> float:

@@ -20,6 +20,7 @@ use crate::rows::Columns;
 use crate::run::sampler::{self, Sampler};
 use crate::run::Event;
 use crate::tables::{AnswerRow, ProbeRow, ProbeTable, ResourceRow, SegmentRow, Tables};
+use crate::watch::heartbeat::Heartbeat;
 use crate::watch::{Sample, Watch};
 
 /// Statements and proofs without a limit of their own.
@@ -138,8 +139,17 @@ impl Running {
             Some(plan) => Some(Sampler::start(plan, engine.clone(), context.clock, index as u16)?),
             None => None,
         };
-        let mut attendant =
-            Attendant { run: self, engine: engine.clone(), index, segment, measured_ns: 0, cpu, sampler };
+        let heartbeat = Heartbeat::start(context.clock)?;
+        let mut attendant = Attendant {
+            run: self,
+            engine: engine.clone(),
+            index,
+            segment,
+            measured_ns: 0,
+            cpu,
+            sampler,
+            heartbeat,
+        };
         let driven = drive(&site, segment, &mut attendant);
         attendant.sampled(Sampler::stop);
         let driven = driven?;
@@ -347,6 +357,7 @@ struct Attendant<'a> {
     /// (time, process CPU) of the last progress.
     cpu: (Ns, u64),
     sampler: Option<Sampler>,
+    heartbeat: Heartbeat,
 }
 
 impl Attendant<'_> {
@@ -384,13 +395,22 @@ impl Attend for Attendant<'_> {
     }
 
     fn spent(&mut self, cpu_ns: u64) {
-        self.run.tables.resource(&ResourceRow {
-            role: "client".to_owned(),
-            t_ns: self.run.context.clock.now(),
-            metric: "repetition_cpu_s",
-            device: String::new(),
-            value: cpu_ns as f64 / 1e9,
-        });
+        let t_ns = self.run.context.clock.now();
+        let stalls = self.heartbeat.take();
+        let figures = [
+            ("repetition_cpu_s", cpu_ns),
+            ("stall_longest_s", stalls.longest_ns),
+            ("stall_total_s", stalls.total_ns),
+        ];
+        for (metric, ns) in figures {
+            self.run.tables.resource(&ResourceRow {
+                role: "client".to_owned(),
+                t_ns,
+                metric,
+                device: String::new(),
+                value: ns as f64 / 1e9,
+            });
+        }
     }
 
     fn repeat(&mut self, repetition: u32, makespan_ns: Ns) -> Result<bool, Error> {
@@ -406,6 +426,8 @@ impl Attend for Attendant<'_> {
         for statement in &repeat.fresh {
             self.engine.control(statement, DEFAULT_LIMIT_NS)?;
         }
+        // What stalled between two repetitions is in neither.
+        self.heartbeat.take();
         Ok(true)
     }
 
