@@ -38,7 +38,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     if count := config.stash.get(LEFT_OUT, 0):
-        terminalreporter.write_line(f"{count} slow tests were left out; `make test-all` runs them too")
+        terminalreporter.write_line(
+            f"{count} slow test{'s were' if count > 1 else ' was'} left out; `make test-all` runs them too"
+        )
 
 
 LEFT_OUT = pytest.StashKey[int]()
