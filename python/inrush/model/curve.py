@@ -133,7 +133,7 @@ def forecast(
         why = (*why, f"saturation: {UNSEEN_LIMIT}")
     return Forecast(
         to, median, lo, hi, level, chosen.name, wide.calibrated, reach, chosen.parameters,
-        {**{BASELINES.get(k, k): v for k, v in others.items()}, "linear": linear(of, to, kind)}, saturation, why,
+        {**{BASELINES[k]: v for k, v in others.items() if k in BASELINES}, "linear": linear(of, to, kind)}, saturation, why,
     )  # fmt: skip
 
 
@@ -143,8 +143,9 @@ def choose(of: Curve, kind: Kind) -> tuple[Fitted, tuple[str, ...]]:
     if kind == "latency":
         return found["queue"], ("queue: latency grows towards the rate that fills it",)
     if kind == "time":
-        name = "ernest" if "ernest" in found else "proportion"
-        return found[name], (f"{name}: a time that {'falls' if name == 'ernest' else 'grows'}",)
+        if "ernest" in found:
+            return found["ernest"], ("ernest: it falls as machines are added",)
+        return found["proportion"], ("proportion: a fixed part, and one for each unit",)
     if "interference" in found:
         return found["interference"], ("interference: the rate falls throughout",)
     plain = found["contention"]

@@ -9,7 +9,7 @@ from typing import Any
 from inrush.errors import UsageError
 from inrush.model.capacity import forecast_load
 from inrush.model.curve import curve, forecast
-from inrush.model.forecast import MODEL_VERSION, Forecast, Refused
+from inrush.model.forecast import MODEL_VERSION, UNCALIBRATED, Forecast, Refused
 from inrush.model.intervals import LEVEL, Scored
 from inrush.model.scaling import fit_batch
 from inrush.predict.training import Training, as_measured
@@ -44,7 +44,12 @@ def forecast_of(
         else "no asymptote in sight"
     )
     return Forecast(
-        **{**found.__dict__, "model": "batch cost", "parameters": parameters, "why": (told, *found.why)}
+        **{
+            **found.__dict__,
+            "model": "batch cost",
+            "parameters": parameters,
+            "why": (told, *(w for w in found.why if w == UNCALIBRATED)),
+        }
     )
 
 

@@ -118,7 +118,7 @@ def charts(entries: Sequence[Entry]) -> list[Figure]:
     )
     spread = scale_of([v for r in rows for v in (r["ratio"], r["low"], r["high"])])
     tip = ["id:N", "model:N", alt.Tooltip("ratio:Q", format=".3f", title="observed / claimed")]
-    line = alt.Chart(inline([{"one": 1.0}])).mark_rule(strokeDash=[4, 4]).encode(x="one:Q")
+    line = alt.Chart(inline([{"one": 1.0}])).mark_rule(strokeDash=[4, 4], style="whisker").encode(x="one:Q")
     each = alt.layer(
         base.mark_rule(strokeWidth=3, opacity=0.45).encode(
             x=alt.X("low:Q", title="observed / claimed", scale=spread), x2="high:Q"
