@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from inrush.commands.printing import opened_store, say, show, show_json
+from inrush.commands.running import INVALID
 from inrush.errors import UsageError
 
 if TYPE_CHECKING:
@@ -44,6 +47,8 @@ def prove(
     write_board(kept)
     if as_json:
         show_json(documents[0] if len(documents) == 1 else documents)
+    if any(d["verdict"] == "invalid" for d in documents):
+        raise typer.Exit(INVALID)
 
 
 def run_for(store: Store, c: Claim, targets: Sequence[str], data: Path | None) -> str:
