@@ -345,7 +345,10 @@ def predict(
 
 @app.command()
 def prove(
-    predictions: Annotated[list[str], typer.Argument(help="Claims: ids, beginnings of them, or `latest`.")],
+    predictions: Annotated[
+        list[str],
+        typer.Argument(help="Claims: ids, beginnings of them, `latest`, or `open` for all without a score."),
+    ],
     results: Annotated[
         str | None, typer.Option("--with", help="Results that hold the run already; without them it is made.")
     ] = None,

@@ -204,9 +204,19 @@ def test_a_run_inside_the_interval_confirms_and_one_far_outside_rejects(tmp_path
     assert bad["verdict"] == "rejected" and bad["log_error"] < -2
 
 
-def test_a_run_that_came_before_its_claim_proves_nothing(tmp_path: Path) -> None:
-    found = proven(tmp_path, 360_000, begun_unix_ns=999)
-    assert found["verdict"] == "invalid" and "before the claim" in found["why"][0]
+def test_a_run_that_came_before_its_claim_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"before .* was frozen"):
+        proven(tmp_path, 360_000, begun_unix_ns=999)
+
+
+def test_an_invalid_run_leaves_a_claim_open_and_a_valid_one_decides_it_for_good(tmp_path: Path) -> None:
+    held = frozen(tmp_path, the_claim()).all()[0]
+    held.write_score({"verdict": "invalid"})
+    assert not held.scored
+    held.write_score({"verdict": "rejected"})
+    assert held.scored
+    with pytest.raises(UsageError, match="has its score"):
+        held.write_score({"verdict": "confirmed"})
 
 
 def test_results_without_the_claimed_point_are_refused(tmp_path: Path) -> None:
@@ -280,8 +290,10 @@ def test_from_a_study_to_a_claim_to_its_proof_and_the_board(inrush: Inrush) -> N
     assert result.code == (3 if result.json["verdict"] == "invalid" else 0)
     assert result.json["sha256"] == held["sha256"]
     assert (inrush.store.root / "predictions" / "scoreboard.html").is_file()
-    again = inrush("prove", held["id"])
-    assert again.code == 2 and "has its score already" in again.err
+    if result.json["verdict"] != "invalid":
+        again = inrush("prove", held["id"])
+        assert again.code == 2 and "has its score already" in again.err
+        assert "no claim was scored" in inrush("prove", "open", "--with", "latest").err
     assert "scoreboard:" in inrush("scoreboard").err
 
 

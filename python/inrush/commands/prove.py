@@ -14,8 +14,11 @@ from inrush.commands.running import INVALID
 from inrush.errors import UsageError
 
 if TYPE_CHECKING:
-    from inrush.results.predictions import Claim
+    from inrush.results.predictions import Claim, Predictions
     from inrush.results.store import Store
+
+#: In place of names: every claim that no valid run has decided.
+OPEN = "open"
 
 
 def prove(
@@ -29,26 +32,42 @@ def prove(
 
     store = opened_store()
     kept = Predictions(store)
-    claims = [kept.find(spec) for spec in specs]
-    for c in claims:
-        if c.score is not None:
-            raise UsageError(
-                f"{c.id}: has its score already ({c.score['verdict']}); predict anew to try again"
-            )
+    claims = named_claims(kept, specs)
     documents = []
     for c in claims:
         found = store.find(results if results is not None else run_for(store, c, targets, data))
-        seen = observed(analyse(study_record(found)), c.doc)
+        try:
+            seen = observed(analyse(study_record(found)), c.doc)
+        except UsageError as e:
+            if list(specs) != [OPEN]:
+                raise
+            say(f"{c.id}: {e}")
+            continue
         document = score_document(c.doc, seen, found.path.name, time.time_ns())
         c.write_score(document)
         documents.append(document)
         if not as_json:
             show(score_lines(c.doc, document))
+    if not documents:
+        raise UsageError("no claim was scored")
     write_board(kept)
     if as_json:
         show_json(documents[0] if len(documents) == 1 else documents)
     if any(d["verdict"] == "invalid" for d in documents):
         raise typer.Exit(INVALID)
+
+
+def named_claims(kept: Predictions, specs: Sequence[str]) -> list[Claim]:
+    """Claims by name, or all without a valid score. Raises UsageError for one that has it."""
+    if list(specs) == [OPEN]:
+        return [c for c in kept.all() if not c.scored]
+    claims = [kept.find(spec) for spec in specs]
+    for c in claims:
+        if c.scored:
+            raise UsageError(
+                f"{c.id}: has its score already ({(c.score or {})['verdict']}); predict anew to try again"
+            )
+    return claims
 
 
 def run_for(store: Store, c: Claim, targets: Sequence[str], data: Path | None) -> str:

@@ -33,7 +33,6 @@ class Observed:
     interval: stats.Interval | None
     bottleneck: str | None
     invalid: tuple[str, ...]
-    begun_unix_ns: int
 
     @property
     def mean(self) -> float:
@@ -50,6 +49,12 @@ def observed(analysis: Analysis, claim: Mapping[str, Any]) -> Observed:
             f"{analysis.study.get('id', 'these results')}: no measured run of {told}; run it, then prove again"
         )
     counted = [m for m in mine if m.counts and value_of(m, claim["figure"]) > 0]
+    begun = min(int(m.run.summary.get("begun_unix_ns") or 0) for m in mine)
+    if begun <= claim["created_unix_ns"]:
+        raise UsageError(
+            f"{analysis.study.get('id', 'these results')}: the run was begun before {claim['id']} was frozen and proves nothing; "
+            "make another run, then prove again"
+        )
     values = tuple(value_of(m, claim["figure"]) for m in counted)
     invalid = tuple(
         dict.fromkeys(
@@ -62,7 +67,6 @@ def observed(analysis: Analysis, claim: Mapping[str, Any]) -> Observed:
         stats.log_t(values) if len(values) > 1 else None,
         seen_bottleneck(counted, claim) if counted else None,
         invalid if counted else (*invalid, "no run has a valid figure"),
-        min(int(m.run.summary.get("begun_unix_ns") or 0) for m in mine),
     )
 
 
@@ -97,17 +101,14 @@ def seen_bottleneck(runs: Sequence[Measured], claim: Mapping[str, Any]) -> str |
 def score_document(
     claim: Mapping[str, Any], found: Observed, results: str, scored_unix_ns: int
 ) -> dict[str, Any]:
-    """What is written beside the claim; a claim that its run preceded is invalid, whatever it says."""
+    """What is written beside the claim."""
     made = claim["forecast"]
     base: dict[str, Any] = {
         "schema": claim["schema"], "prediction": claim["id"], "sha256": claim["sha256"], "results": results,
         "scored_unix_ns": scored_unix_ns, "run_ids": list(found.run_ids), "reach": made["reach"],
     }  # fmt: skip
-    why = list(found.invalid)
-    if found.begun_unix_ns <= claim["created_unix_ns"]:
-        why.append("the run was begun before the claim was frozen: it proves nothing")
-    if why:
-        return {**base, "verdict": "invalid", "why": why}
+    if found.invalid:
+        return {**base, "verdict": "invalid", "why": list(found.invalid)}
     scored = score(
         found.mean, made["median"], made["lo"], made["hi"], made["level"], made["baselines"], made["bottleneck"], found.bottleneck
     )  # fmt: skip

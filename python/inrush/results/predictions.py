@@ -1,7 +1,7 @@
 """Claims on disk: frozen before the run that they are about, scored after it, never changed.
 
 results/predictions/<id>.json          the claim with its hash, written once
-results/predictions/<id>.score.json    what came of it, written once a proving run
+results/predictions/<id>.score.json    what came of it; that of a valid run is never written again
 results/predictions/scoreboard.html    all of them
 """
 
@@ -109,9 +109,14 @@ class Claim:
     def score(self) -> Doc | None:
         return read_json(self.score_path) if self.score_path.is_file() else None
 
+    @property
+    def scored(self) -> bool:
+        """Whether a valid run has decided; an invalid one leaves the claim open."""
+        return self.score is not None and self.score.get("verdict") != "invalid"
+
     def write_score(self, document: Mapping[str, Any]) -> None:
-        """Once. Raises UsageError for a second score: the first run that was to prove a claim is the one that counts."""
-        if self.score_path.exists():
+        """Once. Raises UsageError for a second score: the first valid run that was to prove a claim is the one that counts."""
+        if self.scored:
             raise UsageError(f"{self.score_path}: {self.id} has its score; predict anew to try again")
         write_json(self.score_path, document)
 
