@@ -227,7 +227,8 @@ def load(
     while not events or events[-1]["event"] not in ("finished", "failed"):
         events += [json.loads(e) for e in handle.poll(60.0)]
     site.drop_leftover(planned.plan)
-    counters = {row["name"].rpartition("rows_")[2]: row["value"] for row in table(parts, "counters")}
+    own = [row for row in table(parts, "counters") if row["name"].startswith("inrush.files.")]
+    counters = {row["name"].rpartition("rows_")[2]: row["value"] for row in own}
     return Loaded(
         last=events[-1],
         proofs={row["item"]: row for row in table(parts, "proofs")},
