@@ -107,9 +107,8 @@ fn fold(column: &Column, kind: Kind, hashes: &mut [u64]) -> Result<(), Error> {
         }
         (Values::I32(values), _) => (0..rows).for_each(|row| add(row, hash_u32(values[row] as u32), hashes)),
         (Values::I64(values), Kind::Wide { per_us, epoch_us }) => {
-            for row in 0..rows {
-                let value = values[row].wrapping_mul(per_us).wrapping_sub(epoch_us);
-                add(row, hash_i64(value), hashes);
+            for (row, value) in values.iter().enumerate() {
+                add(row, hash_i64(value.wrapping_mul(per_us).wrapping_sub(epoch_us)), hashes);
             }
         }
         (Values::Text(values), Kind::Text) => {
@@ -119,13 +118,13 @@ fn fold(column: &Column, kind: Kind, hashes: &mut [u64]) -> Result<(), Error> {
             (0..rows).for_each(|row| add(row, hash_bytes(values.get(row).trim_ascii_end()), hashes));
         }
         (Values::Text(values), Kind::Uuid) => {
-            for row in 0..rows {
+            for (row, hash) in hashes.iter_mut().enumerate() {
                 if column.is_present(row) {
                     let bytes = uuid_bytes(values.get(row)).ok_or_else(|| {
                         let text = String::from_utf8_lossy(values.get(row)).into_owned();
                         Error::Plan(format!("distribution key {}: {text:?} is no UUID", column.name))
                     })?;
-                    hashes[row] = combine(hashes[row], hash_bytes(&bytes));
+                    *hash = combine(*hash, hash_bytes(&bytes));
                 }
             }
         }
