@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from benches import clickhouse, floors, ingest
+from benches import clickhouse, floors, ingest, mysql
 from inrush import _core
 from inrush.engines import server
 from inrush.engines.base import Instance, Stop
@@ -109,7 +109,12 @@ def offer_postgresql(instance: Instance) -> None:
 
 
 #: Engine -> how its comparisons learn of the server.
-OFFERS = {"postgresql": offer_postgresql, "clickhouse": clickhouse.offer}
+OFFERS = {
+    "postgresql": offer_postgresql,
+    "clickhouse": clickhouse.offer,
+    "mysql": mysql.offer,
+    "mariadb": mysql.offer,
+}
 
 
 @dataclass(frozen=True)
@@ -125,7 +130,9 @@ class Comparison:
 
 
 def comparisons(only: str) -> Iterator[Comparison]:
-    made = [Comparison(*parts) for module in (floors, ingest, clickhouse) for parts in module.comparisons()]
+    made = [
+        Comparison(*parts) for module in (floors, ingest, clickhouse, mysql) for parts in module.comparisons()
+    ]
     return (c for c in made if only in c.name)
 
 

@@ -29,7 +29,9 @@ from inrush.run.site import Site, at_site
 from inrush.workload import Column, Operation, Table
 
 ROWS = 1_000_000
-BATCH = {"duckdb": ROWS, "sqlite": 100_000, "postgresql": 20_000, "clickhouse": 100_000}
+BATCH = {
+    "duckdb": ROWS, "sqlite": 100_000, "postgresql": 20_000, "clickhouse": 100_000, "mysql": 100_000, "mariadb": 100_000,
+}  # fmt: skip
 COUNTER = {
     "kind": "counter", "increment": "lognormal", "median_per_s": 5e7, "sigma": 1.5, "idle_ppm": 200_000,
     "start_from": 10**12, "start_to": 3 * 10**14, "cap_per_s": 3_125_000_000,
@@ -81,9 +83,9 @@ def url_of(engine: str) -> str | None:
 # --- ours
 
 
-def ours(engine: str) -> float:
+def ours(engine: str, method: str = "bulk") -> float:
     """Rows per second of wall time: from the first due to the last acknowledged batch."""
-    shot = run(engine)
+    shot = run(engine, method)
     return ROWS / ((shot["end_ns"] - shot["start_ns"]) / 1e9)
 
 
@@ -92,11 +94,11 @@ def client_cpu_s(engine: str) -> float:
     return float(run(engine)["cpu_ns"] / 1e9)
 
 
-def run(engine: str) -> Mapping[str, Any]:
+def run(engine: str, method: str = "bulk") -> Mapping[str, Any]:
     twin = server(engine)
     namespace = "inrush_bench"
     table = twin.plan_table(TABLE, "none", namespace)
-    method = twin.ways.get("bulk", "bulk")
+    method = twin.ways.get(method, method)
     insert = twin.plan_operation(
         Operation("insert", "insert", table="bench"), method, {"bench": table}, BATCH[engine]
     )
