@@ -38,6 +38,8 @@ class OpPlan:
     text: str
     method: str = ""
     params: tuple[str, ...] = ()
+    #: A delete by age that takes whole pieces of so much data time, counted from 1970; 0: to the row.
+    piece_s: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,8 @@ AGE_LOSS = "rows are deleted by the hour: a partition goes when all of it is too
 MARK = "inrush_mark"
 #: An hour in the unit of a time column: what is deleted by age at once.
 HOUR: Mapping[str, int] = {"time_ms": 3_600_000, "time_us": 3_600_000_000}
+#: Data time of a partition: deletes by age drop whole ones.
+PIECE_S = 3600.0
 #: Settings that say what an acknowledged row survives; older servers know the last ones not.
 DURABILITY = ("fsync_metadata", "async_insert", "wait_for_async_insert", "async_insert_busy_timeout_ms")
 TABLE_DURABILITY = ("fsync_after_insert", "fsync_part_directory")
@@ -229,6 +231,7 @@ def _delete_by_age(operation: Operation, tables: Mapping[str, TablePlan]) -> OpP
         f"WHERE active AND {_is_table(plan)} AND toInt64(partition) < intDiv($1, {hour}) GROUP BY partition",
         "each",
         (found["param"],),
+        PIECE_S,
     )
 
 

@@ -23,7 +23,7 @@ from inrush.plan.documents import (
 )
 from inrush.plan.oracle import oracle_book
 from inrush.plan.ranges import read_back_ranges
-from inrush.plan.retention import Retained, retain_operation, retain_role, retained
+from inrush.plan.retention import Retained, in_pieces, retain_operation, retain_role, retained
 from inrush.plan.roles import ALL_ROWS, ActiveRole, Broken, active_roles
 from inrush.study.forms import Best, resolve
 from inrush.study.study import Study
@@ -191,6 +191,11 @@ class Draft:
             self.operations.append(
                 operation_document(operation, self.index, planned.text, planned.method or method, params)
             )
+            kept = self.retained.get(operation.table or "")
+            if kept is not None and planned.piece_s and kept.operation == operation.name:
+                self.retained[kept.table] = in_pieces(
+                    kept, self.tables[kept.table], planned.piece_s, epoch_ns(workload.epoch)
+                )
         at = epoch_ns(workload.epoch)
         for of in self.retained.values():
             document = next(o for o in self.operations if o["name"] == of.operation)

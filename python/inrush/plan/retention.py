@@ -13,6 +13,7 @@ from typing import Any
 from inrush.errors import Problem
 from inrush.plan.roles import ActiveRole, problem
 from inrush.study.study import Study
+from inrush.workload import Table
 
 NS = 1_000_000_000
 Doc = dict[str, Any]
@@ -66,6 +67,13 @@ def retained(
             role = replace(role, calls=min(role.calls or 10**12, int(last_s * role.rate_per_s) + 1))
         changed.append(role)
     return found, changed, problems
+
+
+def in_pieces(of: Retained, table: Table, piece_s: float, epoch_ns: int) -> Retained:
+    """What is left where only whole pieces go: those that end before the cut's own piece."""
+    piece_ns, period_ns = round(piece_s * NS), round(table.period_s * NS)
+    cut_ns = max(0, (epoch_ns + of.cut_ns) // piece_ns * piece_ns - epoch_ns)
+    return replace(of, first_row=-(-cut_ns // period_ns) * table.series)
 
 
 def retain_operation(document: Doc, of: Retained, epoch_ns: int) -> Doc:

@@ -88,6 +88,7 @@ def test_old_rows_go_by_partitions_where_there_are_some_and_by_rewriting_elsewhe
         "GROUP BY partition",
         "each",
         ("t0",),
+        3600.0,
     )
     whole = {"ports": CLICKHOUSE.plan_table(PORTS, "none", "n")}
     assert CLICKHOUSE.plan_operation(OLD, "", whole) == OpPlan(
