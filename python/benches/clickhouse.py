@@ -16,8 +16,9 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
-from benches import ingest
+from benches import ingest, places
 from benches.floors import Parts
+from benches.places import url_of
 from inrush.engines import server
 from inrush.engines.base import Instance
 
@@ -28,7 +29,7 @@ BLOCK_ROWS = 65_536
 
 
 def comparisons() -> Iterator[Parts]:
-    if ingest.url_of("clickhouse") is None or not os.environ.get(CLIENT):
+    if url_of("clickhouse") is None or not os.environ.get(CLIENT):
         return
     peer = "clickhouse-client, Native file"
     yield "clickhouse native", peer, "rows/s", 1.0, lambda: ingest.ours("clickhouse"), lambda: client()[0]
@@ -37,14 +38,14 @@ def comparisons() -> Iterator[Parts]:
         peer,
         "rows/CPU-s",
         2.0,
-        lambda: ROWS / ingest.client_cpu_s("clickhouse"),
+        lambda: ingest.rows_per_cpu_s("clickhouse"),
         lambda: client()[1],
     )
 
 
 def offer(instance: Instance) -> None:
     """What the comparisons need to know of a server that was started for them."""
-    os.environ["INRUSH_CLICKHOUSE_URL"] = instance.url
+    places.offer(instance)
     port = re.search(r"<tcp_port>(\d+)<", (instance.data / "config.xml").read_text())
     programs = instance.release.path / "usr" / "bin" / "clickhouse-client"
     if port and programs.is_file():
@@ -69,7 +70,7 @@ def client() -> tuple[float, float]:
 
 
 def call(statement: str, rows: object = subprocess.DEVNULL) -> bytes:
-    host = urlsplit(str(ingest.url_of("clickhouse"))).hostname or "127.0.0.1"
+    host = urlsplit(str(url_of("clickhouse"))).hostname or "127.0.0.1"
     command = [os.environ[CLIENT], "--host", host, "--port", os.environ.get(NATIVE_PORT, "9000")]
     done = subprocess.run([*command, "--query", statement], stdin=rows, check=True, capture_output=True)  # type: ignore[call-overload]
     out: bytes = done.stdout

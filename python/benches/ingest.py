@@ -6,14 +6,13 @@ Same rows, same columns, a fresh table on the same disk, same durability. Ours i
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +20,23 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from benches.floors import Parts
+from benches.places import url_of
 from inrush import _core
 from inrush.engines import server
-from inrush.engines.base import Target
+from inrush.engines.base import TablePlan, Target, Unsupported
 from inrush.results.store import whole_batches
 from inrush.run.site import Site, at_site
 from inrush.workload import Column, Operation, Table
 
 ROWS = 1_000_000
+EPOCH_NS = 1767225600 * 10**9
+NAMESPACE = "inrush_bench"
 BATCH = {
     "duckdb": ROWS, "sqlite": 100_000, "postgresql": 20_000, "clickhouse": 100_000, "mysql": 100_000, "mariadb": 100_000,
 }  # fmt: skip
+#: Of the ordinary ways, and of engines that are not above.
+USUAL_BATCH = 10_000
+USUAL_WAYS = ("multirow", "unnest")
 COUNTER = {
     "kind": "counter", "increment": "lognormal", "median_per_s": 5e7, "sigma": 1.5, "idle_ppm": 200_000,
     "start_from": 10**12, "start_to": 3 * 10**14, "cap_per_s": 3_125_000_000,
@@ -71,88 +76,170 @@ def comparisons() -> Iterator[Parts]:
         )
         yield (
             "postgresql binary COPY, client", "bar of 10 M", "rows/CPU-s", 1.0,
-            lambda: ROWS / client_cpu_s("postgresql"), lambda: 10e6,
+            partial(rows_per_cpu_s, "postgresql"), lambda: 10e6,
         )  # fmt: skip
+    if url_of("postgresql"):
+        for way in ("unnest", "multirow"):
+            yield (
+                f"postgresql {way}, client",
+                "bar of 2.5 M",
+                "rows/CPU-s",
+                1.0,
+                partial(rows_per_cpu_s, "postgresql", way),
+                lambda: 2.5e6,
+            )
 
 
-def url_of(engine: str) -> str | None:
-    """A server that may be written to."""
-    return os.environ.get(f"INRUSH_{engine.upper()}_URL")
+def agreements() -> Iterator[Parts]:
+    """The same work by a peer: one COPY of all rows in PostgreSQL's binary format, whose time is the server's."""
+    if shutil.which("psql") and url_of("postgresql"):
+        yield (
+            "postgresql load of one COPY, rate",
+            "psql \\copy from binary",
+            "rows/s",
+            0.95,
+            lambda: ours("postgresql", batch_rows=ROWS),
+            lambda: psql_copy(binary_file(), "with (format binary)"),
+        )
 
 
 # --- ours
 
 
-def ours(engine: str, method: str = "bulk") -> float:
+def ours(engine: str, way: str = "bulk", batch_rows: int = 0) -> float:
     """Rows per second of wall time: from the first due to the last acknowledged batch."""
-    shot = run(engine, method)
-    return ROWS / ((shot["end_ns"] - shot["start_ns"]) / 1e9)
+    shot = run(engine, way, batch_rows=batch_rows)
+    return ROWS / (float(shot["end_ns"] - shot["start_ns"]) / 1e9)
 
 
-def client_cpu_s(engine: str) -> float:
-    """CPU of the sessions' own threads: generating, encoding, sending, recording."""
-    return float(run(engine)["cpu_ns"] / 1e9)
+def rows_per_cpu_s(engine: str, way: str = "bulk") -> float:
+    """Per second of CPU of the sessions' own threads: generating, encoding, sending, recording."""
+    return ROWS / (float(run(engine, way)["cpu_ns"]) / 1e9)
 
 
-def run(engine: str, method: str = "bulk") -> Mapping[str, Any]:
+def run(
+    engine: str, way: str = "bulk", table: Table = TABLE, rows: int = ROWS, batch_rows: int = 0
+) -> Mapping[str, Any]:
+    """The shot of one load into a fresh table, proven. way: a method, or the name that studies have for it."""
+    with loaded(engine, way, table, rows, batch_rows) as tables:
+        shot: Mapping[str, Any] = tables["shots"][0]
+        return shot
+
+
+@contextmanager
+def loaded(
+    engine: str, way: str, table: Table, rows: int, batch_rows: int = 0
+) -> Iterator[Mapping[str, list[Any]]]:
     twin = server(engine)
-    namespace = "inrush_bench"
-    table = twin.plan_table(TABLE, "none", namespace)
-    method = twin.ways.get(method, method)
+    planned = twin.plan_table(table, "none", NAMESPACE)
+    method = twin.ways.get(way, way)
+    batch = batch_rows or (USUAL_BATCH if way in USUAL_WAYS else BATCH.get(engine, USUAL_BATCH))
     insert = twin.plan_operation(
-        Operation("insert", "insert", table="bench"), method, {"bench": table}, BATCH[engine]
+        Operation("insert", "insert", table=table.name), method, {table.name: planned}, batch
     )
-    proof = twin.proof(TABLE, table)
-    plan = {
-        "version": 1, "run_id": "bench", "study": "bench", "seed": 1, "epoch_ns": 1767225600 * 10**9,
-        "target": {"engine": engine, "url": "", "options": {}},
-        "tables": [document(table.name, table.wire)],
-        "operations": [{"name": "insert", "kind": "insert", "table": 0, "text": insert.text, "method": method}],
-        "segments": [
-            control("create", [*twin.open_namespace(namespace), *table.create]),
-            {"kind": "drive", "label": "measure", "phase": "measure", "limit_ns": 600 * 10**9, "roles": [{
-                "name": "writers", "operations": [{"operation": "insert", "weight": 1}], "sessions": 1, "depth": 1,
-                "schedule": {"kind": "closed", "think_ns": 0}, "until": {"kind": "work"},
-                "work": {"kind": "rows", "table": 0, "first_row": 0, "rows": ROWS, "batch_rows": BATCH[engine]},
-            }]},
-            {"kind": "proof", "label": "proof", "proofs": [{
-                "table": 0, "first_row": 0, "rows": ROWS, "screen": proof.screen, "items": [dict(i) for i in proof.items],
-            }]},
-            control("drop", [] if twin.embedded else list(twin.drop_namespace(namespace))),
-        ],
-        "record": {"interval_ns": 10**9, "flush_ns": 10**9},
-        "watch": {"every_ns": 0, "processes": {}, "data_dir": ""},
-        "labels": {},
-    }  # fmt: skip
-    with folder() as path:
-        site = Site(twin, Target(engine, "" if twin.embedded else str(url_of(engine))))
-        plan = at_site(plan, site, path)
-        (path / "parts").mkdir()
-        handle = _core.start(json.dumps(plan), str(path / "parts"))
-        events: list[Any] = []
-        while not events or events[-1]["event"] not in ("finished", "failed"):
-            events += [json.loads(e) for e in handle.poll(60.0)]
-        if events[-1]["event"] == "failed":
-            raise RuntimeError(events[-1]["message"])
-        proofs = rows_of(path / "parts" / "proofs.arrows")
-        if broken := [p for p in proofs if not p["holds"]]:
+    if isinstance(insert, Unsupported):
+        raise RuntimeError(f"{engine}: {insert.reason}")
+    proof = twin.proof(table, planned)
+    work = {"kind": "rows", "table": 0, "first_row": 0, "rows": rows, "batch_rows": batch}
+    segments = [
+        control("create", [*twin.open_namespace(NAMESPACE), *planned.create]),
+        drive([role("writers", "insert", work)]),
+        {"kind": "proof", "label": "proof", "proofs": [{
+            "table": 0, "first_row": 0, "rows": rows, "screen": proof.screen, "items": [dict(i) for i in proof.items],
+        }]},
+        control("drop", [] if twin.embedded else list(twin.drop_namespace(NAMESPACE))),
+    ]  # fmt: skip
+    operation = {"name": "insert", "kind": "insert", "table": 0, "text": insert.text, "method": method}
+    plan = document_of_run(engine, segments, [operation], [document(table, planned)])
+    with executed(engine, plan) as tables:
+        if broken := [p for p in tables["proofs"] if not p["holds"]]:
             raise RuntimeError(f"rows are missing or wrong, so there is no rate: {broken[0]}")
-        return rows_of(path / "parts" / "shots.arrows")[0]
+        yield tables
 
 
 def control(label: str, statements: list[str]) -> Mapping[str, Any]:
     return {"kind": "control", "label": label, "statements": statements, "limit_ns": 60 * 10**9}
 
 
-def document(name: str, wire: Mapping[str, str]) -> Mapping[str, Any]:
-    columns = [{"name": c.name, "type": c.type, "wire": wire[c.name], "gen": c.gen} for c in TABLE.columns]
-    source = {"kind": "generated", "series": TABLE.series, "period_ns": 10**9}
-    return {"name": name, "stream": "bench", "columns": columns, "source": source}
+def drive(roles: list[Mapping[str, Any]], limit_s: int = 600) -> Mapping[str, Any]:
+    return {
+        "kind": "drive",
+        "label": "measure",
+        "phase": "measure",
+        "limit_ns": limit_s * 10**9,
+        "roles": roles,
+    }
+
+
+def role(
+    name: str, operation: str, work: Mapping[str, Any], sessions: int = 1, **changed: Any
+) -> Mapping[str, Any]:
+    """One closed loop until its work is done, unless `changed`."""
+    return {
+        "name": name,
+        "operations": [{"operation": operation, "weight": 1}],
+        "sessions": sessions,
+        "depth": 1,
+        "schedule": {"kind": "closed", "think_ns": 0},
+        "until": {"kind": "work"},
+        "work": work,
+        **changed,
+    }
+
+
+def document_of_run(
+    engine: str, segments: list[Any], operations: list[Any], tables: list[Any], watch_ns: int = 0
+) -> Mapping[str, Any]:
+    return {
+        "version": 1, "run_id": "bench", "study": "bench", "seed": 1, "epoch_ns": EPOCH_NS,
+        "target": {"engine": engine, "url": "", "options": {}},
+        "tables": tables, "operations": operations, "segments": segments,
+        "record": {"interval_ns": 10**9, "flush_ns": 10**9},
+        "watch": {"every_ns": watch_ns, "processes": {}, "data_dir": ""},
+        "labels": {},
+    }  # fmt: skip
+
+
+@contextmanager
+def executed(
+    engine: str, plan: Mapping[str, Any], during: Callable[[], object] = lambda: None
+) -> Iterator[Mapping[str, list[Any]]]:
+    """Tables of a plan run here to its end; `during` is called whenever the run has something to say."""
+    twin = server(engine)
+    with folder() as path:
+        site = Site(twin, Target(engine, "" if twin.embedded else str(url_of(engine))))
+        placed = at_site(plan, site, path)
+        # Servers of ours are known by their process, which the caller may have named.
+        placed["watch"] = {**placed["watch"], "processes": plan["watch"]["processes"]}
+        (path / "parts").mkdir()
+        handle = _core.start(json.dumps(placed), str(path / "parts"))
+        events: list[Any] = []
+        while not events or events[-1]["event"] not in ("finished", "failed"):
+            events += [json.loads(e) for e in handle.poll(60.0)]
+            during()
+        if events[-1]["event"] == "failed":
+            raise RuntimeError(events[-1]["message"])
+        yield {part.stem: rows_of(part) for part in (path / "parts").glob("*.arrows")}
+
+
+def document(table: Table, planned: TablePlan) -> Mapping[str, Any]:
+    """A table as the core takes it."""
+    columns = [
+        {"name": c.name, "type": c.type, "wire": planned.wire[c.name], "gen": c.gen} for c in table.columns
+    ]
+    source = {"kind": "generated", "series": table.series, "period_ns": round(table.period_s * 1e9)}
+    return {
+        "name": planned.name,
+        "stream": table.name,
+        "columns": columns,
+        "source": source,
+        "identity": list(table.identity),
+    }
 
 
 def rows_of(path: Path) -> list[Any]:
-    rows: list[Any] = pa.Table.from_batches(list(whole_batches(path))).to_pylist()
-    return rows
+    batches = list(whole_batches(path))
+    return list(pa.Table.from_batches(batches).to_pylist()) if batches else []
 
 
 @contextmanager
@@ -168,8 +255,8 @@ def folder() -> Iterator[Path]:
 
 @cache
 def arrow_rows() -> pa.Table:
-    wire = {c.name: "" for c in TABLE.columns}
-    stream = _core.generate(json.dumps(document("bench", wire)), 1, 1767225600 * 10**9, 0, ROWS)
+    plain = TablePlan("bench", (), (), (), {c.name: "" for c in TABLE.columns})
+    stream = _core.generate(json.dumps(document(TABLE, plain)), 1, EPOCH_NS, 0, ROWS)
     return pa.RecordBatchReader.from_stream(stream).read_all()
 
 
@@ -231,16 +318,33 @@ def sqlite_import() -> float:
         )
 
 
-def psql_copy() -> float:
-    file, url = csv_file(), str(url_of("postgresql"))
-    columns = "seen_at timestamptz NOT NULL, port int4 NOT NULL, " + ", ".join(
-        f"c{k} int8 NOT NULL" for k in range(8)
-    )
+PSQL_COLUMNS = "seen_at timestamptz NOT NULL, port int4 NOT NULL, " + ", ".join(
+    f"c{k} int8 NOT NULL" for k in range(8)
+)
+
+
+def psql_copy(file: Path | None = None, form: str = "csv") -> float:
+    file, url = file or csv_file(), str(url_of("postgresql"))
     psql = ["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", url]
-    subprocess.run([*psql, "-c", f"DROP TABLE IF EXISTS inrush_bench_psql; CREATE TABLE inrush_bench_psql ({columns})"],
+    subprocess.run([*psql, "-c", f"DROP TABLE IF EXISTS inrush_bench_psql; CREATE TABLE inrush_bench_psql ({PSQL_COLUMNS})"],
                    check=True, capture_output=True)  # fmt: skip
     speed = timed(
-        lambda: subprocess.run([*psql, "-c", f"\\copy inrush_bench_psql from '{file}' csv"], check=True)
+        lambda: subprocess.run([*psql, "-c", f"\\copy inrush_bench_psql from '{file}' {form}"], check=True)
     )
     subprocess.run([*psql, "-c", "DROP TABLE inrush_bench_psql"], check=True, capture_output=True)
     return speed
+
+
+@cache
+def binary_file() -> Path:
+    """The rows as PostgreSQL itself writes them."""
+    file, url = csv_file().with_name("rows.pgcopy"), str(url_of("postgresql"))
+    script = (
+        f"CREATE TEMP TABLE rows ({PSQL_COLUMNS});\n"
+        f"\\copy rows from '{csv_file()}' csv\n\\copy rows to '{file}' with (format binary)\n"
+    )
+    subprocess.run(
+        ["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", url], input=script, text=True, check=True,
+        capture_output=True,
+    )  # fmt: skip
+    return file

@@ -1,0 +1,59 @@
+"""Servers that comparisons work on: named by `INRUSH_<ENGINE>_URL`, or started for as long as the bench lasts."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from inrush import _core
+from inrush.engines.base import Instance
+
+#: Started for the bench, by engine.
+INSTANCES: dict[str, Instance] = {}
+
+
+def offer(instance: Instance) -> None:
+    """From now on comparisons find this server."""
+    INSTANCES[instance.engine] = instance
+    os.environ[f"INRUSH_{instance.engine.upper()}_URL"] = instance.url
+
+
+def url_of(engine: str) -> str | None:
+    """A server that may be written to."""
+    return os.environ.get(f"INRUSH_{engine.upper()}_URL")
+
+
+def host_and_port(engine: str) -> tuple[str, int]:
+    parts = urlsplit(str(url_of(engine)))
+    assert parts.port is not None, "a URL of a bench names its port"
+    return parts.hostname or "127.0.0.1", parts.port
+
+
+def user_of(engine: str) -> str:
+    return urlsplit(str(url_of(engine))).username or "root"
+
+
+def program(engine: str, name: str) -> str | None:
+    """A peer's program: of the release that runs, else one that is installed."""
+    instance = INSTANCES.get(engine)
+    own = instance.release.path / "usr" / "bin" / name if instance else None
+    return str(own) if own and own.is_file() else shutil.which(name)
+
+
+def ask(engine: str, statement: str, limit_s: float = 60.0) -> list[list[object]]:
+    """Rows of a statement, off every clock."""
+    target = {"engine": engine, "url": str(url_of(engine)), "options": {}}
+    rows: list[list[object]] = json.loads(_core.control(json.dumps(target), statement, limit_s))["rows"]
+    return rows
+
+
+def call(command: list[str]) -> str:
+    """What a peer prints. Raises RuntimeError with its own words."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{Path(command[0]).name} failed: {(done.stdout + done.stderr).strip()[-400:]}")
+    return done.stdout
