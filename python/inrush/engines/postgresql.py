@@ -30,7 +30,7 @@ DECLARED: Mapping[str, str] = {
     "list_f64": "double precision[]",
     "list_i64": "bigint[]",
 }
-#: Logical type -> type on the wire, as rust/src/encode/pgcopy.rs names them.
+#: Logical type -> type on the wire, as rust/src/encode/pgcopy/types.rs names them.
 WIRE: Mapping[str, str] = {
     "bool": "bool",
     "i16": "int2",

@@ -1,0 +1,217 @@
+//! The cells of one column: their sizes, and their bytes by pair of values and wire type.
+
+use super::place::{put, put_null, Place};
+use super::types::{PgType, NUMERIC_BYTES};
+use super::POSTGRES_EPOCH_US;
+use crate::plan::LogicalType;
+use crate::rows::{Column, ListValues, Values};
+
+/// Times that `timestamptz` holds, in µs since 2000: 4714-11-24 BC to 294277 AD.
+const TIME_US: std::ops::Range<i64> = -211_813_488_000_000_000..9_223_371_331_200_000_000;
+/// Dimensions, flags, element type; then length and lower bound where there are elements.
+const EMPTY_LIST_BYTES: usize = 12;
+const LIST_HEAD_BYTES: usize = 20;
+const LIST_ITEM_BYTES: usize = 12;
+
+/// Adds the bytes of each cell, length word included, to its row.
+pub fn add_sizes(sizes: &mut [usize], column: &Column, ty: PgType, first: usize) {
+    for (offset, size) in sizes.iter_mut().enumerate() {
+        let row = first + offset;
+        *size += 4;
+        if column.is_present(row) {
+            *size += match (&column.values, ty.width()) {
+                (_, Some(width)) => width,
+                (Values::Text(text), None) => text.get(row).len(),
+                (Values::List(list), None) => list_bytes(list.range(row).len()),
+                _ => unreachable!("`check` let texts and lists through"),
+            };
+        }
+    }
+}
+
+fn list_bytes(items: usize) -> usize {
+    match items {
+        0 => EMPTY_LIST_BYTES,
+        n => LIST_HEAD_BYTES + n * LIST_ITEM_BYTES,
+    }
+}
+
+/// Writes the cells of rows `first..last`; the first row whose value does not fit, if there is one.
+pub unsafe fn put_column(
+    place: &mut impl Place,
+    column: &Column,
+    ty: PgType,
+    first: usize,
+    last: usize,
+) -> Option<usize> {
+    let present = match column.present.is_empty() {
+        true => None,
+        false => Some(&column.present[first..last]),
+    };
+    let bad = match (&column.values, ty) {
+        (Values::I32(v), PgType::Bool) => {
+            fixed(place, &v[first..last], present, |v| Some([u8::from(v != 0)]))
+        }
+        (Values::I32(v), PgType::Int2) => {
+            fixed(place, &v[first..last], present, |v| i16::try_from(v).ok().map(i16::to_be_bytes))
+        }
+        (Values::I32(v), PgType::Int4) => fixed(place, &v[first..last], present, |v| Some(v.to_be_bytes())),
+        (Values::I32(v), PgType::Int8) => {
+            fixed(place, &v[first..last], present, |v| Some((v as i64).to_be_bytes()))
+        }
+        (Values::I64(v), PgType::Int8) => fixed(place, &v[first..last], present, |v| Some(v.to_be_bytes())),
+        (Values::I64(v), PgType::Numeric) => {
+            let unsigned = column.ty == LogicalType::U64;
+            fixed(place, &v[first..last], present, |v| Some(numeric(v, unsigned)))
+        }
+        (Values::F32(v), PgType::Float4) => fixed(place, &v[first..last], present, |v| Some(v.to_be_bytes())),
+        (Values::F32(v), PgType::Float8) => {
+            fixed(place, &v[first..last], present, |v| Some((v as f64).to_be_bytes()))
+        }
+        (Values::F64(v), PgType::Float8) => fixed(place, &v[first..last], present, |v| Some(v.to_be_bytes())),
+        (Values::I64(v), PgType::Timestamptz) if column.ty == LogicalType::TimeMs => {
+            fixed(place, &v[first..last], present, |v| timestamptz(v, 1000))
+        }
+        (Values::I64(v), PgType::Timestamptz) => {
+            fixed(place, &v[first..last], present, |v| timestamptz(v, 1))
+        }
+        (Values::Text(v), PgType::Text) => {
+            for row in first..last {
+                match column.is_present(row) {
+                    true => put_text(place, row - first, v.get(row)),
+                    false => put_null(place, row - first),
+                }
+            }
+            None
+        }
+        (Values::List(v), _) => {
+            for row in first..last {
+                match column.is_present(row) {
+                    true => put_list(place, row - first, v, row),
+                    false => put_null(place, row - first),
+                }
+            }
+            None
+        }
+        _ => unreachable!("`check` let no other pair through"),
+    };
+    bad.map(|offset| first + offset)
+}
+
+/// Cells of `N` bytes. A value without bytes ends the column after it; the offset of the first is returned.
+#[inline(always)]
+unsafe fn fixed<T: Copy, const N: usize>(
+    place: &mut impl Place,
+    values: &[T],
+    present: Option<&[u8]>,
+    bytes: impl Fn(T) -> Option<[u8; N]>,
+) -> Option<usize> {
+    let mut fits = true;
+    match present {
+        None => {
+            for (row, &value) in values.iter().enumerate() {
+                let cell = bytes(value);
+                fits &= cell.is_some();
+                let at = place.take(row, 4 + N);
+                put(at, (N as u32).to_be_bytes());
+                put(at.add(4), cell.unwrap_or([0; N]));
+            }
+        }
+        Some(present) => {
+            for (row, (&value, &here)) in values.iter().zip(present).enumerate() {
+                if here == 0 {
+                    put_null(place, row);
+                    continue;
+                }
+                let cell = bytes(value);
+                fits &= cell.is_some();
+                let at = place.take(row, 4 + N);
+                put(at, (N as u32).to_be_bytes());
+                put(at.add(4), cell.unwrap_or([0; N]));
+            }
+        }
+    }
+    let unfit = |row: &usize| bytes(values[*row]).is_none() && present.is_none_or(|p| p[*row] == 1);
+    if fits {
+        None
+    } else {
+        (0..values.len()).find(unfit)
+    }
+}
+
+/// The first and the last time that `timestamptz` holds, in units of `per_unit` µs since 1970.
+const fn times(per_unit: i64) -> (i64, i64) {
+    let unit = per_unit as i128;
+    let earliest = (TIME_US.start as i128 + POSTGRES_EPOCH_US as i128).div_euclid(unit);
+    let latest = (TIME_US.end as i128 + POSTGRES_EPOCH_US as i128 - 1).div_euclid(unit);
+    let largest = i64::MAX as i128;
+    (earliest as i64, if latest < largest { latest as i64 } else { i64::MAX })
+}
+
+/// `per_unit` µs in one unit of `time`, which counts from 1970.
+#[inline(always)]
+fn timestamptz(time: i64, per_unit: i64) -> Option<[u8; 8]> {
+    let (earliest, latest) = times(per_unit);
+    // Of a time between them this is exact.
+    let us = time.wrapping_mul(per_unit).wrapping_sub(POSTGRES_EPOCH_US);
+    ((time >= earliest) & (time <= latest)).then_some(us.to_be_bytes())
+}
+
+/// ndigits, weight, sign, scale, then digits of base 10,000.
+#[inline(always)]
+fn numeric(value: i64, unsigned: bool) -> [u8; NUMERIC_BYTES] {
+    const NEGATIVE: u16 = 0x4000;
+    let (sign, mut rest) = match !unsigned && value < 0 {
+        true => (NEGATIVE, value.unsigned_abs()),
+        false => (0, value as u64),
+    };
+    let mut words = [5u16, 4, sign, 0, 0, 0, 0, 0, 0];
+    for digit in words[4..].iter_mut().rev() {
+        *digit = (rest % 10_000) as u16;
+        rest /= 10_000;
+    }
+    let mut bytes = [0; NUMERIC_BYTES];
+    for (pair, word) in bytes.chunks_exact_mut(2).zip(words) {
+        pair.copy_from_slice(&word.to_be_bytes());
+    }
+    bytes
+}
+
+#[inline(always)]
+unsafe fn put_text(place: &mut impl Place, row: usize, text: &[u8]) {
+    let at = place.take(row, 4 + text.len());
+    put(at, (text.len() as u32).to_be_bytes());
+    std::ptr::copy_nonoverlapping(text.as_ptr(), at.add(4), text.len());
+}
+
+unsafe fn put_list(place: &mut impl Place, block_row: usize, list: &ListValues, row: usize) {
+    let range = list.range(row);
+    let bytes = list_bytes(range.len());
+    let element = match &*list.items {
+        Values::F64(_) => PgType::Float8,
+        _ => PgType::Int8,
+    };
+    let mut at = place.take(block_row, 4 + bytes);
+    let mut word = |word: u32| {
+        put(at, word.to_be_bytes());
+        at = at.add(4);
+    };
+    let dimensions = u32::from(!range.is_empty());
+    for head in [bytes as u32, dimensions, 0, element.oid()] {
+        word(head);
+    }
+    if !range.is_empty() {
+        word(range.len() as u32);
+        word(1); // lower bound
+    }
+    for item in range {
+        let bits = match &*list.items {
+            Values::F64(items) => items[item].to_bits(),
+            Values::I64(items) => items[item] as u64,
+            _ => unreachable!("`check` let lists of I64 and F64 through"),
+        };
+        word(8);
+        word((bits >> 32) as u32);
+        word(bits as u32);
+    }
+}

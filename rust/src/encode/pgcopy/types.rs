@@ -1,0 +1,132 @@
+//! The types of PostgreSQL that rows are sent as, and which values go into which.
+
+use super::super::mismatch;
+use crate::error::Error;
+use crate::plan::{ColumnPlan, LogicalType};
+use crate::rows::{Column, Values};
+
+/// Types of PostgreSQL that rows are sent as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PgType {
+    Bool,
+    Int2,
+    Int4,
+    Int8,
+    Numeric,
+    Float4,
+    Float8,
+    Timestamptz,
+    Text,
+    Float8List,
+    Int8List,
+}
+
+impl PgType {
+    /// From the wire type of a plan; the usual one where the plan names none.
+    pub fn of(column: &ColumnPlan) -> Result<PgType, Error> {
+        let ty = match column.wire.as_str() {
+            "" => PgType::usual(column.ty),
+            "bool" => PgType::Bool,
+            "int2" => PgType::Int2,
+            "int4" => PgType::Int4,
+            "int8" => PgType::Int8,
+            "numeric" => PgType::Numeric,
+            "float4" => PgType::Float4,
+            "float8" => PgType::Float8,
+            "timestamptz" => PgType::Timestamptz,
+            "text" => PgType::Text,
+            "float8[]" => PgType::Float8List,
+            "int8[]" => PgType::Int8List,
+            other => {
+                return Err(Error::Plan(format!(
+                    "column {}: wire type {other:?} is not one of PostgreSQL's (leave it empty for {:?})",
+                    column.name,
+                    PgType::usual(column.ty),
+                )))
+            }
+        };
+        Ok(ty)
+    }
+
+    pub fn usual(ty: LogicalType) -> PgType {
+        match ty {
+            LogicalType::Bool => PgType::Bool,
+            LogicalType::I16 => PgType::Int2,
+            LogicalType::I32 => PgType::Int4,
+            LogicalType::I64 | LogicalType::U64 => PgType::Int8,
+            LogicalType::F32 => PgType::Float4,
+            LogicalType::F64 => PgType::Float8,
+            LogicalType::TimeMs | LogicalType::TimeUs => PgType::Timestamptz,
+            LogicalType::Text => PgType::Text,
+            LogicalType::ListF64 => PgType::Float8List,
+            LogicalType::ListI64 => PgType::Int8List,
+        }
+    }
+
+    /// Object id in every PostgreSQL's catalogue (`pg_type.dat`).
+    pub fn oid(self) -> u32 {
+        match self {
+            PgType::Bool => 16,
+            PgType::Int8 => 20,
+            PgType::Int2 => 21,
+            PgType::Int4 => 23,
+            PgType::Text => 25,
+            PgType::Float4 => 700,
+            PgType::Float8 => 701,
+            PgType::Int8List => 1016,
+            PgType::Float8List => 1022,
+            PgType::Timestamptz => 1184,
+            PgType::Numeric => 1700,
+        }
+    }
+
+    /// Bytes of a value without its length word; `None`: each value has its own.
+    #[inline]
+    pub(super) fn width(self) -> Option<usize> {
+        match self {
+            PgType::Bool => Some(1),
+            PgType::Int2 => Some(2),
+            PgType::Int4 | PgType::Float4 => Some(4),
+            PgType::Int8 | PgType::Float8 | PgType::Timestamptz => Some(8),
+            PgType::Numeric => Some(NUMERIC_BYTES),
+            PgType::Text | PgType::Float8List | PgType::Int8List => None,
+        }
+    }
+}
+
+/// Five digits of base 10,000 hold every 64-bit integer; the server strips leading zeros itself.
+pub(super) const NUMERIC_BYTES: usize = 8 + 5 * 2;
+
+/// Values and wire type belong together, and every row has its value.
+pub(super) fn check(column: &Column, ty: PgType, rows: usize) -> Result<(), Error> {
+    use LogicalType as L;
+    let wire_fits = match ty {
+        PgType::Bool => column.ty == L::Bool,
+        PgType::Int2 | PgType::Int4 => matches!(column.ty, L::I16 | L::I32),
+        PgType::Int8 => matches!(column.ty, L::I16 | L::I32 | L::I64 | L::U64),
+        PgType::Numeric => matches!(column.ty, L::I64 | L::U64),
+        PgType::Float4 => column.ty == L::F32,
+        PgType::Float8 => matches!(column.ty, L::F32 | L::F64),
+        PgType::Timestamptz => matches!(column.ty, L::TimeMs | L::TimeUs),
+        PgType::Text => column.ty == L::Text,
+        PgType::Float8List => column.ty == L::ListF64,
+        PgType::Int8List => column.ty == L::ListI64,
+    };
+    let length = match (&column.values, &Values::for_type(column.ty)) {
+        (Values::I32(v), Values::I32(_)) => Some(v.len()),
+        (Values::I64(v), Values::I64(_)) => Some(v.len()),
+        (Values::F32(v), Values::F32(_)) => Some(v.len()),
+        (Values::F64(v), Values::F64(_)) => Some(v.len()),
+        (Values::Text(v), Values::Text(_)) => Some(v.ends.len()),
+        (Values::List(v), Values::List(like)) => (std::mem::discriminant(&*v.items)
+            == std::mem::discriminant(&*like.items))
+        .then_some(v.ends.len()),
+        _ => None,
+    };
+    let all_present = column.present.is_empty() || column.present.len() >= rows;
+    if wire_fits && length.is_some_and(|n| n >= rows) && all_present {
+        Ok(())
+    } else {
+        Err(mismatch(&column.name, &format!("{ty:?}").to_lowercase()))
+    }
+}
