@@ -1,0 +1,73 @@
+//! What a lane is filled for: the rows of a chunk, the columns filled before, and the streams of draws.
+
+use super::super::columns::{Column, Values};
+use super::super::spec::Per;
+
+/// Rows are made in chunks of this many: all of a chunk's lanes stay in the first cache.
+pub const CHUNK: usize = 1024;
+
+/// Where the rows of a chunk stand. All slices have one length, `CHUNK` at most.
+pub struct Chunk<'a> {
+    pub rows: &'a [u64],
+    pub series: &'a [u64],
+    pub sweep: &'a [u64],
+    /// The table has one series: places are rows.
+    pub one_series: bool,
+    /// Rows follow one another, and so do series up to the table's last.
+    pub in_order: bool,
+}
+
+impl Chunk<'_> {
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub fn place(&self) -> &[u64] {
+        if self.one_series {
+            self.rows
+        } else {
+            self.series
+        }
+    }
+}
+
+/// Lanes of other columns in the same rows.
+pub struct Sources<'a> {
+    pub columns: &'a [Column],
+    /// Where the chunk's rows stand in the columns.
+    pub rows: std::ops::Range<usize>,
+    /// 32-bit columns, widened.
+    pub wide: &'a [(usize, [i64; CHUNK])],
+}
+
+impl<'a> Sources<'a> {
+    pub const NONE: Sources<'static> = Sources { columns: &[], rows: 0..0, wide: &[] };
+
+    pub(super) fn lane(&self, column: usize) -> &'a [i64] {
+        if let Values::I64(v) = &self.columns[column].values {
+            return &v[self.rows.clone()];
+        }
+        let (_, wide) = self.wide.iter().find(|(c, _)| *c == column).expect("generate widens what is narrow");
+        &wide[..self.rows.len()]
+    }
+}
+
+/// A stream of draws, indexed by row or by place.
+#[derive(Clone, Copy)]
+pub struct Draw {
+    pub key: u64,
+    pub per: Per,
+}
+
+impl Draw {
+    pub fn is_by_place(&self) -> bool {
+        self.per == Per::Series
+    }
+
+    pub(super) fn index<'a>(&self, chunk: &'a Chunk) -> &'a [u64] {
+        match self.per {
+            Per::Row => chunk.rows,
+            Per::Series => chunk.place(),
+        }
+    }
+}

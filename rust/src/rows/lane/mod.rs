@@ -1,0 +1,278 @@
+//! Integer generators: every number, time and float of a row is one of these, as an `i64` lane.
+//!
+//! Reading order: `chunk` (what a lane is filled for), then a file for each kind: `counted`, `drawn`, `derived`,
+//! `times`, `walk`, `job`.
+
+mod chunk;
+mod counted;
+mod derived;
+mod drawn;
+mod job;
+mod times;
+mod walk;
+
+use std::sync::Arc;
+
+use super::counter::{Counter, Excess};
+use super::hash::{hash, Permutation, Range};
+use super::simd::Level;
+use super::table::{Alias, Quantiles, Zipf};
+use counted::{cycle, each, each_run, sequence};
+use derived::{add, difference, offset, ratio};
+use drawn::{choice, flag, quantile, uniform};
+use times::{series_time, time};
+use walk::walk;
+
+pub use chunk::{Chunk, Draw, Sources, CHUNK};
+pub use job::Job;
+pub use times::{period_and_phase, TimeBy};
+
+#[derive(Clone)]
+pub enum Lane {
+    Sequence {
+        start: i64,
+        step: i64,
+    },
+    Constant {
+        value: i64,
+    },
+    Cycle {
+        from: i64,
+        n: u64,
+        every: u64,
+    },
+    Shuffled {
+        from: i64,
+        n: u64,
+        order: Permutation,
+    },
+    /// `range` = 0 stands for 2^64.
+    Uniform {
+        draw: Draw,
+        from: i64,
+        range: u64,
+    },
+    Quantile {
+        draw: Draw,
+        table: Arc<Quantiles>,
+    },
+    Choice {
+        draw: Draw,
+        alias: Arc<Alias>,
+        from: i64,
+    },
+    Pick {
+        draw: Draw,
+        alias: Arc<Alias>,
+        values: Arc<[i64]>,
+    },
+    Zipf {
+        draw: Draw,
+        zipf: Zipf,
+        from: i64,
+    },
+    /// Zipf's ranks spread over the range.
+    Scattered {
+        ranks: Box<Lane>,
+        from: i64,
+        order: Permutation,
+    },
+    Flag {
+        draw: Draw,
+        below: u64,
+    },
+    Counter(Counter),
+    Excess {
+        of: usize,
+        excess: Excess,
+    },
+    Ratio {
+        of: usize,
+        whole: u64,
+        part: u64,
+        signed: bool,
+    },
+    Sum {
+        of: Vec<usize>,
+    },
+    Difference {
+        of: usize,
+        minus: usize,
+        stop_at_0: bool,
+    },
+    Offset {
+        of: usize,
+        key: u64,
+        from: i64,
+        range: u64,
+        bounds: Option<(i64, i64)>,
+    },
+    Walk {
+        key: u64,
+        from: i64,
+        range: u64,
+    },
+    /// `base + index * period + uniform(0 … jitter_range - 1)`, in the column's unit.
+    Time {
+        by: TimeBy,
+        key: u64,
+        base: i64,
+        period: u64,
+        jitter_range: u64,
+    },
+    SeriesTime {
+        key: u64,
+        base: i64,
+        period: Arc<Quantiles>,
+        jitter_range: u64,
+    },
+    Pattern {
+        prefix: u64,
+        every: u64,
+        order: Permutation,
+    },
+    Foreign {
+        series: Box<Lane>,
+        of: Box<Lane>,
+        one_series: bool,
+    },
+    Job(Job),
+    Rank(Job),
+}
+
+impl Lane {
+    /// Values of the chunk's rows. `source` gives the lanes of columns filled before.
+    pub fn fill(&self, level: Level, chunk: &Chunk, source: &Sources, out: &mut [i64]) {
+        match self {
+            Lane::Sequence { start, step } => sequence(level, *start, *step, chunk.rows, out),
+            Lane::Constant { value } => out.fill(*value),
+            Lane::Cycle { from, n, every } => cycle(chunk.place(), *from, *n, *every, out),
+            Lane::Shuffled { from, n, order } => {
+                each(chunk.rows, out, |row| from.wrapping_add(order.at(row % n) as i64))
+            }
+            Lane::Uniform { draw, from, range } => uniform(
+                level,
+                draw.key,
+                *from,
+                (*range > 0).then(|| Range::new(*range)),
+                draw.index(chunk),
+                out,
+            ),
+            Lane::Quantile { draw, table } => quantile(level, draw.key, table, draw.index(chunk), out),
+            Lane::Choice { draw, alias, from } => {
+                choice(level, draw.key, alias, *from, draw.index(chunk), out)
+            }
+            Lane::Pick { draw, alias, values } => {
+                each(draw.index(chunk), out, |i| values[alias.at(hash(draw.key, i)) as usize])
+            }
+            Lane::Zipf { draw, zipf, from } => {
+                each(draw.index(chunk), out, |i| from.wrapping_add(zipf.at(draw.key, i) as i64 - 1))
+            }
+            Lane::Scattered { ranks, from, order } => {
+                ranks.fill(level, chunk, source, out);
+                out.iter_mut().for_each(|v| *v = from.wrapping_add(order.at(*v as u64) as i64));
+            }
+            Lane::Flag { draw, below } => flag(level, draw.key, *below, draw.index(chunk), out),
+            Lane::Counter(counter) => counter.fill(level, chunk, out),
+            Lane::Excess { of, excess } => excess.fill(level, chunk, source.lane(*of), out),
+            Lane::Ratio { of, whole, part, signed } => {
+                ratio(level, *whole, *part, *signed, source.lane(*of), out)
+            }
+            Lane::Sum { of } => {
+                out.fill(0);
+                of.iter().for_each(|&of| add(level, source.lane(of), out));
+            }
+            Lane::Difference { of, minus, stop_at_0 } => {
+                difference(level, *stop_at_0, source.lane(*of), source.lane(*minus), out)
+            }
+            Lane::Offset { of, key, from, range, .. } => {
+                offset(level, *key, *from, Range::new(*range), chunk.rows, source.lane(*of), out)
+            }
+            Lane::Walk { key, from, range } => {
+                walk(level, *key, *from, Range::new(*range), chunk.series, chunk.sweep, out)
+            }
+            Lane::Time { by, key, base, period, jitter_range } => {
+                let index = if *by == TimeBy::Row { chunk.rows } else { chunk.sweep };
+                let jitter = (*jitter_range > 1).then(|| Range::new(*jitter_range));
+                time(level, *key, *base, *period, jitter, chunk.rows, index, out)
+            }
+            Lane::SeriesTime { key, base, period, jitter_range } => {
+                series_time(level, *key, *base, period, *jitter_range, chunk, out)
+            }
+            Lane::Pattern { prefix, every, order } => {
+                each_run(chunk.place(), *every, out, |number| (prefix | order.at(number)) as i64)
+            }
+            Lane::Foreign { series, of, one_series } => {
+                let mut places = [0u64; CHUNK];
+                foreign_places(series, level, chunk, &mut places);
+                with_foreign_chunk(&places[..chunk.len()], *one_series, |chunk| {
+                    of.fill(level, chunk, source, out)
+                });
+            }
+            Lane::Job(job) => job.fill(chunk, out),
+            Lane::Rank(job) => job.ranks(chunk, out),
+        }
+    }
+
+    /// The value depends on the place alone; so it stays with its series.
+    pub fn is_by_place(&self) -> bool {
+        match self {
+            Lane::Constant { .. } | Lane::Cycle { .. } | Lane::Pattern { .. } => true,
+            Lane::Uniform { draw, .. }
+            | Lane::Quantile { draw, .. }
+            | Lane::Choice { draw, .. }
+            | Lane::Pick { draw, .. }
+            | Lane::Zipf { draw, .. }
+            | Lane::Flag { draw, .. } => draw.is_by_place(),
+            Lane::Scattered { ranks, .. } => ranks.is_by_place(),
+            _ => false,
+        }
+    }
+
+    /// Smallest and largest value; None: not bounded by the generator.
+    pub fn bounds(&self) -> Option<(i64, i64)> {
+        let span = |from: i64, range: u64| {
+            (range > 0 && range - 1 <= i64::MAX as u64)
+                .then(|| Some((from, from.checked_add((range - 1) as i64)?)))
+                .flatten()
+        };
+        match self {
+            Lane::Constant { value } => Some((*value, *value)),
+            Lane::Cycle { from, n, .. } | Lane::Shuffled { from, n, .. } => span(*from, *n),
+            Lane::Uniform { from, range, .. } | Lane::Walk { from, range, .. } => span(*from, *range),
+            Lane::Quantile { table, .. } => Some((table.min, table.max)),
+            Lane::Choice { alias, from, .. } => span(*from, alias.len() as u64),
+            Lane::Pick { values, .. } => Some((*values.iter().min()?, *values.iter().max()?)),
+            Lane::Zipf { zipf, from, .. } => span(*from, zipf.ranks()),
+            Lane::Scattered { ranks, from, .. } => {
+                let (_, last) = ranks.bounds()?;
+                Some((*from, from.checked_add(last)?))
+            }
+            Lane::Flag { .. } => Some((0, 1)),
+            Lane::Counter(counter) => Some((0, i64::try_from(counter.limit()?).ok()?)),
+            Lane::Excess { excess, .. } => Some((0, i64::try_from(excess.max).ok()?)),
+            Lane::Rank(job) => Some((0, (1 << job.block_bits) - 1)),
+            Lane::Foreign { of, .. } => of.bounds(),
+            Lane::Offset { bounds, .. } => *bounds,
+            _ => None,
+        }
+    }
+}
+
+/// Series of the other table, as places.
+pub fn foreign_places(series: &Lane, level: Level, chunk: &Chunk, places: &mut [u64; CHUNK]) {
+    let mut drawn = [0i64; CHUNK];
+    series.fill(level, chunk, &Sources::NONE, &mut drawn[..chunk.len()]);
+    places.iter_mut().zip(drawn).for_each(|(place, v)| *place = v as u64);
+}
+
+/// The rows of sweep 0 of another table, for these series.
+pub fn with_foreign_chunk<T>(places: &[u64], one_series: bool, then: impl FnOnce(&Chunk) -> T) -> T {
+    let zeros = [0u64; CHUNK];
+    let zeros = &zeros[..places.len()];
+    if one_series {
+        then(&Chunk { rows: places, series: zeros, sweep: places, one_series, in_order: false })
+    } else {
+        then(&Chunk { rows: places, series: places, sweep: zeros, one_series, in_order: false })
+    }
+}
