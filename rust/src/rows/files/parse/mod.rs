@@ -1,0 +1,105 @@
+//! One field of text into one typed value, or the reason why not.
+
+mod lists;
+mod numbers;
+mod reason;
+mod times;
+
+use crate::plan::LogicalType;
+
+use super::super::columns::{Column, Values};
+use lists::list;
+use numbers::{float, integer_within, unsigned};
+use times::time;
+
+pub use reason::{type_name, Reason};
+
+/// Appends the value of `text` to `column`; on an error the column is unchanged.
+///
+/// Blanks around anything but a text are ignored.
+pub fn push(column: &mut Column, text: &[u8]) -> Result<(), Reason> {
+    let ty = column.ty;
+    match &mut column.values {
+        Values::I32(v) => v.push(match ty {
+            LogicalType::Bool => i32::from(truth(text)?),
+            LogicalType::I16 => integer_within(text, ty, i64::from(i16::MIN), i64::from(i16::MAX))? as i32,
+            _ => integer_within(text, ty, i64::from(i32::MIN), i64::from(i32::MAX))? as i32,
+        }),
+        Values::I64(v) => v.push(match ty {
+            LogicalType::U64 => unsigned(text)? as i64,
+            LogicalType::TimeMs => time(text, 1_000)?,
+            LogicalType::TimeUs => time(text, 1_000_000)?,
+            _ => integer_within(text, ty, i64::MIN, i64::MAX)?,
+        }),
+        Values::F32(v) => v.push(float::<f32>(text, ty)?),
+        Values::F64(v) => v.push(float::<f64>(text, ty)?),
+        Values::Text(v) => v.push(clean_text(text)?),
+        Values::List(v) => {
+            match &mut *v.items {
+                Values::I64(items) => {
+                    let item = |t: &[u8]| integer_within(t, LogicalType::I64, i64::MIN, i64::MAX);
+                    list(text, items, item)?;
+                    v.ends.push(items.len() as u32);
+                }
+                Values::F64(items) => {
+                    list(text, items, |t| float::<f64>(t, LogicalType::F64))?;
+                    v.ends.push(items.len() as u32);
+                }
+                _ => unreachable!("lists hold I64 or F64"),
+            };
+        }
+    }
+    Ok(())
+}
+
+fn clean_text(text: &[u8]) -> Result<&[u8], Reason> {
+    if text.contains(&0) {
+        return Err(Reason::NulByte);
+    }
+    std::str::from_utf8(text).map(str::as_bytes).map_err(|_| Reason::NotUtf8)
+}
+
+fn truth(text: &[u8]) -> Result<bool, Reason> {
+    let mut word = [0u8; 5];
+    let text = text.trim_ascii();
+    let lower = word.get_mut(..text.len()).ok_or(Reason::NotBool)?;
+    lower.copy_from_slice(text);
+    lower.make_ascii_lowercase();
+    match &*lower {
+        b"1" | b"t" | b"true" | b"y" | b"yes" | b"on" => Ok(true),
+        b"0" | b"f" | b"false" | b"n" | b"no" | b"off" => Ok(false),
+        _ => Err(Reason::NotBool),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::Value;
+
+    pub(super) fn parsed(ty: LogicalType, text: &str) -> Result<Value, Reason> {
+        let mut column = Column::new("c", ty);
+        push(&mut column, text.as_bytes()).map(|()| column.value(0))
+    }
+
+    #[test]
+    fn texts_are_utf8_without_nul_and_keep_their_blanks() {
+        assert_eq!(parsed(LogicalType::Text, " é "), Ok(Value::Text(" é ".into())));
+        let mut column = Column::new("c", LogicalType::Text);
+        assert_eq!(push(&mut column, b"\xff"), Err(Reason::NotUtf8));
+        assert_eq!(push(&mut column, b"a\0b"), Err(Reason::NulByte));
+    }
+
+    #[test]
+    fn truth_has_six_words_each() {
+        for text in ["1", "T", "true", "Yes", "y", "ON"] {
+            assert_eq!(parsed(LogicalType::Bool, text), Ok(Value::Bool(true)), "{text}");
+        }
+        for text in ["0", "f", "FALSE", "no", "N", "off"] {
+            assert_eq!(parsed(LogicalType::Bool, text), Ok(Value::Bool(false)), "{text}");
+        }
+        for text in ["", "2", "maybe", "truefalse"] {
+            assert_eq!(parsed(LogicalType::Bool, text), Err(Reason::NotBool), "{text}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Integers and floats from decimal text: exact or nearest, never cut.
+
+use super::Reason;
+use crate::plan::LogicalType;
+
+pub fn integer_within(text: &[u8], ty: LogicalType, low: i64, high: i64) -> Result<i64, Reason> {
+    let (negative, size) = integer(text, ty)?;
+    let value = if negative { -i128::from(size) } else { i128::from(size) };
+    if value < i128::from(low) || value > i128::from(high) {
+        return Err(Reason::OutOfRange(ty));
+    }
+    Ok(value as i64)
+}
+
+pub fn unsigned(text: &[u8]) -> Result<u64, Reason> {
+    match integer(text, LogicalType::U64)? {
+        (true, size) if size > 0 => Err(Reason::OutOfRange(LogicalType::U64)),
+        (_, size) => Ok(size),
+    }
+}
+
+/// Sign and size of a decimal integer; `ty` names the type that is too small for it.
+fn integer(text: &[u8], ty: LogicalType) -> Result<(bool, u64), Reason> {
+    let text = text.trim_ascii();
+    let (negative, digits) = match text.first() {
+        Some(b'-') => (true, &text[1..]),
+        Some(b'+') => (false, &text[1..]),
+        _ => (false, text),
+    };
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return Err(Reason::NotInteger);
+    }
+    // 19 digits always fit into 64 bits.
+    let fit = digits.len().min(19);
+    let mut size = digits[..fit].iter().fold(0u64, |n, d| n * 10 + u64::from(d - b'0'));
+    for d in &digits[fit..] {
+        let next = size.checked_mul(10).and_then(|n| n.checked_add(u64::from(d - b'0')));
+        size = next.ok_or(Reason::OutOfRange(ty))?;
+    }
+    Ok((negative, size))
+}
+
+pub trait Float: std::str::FromStr {
+    fn is_infinite(&self) -> bool;
+}
+
+impl Float for f32 {
+    fn is_infinite(&self) -> bool {
+        f32::is_infinite(*self)
+    }
+}
+
+impl Float for f64 {
+    fn is_infinite(&self) -> bool {
+        f64::is_infinite(*self)
+    }
+}
+
+/// The nearest value. `inf` and `nan` are values too; a number too large is out of range.
+pub fn float<F: Float>(text: &[u8], ty: LogicalType) -> Result<F, Reason> {
+    let text = text.trim_ascii();
+    let value: F = std::str::from_utf8(text).ok().and_then(|t| t.parse().ok()).ok_or(Reason::NotNumber)?;
+    if value.is_infinite() && text.iter().any(u8::is_ascii_digit) {
+        return Err(Reason::OutOfRange(ty));
+    }
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::parsed;
+    use super::*;
+    use crate::rows::Value;
+
+    #[test]
+    fn integers_are_exact_up_to_their_limits_and_refused_beyond() {
+        for (ty, low, high) in [
+            (LogicalType::I16, i128::from(i16::MIN), i128::from(i16::MAX)),
+            (LogicalType::I32, i128::from(i32::MIN), i128::from(i32::MAX)),
+            (LogicalType::I64, i128::from(i64::MIN), i128::from(i64::MAX)),
+            (LogicalType::U64, 0, i128::from(u64::MAX)),
+        ] {
+            for edge in [low, high] {
+                let expected =
+                    if ty == LogicalType::U64 { Value::U64(edge as u64) } else { Value::I64(edge as i64) };
+                assert_eq!(parsed(ty, &edge.to_string()), Ok(expected));
+            }
+            for beyond in [low - 1, high + 1, high * 1000] {
+                assert_eq!(parsed(ty, &beyond.to_string()), Err(Reason::OutOfRange(ty)), "{beyond}");
+            }
+            for bad in ["", "-", "+", "1.0", "1e3", "0x1", "1_000", "١", "--1", "1 2"] {
+                assert_eq!(parsed(ty, bad), Err(Reason::NotInteger), "{bad}");
+            }
+        }
+        assert_eq!(parsed(LogicalType::I32, " +0042 "), Ok(Value::I64(42)));
+        assert_eq!(parsed(LogicalType::U64, "-0"), Ok(Value::U64(0)));
+        assert_eq!(parsed(LogicalType::U64, "00000000000000000000000000000001"), Ok(Value::U64(1)));
+    }
+
+    #[test]
+    fn floats_are_the_nearest_and_never_infinite_by_accident() {
+        assert_eq!(parsed(LogicalType::F64, "0.1"), Ok(Value::F64(0.1)));
+        assert_eq!(parsed(LogicalType::F32, "0.1"), Ok(Value::F64(f64::from(0.1f32))));
+        assert_eq!(parsed(LogicalType::F64, "-inf"), Ok(Value::F64(f64::NEG_INFINITY)));
+        assert_eq!(parsed(LogicalType::F64, "1e400"), Err(Reason::OutOfRange(LogicalType::F64)));
+        assert_eq!(parsed(LogicalType::F32, "1e39"), Err(Reason::OutOfRange(LogicalType::F32)));
+        assert_eq!(parsed(LogicalType::F64, "1,5"), Err(Reason::NotNumber));
+        assert_eq!(parsed(LogicalType::F64, ""), Err(Reason::NotNumber));
+    }
+}

@@ -1,0 +1,69 @@
+//! Why a row was rejected, in words.
+
+use std::fmt;
+
+use crate::plan::LogicalType;
+
+/// Why a row was rejected; its text goes to the reject file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    FewFields { found: usize, expected: usize },
+    ManyFields { found: usize, expected: usize },
+    UnbalancedQuote,
+    TextAfterQuote,
+    QuoteInField,
+    UnfinishedEscape,
+    LongLine { limit_bytes: usize },
+    Null,
+    NotInteger,
+    NotNumber,
+    OutOfRange(LogicalType),
+    NotTime,
+    TimeTooFine,
+    NotBool,
+    NotList,
+    NotUtf8,
+    NulByte,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::FewFields { found, expected } => write!(f, "too few fields: {found} of {expected}"),
+            Reason::ManyFields { found, expected } => write!(f, "too many fields: {found} for {expected}"),
+            Reason::UnbalancedQuote => f.write_str("unbalanced quote"),
+            Reason::TextAfterQuote => f.write_str("text after a closing quote"),
+            Reason::QuoteInField => f.write_str("quote inside an unquoted field"),
+            Reason::UnfinishedEscape => f.write_str("unfinished escape at the end of the file"),
+            Reason::LongLine { limit_bytes } => write!(f, "line longer than {limit_bytes} bytes"),
+            Reason::Null => f.write_str("null in a required column"),
+            Reason::NotInteger => f.write_str("not an integer"),
+            Reason::NotNumber => f.write_str("not a number"),
+            Reason::OutOfRange(ty) => write!(f, "out of range of {}", type_name(*ty)),
+            Reason::NotTime => f.write_str("not a time"),
+            Reason::TimeTooFine => f.write_str("time finer than the column"),
+            Reason::NotBool => f.write_str("not a truth value"),
+            Reason::NotList => f.write_str("not a list of numbers"),
+            Reason::NotUtf8 => f.write_str("not UTF-8"),
+            Reason::NulByte => f.write_str("NUL byte in a text"),
+        }
+    }
+}
+
+/// As the plan names it.
+pub fn type_name(ty: LogicalType) -> &'static str {
+    match ty {
+        LogicalType::Bool => "bool",
+        LogicalType::I16 => "i16",
+        LogicalType::I32 => "i32",
+        LogicalType::I64 => "i64",
+        LogicalType::U64 => "u64",
+        LogicalType::F32 => "f32",
+        LogicalType::F64 => "f64",
+        LogicalType::TimeMs => "time_ms",
+        LogicalType::TimeUs => "time_us",
+        LogicalType::Text => "text",
+        LogicalType::ListF64 => "list_f64",
+        LogicalType::ListI64 => "list_i64",
+    }
+}
