@@ -215,7 +215,7 @@ def test_a_disk_that_cannot_be_written_is_one_line(tmp_path: Path, monkeypatch: 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device", "shots.parquet.tmp")
 
-    monkeypatch.setattr("inrush.results.store._to_parquet", full)
+    monkeypatch.setattr("inrush.results.store.sealing._to_parquet", full)
     with pytest.raises(CoreError, match=r"No space left on device.*--resume"):
         make(folder, [Planned(0, ["table", FINISHED])])
     monkeypatch.undo()

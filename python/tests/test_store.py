@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inrush.errors import ResultUnreadable, UsageError
-from inrush.results import store as store_module
 from inrush.results.schema import RESULT_SCHEMA, SCHEMAS, conform
-from inrush.results.store import Results, Store, StudyFolder, whole_batches
+from inrush.results.store import Results, Store, StudyFolder, sealing, whole_batches
 
 RESOURCES = SCHEMAS["resources"]
 
@@ -112,15 +111,15 @@ def test_a_kill_while_sealing_leaves_a_sealed_run_or_one_to_redo(
     folder = begin(tmp_path)
     with monkeypatch.context() as m:
         if at == "parquet":
-            m.setattr(store_module, "_to_parquet", killed)
+            m.setattr(sealing, "_to_parquet", killed)
         elif at == "rename":
             m.setattr(
-                store_module,
+                sealing,
                 "write_json",
                 lambda path, doc: killed() if path.name == "run.json" else path.write_text(json.dumps(doc)),
             )
         else:
-            m.setattr(store_module.shutil, "rmtree", killed)
+            m.setattr(sealing.shutil, "rmtree", killed)
         with pytest.raises(KeyboardInterrupt):
             seal(folder, "b0-000")
     if at == "remove":

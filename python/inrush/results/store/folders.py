@@ -1,0 +1,199 @@
+"""The folder of all studies, and the folder of one while it is written."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from inrush.errors import UsageError
+from inrush.results.schema import RESULT_SCHEMA
+from inrush.results.store.files import Doc, read_json, write_json
+from inrush.results.store.reading import Results
+from inrush.results.store.sealing import OpenRun
+
+#: Name of the environment variable that moves `results/` elsewhere.
+RESULTS_VARIABLE = "INRUSH_RESULTS"
+
+
+class Store:
+    """All studies below one folder."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = root or Path(os.environ.get(RESULTS_VARIABLE) or "results")
+
+    @property
+    def instances_path(self) -> Path:
+        """Data of the servers that inrush starts, where `--data` says nothing else.
+
+        Servers refuse to run as root and then run as a user who cannot enter root's folders: as root it is a
+        folder of everyone's, one for each folder of results.
+        """
+        if os.geteuid() != 0:
+            return self.root / "instances"
+        return Path("/var/tmp/inrush") / hashlib.sha256(str(self.root.resolve()).encode()).hexdigest()[:8]
+
+    @property
+    def loads_path(self) -> Path:
+        """Rejects, logs and unpacked input of `inrush load`, by import."""
+        return self.root / "loads"
+
+    def new_study(self, name: str, doc: Mapping[str, Any]) -> StudyFolder:
+        """A folder of its own for one execution of a study; the name says when it was begun."""
+        stamp = time.strftime("%Y%m%d-%H%M%S")
+        for n in range(100):
+            path = self.root / (f"{_slug(name)}-{stamp}" + (f"-{n}" if n else ""))
+            try:
+                path.mkdir(parents=True)
+            except FileExistsError:
+                continue
+            folder = StudyFolder(path)
+            folder.write(
+                {"schema": RESULT_SCHEMA, "id": path.name, "study": name, "status": "running", **doc}
+            )
+            return folder
+        raise UsageError(
+            f"{self.root}: a hundred studies were begun in this second; begin the next one later"
+        )
+
+    def studies(self) -> list[StudyFolder]:
+        """Oldest first."""
+        if not self.root.is_dir():
+            return []
+        found = [StudyFolder(p.parent) for p in self.root.glob("*/study.json")]
+        return sorted(found, key=lambda s: (s.begun_unix_ns, s.path.name))
+
+    def latest(self, name: str | None = None) -> StudyFolder:
+        """The study begun last; of one name, if given."""
+        found = [s for s in self.studies() if name is None or s.name == name]
+        if not found:
+            of = f" of study {name}" if name else ""
+            raise UsageError(f"{self.root}: no results{of} yet; `inrush run quickstart` makes some")
+        return found[-1]
+
+    def find(self, spec: str | None) -> Results:
+        """Results by path, id, unique beginning of an id, study name (its latest) or nothing (the latest).
+
+        The path of one run gives that run alone.
+        """
+        if spec is None or spec == "latest":
+            return Results(self.latest().path)
+        for path in (Path(spec), self.root / spec):
+            if (path / "study.json").is_file():
+                return Results(path)
+            if (path / "plan.json").is_file():
+                return Results(path.parent, only=path.name)
+        studies = self.studies()
+        # `batch` as well as `telemetry-batch`: what `inrush run` takes, the others take.
+        named = [s for s in studies if s.name == spec or s.name.partition("-")[2] == spec]
+        begins = named or [s for s in studies if s.path.name.startswith(spec)]
+        if len(begins) == 1 or (begins and all(s.name == begins[0].name for s in begins)):
+            return Results(begins[-1].path)
+        if begins:
+            names = ", ".join(s.path.name for s in begins)
+            raise UsageError(f"{spec}: more than one study begins so ({names}); name one")
+        raise UsageError(f"{spec}: no results of that name in {self.root}; `inrush runs` lists them")
+
+
+class StudyFolder:
+    """One execution of a study, while it is written."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def doc(self) -> Doc:
+        return read_json(self.path / "study.json")
+
+    @property
+    def name(self) -> str:
+        return str(self.doc.get("study", ""))
+
+    @property
+    def begun_unix_ns(self) -> int:
+        return int(self.doc.get("begun_unix_ns", 0))
+
+    @property
+    def data_path(self) -> Path:
+        """Where embedded engines keep their files while the study runs; emptied after every run."""
+        return self.path / "data"
+
+    def write(self, changes: Mapping[str, Any]) -> None:
+        """Changes keys of study.json, whole or not at all."""
+        old = self.doc if (self.path / "study.json").is_file() else {}
+        doc = {**old, **changes}
+        write_json(self.path / "study.json", doc)
+        self.__dict__["doc"] = doc
+
+    def discard_if_empty(self) -> None:
+        """Removes a study that was refused before its first run: there is nothing to go on with."""
+        if not Results(self.path).runs:
+            shutil.rmtree(self.path)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """One inrush at a time works on a study; the lock ends with its process, however that ends."""
+        with (self.path / ".lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UsageError(
+                    f"{self.path}: another inrush is working on this study; wait for it"
+                ) from None
+            yield
+
+    def is_locked(self) -> bool:
+        """Whether an inrush is working on it now."""
+        try:
+            with self.locked():
+                return False
+        except UsageError:
+            return True
+
+    def sealed(self, run: str) -> Doc | None:
+        """run.json of a run that is complete, else None."""
+        path = self.path / run / "run.json"
+        return read_json(path) if path.is_file() else None
+
+    def leftover(self, run: str) -> OpenRun | None:
+        """A run that was begun and never sealed; also one that was killed between seal and clearing away."""
+        path = self.path / run
+        if not (path / "parts").is_dir():
+            return None
+        if (path / "run.json").is_file():
+            shutil.rmtree(path / "parts")
+            return None
+        return OpenRun(path)
+
+    def set_aside(self, run: str) -> Path | None:
+        """Moves what is left of a run out of the way; None if there is nothing."""
+        path = self.path / run
+        if not path.exists():
+            return None
+        aside = self.path / "aside"
+        aside.mkdir(exist_ok=True)
+        taken = len(list(aside.glob(f"{run}.*")))
+        to = aside / f"{run}.{taken + 1}"
+        path.rename(to)
+        return to
+
+    def open_run(self, run: str, plan: Mapping[str, Any], env: Mapping[str, Any]) -> OpenRun:
+        """A new folder for one run; what an earlier attempt left is set aside."""
+        self.set_aside(run)
+        path = self.path / run
+        (path / "parts").mkdir(parents=True)
+        write_json(path / "plan.json", plan)
+        write_json(path / "env.json", env)
+        return OpenRun(path)
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "study"

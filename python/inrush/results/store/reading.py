@@ -1,0 +1,143 @@
+"""Results as they are read: sealed runs, and a study of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from inrush.errors import ResultUnreadable
+from inrush.results.schema import SCHEMAS, conform, empty
+from inrush.results.store.files import Doc, check_schema, read_json, sha256
+
+
+class Results:
+    """A study's results, as far as they are sealed."""
+
+    def __init__(self, path: Path, only: str | None = None) -> None:
+        self.path = path
+        self.only = only
+
+    @cached_property
+    def study(self) -> Doc:
+        """study.json: title, question, expect, answer, accept, published, planned runs, stopped, unsupported."""
+        doc = read_json(self.path / "study.json")
+        check_schema(doc, self.path / "study.json")
+        return doc
+
+    @cached_property
+    def runs(self) -> list[SealedRun]:
+        """Sealed runs in planned order: block, then order in the block."""
+        if self.only is not None and not (self.path / self.only / "run.json").is_file():
+            raise ResultUnreadable(
+                f"{self.path / self.only}: this run was never sealed, so it has no figures; "
+                f"go on with `inrush run --resume {self.path.name}`"
+            )
+        found = [
+            SealedRun(p.parent) for p in self.path.glob("*/run.json") if self.only in (None, p.parent.name)
+        ]
+        return sorted(found, key=lambda r: (r.doc.get("block", 0), r.doc.get("order", 0), r.id))
+
+    @property
+    def unsealed(self) -> list[str]:
+        """Folders of runs that were begun and not sealed."""
+        return sorted(
+            p.parent.name for p in self.path.glob("*/plan.json") if not (p.parent / "run.json").is_file()
+        )
+
+    @property
+    def report_path(self) -> Path:
+        return self.path / "report.html"
+
+    @property
+    def exports_path(self) -> Path:
+        return self.path / "exports"
+
+
+@dataclass(frozen=True)
+class SealedRun:
+    """A run that is complete, as the report reads it."""
+
+    path: Path
+
+    @property
+    def id(self) -> str:
+        return self.path.name
+
+    @cached_property
+    def doc(self) -> Doc:
+        """run.json: status, labels, block, order, hash, times, failure."""
+        doc = read_json(self.path / "run.json")
+        check_schema(doc, self.path / "run.json")
+        return doc
+
+    @cached_property
+    def plan(self) -> Doc:
+        return read_json(self.path / "plan.json")
+
+    @cached_property
+    def env(self) -> Doc:
+        return read_json(self.path / "env.json")
+
+    @property
+    def labels(self) -> Doc:
+        return dict(self.doc.get("labels", {}))
+
+    @cached_property
+    def tables(self) -> Mapping[str, pa.Table]:
+        """All tables, read when first asked for; empty ones for what the run did not write."""
+        return _Tables(self)
+
+    def table(self, name: str) -> pa.Table:
+        return self.tables[name]
+
+    def damage(self) -> list[str]:
+        """What differs from what was sealed, as messages; empty when nothing does."""
+        found = []
+        for name, sealed in self.doc.get("tables", {}).items():
+            path = self.path / sealed["file"]
+            if not path.is_file():
+                found.append(f"{path}: table {name} is missing; restore the folder from where it was copied")
+            elif sha256(path) != sealed["sha256"]:
+                found.append(
+                    f"{path}: table {name} is not as it was sealed; restore it or run the study again"
+                )
+        return found
+
+
+class _Tables(Mapping[str, pa.Table]):
+    """Lazy: a study of a thousand runs is opened without reading a table."""
+
+    def __init__(self, run: SealedRun) -> None:
+        self._run = run
+        self._read: dict[str, pa.Table] = {}
+        self._names = sorted(set(SCHEMAS) | set(run.doc.get("tables", {})))
+
+    def __getitem__(self, name: str) -> pa.Table:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._read:
+            self._read[name] = self._load(name)
+        return self._read[name]
+
+    def _load(self, name: str) -> pa.Table:
+        sealed = self._run.doc.get("tables", {}).get(name)
+        if sealed is None:
+            return empty(name)
+        path = self._run.path / sealed["file"]
+        try:
+            return conform(name, pq.read_table(path))
+        except (OSError, pa.ArrowException) as e:
+            raise ResultUnreadable(
+                f"{path}: {e}; the run was sealed with this table: restore the folder"
+            ) from e
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
