@@ -1,0 +1,152 @@
+"""The segments of a point's run, from the first statement to the last. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from inrush.plan.documents import (
+    Doc,
+    last_sweep_ns,
+    ns,
+    role_document,
+)
+from inrush.plan.retention import retain_role
+
+if TYPE_CHECKING:
+    from inrush.plan.point import Draft
+
+#: A load that is not measured uses batches that every engine takes well.
+LOAD_BATCH_ROWS = 10_000
+
+
+class Segments:
+    """The run from first statement to last."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+        self.schedule = draft.study.schedule
+        self.limit_ns = ns(self.schedule.limit_s)
+
+    def all(self) -> list[Doc]:
+        draft = self.draft
+        loads = [name for name in draft.tables if draft.loaded_rows(name)]
+        after_load = [s for t in draft.plans.values() for s in t.after_load]
+        timed = draft.study.kind == "timed"
+        return [
+            self.control("create", [
+                *self.leftovers(),
+                *draft.server.open_namespace(draft.namespace),
+                *(s for t in draft.plans.values() for s in t.create),
+            ]),
+            *self.probe("before", ("settings", "counters")),
+            *([self.load(loads)] if loads else []),
+            *([self.control("after_load", after_load)] if after_load else []),
+            *([self.drive("warm", self.schedule.warm_s)] if timed and self.schedule.warm_s else []),
+            self.drive("measure", self.schedule.measure_s),
+            *([self.retain()] if draft.retained else []),
+            *([self.drive("cool", self.schedule.cool_s)] if timed and self.schedule.cool_s else []),
+            *self.proof("proof", list(draft.tables)),
+            *self.ask(),
+            *self.probe("after", ("sizes", "counters")),
+            self.control("drop", self.drop()),
+        ]  # fmt: skip
+
+    def leftovers(self) -> tuple[str, ...]:
+        """A server may hold what a killed run of this point left; an embedded engine begins with a fresh file."""
+        return () if self.draft.server.embedded else tuple(self.drop())
+
+    def drop(self) -> list[str]:
+        """Everything that carries this run's mark."""
+        draft = self.draft
+        tables = () if draft.server.namespace_holds_tables else draft.plans.values()
+        return [*(s for plan in tables for s in plan.drop), *draft.server.drop_namespace(draft.namespace)]
+
+    def control(self, label: str, statements: Sequence[str]) -> Doc:
+        return {
+            "kind": "control",
+            "label": label,
+            "statements": list(statements),
+            "limit_ns": self.limit_ns,
+        }
+
+    def probe(self, label: str, wanted: Sequence[str]) -> list[Doc]:
+        found = self.draft.server.probes(list(self.draft.plans.values()))
+        statements = {
+            "settings": (*found.settings, *([found.version] if found.version else [])),
+            "sizes": found.sizes,
+            "counters": found.counters,
+        }
+        probes = [{"into": into, "statement": s} for into in wanted for s in statements[into]]
+        return [{"kind": "probe", "label": label, "probes": probes}] if probes else []
+
+    def load(self, names: Sequence[str]) -> Doc:
+        roles = []
+        for name in names:
+            roles.append(
+                {
+                    "name": f"load/{name}",
+                    "operations": [{"operation": f"load/{name}", "weight": 1}],
+                    "sessions": 1,
+                    "depth": 1,
+                    "schedule": {"kind": "closed", "think_ns": 0},
+                    "work": {
+                        "kind": "rows",
+                        "table": self.draft.index[name],
+                        "first_row": 0,
+                        "rows": self.draft.loaded_rows(name),
+                        "batch_rows": LOAD_BATCH_ROWS,
+                    },
+                    "until": {"kind": "work"},
+                }
+            )
+        return {"kind": "drive", "label": "load", "phase": "load", "roles": roles, "limit_ns": self.limit_ns}
+
+    def drive(self, phase: str, seconds: float) -> Doc:
+        """Warm and cool repeat the readers of the measured phase; writers write while it is measured."""
+        roles = [r for r in self.draft.roles if phase == "measure" or r.table is None]
+        writers = [r for r in roles if r.table is not None]
+        document: Doc = {
+            "kind": "drive",
+            "label": phase,
+            "phase": phase,
+            "roles": [role_document(r, self.draft.index, seconds) for r in roles],
+            "limit_ns": self.limit_ns,
+        }
+        sizes_s = self.draft.study.record.sizes_s
+        if phase == "measure" and sizes_s is not None:
+            for segment in self.probe(phase, ("sizes",)):
+                document["sample"] = {"every_ns": ns(sizes_s), "probes": segment["probes"]}
+        repeats = self.draft.study.kind != "timed" and self.schedule.at_least_s > 0
+        if writers and repeats:
+            names = [name for name in self.draft.tables if name in self.draft.written]
+            document["repeat"] = {
+                "at_least_ns": ns(self.schedule.at_least_s),
+                "max": self.schedule.max_repetitions,
+                "fresh": [s for name in names for s in self.draft.plans[name].fresh],
+                "proofs": self.draft.proofs(names, read_back=False),
+            }
+        return document
+
+    def retain(self) -> Doc:
+        roles = [retain_role(of) for of in self.draft.retained.values()]
+        return {
+            "kind": "drive",
+            "label": "retain",
+            "phase": "cool",
+            "roles": roles,
+            "limit_ns": self.limit_ns,
+        }
+
+    def proof(self, label: str, names: Sequence[str]) -> list[Doc]:
+        held = [n for n in names if self.draft.rows_of(n)]
+        proofs = self.draft.proofs(held, read_back=True)
+        return [{"kind": "proof", "label": label, "proofs": proofs}] if proofs else []
+
+    def ask(self) -> list[Doc]:
+        """What the oracle compares, at the data time of the last rows."""
+        names = self.draft.asked()
+        if not names:
+            return []
+        last = max(last_sweep_ns(t, self.draft.rows_of(n)) for n, t in self.draft.tables.items())
+        return [{"kind": "ask", "label": "quiet", "operations": names, "now_ns": last}]
