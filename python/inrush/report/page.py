@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from inrush.guards.study import roles
-from inrush.guards.verdicts import Outcome, by_guard, is_embedded, survives
+from inrush.guards.verdicts import Outcome, by_guard
 from inrush.report.charts import Figure
+from inrush.report.conditions import machine, settings
 from inrush.report.draw import asset
+from inrush.report.html import Cells, badge, data, number, outcome_word, prose, section, table
+from inrush.report.points import points_table
 from inrush.report.published import published_rows
 from inrush.stats import quantity
 from inrush.stats.answer import Answer, name, plain, times
 from inrush.stats.claims import COLUMNS, claim_rows, judged_claims
 from inrush.stats.effects import effects
-from inrush.stats.points import Analysis, Measured, Point, PointSummary, say
+from inrush.stats.points import Analysis, say
 
-Cells = Sequence[str]
 #: Where a live page says what is going on.
 NOW_BEGINS, NOW_ENDS = "<!--now-->", "<!--/now-->"
-#: Latency quantiles of the point table.
-QUANTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 #: A page's first tables; the rest is one click away.
 ROWS_OPEN = 40
 
@@ -105,15 +102,6 @@ def chart_specs(figures: Sequence[Figure]) -> list[dict[str, Any]]:
     return [{"id": f"fig-{f.name}".replace("/", "-"), "spec": f.spec} for f in figures]
 
 
-def data(value: Any) -> str:
-    """JSON that cannot end its script element early."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-
-
-def section(title: str, inner: str) -> str:
-    return f"<section><h2>{escape(title)}</h2>\n{inner}</section>" if inner else ""
-
-
 def top(analysis: Analysis) -> str:
     study = analysis.study
     what = " · ".join(str(study[k]) for k in ("study", "scale", "id") if study.get(k))
@@ -174,16 +162,6 @@ def answered(analysis: Analysis, answer: Answer | None) -> str:
     return f'<div class="{kind}"><span class="label">Answer</span> {badge(analysis.outcome)}\n{said}{crossed}</div>'
 
 
-def badge(outcome: Outcome) -> str:
-    words = {
-        Outcome.PASS: ("pass", "valid"),
-        Outcome.NOTE: ("note", "valid, with notes"),
-        Outcome.INVALID: ("invalid-badge", "INVALID"),
-    }
-    kind, word = words[outcome]
-    return f'<span class="badge {kind}">{word}</span>'
-
-
 def guards_table(analysis: Analysis) -> str:
     """One line per guard: the worst outcome, how often, the worst sentence and where; what passed, one click away."""
     rows: dict[bool, list[Cells]] = {False: [], True: []}
@@ -211,11 +189,6 @@ def guards_table(analysis: Analysis) -> str:
     return doubted + (
         f"<details{'' if doubted else ' open'}><summary>{said}</summary>{passed}</details>" if passed else ""
     )
-
-
-def prose(text: str) -> str:
-    """A sentence with its `code` as code."""
-    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def figure_cards(figures: Sequence[Figure], specs: Sequence[Mapping[str, Any]]) -> str:
@@ -264,89 +237,6 @@ def effects_table(analysis: Analysis, answer: Answer | None) -> str:
     return f'<p class="expected">{told}</p>{table(header, rows)}' if rows else ""
 
 
-def points_table(analysis: Analysis, answer: Answer | None) -> str:
-    if answer is None:
-        return ""
-    figures = point_figures(analysis, answer)
-    varied = list(analysis.factors)
-    quantiles = shown_quantiles(analysis)
-    header = [*varied, "#runs", f"#median {name(answer.figure)}", "#mean [95 %]"]
-    header += [f"#{name(f)}" for f in figures] + [f"#{q} of {role}" for role, q, _ in quantiles]
-    summaries = {s.point: s for s in analysis.summaries(answer.figure)}
-    counted = [p for p in analysis.points if any(m.counts and m.point == p for m in analysis.runs)]
-    rows = [point_row(analysis, p, summaries.get(p), figures, quantiles, varied) for p in counted]
-    told = "Mean: geometric, over runs. Percentiles: of all calls of all runs, merged."
-    return f'<p class="expected">{told}</p>' + table(header, rows)
-
-
-def point_figures(analysis: Analysis, answer: Answer) -> list[str]:
-    """Beside the answer's own figure: rates and CPU, where they were measured."""
-    role = answer.figure.rsplit(".", 1)[0]
-    wanted = [
-        f"{role}.rows_per_s",
-        "client.busy_cores",
-        "server.busy_cores",
-        "instrument.busy_cores",
-        "engine.busy_cores",
-    ]
-    measured = {k for m in analysis.runs if m.counts for k, v in m.figures.items() if v}
-    return [f for f in wanted if f in measured and f != answer.figure]
-
-
-def timed_roles(analysis: Analysis) -> list[str]:
-    held = {role for _, role in analysis.latencies}
-    return [r for r in roles(analysis) if r in held]
-
-
-def shown_quantiles(analysis: Analysis) -> list[tuple[str, str, float]]:
-    """(role, name, share) of the latency quantiles that some point has calls enough for."""
-    return [
-        (role, name, q)
-        for role in timed_roles(analysis)
-        for name, q in QUANTILES.items()
-        if any(quantile_s(analysis, p, role, q) is not None for p in analysis.points)
-    ]
-
-
-def quantile_s(analysis: Analysis, point: Point, role: str, q: float) -> float | None:
-    """None where a point has no such role, or fewer calls than the quantile needs for one beyond it."""
-    histogram = analysis.latencies.get((point, role))
-    enough = histogram is not None and histogram.n * (1 - q) >= 1
-    return histogram.quantile_ns(q) / 1e9 if histogram is not None and enough else None
-
-
-def point_row(
-    analysis: Analysis,
-    point: Point,
-    s: PointSummary | None,
-    figures: Sequence[str],
-    quantiles: Sequence[tuple[str, str, float]],
-    varied: Sequence[str],
-) -> Cells:
-    """s: the headline figure; None for a point that does not have it, e.g. one that only reads."""
-    held = dict(point)
-    cells = [
-        escape(held[f]) if isinstance(held.get(f), str) else number(plain(held[f]) if f in held else "–")
-        for f in varied
-    ]
-    runs = sum(m.counts and m.point == point for m in analysis.runs)
-    flag = f" ({s.outliers} outlying)" if s and s.outliers else ""
-    cells.append(number(f"{runs}{flag}"))
-    cells.append(number(quantity.show(s.median, s.figure) if s else "–"))
-    cells.append(
-        number(
-            "–" if s is None else quantity.show_interval(s.interval, s.figure) if s.interval else "one run"
-        )
-    )
-    for figure in figures:
-        values = sorted(analysis.values(figure).get(point, {}).values())
-        cells.append(number(quantity.show(values[len(values) // 2], figure) if values else "–"))
-    for role, _, q in quantiles:
-        value = quantile_s(analysis, point, role, q)
-        cells.append(number("–" if value is None else quantity.show(value, "latency_s")))
-    return cells
-
-
 def absent_table(analysis: Analysis) -> str:
     rows = [[escape(say(a.point)), escape(a.why), escape(a.reason)] for a in analysis.record.absent]
     rows += [
@@ -354,84 +244,6 @@ def absent_table(analysis: Analysis) -> str:
         for m in analysis.runs if m.hidden
     ]  # fmt: skip
     return table(["point", "why", "reason"], rows)
-
-
-def settings(analysis: Analysis) -> str:
-    """Per engine: version, what an acknowledged row survives, and the settings that were read back."""
-    rows, lists = [], []
-    for engine, m in first_of_each_engine(analysis).items():
-        held = {str(r["name"]): str(r["value"]) for r in m.run.rows("settings")}
-        version = version_of(held)
-        durable = survives(m.run).replace("_", " ").lower() or "not recorded"
-        rows.append(
-            [
-                escape(engine),
-                escape(version),
-                escape(durable),
-                escape(target_of(m)),
-            ]
-        )
-        if held:
-            lines = "".join(
-                f"<tr><td>{escape(k)}</td><td><code>{escape(v)}</code></td></tr>"
-                for k, v in sorted(held.items())
-            )
-            lists.append(
-                f'<details><summary>{len(held)} settings of {escape(engine)}</summary><div class="scroll"><table>{lines}</table></div></details>'
-            )
-    return (
-        table(["engine", "version", "an acknowledged row survives", "target"], rows) + "".join(lists)
-        if rows
-        else ""
-    )
-
-
-def target_of(m: Measured) -> str:
-    """Where it ran; an embedded engine has a file for each run."""
-    return (
-        "in our process, a new file for each run"
-        if is_embedded(m.run)
-        else str(m.run.plan["target"].get("url", ""))
-    )
-
-
-def version_of(settings: Mapping[str, str]) -> str:
-    """The engine's own word, else the first setting that is called a version and looks like one."""
-    named = [v for k, v in settings.items() if "version" in k.lower() and any(c.isdigit() for c in v)]
-    return settings.get("version") or next(iter(named), "not recorded")
-
-
-def first_of_each_engine(analysis: Analysis) -> dict[str, Measured]:
-    found: dict[str, Measured] = {}
-    for m in analysis.runs:
-        found.setdefault(m.run.engine, m)
-    return found
-
-
-def machine(analysis: Analysis) -> str:
-    if not analysis.runs:
-        return ""
-    env = analysis.runs[0].run.env
-    first = ("cpu_model", "cpu_logical", "mem_total_bytes", "os", "kernel", "data_filesystem", "disk_write_bytes_per_s",
-             "disk_fsync_per_s", "core_build_profile", "inrush", "git_commit", "python")  # fmt: skip
-    shown = [[escape(k), fact(k, env[k])] for k in first if k in env]
-    others = [[escape(k), fact(k, v)] for k, v in sorted(env.items()) if k not in first]
-    more = (
-        f"<details><summary>{len(others)} more facts</summary>{table(['fact', 'value'], others)}</details>"
-        if others
-        else ""
-    )
-    return table(["fact", "value"], shown) + more
-
-
-def fact(key: str, value: Any) -> str:
-    """A fact of the machine as people read it; lists of packages in a line."""
-    if isinstance(value, Mapping):
-        return ", ".join(f"{escape(str(k))}&nbsp;{escape(str(v))}" for k, v in value.items())
-    if isinstance(value, float | int) and not isinstance(value, bool) and key.endswith(("bytes", "_per_s")):
-        figure = "bytes" if key.endswith("bytes") else "bytes_per_s" if key.endswith("bytes_per_s") else ""
-        return escape(quantity.show(value, figure) if figure else f"{quantity.digits(value)} /s")
-    return f"<code>{escape(str(value))}</code>"
 
 
 def runs_table(analysis: Analysis, answer: Answer | None) -> str:
@@ -457,11 +269,6 @@ def runs_table(analysis: Analysis, answer: Answer | None) -> str:
     )
 
 
-def outcome_word(outcome: Outcome) -> str:
-    kind = {Outcome.PASS: "pass", Outcome.NOTE: "note", Outcome.INVALID: "invalid-badge"}[outcome]
-    return f'<span class="badge {kind}">{"INVALID" if outcome is Outcome.INVALID else outcome.value}</span>'
-
-
 def reproduce(analysis: Analysis) -> str:
     study = analysis.study
     study_name = str(study.get("study", "STUDY"))
@@ -478,22 +285,3 @@ def reproduce(analysis: Analysis) -> str:
     return f"<pre>{escape(commands)}\ninrush report {escape(str(study.get('id', '')))}</pre>" + table(
         ["fact", "value"], rows
     )
-
-
-def table(header: Sequence[str], rows: Sequence[Cells], kind: str = "") -> str:
-    """Cells are HTML already; a header that starts with # is of numbers. Nothing for no rows."""
-    if not rows:
-        return ""
-    head = "".join(
-        f'<th class="num">{escape(h[1:])}</th>' if h.startswith("#") else f"<th>{escape(h)}</th>"
-        for h in header
-    )
-    body = "".join(
-        "<tr>" + "".join(c if c.startswith("<td") else f"<td>{c}</td>" for c in row) + "</tr>\n"
-        for row in rows
-    )
-    return f'<div class="scroll"><table class="{kind}"><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>'
-
-
-def number(text: str) -> str:
-    return f'<td class="num">{escape(text)}</td>'

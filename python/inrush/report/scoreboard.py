@@ -10,7 +10,8 @@ from typing import Any
 from inrush.model.score import board
 from inrush.predict.board import BOARD_HEADER, Entry, board_row, counts, groups, scores_of
 from inrush.report.charts import Figure, Row, finished, inline, scale_of
-from inrush.report.page import chart_specs, figure_cards, number, section, shell, table
+from inrush.report.html import number, section, table
+from inrush.report.page import chart_specs, figure_cards, shell
 from inrush.stats.quantity import show
 
 BADGES = {

@@ -1,0 +1,90 @@
+"""What figures were measured under: engines and their settings, and the machine. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+from inrush.guards.verdicts import is_embedded, survives
+from inrush.report.html import table
+from inrush.stats import quantity
+from inrush.stats.points import Analysis, Measured
+
+
+def settings(analysis: Analysis) -> str:
+    """Per engine: version, what an acknowledged row survives, and the settings that were read back."""
+    rows, lists = [], []
+    for engine, m in first_of_each_engine(analysis).items():
+        held = {str(r["name"]): str(r["value"]) for r in m.run.rows("settings")}
+        version = version_of(held)
+        durable = survives(m.run).replace("_", " ").lower() or "not recorded"
+        rows.append(
+            [
+                escape(engine),
+                escape(version),
+                escape(durable),
+                escape(target_of(m)),
+            ]
+        )
+        if held:
+            lines = "".join(
+                f"<tr><td>{escape(k)}</td><td><code>{escape(v)}</code></td></tr>"
+                for k, v in sorted(held.items())
+            )
+            lists.append(
+                f'<details><summary>{len(held)} settings of {escape(engine)}</summary><div class="scroll"><table>{lines}</table></div></details>'
+            )
+    return (
+        table(["engine", "version", "an acknowledged row survives", "target"], rows) + "".join(lists)
+        if rows
+        else ""
+    )
+
+
+def target_of(m: Measured) -> str:
+    """Where it ran; an embedded engine has a file for each run."""
+    return (
+        "in our process, a new file for each run"
+        if is_embedded(m.run)
+        else str(m.run.plan["target"].get("url", ""))
+    )
+
+
+def version_of(settings: Mapping[str, str]) -> str:
+    """The engine's own word, else the first setting that is called a version and looks like one."""
+    named = [v for k, v in settings.items() if "version" in k.lower() and any(c.isdigit() for c in v)]
+    return settings.get("version") or next(iter(named), "not recorded")
+
+
+def first_of_each_engine(analysis: Analysis) -> dict[str, Measured]:
+    found: dict[str, Measured] = {}
+    for m in analysis.runs:
+        found.setdefault(m.run.engine, m)
+    return found
+
+
+def machine(analysis: Analysis) -> str:
+    if not analysis.runs:
+        return ""
+    env = analysis.runs[0].run.env
+    first = ("cpu_model", "cpu_logical", "mem_total_bytes", "os", "kernel", "data_filesystem", "disk_write_bytes_per_s",
+             "disk_fsync_per_s", "core_build_profile", "inrush", "git_commit", "python")  # fmt: skip
+    shown = [[escape(k), fact(k, env[k])] for k in first if k in env]
+    others = [[escape(k), fact(k, v)] for k, v in sorted(env.items()) if k not in first]
+    more = (
+        f"<details><summary>{len(others)} more facts</summary>{table(['fact', 'value'], others)}</details>"
+        if others
+        else ""
+    )
+    return table(["fact", "value"], shown) + more
+
+
+def fact(key: str, value: Any) -> str:
+    """A fact of the machine as people read it; lists of packages in a line."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{escape(str(k))}&nbsp;{escape(str(v))}" for k, v in value.items())
+    if isinstance(value, float | int) and not isinstance(value, bool) and key.endswith(("bytes", "_per_s")):
+        figure = "bytes" if key.endswith("bytes") else "bytes_per_s" if key.endswith("bytes_per_s") else ""
+        return escape(quantity.show(value, figure) if figure else f"{quantity.digits(value)} /s")
+    return f"<code>{escape(str(value))}</code>"
