@@ -626,14 +626,15 @@ proptest! {
 #[test]
 fn rows_made_and_encoded_in_parts_are_the_bytes_of_the_whole_batch() {
     let column = |name: &str, ty: &str, null_ppm: u32, gen: serde_json::Value| serde_json::json!({"name": name, "type": ty, "wire": "", "null_ppm": null_ppm, "gen": gen});
-    let words = serde_json::json!({"kind": "text", "min_bytes": 0, "max_bytes": 20});
+    let words = serde_json::json!({"kind": "text", "min_bytes": 1, "max_bytes": 20});
     let normal = serde_json::json!({"kind": "normal", "mean": 50.0, "sd": 10.0, "bits": 10});
     let counter = serde_json::json!({"kind": "counter", "start_from": 0, "start_to": 10, "increment": "lognormal",
                                      "median_per_s": 1000, "sigma": 1.2});
     let plan: TablePlan = serde_json::from_value(serde_json::json!({
         "name": "t", "stream": "t", "source": {"kind": "generated", "series": 7, "period_ns": 1_000_000_000u64},
-        "columns": [column("key", "text", 0, words), column("load", "f64", 100_000, normal),
-                    column("n", "u64", 0, counter)],
+        "columns": [column("key", "text", 0, words), column("at", "time_ms", 0, serde_json::json!({"kind": "time", "period_us": 1_000_000})),
+                    column("load", "f64", 100_000, normal), column("n", "u64", 0, counter)],
+        "identity": ["key", "at"],
     }))
     .expect("this table is written here and valid");
     let generator = RowGen::new(&plan, 1, 0).expect("this table is written here and valid");
