@@ -1,10 +1,10 @@
 //! A small blocking HTTP/1.1 client: one kept connection, one request at a time, nothing copied on its way out.
 //!
 //! A session owns one. Bodies go out in several slices with one system call; answers come in pieces as the server
-//! sends them, with a length, in chunks or up to the end of the connection. `socket` and `stream` are apart, so that
-//! TLS can stand between: limits, liveness and hanging up belong to the socket, reading and writing to the stream.
+//! sends them, with a length, in chunks or up to the end of the connection. With TLS or without is all the same here.
 
 mod connection;
+pub mod options;
 
 use std::io::{self, IoSlice, Write};
 use std::net::{Shutdown, TcpStream};
@@ -15,6 +15,8 @@ use base64::engine::general_purpose::STANDARD;
 use base64::Engine as _;
 
 use super::socket::{dial, unreachable, Place, CONNECT};
+use super::stream::Stream;
+use super::tls::{Tls, When};
 use super::Outcome;
 use crate::error::Error;
 use connection::Connection;
@@ -71,6 +73,7 @@ impl std::fmt::Display for Trouble {
 
 pub struct Client {
     place: Place,
+    tls: Tls,
     /// Lines that every request has.
     headers: String,
     connection: Option<Connection>,
@@ -121,7 +124,7 @@ impl Client {
     /// Not yet connected. `headers` of every request, as `("Name", "value")`; with `login`, basic authentication.
     ///
     /// Panics if a header would break its line: callers pass constants and numbers.
-    pub fn new(place: &Place, login: Option<(&str, &str)>, headers: &[(&str, &str)]) -> Client {
+    pub fn new(place: &Place, tls: &Tls, login: Option<(&str, &str)>, headers: &[(&str, &str)]) -> Client {
         let port = place.port;
         let host = if place.host.contains(':') { format!("[{}]", place.host) } else { place.host.clone() };
         let mut lines = format!("Host: {host}:{port}\r\n");
@@ -135,6 +138,7 @@ impl Client {
         }
         Client {
             place: place.clone(),
+            tls: tls.clone(),
             headers: lines,
             connection: None,
             hang_up: Arc::new(Mutex::new(None)),
@@ -154,10 +158,14 @@ impl Client {
         let (socket, _) = dial(&self.place)?;
         let failed = |e: io::Error| unreachable(&self.place, &e);
         socket.set_write_timeout(Some(CONNECT)).map_err(failed)?;
-        let stream = Box::new(socket.try_clone().map_err(failed)?);
+        socket.set_read_timeout(Some(CONNECT)).map_err(failed)?;
         let shared = socket.try_clone().map_err(failed)?;
         *self.hang_up.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(shared);
-        self.connection = Some(Connection::new(socket, stream, true));
+        let mut stream = Stream::plain(socket);
+        if self.tls.when != When::Never {
+            stream.secure(&self.tls, &self.place)?;
+        }
+        self.connection = Some(Connection::new(stream));
         (self.start, self.end, self.body, self.keep) = (0, 0, Body::Ended, true);
         Ok(())
     }
@@ -315,8 +323,8 @@ impl Client {
     }
 
     /// There is a connection, and the server has nothing to say, not even its end.
-    fn is_idle(&self) -> bool {
-        self.start == self.end && self.connection.as_ref().is_some_and(Connection::is_silent)
+    fn is_idle(&mut self) -> bool {
+        self.start == self.end && self.connection.as_mut().is_some_and(Connection::is_silent)
     }
 
     /// An answer is there although the request could not be sent to its end.

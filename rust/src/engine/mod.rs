@@ -16,6 +16,8 @@ pub(crate) mod shared;
 pub mod simulated;
 mod socket;
 mod sqlite;
+mod stream;
+mod tls;
 mod url;
 
 use std::sync::atomic::AtomicBool;

@@ -68,7 +68,8 @@ impl Engine for Mysql {
 
     fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error> {
         let mut kept = self.control.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let mut connection = match kept.take().filter(is_alive) {
+        let idle = kept.take().and_then(|mut kept| is_alive(&mut kept).then_some(kept));
+        let mut connection = match idle {
             Some(connection) => connection,
             None => Connection::open(&self.address)?,
         };
@@ -82,7 +83,7 @@ impl Engine for Mysql {
 }
 
 /// An idle connection is silent; what it has to say now is its end (the server was restarted).
-fn is_alive(connection: &Connection) -> bool {
+fn is_alive(connection: &mut Connection) -> bool {
     !connection.buffered() && matches!(connection.readable(Duration::ZERO), Ok(false))
 }
 

@@ -61,7 +61,8 @@ impl Engine for Postgresql {
 
     fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error> {
         let mut kept = self.control.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let mut connection = match kept.take().filter(is_alive) {
+        let idle = kept.take().and_then(|mut kept| is_alive(&mut kept).then_some(kept));
+        let mut connection = match idle {
             Some(connection) => connection,
             None => Connection::open(&self.address)?,
         };
@@ -75,7 +76,7 @@ impl Engine for Postgresql {
 }
 
 /// An idle connection is silent; what it has to say now is its end (the server was restarted).
-fn is_alive(connection: &Connection) -> bool {
+fn is_alive(connection: &mut Connection) -> bool {
     matches!(connection.readable(Duration::ZERO), Ok(false))
 }
 
@@ -97,7 +98,7 @@ fn simple_query(
     let mut limit = StatementLimit::new(limit_ns);
     loop {
         while !connection.buffered() && !connection.readable(STEP).map_err(lost)? {
-            limit.check(|| connection.canceller()(), text)?;
+            limit.check(|| connection.canceller(address)(), text)?;
         }
         let (tag, body) = connection.receive().map_err(lost)?;
         match tag {

@@ -1,6 +1,6 @@
-//! A socket to a server: opening it, what is said when that fails, waiting and sending. Shared by the wires.
+//! A socket to a server: opening it, what is said when that fails, waiting for bytes. Shared by the wires.
 
-use std::io::{self, IoSlice, Write};
+use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
@@ -78,18 +78,4 @@ pub fn readable(stream: &TcpStream, limit: Duration) -> io::Result<bool> {
             }
         }
     }
-}
-
-/// All of `parts`, one behind the other, in as few calls as the kernel takes.
-pub fn send_parts(stream: &mut TcpStream, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
-    IoSlice::advance_slices(&mut parts, 0); // drops empty parts in front
-    while !parts.is_empty() {
-        match stream.write_vectored(parts) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(n) => IoSlice::advance_slices(&mut parts, n),
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
-        }
-    }
-    Ok(())
 }

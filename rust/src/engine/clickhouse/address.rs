@@ -3,18 +3,22 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::engine::http::Client;
+use crate::engine::http::{options as http_options, Client};
 use crate::engine::socket::Place;
+use crate::engine::tls::{Tls, When};
 use crate::engine::url::{escape, Url};
 use crate::error::Error;
 
 /// The port that `http_port` is by default.
 const PORT: u16 = 8123;
+/// The port that `https_port` is by default.
+const SECURE_PORT: u16 = 8443;
 /// The server's own ports for programs of its own protocol.
 const OTHER_PORTS: [u16; 2] = [9000, 9440];
 
 pub struct Address {
     pub place: Place,
+    tls: Tls,
     user: String,
     password: String,
     /// `/?database=…&setting=…`, the same in every request.
@@ -22,22 +26,18 @@ pub struct Address {
 }
 
 impl Address {
-    /// `clickhouse://user:password@host:8123/database`. What the URL leaves out: `CLICKHOUSE_USER` or `default`,
+    /// `clickhouse://user:password@host:8123/database?secure=true`. What the URL leaves out: `CLICKHOUSE_USER` or `default`,
     /// `CLICKHOUSE_PASSWORD`, the user's own database. Options `set.<name>` are settings of every request.
     pub fn parse(url: &str, options: &BTreeMap<String, String>) -> Result<Address, Error> {
         let url = Url::parse(url, &["clickhouse"], "clickhouse://user@host:8123/database")?;
-        if let Some((name, _)) = url.options.first() {
-            return Err(Error::Plan(format!(
-                "target.url: option {name} is not known; a setting is the target's option set.<name>"
-            )));
-        }
+        let tls = http_options::tls(&url.options, "; a setting is the target's option set.<name>")?;
         let or = |given: String, variable: &str, usual: &str| match given.is_empty() {
             true => std::env::var(variable).unwrap_or_else(|_| usual.to_owned()),
             false => given,
         };
         let user = or(url.user, "CLICKHOUSE_USER", "default");
         let host = if url.host.is_empty() { "localhost".to_owned() } else { url.host };
-        let port = url.port.unwrap_or(PORT);
+        let port = url.port.unwrap_or(if tls.when == When::Never { PORT } else { SECURE_PORT });
         if OTHER_PORTS.contains(&port) {
             return Err(Error::Plan(format!(
                 "target.url: port {port} is for ClickHouse's own protocol; inrush speaks HTTP, whose port is {PORT} as shipped"
@@ -46,6 +46,7 @@ impl Address {
         let target = format!("clickhouse://{user}@{host}:{port}/{}", url.path);
         Ok(Address {
             place: Place { host, port, target },
+            tls,
             user,
             password: url
                 .password
@@ -55,7 +56,7 @@ impl Address {
     }
 
     pub fn client(&self) -> Client {
-        Client::new(&self.place, Some((&self.user, &self.password)), &[])
+        Client::new(&self.place, &self.tls, Some((&self.user, &self.password)), &[])
     }
 
     /// Ends the queries that `which` says, by asking another connection; whether the server could be asked in time.
@@ -115,6 +116,15 @@ mod tests {
         assert_eq!((address.base.as_str(), address.place.port), ("/?max_threads=2&", 8123));
         let unknown = BTreeMap::from([("max_threads".to_owned(), "2".to_owned())]);
         assert!(Address::parse("clickhouse://h", &unknown).is_err());
+    }
+
+    #[test]
+    fn tls_has_a_port_of_its_own() {
+        let address = parse("clickhouse://h/d?secure=true&verify=false").unwrap();
+        assert_eq!((address.place.port, address.tls.when), (8443, When::Always));
+        assert_eq!(parse("clickhouse://h:8124?secure=true&verify=false").unwrap().place.port, 8124);
+        let message = parse("clickhouse://h?gzip=1").err().map(|e| e.to_string()).unwrap_or_default();
+        assert!(message.contains("option gzip") && message.contains("set.<name>"), "{message}");
     }
 
     #[test]

@@ -2,37 +2,26 @@
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::TcpStream;
-use std::os::fd::AsRawFd;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::Trouble;
-
-/// What bytes pass through: the socket itself, or TLS around it.
-pub trait Stream: Read + Write + Send {}
-impl<T: Read + Write + Send> Stream for T {}
+use crate::engine::stream::Stream;
 
 pub struct Connection {
-    socket: TcpStream,
-    stream: Box<dyn Stream>,
+    stream: Stream,
     /// The socket has a limit from an earlier call.
     limited: bool,
 }
 
 impl Connection {
-    /// `limited`: the socket has a limit already.
-    pub fn new(socket: TcpStream, stream: Box<dyn Stream>, limited: bool) -> Connection {
-        Connection { socket, stream, limited }
+    /// Its socket has the limits of connecting.
+    pub fn new(stream: Stream) -> Connection {
+        Connection { stream, limited: true }
     }
 
     /// The other side has nothing to say, not even its end.
-    pub fn is_silent(&self) -> bool {
-        let mut byte = 0u8;
-        // SAFETY: one byte of room, alive during the call; the flags neither block nor take anything.
-        let found = unsafe {
-            let at = std::ptr::from_mut(&mut byte).cast();
-            libc::recv(self.socket.as_raw_fd(), at, 1, libc::MSG_PEEK | libc::MSG_DONTWAIT)
-        };
-        found < 0 && io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock
+    pub fn is_silent(&mut self) -> bool {
+        matches!(self.stream.readable(Duration::ZERO), Ok(false))
     }
 
     /// All parts, one behind the other.
@@ -46,7 +35,7 @@ impl Connection {
                 Err(e) => interrupted(e)?,
             }
         }
-        self.stream.flush().map_err(Trouble::Lost)
+        Ok(())
     }
 
     /// What has come; 0 when the other side has hung up.
@@ -66,15 +55,14 @@ impl Connection {
             return Ok(());
         }
         // A limit of zero would be none: what is late gets the shortest one, and takes what is there.
-        let left = until.map(|until| {
-            until.saturating_duration_since(Instant::now()).max(std::time::Duration::from_micros(1))
-        });
+        let left =
+            until.map(|until| until.saturating_duration_since(Instant::now()).max(Duration::from_micros(1)));
         self.limited = until.is_some();
         let set = |socket: &TcpStream| {
             socket.set_read_timeout(left)?;
             socket.set_write_timeout(left)
         };
-        set(&self.socket).map_err(Trouble::Lost)
+        set(self.stream.socket()).map_err(Trouble::Lost)
     }
 }
 

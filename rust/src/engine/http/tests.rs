@@ -8,6 +8,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
+use crate::engine::tls::Wish;
 
 /// Answers one request after the other, each with the next of `answers`, cut into pieces; on one connection, or each on
 /// its own.
@@ -29,7 +30,11 @@ fn serve(answers: Vec<Vec<Vec<u8>>>, then_close: bool) -> (Client, JoinHandle<Ve
         }
         requests
     });
-    (Client::new(&place, Some(("me", "s:crt")), &[("X-Test", "1")]), thread)
+    (Client::new(&place, &without_tls(), Some(("me", "s:crt")), &[("X-Test", "1")]), thread)
+}
+
+fn without_tls() -> Tls {
+    Tls::new(&Wish::NEVER, "").unwrap()
 }
 
 fn read_request(socket: &mut TcpStream) -> Vec<u8> {
@@ -174,7 +179,7 @@ fn hanging_up_ends_a_wait_from_another_thread() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let place = Place { host: "127.0.0.1".into(), port, target: "test".into() };
-    let mut client = Client::new(&place, None, &[]);
+    let mut client = Client::new(&place, &without_tls(), None, &[]);
     client.send("POST", "/", &[b"?"], None).unwrap();
     let hang_up = client.hang_up();
     let thread = std::thread::spawn(move || hang_up.now());
@@ -187,7 +192,7 @@ fn hanging_up_ends_a_wait_from_another_thread() {
 fn a_port_where_nobody_listens_is_said_with_its_remedy() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let place = Place { host: "127.0.0.1".into(), port, target: "test://h".into() };
-    let message = Client::new(&place, None, &[]).connect().unwrap_err().to_string();
+    let message = Client::new(&place, &without_tls(), None, &[]).connect().unwrap_err().to_string();
     assert_eq!(
         message,
         format!("test://h: nothing listens on port {port}; is the server running, and is the port right?")

@@ -1,11 +1,12 @@
 //! Where the server is, and who asks. The password is never part of any message.
 
-use crate::engine::http::Client;
+use crate::engine::http::{options as http_options, Client};
 use crate::engine::socket::Place;
+use crate::engine::tls::Tls;
 use crate::engine::url::Url;
 use crate::error::Error;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Address {
     pub host: String,
     pub port: u16,
@@ -13,6 +14,7 @@ pub struct Address {
     pub user: String,
     /// Must be there when it is named; runs have databases of their own.
     pub database: String,
+    tls: Tls,
     /// From the URL only; see [`Address::password`].
     given: Option<String>,
 }
@@ -26,18 +28,17 @@ impl std::fmt::Display for Address {
 }
 
 impl Address {
-    /// `influxdb://user@host:port/database`. The user defaults to `INFLUX_USERNAME`, then to nobody.
+    /// `influxdb://user@host:port/database?secure=true`. The user defaults to `INFLUX_USERNAME`, then to nobody.
     pub fn parse(url: &str) -> Result<Address, Error> {
         let url = Url::parse(url, &["influxdb"], "influxdb://user@host:port/database")?;
-        if let Some((name, _)) = url.options.first() {
-            return Err(Error::Plan(format!("target.url: option {name} is not known; there is none")));
-        }
+        let tls = http_options::tls(&url.options, "")?;
         let host = if url.host.is_empty() { "localhost".to_owned() } else { url.host };
         let user = match url.user.as_str() {
             "" => std::env::var("INFLUX_USERNAME").unwrap_or_default(),
             user => user.to_owned(),
         };
-        Ok(Address { host, port: url.port.unwrap_or(8086), user, database: url.path, given: url.password })
+        let port = url.port.unwrap_or(8086);
+        Ok(Address { host, port, user, database: url.path, tls, given: url.password })
     }
 
     /// Not yet connected.
@@ -45,7 +46,7 @@ impl Address {
         let place = Place { host: self.host.clone(), port: self.port, target: self.to_string() };
         let password = self.password().unwrap_or_default();
         let login = (!self.user.is_empty()).then_some((self.user.as_str(), password.as_str()));
-        Client::new(&place, login, &[])
+        Client::new(&place, &self.tls, login, &[])
     }
 
     /// From the URL, or `INFLUX_PASSWORD`.

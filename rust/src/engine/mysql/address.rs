@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use crate::engine::socket::Place;
+use crate::engine::tls::{is_loopback, Check, Roots, Tls, When, Wish};
 use crate::engine::url::Url;
 use crate::error::Error;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Address {
     pub host: String,
     pub port: u16,
@@ -15,6 +16,7 @@ pub struct Address {
     pub database: String,
     /// `mysql` or `mariadb`: what the server must be.
     pub engine: String,
+    pub tls: Tls,
     /// From the URL only; see [`Address::password`].
     given: Option<String>,
 }
@@ -30,10 +32,11 @@ impl Address {
     /// `mysql://user@host:port/database`, or `mariadb://`. The user defaults to `root`; a database is not needed.
     pub fn parse(engine: &str, url: &str) -> Result<Address, Error> {
         let url = Url::parse(url, &[engine], &format!("{engine}://user@host:port/database"))?;
-        url.options.iter().try_for_each(|(name, value)| check_option(name, value))?;
         let named = |name: String, default: &str| if name.is_empty() { default.to_owned() } else { name };
+        let host = named(url.host, "localhost");
         Ok(Address {
-            host: named(url.host, "localhost"),
+            tls: Tls::new(&wish(&host, &url.options)?, "ssl-ca")?,
+            host,
             port: url.port.unwrap_or(3306),
             user: named(url.user, "root"),
             database: url.path,
@@ -56,14 +59,43 @@ impl Address {
     }
 }
 
-fn check_option(name: &str, value: &str) -> Result<(), Error> {
-    match (name, value.to_ascii_lowercase().as_str()) {
-        ("ssl-mode", "disabled" | "preferred") => Ok(()),
-        ("ssl-mode", _) => Err(Error::Plan(format!(
-            "target.url: ssl-mode={value}, but inrush speaks to MySQL without TLS; use ssl-mode=DISABLED or a tunnel"
-        ))),
-        _ => Err(Error::Plan(format!("target.url: option {name} is not known; known is ssl-mode"))),
+/// What `ssl-mode` and `ssl-ca` mean to MySQL's clients.
+///
+/// They prefer TLS where nothing is said. So do we, but on this machine's own addresses nothing is encrypted then.
+fn wish(host: &str, options: &[(String, String)]) -> Result<Wish, Error> {
+    let (mut mode, mut roots) = (None, None);
+    for (name, value) in options {
+        match name.as_str() {
+            "ssl-mode" => mode = Some(value.to_ascii_uppercase()),
+            "ssl-ca" => roots = Some(Roots::named(value)),
+            _ => {
+                return Err(Error::Plan(format!(
+                    "target.url: option {name} is not known; known are ssl-mode, ssl-ca"
+                )))
+            }
+        }
     }
+    let mode = mode.unwrap_or_else(|| {
+        let usual = match roots {
+            Some(_) => "VERIFY_CA",
+            None if is_loopback(host) => "DISABLED",
+            None => "PREFERRED",
+        };
+        usual.to_owned()
+    });
+    let (when, check) = match mode.as_str() {
+        "DISABLED" => return Ok(Wish::NEVER),
+        "PREFERRED" => (When::IfOffered, Check::Nothing),
+        "REQUIRED" => (When::Always, Check::Nothing),
+        "VERIFY_CA" => (When::Always, Check::Chain),
+        "VERIFY_IDENTITY" => (When::Always, Check::ChainAndName),
+        _ => {
+            return Err(Error::Plan(format!(
+                "target.url: ssl-mode={mode} is not known; known are DISABLED, PREFERRED, REQUIRED, VERIFY_CA, VERIFY_IDENTITY"
+            )))
+        }
+    };
+    Ok(Wish { when, check, roots: roots.unwrap_or(Roots::System) })
 }
 
 /// `password` of an option file's section `[client]` or of the engine's own; the last one counts.
@@ -123,11 +155,26 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_the_other_engine_or_with_tls_is_refused() {
+    fn an_address_of_the_other_engine_is_refused() {
         assert!(Address::parse("mysql", "mariadb://h").unwrap_err().to_string().contains("mysql://"));
-        let message = Address::parse("mysql", "mysql://h/d?ssl-mode=REQUIRED").unwrap_err().to_string();
-        assert!(message.contains("without TLS"), "{message}");
-        assert!(Address::parse("mysql", "mysql://h/d?ssl-mode=DISABLED").is_ok());
+    }
+
+    #[test]
+    fn modes_mean_what_they_mean_to_the_clients() {
+        let of = |host: &str, query: &str| {
+            let pairs = query.split_terminator('&').map(|pair| pair.split_once('=').expect("a pair"));
+            let options: Vec<_> = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+            wish(host, &options).map(|wish| (wish.when, wish.check))
+        };
+        assert_eq!(of("127.0.0.1", "").unwrap(), (When::Never, Check::Nothing));
+        assert_eq!(of("db.example", "").unwrap(), (When::IfOffered, Check::Nothing));
+        assert_eq!(of("db.example", "ssl-mode=DISABLED").unwrap(), (When::Never, Check::Nothing));
+        assert_eq!(of("localhost", "ssl-mode=preferred").unwrap(), (When::IfOffered, Check::Nothing));
+        assert_eq!(of("h", "ssl-mode=REQUIRED&ssl-ca=/r").unwrap(), (When::Always, Check::Nothing));
+        assert_eq!(of("localhost", "ssl-ca=/r").unwrap(), (When::Always, Check::Chain));
+        assert_eq!(of("h", "ssl-mode=VERIFY_IDENTITY").unwrap(), (When::Always, Check::ChainAndName));
+        assert!(of("h", "ssl-mode=ON").unwrap_err().to_string().contains("ssl-mode=ON is not known"));
+        assert!(of("h", "ssl-key=/k").unwrap_err().to_string().contains("option ssl-key"));
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! One blocking socket: opened, logged in, written and read packet by packet.
 
 use std::io::{self, IoSlice, Read, Write};
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +8,8 @@ use super::failure::Failure;
 use super::message::{self, Login, HEAD_BYTES, PACKET_MOST};
 use super::{auth, decode, Address};
 use crate::engine::socket::{self, CONNECT};
+use crate::engine::stream::Stream;
+use crate::engine::tls::When;
 use crate::engine::Canceller;
 use crate::error::{Error, TargetFault};
 
@@ -23,7 +24,7 @@ const SETTINGS: &str = "SET NAMES utf8mb4, time_zone = '+00:00', autocommit = 1,
     'STRICT_ALL_TABLES,ANSI_QUOTES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'";
 
 pub struct Connection {
-    stream: TcpStream,
+    stream: Stream,
     address: Arc<Address>,
     inbox: Vec<u8>,
     /// Unread part of the inbox.
@@ -48,9 +49,11 @@ struct Greeting {
 
 impl Connection {
     pub fn open(address: &Arc<Address>) -> Result<Connection, Error> {
-        let (stream, _) = socket::dial(&address.place())?;
+        let failed = |e: io::Error| unreachable(address, &e);
+        let (socket, _) = socket::dial(&address.place())?;
+        socket.set_read_timeout(Some(CONNECT)).map_err(failed)?;
         let mut connection = Connection {
-            stream,
+            stream: Stream::plain(socket),
             address: address.clone(),
             inbox: vec![0; INBOX_BYTES],
             start: 0,
@@ -59,11 +62,9 @@ impl Connection {
             number: 0,
             id: 0,
         };
-        let failed = |e: io::Error| unreachable(address, &e);
-        connection.stream.set_read_timeout(Some(CONNECT)).map_err(failed)?;
         connection.log_in()?;
         connection.command(SETTINGS).map_err(failed)?.map_err(|failure| failure.on_connect(address))?;
-        connection.stream.set_read_timeout(None).map_err(failed)?;
+        connection.stream.socket().set_read_timeout(None).map_err(failed)?;
         Ok(connection)
     }
 
@@ -86,8 +87,17 @@ impl Connection {
         let proof = auth::proof(&plugin, &password, &challenge).expect("it speaks this plugin");
         let (user, database) = (address.user.as_str(), address.database.as_str());
         let mut out = Vec::new();
-        let login = Login { user, database, plugin: &plugin, proof: &proof, mariadb };
-        message::login(&mut out, self.number.wrapping_add(1), &login);
+        let secure = self.wants_tls(greeting.capabilities)?;
+        let login = Login { user, database, plugin: &plugin, proof: &proof, mariadb, secure };
+        let mut number = self.number.wrapping_add(1);
+        if secure {
+            message::ask_for_tls(&mut out, number, &login);
+            number = number.wrapping_add(1);
+            self.send(&out).map_err(|e| unreachable(&address, &e))?;
+            out.clear();
+            self.stream.secure(&address.tls, &address.place())?;
+        }
+        message::login(&mut out, number, &login);
         loop {
             self.send(&out).map_err(|e| unreachable(&address, &e))?;
             out.clear();
@@ -105,7 +115,9 @@ impl Connection {
                 }
                 Some((0x01, rest)) if plugin == auth::CACHING_SHA2 => match rest {
                     [3] => continue, // the proof was enough: OK follows
-                    [4] => vec![2],  // it was not: the password under the server's key, which is asked for
+                    // It was not: the password itself, which nobody else can read here.
+                    [4] if secure => [password.as_bytes(), &[0]].concat(),
+                    [4] => vec![2], // the password under the server's key, which is asked for
                     key => auth::encrypted(&password, &challenge, key, &seed()?).ok_or_else(|| {
                         refused(&address, "the server's key for passwords could not be read".to_owned())
                     })?,
@@ -114,6 +126,26 @@ impl Connection {
             };
             message::plain(&mut out, self.number.wrapping_add(1), &answer);
         }
+    }
+
+    /// Whether the connection is to be encrypted, by what the server can do. Fails where it must be and cannot.
+    fn wants_tls(&self, capabilities: u32) -> Result<bool, Error> {
+        let address = &self.address;
+        if address.tls.when == When::Never {
+            return Ok(false);
+        }
+        if capabilities & message::TLS == 0 {
+            address.tls.without(
+                &address.place(),
+                "let it have a certificate, or ask for less by ssl-mode=PREFERRED",
+            )?;
+            return Ok(false);
+        }
+        // A server is silent until it is asked: these bytes would be somebody's who is in between.
+        if self.start < self.end {
+            return Err(not_mysql(address));
+        }
+        Ok(true)
     }
 
     fn login_packet(&mut self) -> Result<&[u8], Error> {
@@ -189,8 +221,8 @@ impl Connection {
     }
 
     /// Whether a read would not block within `limit`.
-    pub fn readable(&self, limit: Duration) -> io::Result<bool> {
-        socket::readable(&self.stream, limit)
+    pub fn readable(&mut self, limit: Duration) -> io::Result<bool> {
+        self.stream.readable(limit)
     }
 
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -199,7 +231,7 @@ impl Connection {
 
     /// `first`, then `second`, in one call.
     pub fn send_both(&mut self, first: &[u8], second: &[u8]) -> io::Result<()> {
-        socket::send_parts(&mut self.stream, &mut [first, second].map(IoSlice::new))
+        self.stream.send_parts(&mut [first, second].map(IoSlice::new))
     }
 
     /// The file that LOAD DATA LOCAL has just asked for, ended by an empty packet.
@@ -214,7 +246,7 @@ impl Connection {
             let head = message::head(chunk.len(), next());
             let end = message::head(0, if chunks.peek().is_none() { next() } else { 0 });
             let end: &[u8] = if chunks.peek().is_none() { &end } else { &[] };
-            socket::send_parts(&mut self.stream, &mut [&head, chunk, end].map(IoSlice::new))?;
+            self.stream.send_parts(&mut [&head, chunk, end].map(IoSlice::new))?;
         }
         match data.is_empty() {
             true => self.send(&message::head(0, next())),
@@ -255,6 +287,7 @@ impl Connection {
         message::quit(&mut out);
         // A server that has gone needs no goodbye.
         let _ = self.send(&out);
+        self.stream.close();
     }
 }
 

@@ -14,6 +14,7 @@ const LONG_FLAG: u32 = 1 << 2;
 const CONNECT_WITH_DB: u32 = 1 << 3;
 const LOCAL_FILES: u32 = 1 << 7;
 pub const PROTOCOL_41: u32 = 1 << 9;
+pub const TLS: u32 = 1 << 11;
 const TRANSACTIONS: u32 = 1 << 13;
 const SECURE_CONNECTION: u32 = 1 << 15;
 const MULTI_STATEMENTS: u32 = 1 << 16;
@@ -82,9 +83,30 @@ pub struct Login<'a> {
     pub proof: &'a [u8],
     /// The server is MariaDB: its extended capabilities are spoken.
     pub mariadb: bool,
+    /// The log-in goes through TLS, which was asked for before.
+    pub secure: bool,
+}
+
+/// The head of a log-in alone: the handshake of TLS follows, then the whole log-in through it.
+pub fn ask_for_tls(out: &mut Vec<u8>, number: u8, login: &Login<'_>) {
+    sure(out, number, |out| login_head(out, login));
 }
 
 pub fn login(out: &mut Vec<u8>, number: u8, login: &Login<'_>) {
+    sure(out, number, |out| {
+        login_head(out, login);
+        text(out, login.user);
+        out.push(u8::try_from(login.proof.len()).expect("proofs have 32 bytes at most"));
+        out.extend_from_slice(login.proof);
+        if !login.database.is_empty() {
+            text(out, login.database);
+        }
+        text(out, login.plugin);
+    });
+}
+
+/// What we can do.
+fn login_head(out: &mut Vec<u8>, login: &Login<'_>) {
     let mut caps = NEEDED
         | LONG_FLAG
         | LOCAL_FILES
@@ -98,20 +120,14 @@ pub fn login(out: &mut Vec<u8>, number: u8, login: &Login<'_>) {
     if !login.mariadb {
         caps |= LONG_PASSWORD; // without it, MariaDB reads its own capabilities behind
     }
-    sure(out, number, |out| {
-        out.extend_from_slice(&caps.to_le_bytes());
-        out.extend_from_slice(&(1u32 << 30).to_le_bytes()); // largest packet we take
-        out.push(UTF8MB4_GENERAL_CI);
-        out.extend_from_slice(&[0; 19]);
-        out.extend_from_slice(&if login.mariadb { BULK_OPERATIONS } else { 0 }.to_le_bytes());
-        text(out, login.user);
-        out.push(u8::try_from(login.proof.len()).expect("proofs have 32 bytes at most"));
-        out.extend_from_slice(login.proof);
-        if !login.database.is_empty() {
-            text(out, login.database);
-        }
-        text(out, login.plugin);
-    });
+    if login.secure {
+        caps |= TLS;
+    }
+    out.extend_from_slice(&caps.to_le_bytes());
+    out.extend_from_slice(&(1u32 << 30).to_le_bytes()); // largest packet we take
+    out.push(UTF8MB4_GENERAL_CI);
+    out.extend_from_slice(&[0; 19]);
+    out.extend_from_slice(&if login.mariadb { BULK_OPERATIONS } else { 0 }.to_le_bytes());
 }
 
 /// A step of a log-in, or a piece of what LOAD DATA reads: bytes as they are.

@@ -195,7 +195,7 @@ impl MySession {
     }
 
     /// Until something can be read; false when `until` has passed.
-    fn wait(&self, until: Ns) -> io::Result<bool> {
+    fn wait(&mut self, until: Ns) -> io::Result<bool> {
         if until == Ns::MAX {
             return Ok(true); // the read itself blocks
         }

@@ -4,15 +4,17 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::engine::socket::Place;
+use crate::engine::tls::{is_loopback, Check, Roots, Tls, When, Wish};
 use crate::engine::url::Url;
 use crate::error::Error;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Address {
     pub host: String,
     pub port: u16,
     pub user: String,
     pub database: String,
+    pub tls: Tls,
     /// From the URL only; see [`Address::password`].
     given: Option<String>,
 }
@@ -32,10 +34,12 @@ impl Address {
             &["postgresql", "postgres", "timescaledb"],
             "postgresql://user@host:port/database",
         )?;
-        url.options.iter().try_for_each(|(name, value)| check_option(name, value))?;
         let named = |name: String, default: &str| if name.is_empty() { default.to_owned() } else { name };
+        let host = named(url.host, "localhost");
+        let wish = wish(&host, &url.options, |name| std::env::var(name).ok(), implied_roots())?;
         Ok(Address {
-            host: named(url.host, "localhost"),
+            tls: Tls::new(&wish, "sslrootcert")?,
+            host,
             port: url.port.unwrap_or(5432),
             user: named(url.user, "postgres"),
             database: named(url.path, "postgres"),
@@ -70,14 +74,64 @@ impl Address {
     }
 }
 
-fn check_option(name: &str, value: &str) -> Result<(), Error> {
-    match (name, value) {
-        ("sslmode", "disable" | "allow" | "prefer") => Ok(()),
-        ("sslmode", _) => Err(Error::Plan(format!(
-            "target.url: sslmode={value}, but inrush speaks to PostgreSQL without TLS; use sslmode=disable or a tunnel"
-        ))),
-        _ => Err(Error::Plan(format!("target.url: option {name} is not known; known is sslmode"))),
+/// As libpq: a file of roots that is there is used without being named.
+fn implied_roots() -> Option<PathBuf> {
+    let path = Path::new(&std::env::var_os("HOME")?).join(".postgresql/root.crt");
+    path.exists().then_some(path)
+}
+
+/// What `sslmode` and `sslrootcert` mean to libpq; `PGSSLMODE` and `PGSSLROOTCERT` where the URL has none.
+///
+/// libpq prefers TLS where nothing is said. So do we, but on this machine's own addresses nothing is encrypted then.
+fn wish(
+    host: &str,
+    options: &[(String, String)],
+    variable: impl Fn(&str) -> Option<String>,
+    implied: Option<PathBuf>,
+) -> Result<Wish, Error> {
+    let (mut mode, mut roots) = (variable("PGSSLMODE"), variable("PGSSLROOTCERT"));
+    for (name, value) in options {
+        match name.as_str() {
+            "sslmode" => mode = Some(value.clone()),
+            "sslrootcert" => roots = Some(value.clone()),
+            _ => {
+                return Err(Error::Plan(format!(
+                    "target.url: option {name} is not known; known are sslmode, sslrootcert"
+                )))
+            }
+        }
     }
+    let roots = roots.filter(|text| !text.is_empty()).map(|text| Roots::named(&text));
+    let mode = mode.filter(|text| !text.is_empty()).unwrap_or_else(|| {
+        let usual = match roots {
+            Some(Roots::System) => "verify-full",
+            None if is_loopback(host) => "disable",
+            _ => "prefer",
+        };
+        usual.to_owned()
+    });
+    let (when, check) = match mode.as_str() {
+        "disable" => return Ok(Wish::NEVER),
+        "allow" => (When::IfRefused, Check::Nothing),
+        "prefer" => (When::IfOffered, Check::Nothing),
+        "require" => (When::Always, Check::Nothing),
+        "verify-ca" => (When::Always, Check::Chain),
+        "verify-full" => (When::Always, Check::ChainAndName),
+        _ => {
+            return Err(Error::Plan(format!(
+                "target.url: sslmode={mode} is not known; known are disable, allow, prefer, require, verify-ca, verify-full"
+            )))
+        }
+    };
+    if roots == Some(Roots::System) && check != Check::ChainAndName {
+        return Err(Error::Plan(format!(
+            "target.url: with sslrootcert=system anybody's certificate would do for sslmode={mode}; use verify-full"
+        )));
+    }
+    // As libpq: who has roots at hand has the chain checked, whatever the mode.
+    let roots = roots.or(implied.map(Roots::File));
+    let check = if roots.is_some() { check.max(Check::Chain) } else { check };
+    Ok(Wish { when, check, roots: roots.unwrap_or(Roots::System) })
 }
 
 /// As libpq: a password file that others can read is not used.
@@ -128,10 +182,55 @@ mod tests {
         );
     }
 
+    fn wish_of(host: &str, query: &str, environment: &[(&str, &str)]) -> Result<Wish, Error> {
+        let options: Vec<_> = query.split_terminator('&').filter_map(|pair| pair.split_once('=')).collect();
+        let options: Vec<_> = options.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+        let variable =
+            |name: &str| environment.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string());
+        wish(host, &options, variable, None)
+    }
+
     #[test]
-    fn an_address_that_wants_tls_is_refused() {
-        let message = Address::parse("postgresql://h/d?sslmode=require").unwrap_err().to_string();
-        assert!(message.contains("without TLS"), "{message}");
+    fn nothing_said_prefers_tls_but_on_this_machine() {
+        for host in ["localhost", "127.0.0.1", "127.1.2.3", "::1"] {
+            assert_eq!(wish_of(host, "", &[]).unwrap(), Wish::NEVER, "{host}");
+            assert_eq!(wish_of(host, "sslmode=prefer", &[]).unwrap().when, When::IfOffered, "{host}");
+        }
+        let far = wish_of("db.example", "", &[]).unwrap();
+        assert_eq!((far.when, far.check), (When::IfOffered, Check::Nothing));
+    }
+
+    #[test]
+    fn modes_and_roots_mean_what_they_mean_to_libpq() {
+        let of = |query: &str| wish_of("db.example", query, &[]).map(|wish| (wish.when, wish.check));
+        assert_eq!(of("sslmode=disable&sslrootcert=/r").unwrap(), (When::Never, Check::Nothing));
+        assert_eq!(of("sslmode=allow").unwrap(), (When::IfRefused, Check::Nothing));
+        assert_eq!(of("sslmode=require").unwrap(), (When::Always, Check::Nothing));
+        assert_eq!(of("sslmode=require&sslrootcert=/r").unwrap(), (When::Always, Check::Chain));
+        assert_eq!(of("sslmode=verify-ca").unwrap(), (When::Always, Check::Chain));
+        assert_eq!(of("sslmode=verify-full").unwrap(), (When::Always, Check::ChainAndName));
+        assert_eq!(of("sslrootcert=system").unwrap(), (When::Always, Check::ChainAndName));
+        let message = of("sslmode=require&sslrootcert=system").unwrap_err().to_string();
+        assert!(message.contains("use verify-full"), "{message}");
+        let message = of("sslmode=on").unwrap_err().to_string();
+        assert!(message.contains("sslmode=on is not known"), "{message}");
+        assert!(of("sslcert=/c").unwrap_err().to_string().contains("option sslcert"));
+    }
+
+    #[test]
+    fn the_environment_is_asked_where_the_url_says_nothing() {
+        let environment = [("PGSSLMODE", "verify-full"), ("PGSSLROOTCERT", "/r")];
+        let wish = wish_of("localhost", "", &environment).unwrap();
+        assert_eq!((wish.when, wish.check), (When::Always, Check::ChainAndName));
+        assert_eq!(wish.roots, Roots::File("/r".into()));
+        assert_eq!(wish_of("localhost", "sslmode=disable", &environment).unwrap(), Wish::NEVER);
+    }
+
+    #[test]
+    fn roots_that_cannot_be_read_are_named_before_anybody_connects() {
+        let url = "postgresql://h/d?sslmode=verify-full&sslrootcert=/no/such/root.crt";
+        let message = Address::parse(url).unwrap_err().to_string();
+        assert!(message.contains("sslrootcert=/no/such/root.crt"), "{message}");
     }
 
     #[test]

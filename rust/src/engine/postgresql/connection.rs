@@ -13,6 +13,7 @@ use postgres_protocol::authentication::sasl::{ChannelBinding, ScramSha256, SCRAM
 use super::failure::Failure;
 use super::{message, Address};
 use crate::engine::socket::{self, CONNECT};
+use crate::engine::stream::Stream;
 use crate::engine::Canceller;
 use crate::error::{Error, TargetFault};
 
@@ -24,7 +25,7 @@ const COPY_CHUNK_BYTES: usize = 1 << 20;
 const LOGIN_MESSAGE_BYTES: usize = 64 << 10;
 
 pub struct Connection {
-    stream: TcpStream,
+    stream: Stream,
     peer: SocketAddr,
     inbox: Vec<u8>,
     /// Unread part of the inbox.
@@ -36,17 +37,26 @@ pub struct Connection {
 
 impl Connection {
     pub fn open(address: &Address) -> Result<Connection, Error> {
-        let (stream, peer) = socket::dial(&address.place())?;
-        let mut connection =
-            Connection { stream, peer, inbox: vec![0; INBOX_BYTES], start: 0, end: 0, key: (0, 0) };
-        connection.set_read_limit(Some(CONNECT)).map_err(|e| unreachable(address, &e))?;
-        connection.log_in(address)?;
-        connection.set_read_limit(None).map_err(|e| unreachable(address, &e))?;
-        Ok(connection)
+        let (last, others) = address.tls.attempts().split_last().expect("there is one at least");
+        for &secure in others {
+            match Connection::attempt(address, secure) {
+                // Refused so, the server may still take us the other way.
+                Err(Error::Target { class, .. }) if class != TargetFault::Unreachable => {}
+                done => return done,
+            }
+        }
+        Connection::attempt(address, *last)
     }
 
-    fn set_read_limit(&self, limit: Option<Duration>) -> io::Result<()> {
-        self.stream.set_read_timeout(limit)
+    fn attempt(address: &Address, secure: bool) -> Result<Connection, Error> {
+        let (socket, peer) = socket::dial(&address.place())?;
+        socket.set_read_timeout(Some(CONNECT)).map_err(|e| unreachable(address, &e))?;
+        let stream = negotiated(address, socket, secure)?;
+        let mut connection =
+            Connection { stream, peer, inbox: vec![0; INBOX_BYTES], start: 0, end: 0, key: (0, 0) };
+        connection.log_in(address)?;
+        connection.stream.socket().set_read_timeout(None).map_err(|e| unreachable(address, &e))?;
+        Ok(connection)
     }
 
     /// Until the server is ready for the first query.
@@ -136,8 +146,8 @@ impl Connection {
     }
 
     /// Whether a read would not block within `limit`.
-    pub fn readable(&self, limit: Duration) -> io::Result<bool> {
-        socket::readable(&self.stream, limit)
+    pub fn readable(&mut self, limit: Duration) -> io::Result<bool> {
+        self.stream.readable(limit)
     }
 
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -154,22 +164,25 @@ impl Connection {
             let head = message::copy_data_head(chunk.len());
             let after: &[u8] = if chunks.peek().is_none() { &message::COPY_DONE } else { &[] };
             let mut parts = [before, &head, chunk, after].map(IoSlice::new);
-            socket::send_parts(&mut self.stream, &mut parts)?;
+            self.stream.send_parts(&mut parts)?;
             before = &[];
         }
         Ok(())
     }
 
-    /// Ends the running statement from any thread; a failure to do so changes nothing.
-    pub fn canceller(&self) -> Canceller {
+    /// Ends the running statement from any thread, by a connection as secure as this one; a failure to do so changes
+    /// nothing.
+    pub fn canceller(&self, address: &Address) -> Canceller {
         let (peer, (process, secret)) = (self.peer, self.key);
+        let (address, secure) = (address.clone(), self.stream.is_secure());
         Box::new(move || {
             let mut out = Vec::new();
             message::cancel(&mut out, process, secret);
-            if let Ok(mut stream) = TcpStream::connect_timeout(&peer, CONNECT) {
+            let Ok(socket) = TcpStream::connect_timeout(&peer, CONNECT) else { return };
+            let _ = socket.set_read_timeout(Some(CONNECT));
+            if let Ok(mut stream) = negotiated(&address, socket, secure) {
                 // The server closes the connection as soon as it has acted; then the read ends.
-                let _ = stream.set_read_timeout(Some(CONNECT));
-                let _ = stream.write_all(&out).and_then(|()| stream.read(&mut [0; 1]));
+                let _ = stream.write_all(&out).and_then(|()| stream.read_exact(&mut [0; 1]));
             }
         })
     }
@@ -179,7 +192,31 @@ impl Connection {
         message::terminate(&mut out);
         // A server that has gone needs no goodbye.
         let _ = self.send(&out);
+        self.stream.close();
     }
+}
+
+/// The stream to log in through: with TLS where it is asked for and the server has it.
+fn negotiated(address: &Address, mut socket: TcpStream, secure: bool) -> Result<Stream, Error> {
+    if !secure {
+        return Ok(Stream::plain(socket));
+    }
+    let failed = |e: io::Error| unreachable(address, &e);
+    let mut out = Vec::new();
+    message::ask_for_tls(&mut out);
+    socket.write_all(&out).map_err(failed)?;
+    // One byte and no more: what comes behind it is the handshake's, or somebody's who is in between.
+    let mut consent = [0];
+    socket.read_exact(&mut consent).map_err(failed)?;
+    let mut stream = Stream::plain(socket);
+    match consent[0] {
+        b'S' => stream.secure(&address.tls, &address.place())?,
+        b'N' => {
+            address.tls.without(&address.place(), "set ssl = on there, or ask for less by sslmode=prefer")?
+        }
+        _ => return Err(not_postgresql(address)),
+    }
+    Ok(stream)
 }
 
 fn unreachable(address: &Address, error: &io::Error) -> Error {
@@ -223,7 +260,7 @@ fn answer(
         10 => {
             let offered = rest.split(|&byte| byte == 0).any(|name| name == SCRAM_SHA_256.as_bytes());
             if !offered {
-                return Err(refused("the server offers no SCRAM-SHA-256 without TLS".to_owned()));
+                return Err(refused("the server offers no SCRAM-SHA-256".to_owned()));
             }
             let first = ScramSha256::new(password()?.as_bytes(), ChannelBinding::unsupported());
             message::sasl_first(out, SCRAM_SHA_256, first.message());

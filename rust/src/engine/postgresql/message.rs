@@ -49,6 +49,14 @@ pub fn startup(out: &mut Vec<u8>, user: &str, database: &str) {
     });
 }
 
+/// Before everything else, if at all; the answer is one byte, `S` or `N`.
+pub fn ask_for_tls(out: &mut Vec<u8>) {
+    const TLS: u32 = 80_877_103;
+    for word in [8, TLS] {
+        out.extend_from_slice(&word.to_be_bytes());
+    }
+}
+
 /// On a connection of its own: ends what the session with this key is doing.
 pub fn cancel(out: &mut Vec<u8>, process: u32, secret: u32) {
     const CANCEL: u32 = 80_877_102;

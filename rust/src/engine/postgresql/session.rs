@@ -381,7 +381,7 @@ impl Session for PgSession {
     }
 
     fn canceller(&self) -> Option<Canceller> {
-        Some(self.connection.canceller())
+        Some(self.connection.canceller(&self.address))
     }
 
     fn close(mut self: Box<Self>) -> Result<(), Error> {
@@ -404,7 +404,7 @@ impl Session for PgSession {
 
 impl PgSession {
     /// Until something can be read; false when `until` has passed.
-    fn wait(&self, until: Ns) -> io::Result<bool> {
+    fn wait(&mut self, until: Ns) -> io::Result<bool> {
         if until == Ns::MAX {
             return Ok(true); // the read itself blocks
         }

@@ -1,0 +1,166 @@
+//! The bytes to a server and back: through its socket, or through TLS around it.
+
+use std::io::{self, BufReader, IoSlice, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use rustls::ClientConnection;
+
+use super::socket::{self, Place};
+use super::tls::Tls;
+use crate::error::Error;
+
+/// One read of the socket takes what has come, up to this much: several records at once.
+const RECORDS_BYTES: usize = 64 << 10;
+
+/// Limits of time belong to the socket, and hold with TLS as without.
+pub struct Stream {
+    socket: TcpStream,
+    tls: Option<Box<Secured>>,
+}
+
+struct Secured {
+    session: ClientConnection,
+    /// The same socket, for reading records.
+    records: BufReader<TcpStream>,
+}
+
+impl Stream {
+    pub fn plain(socket: TcpStream) -> Stream {
+        Stream { socket, tls: None }
+    }
+
+    /// With TLS from here on: both sides have agreed to it. The socket's limits hold for each step of the handshake.
+    pub fn secure(&mut self, tls: &Tls, place: &Place) -> Result<(), Error> {
+        let session = tls.session(place)?;
+        let failed = |e: io::Error| tls.failed(place, &e);
+        let records = BufReader::with_capacity(RECORDS_BYTES, self.socket.try_clone().map_err(failed)?);
+        let mut secured = Box::new(Secured { session, records });
+        while secured.session.is_handshaking() {
+            secured.push(&mut self.socket).map_err(failed)?;
+            if secured.session.is_handshaking() && secured.pull(&mut self.socket).map_err(failed)? == 0 {
+                return Err(failed(io::ErrorKind::UnexpectedEof.into()));
+            }
+        }
+        secured.push(&mut self.socket).map_err(failed)?;
+        self.tls = Some(secured);
+        Ok(())
+    }
+
+    pub fn is_secure(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// What limits of time are set on.
+    pub fn socket(&self) -> &TcpStream {
+        &self.socket
+    }
+
+    /// Whether a read would not block within `limit`; what only keeps TLS going is taken and is not an answer.
+    pub fn readable(&mut self, limit: Duration) -> io::Result<bool> {
+        let Some(tls) = &mut self.tls else { return socket::readable(&self.socket, limit) };
+        let until = Instant::now() + limit;
+        loop {
+            let state = tls.session.process_new_packets().map_err(broken)?;
+            if state.plaintext_bytes_to_read() > 0 || state.peer_has_closed() {
+                return Ok(true);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if tls.records.buffer().is_empty() && !socket::readable(&self.socket, left)? {
+                return Ok(false);
+            }
+            if tls.pull(&mut self.socket)? == 0 {
+                return Ok(true); // its end can be read
+            }
+        }
+    }
+
+    /// All of `parts`, one behind the other, in as few calls as the kernel takes.
+    pub fn send_parts(&mut self, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+        IoSlice::advance_slices(&mut parts, 0); // drops empty parts in front
+        while !parts.is_empty() {
+            match self.write_vectored(parts) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(n) => IoSlice::advance_slices(&mut parts, n),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    /// Says goodbye, where TLS wants one; a server that has gone needs none.
+    pub fn close(mut self) {
+        if let Some(tls) = &mut self.tls {
+            tls.session.send_close_notify();
+            let _ = tls.push(&mut self.socket);
+        }
+    }
+}
+
+impl Read for Stream {
+    /// One call of the kernel at most. `Interrupted`: records came that hold no bytes yet; call again.
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let Some(tls) = &mut self.tls else { return self.socket.read(room) };
+        match tls.session.reader().read(room) {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+            done => return done,
+        }
+        tls.pull(&mut self.socket)?;
+        match tls.session.reader().read(room) {
+            // Not the socket's limit: there is only nothing to hand out.
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Err(io::ErrorKind::Interrupted.into()),
+            done => done,
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_vectored(&[IoSlice::new(bytes)])
+    }
+
+    /// What was taken has left: nothing waits for a flush.
+    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        let Some(tls) = &mut self.tls else { return self.socket.write_vectored(parts) };
+        let taken = tls.session.writer().write_vectored(parts)?;
+        tls.push(&mut self.socket)?;
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Secured {
+    /// Takes records that have come and answers what TLS itself asks; their bytes, 0 at the end of the connection.
+    fn pull(&mut self, socket: &mut TcpStream) -> io::Result<usize> {
+        let bytes = self.session.read_tls(&mut self.records)?;
+        let state = self.session.process_new_packets();
+        // What is wrong is said to the other side, too; that it may have gone is no news.
+        let sent = self.push(socket);
+        state.map_err(broken)?;
+        sent.map(|()| bytes)
+    }
+
+    /// Sends all that is encrypted.
+    fn push(&mut self, socket: &mut TcpStream) -> io::Result<()> {
+        while self.session.wants_write() {
+            match self.session.write_tls(socket) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(_) => {}
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn broken(error: rustls::Error) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+#[cfg(test)]
+mod tests;
