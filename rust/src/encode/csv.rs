@@ -1,12 +1,7 @@
 //! Comma-separated values: quotes only where needed, NULL empty and unquoted, an empty text as `""`.
 
-use super::delimited::{Delimited, Style};
+use super::delimited::Style;
 use super::tail::Tail;
-use crate::plan::TablePlan;
-
-pub(super) fn encoder(table: &TablePlan) -> Delimited<CommaSeparated> {
-    Delimited::new(table)
-}
 
 pub(super) struct CommaSeparated;
 

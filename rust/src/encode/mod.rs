@@ -20,6 +20,7 @@ mod values;
 use crate::error::Error;
 use crate::plan::TablePlan;
 use crate::rows::Columns;
+use delimited::Delimited;
 
 /// Wire formats by name, as `null:<wire>` and the engines use them.
 ///
@@ -74,12 +75,12 @@ pub fn parts(rows: usize, part_rows: usize) -> impl Iterator<Item = (usize, usiz
 
 pub fn encoder(wire: &str, table: &TablePlan) -> Result<Box<dyn Encoder>, Error> {
     match wire {
-        "text" => Ok(Box::new(text::encoder(table))),
-        "csv" => Ok(Box::new(csv::encoder(table))),
+        "text" => Ok(Box::new(Delimited::<text::TabSeparated>::new(table))),
+        "csv" => Ok(Box::new(Delimited::<csv::CommaSeparated>::new(table))),
         "mysql" => Ok(Box::new(mysql::Cells::new(table, mysql::Nulls::Indicated)?)),
         "native" => Ok(Box::new(native::Native::new(table)?)),
         "rowbinary" => Ok(Box::new(rowbinary::RowBinary::new(table)?)),
-        "values" => Ok(Box::new(values::encoder(table))),
+        "values" => Ok(Box::new(Delimited::<values::ValueGroups>::new(table))),
         "pgcopy" => Ok(Box::new(pgcopy::PgCopy::new(table)?)),
         "line" => Ok(Box::new(line::Line::new(table)?)),
         _ => Err(Error::Plan(format!("wire {wire:?} is not known; known are {}", WIRES.join(", ")))),

@@ -1,12 +1,7 @@
 //! Tab-separated text with backslash escapes and `\N`: PostgreSQL text COPY, MySQL LOAD DATA, ClickHouse TSV.
 
-use super::delimited::{Delimited, Style};
+use super::delimited::Style;
 use super::tail::Tail;
-use crate::plan::TablePlan;
-
-pub(super) fn encoder(table: &TablePlan) -> Delimited<TabSeparated> {
-    Delimited::new(table)
-}
 
 pub(super) struct TabSeparated;
 

@@ -1,12 +1,7 @@
 //! Rows of an SQL INSERT as text: `(1,'it\'s',NULL),`. Backslash escapes; the comma behind the last row is allowed.
 
-use super::delimited::{Delimited, Style};
+use super::delimited::Style;
 use super::tail::Tail;
-use crate::plan::TablePlan;
-
-pub(super) fn encoder(table: &TablePlan) -> Delimited<ValueGroups> {
-    Delimited::new(table)
-}
 
 pub(super) struct ValueGroups;
 

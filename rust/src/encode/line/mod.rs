@@ -3,18 +3,18 @@
 //! A column is a tag, the time of its point, or a field. The twin says which by the wire type; where it says
 //! nothing (`null:line`), the identity does: its first time is the point's, the others of it are tags.
 
-use super::decimal::{float64, signed, unsigned, FLOAT_BYTES, INTEGER_BYTES};
+mod cells;
+mod roles;
+
+use super::decimal::{signed, INTEGER_BYTES};
 use super::tail::Tail;
 use super::{does_not_fit, mismatch, Encoder, Part};
 use crate::error::Error;
 use crate::plan::{ColumnPlan, LogicalType, TablePlan};
-use crate::rows::{Column, Columns, ListValues, Values};
+use crate::rows::{Column, Columns, Values};
+use cells::{cells, Cells};
 
-/// Wire types, as the twin gives them.
-pub const TAG: &str = "tag";
-pub const TIME: &str = "time";
-/// Stands in a row whose fields may all be NULL: a point has one at least.
-pub const ROW_FIELD: &str = "inrush_row";
+pub use roles::{database, has_a_field_in_every_row, measurement, roles, Role, ROW_FIELD, TAG, TIME};
 
 /// Nanoseconds that a point's time may be away from 1970, either way.
 const TIME_NS_MOST: i64 = i64::MAX - 1;
@@ -67,57 +67,6 @@ impl Word {
         }
         tail.word(*last, self.bytes - 8 * full.len());
     }
-}
-
-/// What a column of a table becomes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    Tag,
-    Time,
-    Field,
-}
-
-/// The role of every column. Errors: no column, or more than one, is the time of a point.
-pub fn roles(table: &TablePlan) -> Result<Vec<Role>, Error> {
-    let is_time = |c: &ColumnPlan| matches!(c.ty, LogicalType::TimeMs | LogicalType::TimeUs);
-    let usual = table.columns.iter().position(|c| is_time(c) && table.identity.contains(&c.name));
-    let role = |(at, column): (usize, &ColumnPlan)| match column.wire.as_str() {
-        TAG => Role::Tag,
-        TIME => Role::Time,
-        "" if Some(at) == usual => Role::Time,
-        "" if table.identity.contains(&column.name) => Role::Tag,
-        _ => Role::Field,
-    };
-    let roles: Vec<Role> = table.columns.iter().enumerate().map(role).collect();
-    match roles.iter().filter(|&&role| role == Role::Time).count() {
-        1 => Ok(roles),
-        times => Err(Error::Plan(format!(
-            "table {}: a point has one time, and {times} columns of its identity are times",
-            table.name
-        ))),
-    }
-}
-
-/// The measurement: the last of the quoted names in `"database".."measurement"`, or the name as it is.
-pub fn measurement(name: &str) -> String {
-    let last = name.rsplit_once("..").map_or(name, |(_, last)| last);
-    unquoted(last).unwrap_or_else(|| name.to_owned())
-}
-
-/// The database of `"database".."measurement"`; empty where the name has none.
-pub fn database(name: &str) -> String {
-    name.rsplit_once("..").and_then(|(database, _)| unquoted(database)).unwrap_or_default()
-}
-
-fn unquoted(name: &str) -> Option<String> {
-    let inner = name.strip_prefix('"')?.strip_suffix('"')?;
-    Some(inner.replace("\\\"", "\"").replace("\\\\", "\\"))
-}
-
-/// Whether some field stands in every row, so that [`ROW_FIELD`] is not needed.
-pub fn has_a_field_in_every_row(table: &TablePlan, roles: &[Role]) -> bool {
-    let fields = table.columns.iter().zip(roles).filter(|(_, role)| **role == Role::Field);
-    fields.map(|(column, _)| column).any(|c| c.null_ppm == 0 && c.gen.is_some())
 }
 
 impl Line {
@@ -259,155 +208,6 @@ impl Line {
         tail.byte(b'\n');
         Ok(())
     }
-}
-
-/// Values of one column as the row loop sees them.
-enum Cells<'a> {
-    Bool(&'a [i32]),
-    Small(&'a [i32]),
-    /// As they stand: unsigned 64-bit values keep their bits.
-    Whole(&'a [i64]),
-    /// The same as a tag, which is a text and loses nothing.
-    Unsigned(&'a [i64]),
-    F32(&'a [f32]),
-    F64(&'a [f64]),
-    Text(&'a [u8], &'a [u32]),
-    List(&'a ListValues),
-}
-
-fn cells(column: &Column) -> Result<Cells<'_>, Error> {
-    Ok(match (&column.values, column.ty) {
-        (Values::I32(v), LogicalType::Bool) => Cells::Bool(v),
-        (Values::I32(v), _) => Cells::Small(v),
-        (Values::I64(v), LogicalType::U64) => Cells::Unsigned(v),
-        (Values::I64(v), _) => Cells::Whole(v),
-        (Values::F32(v), _) => Cells::F32(v),
-        (Values::F64(v), _) => Cells::F64(v),
-        (Values::Text(v), _) => Cells::Text(&v.bytes, &v.ends),
-        (Values::List(v), _) => match &*v.items {
-            Values::I64(_) | Values::F64(_) => Cells::List(v),
-            _ => return Err(mismatch(&column.name, "a list")),
-        },
-    })
-}
-
-impl Cells<'_> {
-    /// What rows `first..last` take at most.
-    fn most_bytes(&self, first: usize, last: usize) -> usize {
-        let rows = last - first;
-        let span =
-            |ends: &[u32]| ends[last - 1] as usize - if first == 0 { 0 } else { ends[first - 1] as usize };
-        match self {
-            Cells::Bool(_) => rows,
-            Cells::Small(_) | Cells::Whole(_) | Cells::Unsigned(_) => rows * (INTEGER_BYTES + 1),
-            Cells::F32(_) | Cells::F64(_) => rows * FLOAT_BYTES,
-            Cells::Text(_, ends) => 2 * span(ends) + 2 * rows,
-            Cells::List(list) => span(&list.ends) * (FLOAT_BYTES + 1) + 4 * rows,
-        }
-    }
-
-    /// False, with part of it written, where a field has no such value.
-    ///
-    /// # Safety
-    /// `tail` has `most_bytes` of this row.
-    #[inline(always)]
-    unsafe fn put_field(&self, tail: &mut Tail, row: usize) -> bool {
-        match self {
-            Cells::Bool(v) => tail.byte(if v[row] != 0 { b't' } else { b'f' }),
-            Cells::Small(v) => {
-                signed(tail, v[row] as i64);
-                tail.byte(b'i');
-            }
-            Cells::Whole(v) | Cells::Unsigned(v) => {
-                signed(tail, v[row]);
-                tail.byte(b'i');
-            }
-            // All fields are doubles: written as one, so that nothing is rounded twice.
-            Cells::F32(v) => return put_float(tail, v[row] as f64),
-            Cells::F64(v) => return put_float(tail, v[row]),
-            Cells::Text(bytes, ends) => put_string(tail, text_at(bytes, ends, row)),
-            Cells::List(list) => return put_list(tail, list, row),
-        }
-        true
-    }
-
-    /// As [`Cells::put_field`], for a tag: text without quotes.
-    ///
-    /// # Safety
-    /// `tail` has `most_bytes` of this row.
-    #[inline(always)]
-    unsafe fn put_tag(&self, tail: &mut Tail, row: usize) -> bool {
-        match self {
-            Cells::Bool(v) => tail.byte(if v[row] != 0 { b't' } else { b'f' }),
-            Cells::Small(v) => signed(tail, v[row] as i64),
-            Cells::Whole(v) => signed(tail, v[row]),
-            Cells::Unsigned(v) => unsigned(tail, v[row] as u64),
-            Cells::F32(v) => return put_float(tail, v[row] as f64),
-            Cells::F64(v) => return put_float(tail, v[row]),
-            Cells::Text(bytes, ends) => return put_tag_text(tail, text_at(bytes, ends, row)),
-            Cells::List(_) => return false,
-        }
-        true
-    }
-}
-
-fn text_at<'a>(bytes: &'a [u8], ends: &[u32], row: usize) -> &'a [u8] {
-    let start = if row == 0 { 0 } else { ends[row - 1] as usize };
-    &bytes[start..ends[row] as usize]
-}
-
-#[inline(always)]
-unsafe fn put_float(tail: &mut Tail, value: f64) -> bool {
-    if value.is_finite() {
-        float64(tail, value);
-    }
-    value.is_finite()
-}
-
-unsafe fn put_string(tail: &mut Tail, text: &[u8]) {
-    tail.byte(b'"');
-    for &byte in text {
-        if matches!(byte, b'"' | b'\\') {
-            tail.byte(b'\\');
-        }
-        tail.byte(byte);
-    }
-    tail.byte(b'"');
-}
-
-unsafe fn put_tag_text(tail: &mut Tail, text: &[u8]) -> bool {
-    // A backslash escapes what follows or nothing, as it comes: what such a tag means is not sure.
-    if text.is_empty() || text.iter().any(|byte| matches!(byte, b'\\' | b'\n')) {
-        return false;
-    }
-    for &byte in text {
-        if matches!(byte, b',' | b'=' | b' ') {
-            tail.byte(b'\\');
-        }
-        tail.byte(byte);
-    }
-    true
-}
-
-/// A string field, `"[1,2]"`.
-unsafe fn put_list(tail: &mut Tail, list: &ListValues, row: usize) -> bool {
-    tail.bytes(b"\"[");
-    for (k, item) in list.range(row).enumerate() {
-        if k > 0 {
-            tail.byte(b',');
-        }
-        match &*list.items {
-            Values::I64(items) => signed(tail, items[item]),
-            Values::F64(items) => {
-                if !put_float(tail, items[item]) {
-                    return false;
-                }
-            }
-            _ => unreachable!("`cells` let lists of I64 and F64 through"),
-        }
-    }
-    tail.bytes(b"]\"");
-    true
 }
 
 #[cfg(test)]
