@@ -3,11 +3,12 @@
 //! A role has one arrival line. Its sessions take tickets from it, so c sessions are c servers of
 //! one queue; ticket `k` is due at the same nanosecond whoever takes it, on every machine.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Arc;
+mod line;
 
 use crate::error::Error;
 use crate::plan::{CollectPlan, Schedule};
+
+pub use line::{Batching, Line, Tickets};
 
 /// An operation sent more than this after it was due is counted as `late`.
 ///
@@ -17,9 +18,6 @@ pub const LATE_NS: u64 = 1_000_000;
 
 /// Rates outside this range are refused: below, one arrival in eleven days; above, less than 1 ns.
 pub const RATES_PER_S: std::ops::RangeInclusive<f64> = 1e-6..=1e9;
-
-/// Closed calls are taken from the line so many at a time at most.
-const BATCH_MAX: u64 = 64;
 
 /// What is wrong with a schedule, before a run starts.
 pub fn check(schedule: &Schedule) -> Result<(), Error> {
@@ -262,84 +260,6 @@ fn mix64(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The one arrival line of a role: whoever is free takes the next ticket.
-#[derive(Debug)]
-#[repr(align(128))]
-pub struct Line {
-    next: AtomicU64,
-    end: u64,
-    batching: Batching,
-    sessions: u64,
-}
-
-/// How many tickets a session takes at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Batching {
-    /// One: paced lines, where a ticket held is a ticket delayed, and rows, where a ticket held by
-    /// a session that stops would leave a hole in the table.
-    One,
-    /// Up to 64, and fewer towards the end, so that no session is left with the last ones: closed
-    /// calls so short that the shared counter would be what is measured.
-    Guided,
-}
-
-impl Line {
-    /// `count` tickets from 0, or without end.
-    pub fn new(count: Option<u64>, sessions: u32, batching: Batching) -> Arc<Line> {
-        Arc::new(Line {
-            next: AtomicU64::new(0),
-            end: count.unwrap_or(u64::MAX),
-            batching,
-            sessions: u64::from(sessions.max(1)),
-        })
-    }
-
-    pub fn tickets(self: &Arc<Line>) -> Tickets {
-        Tickets { line: Arc::clone(self), next: 0, end: 0 }
-    }
-
-    /// Tickets taken so far, by all sessions.
-    pub fn taken(&self) -> u64 {
-        self.next.load(Ordering::Relaxed).min(self.end)
-    }
-
-    fn take(&self) -> (u64, u64) {
-        let batch = match self.batching {
-            Batching::One => 1,
-            Batching::Guided => {
-                let left = self.end.saturating_sub(self.next.load(Ordering::Relaxed));
-                (left / (4 * self.sessions)).clamp(1, BATCH_MAX)
-            }
-        };
-        let first = self.next.fetch_add(batch, Ordering::Relaxed);
-        (first.min(self.end), first.saturating_add(batch).min(self.end))
-    }
-}
-
-/// One session's place at the line.
-#[derive(Debug)]
-pub struct Tickets {
-    line: Arc<Line>,
-    next: u64,
-    end: u64,
-}
-
-impl Tickets {
-    /// The next ticket; `None` when the line has ended. Rising on one session.
-    #[inline]
-    pub fn take(&mut self) -> Option<u64> {
-        if self.next == self.end {
-            (self.next, self.end) = self.line.take();
-            if self.next == self.end {
-                return None;
-            }
-        }
-        let ticket = self.next;
-        self.next += 1;
-        Some(ticket)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -438,35 +358,6 @@ mod tests {
             let message = check(&constant(rate)).unwrap_err().to_string();
             assert!(message.contains("rate_per_s"), "{message}");
         }
-    }
-
-    #[test]
-    fn every_ticket_is_taken_once_by_some_session() {
-        for batching in [Batching::One, Batching::Guided] {
-            for count in [0u64, 1, 63, 64, 65, 10_000] {
-                let line = Line::new(Some(count), 4, batching);
-                let mut taken: Vec<u64> = std::thread::scope(|scope| {
-                    let sessions: Vec<_> = (0..4)
-                        .map(|_| {
-                            let mut tickets = line.tickets();
-                            scope.spawn(move || std::iter::from_fn(|| tickets.take()).collect::<Vec<_>>())
-                        })
-                        .collect();
-                    sessions.into_iter().flat_map(|s| s.join().expect("no panic")).collect()
-                });
-                taken.sort_unstable();
-                assert_eq!(taken, (0..count).collect::<Vec<_>>());
-                assert_eq!(line.taken(), count);
-            }
-        }
-    }
-
-    #[test]
-    fn a_few_tickets_are_shared_out_and_not_taken_by_the_first() {
-        let line = Line::new(Some(8), 4, Batching::Guided);
-        let (mut first, mut second) = (line.tickets(), line.tickets());
-        assert_eq!(first.take(), Some(0));
-        assert_eq!(second.take(), Some(1));
     }
 
     proptest! {
