@@ -161,22 +161,6 @@ pub fn empty_like(like: &Columns) -> Columns {
     Columns { rows: 0, columns }
 }
 
-/// The first NULL of a column marks all rows before it as present.
-pub fn push_null(column: &mut Column, rows_before: usize) {
-    if column.present.is_empty() {
-        column.present.resize(rows_before, 1);
-    }
-    column.present.push(0);
-    match &mut column.values {
-        Values::I32(v) => v.push(0),
-        Values::I64(v) => v.push(0),
-        Values::F32(v) => v.push(0.0),
-        Values::F64(v) => v.push(0.0),
-        Values::Text(v) => v.push(b""),
-        Values::List(v) => v.ends.push(v.ends.last().copied().unwrap_or(0)),
-    }
-}
-
 /// Empties `batch` and keeps its memory.
 pub fn clear(batch: &mut Columns) {
     batch.rows = 0;

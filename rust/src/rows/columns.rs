@@ -116,6 +116,22 @@ impl Column {
         Column { name: name.into(), ty, values: Values::for_type(ty), present: Vec::new() }
     }
 
+    /// Appends a NULL; the first one marks the `rows_before` it as present.
+    pub fn push_null(&mut self, rows_before: usize) {
+        if self.present.is_empty() {
+            self.present.resize(rows_before, 1);
+        }
+        self.present.push(0);
+        match &mut self.values {
+            Values::I32(v) => v.push(0),
+            Values::I64(v) => v.push(0),
+            Values::F32(v) => v.push(0.0),
+            Values::F64(v) => v.push(0.0),
+            Values::Text(v) => v.push(b""),
+            Values::List(v) => v.ends.push(v.ends.last().copied().unwrap_or(0)),
+        }
+    }
+
     pub fn is_present(&self, row: usize) -> bool {
         self.present.is_empty() || self.present[row] == 1
     }

@@ -1,7 +1,6 @@
 //! What the server sends back: answers as values, rows as columns. Pure.
 
 use crate::encode::calendar;
-use crate::engine::shared::push_null;
 use crate::plan::LogicalType;
 use crate::rows::{Column, Columns, ListValues, Value, Values};
 
@@ -116,7 +115,7 @@ pub fn push_row(packet: &[u8], columns: &[AnswerColumn], batch: &mut Columns) ->
         let cell =
             row.next(answer).ok_or_else(|| format!("column {}: a value could not be read", column.name))?;
         if cell == Cell::Null {
-            push_null(column, batch.rows);
+            column.push_null(batch.rows);
             continue;
         }
         if !column.present.is_empty() {

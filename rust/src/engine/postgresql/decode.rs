@@ -2,7 +2,6 @@
 
 use super::message::Format;
 use crate::encode::pgcopy::{HEADER, POSTGRES_EPOCH_US};
-use crate::engine::shared::push_null;
 use crate::plan::LogicalType;
 use crate::rows::{Column, Columns, ListValues, Value, Values};
 
@@ -193,7 +192,7 @@ fn push_row(row: &[u8], batch: &mut Columns) -> Result<(), String> {
     for column in &mut batch.columns {
         let length = rest.i32().expect("`row_length` saw it");
         if length < 0 {
-            push_null(column, batch.rows);
+            column.push_null(batch.rows);
             continue;
         }
         let cell = rest.take(length as usize).expect("`row_length` saw it");

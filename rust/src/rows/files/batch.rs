@@ -14,18 +14,7 @@ pub fn push_null(column: &mut Column, row: usize, required: bool) -> Result<(), 
     if required {
         return Err(Reason::Null);
     }
-    if column.present.is_empty() {
-        column.present.resize(row, 1);
-    }
-    column.present.push(0);
-    match &mut column.values {
-        Values::I32(v) => v.push(0),
-        Values::I64(v) => v.push(0),
-        Values::F32(v) => v.push(0.0),
-        Values::F64(v) => v.push(0.0),
-        Values::Text(v) => v.push(b""),
-        Values::List(v) => v.ends.push(v.ends.last().copied().unwrap_or(0)),
-    }
+    column.push_null(row);
     Ok(())
 }
 
