@@ -22,7 +22,7 @@ from inrush.workload import Column, Operation, Table
 MARK = "made_by_inrush"
 #: Stands in every point of a table whose fields may all be NULL. Twin of ROW_FIELD in line.rs.
 ROW_FIELD = "inrush_row"
-#: Wire types, as rust/src/encode/line.rs knows them.
+#: Wire types, as rust/src/encode/line/roles.rs knows them.
 TAG, TIME, FIELD = "tag", "time", "field"
 TIMES = ("time_ms", "time_us")
 
