@@ -23,12 +23,12 @@ def test_a_wire_half_passes_its_own_tests_on_a_real_server(
     passes_its_own_tests(request.getfixturevalue(engine), tests)
 
 
-def passes_its_own_tests(target: Target, tests: str) -> None:
+def passes_its_own_tests(target: Target, tests: str, **environment: str) -> None:
     others = {k: v for k, v in os.environ.items() if not (k.startswith("INRUSH_") and k.endswith("_URL"))}
     done = subprocess.run(
         ["cargo", "test", "--quiet", "--package", "inrush-core", "--test", tests, "--", "--ignored"],
         cwd=ROOT,
-        env={**others, f"INRUSH_{target.engine.upper()}_URL": target.url},
+        env={**others, **environment, f"INRUSH_{target.engine.upper()}_URL": target.url},
         capture_output=True,
         text=True,
         check=False,
