@@ -92,9 +92,10 @@ def start(names: Sequence[str], data: Path, note: Note) -> Told:
 
 
 def stop(names: Sequence[str], data: Path, note: Note) -> Told:
-    """Ends what was started in this folder, and what a killed inrush left there; without names, all of it."""
+    """Ends what was started in this folder, and what a killed inrush left there; without names or by `all`, all of it."""
     rows = []
-    twins = [twin for twin, _ in chosen(names)] if names else [t for t in startable() if found(t, data)]
+    named = names and list(names) != ["all"]
+    twins = [twin for twin, _ in chosen(names)] if named else [t for t in startable() if found(t, data)]
     for twin in twins:
         instances = found(twin, data)
         if not instances:
