@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -66,6 +67,8 @@ def main() -> int:
             file=sys.stderr,
         )
         return 2
+    # Asked to end, it ends as by Ctrl-C: what it started is stopped.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     lines = []
     with servers(asked.only):
         for comparison in comparisons(asked.only):
