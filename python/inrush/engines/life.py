@@ -219,7 +219,8 @@ def started_at(pid: int) -> int | None:
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    return None if fields[0] in "ZX" else int(fields[19])
+    # A zombie's other threads may still be ending: until then its files and its port are taken.
+    return None if fields[0] in "ZX" and int(fields[17]) <= 1 else int(fields[19])
 
 
 def working_in(folder: Path) -> dict[int, int]:
