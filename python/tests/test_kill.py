@@ -70,8 +70,11 @@ def killed_at(words: Sequence[str], results: Path, sealed: int, at_bytes: int) -
 
 def reached(results: Path, sealed: int, at_bytes: int, began_ns: int) -> bool:
     """By loads begun since: what the kill before left lies there until the resume has cleared it away."""
-    loads = [p for p in results.glob("*/data/b*") if modified_ns(p) >= began_ns]
-    return any(stored_bytes(p) >= at_bytes for p in loads) and len(sealed_runs(results)) >= sealed
+    try:
+        loads = [p for p in results.glob("*/data/b*") if modified_ns(p) >= began_ns]
+        return any(stored_bytes(p) >= at_bytes for p in loads) and len(sealed_runs(results)) >= sealed
+    except FileNotFoundError:
+        return False  # a folder that was cleared away while we looked into it
 
 
 def modified_ns(folder: Path) -> int:
