@@ -168,7 +168,7 @@ def test_a_run_ends_in_the_answer_the_verdict_and_the_next_command(
     assert done.returncode == 0, done.stderr
     answer, verdict, following = done.stdout.splitlines()
     assert "batch_rows" in answer and verdict.startswith("valid") and "inrush" in following
-    assert "[1/3]" in done.stderr and "report:" in done.stderr
+    assert "[1/2]" in done.stderr and "report:" in done.stderr
 
 
 def test_what_was_run_is_listed_shown_and_reported(
@@ -179,7 +179,7 @@ def test_what_was_run_is_listed_shown_and_reported(
 ) -> None:
     monkeypatch.setenv("INRUSH_RESULTS", str(tiny[0]))
     (listed,) = inrush("runs", "--json").json
-    assert listed["status"] == "done" and listed["runs"] == "3/3"
+    assert listed["status"] == "done" and listed["runs"] == "2/2"
     shown = inrush("show", "--json").json
     assert shown["valid"] is True and shown["points"][0]["point"]["engine"] == "sqlite"
     assert "writers.makespan_s" in inrush("show", "--check").out
@@ -327,9 +327,9 @@ def test_a_study_of_ones_own_file_is_written_and_planned(inrush: Inrush, tmp_pat
 def test_the_first_figure_is_said_with_its_proof_as_soon_as_it_is_there(
     tiny: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:
-    """Once, after the first run; the run on the null engine proves nothing and says no rate."""
+    """Once, after the first run of a point; the run on the null engine proves nothing and says no rate."""
     said = tiny[1].stderr.splitlines()
-    first = next(i for i, line in enumerate(said) if line.startswith("[1/3]"))
+    first = next(i for i, line in enumerate(said) if line.startswith("[2/2]"))
     assert re.search(r" rows/s, (\d+) of \1 proofs hold$", said[first])
     assert re.search(r"^first result after .* rows/s, (\d+) of \1 proofs hold", said[first + 1])
     assert sum(line.startswith("first result") for line in said) == 1

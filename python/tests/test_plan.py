@@ -16,6 +16,7 @@ from inrush.engines import server
 from inrush.errors import StudyInvalid
 from inrush.plan.cost import cost
 from inrush.plan.plan import PlannedRun, StudyPlan, canonical, plan_hash, plan_study, stopped
+from inrush.report.summary import plan_lines
 from inrush.study.forms import Best
 from inrush.study.study import Study, load_study, parse_study
 from tests.strategies import FakeServer, fake_servers, shipped_files, small_tree, workload_tree
@@ -111,6 +112,46 @@ def test_every_block_holds_every_point_once() -> None:
 def test_the_pilot_ascends_however_the_file_is_written() -> None:
     plan = planned(factors={"batch_rows": [1000, 200, 500]})
     assert [r.labels["factors"]["batch_rows"] for r in plan.block(0)] == [200, 200, 500, 500, 1000, 1000]
+
+
+#: One point an engine, and nothing that a pilot decides.
+SINGLE = {"factors": {"batch_rows": [200]}, "repeats": {"count": 1, "seed": 7}, "stop": []}
+
+
+def test_one_point_that_runs_once_has_no_pilot_unless_it_is_asked_for() -> None:
+    alone = planned(**SINGLE)
+    assert [(r.block, r.order) for r in alone.runs] == [(1, 0), (1, 1)]
+    assert alone.document()["repeats"]["pilot"] is False
+    assert any("without a pilot" in line for line in plan_lines(alone))
+    asked = planned(**{**SINGLE, "repeats": {"count": 1, "seed": 7, "pilot": True}})
+    assert [r.block for r in asked.runs] == [0, 0, 1, 1]
+    assert any("once in a pilot" in line for line in plan_lines(asked))
+
+
+@pytest.mark.parametrize(
+    ("why", "changes"),
+    [
+        ("several blocks", {"repeats": {"count": 2, "seed": 7}}),
+        ("several points of an engine", {"factors": {"batch_rows": [200, 500]}}),
+        ("a stop rule", {"stop": [{"along": "batch_rows", "above": {"writers.makespan_s": 90}}]}),
+        ("a search", {"search": {"along": "batch_rows", "of": "writers.rows_per_s", "at_least": 1}}),
+    ],
+)
+def test_a_pilot_that_decides_something_is_made(why: str, changes: dict[str, Any]) -> None:
+    assert planned(**{**SINGLE, **changes}).block(0), why
+
+
+def test_a_study_of_many_points_can_do_without_a_pilot() -> None:
+    plan = planned(repeats={"count": 2, "seed": 7, "pilot": False}, stop=[])
+    assert [r.block for r in plan.all_runs if r.point in plan.planned] == [1] * 6 + [2] * 6
+
+
+@pytest.mark.parametrize("rule", ["stop", "search"])
+def test_what_reads_the_pilot_cannot_do_without_it(rule: str) -> None:
+    search = {"along": "batch_rows", "of": "writers.rows_per_s", "at_least": 1}
+    changes = {"search": search, "stop": []} if rule == "search" else {}
+    with pytest.raises(StudyInvalid, match=r"repeats.pilot is false; .*the pilot; remove this line"):
+        planned(repeats={"count": 2, "seed": 7, "pilot": False}, **changes)
 
 
 def test_engines_run_next_to_each_other_and_take_turns_at_being_first() -> None:

@@ -1,7 +1,8 @@
 """From a study to its runs: every point, every repetition, every statement, before anything is touched. Pure.
 
 `plan_study` crosses the factors with the engines, plans each point once (`plan_point`), and repeats the points in
-blocks. Block 0 is the pilot; it ascends, fixes the stopped points and the cost estimate, and enters no figure.
+blocks. Block 0 is the pilot; it ascends, fixes the stopped points and the cost estimate, and enters no figure. A study
+that could learn nothing from it has none (`Study.has_pilot`).
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class StudyPlan:
 
     @property
     def all_runs(self) -> tuple[PlannedRun, ...]:
-        """In the order they are made: the calibrations end the pilot."""
+        """In the order they are made: the calibrations end the pilot, or begin where there is none."""
         pilot = tuple(self.block(0))
         return (*pilot, *self.calibrations, *self.runs[len(pilot) :])
 
@@ -112,7 +113,7 @@ class StudyPlan:
             "accept": dict(study.accept),
             "unequal_durability": study.unequal_durability,
             "published": [asdict(p) for p in study.published],
-            "repeats": asdict(study.repeats),
+            "repeats": {**asdict(study.repeats), "pilot": study.has_pilot},
             "stop": [asdict(rule) for rule in study.stop],
             "search": asdict(study.search) if study.search else None,
             "schedule": asdict(study.schedule),
@@ -171,7 +172,7 @@ def plan_study(
         raise StudyInvalid(list(dict.fromkeys(problems)))
     runs = tuple(
         planned_run(study, point, planned[point.id], block, order)
-        for block in range(study.repeats.count + 1)
+        for block in study.blocks
         for order, point in enumerate(p for p in block_order(study, points, block, seed) if p.id in planned)
     )
     calibrations, calibrated_by = planned_calibrations(study, points, planned, servers)

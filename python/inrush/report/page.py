@@ -260,8 +260,10 @@ def runs_table(analysis: Analysis, answer: Answer | None) -> str:
                      f"<code>{escape(m.run.run_id)}</code>"])  # fmt: skip
     header = ["#block", "#order", "point", f"#{name(figure)}" if figure else "#figure", "verdict", "run"]
     whole = table(header, rows)
+    piloted = (analysis.study.get("repeats") or {}).get("pilot", True)
+    first = "The pilot ascends and enters no figure; every later" if piloted else "There was no pilot; every"
     told = (
-        '<p class="expected">The pilot ascends and enters no figure; every later block holds every point once, shuffled. Fresh '
+        f'<p class="expected">{first} block holds every point once, shuffled. Fresh '
         "repeats come last, with other rows: of the points found best, and only to say what these are.</p>"
     )
     return told + (

@@ -16,6 +16,7 @@ from inrush.text import columns
 if TYPE_CHECKING:
     from inrush.plan.plan import StudyPlan
     from inrush.results.store import Results, Store, StudyFolder
+    from inrush.study.study import Study
 
 #: Figures of a point in `show`, by their ending, in this order.
 SHOWN = ("makespan_s", "rows_per_s", "ops_per_s", "latency_p50_s", "latency_p99_s")
@@ -209,7 +210,7 @@ def plan_lines(plan: StudyPlan) -> list[str]:
         f"expected: {study.expect}",
         f"seed {plan.seed}, plan {plan.hash[:12]}" + (f", scale {study.scale}" if study.scale else ""),
         "",
-        f"{len(plan.planned)} points, each once in a pilot and {study.repeats.count} times in shuffled blocks: {forecast.runs} runs"
+        f"{len(plan.planned)} points, each {repetitions(study)}: {forecast.runs} runs"
         + (
             f", {len(plan.calibrations)} of them on the null engine for the client's own share"
             if plan.calibrations
@@ -221,7 +222,11 @@ def plan_lines(plan: StudyPlan) -> list[str]:
             else ""
         ),
         f"about {show_s(forecast.seconds)}, {show_count(forecast.rows)} rows written, at most {show(forecast.peak_bytes, 'bytes')} in a database at once"
-        " (a forecast by usual rates; the pilot measures it)"
+        + (
+            " (a forecast by usual rates; the pilot measures it)"
+            if study.has_pilot
+            else " (a forecast by usual rates)"
+        )
         if forecast.rows
         else "as many rows and seconds as the files hold: they are read when the study runs",
     ]
@@ -235,6 +240,14 @@ def plan_lines(plan: StudyPlan) -> list[str]:
         lines += ["", *(f"unsupported: {m.point}: {m.reason}" for m in plan.unsupported)]
     notes = dict.fromkeys(note for p in plan.planned.values() for note in p.notes)
     return [*lines, *(["", *(f"note: {note}" for note in notes)] if notes else [])]
+
+
+def repetitions(study: Study) -> str:
+    count = study.repeats.count
+    if study.has_pilot:
+        return f"once in a pilot and {count} time{'s' * (count > 1)} in shuffled blocks"
+    asked = "repeats.pilot = false" if study.repeats.pilot is False else "it would tell nothing of one point"
+    return f"{count} time{'s' * (count > 1)}, without a pilot ({asked})"
 
 
 def volume_lines(plan: StudyPlan) -> list[str]:

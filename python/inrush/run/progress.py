@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from inrush.plan.calibration import OWN_SHARE
 from inrush.results.store import SealedRun
 from inrush.run.process import Event
 from inrush.stats.measures import RunRecord, figures_of_run, writing_roles
@@ -183,7 +184,8 @@ def figures(event: Mapping[str, Any]) -> list[str]:
 def ended_line(study: StudyClock, doc: Mapping[str, Any]) -> str:
     took = show_s(study.took_s[-1])
     where = f"[{study.n}/{study.of}] {study.point}"
-    where += " (pilot)" if study.block == 0 else f" (block {study.block})"
+    if not study.point.startswith(OWN_SHARE):
+        where += " (pilot)" if study.block == 0 else f" (block {study.block})"
     if doc["status"] == "done":
         return f"{where}: {took}"
     return f"{where}: failed after {took}: {doc['failure']['message']}"

@@ -56,13 +56,15 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Repeats:
-    """Block 0 is the pilot; `count` blocks are measured."""
+    """Block 0 is the pilot, where there is one; `count` blocks are measured."""
 
     count: int = 5
     order: str = "shuffled_after_pilot"
     seed: int = 1
     #: Fresh repeats of the best and its contenders, after the blocks; None: as many as blocks, if those are two.
     confirm: int | None = None
+    #: None: where something is learnt from it (`Study.has_pilot`).
+    pilot: bool | None = None
 
     @property
     def confirmations(self) -> int:
@@ -174,12 +176,13 @@ def parse_repeats(node: Node | None) -> Repeats:
     default = Repeats()
     if node is None:
         return default
-    fields = node.fields(("count", "order", "seed", "confirm"))
+    fields = node.fields(("count", "order", "seed", "confirm", "pilot"))
     return Repeats(
         count=fields["count"].integer(1, 1000) if "count" in fields else default.count,
         order=(fields["order"].text(ORDERS, "order") if "order" in fields else "") or default.order,
         seed=fields["seed"].integer(0, I64[1]) if "seed" in fields else default.seed,
         confirm=fields["confirm"].integer(0, 1000) if "confirm" in fields else default.confirm,
+        pilot=fields["pilot"].flag() if "pilot" in fields else default.pilot,
     )
 
 

@@ -99,6 +99,19 @@ class Study:
     #: What the command line changed, as it was written.
     overrides: tuple[str, ...] = ()
 
+    @property
+    def has_pilot(self) -> bool:
+        """Of one point an engine that runs once, a pilot would tell nothing and take as long as the measurement."""
+        if self.repeats.pilot is not None:
+            return self.repeats.pilot
+        several = any(len(values) > 1 for values in self.factors.values())
+        return several or self.repeats.count > 1 or bool(self.stop) or self.search is not None
+
+    @property
+    def blocks(self) -> range:
+        """Numbers of the blocks that every point is planned in; 0 is the pilot."""
+        return range(0 if self.has_pilot else 1, self.repeats.count + 1)
+
 
 def load_study(
     named: str,
@@ -345,8 +358,12 @@ def check_used(root: Node, study: Study) -> None:
             root.at(f"factors.{name}", [label(v) for v in study.factors[name]]).problem(
                 f'nothing uses it; write "@{name}" where it should act, or remove it'
             )
+    if not study.has_pilot and (study.stop or study.search is not None):
+        root.at("repeats.pilot", False).problem(
+            f"{'stop rules read' if study.stop else 'the search reads'} the pilot; remove this line, or the rule"
+        )
     points = math.prod(len(values) for values in study.factors.values()) * max(1, len(study.engines))
-    if points * (study.repeats.count + 1) > MAX_RUNS:
+    if points * len(study.blocks) > MAX_RUNS:
         root.at("factors", points).problem(
             f"with {study.repeats.count} repeats that is more than {MAX_RUNS:_} runs; remove values"
         )
