@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from inrush.model.capacity import Measured, forecast_load
 from inrush.model.forecast import Refused
 from inrush.model.network import Station, at_population, partitioned, throughputs
-from inrush.model.pipeline import SERIAL, Load, Part, drift, fit_pipeline
+from inrush.model.pipeline import SERIAL, Load, Part, Pipeline, drift, fit_pipeline
 
 CORES, DISK = Part("cores", 20), Part("disk")
 
@@ -150,3 +150,46 @@ def test_a_network_that_contradicts_its_small_loads_is_not_used() -> None:
     wild = [Measured(n, x, {"disk": 0.1}) for n, x in ((1, 1.0), (2, 0.2), (4, 4.0), (8, 0.3))]
     with pytest.raises(Refused):
         forecast_load(wild, [DISK], 16)
+
+
+def paused(n: int, stage_s: float, cores_s: float, pause_s: float) -> float:
+    """Exact: n loads that pause, one stage that serves one at a time, cores that never fill."""
+    return float(throughputs([Station(stage_s), Station(cores_s, 64.0)], n, pause_s)[n])
+
+
+@pytest.mark.parametrize("stage_s", [0.006, 0.01])
+def test_loads_that_pause_show_a_serial_stage_by_the_time_they_stay_under_way(stage_s: float) -> None:
+    cores_s, pause_s = 0.001, 0.07
+    loads = [
+        Load(n, x, {"cores": x * cores_s}, 3, 0.002)
+        for n in (1, 2, 4)
+        for x in [paused(n, stage_s, cores_s, pause_s)]
+    ]
+    fitted = fit_pipeline(loads, [Part("cores", 64.0)], pause_s)
+    # Proportion and the plain network see hardly anything: four loads lack less than a tenth.
+    assert loads[2].per_s > 0.85 * 4 * loads[0].per_s
+    assert fitted.bottleneck(32) == SERIAL
+    assert fitted.at(32) == pytest.approx(paused(32, stage_s, cores_s, pause_s), rel=0.15)
+
+
+def test_no_stage_is_held_for_longer_than_a_load_is_under_way() -> None:
+    """Loads that wake together wait for each other at once: more than any queue of random arrivals explains."""
+    x = {n: n / (0.05 + 0.01 * (1 + 0.35 * (n - 1))) for n in (1, 2, 4)}
+    loads = [Load(n, v, {"cores": v * 0.001}, 3, 0.002) for n, v in x.items()]
+    fitted = fit_pipeline(loads, [Part("cores", 64.0)], pause_s=0.05)
+    assert 0 < fitted.serial_s <= 0.01 * (1 + 1e-9)
+    assert fit_pipeline(loads, [Part("cores", 64.0)]).serial_s > 0.01
+
+
+def test_noise_alone_is_no_serial_stage() -> None:
+    x = {n: float(n) * (0.97 if n == 4 else 1.0) for n in (1, 2, 4)}
+    loads = [Load(n, v, {"cores": v * 0.2}, 3, 0.02) for n, v in x.items()]
+    assert fit_pipeline(loads, [Part("cores", 64.0)], pause_s=0.8).serial_s == 0.0
+
+
+@pytest.mark.parametrize("grown", [0.01, 0.5, 0.9])
+def test_demands_that_grow_fast_still_have_a_load_that_fills_them(grown: float) -> None:
+    """A walk by fixed points swings apart here."""
+    p = Pipeline((Part("cores", 2.0),), (0.2,), (grown,), 1.0, 1.0)
+    ((name, n),) = p.saturations().items()
+    assert name == "cores" and p.limits(n)["cores"] == pytest.approx(n * p.unit_per_s, rel=1e-9)

@@ -225,6 +225,54 @@ def test_results_without_the_claimed_point_are_refused(tmp_path: Path) -> None:
         observed(load_study({16: 1e5}), held.doc)
 
 
+def test_results_of_other_conditions_prove_nothing(tmp_path: Path) -> None:
+    held = frozen(tmp_path, the_claim()).all()[0]
+    made = load_study({8: 360_000}, begun_unix_ns=2000)
+
+    def called(**changes: Any) -> Analysis:
+        return analyse(
+            replace(made.record, study={**made.record.study, "call": {**CALL, "scale": "xs", **changes}})
+        )
+
+    observed(called(overrides=["writers=[8]", "repeats.count=5", 'engines=["sqlite"]']), held.doc)
+    for other in (
+        {"overrides": ["schedule.think_s=0.1"]},
+        {"scale": "s"},
+        {"start": ["sqlite,synchronous=OFF"]},
+    ):
+        with pytest.raises(UsageError, match="other conditions"):
+            observed(called(**other), held.doc)
+    another = analyse(replace(made.record, study={**made.record.study, "study": "another"}))
+    with pytest.raises(UsageError, match="of study another"):
+        observed(another, held.doc)
+
+
+def test_a_knee_is_seen_where_the_curve_levels_off_and_nowhere_else(tmp_path: Path) -> None:
+    held = frozen(tmp_path, the_claim(16)).all()[0]
+    seen = {
+        rates: observed(load_study(dict(zip((8, 16), rates, strict=True)), begun_unix_ns=2000), held.doc).knee
+        for rates in ((300_000, 310_000), (380_000, 740_000), (370_000, 600_000), (300_000, 250_000))
+    }
+    assert seen[300_000, 310_000] == pytest.approx(310 / 50, rel=0.03)
+    assert seen[380_000, 740_000] is None
+    assert seen[370_000, 600_000] is None
+    assert seen[300_000, 250_000] == pytest.approx(300 / 50, rel=0.03)
+
+
+def test_the_board_counts_a_knee_once_for_each_training(tmp_path: Path) -> None:
+    held = frozen(tmp_path, the_claim(16)).all()[0]
+    level = load_study({8: 300_000, 16: 310_000}, begun_unix_ns=2000)
+    scored = score_document(held.doc, observed(level, held.doc), "proof", 3000)
+    saturation = held.doc["forecast"]["saturation"]
+    assert scored["knee_log_error"] == pytest.approx(np.log(scored["knee_seen"] / saturation))
+    board = [(held.doc, scored), ({**held.doc, "id": "same"}, scored), ({**held.doc, "id": "open"}, None)]
+    (knee,) = board_document(board)["knees"]
+    assert knee["claimed"] == saturation and knee["seen"] == pytest.approx(6.2, rel=0.03)
+    assert knee["error"] == abs(knee["seen"] - saturation) / knee["seen"]
+    assert "knees: 1 seen" in "\n".join(board_lines(board))
+    assert "<h2>Knees</h2>" in scoreboard_page(board, [], {}, "")
+
+
 def test_an_invalid_run_scores_nothing(tmp_path: Path) -> None:
     held = frozen(tmp_path, the_claim()).all()[0]
     analysis = load_study({8: 360_000}, begun_unix_ns=2000)

@@ -33,6 +33,8 @@ class Measured:
     n: float
     per_s: float
     busy: Mapping[str, float]
+    #: Of each unit of work, the seconds that its load paused by its schedule.
+    pause_s: float = 0.0
 
 
 def forecast_load(
@@ -48,7 +50,8 @@ def forecast_load(
     if not seen:
         return forecast(of, to, archive=archive, level=level)
     loads = means(runs, seen)
-    fitted = fit_pipeline(loads, seen)
+    pause_s = min((r.pause_s for r in runs if r.n == of.x[0]), default=0.0)
+    fitted = fit_pipeline(loads, seen, pause_s)
     missed = max(abs(float(np.log(load.per_s / fitted.at(load.n)))) for load in loads)
     if missed > np.log(1 + LARGEST_RESIDUAL):
         found = forecast(of, to, archive=archive, level=level)
@@ -94,11 +97,14 @@ def baselines(fitted: Pipeline, of: Curve, to: float) -> dict[str, float]:
 
 def means(runs: Sequence[Measured], parts: Sequence[Part]) -> list[Load]:
     """A load for each n: geometric mean of throughput, and of busy servers."""
+    of = curve([r.n for r in runs], [r.per_s for r in runs])
+    sd = float(np.sqrt(of.squares / of.df)) if of.df else 0.0
     found = []
     for n in sorted({r.n for r in runs}):
         mine = [r for r in runs if r.n == n]
         busy = {p.name: geometric([r.busy[p.name] for r in mine]) for p in parts}
-        found.append(Load(n, geometric([r.per_s for r in mine]), busy, len(mine)))
+        error = sd / float(np.sqrt(len(mine)))
+        found.append(Load(n, geometric([r.per_s for r in mine]), busy, len(mine), error))
     return found
 
 
@@ -117,10 +123,16 @@ def doubt(
     def again(values: FloatArray) -> FloatArray:
         per_s, demand_s = values[:k], values[k:].reshape(k, len(parts))
         redone = [
-            Load(load.n, float(x), {p.name: float(d * x) for p, d in zip(parts, row, strict=True)}, load.runs)
+            Load(
+                load.n,
+                float(x),
+                {p.name: float(d * x) for p, d in zip(parts, row, strict=True)},
+                load.runs,
+                load.error,
+            )
             for load, x, row in zip(loads, per_s, demand_s, strict=True)
         ]
-        return np.array([fit_pipeline(redone, parts).at(to)])
+        return np.array([fit_pipeline(redone, parts, fitted.pause_s).at(to)])
 
     return float(parameter_spread(again, np.log(held), sd)[0])
 

@@ -27,8 +27,9 @@ FloatArray = NDArray[np.float64]
 MOST_IN_FLIGHT = 2048
 #: Weight of "half and half" in theta. Below 0 it would promise more than the hard bound, which nothing exceeds.
 THETA_WEIGHT, THETA_RANGE = 1e-3, (0.0, 1.5)
-#: A serial stage is looked for where the model promises this much more than the largest small load gave.
-SERIAL_FROM = 0.05
+#: A serial stage is looked for where the largest small load stayed under way for this much longer than the model says,
+#: and that by more than noise: so many standard errors of its throughput.
+SERIAL_FROM, SERIAL_ERRORS = 0.05, 3.0
 SERIAL = "serial stage"
 
 
@@ -65,6 +66,8 @@ class Load:
     #: Resource -> servers kept busy.
     busy: Mapping[str, float]
     runs: float = 1.0
+    #: Standard error of the log of `per_s`; 0 where it is not known.
+    error: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,8 @@ class Pipeline:
     serial_drift: float = 0.0
     in_flight: float = float("inf")
     think_s: float = 0.0
+    #: Of each unit of work, what a load is known to pause: no stage can be held for longer than the rest.
+    pause_s: float = 0.0
     theta: float = 0.0
 
     def loads(self, n: float) -> float:
@@ -121,12 +126,16 @@ class Pipeline:
 
     def saturations(self, most: float = 1e6) -> dict[str, float]:
         """Resource -> loads at which it is full, first come first; what is never full up to `most` is left out."""
+        drifts = {p.name: drift for p, drift in zip(self.parts, self.drifts, strict=True)}
+        drifts[SERIAL] = self.serial_drift
         found = {}
-        for name in self.limits(self.unit_n):
-            n = self.unit_n * self.limits(self.unit_n)[name] / self.unit_per_s
-            for _ in range(50):  # demands grow with n: walk to where both meet
-                n = self.unit_n * self.limits(n)[name] / self.unit_per_s
-            found[name] = max(n, self.unit_n)
+        for name, limit in self.limits(self.unit_n).items():
+            # Demands grow with n: x loads fill it where x (1 + drift (x - 1)) is what the limit of one load allows.
+            x, grown = limit / self.unit_per_s, drifts[name]
+            if grown > 0:
+                half = (1 - grown) / 2
+                x = (float(np.sqrt(half * half + grown * x)) - half) / grown
+            found[name] = self.unit_n * max(x, 1.0)
         return dict(sorted(((k, n) for k, n in found.items() if n <= most), key=lambda kv: kv[1]))
 
     def bottleneck(self, n: float) -> str:
@@ -138,8 +147,11 @@ class Pipeline:
         return name if limits[name] <= self.loads(n) * self.unit_per_s else "load"
 
 
-def fit_pipeline(loads: Sequence[Load], parts: Sequence[Part]) -> Pipeline:
-    """loads: at least one, of growing n; every one says how busy each part was. Two show drift, three show it well."""
+def fit_pipeline(loads: Sequence[Load], parts: Sequence[Part], pause_s: float = 0.0) -> Pipeline:
+    """loads: at least one, of growing n; every one says how busy each part was. Two show drift, three show it well.
+
+    pause_s: what one load pauses for each unit of work, by its schedule.
+    """
     loads = sorted(loads, key=lambda load: load.n)
     first = loads[0]
     demands = np.array([[load.busy.get(p.name, 0.0) / load.per_s for p in parts] for load in loads])
@@ -147,8 +159,8 @@ def fit_pipeline(loads: Sequence[Load], parts: Sequence[Part]) -> Pipeline:
     weights = np.array([load.runs for load in loads])
     drifts = [drift(more, demands[:, k], weights) for k in range(len(parts))]
     plain = Pipeline(
-        tuple(parts), tuple(float(d) for d in demands[0]), tuple(drifts), float(first.n), float(first.per_s)
-    )
+        tuple(parts), tuple(float(d) for d in demands[0]), tuple(drifts), float(first.n), float(first.per_s), pause_s=pause_s
+    )  # fmt: skip
     plain = calibrated(plain)
     with_serial = calibrated(serial(plain, loads))
     return blended(with_serial, loads)
@@ -192,7 +204,7 @@ def calibrated(p: Pipeline) -> Pipeline:
 def serial(p: Pipeline, loads: Sequence[Load]) -> Pipeline:
     """With the serial stage that explains what the loads lack; as it was where they lack nothing."""
     last = loads[-1]
-    if len(loads) < 2 or np.log(blended(p, loads).at(last.n) / last.per_s) < SERIAL_FROM:
+    if len(loads) < 2 or not lacking(blended(p, loads), last):
         return p
     top = max(load.per_s for load in loads)
     falls = top > last.per_s * (1 + SERIAL_FROM)
@@ -204,14 +216,28 @@ def serial(p: Pipeline, loads: Sequence[Load]) -> Pipeline:
             grown = max(0.0, (1 / (last.per_s * stage_s) - 1) / (p.loads(last.n) - 1))
         return calibrated(replace(p, serial_s=stage_s, serial_drift=grown))
 
+    # A stage is held within the time under way of the first load, pauses left out. Shares above it are not tried.
+    most = float(np.clip((1 / p.unit_per_s - p.pause_s) * top, 0.02, 1.0))
     # Nine shares, then nine around the best: the misfit is smooth and has one valley.
-    shares = np.linspace(0.2, 1.0, 9)
+    shares = np.linspace(0.2 * most, most, 9)
     for _ in range(2):
         found = [misfit(with_stage(float(s)), loads) for s in shares]
         best = float(shares[int(np.argmin(found))])
         step = float(shares[1] - shares[0])
-        shares = np.linspace(max(0.02, best - step), min(1.0, best + step), 9)
+        shares = np.linspace(max(0.02 * most, best - step), min(most, best + step), 9)
     return with_stage(best)
+
+
+def lacking(p: Pipeline, load: Load) -> bool:
+    """Whether a load gives less than the model by more than noise, and that for a reason.
+
+    Loads that pause hide a queue: what waits twice as long is hardly slower. So it is the time under way that counts,
+    a cycle less the pause; where nothing pauses that is the throughput again.
+    """
+    missing = float(np.log(p.at(load.n) / load.per_s))
+    under_way_s = p.loads(load.n) * p.in_flight / load.per_s - p.think_s
+    of_cycle = under_way_s / (under_way_s + p.think_s) if p.think_s > 0 and under_way_s > 0 else 1.0
+    return missing >= max(SERIAL_FROM * of_cycle, SERIAL_ERRORS * load.error)
 
 
 def misfit(p: Pipeline, loads: Sequence[Load]) -> float:

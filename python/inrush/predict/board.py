@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
+
+import numpy as np
 
 from inrush.model.intervals import REACHES, reach_bin
 from inrush.model.score import Board, Score, board
@@ -56,6 +58,41 @@ def groups(entries: Sequence[Entry]) -> dict[str, dict[str, Board]]:
     return found
 
 
+@dataclass(frozen=True)
+class Knee:
+    """Where a curve was claimed to level off, and where it did: one for all claims of one training."""
+
+    name: str
+    claimed: float
+    seen: float
+
+    @property
+    def error(self) -> float:
+        """|seen - claimed| / seen"""
+        return abs(self.seen - self.claimed) / self.seen
+
+
+def knees(entries: Sequence[Entry]) -> list[Knee]:
+    """Of several claims of one training, the one whose run went farthest saw the knee best."""
+    found: dict[tuple[str, str], tuple[float, Knee]] = {}
+    for doc, s in entries:
+        if s is None or s["verdict"] == "invalid" or s.get("knee_log_error") is None:
+            continue
+        key, x = (str(doc["results"]), str(doc["group"])), float(doc["forecast"]["x"])
+        if x >= found.get(key, (0.0,))[0]:
+            found[key] = (x, Knee(str(doc["id"]), float(s["knee_claimed"]), float(s["knee_seen"])))
+    return [k for _, k in found.values()]
+
+
+def knee_line(found: Sequence[Knee]) -> str:
+    errors = np.sort([k.error for k in found])
+    p90 = errors[int(np.ceil(0.9 * len(errors))) - 1]
+    return (
+        f"knees: {len(found)} seen; median error {np.median(errors):.1%}, p90 {p90:.1%}, "
+        f"within 15 %: {int((errors <= 0.15).sum())} of {len(found)}"
+    )
+
+
 def counts(entries: Sequence[Entry]) -> dict[str, int]:
     """Verdict -> how many; what is not scored yet is open."""
     found: dict[str, int] = {}
@@ -71,6 +108,7 @@ def board_document(entries: Sequence[Entry]) -> dict[str, Any]:
         "verdicts": counts(entries),
         "all": asdict(whole) if whole else None,
         "by": {name: {k: asdict(b) for k, b in of.items()} for name, of in groups(entries).items()},
+        "knees": [asdict(k) | {"error": k.error} for k in knees(entries)],
         "claims": [{**entry_row(doc, s)} for doc, s in entries],
     }
 
@@ -98,7 +136,8 @@ def board_lines(entries: Sequence[Entry]) -> list[str]:
         return [told, "no claim has a score yet: inrush prove ID"]
     rows = [board_row("all", whole)]
     rows += [board_row(k, b) for name, of in groups(entries).items() if len(of) > 1 for k, b in of.items()]
-    return [told, *columns(rows, BOARD_HEADER, right=(1, 2, 3, 4, 5))]
+    found = knees(entries)
+    return [told, *columns(rows, BOARD_HEADER, right=(1, 2, 3, 4, 5)), *([knee_line(found)] if found else [])]
 
 
 BOARD_HEADER = ("", "n", "median error", "p90 error", "inside", "bottleneck", "median skill over")

@@ -19,11 +19,13 @@ from inrush.model.pipeline import SERIAL
 from inrush.model.score import score
 from inrush.predict.training import busy_of, value_of
 from inrush.stats import stats
-from inrush.stats.points import Analysis, Measured, point_key
+from inrush.stats.points import Analysis, Measured, is_number, point_key
 
 #: A resource is seen as full from this share of its servers; a load as unhindered from this share of proportion.
 FULL_SHARE = 0.85
 UNHINDERED_SHARE = 0.9
+#: A curve is level where twice the load gives less than this power of two more.
+LEVEL_POWER = 0.3
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Observed:
     interval: stats.Interval | None
     bottleneck: str | None
     invalid: tuple[str, ...]
+    #: Load at which proportion would have reached the highest rate seen; None where the curve was not seen to level off.
+    knee: float | None = None
 
     @property
     def mean(self) -> float:
@@ -41,6 +45,7 @@ class Observed:
 
 def observed(analysis: Analysis, claim: Mapping[str, Any]) -> Observed:
     """The runs of the claim's point. Raises UsageError where the results do not have it."""
+    refuse_other_conditions(analysis, claim)
     wanted = {**claim["group"], claim["along"]: claim["forecast"]["x"]}
     mine = [m for m in analysis.runs if m.run.block > 0 and agrees(m, wanted)]
     if not mine:
@@ -67,7 +72,58 @@ def observed(analysis: Analysis, claim: Mapping[str, Any]) -> Observed:
         stats.log_t(values) if len(values) > 1 else None,
         seen_bottleneck(counted, claim) if counted else None,
         invalid if counted else (*invalid, "no run has a valid figure"),
+        seen_knee(analysis, claim),
     )
+
+
+def refuse_other_conditions(analysis: Analysis, claim: Mapping[str, Any]) -> None:
+    """Raises UsageError where the results were made by another study, or with settings that the training did not have."""
+    told = analysis.study.get("id", "these results")
+    if analysis.study.get("study", claim["study"]) != claim["study"]:
+        raise UsageError(f"{told}: of study {analysis.study['study']}; the claim is about {claim['study']}")
+    calls = [claim.get("call"), analysis.study.get("call")]
+    if not all(isinstance(call, dict) for call in calls):
+        return
+    trained, made = (conditions(call, claim) for call in calls if isinstance(call, dict))
+    if differing := sorted(trained ^ made):
+        raise UsageError(
+            f"{told}: made under other conditions than the training of {claim['id']} ({'; '.join(differing)}); "
+            "run the claim's own call, `inrush prove` without --with"
+        )
+
+
+def conditions(call: Mapping[str, Any], claim: Mapping[str, Any]) -> set[str]:
+    """What was asked for beside the values that claim and group name: overrides, scale, settings of a started server."""
+    engine = claim["group"].get("engine")
+    free = {claim["along"], *claim["group"], "engines", "repeats"}
+    found = {f"scale {call['scale']}"} if call.get("scale") else set[str]()
+    for override in call.get("overrides", ()):
+        key = override.partition("=")[0].strip().removeprefix("factors.")
+        if key not in free and key.split(".")[0] not in free:
+            found.add(override)
+    return found | {s for s in call.get("start", ()) if s.split(",")[0] == engine and "," in s}
+
+
+def seen_knee(analysis: Analysis, claim: Mapping[str, Any]) -> float | None:
+    """From these runs and the training, of one engine at one value of the other factors."""
+    if claim["kind"] != "load":
+        return None
+    along, figure = claim["along"], claim["figure"]
+    held: dict[float, list[float]] = {}
+    for m in analysis.runs:
+        x: Any = dict(m.point).get(along)
+        if m.run.block > 0 and m.counts and is_number(x) and agrees(m, {**claim["group"], along: x}):
+            held.setdefault(float(x), []).append(value_of(m, figure))
+    rates = {float(p["x"]): float(p["value"]) for p in claim["training"]}
+    rates |= {x: float(np.exp(np.mean(np.log(of)))) for x, of in held.items() if min(of) > 0}
+    if len(rates) < 3:
+        return None
+    first, *_, before, last = sorted(rates)
+    in_proportion = rates[first] * last / first
+    steep = np.log(rates[last] / rates[before]) / np.log(last / before)
+    if rates[last] >= UNHINDERED_SHARE * in_proportion or steep > LEVEL_POWER:
+        return None
+    return first * max(rates.values()) / rates[first]
 
 
 def agrees(m: Measured, wanted: Mapping[str, Any]) -> bool:
@@ -118,5 +174,10 @@ def score_document(
     skill = {k: v for k, v in scored.skill.items() if np.isfinite(v)}
     return {
         **base, "verdict": verdict, **scored.document(), "skill": skill, "bottleneck_seen": found.bottleneck,
-        "observed_low": interval.low if interval else None, "observed_high": interval.high if interval else None,
+        **knee(made["saturation"], found.knee), "observed_low": interval.low if interval else None, "observed_high": interval.high if interval else None,
     }  # fmt: skip
+
+
+def knee(claimed: float | None, seen: float | None) -> dict[str, float | None]:
+    error = None if claimed is None or seen is None else float(np.log(seen / claimed))
+    return {"knee_claimed": claimed, "knee_seen": seen, "knee_log_error": error}

@@ -32,6 +32,8 @@ class Trained:
     value: float
     #: Resource -> servers kept busy.
     busy: Mapping[str, float]
+    #: Of each row or call, the seconds that one load paused by its schedule.
+    pause_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,24 @@ def role_of(figure: str) -> str:
 
 
 def as_trained(m: Measured, along: str, figure: str) -> Trained:
-    return Trained(m.run.run_id, float(dict(m.point)[along]), value_of(m, figure), busy_of(m))
+    x = float(dict(m.point)[along])
+    return Trained(m.run.run_id, x, value_of(m, figure), busy_of(m), pause_of(m, figure))
+
+
+def pause_of(m: Measured, figure: str) -> float:
+    """Pauses of one load for each row, or call, of a closed role without parts; 0 where it pauses not or differs."""
+    role, figures = role_of(figure), m.figures
+    pauses = {
+        r["schedule"].get("think_ns", 0) / 1e9 / max(1, int(r.get("depth") or 1))
+        for segment in m.run.plan.get("segments", ())
+        for r in segment.get("roles", ())
+        if r["name"] == role and r["schedule"]["kind"] == "closed"
+    }
+    sessions, ops = figures.get(f"{role}.sessions", 0.0), figures.get(f"{role}.ops", 0.0)
+    units = figures.get(f"{role}.rows", 0.0) if figure.endswith(".rows_per_s") else ops
+    if len(pauses) != 1 or not (sessions and ops and units):
+        return 0.0
+    return float(pauses.pop() * ops / units / sessions)
 
 
 def value_of(m: Measured, figure: str) -> float:
@@ -192,7 +211,7 @@ def parts_of(runs: Sequence[Measured]) -> tuple[Part, ...]:
 
 def as_measured(training: Training) -> list[Load]:
     """The runs as `model.capacity` takes them."""
-    return [Load(r.x, r.value, r.busy) for r in training.runs]
+    return [Load(r.x, r.value, r.busy, r.pause_s) for r in training.runs]
 
 
 def chosen(found: Sequence[Training], where: Sequence[str]) -> list[Training]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from inrush.model.score import board
-from inrush.predict.board import BOARD_HEADER, Entry, board_row, counts, groups, scores_of
+from inrush.predict.board import BOARD_HEADER, Entry, board_row, counts, groups, knee_line, knees, scores_of
 from inrush.report.charts import Figure, Row, finished, inline, scale_of
 from inrush.report.html import number, section, table
 from inrush.report.page import chart_specs, figure_cards, shell
@@ -46,6 +46,7 @@ def scoreboard_page(
         '<p class="question">Each claim was frozen with its hash before the run that it is about, and scored once.</p>',
         f'<div class="answer"><span class="label">Claims</span><p class="said">{escape(told)}.</p></div>',
         section("Together", together(entries)),
+        section("Knees", knees_table(entries)),
         section("Figures", figure_cards(figures, specs)),
         section("Every claim", claims_table(entries)),
     ) if part)  # fmt: skip
@@ -66,6 +67,19 @@ def together(entries: Sequence[Entry]) -> str:
     header = [BOARD_HEADER[0], *(f"#{h}" for h in BOARD_HEADER[1:6]), BOARD_HEADER[6]]
     cells = [[escape(r[0]), *(number(c) for c in r[1:6]), escape(r[6])] for r in rows]
     return f'<p class="expected">{escape(told)}</p>{table(header, cells)}'
+
+
+def knees_table(entries: Sequence[Entry]) -> str:
+    """Empty, and left out of the page, where no run went beyond a claimed knee."""
+    found = knees(entries)
+    if not found:
+        return ""
+    told = f"{knee_line(found)}. Seen: the load at which proportion would have reached the highest rate of a curve that levelled off."
+    rows = [
+        [escape(k.name), number(f"{k.claimed:.3g}"), number(f"{k.seen:.3g}"), number(f"{k.error:.1%}")]
+        for k in found
+    ]
+    return f'<p class="expected">{escape(told)}</p>{table(["claim", "#claimed", "#seen", "#off by"], rows)}'
 
 
 def claims_table(entries: Sequence[Entry]) -> str:
