@@ -10,7 +10,7 @@ import re
 import resource
 import subprocess
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -19,6 +19,7 @@ import pyarrow as pa
 from benches import ingest, places
 from benches.floors import Parts
 from benches.places import url_of
+from benches.rounds import Rounds
 from inrush.engines import server
 from inrush.engines.base import Instance
 
@@ -32,15 +33,9 @@ def comparisons() -> Iterator[Parts]:
     if url_of("clickhouse") is None or not os.environ.get(CLIENT):
         return
     peer = "clickhouse-client, Native file"
-    yield "clickhouse native", peer, "rows/s", 1.0, lambda: ingest.ours("clickhouse"), lambda: client()[0]
-    yield (
-        "clickhouse native, client",
-        peer,
-        "rows/CPU-s",
-        2.0,
-        lambda: ingest.rows_per_cpu_s("clickhouse"),
-        lambda: client()[1],
-    )
+    us, them = Rounds(partial(ingest.speeds, "clickhouse")), Rounds(client)
+    yield "clickhouse native", peer, "rows/s", 1.0, us.figure(0), them.figure(0)
+    yield "clickhouse native, client", peer, "rows/CPU-s", 2.0, us.figure(1), them.figure(1)
 
 
 def offer(instance: Instance) -> None:

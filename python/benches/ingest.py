@@ -22,6 +22,7 @@ import pyarrow.csv as pacsv
 
 from benches.floors import Parts
 from benches.places import url_of
+from benches.rounds import Rounds
 from inrush import _core
 from inrush.engines import server
 from inrush.engines.base import TablePlan, Target, Unsupported
@@ -67,18 +68,9 @@ def comparisons() -> Iterator[Parts]:
     if shutil.which("sqlite3"):
         yield "sqlite ingest", "sqlite3 .import", "rows/s", 1.0, lambda: ours("sqlite"), sqlite_import
     if shutil.which("psql") and url_of("postgresql"):
-        yield (
-            "postgresql binary COPY",
-            "psql \\copy from CSV",
-            "rows/s",
-            1.0,
-            lambda: ours("postgresql"),
-            psql_copy,
-        )
-        yield (
-            "postgresql binary COPY, client", "bar of 10 M", "rows/CPU-s", 1.0,
-            partial(rows_per_cpu_s, "postgresql"), lambda: 10e6,
-        )  # fmt: skip
+        us = Rounds(partial(speeds, "postgresql"))
+        yield "postgresql binary COPY", "psql \\copy from CSV", "rows/s", 1.0, us.figure(0), psql_copy
+        yield "postgresql binary COPY, client", "bar of 10 M", "rows/CPU-s", 1.0, us.figure(1), lambda: 10e6
     if url_of("postgresql"):
         for way in ("unnest", "multirow"):
             yield (
@@ -109,8 +101,13 @@ def agreements() -> Iterator[Parts]:
 
 def ours(engine: str, way: str = "bulk") -> float:
     """Rows per second of wall time: from the first due to the last acknowledged batch."""
+    return speeds(engine, way)[0]
+
+
+def speeds(engine: str, way: str = "bulk") -> tuple[float, float]:
+    """Rows per second of wall time, and of CPU of the sessions' own threads: generating, encoding, sending, recording."""
     shot = run(engine, way)
-    return ROWS / (float(shot["end_ns"] - shot["start_ns"]) / 1e9)
+    return ROWS / (float(shot["end_ns"] - shot["start_ns"]) / 1e9), ROWS / (float(shot["cpu_ns"]) / 1e9)
 
 
 def one_call() -> float:
@@ -121,8 +118,7 @@ def one_call() -> float:
 
 
 def rows_per_cpu_s(engine: str, way: str = "bulk") -> float:
-    """Per second of CPU of the sessions' own threads: generating, encoding, sending, recording."""
-    return ROWS / (float(run(engine, way)["cpu_ns"]) / 1e9)
+    return speeds(engine, way)[1]
 
 
 def run(

@@ -16,6 +16,7 @@ from typing import Any
 from benches import ingest
 from benches.floors import Parts
 from benches.places import ask, call, host_and_port, url_of, user_of
+from benches.rounds import Rounds
 
 SECONDS = 2
 CONNECTIONS = (1, 2)
@@ -46,22 +47,9 @@ def comparisons() -> Iterator[Parts]:
 def both(engine: str, peer: str, connections: int, bar: float) -> Iterator[Parts]:
     """Rate, and operations per second of the client's CPU."""
     name = f"{engine} look-ups, {connections} connection{'s' if connections > 1 else ''}"
-    yield (
-        name,
-        peer,
-        "ops/s",
-        bar,
-        lambda: ours(engine, connections)[0],
-        lambda: theirs(engine, connections)[0],
-    )
-    yield (
-        f"{name}, client",
-        peer,
-        "ops/CPU-s",
-        1.0,
-        lambda: ours(engine, connections)[1],
-        lambda: theirs(engine, connections)[1],
-    )
+    us, them = Rounds(partial(ours, engine, connections)), Rounds(partial(theirs, engine, connections))
+    yield name, peer, "ops/s", bar, us.figure(0), them.figure(0)
+    yield f"{name}, client", peer, "ops/CPU-s", 1.0, us.figure(1), them.figure(1)
 
 
 def agreements() -> Iterator[Parts]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benches.lookups import reported
+from benches.rounds import Rounds
 from benches.watching import iostat_figure, pidstat_figures
 
 PIDSTAT = """\
@@ -57,3 +58,14 @@ def test_a_rate_is_the_peers_own() -> None:
 def test_what_tells_no_rate_has_none() -> None:
     with pytest.raises(RuntimeError, match="no rate"):
         reported("connection refused")
+
+
+def test_figures_of_one_measurement_come_from_the_same_rounds() -> None:
+    made = iter([(1.0, 10.0), (2.0, 20.0), (3.0, 30.0)])
+    rounds = Rounds(lambda: next(made))
+    first, second = rounds.figure(0), rounds.figure(1)
+    assert [first(), first()] == [1.0, 2.0]
+    assert [second(), second(), second()] == [10.0, 20.0, 30.0], (
+        "made rounds are told again, missing ones made"
+    )
+    assert first() == 3.0
