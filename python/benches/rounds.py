@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import count
 
 
 class Rounds:
@@ -12,14 +13,12 @@ class Rounds:
     def __init__(self, measure: Callable[[], tuple[float, ...]]) -> None:
         self.measure = measure
         self.made: list[tuple[float, ...]] = []
-        self.seen: dict[int, int] = {}
 
     def figure(self, which: int) -> Callable[[], float]:
-        return partial(self._next, which)
+        return partial(self._of, which, count())
 
-    def _next(self, which: int) -> float:
-        n = self.seen.get(which, 0)
-        self.seen[which] = n + 1
+    def _of(self, which: int, seen: Iterator[int]) -> float:
+        n = next(seen)
         if n == len(self.made):
             self.made.append(self.measure())
         return self.made[n][which]
