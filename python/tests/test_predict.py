@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from inrush.errors import ResultUnreadable, UsageError
-from inrush.model.forecast import Refused
+from inrush.model.forecast import MODEL_VERSION, Refused
 from inrush.predict.board import board_document, board_lines
 from inrush.predict.claims import archive_of, claim, forecast_of
 from inrush.predict.proof import observed, score_document
@@ -269,7 +269,7 @@ def test_the_board_counts_a_knee_once_for_each_training(tmp_path: Path) -> None:
     (knee,) = board_document(board)["knees"]
     assert knee["claimed"] == saturation and knee["seen"] == pytest.approx(6.2, rel=0.03)
     assert knee["error"] == abs(knee["seen"] - saturation) / knee["seen"]
-    assert "knees: 1 seen" in "\n".join(board_lines(board))
+    assert "Knees: 1 seen" in "\n".join(board_lines(board))
     assert "<h2>Knees</h2>" in scoreboard_page(board, [], {}, "")
 
 
@@ -292,6 +292,15 @@ def test_only_scored_claims_calibrate_and_nine_of_a_reach_suffice(tmp_path: Path
     assert not forecast_of(training, 32, archive).calibrated
 
 
+def test_errors_of_another_model_calibrate_nothing(tmp_path: Path) -> None:
+    kept = Predictions(Store(tmp_path))
+    for version in (MODEL_VERSION - 1, MODEL_VERSION):
+        kept.freeze({**the_claim(), "id": f"v{version}", "model_version": version})
+    for c in kept.all():
+        c.write_score({"verdict": "confirmed", "prediction": c.id, "reach": 2.0, "log_error": 0.1})
+    assert [s["prediction"] for s in kept.scores()] == [f"v{MODEL_VERSION}"]
+
+
 # The board.
 
 
@@ -304,6 +313,9 @@ def test_the_board_counts_verdicts_and_shows_every_claim(tmp_path: Path) -> None
     found = board_document(entries(tmp_path))
     assert found["verdicts"] == {"confirmed": 1, "open": 1}
     assert found["all"]["n"] == 1 and len(found["claims"]) == 2
+    errors = {b["name"]: b["median_error"] for b in found["beside"]}
+    assert errors["claimed"] == found["all"]["median_error"]
+    assert errors["linear"] == pytest.approx(400 / 360 - 1, abs=0.02)
     assert found["by"]["reach"].keys() == {"up to 2×"}
     told = "\n".join(board_lines(entries(tmp_path / "y")))
     assert "1 confirmed, 1 open" in told and "100%" in told

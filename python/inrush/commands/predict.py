@@ -107,7 +107,7 @@ def predict_results(
     store = opened_store()
     kept = Predictions(store)
     analysis = analyse(study_record(store.find(which)))
-    archive, sources = archive_of([s for c in kept.all() if (s := c.score)])
+    archive, sources = archive_of(kept.scores())
     frozen, refused = [], []
     for training in chosen(trainings(analysis, along, figure), where):
         for n in to:
@@ -144,7 +144,7 @@ def predict_need(
     store = opened_store()
     done = [s for s in reversed(store.studies()) if s.doc.get("status") == "done"]
     results = [store.find(w) for w in which] if which else [Results(s.path) for s in done]
-    archive, _ = archive_of([s for c in Predictions(store).all() if (s := c.score)])
+    archive, _ = archive_of(Predictions(store).scores())
     need = Need(rows_per_s, None if p99_ms is None else p99_ms / 1e3, days)
     found = sizings([analyse(study_record(r)) for r in results], need, archive)
     if as_json:

@@ -17,6 +17,7 @@ Entry = tuple[Mapping[str, Any], Mapping[str, Any] | None]
 GROUPS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "reach": lambda doc: reach_name(float(doc["forecast"]["reach"])),
     "model": lambda doc: str(doc["forecast"]["model"]),
+    "model version": lambda doc: f"version {doc['model_version']}",
     "engine": lambda doc: str(doc["group"].get("engine", "")),
     "side of the knee": lambda doc: side(doc["forecast"]),
     "interval": lambda doc: "calibrated" if doc["forecast"]["calibrated"] else "uncalibrated",
@@ -85,12 +86,16 @@ def knees(entries: Sequence[Entry]) -> list[Knee]:
 
 
 def knee_line(found: Sequence[Knee]) -> str:
-    errors = np.sort([k.error for k in found])
-    p90 = errors[int(np.ceil(0.9 * len(errors))) - 1]
+    errors = [k.error for k in found]
     return (
-        f"knees: {len(found)} seen; median error {np.median(errors):.1%}, p90 {p90:.1%}, "
-        f"within 15 %: {int((errors <= 0.15).sum())} of {len(found)}"
+        f"Knees: {len(found)} seen; median error {np.median(errors):.1%}, p90 {p90(errors):.1%}, "
+        f"within 15 %: {sum(e <= 0.15 for e in errors)} of {len(found)}"
     )
+
+
+def p90(errors: Sequence[float]) -> float:
+    """The smallest that nine of ten do not exceed."""
+    return float(np.sort(errors)[int(np.ceil(0.9 * len(errors))) - 1])
 
 
 def counts(entries: Sequence[Entry]) -> dict[str, int]:
@@ -108,6 +113,7 @@ def board_document(entries: Sequence[Entry]) -> dict[str, Any]:
         "verdicts": counts(entries),
         "all": asdict(whole) if whole else None,
         "by": {name: {k: asdict(b) for k, b in of.items()} for name, of in groups(entries).items()},
+        "beside": [asdict(b) for b in beside(entries)],
         "knees": [asdict(k) | {"error": k.error} for k in knees(entries)],
         "claims": [{**entry_row(doc, s)} for doc, s in entries],
     }
@@ -128,6 +134,26 @@ def entry_row(doc: Mapping[str, Any], s: Mapping[str, Any] | None) -> dict[str, 
     return {**row, **({"verdict": "open"} if s is None else {k: v for k, v in s.items() if k != "schema"})}
 
 
+@dataclass(frozen=True)
+class Beside:
+    """A model's errors over claims; n: claims that have its value."""
+
+    name: str
+    n: int
+    median_error: float
+    p90_error: float
+
+
+def beside(entries: Sequence[Entry]) -> list[Beside]:
+    """The claims and what was simpler to say, by the same observations; a baseline only of claims that had it."""
+    errors: dict[str, list[float]] = {}
+    for doc, s in scores_of(entries):
+        made = doc["forecast"]
+        for name, value in {"claimed": made["median"], **made["baselines"]}.items():
+            errors.setdefault(name, []).append(abs(s.observed - float(value)) / s.observed)
+    return [Beside(name, len(of), float(np.median(of)), p90(of)) for name, of in errors.items()]
+
+
 def board_lines(entries: Sequence[Entry]) -> list[str]:
     """The board for a terminal."""
     told = ", ".join(f"{n} {verdict}" for verdict, n in counts(entries).items())
@@ -137,7 +163,10 @@ def board_lines(entries: Sequence[Entry]) -> list[str]:
     rows = [board_row("all", whole)]
     rows += [board_row(k, b) for name, of in groups(entries).items() if len(of) > 1 for k, b in of.items()]
     found = knees(entries)
-    return [told, *columns(rows, BOARD_HEADER, right=(1, 2, 3, 4, 5)), *([knee_line(found)] if found else [])]
+    against = [[b.name, str(b.n), f"{b.median_error:.1%}", f"{b.p90_error:.1%}"] for b in beside(entries)]
+    return [told, *columns(rows, BOARD_HEADER, right=(1, 2, 3, 4, 5)),
+            *columns(against, ("beside simpler claims", "n", "median error", "p90 error"), right=(1, 2, 3)),
+            *([knee_line(found)] if found else [])]  # fmt: skip
 
 
 BOARD_HEADER = ("", "n", "median error", "p90 error", "inside", "bottleneck", "median skill over")

@@ -8,7 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from inrush.model.score import board
-from inrush.predict.board import BOARD_HEADER, Entry, board_row, counts, groups, knee_line, knees, scores_of
+from inrush.predict.board import (
+    BOARD_HEADER,
+    Entry,
+    beside,
+    board_row,
+    counts,
+    groups,
+    knee_line,
+    knees,
+    scores_of,
+)
 from inrush.report.charts import Figure, Row, finished, inline, scale_of
 from inrush.report.html import number, section, table
 from inrush.report.page import chart_specs, figure_cards, shell
@@ -46,6 +56,7 @@ def scoreboard_page(
         '<p class="question">Each claim was frozen with its hash before the run that it is about, and scored once.</p>',
         f'<div class="answer"><span class="label">Claims</span><p class="said">{escape(told)}.</p></div>',
         section("Together", together(entries)),
+        section("Beside simpler claims", beside_table(entries)),
         section("Knees", knees_table(entries)),
         section("Figures", figure_cards(figures, specs)),
         section("Every claim", claims_table(entries)),
@@ -82,18 +93,25 @@ def knees_table(entries: Sequence[Entry]) -> str:
     return f'<p class="expected">{escape(told)}</p>{table(["claim", "#claimed", "#seen", "#off by"], rows)}'
 
 
+def beside_table(entries: Sequence[Entry]) -> str:
+    rows = [
+        [escape(b.name), number(str(b.n)), number(f"{b.median_error:.1%}"), number(f"{b.p90_error:.1%}")]
+        for b in beside(entries)
+    ]
+    return table(["", "#n", "#median error", "#p90 error"], rows)
+
+
 def claims_table(entries: Sequence[Entry]) -> str:
     header = [
-        "claim",
+        "claim, and its hash",
         "verdict",
-        "along",
         "#at",
         "#claimed",
+        "#interval",
         "#observed",
         "#off by",
         "model",
-        "bottleneck",
-        "hash",
+        "full",
     ]
     return table(header, [claim_cells(doc, s) for doc, s in reversed(entries)])
 
@@ -102,16 +120,17 @@ def claim_cells(doc: Mapping[str, Any], s: Mapping[str, Any] | None) -> list[str
     made, figure = doc["forecast"], doc["figure"]
     verdict = "open" if s is None else str(s["verdict"])
     held = s if s is not None and verdict != "invalid" else None
-    bounds = f"{show(made['median'], figure)} [{show(made['lo'], figure)}, {show(made['hi'], figure)}]"
+    bounds = f"{show(made['lo'], figure)} to {show(made['hi'], figure)}"
     seen = (
         f"{held['bottleneck_seen']}, claimed {made['bottleneck']}"
         if held and held["bottleneck_seen"]
         else (made["bottleneck"] or "")
     )
     return [
-        escape(str(doc["id"])), f'<span class="badge {BADGES[verdict]}">{verdict}</span>', escape(str(doc["along"])),
-        number(f"{made['x']:g}"), number(bounds), number(show(held["observed"], figure)) if held else "",
-        number(f"{held['error']:.1%}") if held else "", escape(str(made["model"])), escape(seen), f"<code>{doc['sha256'][:12]}</code>",
+        f"{escape(str(doc['id']))}<br><code>{doc['sha256'][:12]}</code>", f'<span class="badge {BADGES[verdict]}">{verdict}</span>',
+        number(f"{doc['along']} {made['x']:g}"), number(show(made["median"], figure)), number(bounds),
+        number(show(held["observed"], figure)) if held else "",
+        number(f"{held['error']:.1%}") if held else "", escape(str(made["model"])), escape(seen),
     ]  # fmt: skip
 
 

@@ -24,7 +24,8 @@ INTRO = """# Published curves, predicted from their small ends
 Written by `inrush predict --published`, good or bad; a test compares. Nobody's figure here was measured by inrush. The claims
 are not frozen ones (their answers were printed years ago), so they calibrate nothing and enter no scoreboard: they show what
 the laws can and cannot see. The rule was written before it was applied to them; but that Amdahl's law continues the first four
-curves better than the USL was known from an earlier trial, so they are no independent test of that choice.
+curves better than the USL was known from an earlier trial, so they are no independent test of that choice. Claims on real engines
+that were frozen before their runs, with every error: [claims.md](claims.md).
 
 ## The rule
 """
