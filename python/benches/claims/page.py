@@ -1,0 +1,171 @@
+"""docs/claims.md out of claims and their scores: `python -m benches.claims.page > ../docs/claims.md`. Pure but for reading them.
+
+`--keep DIR` first copies the claims, scores and set-ups of results (`claims.py --out DIR`) to `scored/` beside this file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from inrush.model.score import board
+from inrush.predict.board import Entry, beside, groups, knee_line, knees, scores_of
+from inrush.results.predictions import Claim
+from inrush.stats.quantity import show
+from inrush.study.toml import read_toml
+
+HERE = Path(__file__).parent
+SCORED = HERE / "scored"
+#: From this load on a knee is worth the name: below it lies within what was measured.
+KNEE_FROM = 4.0
+
+#: Key of a claim that names its study without the path that it was frozen with.
+WITHOUT_PATH = "path_removed"
+
+Doc = Mapping[str, Any]
+
+
+def keep(results: Path, to: Path = SCORED) -> None:
+    """Copies what the page is made of; runs stay where they are.
+
+    A claim whose study was named by a path of one machine loses the path, and with it the proof by its hash: it says so.
+    """
+    to.mkdir(exist_ok=True)
+    for path in (results / "set-ups").glob("*.json"):
+        shutil.copy(path, to / f"set-up.{path.name}")
+    for path in (results / "predictions").glob("*.json"):
+        doc = json.loads(path.read_text())
+        study = Path((doc.get("call") or {}).get("study", ""))
+        if study.is_absolute():
+            doc["call"]["study"], doc[WITHOUT_PATH] = study.name, True
+            (to / path.name).write_text(json.dumps(doc, indent=1) + "\n")
+        else:
+            shutil.copy(path, to / path.name)
+
+
+def entries(folder: Path = SCORED) -> list[Entry]:
+    """Claims, oldest first, with their scores; each hash is checked, but of those that lost a path."""
+    paths = [
+        p
+        for p in folder.glob("*.json")
+        if not p.name.endswith(".score.json") and not p.name.startswith("set-up.")
+    ]
+    found: list[Entry] = []
+    for path in paths:
+        doc, claim = json.loads(path.read_text()), Claim(path)
+        found.append((doc if doc.get(WITHOUT_PATH) else claim.doc, claim.score))
+    return sorted(found, key=lambda e: (e[0]["created_unix_ns"], e[0]["id"]))
+
+
+def set_up_of(folder: Path = SCORED) -> dict[str, str]:
+    """Claim -> the set-up that it was made for."""
+    found = {}
+    for path in folder.glob("set-up.*.json"):
+        for claim in json.loads(path.read_text())["claims"]:
+            found[claim] = path.name.removeprefix("set-up.").removesuffix(".json")
+    return found
+
+
+def page(held: Sequence[Entry], names: Mapping[str, str], provoked: Mapping[str, str], read: str) -> str:
+    """The whole document. provoked: set-up -> resource. read: what a person found in it, in Markdown."""
+    scored = scores_of(held)
+    whole = board([s for _, s in scored])
+    if whole is None:
+        raise SystemExit("no claim has a score: run benches.claims.claims first")
+    knee_claims = [doc for doc, _ in scored if (doc["forecast"]["saturation"] or 0.0) >= KNEE_FROM]
+    engines = sorted({str(doc["group"]["engine"]) for doc, _ in scored})
+    env = scored[0][0]["machine"]
+    hits = whole.bottlenecks
+    open_ = sum(s is None or s["verdict"] == "invalid" for _, s in held)
+    parts = [
+        "# Claims on real engines, frozen and scored",
+        "Written by `python -m benches.claims.page` from the claims and scores in `python/benches/claims/scored/` (a test compares), good or bad. "
+        "Each claim was frozen with its hash before its target ran; `python -m benches.claims.claims` makes them all again: set-ups are data "
+        "(`setups.toml`), the studies stand beside them.",
+        f"{len(held)} claims, {len(scored)} of them scored and {open_} open or without a valid run; engines: {', '.join(engines)}; "
+        f"{len(knee_claims)} with a knee claimed at {KNEE_FROM:g} or more loads. "
+        f"Machine: {env.get('cpu_model')}, {env.get('cpu_logical')} cores, Linux {env.get('kernel')}.",
+        "## Together",
+        markdown(["", "claims", "median error", "p90 error", "inside 90 %", "bottleneck named"], [
+            ["all", str(whole.n), f"{whole.median_error:.1%}", f"{whole.p90_error:.1%}", interval(whole.coverage),
+             f"{hits.value:.0%} of {hits.n}" if hits else "–"],
+            *([f"{name}: {k}", str(b.n), f"{b.median_error:.1%}", f"{b.p90_error:.1%}", interval(b.coverage),
+               f"{b.bottlenecks.value:.0%} of {b.bottlenecks.n}" if b.bottlenecks else "–"]
+              for name, of in groups(held).items() for k, b in of.items()),
+        ]),
+        "Beside what is simpler to say, by the same observations:",
+        markdown(["", "claims", "median error", "p90 error"],
+                 [[b.name, str(b.n), f"{b.median_error:.1%}", f"{b.p90_error:.1%}"] for b in beside(held)]),
+        read.strip(),
+        "## Knees",
+        *knee_parts(held, names),
+        "## Every claim",
+        markdown(["set-up", "provoked", "figure", "at", "claimed [90 %]", "observed", "error", "inside", "full: claimed", "seen", "linear", "bound", "USL", "hash"],
+                 [claim_row(doc, s, names, provoked) for doc, s in held]),
+    ]  # fmt: skip
+    return "\n\n".join(p for p in parts if p) + "\n"
+
+
+def knee_parts(held: Sequence[Entry], names: Mapping[str, str]) -> list[str]:
+    found = knees(held)
+    if not found:
+        return ["No curve was seen to level off."]
+    rows = [[names.get(k.name, k.name), f"{k.claimed:.3g}", f"{k.seen:.3g}", f"{k.error:.1%}"] for k in found]
+    return [
+        f"{knee_line(found)}. One for each training; seen: where proportion would have reached the highest rate of a curve that levelled off.",
+        markdown(["set-up", "claimed", "seen", "error"], rows),
+    ]
+
+
+def claim_row(doc: Doc, s: Doc | None, names: Mapping[str, str], provoked: Mapping[str, str]) -> list[str]:
+    made, figure = doc["forecast"], str(doc["figure"])
+    set_up = names.get(str(doc["id"]), "")
+    sure = "" if made["calibrated"] else " u"
+    claimed = f"{show(made['median'], figure)} [{show(made['lo'], figure)}, {show(made['hi'], figure)}]{sure}"
+    first = [set_up, provoked.get(set_up, ""), figure, f"{doc['along']} {made['x']:g}", claimed]
+    if s is None or s["verdict"] == "invalid":
+        return [*first, "open" if s is None else "invalid", *[""] * 7, f"`{doc['sha256'][:8]}`"]
+    others = [
+        f"{abs(s['observed'] - made['baselines'][b]) / s['observed']:.1%}" if b in made["baselines"] else "–"
+        for b in ("linear", "hard bound", "usl")
+    ]
+    return [
+        *first, show(s["observed"], figure), f"{s['error']:.1%}", "yes" if s["inside"] else "**no**",
+        str(made["bottleneck"] or "–"), str(s["bottleneck_seen"] or "–"), *others, f"`{doc['sha256'][:8]}`",
+    ]  # fmt: skip
+
+
+def interval(of: Any) -> str:
+    return f"{of.value:.0%} [{of.low:.0%}, {of.high:.0%}]"
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(r)} |" for r in [header, ["---"] * len(header), *rows])
+
+
+def written() -> str:
+    """The page of what is kept."""
+    set_ups = read_toml(HERE / "setups.toml")
+    provoked = {name: str(of["resource"]) for name, of in set_ups.items()}
+    return page(entries(), set_up_of(), provoked, (HERE / "findings.md").read_text())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--keep", type=Path, help="results to copy claims and scores from first")
+    asked = parser.parse_args()
+    if asked.keep:
+        keep(asked.keep)
+    print(written(), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
