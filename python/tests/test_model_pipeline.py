@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from inrush.model.capacity import Measured, forecast_load
 from inrush.model.forecast import Refused
 from inrush.model.network import Station, at_population, partitioned, throughputs
-from inrush.model.pipeline import SERIAL, Load, Part, Pipeline, drift, fit_pipeline
+from inrush.model.pipeline import SERIAL, Load, Part, Pipeline, background, drift, fit_pipeline
 
 CORES, DISK = Part("cores", 20), Part("disk")
 
@@ -193,3 +193,18 @@ def test_demands_that_grow_fast_still_have_a_load_that_fills_them(grown: float) 
     p = Pipeline((Part("cores", 2.0),), (0.2,), (grown,), 1.0, 1.0)
     ((name, n),) = p.saturations().items()
     assert name == "cores" and p.limits(n)["cores"] == pytest.approx(n * p.unit_per_s, rel=1e-9)
+
+
+def test_what_a_server_does_at_any_rate_is_no_demand_of_a_row() -> None:
+    loads = [Load(n, 100.0 * n, {"cores": 0.2 + 0.002 * 100 * n}, 3) for n in (1, 2, 4)]
+    fitted = fit_pipeline(loads, [Part("cores", 2.0)])
+    assert fitted.limits(1)["cores"] == pytest.approx((2.0 - 0.2) / 0.002)
+    assert fitted.demands_s == pytest.approx((0.002,)) and fitted.drifts == (0.0,)
+
+
+def test_a_background_is_believed_as_far_as_its_own_doubt_lets_it_be() -> None:
+    rng = np.random.default_rng(5)
+    x = np.array([100.0, 200.0, 400.0])
+    found = [background(x, 0.002 * x * np.exp(rng.normal(0, 0.03, 3)), np.ones(3))[0] for _ in range(200)]
+    assert min(found) >= 0.0 and np.median(found) < 0.005
+    assert background(x[:2], 0.1 + 0.002 * x[:2], np.ones(2)) == (0.0, pytest.approx(0.003))

@@ -11,7 +11,7 @@ import numpy as np
 from inrush.errors import UsageError
 
 #: Version of the rules and the laws; a prediction says which made it.
-MODEL_VERSION = 2
+MODEL_VERSION = 3
 LARGEST_RESIDUAL = 0.15
 FARTHEST_REACH = 32.0
 

@@ -7,7 +7,8 @@ one unit in flight and that think time. Then with Q(n) = X(c n) of the network a
     rate(n) = Q^theta H^(1 - theta)
 
 theta near 0: a smooth pipeline, near 1: stages that queue as exponential ones do. Demands that grow with n (contention,
-caches) are followed by a straight line. What limits and is no resource that was watched (a lock, a single thread) is a
+caches) are followed by a straight line; demands that fall with n hide what a resource does at any rate (a server's
+background threads), which is taken from its capacity. What limits and is no resource that was watched (a lock, a single thread) is a
 serial stage, found from what is missing.
 """
 
@@ -154,12 +155,19 @@ def fit_pipeline(loads: Sequence[Load], parts: Sequence[Part], pause_s: float = 
     """
     loads = sorted(loads, key=lambda load: load.n)
     first = loads[0]
-    demands = np.array([[load.busy.get(p.name, 0.0) / load.per_s for p in parts] for load in loads])
     more = np.array([load.n / first.n - 1 for load in loads])
+    per_s = np.array([load.per_s for load in loads])
     weights = np.array([load.runs for load in loads])
-    drifts = [drift(more, demands[:, k], weights) for k in range(len(parts))]
+    left, demands, drifts = [], [], []
+    for p in parts:
+        busy = np.array([load.busy.get(p.name, 0.0) for load in loads])
+        fixed, demand_s = background(per_s, busy, weights)
+        # With a background the demand is that of all loads; without one that of the first, and it may grow.
+        demands.append(demand_s if fixed > 0 else float(busy[0] / per_s[0]))
+        drifts.append(0.0 if fixed > 0 else drift(more, busy / per_s, weights))
+        left.append(replace(p, capacity=p.capacity - fixed) if p.parts == 1 else p)
     plain = Pipeline(
-        tuple(parts), tuple(float(d) for d in demands[0]), tuple(drifts), float(first.n), float(first.per_s), pause_s=pause_s
+        tuple(left), tuple(demands), tuple(drifts), float(first.n), float(first.per_s), pause_s=pause_s
     )  # fmt: skip
     plain = calibrated(plain)
     with_serial = calibrated(serial(plain, loads))
@@ -182,6 +190,26 @@ def drift(more: FloatArray, demand_s: FloatArray, weights: FloatArray) -> float:
     variance = float((w * (y - b * x) ** 2).sum()) / left if left else 0.03**2 * float(w.mean())
     se2 = variance / float((w * x * x).sum())
     return b * b * b / (b * b + se2)
+
+
+def background(per_s: FloatArray, busy: FloatArray, weights: FloatArray) -> tuple[float, float]:
+    """Servers busy at any rate, and demand of a unit: busy = background + demand * rate, in relative errors.
+
+    Never negative, and drawn to 0 by its own doubt; with two loads or fewer there is nothing to tell it by.
+    """
+    if len(per_s) < 3 or busy.min() <= 0:
+        return 0.0, float(busy[0] / per_s[0])
+    w = weights / busy**2
+    m, x = float((w * busy).sum() / w.sum()), float((w * per_s).sum() / w.sum())
+    squares = float((w * (per_s - x) ** 2).sum())
+    slope = float((w * (per_s - x) * (busy - m)).sum()) / squares if squares > 0 else 0.0
+    fixed = float(m - slope * x)
+    if fixed <= 0 or slope <= 0:
+        return 0.0, float(busy[0] / per_s[0])
+    misses = float((w * (busy - fixed - slope * per_s) ** 2).sum()) / (len(per_s) - 2)
+    se2 = misses * (1 / w.sum() + x * x / squares)
+    fixed = fixed * fixed * fixed / (fixed * fixed + se2)
+    return float(fixed), float((w * per_s * (busy - fixed)).sum() / (w * per_s**2).sum())
 
 
 def calibrated(p: Pipeline) -> Pipeline:
