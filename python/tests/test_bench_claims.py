@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from benches.claims import claims, page
 from inrush.errors import ResultUnreadable
+from inrush.results.predictions import Predictions
+from inrush.results.store import Store
 from inrush.study.study import load_study
 from inrush.study.toml import read_toml
 
@@ -60,3 +63,55 @@ def test_a_kept_claim_that_was_changed_is_refused(tmp_path: Path) -> None:
 def test_a_page_without_scores_is_refused() -> None:
     with pytest.raises(SystemExit, match="no claim has a score"):
         page.page([], {}, {}, "")
+
+
+SET_UP = claims.SetUp(
+    name="one", study="writers", resource="cores", along="writers", to=[8, 16], set=["batch_rows=5"],
+    start=None, of=None, write_bytes_per_s=None, engine="sqlite",
+)  # fmt: skip
+
+
+class Commands:
+    """Stands in for the commands: results, claims and scores that say nothing but in which order they were made."""
+
+    def __init__(self, root: Path, fails: str = "") -> None:
+        self.root, self.fails, self.made = root, fails, list[str]()
+
+    def __call__(self, words: Sequence[str], root: Path, write_bytes_per_s: int | None = None) -> int:
+        command = f"{words[0]} {'targets' if 'writers=[8, 16]' in words else ''}".strip()
+        self.made.append(command)
+        if command == self.fails:
+            return 1
+        kept = Predictions(Store(root))
+        if words[0] == "run":
+            Store(root).new_study("writers", {"begun_unix_ns": len(self.made)})
+        elif words[0] == "predict":
+            for n in (8, 16):
+                kept.freeze({"id": f"c{n}", "results": words[1], "schema": 1, "created_unix_ns": n})
+        elif words[0] == "prove":
+            for name in words[1 : words.index("--with")]:
+                kept.find(name).write_score({"verdict": "confirmed"})
+        return 0
+
+
+def test_claims_are_frozen_between_the_training_and_the_targets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands = Commands(tmp_path)
+    monkeypatch.setattr(claims, "inrush", commands)
+    assert claims.claimed(SET_UP, tmp_path, tmp_path)
+    assert commands.made == ["run", "predict", "run targets", "prove"]
+    assert claims.claimed(SET_UP, tmp_path, tmp_path)
+    assert len(commands.made) == 4, "what has its scores is not made again"
+
+
+def test_a_set_up_that_failed_goes_on_where_it_was_and_freezes_nothing_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claims, "inrush", Commands(tmp_path, fails="run targets"))
+    assert not claims.claimed(SET_UP, tmp_path, tmp_path)
+    commands = Commands(tmp_path)
+    monkeypatch.setattr(claims, "inrush", commands)
+    assert claims.claimed(SET_UP, tmp_path, tmp_path)
+    assert commands.made == ["run targets", "prove"]
+    assert all(c.scored for c in Predictions(Store(tmp_path)).all())
