@@ -11,8 +11,9 @@ import pytest
 
 from inrush.errors import StudyInvalid
 from inrush.results.export import write_claims
-from inrush.stats.claims import RULES, Judged, Status, judged_claims
+from inrush.stats.claims import RULES, Judged, Status, effect, judged_claims
 from inrush.stats.points import Analysis, analyse
+from inrush.stats.stats import Interval
 from inrush.studies import shipped_studies
 from inrush.study import parts
 from inrush.study.study import load_study
@@ -75,6 +76,34 @@ def test_a_cost_is_confirmed_from_half_to_twice_its_size() -> None:
     rule = {"kind": "cost", "along": "batch_rows", "from": 200, "to": 100}
     assert judged({"all": 100}, rule).status is Status.CONFIRMED
     assert judged({"all": 5}, rule).status is Status.CONTRADICTED
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "holds"),
+    [
+        (2.26, 0.63, 8.14, None),  # met by 9× within a quarter, and by no gain at all
+        (9.0, 0.9, 90.0, None),
+        (9.0, 7.0, 11.0, True),
+        (6.0, 5.0, 7.5, None),
+        (6.0, 5.5, 7.0, False),
+    ],
+)
+def test_an_interval_too_wide_to_tell_confirms_nothing(
+    value: float, low: float, high: float, holds: bool | None
+) -> None:
+    claimed = 9.0
+    found = effect(Interval(value, low, high, 0.95, 3), claimed / 1.25, claimed * 1.25, "noise")
+    assert found.holds is holds
+
+
+def test_where_no_value_can_be_told_from_another_none_is_the_best() -> None:
+    truth = {("duckdb", b): 1.0 for b in (100, 200, 400)}
+    record = synthetic.study(truth, seed=3, spread=0.3, resources=False, interval_s=10.0, rows=20_000)
+    claim = {"claim": "c", "unit": "x", "source": "s", "hardware": "h", "values": {"duckdb": 200},
+             "rule": {"kind": "best", "of": "writers.makespan_s", "along": "batch_rows"}}  # fmt: skip
+    (found,) = judged_claims(analyse(replace(record, study={**record.study, "published": [claim]})))
+    assert found.status is Status.NOT_TESTABLE
+    assert "none of 100, 200, 400 can be told from another" in found.because
 
 
 def test_the_best_is_confirmed_if_it_is_among_those_that_cannot_be_told_apart() -> None:

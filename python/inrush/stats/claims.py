@@ -2,11 +2,15 @@
 
 A claim stands in a study file with its rule. Each rule says which of our figures is asked, and how near is near:
 
-speed_up   the figure at `from` over that at `to`: its interval meets the claim's value within a quarter
-cost       the figure at `to` over that at `from`, less 1, in %: its interval meets half to twice the value
-best       the value of `along` cannot be told from the best, in every group that was measured
-at_most    the figure's interval does not lie above the value
+speed_up   the figure at `from` over that at `to`: within a quarter of the claim's value
+cost       the figure at `to` over that at `from`, less 1, in %: from half to twice the value
+best       the value of `along` cannot be told from the best, but others can, in every group that was measured
+at_most    the figure is not above the value
 keeps_up   every sample of every run was stored before the next was due
+
+An effect is confirmed where it lies within these limits and its interval excludes that there is none; contradicted
+where the whole interval lies outside of them. What is between is too wide to tell, which is not testable: noise
+confirms nothing.
 
 A machine with fewer cores than the claim's (`cores`) can confirm it and cannot contradict it. Nor can a point that
 did not run. `all` in place of an engine speaks of every engine measured.
@@ -131,12 +135,13 @@ def ratios(analysis: Analysis, rule: Mapping[str, Any], engine: str) -> dict[str
 
 
 def speed_up(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: float) -> list[Finding]:
-    low, high = value / SPEED_UP_WITHIN, value * SPEED_UP_WITHIN
     return [
         missing_ends(group, rule)
         if ratio is None
-        else Finding(
-            ratio.high >= low and ratio.low <= high,
+        else effect(
+            ratio,
+            value / SPEED_UP_WITHIN,
+            value * SPEED_UP_WITHIN,
             f"{group}: {digits(ratio.value)}× [{digits(ratio.low)}, {digits(ratio.high)}]",
         )
         for group, ratio in ratios(analysis, rule, engine).items()
@@ -149,10 +154,19 @@ def cost(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: float)
         if ratio is None:
             found.append(missing_ends(group, rule))
             continue
-        low, high = 100 * (ratio.low - 1), 100 * (ratio.high - 1)
-        holds = high >= value / COST_WITHIN and low <= value * COST_WITHIN
-        found.append(Finding(holds, f"{group}: {100 * (ratio.value - 1):+.1f} % [{low:+.1f}, {high:+.1f}]"))
+        least, most = (1 + share / 100 for share in (value / COST_WITHIN, value * COST_WITHIN))
+        percent, low, high = (100 * (r - 1) for r in (ratio.value, ratio.low, ratio.high))
+        found.append(effect(ratio, least, most, f"{group}: {percent:+.1f} % [{low:+.1f}, {high:+.1f}]"))
     return found
+
+
+def effect(ratio: stats.Interval, least: float, most: float, because: str) -> Finding:
+    """Of a ratio that is claimed to lie from `least` to `most`; 1 is no effect."""
+    if ratio.high < least or ratio.low > most:
+        return Finding(False, because)
+    if least <= ratio.value <= most and not ratio.low <= 1 <= ratio.high:
+        return Finding(True, because)
+    return Finding(None, f"{because}: too wide to tell")
 
 
 def missing_ends(group: str, rule: Mapping[str, Any]) -> Finding:
@@ -175,6 +189,8 @@ def best(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: float)
         shown_best = ", ".join(f"{b:,}" for b in sorted(part.best))
         if value not in measured:
             found.append(Finding(None, f"{say(group)}: {along} {value:,g} was not measured"))
+        elif measured <= set(part.best):
+            found.append(Finding(None, f"{say(group)}: none of {shown_best} can be told from another"))
         else:
             found.append(Finding(value in part.best, f"{say(group)}: best {shown_best}"))
     return found
@@ -185,8 +201,12 @@ def at_most(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: flo
     for group, of in by_group(analysis, rule, engine, "engine").items():
         for values in of.values():
             interval = interval_of(values)
-            lowest = interval.low if interval else min(values.values())
-            found.append(Finding(lowest <= value, f"{group or engine}: {shown(values, figure)}"))
+            middle, lowest = (interval.value, interval.low) if interval else 2 * (min(values.values()),)
+            because = f"{group or engine}: {shown(values, figure)}"
+            if lowest <= value < middle:
+                found.append(Finding(None, f"{because}: too wide to tell"))
+            else:
+                found.append(Finding(middle <= value, because))
     return found
 
 
