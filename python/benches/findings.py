@@ -1,0 +1,142 @@
+"""The telemetry family on every engine here, for docs/findings.md: `python -m benches.findings run`, then `tables`.
+
+`run` makes one study after the other on one engine after the other, each in a few minutes: the published values and
+some around them, at the scale of a small machine. `tables RESULTS` prints what they found as Markdown: what became of
+each published claim, and each study's answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from inrush.results.store import Results
+from inrush.stats.answer import answer
+from inrush.stats.claims import Judged, judged_claims
+from inrush.stats.measures import study_record
+from inrush.stats.points import Analysis, analyse
+
+#: Those of the published comparison, and those that stand beside it.
+PUBLISHED = ("clickhouse", "mysql", "influxdb")
+BESIDE = ("postgresql", "mariadb", "timescaledb", "duckdb", "sqlite")
+EMBEDDED = ("duckdb", "sqlite")
+#: Four servers with logs of 4 GB each are too much for a small disk, and no study here writes as much as one.
+SETTINGS = {"mysql": "innodb_redo_log_capacity=1073741824", "mariadb": "innodb_log_file_size=1073741824"}
+TABLES = ("port_data_counters", "port_errors", "mpi_process_info")
+SAME = ("repeats.count=3", "repeats.pilot=false")
+
+
+def tables(*names: str) -> str:
+    return "table=[" + ", ".join(f'"{name}"' for name in names) + "]"
+
+
+def everything() -> str:
+    names = ", ".join(f'"{name}"' for name in TABLES)
+    return f'combination=[{{ name = "all", write = [{names}], read = [{names}], fresh = 1 }}]'
+
+
+#: Study -> what is changed of its scale `s`; for the engines of the published comparison, and for the others.
+STUDIES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "batch": (
+        ("batch_rows=[1000,5000,25000,30000]", tables(TABLES[0], TABLES[2]), "repeats.confirm=0"),
+        ("batch_rows=[1000,5000,25000,30000]", tables(TABLES[0]), "repeats.confirm=0"),
+    ),
+    "writers": (("writers=[1,2,4,16]",), ("writers=[1,2,4,16]",)),
+    "keepup": (
+        ("ports=50000", "readers=[0,4]", "roles.writers.batch_rows=12500"),
+        ("ports=50000", "readers=[0,4]", "roles.writers.batch_rows=12500"),
+    ),
+    "mixed": ((everything(), "n=[1,32]"), (everything(), "n=[1,8]")),
+    "volume": ((tables(TABLES[0]),), (tables(TABLES[0]),)),
+}
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One study on one engine."""
+
+    study: str
+    engine: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.study} {self.engine}"
+
+    def command(self, data: Path) -> list[str]:
+        changed = (*STUDIES[self.study][self.engine in BESIDE], *SAME)
+        setting = SETTINGS.get(self.engine)
+        started = f"{self.engine},{setting}" if setting else self.engine
+        own = [] if self.engine in EMBEDDED else ["--start", started, "--data", str(data)]
+        parts = [part for change in changed for part in ("-P", change)]
+        study = f"telemetry-{self.study}"
+        return [sys.executable, "-m", "inrush.cli", "run", study, self.engine, *own, "--scale", "s", *parts]
+
+
+#: The published engines first, so that what is cut short is what stands beside.
+PIECES = [Piece(study, engine) for group in (PUBLISHED, BESIDE) for engine in group for study in STUDIES]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=("run", "tables"))
+    parser.add_argument("results", type=Path, nargs="?", default=Path("results"))
+    parser.add_argument("--only", action="append", default=[], help="pieces, e.g. 'batch mysql'; all")
+    parser.add_argument("--data", type=Path, default=Path("/var/tmp/inrush-findings"))
+    asked = parser.parse_args()
+    if asked.what == "run":
+        wanted = [p for p in PIECES if not asked.only or p.name in asked.only]
+        return max([run(piece, asked.results, asked.data) for piece in wanted], default=2)
+    print("\n".join(written(latest(asked.results))))
+    return 0
+
+
+def run(piece: Piece, results: Path, data: Path) -> int:
+    print(f"== {piece.name}", flush=True)
+    environment = {**os.environ, "INRUSH_RESULTS": str(results.absolute())}
+    return subprocess.run(piece.command(data), env=environment, check=False).returncode
+
+
+def latest(results: Path) -> dict[Piece, Analysis]:
+    """The last complete run of each piece."""
+    found: dict[Piece, Analysis] = {}
+    for folder in sorted(results.glob("telemetry-*")):
+        analysis = analyse(study_record(Results(folder)))
+        engines = [e for e in (*PUBLISHED, *BESIDE) if e in analysis.study["engines"]]
+        study = str(analysis.study["name"]).removeprefix("telemetry-")
+        if analysis.runs and len(engines) == 1 and study in STUDIES and analysis.study["status"] == "done":
+            found[Piece(study, engines[0])] = analysis
+    return {piece: found[piece] for piece in PIECES if piece in found}
+
+
+def written(found: Mapping[Piece, Analysis]) -> Iterator[str]:
+    yield "| claim | engine | published | here | measured |"
+    yield "|---|---|---|---|---|"
+    for piece, analysis in found.items():
+        # What a study says of engines that it did not run is not of this run.
+        for claim in judged_claims(analysis):
+            if claim.engine in (piece.engine, "all"):
+                yield row(piece, claim)
+    yield ""
+    yield "| study | engine | answer | runs |"
+    yield "|---|---|---|---|"
+    for piece, analysis in found.items():
+        told = answer(analysis)
+        texts: Sequence[str] = [p.sentence for p in told.parts] if told else ["no answer"]
+        counted = sum(m.counts for m in analysis.runs)
+        yield f"| {piece.study} | {piece.engine} | {'<br>'.join(texts)} | {counted} of {len(analysis.runs)} |"
+
+
+def row(piece: Piece, claim: Judged) -> str:
+    value = f"{claim.value:,g} {claim.unit}"
+    return f"| {claim.claim} | {piece.engine} | {value} | {claim.status.value} | {claim.because} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
