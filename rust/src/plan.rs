@@ -116,7 +116,22 @@ pub enum RowSource {
         /// Columns that may not be null, beside those of `identity`.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         required: Vec<String>,
+        /// Column -> what the database takes of it, where that is less than its type says.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        limits: BTreeMap<String, Limits>,
     },
+}
+
+/// A row with a value beyond these is rejected: the database would refuse it, with all that came in the same transaction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Most characters of a text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chars: Option<u32>,
+    /// Least and greatest integer, or time in the column's unit. Not for `u64`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<(i64, i64)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -648,6 +648,7 @@ fn table(
             reject_path: dir.path().join("rejects.csv").display().to_string(),
             reject_limit: 1_000_000,
             required: required.iter().map(|c| c.to_string()).collect(),
+            limits: Default::default(),
         },
         identity: vec!["id".into()],
     }

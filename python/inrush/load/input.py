@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -27,6 +28,7 @@ LOGICAL = {
     "smallint": "i16", "int2": "i16", "int16": "i16",
     "integer": "i32", "int": "i32", "int4": "i32", "int32": "i32", "mediumint": "i32",
     "bigint": "i64", "int8": "i64", "int64": "i64",
+    "smallint unsigned": "i32", "mediumint unsigned": "i32", "int unsigned": "i64",
     "ubigint": "u64", "uint64": "u64", "bigint unsigned": "u64",
     "real": "f32", "float4": "f32", "float32": "f32", "float": "f32",
     "double precision": "f64", "double": "f64", "float8": "f64", "float64": "f64",
@@ -42,6 +44,21 @@ LOGICAL = {
 }  # fmt: skip
 #: Where a name means more than elsewhere: SQLite's numbers have 64 bits whatever they are called.
 WIDER = {"sqlite": {"integer": "i64", "int": "i64", "real": "f64", "float": "f64"}}
+#: Engines that refuse texts longer than a column's declared length.
+BOUNDED = frozenset({"postgresql", "timescaledb", "mysql", "mariadb"})
+#: (engine, type) -> least and greatest value that the database takes, times in µs since 1970.
+RANGES = {
+    **{(engine, kind): (-210_866_803_200_000_000, 2**63 - 1)  # from 4714 BC on
+       for engine in ("postgresql", "timescaledb") for kind in ("timestamp with time zone", "timestamp without time zone")},
+    **{(engine, kind): span for engine in ("mysql", "mariadb") for kind, span in {
+        "datetime": (-30_610_224_000_000_000, 253_402_300_799_499_999),  # 1000-01-01 to the end of 9999
+        "timestamp": (1_000_000, 2_147_483_647_499_999),
+        "mediumint": (-(2**23), 2**23 - 1),
+        "smallint unsigned": (0, 2**16 - 1), "mediumint unsigned": (0, 2**24 - 1), "int unsigned": (0, 2**32 - 1),
+    }.items()},
+    ("clickhouse", "datetime"): (0, (2**32 - 1) * 1_000_000),
+}  # fmt: skip
+LENGTH = re.compile(r"(?:char|varchar|character|character varying)\((\d+)\)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -183,6 +200,24 @@ def table_of(
     if unknown:
         raise UsageError(f"table {name}: columns that are not loaded yet by their type: {', '.join(unknown)}")
     return Table(name, tuple(columns))
+
+
+def limits_of(
+    described: Sequence[tuple[str, str, bool]], table: Table, engine: str
+) -> dict[str, dict[str, Any]]:
+    """Column -> what the database takes of it where that is less than its logical type says. Pure.
+
+    A row beyond it would be refused together with all that is stored in its transaction. Twin of `Limits` in plan.rs.
+    """
+    limits: dict[str, dict[str, Any]] = {}
+    logical = {column.name: column.type for column in table.columns}
+    for column, kind, _nullable in described:
+        length = LENGTH.fullmatch(kind.strip())
+        if logical.get(column) == "text" and engine in BOUNDED and length:
+            limits[column] = {"chars": int(length.group(1))}
+        elif column in logical and (span := RANGES.get((engine, base_type(kind)))):
+            limits[column] = {"range": list(span)}
+    return limits
 
 
 def base_type(kind: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from inrush.engines.base import OpPlan, Server, TablePlan, Unsupported
@@ -54,6 +54,9 @@ class Wanted:
     parallel: int
     reject_limit: int
     patience_s: float
+    #: Columns that the database does not take NULL in, and what else it does not take: `input.limits_of`.
+    required: tuple[str, ...] = ()
+    limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     bytes_per_s: float | None = None
     shard_rows_per_s: float | None = None
 
@@ -134,7 +137,7 @@ def table_document(wanted: Wanted, planned: TablePlan, source: Mapping[str, Any]
     }
 
 
-def source_of(file: Mapping[str, Any], reject_path: str, reject_limit: int) -> Doc:
+def source_of(wanted: Wanted, file: Mapping[str, Any], reject_path: str, reject_limit: int) -> Doc:
     return {
         "kind": "files",
         "paths": [file["path"]],
@@ -144,6 +147,8 @@ def source_of(file: Mapping[str, Any], reject_path: str, reject_limit: int) -> D
         "null": file["null"],
         "reject_path": reject_path,
         "reject_limit": reject_limit,
+        "required": list(wanted.required),
+        "limits": {column: dict(limit) for column, limit in wanted.limits.items()},
     }
 
 
@@ -187,7 +192,7 @@ def shard_plan(wanted: Wanted, planned: TablePlan, insert: OpPlan, target: Mappi
         "seed": 0,
         "epoch_ns": 0,
         "target": dict(target),
-        "tables": [table_document(wanted, planned, source_of(no_files, "-", 0))],
+        "tables": [table_document(wanted, planned, source_of(wanted, no_files, "-", 0))],
         "operations": [
             {"name": "insert", "kind": "insert", "table": 0, "text": insert.text, "method": insert.method, "params": []}
         ],
@@ -239,7 +244,9 @@ def client_plan(
                 "table": table_document(
                     wanted,
                     planned,
-                    source_of(wanted.files[number], f"{reject_folder}/{number:06}.csv", wanted.reject_limit),
+                    source_of(
+                        wanted, wanted.files[number], f"{reject_folder}/{number:06}.csv", wanted.reject_limit
+                    ),
                 ),
             }
             for number in chosen

@@ -17,7 +17,7 @@ from inrush.engines.sql import literal, quote
 from inrush.errors import CoreError, Interrupted, UsageError, from_core
 from inrush.load import plan
 from inrush.load.coordinator import statements
-from inrush.load.input import Input, expand, file_document, open_inputs, table_of
+from inrush.load.input import Input, expand, file_document, limits_of, open_inputs, table_of
 from inrush.run.process import Process, death_message
 from inrush.run.site import environment, split_password
 
@@ -256,6 +256,10 @@ def prepare(
         parallel=call.parallel,
         reject_limit=call.reject_limit,
         patience_s=call.patience_s,
+        required=tuple(
+            name for name, _, nullable in described if not nullable and name in {c.name for c in table.columns}
+        ),
+        limits=limits_of(described, table, shards.engine),
         bytes_per_s=call.bytes_per_s,
         shard_rows_per_s=call.shard_rows_per_s,
     )
@@ -291,7 +295,7 @@ def describe(shards: Shards, target: Doc, table: str) -> list[tuple[str, str, bo
     if shards.engine == "sqlite":
         text = f'SELECT name, type, "notnull" FROM pragma_table_info({literal(name)})'
     elif shards.engine == "clickhouse":
-        text = f"SELECT name, type, 0 FROM system.columns WHERE database = currentDatabase() AND table = {literal(name)}"
+        text = f"SELECT name, type, type NOT LIKE '%Nullable(%' FROM system.columns WHERE database = currentDatabase() AND table = {literal(name)}"
     elif shards.engine in COORDINATED:
         text = (
             "SELECT attname, format_type(atttypid, atttypmod), attnotnull::int FROM pg_attribute "
@@ -299,8 +303,10 @@ def describe(shards: Shards, target: Doc, table: str) -> list[tuple[str, str, bo
         )
     else:
         here = "DATABASE()" if shards.engine in BACKTICKS else "current_schema()"
+        # MySQL's `data_type` hides lengths and signs.
+        kind = "column_type" if shards.engine in BACKTICKS else "data_type"
         text = (
-            "SELECT column_name, data_type, CASE is_nullable WHEN 'NO' THEN 1 ELSE 0 END "
+            f"SELECT column_name, {kind}, CASE is_nullable WHEN 'NO' THEN 1 ELSE 0 END "
             f"FROM information_schema.columns WHERE table_schema = {literal(schema) if schema else here} "
             f"AND table_name = {literal(name)} ORDER BY ordinal_position"
         )

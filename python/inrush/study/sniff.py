@@ -98,7 +98,10 @@ def text_dialect(head: str, cut: bool) -> Dialect:
     """
     lines = [line for line in head.splitlines()[: -1 if cut else None] if line][:200] or [head]
     delimiter = max(DELIMITERS, key=lambda d: evenness(lines, d))
-    escapes = any(field == "\\N" for line in lines for field in line.split(delimiter))
+    fields = [field for line in lines for field in line.split(delimiter)]
+    # CSV may write NULL like that too, or mean the text; who quotes does not escape.
+    quotes = delimiter != "\t" and any(len(f) > 1 and f[0] == f[-1] == '"' for f in fields)
+    escapes = not quotes and "\\N" in fields
     kind = "csv"
     if escapes or delimiter == "\t":
         kind = "mysql" if escapes and delimiter != "\t" else "tsv"

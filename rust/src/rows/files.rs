@@ -6,6 +6,7 @@
 mod arrow;
 mod batch;
 mod feed;
+mod limit;
 mod parse;
 mod reject;
 mod split;
@@ -14,7 +15,7 @@ mod text;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::plan::{LogicalType, RowSource, TablePlan};
+use crate::plan::{Limits, LogicalType, RowSource, TablePlan};
 
 use super::columns::{Column, Columns};
 
@@ -70,6 +71,7 @@ struct Layout {
     paths: Vec<String>,
     columns: Vec<ColumnSpec>,
     required: Vec<bool>,
+    limits: Vec<Option<Limits>>,
 }
 
 impl FileRows {
@@ -83,8 +85,17 @@ impl FileRows {
 
     /// `open`, for tests that reject long lines without writing long files.
     pub fn open_with_limit(table: &TablePlan, line_limit_bytes: usize) -> Result<FileRows, Error> {
-        let RowSource::Files { paths, format, delimiter, header, null, reject_path, reject_limit, required } =
-            &table.source
+        let RowSource::Files {
+            paths,
+            format,
+            delimiter,
+            header,
+            null,
+            reject_path,
+            reject_limit,
+            required,
+            limits,
+        } = &table.source
         else {
             return Err(Error::Plan(format!(
                 "table {}: its rows are generated, not read from files",
@@ -104,6 +115,7 @@ impl FileRows {
             paths: paths.clone(),
             columns: specs.clone(),
             required: table.columns.iter().map(|c| is_required(&c.name)).collect(),
+            limits: table.columns.iter().map(|c| limits.get(&c.name).copied()).collect(),
         };
         let reader = if format == "arrow" {
             Reader::Arrow(Box::new(ArrowFiles::new(layout)))

@@ -19,6 +19,7 @@ use crate::error::Error;
 use crate::plan::LogicalType;
 
 use super::super::columns::{Column, Columns, Values};
+use super::limit;
 use super::parse::{type_name, Reason};
 use super::reject::Rejects;
 use super::{Layout, Position};
@@ -175,16 +176,31 @@ fn problem(layout: &Layout, arrays: &[ArrayRef], row: usize) -> Option<(usize, R
         if array.is_null(row) {
             return layout.required[at].then_some((at, Reason::Null));
         }
-        let has_nul = match layout.columns[at].ty {
+        let ty = layout.columns[at].ty;
+        let wrong = match ty {
             LogicalType::Text => {
-                array.as_string::<i32>().value(row).contains('\0').then_some(Reason::NulByte)
+                let text = array.as_string::<i32>().value(row);
+                let long = || layout.limits[at].and_then(|l| limit::text(&l, text.as_bytes()));
+                text.contains('\0').then_some(Reason::NulByte).or_else(long)
             }
             LogicalType::ListF64 | LogicalType::ListI64 => {
                 (array.as_list::<i32>().value(row).null_count() > 0).then_some(Reason::NotList)
             }
-            _ => None,
+            _ => layout.limits[at].and_then(|l| limit::integer(&l, ty, integer(array, ty, row)?).err()),
         };
-        has_nul.map(|reason| (at, reason))
+        wrong.map(|reason| (at, reason))
+    })
+}
+
+/// An integer or a time that is not null; `None` for what else there is.
+fn integer(array: &ArrayRef, ty: LogicalType, row: usize) -> Option<i64> {
+    Some(match ty {
+        LogicalType::I16 => array.as_primitive::<Int16Type>().value(row).into(),
+        LogicalType::I32 => array.as_primitive::<Int32Type>().value(row).into(),
+        LogicalType::I64 => array.as_primitive::<Int64Type>().value(row),
+        LogicalType::TimeMs => array.as_primitive::<TimestampMillisecondType>().value(row),
+        LogicalType::TimeUs => array.as_primitive::<TimestampMicrosecondType>().value(row),
+        _ => return None,
     })
 }
 

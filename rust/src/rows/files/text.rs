@@ -7,6 +7,7 @@ use crate::error::Error;
 
 use super::super::columns::Columns;
 use super::batch::{mark_present, push_null, truncate};
+use super::limit;
 use super::parse::{self, Reason};
 use super::reject::Rejects;
 use super::split::{first_line, split, unescaped, Dialect, Field, Quoting, Split};
@@ -174,7 +175,9 @@ fn store_fields(
             push_null(column, row, layout.required[at])
         } else {
             let text = unescaped(dialect, bytes, *field, scratch);
-            parse::push(column, text).map(|()| mark_present(column))
+            parse::push(column, text)
+                .and_then(|()| limit::checked(column, layout.limits[at].as_ref()))
+                .map(|()| mark_present(column))
         };
         if let Err(reason) = stored {
             out.columns.iter_mut().for_each(|c| truncate(c, row));
