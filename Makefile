@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .PHONY: help core build run test test-all test-rust test-python check bench servers clean
 
 PYTHON ?= python3
-# Ten minutes each, and twice: a pilot comes first.
+# Ten minutes each.
 STRESSED ?= postgresql clickhouse
 VENV := .venv
 BIN := $(VENV)/bin

@@ -86,7 +86,7 @@ def servers(only: str) -> Iterator[None]:
     """A server of each engine for as long as the comparisons last, unless one is named; none where it is not fetched."""
     with ExitStack() as started:
         for engine, offer in OFFERS.items():
-            if only and not engine.startswith(only.split()[0]):
+            if only and not engine.startswith(only.split()[0].rstrip(",")):
                 continue
             twin = server(engine)
             assert isinstance(twin, OwnServer)
