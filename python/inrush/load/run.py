@@ -257,7 +257,9 @@ def prepare(
         reject_limit=call.reject_limit,
         patience_s=call.patience_s,
         required=tuple(
-            name for name, _, nullable in described if not nullable and name in {c.name for c in table.columns}
+            name
+            for name, _, nullable in described
+            if not nullable and name in {c.name for c in table.columns}
         ),
         limits=limits_of(described, table, shards.engine),
         bytes_per_s=call.bytes_per_s,
