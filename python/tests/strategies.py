@@ -92,8 +92,8 @@ def shipped_files() -> list[Path]:
     return sorted(p for p in SHIPPED.glob("*/*.toml") if p.stem != "workload")
 
 
-def workload_tree() -> dict[str, Any]:
-    return read_toml(SHIPPED / "telemetry" / "workload.toml")
+def workload_tree(family: str = "telemetry") -> dict[str, Any]:
+    return read_toml(SHIPPED / family / "workload.toml")
 
 
 def small_tree(**changes: Any) -> dict[str, Any]:

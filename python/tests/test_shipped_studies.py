@@ -18,6 +18,8 @@ PROOFS = ("rows proven", "answers right", "oracle agrees", "ended as planned", "
 ALL = '"port_data_counters", "port_errors", "mpi_process_info"'
 #: Study -> engines, and its smallest point.
 SMALLEST = {
+    "pipeline-filesize": (["sqlite"], ["file_bytes=[20000, 100000]"]),
+    "pipeline-parallel": (["duckdb", "sqlite"], ["pipelines=2", "pipeline.shards=2"]),
     "telemetry-batch": (["duckdb"], ["table=mpi_process_info", "batch_rows=1000", "readers=1", "method=multirow"]),
     "telemetry-keepup": (["duckdb"], ["readers=2"]),
     "telemetry-mixed": (["duckdb"], ["n=2", f'combination=[{{ name = "all", write = [{ALL}], read = [{ALL}], fresh = 1 }}]']),

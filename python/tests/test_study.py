@@ -31,8 +31,10 @@ MUTATIONS = 1000
 
 
 def parsed(tree: dict[str, Any], **options: Any) -> Study:
+    named = tree.get("workload") if isinstance(tree, dict) else None
+    workload = workload_tree("pipeline") if named == "pipeline" else WORKLOAD
     return parse_study(
-        tree, WORKLOAD, name="s", file="s.toml", workload_file="w.toml", known=KNOWN, **options
+        tree, workload, name="s", file="s.toml", workload_file="w.toml", known=KNOWN, **options
     )
 
 

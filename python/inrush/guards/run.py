@@ -21,6 +21,7 @@ from inrush.guards.verdicts import (
     passed,
     survives,
 )
+from inrush.stats.files import CACHED_SHARE, cached_share, is_pipeline
 from inrush.stats.measures import RunRecord, cumulative, measured_windows, writing_roles
 
 LAG_FLOOR_S = 1e-3  # lag p99 above the larger of this …
@@ -119,6 +120,8 @@ def longest_lag_s(run: RunRecord, role: str) -> float:
 def client_not_saturated(run: RunRecord, figures: Figures) -> Verdict | None:
     """CPU of the client against its cores, and of its session threads against their time."""
     name = "client not saturated"
+    if is_pipeline(run):  # its client is part of what is measured
+        return None
     if "instrument.busy_cores" in figures:
         return client_beside_its_engine(figures, name)
     if is_instrument(run.engine):
@@ -269,6 +272,19 @@ def cold_was_cold(run: RunRecord, _: Figures) -> Verdict | None:
     return passed(name, str(acts[0].get("how", "Caches were dropped before the measured phase")))
 
 
+def inputs_cold(run: RunRecord, _: Figures) -> Verdict | None:
+    """Files of a pipeline that were to come from the disk."""
+    if not is_pipeline(run) or not run.plan["inputs"]["cold"] or (share := cached_share(run)) is None:
+        return None
+    if share > CACHED_SHARE:
+        return noted(
+            "inputs cold",
+            f"{share:.0%} of the input was still in the kernel's memory: this filesystem does not let go of pages; the "
+            "disk's part of reading is missing",
+        )
+    return passed("inputs cold", "The kernel held none of the input when the clock started")
+
+
 def one_server(run: RunRecord, _: Figures) -> Verdict | None:
     """`data_servers`: process ids of servers found on the data folder, where the run's maker looked."""
     servers = run.summary.get("data_servers", run.env.get("data_servers"))
@@ -340,7 +356,7 @@ def probed(run: RunRecord, kind: str) -> list[float]:
 
 
 RUN_GUARDS: tuple[Callable[[RunRecord, Figures], Verdict | None], ...] = (
-    ended_as_planned, rows_proven, answers_right, oracle_agrees, errors_not_fast, client_on_time, client_not_saturated, cold_was_cold,
+    ended_as_planned, rows_proven, answers_right, oracle_agrees, errors_not_fast, client_on_time, client_not_saturated, cold_was_cold, inputs_cold,
     one_server, release_build, below_physical_ceilings, laws.little_holds, laws.nothing_overfull, laws.parts_add_up, notes.keeps_the_rate, notes.warm_up_not_counted, notes.unit_of_work_constant,
     notes.long_enough, notes.no_waves, notes.data_larger_than_caches, notes.quiet_machine,
 )  # fmt: skip

@@ -70,28 +70,28 @@ def import_id(files: Sequence[Mapping[str, Any]], targets: Sequence[str], table:
     return hashlib.sha256(named.encode()).hexdigest()[:16]
 
 
-def create_ledger(engine: str) -> str:
+def create_ledger(engine: str, name: str = LEDGER) -> str:
     if engine == "clickhouse":
         columns = ", ".join(f"{name} {kind}" for name, kind in CLICKHOUSE_COLUMNS.items())
         order = "(load_id, file_no, chunk_no)"
-        return f"CREATE TABLE IF NOT EXISTS {LEDGER} ({columns}) ENGINE = MergeTree ORDER BY {order}"
+        return f"CREATE TABLE IF NOT EXISTS {name} ({columns}) ENGINE = MergeTree ORDER BY {order}"
     columns = ", ".join(f"{name} {kind} NOT NULL" for name, kind in LEDGER_COLUMNS.items())
-    return f"CREATE TABLE IF NOT EXISTS {LEDGER} ({columns}, PRIMARY KEY (load_id, file_no, chunk_no))"
+    return f"CREATE TABLE IF NOT EXISTS {name} ({columns}, PRIMARY KEY (load_id, file_no, chunk_no))"
 
 
-def ledger(load: str) -> Doc:
+def ledger(load: str, name: str = LEDGER) -> Doc:
     """Twin of `LedgerPlan`."""
     return {
-        "read": f"SELECT file_no, chunk_no, row_count, is_last, goes_on FROM {LEDGER} "
+        "read": f"SELECT file_no, chunk_no, row_count, is_last, goes_on FROM {name} "
         f"WHERE load_id = {literal(load)} AND file_no >= 0",
-        "insert": f"INSERT INTO {LEDGER} ({', '.join(LEDGER_COLUMNS)}) VALUES",
+        "insert": f"INSERT INTO {name} ({', '.join(LEDGER_COLUMNS)}) VALUES",
         "import": literal(load),
     }
 
 
-def rows_in_ledger(load: str) -> str:
+def rows_in_ledger(load: str, name: str = LEDGER) -> str:
     """One row: rows of this import that are stored, by the ledger."""
-    return f"SELECT COALESCE(SUM(row_count), 0) AS n FROM {LEDGER} WHERE load_id = {literal(load)} AND file_no >= 0"
+    return f"SELECT COALESCE(SUM(row_count), 0) AS n FROM {name} WHERE load_id = {literal(load)} AND file_no >= 0"
 
 
 def rows_before(load: str) -> str:
@@ -168,17 +168,22 @@ def server_plan(
         "import": wanted.import_id,
         "key": [[name, kind] for name, kind in wanted.key.items()],
         "shards": [
-            {
-                "name": name,
-                "plan": shard_plan(wanted, planned, text, target),
-                "ledger": ledger(wanted.import_id),
-                "connections": wanted.connections,
-                "flush_rows": wanted.flush_rows,
-                "patience_ns": ns(wanted.patience_s),
-                "rows_per_s": wanted.shard_rows_per_s,
-            }
+            shard_document(wanted, name, shard_plan(wanted, planned, text, target), ledger(wanted.import_id))
             for name, target in shards
         ],
+    }
+
+
+def shard_document(wanted: Wanted, name: str, plan: Doc, ledger: Doc) -> Doc:
+    """Twin of `ShardPlan`. plan: what its engine is opened with."""
+    return {
+        "name": name,
+        "plan": plan,
+        "ledger": ledger,
+        "connections": wanted.connections,
+        "flush_rows": wanted.flush_rows,
+        "patience_ns": ns(wanted.patience_s),
+        "rows_per_s": wanted.shard_rows_per_s,
     }
 
 

@@ -20,6 +20,7 @@ from inrush.plan.documents import (
     source_document,
 )
 from inrush.plan.oracle import oracle_book
+from inrush.plan.pipeline import plan_pipeline
 from inrush.plan.ranges import read_back_ranges
 from inrush.plan.retention import Retained, in_pieces, retain_operation, retained
 from inrush.plan.roles import ALL_ROWS, ActiveRole, Broken, active_roles
@@ -80,6 +81,9 @@ def plan_point(
     method = server.ways.get(asked, asked)
     if method not in server.methods:
         return Unsupported(f"{engine} has no method {method}; it has {', '.join(server.methods)}")
+    namespace = f"inrush_{short_hash(study.name, point_id, seed)}"
+    if study.pipeline is not None:
+        return plan_pipeline(study, server, engine, point, namespace, method, seed)
     roles = active_roles(study, server, {**point, "engine": engine}, best)
     if isinstance(roles, Broken):
         return Impossible(roles.problems)
@@ -88,7 +92,6 @@ def plan_point(
     kept, roles, problems = retained(study, roles)
     if problems:
         return Impossible(tuple(problems))
-    namespace = f"inrush_{short_hash(study.name, point_id, seed)}"
     draft = Draft(study, server, method, resolve(study.layout, point), namespace, roles, seed, kept)
     reason = draft.plan_operations()
     if reason is not None:

@@ -86,7 +86,7 @@ def claim(
         "forecast": made.document(),
         "train_run_ids": [r.run_id for r in training.runs],
         "training": points(training),
-        "parts": [{"name": p.name, "capacity": p.capacity} for p in training.parts],
+        "parts": [{"name": p.name, "capacity": p.capacity * p.parts} for p in training.parts],
         "calibrated_by": list(calibrated_by) if made.calibrated else [],
         "machine": {k: env[k] for k in ("cpu_model", "cpu_logical", "mem_total_bytes", "kernel") if k in env},
     }

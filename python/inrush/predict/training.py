@@ -13,6 +13,7 @@ from inrush.guards.study import headline
 from inrush.guards.verdicts import Outcome
 from inrush.model.capacity import Measured as Load
 from inrush.model.pipeline import Part
+from inrush.predict.pipelines import fenced_busy, fenced_parts
 from inrush.stats.measures import RunRecord, cumulative, grown, measured_windows
 from inrush.stats.points import Analysis, Measured, Point, is_number, lower_is_better
 
@@ -171,7 +172,8 @@ def value_of(m: Measured, figure: str) -> float:
 def busy_of(m: Measured) -> dict[str, float]:
     """Servers of each resource that the run kept busy, while its clock ran.
 
-    Cores: of every role on this machine. Disk: bytes written over what the disk was probed to write.
+    Cores: of every role on this machine. Disk: bytes written over what the disk was probed to write. Of pipelines also
+    what their study throttles.
     """
     busy: dict[str, float] = {}
     cores = cores_busy(m.figures)
@@ -180,7 +182,7 @@ def busy_of(m: Measured) -> dict[str, float]:
     written, limit = written_bytes_per_s(m.run), float(m.run.env.get("disk_write_bytes_per_s") or 0)
     if written and limit:
         busy["disk"] = written / limit
-    return busy
+    return busy | fenced_busy(m.run, m.figures)
 
 
 def cores_busy(figures: Mapping[str, float]) -> float:
@@ -206,6 +208,7 @@ def parts_of(runs: Sequence[Measured]) -> tuple[Part, ...]:
     counted = [float(env[k]) for k in ("cpu_capacity_cores", "cgroup_cpu_cores", "cpu_logical") if env.get(k)]
     cores = min(counted, default=0.0)
     found = [Part("cores", cores)] if cores else []
+    found += fenced_parts(runs[0].run)
     return (*found, Part("disk")) if env.get("disk_write_bytes_per_s") else tuple(found)
 
 

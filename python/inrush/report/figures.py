@@ -32,7 +32,9 @@ from inrush.report.charts import (
     unit_of,
     x_scale,
 )
+from inrush.report.footprint import capacity_figures, footprint_figures
 from inrush.report.heat import heat_maps
+from inrush.report.pipeline import pipeline_figures
 from inrush.report.published import beside_published
 from inrush.report.sampled import sample_panels
 from inrush.report.size_curves import size_curves
@@ -59,6 +61,9 @@ def figures(analysis: Analysis, answer: Answer | None) -> list[Figure]:
     if answer is None:
         return []
     found = [
+        *capacity_figures(analysis, answer),
+        *pipeline_figures(analysis, answer),
+        *footprint_figures(analysis, answer),
         *scaling(analysis, answer),
         *curves(analysis, answer),
         *boxes(analysis, answer),

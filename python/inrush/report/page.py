@@ -11,6 +11,7 @@ from inrush.guards.verdicts import Outcome, by_guard
 from inrush.report.charts import Figure
 from inrush.report.conditions import machine, settings
 from inrush.report.draw import asset
+from inrush.report.footprint import HEADER, resource_rows
 from inrush.report.html import Cells, badge, data, number, outcome_word, prose, section, table
 from inrush.report.points import points_table
 from inrush.report.published import published_rows
@@ -18,6 +19,7 @@ from inrush.stats import quantity
 from inrush.stats.answer import Answer, name, plain, times
 from inrush.stats.claims import COLUMNS, claim_rows, judged_claims
 from inrush.stats.effects import effects
+from inrush.stats.files import is_pipeline
 from inrush.stats.points import Analysis, say
 
 #: Where a live page says what is going on.
@@ -50,6 +52,7 @@ def page(
     body = "\n".join(section for section in (
         top(analysis), f"<h1>{escape(title)}</h1>", asked(study), live_banner(analysis, live), banner(analysis),
         answered(analysis, answer),
+        section("What is full, and where", resources_table(analysis)),
         section("Verdicts", guards_table(analysis)),
         section("Figures", figure_cards(figures, specs)),
         section("Published claims, tried here", claims_table(analysis)),
@@ -205,6 +208,14 @@ def figure_cards(figures: Sequence[Figure], specs: Sequence[Mapping[str, Any]]) 
             f'aria-label="{escape(figure.title)}"></div><figcaption>{escape(figure.caption)}</figcaption></figure>'
         )
     return f'<div class="figures">{"".join(cards)}</div>' if cards else ""
+
+
+def resources_table(analysis: Analysis) -> str:
+    """Of pipelines: each resource, told from the small loads and held against the larger ones."""
+    if not any(is_pipeline(m.run) for m in analysis.runs):
+        return ""
+    rows = [[escape(cell) for cell in row] for row in resource_rows(analysis)]
+    return table(HEADER, rows) if rows else ""
 
 
 def claims_table(analysis: Analysis) -> str:

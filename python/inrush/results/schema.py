@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 #: Version of the result schema that this inrush writes; the history is in `docs/results.md`.
-RESULT_SCHEMA = 2
+RESULT_SCHEMA = 3
 
 _U16, _U32, _U64, _UTF8 = pa.uint16(), pa.uint32(), pa.uint64(), pa.string()
 
@@ -54,6 +54,20 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("rows", _U64),
             ("missing", _U32),
             ("seen_ns", _U64),
+        ]
+    ),
+    "files": pa.schema(
+        [
+            *_WHERE,
+            ("file", _U32),
+            ("pipeline", _U32),
+            ("due_ns", _U64),
+            ("start_ns", _U64),
+            ("sent_ns", _U64),
+            ("end_ns", _U64),
+            ("bytes", _U64),
+            ("rows", _U64),
+            ("rejected", _U64),
         ]
     ),
     "intervals": pa.schema(

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from inrush.errors import CoreError, Interrupted, UsageError
+from inrush.pipeline.place import at_pipeline
 from inrush.plan.calibration import OWN_SHARE
 from inrush.results.store import Doc, OpenRun, Results, SealedRun, StudyFolder, read_json
 from inrush.run import host, oracle
@@ -148,7 +149,10 @@ def run_one(
     """One run from its folder to its seal; returns run.json."""
     data = folder.data_path / run.run_id
     data.mkdir(parents=True, exist_ok=True)
-    placed = at_files(at_site(run.plan, site, data), folder.path / run.run_id, folder.data_path / FILES)
+    files = folder.data_path / FILES
+    placed = at_pipeline(
+        at_files(at_site(run.plan, site, data), folder.path / run.run_id, files), site, data, files
+    )
     opened = folder.open_run(run.run_id, placed, env)
     begun = {"begun_unix_ns": time.time_ns()}
     before = host.noise_counters()

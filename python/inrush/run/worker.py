@@ -43,7 +43,14 @@ def main(arguments: list[str]) -> int:
 def work(plan_json: str, parts_dir: str, commands: TextIO, events: TextIO) -> int:
     """Starts the core and carries events out and commands in until it is done."""
     from inrush import _core
+    from inrush.study.pipeline import KIND
 
+    plan = json.loads(plan_json)
+    if plan.get("kind") == KIND:
+        from inrush.pipeline import drive
+
+        words = Lines(commands.fileno()).ready
+        return drive.work(plan, Path(parts_dir), words, lambda event: say(events, json.dumps(event)))
     try:
         run = _core.start(plan_json, parts_dir)
     except _core.CoreFailure as failure:

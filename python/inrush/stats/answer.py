@@ -9,6 +9,7 @@ from typing import Any
 from inrush.guards.comparability import default_along, refused
 from inrush.guards.study import headline
 from inrush.stats import shape, stats
+from inrush.stats.levels import CONFIDENCE, LEAST_GAIN, levels_off
 from inrush.stats.points import Analysis, Point, lower_is_better, say, say_value
 from inrush.stats.quantity import show, show_interval
 
@@ -67,6 +68,7 @@ def answer(analysis: Analysis) -> Answer | None:
         "comparison": comparison_part,
         "keeps_up": keeps_up_part,
         "sustained": sustained_part,
+        "levels_off": levels_off_part,
     }[kind]
     found = groups(analysis, figure, along, per)
     why = refused(analysis)
@@ -316,6 +318,29 @@ def sustained_part(analysis: Analysis, figure: str, along: str, group: Point, of
     return Part(group, f"{head(analysis, group)}holds {told(held[-1])}{above}", None, (held[-1],))
 
 
+def levels_off_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
+    """The smallest value from which doubling gains little, and what each step to the next value gains."""
+    by_value = {dict(p)[along]: v for p, v in of.items() if along in dict(p)}
+    found = levels_off(by_value)
+    rule = f"doubling gains less than {LEAST_GAIN:.0%} ({CONFIDENCE:.0%} confidence)"
+    if found.chosen is None:
+        largest = ends(by_value)[1]
+        told = f"no {along} up to {say_bytes(along, largest)} from which {rule}"
+    else:
+        told = f"from {along} {say_bytes(along, found.chosen)} on {rule}, at {shown(by_value[found.chosen], figure)}"
+    steps = "; ".join(
+        f"{say_bytes(along, s.small)} to {say_bytes(along, s.large)} {s.gain:+.0%} a doubling, at most {s.at_most:+.0%}"
+        for s in found.steps
+    )
+    interval = interval_of(by_value[found.chosen]) if found.chosen is not None else None
+    best = () if found.chosen is None else (found.chosen,)
+    return Part(group, f"{head(analysis, group)}{told}" + (f". {steps}" if steps else ""), interval, best)
+
+
+def say_bytes(along: str, value: Any) -> str:
+    return show(float(value), "x.bytes") if along.endswith("_bytes") else plain(value)
+
+
 def ends(by_value: Mapping[Any, Any]) -> tuple[Any, Any]:
     found = ordered(by_value)
     return found[0], found[-1]
@@ -364,7 +389,7 @@ def name(figure: str) -> str:
     words = {
         "makespan_s": "makespan", "rows_per_s": "rate", "bytes_per_s": "byte rate", "ops_per_s": "call rate",
         "latency_s": "worst latency", "cpu_us_per_row": "CPU per row", "client_cpu_us_per_row": "client CPU per row",
-        "busy_cores": "busy cores", "achieved_share": "share of calls sent",
+        "file_bytes_per_s": "byte rate of a file", "busy_cores": "busy cores", "achieved_share": "share of calls sent",
     }  # fmt: skip
     return f"{words.get(metric) or metric.removesuffix('_s').replace('_', ' ')} of {role}"
 

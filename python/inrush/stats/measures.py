@@ -9,6 +9,7 @@ of the role before the slash (`writers`), whose figures are those of all its par
     rows, bytes, ops, ok, errors, wrong, late, unsent, repetitions, sessions
     achieved_share      operations sent / operations due
     samples, stored_share, in_time_share, sample_s, sample_p50_s, …     of roles that write samples: `samples.py`
+    files, file_bytes_per_s (median over files), file_p50_s, file_p90_s      of pipelines: `files.py`
     freshness_p50_s, …  of readers that look for rows; freshness_n rows seen
     latency_n           calls in the latency histograms; latency_s the worst of them;
                         latency_p50_s, _p90_s, _p99_s, _p999_s, likewise service_, wait_, lag_
@@ -27,6 +28,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from inrush.results.histogram import Histogram, merge, of_table
+from inrush.stats.files import file_figures
 from inrush.stats.samples import role_samples, sample_figures
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
@@ -151,6 +153,7 @@ def figures_of_run(run: RunRecord) -> dict[str, float]:
                 figures[f"{role}.latency_s"] = histogram.max_ns / 1e9
     for role, sampled in role_samples(run, windows).items():
         figures |= {f"{role}.{name}": value for name, value in sample_figures(sampled).items()}
+    figures |= file_figures(run)
     writers = writing_roles(run.plan)
     written = [s for s in shots if s["role"] in writers] or shots
     return figures | cpu_figures(run, windows, sum(s["rows"] for s in written))

@@ -32,7 +32,7 @@ def scale(value: float, figure: str) -> tuple[float, str]:
     if metric in ("rows_per_s", "ops_per_s"):
         factor, prefix = fitting(value, "count")
         return factor, f"{prefix}{' ' if prefix else ''}{'rows' if metric == 'rows_per_s' else 'calls'}/s"
-    if metric == "bytes_per_s":
+    if metric.endswith("bytes_per_s"):
         factor, unit = fitting(value, "bytes")
         return factor, f"{unit}/s"
     if metric.endswith("_us_per_row"):

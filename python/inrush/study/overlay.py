@@ -10,7 +10,7 @@ from inrush.study.document import unknown
 from inrush.study.toml import toml_value
 
 #: Tables that are one value: they are replaced whole, never mixed key by key.
-WHOLE = frozenset({"rows", "batch_rows", "operations", "collect"})
+WHOLE = frozenset({"rows", "batch_rows", "operations", "collect", "files"})
 
 
 def merged(base: Mapping[str, Any], overlay: Any) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def parse_overrides(
 
 
 #: What a command line may set in a study; its text (title, question, …) is the author's.
-TOP = ("engines", "factors", "sizes", "layout", "method", "options", "load", "schedule", "roles", "record", "repeats", "accept")  # fmt: skip
+TOP = ("engines", "factors", "sizes", "layout", "method", "options", "load", "schedule", "roles", "pipeline", "record", "repeats", "accept")  # fmt: skip
 
 
 def apply_overrides(tree: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

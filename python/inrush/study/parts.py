@@ -13,7 +13,7 @@ Factors = Mapping[str, Sequence[Any]]
 
 MODES = ("closed", "constant", "poisson")
 ORDERS = ("shuffled_after_pilot", "as_written")
-ANSWERS = ("best", "curve", "scaling", "comparison", "keeps_up", "sustained")
+ANSWERS = ("best", "curve", "scaling", "comparison", "keeps_up", "sustained", "levels_off")
 #: Figures of a role that limits and answers may name; `measures.py` computes them.
 METRICS = (
     "makespan_s", "rows_per_s", "bytes_per_s", "ops_per_s", "rows", "bytes", "ops", "ok", "errors", "wrong",
@@ -21,7 +21,7 @@ METRICS = (
     *(f"{kind}_{q}_s" for kind in ("latency", "service", "wait", "lag", "freshness") for q in ("p50", "p90", "p99", "p999")),
     "samples", "stored_share", "in_time_share", "sample_s",
     *(f"{kind}_{q}_s" for kind in ("sample", "collect", "queue", "insert") for q in ("p50", "p90", "p99")),
-    "latency_s", "busy_cores", "cpu_us_per_row",
+    "latency_s", "busy_cores", "cpu_us_per_row", "files", "file_bytes_per_s", "file_p50_s", "file_p90_s",
 )  # fmt: skip
 #: Rule of a published claim -> what it needs to know beside the figure; twin of `RULES` in `stats/claims.py`.
 RULES: Mapping[str, tuple[str, ...]] = {
@@ -32,7 +32,7 @@ RULES: Mapping[str, tuple[str, ...]] = {
     "keeps_up": (),
 }
 #: Roles that are watched but do not stand in a study.
-WATCHED = ("client", "server")
+WATCHED = ("client", "server", "load_server", "shards")
 
 
 @dataclass(frozen=True)

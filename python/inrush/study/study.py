@@ -13,6 +13,7 @@ from typing import Any
 
 from inrush.errors import Problem, StudyInvalid
 from inrush.studies import SHIPPED, find_study, workload_path
+from inrush.study import pipeline
 from inrush.study.document import Node, unknown
 from inrush.study.files import locate
 from inrush.study.forms import FromFactor, read_count, read_reference
@@ -35,19 +36,20 @@ from inrush.study.parts import (
     parse_search,
     parse_stops,
 )
+from inrush.study.pipeline import Pipeline, parse_pipeline
 from inrush.study.roles import Role, label, parse_factors, parse_roles
 from inrush.study.toml import read_toml
 from inrush.study.workload_file import Catalogue, parse_workload, read_size
 from inrush.workload import Workload
 
 SCHEMA = 1
-KINDS = ("fixed_volume", "mixed", "timed")
+KINDS = ("fixed_volume", "mixed", "timed", pipeline.KIND)
 KEYS = (
     "schema", "title", "question", "expect", "workload", "kind", "engines", "sizes", "factors", "layout", "method",
-    "options", "load", "schedule", "roles", "record", "repeats", "stop", "search", "answer", "accept", "unequal_durability",
+    "options", "load", "schedule", "roles", "pipeline", "record", "repeats", "stop", "search", "answer", "accept", "unequal_durability",
     "published", "scale",
 )  # fmt: skip
-REQUIRED = ("schema", "title", "question", "expect", "workload", "kind", "engines", "roles")
+REQUIRED = ("schema", "title", "question", "expect", "workload", "kind", "engines")
 #: More runs than this are a mistake in the factors.
 MAX_RUNS = 100_000
 
@@ -77,6 +79,8 @@ class Study:
     schedule: Schedule
     repeats: Repeats
     record: Record
+    #: What runs in place of roles, of kind `pipeline`.
+    pipeline: Pipeline | None = None
     #: Of every table; a table without it keeps `none`. "@layout" where it is a factor.
     layout: str | FromFactor = "none"
     #: None: the engine's fastest.
@@ -221,7 +225,13 @@ def read_tree(
     problems: list[Problem],
 ) -> Study:
     root = Node(file, "", dict(tree), problems)
-    fields = root.fields(KEYS, REQUIRED)
+    work = "pipeline" if tree.get("kind") == pipeline.KIND else "roles"
+    fields = root.fields(KEYS, (*REQUIRED, work))
+    for other in {"pipeline", "roles"} - {work}:
+        if other in fields:
+            fields[other].problem(
+                f'a study of this kind has no `{other}`; kind = "pipeline" has `pipeline`, the others `roles`'
+            )
     if (schema := fields.get("schema")) and schema.value != SCHEMA:
         schema.problem(f"this inrush reads schema {SCHEMA}")
     workload = read_workload(fields, workloads, problems)
@@ -229,6 +239,7 @@ def read_tree(
     schedule = parse_schedule(fields.get("schedule"), factors)
     roles = parse_roles(fields.get("roles"), factors, workload)
     kind = (fields["kind"].text(KINDS, "kind") if "kind" in fields else "") or KINDS[0]
+    named = (pipeline.ROLE,) if work == "pipeline" else roles
     check_kind(fields.get("schedule") or root.at("schedule", None), kind, schedule)
     study = Study(
         name=name,
@@ -241,6 +252,7 @@ def read_tree(
         engines=parse_engines(fields["engines"], known) if "engines" in fields else (),
         factors=factors,
         roles=roles,
+        pipeline=parse_pipeline(fields.get("pipeline"), factors, workload),
         schedule=schedule,
         repeats=parse_repeats(fields.get("repeats")),
         record=parse_record(fields.get("record")),
@@ -248,12 +260,12 @@ def read_tree(
         method=parse_method(fields.get("method"), factors, known, root),
         load_rows=parse_load(fields.get("load"), factors),
         options=parse_options(fields.get("options"), factors, known),
-        stop=parse_stops(fields.get("stop"), factors, roles),
-        search=parse_search(fields.get("search"), factors, roles),
-        answer=parse_answer(fields.get("answer"), factors, roles),
-        accept=parse_accept(fields.get("accept"), roles),
+        stop=parse_stops(fields.get("stop"), factors, named),
+        search=parse_search(fields.get("search"), factors, named),
+        answer=parse_answer(fields.get("answer"), factors, named),
+        accept=parse_accept(fields.get("accept"), named),
         unequal_durability="unequal_durability" in fields and fields["unequal_durability"].flag(),
-        published=parse_published(fields.get("published"), factors, roles),
+        published=parse_published(fields.get("published"), factors, named),
     )
     check_used(root, study)
     return study

@@ -16,9 +16,10 @@ use serde_json::{json, Value as Json};
 use super::frame::{self, Ack, ChunkHead, Frame, Reached, Talk, VERSION};
 use super::server::unreachable_server;
 use super::{pause, Bucket, Desk, TELL};
+use crate::clock::monotonic_ns;
 use crate::engine::arrow;
 use crate::error::{Error, TargetFault};
-use crate::plan::TablePlan;
+use crate::plan::{RowSource, TablePlan};
 use crate::rows::files::{FileRows, Position};
 use crate::rows::Columns;
 
@@ -40,6 +41,12 @@ pub struct ClientPlan {
     /// Holds the reading to a rate, all files together.
     #[serde(default)]
     pub bytes_per_s: Option<f64>,
+    /// Holds every reader to a rate of its own.
+    #[serde(default)]
+    pub reader_bytes_per_s: Option<f64>,
+    /// A reader begins its next file when the one before is stored whole, and says how long each took.
+    #[serde(default)]
+    pub file_by_file: bool,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -86,7 +93,7 @@ pub fn run(plan: ClientPlan, desk: &Desk) -> Result<Json, Error> {
     let start = |k: usize| {
         let (shared, desk) = (shared.clone(), desk.clone());
         let work = move || {
-            let ended = read_files(&shared, &desk);
+            let ended = read_files(&shared, k, &desk);
             shared.failed.fetch_or(ended.is_err(), Relaxed);
             ended
         };
@@ -141,15 +148,25 @@ impl Shared {
     }
 }
 
-/// One connection, file after file, while there are any.
-fn read_files(shared: &Arc<Shared>, desk: &Desk) -> Result<(), Error> {
+/// One connection, file after file, while there are any. `reader`: its number among those of this client.
+fn read_files(shared: &Arc<Shared>, reader: usize, desk: &Desk) -> Result<(), Error> {
     let Some(first) = shared.plan.files.first() else { return Ok(()) };
     let (mut wire, mut schema) = (Wire::connect(shared, &first.table)?, None);
+    let mut bucket = Bucket::new(shared.plan.reader_bytes_per_s);
     loop {
         let at = shared.next.fetch_add(1, Relaxed);
         let Some(file) = shared.plan.files.get(at) else { break };
         let schema = schema.get_or_insert_with(|| arrow::schema_of(&logical(&file.table)));
-        send_file(shared, file, schema, &mut wire, desk)?;
+        let start_ns = monotonic_ns();
+        let read = send_file(shared, file, schema, &mut wire, &mut bucket, desk)?;
+        if shared.plan.file_by_file {
+            let sent_ns = monotonic_ns();
+            wire.stored(desk)?;
+            desk.tell(json!({
+                "event": "file", "number": file.number, "reader": reader, "start_ns": start_ns, "sent_ns": sent_ns,
+                "end_ns": monotonic_ns(), "bytes": read.bytes, "rows": read.rows, "rejected": read.rejected,
+            }));
+        }
         shared.files_done.fetch_add(1, Relaxed);
     }
     wire.finish(desk)
@@ -162,13 +179,23 @@ fn logical(table: &TablePlan) -> Vec<crate::plan::ColumnPlan> {
     columns
 }
 
+/// What was read of one file, leaving out what an earlier attempt had stored.
+#[derive(Default)]
+struct Read {
+    bytes: u64,
+    rows: u64,
+    rejected: u64,
+}
+
 fn send_file(
     shared: &Shared,
     file: &ClientFile,
     schema: &SchemaRef,
     wire: &mut Wire,
+    bucket: &mut Option<Bucket>,
     desk: &Desk,
-) -> Result<(), Error> {
+) -> Result<Read, Error> {
+    let mut sum = Read::default();
     let mut rows = FileRows::open(&file.table)?;
     let mut chunk = 0;
     let mut before = Position::default();
@@ -176,11 +203,12 @@ fn send_file(
         shared.rows_before.fetch_add(reached.after.stored, Relaxed);
         shared.rejected.fetch_add(reached.after.rejected, Relaxed);
         if reached.done {
-            return Ok(());
+            return Ok(sum);
         }
         rows.seek(&reached.after)?;
         (chunk, before) = (reached.chunk, reached.after);
     }
+    let whole = file_bytes(&file.table);
     let mut batch = rows.columns();
     let mut body = Vec::new();
     loop {
@@ -196,17 +224,35 @@ fn send_file(
                 shared.plan.reject_limit
             )));
         }
-        let read = if after.file == before.file { after.offset.saturating_sub(before.offset) } else { 0 };
+        // Behind its last row a file's position is the beginning of the next one.
+        let until = if after.file == before.file { after.offset } else { whole };
+        let read = until.saturating_sub(before.offset);
         shared.throttle(read, desk);
+        if let Some(bucket) = bucket {
+            pause(bucket.take(read as f64), desk);
+        }
+        sum.bytes += read;
+        sum.rows += count as u64;
+        sum.rejected += rejected;
         shared.bytes.fetch_add(read, Relaxed);
         encode(&batch, schema, &mut body);
         let head = ChunkHead { file: file.number, chunk, rows: count as u64, after, last: count == 0 };
         wire.send(&head, &body)?;
         shared.rows_sent.fetch_add(count as u64, Relaxed);
         if head.last {
-            return Ok(());
+            return Ok(sum);
         }
         (chunk, before) = (chunk + 1, after);
+    }
+}
+
+/// Size of the one text file of a table; 0 for an Arrow stream, whose positions count rows.
+fn file_bytes(table: &TablePlan) -> u64 {
+    match &table.source {
+        RowSource::Files { paths, format, .. } if format != "arrow" => {
+            paths.first().and_then(|path| std::fs::metadata(path).ok()).map_or(0, |m| m.len())
+        }
+        _ => 0,
     }
 }
 
@@ -279,8 +325,8 @@ impl Wire {
         }
     }
 
-    /// Waits until all that was sent is stored, and says goodbye.
-    fn finish(mut self, desk: &Desk) -> Result<(), Error> {
+    /// Waits until all that was sent is stored.
+    fn stored(&self, desk: &Desk) -> Result<(), Error> {
         let heard = self.heard.clone();
         let mut state = heard.state.lock().unwrap_or_else(|p| p.into_inner());
         while state.0 < self.sent {
@@ -293,7 +339,12 @@ impl Wire {
             let waited = heard.changed.wait_timeout(state, Duration::from_millis(50));
             state = waited.unwrap_or_else(|p| p.into_inner()).0;
         }
-        drop(state);
+        Ok(())
+    }
+
+    /// Waits until all that was sent is stored, and says goodbye.
+    fn finish(mut self, desk: &Desk) -> Result<(), Error> {
+        self.stored(desk)?;
         // The server may be gone already: everything is stored, and it knew.
         let _ = frame::send_talk(&mut self.out, &Talk::End);
         Ok(())

@@ -1,0 +1,264 @@
+"""One pipeline run in the worker: files, tables, processes, GO … all stored, proofs, tables, drop."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from inrush.errors import CoreError, InrushError, TargetError
+from inrush.pipeline import inputs, proofs, tables
+from inrush.pipeline.ends import Ends, Said
+
+Doc = dict[str, Any]
+Tell = Callable[[Mapping[str, Any]], None]
+#: Words that came from the parent since.
+Words = Callable[[], list[str]]
+
+#: How long a wait for the ends lasts before commands and limits are looked at, s; how often progress is said.
+TICK_S, TELL_S = 0.05, 0.5
+LABELS = ("create", "before", "measure", "proof", "drop")
+
+
+def work(plan: Mapping[str, Any], parts: Path, words: Words, tell: Tell) -> int:
+    """0: done, and the tables are in `parts`; 1: failed, and an event says how."""
+    from inrush import _core
+
+    folder = parts / "work"
+    folder.mkdir(parents=True)
+    try:
+        ended_by = Drive(plan, parts, folder, words, tell).run()
+    except _core.CoreFailure as e:
+        kind, message = e.args
+        tell({"event": "failed", "kind": kind, "message": message})
+        return 1
+    except InrushError as e:
+        kind = "target" if isinstance(e, TargetError) else "load"
+        tell({"event": "failed", "kind": kind, "message": str(e)})
+        return 1
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    tell({"event": "finished", "ended_by": ended_by})
+    return 0
+
+
+class Drive:
+    def __init__(self, plan: Mapping[str, Any], parts: Path, folder: Path, words: Words, tell: Tell) -> None:
+        self.plan, self.parts, self.folder, self.words, self.tell = plan, parts, folder, words, tell
+        self.shards: list[Doc] = plan["shards"]
+        self.files: list[Doc] = []
+        self.net: list[tuple[int, int]] = []
+        #: What every client has stored and every load server has received, by process.
+        self.stored: dict[str, int] = {}
+        self.received: dict[str, int] = {}
+        self.written: dict[str, Doc] = {}
+
+    def run(self) -> str:
+        plan = self.plan
+        made = inputs.made(
+            plan["inputs"], plan["seed"], plan["epoch_ns"], lambda n, of: self.progress("inputs", n / of)
+        )
+        self.segment(0, "control")
+        try:
+            for shard in self.shards:
+                for statement in shard["create"]:
+                    proofs.control(shard, statement)
+            self.segment(2, "load", "measure")
+            return self.measured(made)
+        finally:
+            self.segment(4, "control")
+            self.drop()
+
+    def measured(self, made: list[Path]) -> str:
+        plan = self.plan
+        with Ends(plan, made, self.folder) as ends:
+            ends.ready()
+            read = inputs.cooled(made, plan["inputs"]["cold"])
+            with watching(plan, ends, self.folder / "watch") as watch:
+                go_ns = time.monotonic_ns()
+                ends.go()
+                if (cut := self.follow(ends, go_ns)) is not None:
+                    return cut
+                # Takes in what was said after the last look: a file's end comes before its client's.
+                self.listen(ends, 0.0)
+                ends.finish()
+                self.listen(ends, 0.0)
+        self.segment(3, "proof")
+        found = [
+            proofs.core_run(proofs.proving_plan(plan, k), self.folder / f"proof-{k}")
+            for k in range(len(self.shards))
+        ]
+        self.write(found, watch, read, go_ns)
+        return "work"
+
+    def follow(self, ends: Ends, go_ns: int) -> str | None:
+        """Until all clients have finished; why it was cut before, else None."""
+        limit_ns, told_s = self.plan["segments"][tables.MEASURED]["limit_ns"], 0.0
+        while ends.working():
+            self.listen(ends, TICK_S)
+            if "stop" in self.words():
+                return "stop"
+            if time.monotonic_ns() - go_ns > limit_ns:
+                raise CoreError(
+                    f"the load was cut after {limit_ns / 1e9:g} s (schedule.limit_s): raise it or take fewer files"
+                )
+            if time.monotonic() - told_s > TELL_S:
+                told_s = time.monotonic()
+                self.progress("measure", self.share(), (time.monotonic_ns() - go_ns) / 1e9)
+        return None
+
+    def listen(self, ends: Ends, timeout_s: float) -> None:
+        for said in ends.said(timeout_s):
+            self.take(said)
+
+    def take(self, said: Said) -> None:
+        event = said.event
+        match event["event"], said.role:
+            case "file", _:
+                self.files.append(event)
+            case (("progress" | "finished"), "client"):
+                self.stored[said.key] = event["rows_stored"]
+            case (("progress" | "finished"), "load_server"):
+                self.received[said.key] = event["bytes"]
+                self.net.append((time.monotonic_ns(), sum(self.received.values())))
+                if event["event"] == "finished":
+                    self.written[said.key] = event
+            case "note", _:
+                self.tell({"event": "note", "text": event["text"]})
+
+    def share(self) -> float:
+        share: float = sum(self.stored.values()) / self.shards[0]["proof"]["rows"]
+        return share
+
+    def write(self, proven: list[dict[str, Any]], watch: Watching, read: inputs.Inputs, go_ns: int) -> None:
+        zero_ns, plan = watch.zero_ns, self.plan
+        rows = tables.files(self.files, go_ns, zero_ns)
+        start_ns, end_ns = go_ns - zero_ns, max(f["end_ns"] for f in rows)
+        resources = tables.resources(watch.tables["resources"], [(t - zero_ns, b) for t, b in self.net])
+        client_ns = tables.cpu_ns(resources, "client", start_ns, end_ns)
+        sizes = {name: proven[0].get(name) for name in ("sizes", "settings")}
+        tables.write(
+            self.parts,
+            {
+                "segments": tables.segments(plan["segments"], start_ns, end_ns, time.monotonic_ns() - zero_ns),
+                "shots": [tables.shot(rows, plan["pipelines"]["count"], client_ns)],
+                "files": rows,
+                "resources": resources,
+                "proofs": self.proof_rows(proven, rows),
+                "counters": self.counters(read, end_ns),
+                **{name: table for name, table in sizes.items() if table is not None},
+            },
+        )  # fmt: skip
+
+    def proof_rows(self, proven: list[dict[str, Any]], rows: list[Doc]) -> list[Doc]:
+        """The generator's figures, and the ledger: counts in = stored + rejected."""
+        name, wanted = self.plan["tables"][0]["name"], self.shards[0]["proof"]["rows"]
+        by_shard = [found["proofs"].to_pylist() for found in proven]
+        ledger = sum(int(proofs.control(s, s["rows_in_ledger"])[0][0]) for s in self.shards)
+        read, rejected = sum(f["rows"] for f in rows), sum(f["rejected"] for f in rows)
+        found = [
+            *proofs.together(by_shard, name),
+            proofs.compared(name, "rows in the ledger", read, ledger),
+            proofs.compared(name, "rows in = stored + rejected", wanted, ledger + rejected),
+        ]
+        return [{**row, "segment": tables.MEASURED + 1, "repetition": 0} for row in found]
+
+    def counters(self, read: inputs.Inputs, t_ns: int) -> list[Doc]:
+        held: dict[str, int] = {"inputs_bytes": read.bytes, "inputs_cached_bytes": read.cached_bytes}
+        for event in self.written.values():
+            for shard in event["shards"]:
+                for what in ("rows", "commits"):
+                    name = f"{shard['name']} {what}"
+                    held[name] = held.get(name, 0) + shard[what]
+        return [
+            {"segment": tables.MEASURED, "t_ns": t_ns, "name": name, "value": str(value)}
+            for name, value in held.items()
+        ]
+
+    def drop(self) -> None:
+        """What a shard that is gone keeps, the next run of the point drops first."""
+        from inrush import _core
+
+        for shard in self.shards:
+            for statement in shard["drop"]:
+                with contextlib.suppress(_core.CoreFailure):
+                    proofs.control(shard, statement)
+
+    def segment(self, index: int, kind: str, phase: str = "") -> None:
+        self.tell(
+            {
+                "event": "segment",
+                "index": index,
+                "label": LABELS[index],
+                "kind": kind,
+                "phase": phase,
+                "t_ns": 0,
+            }
+        )
+
+    def progress(self, label: str, share: float, seconds: float = 0.0) -> None:
+        rows = sum(self.stored.values())
+        per_s, files_per_s = (x / seconds if seconds else 0.0 for x in (rows, len(self.files)))
+        role = {
+            "rows": rows, "ops": len(self.files), "rows_per_s": per_s, "ops_per_s": files_per_s, "p99_ms": None, "errors": 0,
+            "backlog": 0,
+        }  # fmt: skip
+        left_s = seconds * (1 - share) / share if seconds and share else None
+        self.tell({
+            "event": "progress", "t_ns": 0, "segment": tables.MEASURED, "label": label, "phase": label, "repetition": 0,
+            "share": share, "left_s": left_s, "roles": {"pipelines": role}, "client_cpu": None,
+        })  # fmt: skip
+
+
+class Watching:
+    """The core's watch over the ends and the shards: a run of its own that waits in a pause until the load is done."""
+
+    def __init__(self, plan: Mapping[str, Any], ends: Ends, folder: Path) -> None:
+        from inrush import _core
+
+        processes = {**plan["watch"]["processes"], **ends.processes()}
+        folder.mkdir(parents=True)
+        self._folder = folder
+        self._run = _core.start(
+            json.dumps({
+                "version": plan["version"], "run_id": plan["run_id"], "study": plan["study"], "seed": plan["seed"],
+                "epoch_ns": plan["epoch_ns"], "target": {"engine": "null", "url": "", "options": {}}, "tables": [],
+                "operations": [], "segments": [{"kind": "pause", "label": "measure", "action": "load"}],
+                "record": {"interval_ns": plan["record"]["interval_ns"], "flush_ns": plan["record"]["interval_ns"]},
+                "watch": {**plan["watch"], "processes": {k: v for k, v in processes.items() if v}},
+            }),
+            str(folder),
+        )  # fmt: skip
+        #: CLOCK_MONOTONIC at the run's time zero, to a millisecond or two: `start` begins its clock last.
+        self.zero_ns = time.monotonic_ns()
+        self.tables: dict[str, Any] = {}
+
+    def until_paused(self) -> None:
+        while True:
+            for text in self._run.poll(0.1):
+                event = json.loads(text)
+                if event["event"] == "paused":
+                    return
+                if event["event"] == "failed":
+                    raise CoreError(event["message"])
+
+    def end(self) -> None:
+        """A last sample, and the tables."""
+        self._run.resume()
+        while not self._run.done():
+            self._run.poll(0.05)
+        self.tables = proofs.tables_in(self._folder)
+
+
+@contextlib.contextmanager
+def watching(plan: Mapping[str, Any], ends: Ends, folder: Path) -> Iterator[Watching]:
+    watch = Watching(plan, ends, folder)
+    try:
+        watch.until_paused()
+        yield watch
+    finally:
+        watch.end()

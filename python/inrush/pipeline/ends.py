@@ -1,0 +1,199 @@
+"""The processes of a pipeline run, and what each has to say: load servers and clients, of one file or of all.
+
+A thread for each client, so that N pipelines start their next process without waiting for one another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from inrush.errors import CoreError, InrushError, from_core
+from inrush.load.run import END
+from inrush.pipeline.inputs import FORMAT
+from inrush.run.process import Process, death_message
+
+Doc = dict[str, Any]
+
+HOST = (sys.executable, "-m", "inrush.pipeline.host")
+#: How often a thread that waits for a word looks whether all is over, s.
+LOOK_S = 0.1
+
+
+@dataclass(frozen=True)
+class Said:
+    """An event of an end; `key` tells one process's counts from another's."""
+
+    role: str
+    key: str
+    event: Doc
+
+
+class Ends:
+    """Started before the clock; `go` begins the load, `said` tells of it until every client has finished."""
+
+    def __init__(self, plan: Mapping[str, Any], paths: Sequence[Path], folder: Path) -> None:
+        self._plan, self._paths, self._folder = plan, [str(p) for p in paths], folder
+        self._token = secrets.token_hex(16)
+        self._told: queue.SimpleQueue[Said | InrushError] = queue.SimpleQueue()
+        self._over = threading.Event()
+        (folder / "rejects").mkdir(parents=True, exist_ok=True)
+        how = plan["pipelines"]
+        self.per_file = bool(how["process_per_file"])
+        count = int(how["count"])
+        alone = self.per_file or how["client"] == "own"
+        command = HOST if self.per_file else END
+        self.clients = [self._process(command, f"client-{k}") for k in range(count if alone else 1)]
+        self.servers = [self._process(command, f"server-{k}") for k in range(count if self.per_file else 1)]
+        cores = int(how["load_server_cores"])
+        for server in self.servers if cores else ():
+            os.sched_setaffinity(server.pid, chosen_cores(os.sched_getaffinity(0), cores))
+        self._threads: list[threading.Thread] = []
+
+    def __enter__(self) -> Ends:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        for process in self._all():
+            process.kill()
+        for thread in self._threads:
+            thread.join()
+        for process in self._all():
+            process.close()
+
+    def processes(self) -> dict[str, list[int]]:
+        return {"load_client": [p.pid for p in self.clients], "load_server": [p.pid for p in self.servers]}
+
+    def ready(self) -> None:
+        """The one load server is connected to its shards; those of single files begin with them."""
+        if self.per_file:
+            return
+        self.servers[0].send(json.dumps(self._server_plan()))
+        self._address = self._wait(self.servers[0], "load_server", "server-0", "listening")["address"]
+
+    def go(self) -> None:
+        for k in range(len(self.clients)):
+            work = self._file_after_file if self.per_file else self._all_files
+            thread = threading.Thread(target=self._guarded, args=(work, k), name=f"client {k}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def working(self) -> bool:
+        return any(thread.is_alive() for thread in self._threads)
+
+    def said(self, timeout_s: float) -> Iterator[Said]:
+        """What was said since; waits for the first. Raises what an end failed with."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                found = self._told.get(timeout=timeout_s)
+                if isinstance(found, InrushError):
+                    raise found
+                yield found
+                timeout_s = 0.0
+
+    def finish(self) -> None:
+        """The load server's orderly end, its last counts with it."""
+        if not self.per_file:
+            self.servers[0].send("stop")
+            self._wait(self.servers[0], "load_server", "server-0", "finished")
+
+    # --- a client's thread
+
+    def _guarded(self, work: Callable[[int], None], k: int) -> None:
+        try:
+            work(k)
+        except InrushError as e:
+            self._told.put(e)
+
+    def _all_files(self, k: int) -> None:
+        mine = files_of(k, len(self.clients), len(self._paths))
+        self.clients[k].send(json.dumps(self._client_plan(self._address, mine)))
+        self._wait(self.clients[k], "client", f"client-{k}", "finished")
+
+    def _file_after_file(self, k: int) -> None:
+        server, client = self.servers[k], self.clients[k]
+        for n in files_of(k, len(self.clients), len(self._paths)):
+            start_ns, key = time.monotonic_ns(), f"{k}.{n}"
+            server.send(json.dumps(self._server_plan()))
+            address = self._wait(server, "load_server", key, "listening")["address"]
+            client.send(json.dumps(self._client_plan(address, [n])))
+            # Its processes are part of what a file costs here: it began when they were asked for.
+            self._wait(client, "client", key, "finished", {"start_ns": start_ns, "reader": k})
+            server.send("stop")
+            self._wait(server, "load_server", key, "finished")
+            self._wait(client, "client", key, "left")
+            self._wait(server, "load_server", key, "left")
+
+    def _wait(
+        self, end: Process, role: str, key: str, what: str, of_file: Mapping[str, int] | None = None
+    ) -> Doc:
+        """The event `what`; all that is said before goes to whoever listens. Raises what the end failed with."""
+        while not self._over.is_set():
+            event = end.event(LOOK_S)
+            if event is None:
+                continue
+            if event["event"] == "file":
+                event = {**event, **(of_file or {})}
+                if not of_file and len(self.clients) > 1:
+                    event["reader"] = int(key.partition("-")[2])
+            if event["event"] == "failed":
+                raise from_core(event["kind"], event["message"])
+            if event["event"] == "ended":
+                raise CoreError(f"load {role}: {death_message(end.close(), end.log)}")
+            self._told.put(Said(role, key, event))
+            if event["event"] == what:
+                return event
+        raise CoreError("the run is over")
+
+    # --- documents and processes
+
+    def _server_plan(self) -> Doc:
+        return {**self._plan["load_server"], "token": self._token}
+
+    def _client_plan(self, address: str, files: Sequence[int]) -> Doc:
+        return {
+            **self._plan["client"],
+            "server": address,
+            "token": self._token,
+            "files": [{"number": n, "table": self._table(n)} for n in files],
+        }
+
+    def _table(self, n: int) -> Doc:
+        rejects = str(self._folder / "rejects" / f"{n:06}.csv")
+        source = {
+            "kind": "files",
+            "paths": [self._paths[n]],
+            **FORMAT,
+            "reject_path": rejects,
+            "reject_limit": 0,
+        }
+        table = self._plan["inputs"]["table"]
+        columns = [{k: v for k, v in c.items() if k != "gen"} for c in table["columns"]]
+        return {**table, "columns": columns, "source": source}
+
+    def _process(self, command: Sequence[str], name: str) -> Process:
+        return Process(command, self._folder / f"{name}.log")
+
+    def _all(self) -> list[Process]:
+        return [*self.clients, *self.servers]
+
+
+def files_of(k: int, clients: int, files: int) -> range:
+    """Files of client k; what one client reads at once it shares out itself."""
+    return range(k, files, clients)
+
+
+def chosen_cores(allowed: set[int], count: int) -> set[int]:
+    """The last of those we may use: interrupts mostly come to the first."""
+    return set(sorted(allowed)[-count:])

@@ -1,0 +1,83 @@
+"""The input files of a pipeline run: rows of the generator as text, made once for all runs that read the same."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from inrush.engines import page_cache
+
+Doc = dict[str, Any]
+
+#: How the files say what they hold: no header, nothing quoted, no NULL (the generator makes none of these).
+FORMAT: Mapping[str, Any] = {"format": "csv", "delimiter": ",", "header": False, "null": None}
+
+
+@dataclass(frozen=True)
+class Inputs:
+    paths: tuple[Path, ...]
+    bytes: int
+    #: Bytes of them that the kernel held in memory when the clock started.
+    cached_bytes: int
+
+
+def made(inputs: Mapping[str, Any], seed: int, epoch_ns: int, note: Callable[[int, int], None]) -> list[Path]:
+    """File n holds rows n·rows to (n+1)·rows of the table. note: how many of how many are there."""
+    folder = Path(inputs["folder"]) / key_of(inputs, seed, epoch_ns)
+    folder.mkdir(parents=True, exist_ok=True)
+    found, rows = [], int(inputs["rows_per_file"])
+    for n in range(inputs["files"]):
+        path = folder / f"{n:06}.csv"
+        if not path.is_file():
+            write(path, inputs["table"], seed, epoch_ns, n * rows, rows)
+        found.append(path)
+        note(n + 1, inputs["files"])
+    return found
+
+
+def key_of(inputs: Mapping[str, Any], seed: int, epoch_ns: int) -> str:
+    """Equal for runs whose files hold the same rows: neither the engine nor the number of files is in it."""
+    table = inputs["table"]
+    columns = [{k: v for k, v in c.items() if k != "wire"} for c in table["columns"]]
+    told = [table["stream"], columns, table["source"], seed, epoch_ns, inputs["rows_per_file"]]
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def write(path: Path, table: Mapping[str, Any], seed: int, epoch_ns: int, first: int, rows: int) -> None:
+    """On the disk when it returns, so that dropping it from memory is possible."""
+    import pyarrow as pa
+    import pyarrow.csv as csv
+
+    from inrush import _core
+
+    stream = pa.RecordBatchReader.from_stream(
+        _core.generate(json.dumps(dict(table)), seed, epoch_ns, first, rows)
+    )
+    options = csv.WriteOptions(include_header=False, quoting_style="none")
+    unfinished = path.with_suffix(".part")
+    with unfinished.open("wb") as out:
+        with csv.CSVWriter(out, stream.schema, write_options=options) as into:
+            for batch in stream:
+                into.write_batch(batch)
+        out.flush()
+        os.fsync(out.fileno())
+    unfinished.rename(path)
+
+
+def cooled(paths: Sequence[Path], cold: bool) -> Inputs:
+    """The kernel forgets the files where that is asked for; no right is needed for one's own."""
+    cached = 0
+    for path in paths:
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            if cold:
+                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        finally:
+            os.close(fd)
+        cached += page_cache.of_file(path).cached_bytes
+    return Inputs(tuple(paths), sum(p.stat().st_size for p in paths), cached)

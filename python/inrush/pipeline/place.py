@@ -1,0 +1,74 @@
+"""A pipeline's plan with its addresses: where each shard is, which processes it has, where input files lie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from inrush.engines.base import Target
+from inrush.errors import UsageError
+from inrush.run.site import Site, split_password
+from inrush.study.pipeline import KIND
+
+Doc = dict[str, Any]
+
+#: Option of a target: addresses of its shards, blanks between them, in the order of their partitions.
+SHARDS = "shards"
+
+
+def at_pipeline(plan: Mapping[str, Any], site: Site, data: Path, inputs: Path) -> Doc:
+    """The plan of another kind as it is. data: the run's own folder; inputs: kept for all runs of the study.
+
+    Raises UsageError for shards that do not fit the plan.
+    """
+    if plan.get("kind") != KIND:
+        return dict(plan)
+    options = {k: v for k, v in plan["target"]["options"].items() if k != SHARDS}
+    targets = shard_targets(plan, site, data)
+    shards, server = [], plan["load_server"]
+    for shard, target in zip(plan["shards"], targets, strict=True):
+        address = {"engine": target.engine, "url": target.url, "options": {**options, **target.options}}
+        shards.append({**shard, "target": address})
+    ends = [
+        {**end, "plan": {**end["plan"], "target": shard["target"]}}
+        for end, shard in zip(server["shards"], shards, strict=True)
+    ]
+    watched = plan["watch"]["processes"].values()
+    return {
+        **plan,
+        "target": {**plan["target"], "options": options},
+        "shards": shards,
+        "load_server": {**server, "shards": ends},
+        "inputs": {**plan["inputs"], "folder": str(inputs.resolve())},
+        "watch": {
+            **plan["watch"],
+            "processes": {"shards": sorted({pid for pids in watched for pid in pids})},
+        },
+    }
+
+
+def shard_targets(plan: Mapping[str, Any], site: Site, data: Path) -> list[Target]:
+    """Of an embedded engine a file for each shard; of servers their addresses, or one server for all of them."""
+    count = len(plan["shards"])
+    named = str({**plan["target"]["options"], **site.target.options}.get(SHARDS, "")).split()
+    own = {k: v for k, v in site.target.options.items() if k != SHARDS}
+    engine, url = site.target.engine, site.target.url
+    if named:
+        if len(named) != count:
+            raise UsageError(
+                f"options.{engine}.shards names {len(named)} addresses, the plan has {count} shards: set pipeline.shards"
+            )
+        return [site.server.run_target(Target(engine, split_password(u)[0], own), data) for u in named]
+    if not site.server.embedded or count == 1:
+        return [site.server.run_target(Target(engine, url, own), data)] * count
+    if url:
+        raise UsageError(
+            f"{url}: one file cannot be {count} shards; leave the address out, and each has its own"
+        )
+    found = []
+    for k in range(count):
+        folder = data / f"shard-{k}"
+        folder.mkdir(parents=True, exist_ok=True)
+        found.append(site.server.run_target(Target(engine, "", own), folder))
+    return found

@@ -1,0 +1,107 @@
+"""What stands in the shards after a load, against the generator: counts and sums of all shards together, and the ledger."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from inrush.errors import CoreError
+from inrush.results.schema import conform, empty
+from inrush.results.store import whole_batches
+
+Doc = dict[str, Any]
+
+#: Limit of one statement, s.
+LIMIT_S = 600.0
+WRAPPED = "sum_wrapped("
+
+
+def control(shard: Mapping[str, Any], statement: str) -> list[list[Any]]:
+    """Rows of one statement on a shard. Raises CoreFailure."""
+    from inrush import _core
+
+    rows: list[list[Any]] = json.loads(_core.control(json.dumps(shard["target"]), statement, LIMIT_S))["rows"]
+    return rows
+
+
+def core_run(plan: Mapping[str, Any], folder: Path) -> dict[str, pa.Table]:
+    """A plan of the core to its end, in this process; its tables. Raises CoreError with what it failed with."""
+    from inrush import _core
+
+    folder.mkdir(parents=True)
+    run = _core.start(json.dumps(dict(plan)), str(folder))
+    while True:
+        done = run.done()
+        for text in run.poll(0.0 if done else 0.1):
+            if (event := json.loads(text))["event"] == "failed":
+                raise CoreError(event["message"])
+        if done:
+            return tables_in(folder)
+
+
+def tables_in(folder: Path) -> dict[str, pa.Table]:
+    found = {}
+    for path in folder.glob("*.arrows"):
+        batches = list(whole_batches(path))
+        found[path.stem] = conform(path.stem, pa.Table.from_batches(batches)) if batches else empty(path.stem)
+    return found
+
+
+def proving_plan(plan: Mapping[str, Any], k: int) -> Doc:
+    """A RunPlan that looks at shard k: settings of the first one, sizes, and the proof."""
+    shard = plan["shards"][k]
+    probes = [{"into": "settings", "statement": s} for s in shard["settings"] if k == 0]
+    probes += [{"into": "sizes", "statement": s} for s in shard["sizes"]]
+    look = [{"kind": "probe", "label": "after", "probes": probes}] if probes else []
+    return {
+        "version": plan["version"],
+        "run_id": plan["run_id"],
+        "study": plan["study"],
+        "seed": plan["seed"],
+        "epoch_ns": plan["epoch_ns"],
+        "target": shard["target"],
+        "tables": [{**shard["table"], "source": plan["tables"][0]["source"]}],
+        "operations": [],
+        "segments": [*look, {"kind": "proof", "label": "proof", "proofs": [shard["proof"]]}],
+        "record": {"interval_ns": 1_000_000_000, "flush_ns": 1_000_000_000},
+        "watch": {"every_ns": 0, "processes": {}},
+    }
+
+
+def together(proofs: Sequence[Sequence[Mapping[str, Any]]], table: str) -> list[Doc]:
+    """Proof rows of the whole from those of its shards: every figure is a sum over rows. Pure.
+
+    proofs: of each shard, its part found and the whole expected.
+    """
+    if len(proofs) == 1:
+        return [dict(row) for row in proofs[0]]
+    found = []
+    for rows in zip(*proofs, strict=True):
+        expected = str(rows[0]["expected"])
+        try:
+            total = sum(int(row["found"]) for row in rows)
+        except ValueError:  # a shard that did not answer proves nothing
+            told = next(str(row["found"]) for row in rows if not str(row["found"]).lstrip("-").isdigit())
+        else:
+            told = str(wrapped(total) if str(rows[0]["item"]).startswith(WRAPPED) else total)
+        found.append({**rows[0], "table": table, "found": told, "holds": told == expected})
+    return found
+
+
+def wrapped(total: int) -> int:
+    """Modulo 2^64, as a signed number: what wrapping sums of parts add up to."""
+    return (total + 2**63) % 2**64 - 2**63
+
+
+def compared(table: str, item: str, expected: int, found: int) -> Doc:
+    return {
+        "table": table,
+        "item": item,
+        "expected": str(expected),
+        "found": str(found),
+        "holds": expected == found,
+    }

@@ -1,0 +1,92 @@
+"""What a pipeline run leaves: rows of the tables of docs/results.md, from events, the watch and the proofs. Pure but for `write`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from inrush.results.schema import SCHEMAS
+from inrush.study.pipeline import ROLE
+
+Doc = dict[str, Any]
+
+#: The core's own process only watches here, and its client is the load's.
+RENAMED = {"client": "inrush", "load_client": "client"}
+#: Index of the measured segment in the plan.
+MEASURED = 2
+#: Bytes that reached the load servers from their clients, by themselves counted.
+FROM_CLIENTS = "clients"
+
+
+def files(said: Sequence[Mapping[str, Any]], go_ns: int, zero_ns: int) -> list[Doc]:
+    """A row for each file in the order in which they began; all were due when the load began."""
+    rows = [
+        {
+            "segment": MEASURED, "repetition": 0, "role": ROLE, "file": of["number"], "pipeline": of["reader"],
+            "due_ns": go_ns - zero_ns, "start_ns": of["start_ns"] - zero_ns, "sent_ns": of["sent_ns"] - zero_ns,
+            "end_ns": of["end_ns"] - zero_ns, "bytes": of["bytes"], "rows": of["rows"], "rejected": of["rejected"],
+        }
+        for of in said
+    ]  # fmt: skip
+    return sorted(rows, key=lambda row: (row["start_ns"], row["file"]))
+
+
+def shot(of: Sequence[Mapping[str, Any]], pipelines: int, cpu_ns: int) -> Doc:
+    """The load as a whole: first due to last stored; a call is a file."""
+    return {
+        "segment": MEASURED, "repetition": 0, "role": ROLE, "start_ns": min(f["due_ns"] for f in of),
+        "end_ns": max(f["end_ns"] for f in of), "rows": sum(f["rows"] for f in of), "bytes": sum(f["bytes"] for f in of),
+        "ops": len(of), "ok": len(of), "errors": 0, "wrong": 0, "late": 0, "unsent": 0, "sessions": pipelines,
+        "cpu_ns": cpu_ns,
+    }  # fmt: skip
+
+
+def segments(plan: Sequence[Mapping[str, Any]], start_ns: int, end_ns: int, last_ns: int) -> list[Doc]:
+    """The measured segment with its times; what came before and after has what is left."""
+    rows = []
+    for n, segment in enumerate(plan):
+        span = (0, start_ns) if n < MEASURED else (start_ns, end_ns) if n == MEASURED else (end_ns, last_ns)
+        rows.append({
+            "segment": n, "kind": segment["kind"], "label": segment["label"], "phase": segment.get("phase", ""),
+            "start_ns": span[0], "end_ns": span[1], "ended_by": "work", "client_cpu_ns": 0,
+        })  # fmt: skip
+    return rows
+
+
+def resources(watched: pa.Table, net: Iterable[tuple[int, int]]) -> pa.Table:
+    """The watch's table under the roles' own names, with what the load servers received: (t_ns, bytes so far)."""
+    roles = pa.array([RENAMED.get(r, r) for r in watched.column("role").to_pylist()], pa.string())
+    named = watched.set_column(watched.schema.get_field_index("role"), "role", roles)
+    rows = [
+        {"role": role, "t_ns": t_ns, "metric": metric, "device": FROM_CLIENTS, "value": float(received)}
+        for t_ns, received in net
+        for role, metric in (("client", "net_tx_bytes"), ("load_server", "net_rx_bytes"))
+    ]
+    return pa.concat_tables([named, pa.Table.from_pylist(rows, SCHEMAS["resources"])])
+
+
+def cpu_ns(table: pa.Table, role: str, start_ns: int, end_ns: int) -> int:
+    """CPU that a role used between two times, linear between samples."""
+    wanted = [
+        (t, v)
+        for r, t, metric, device, v in zip(
+            *(table.column(c).to_pylist() for c in table.column_names), strict=True
+        )
+        if r == role and metric == "cpu_s" and device == ""
+    ]
+    if len(wanted) < 2:
+        return 0
+    t_ns, value = (np.array(x, np.float64) for x in zip(*sorted(wanted), strict=True))
+    return round(float(np.interp(end_ns, t_ns, value) - np.interp(start_ns, t_ns, value)) * 1e9)
+
+
+def write(parts: Path, found: Mapping[str, pa.Table | Sequence[Mapping[str, Any]]]) -> None:
+    """Every table as an Arrow stream, as the core leaves its own."""
+    for name, rows in found.items():
+        table = rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(list(rows), SCHEMAS[name])
+        with pa.ipc.new_stream(parts / f"{name}.arrows", table.schema) as out:
+            out.write_table(table)

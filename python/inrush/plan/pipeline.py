@@ -1,0 +1,310 @@
+"""One point of a pipeline study: its input files, both ends of the load, its shards, and what proves it. Pure.
+
+The plan is one of its own kind: `inrush.pipeline` executes it, with the ends as the core reads them
+(`rust/src/load`). Tables, operations and segments stand in it as in other plans, for whoever reads results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from inrush.engines.base import Server, TablePlan, Unsupported
+from inrush.load import plan as ends
+from inrush.plan.documents import Doc, epoch_ns, ns, source_document
+from inrush.study.forms import resolve, rows_of
+from inrush.study.pipeline import KIND, ROLE, Pipeline
+from inrush.study.study import Study
+from inrush.workload import Column, Operation, Table
+
+if TYPE_CHECKING:
+    from inrush.plan.point import PointPlan
+
+#: Engines that the loader knows a ledger for.
+LOADABLE = ("duckdb", "sqlite", "postgresql", "timescaledb", "mysql", "mariadb", "clickhouse")
+#: Up to so many rows of a single shard are read back whole; beyond, and over several shards, sums prove them.
+READ_BACK_ROWS = 1_000_000
+#: What both ends call this import; the address of a run is its own namespace, so that no two share a ledger.
+IMPORT = "pipeline"
+#: The key's type in the database, by what it means: names that the placement knows.
+KEY_TYPES = {"i16": "smallint", "i32": "integer", "i64": "bigint", "text": "text"}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The numbers of one point."""
+
+    pipelines: int
+    process_per_file: bool
+    shards: int
+    files: int
+    file_bytes: int
+    rows_per_file: int
+    connections: int
+    chunk_rows: int
+    flush_rows: int
+    device_bytes_per_s: int
+    pipeline_bytes_per_s: int
+    shard_rows_per_s: int
+    load_server_cores: int
+
+    @property
+    def rows(self) -> int:
+        return self.files * self.rows_per_file
+
+
+def wanted_at(of: Pipeline, point: Mapping[str, Any]) -> Wanted:
+    def number(form: Any) -> int:
+        return int(resolve(form, point))
+
+    pipelines, file_bytes = number(of.pipelines), number(of.file_bytes)
+    return Wanted(
+        pipelines=pipelines,
+        process_per_file=bool(resolve(of.process_per_file, point)),
+        shards=number(of.shards),
+        files=rows_of(of.files, pipelines, point),
+        file_bytes=file_bytes,
+        rows_per_file=max(1, round(file_bytes / of.row_bytes)),
+        connections=number(of.connections),
+        chunk_rows=number(of.chunk_rows),
+        flush_rows=number(of.flush_rows),
+        device_bytes_per_s=number(of.device_bytes_per_s),
+        pipeline_bytes_per_s=number(of.pipeline_bytes_per_s),
+        shard_rows_per_s=number(of.shard_rows_per_s),
+        load_server_cores=number(of.load_server_cores),
+    )
+
+
+def plan_pipeline(
+    study: Study,
+    server: Server,
+    engine: str,
+    point: Mapping[str, Any],
+    namespace: str,
+    method: str,
+    seed: int,
+) -> PointPlan | Unsupported:
+    of = study.pipeline
+    assert of is not None, "a study of this kind was parsed with its section"
+    if engine not in LOADABLE:
+        return Unsupported(f"{engine}: the loader keeps its ledger in {', '.join(LOADABLE)}")
+    at = wanted_at(of, point)
+    reason = contradiction(at, server)
+    if reason:
+        return Unsupported(reason)
+    table = study.workload.tables[of.table]
+    layout = resolve(study.layout, point)
+    layout = layout if layout in table.layouts else "none"
+    options = {key: str(resolve(value, point)) for key, value in study.options.get(engine, {}).items()}
+    target = {"engine": engine, "url": "", "options": options}
+    shards = [
+        shard(server, table, layout, name, at)
+        for name in ([namespace] if at.shards == 1 else [f"{namespace}_{k}" for k in range(at.shards)])
+    ]
+    load_server = server_document(study, server, table, at, target, method, shards)
+    if isinstance(load_server, Unsupported):
+        return load_server
+    first = shards[0]["table"]
+    plan: Doc = {
+        "version": ends.PLAN_VERSION,
+        "kind": KIND,
+        "study": study.name,
+        "seed": seed,
+        "epoch_ns": epoch_ns(study.workload.epoch),
+        "target": target,
+        "tables": [{**first, "source": source_document(table)}],
+        "operations": [
+            {
+                "name": f"load/{table.name}",
+                "kind": "insert",
+                "table": 0,
+                "text": "",
+                "method": method,
+                "params": [],
+                "members": [],
+            }
+        ],
+        "segments": segments(study, shards, at, table.name),
+        "record": {"interval_ns": ns(study.record.interval_s)},
+        "watch": {"every_ns": ns(study.record.watch_s), "processes": {}, "data_dir": ""},
+        "inputs": {
+            "files": at.files,
+            "rows_per_file": at.rows_per_file,
+            "table": {**first, "source": source_document(table)},
+            "cold": of.cold_inputs,
+            "folder": "",
+        },
+        "pipelines": {
+            "count": at.pipelines,
+            "client": of.client,
+            "process_per_file": at.process_per_file,
+            "load_server_cores": at.load_server_cores,
+            # What holds the load on purpose: capacities that a prediction is told.
+            "device_bytes_per_s": at.device_bytes_per_s,
+            "pipeline_bytes_per_s": at.pipeline_bytes_per_s,
+            "shard_rows_per_s": at.shard_rows_per_s * at.connections,
+        },
+        "client": client_document(of, at, first),
+        "load_server": load_server,
+        "shards": shards,
+    }
+    return summary(plan, at, of, namespace, method, layout)
+
+
+def contradiction(at: Wanted, server: Server) -> str:
+    """Why this engine cannot run the point; empty when it can."""
+    if at.process_per_file and at.pipelines > 1 and server.embedded:
+        return f"{server.name}: one process at a time opens its file, so that several load servers cannot share it"
+    if at.process_per_file and at.device_bytes_per_s and at.pipelines > 1:
+        return "clients of their own do not share a bucket: device_bytes_per_s needs process_per_file = false"
+    if at.connections > 1 and server.max_writers is not None:
+        return f"{server.name} lets {server.max_writers} session write at a time: connections = 1"
+    if at.files < at.pipelines:
+        return f"{at.files} files do not keep {at.pipelines} pipelines at work"
+    return ""
+
+
+def shard(server: Server, table: Table, layout: str, namespace: str, at: Wanted) -> Doc:
+    """What is made, proven and dropped on one shard; its address is filled in where it runs."""
+    planned = server.plan_table(table, layout, namespace)
+    ledger = server.plan_table(
+        Table("load_ledger", (Column("load_id", "text"),), layouts={"none": ()}), "none", namespace
+    )
+    held = () if server.namespace_holds_tables else (*planned.drop, *ledger.drop)
+    drop = [*held, *server.drop_namespace(namespace)]
+    proof, probes = server.proof(table, planned), server.probes([planned])
+    screen: Doc = {
+        "table": 0,
+        "first_row": 0,
+        "rows": at.rows,
+        "screen": proof.screen,
+        "items": [dict(item) for item in proof.items],
+        "read_back": proof.read_back if at.shards == 1 and at.rows <= READ_BACK_ROWS else "",
+    }
+    return {
+        "namespace": namespace,
+        "create": [
+            *(() if server.embedded else drop),
+            *server.open_namespace(namespace),
+            *planned.create,
+            ends.create_ledger(server.name, ledger.name),
+        ],
+        "drop": drop,
+        "table": table_document(table, planned),
+        "ledger": ends.ledger(IMPORT, ledger.name),
+        "rows_in_ledger": ends.rows_in_ledger(IMPORT, ledger.name),
+        "proof": screen,
+        "settings": [*probes.settings, *([probes.version] if probes.version else [])],
+        "sizes": list(probes.sizes),
+    }
+
+
+def table_document(table: Table, planned: TablePlan) -> Doc:
+    columns = [
+        {"name": c.name, "type": c.type, "wire": planned.wire[c.name], "null_ppm": round(c.null_share * 1e6),
+         "gen": dict(c.gen or {})}
+        for c in table.columns
+    ]  # fmt: skip
+    return {"name": planned.name, "stream": table.name, "columns": columns, "identity": list(table.identity)}
+
+
+def server_document(
+    study: Study, server: Server, table: Table, at: Wanted, target: Doc, method: str, shards: Sequence[Doc]
+) -> Doc | Unsupported:
+    """Twin of `ServerPlan`, without token and addresses."""
+    found = []
+    for k, of in enumerate(shards):
+        planned = server.plan_table(table, "none", of["namespace"])
+        insert = server.plan_operation(
+            Operation("insert", "insert", table=table.name), method, {table.name: planned}, at.flush_rows
+        )
+        if isinstance(insert, Unsupported):
+            return insert
+        wanted = ends.Wanted(
+            table=table, target_table=planned.name, key={}, method=method, import_id=IMPORT, files=(),
+            chunk_rows=at.chunk_rows, flush_rows=at.flush_rows, connections=at.connections, parallel=at.pipelines,
+            reject_limit=0, patience_s=study.schedule.limit_s, shard_rows_per_s=at.shard_rows_per_s or None,
+        )  # fmt: skip
+        own = ends.shard_plan(wanted, planned, insert, target)
+        found.append(ends.shard_document(wanted, f"shard {k}", own, of["ledger"]))
+    kinds = {c.name: KEY_TYPES.get(c.type, c.type) for c in table.columns}
+    return {
+        "role": "server",
+        "listen": "127.0.0.1:0",
+        "token": "",
+        "import": IMPORT,
+        "key": [[name, kinds[name]] for name in table.identity],
+        "shards": found,
+    }
+
+
+def client_document(of: Pipeline, at: Wanted, table: Doc) -> Doc:
+    """Twin of `ClientPlan`, without token, address and files. A client of its own reads for one pipeline."""
+    alone = at.process_per_file or of.client == "own"
+    return {
+        "role": "client",
+        "server": "",
+        "token": "",
+        "import": IMPORT,
+        "files": [],
+        "parallel": 1 if alone else at.pipelines,
+        "chunk_rows": at.chunk_rows,
+        "reject_limit": 0,
+        "bytes_per_s": float(at.device_bytes_per_s) or None,
+        "reader_bytes_per_s": float(at.pipeline_bytes_per_s) or None,
+        "file_by_file": True,
+    }
+
+
+def segments(study: Study, shards: Sequence[Doc], at: Wanted, stream: str) -> list[Doc]:
+    limit_ns = ns(study.schedule.limit_s)
+    role: Doc = {
+        "name": ROLE,
+        "operations": [{"operation": f"load/{stream}", "weight": 1}],
+        "sessions": at.pipelines,
+        "depth": 1,
+        "schedule": {"kind": "closed", "think_ns": 0},
+        "work": {"kind": "calls", "count": at.files},
+        "until": {"kind": "work"},
+    }
+    asked = [{"into": "settings", "statement": s} for s in shards[0]["settings"]]
+    drop = [s for shard in shards for s in shard["drop"]]
+    return [
+        {"kind": "control", "label": "create", "statements": [s for of in shards for s in of["create"]], "limit_ns": limit_ns},
+        {"kind": "probe", "label": "before", "probes": asked},
+        {"kind": "load", "label": "measure", "phase": "measure", "roles": [role], "limit_ns": limit_ns},
+        {"kind": "proof", "label": "proof"},
+        {"kind": "control", "label": "drop", "statements": drop, "limit_ns": limit_ns},
+    ]  # fmt: skip
+
+
+def summary(plan: Doc, at: Wanted, of: Pipeline, namespace: str, method: str, layout: str) -> PointPlan:
+    from inrush.plan.point import PointPlan
+
+    notes = []
+    if at.rows > READ_BACK_ROWS or at.shards > 1:
+        notes.append("rows are proven by ledger, counts and sums over all shards, and not read back")
+    return PointPlan(
+        plan=plan,
+        labels={
+            "kind": KIND,
+            "method": method,
+            "layout": layout,
+            "options": dict(plan["target"]["options"]),
+            "rows": at.rows,
+            "batch_rows": {ROLE: at.chunk_rows},
+            "sessions": {ROLE: at.pipelines},
+            "notes": notes,
+            "oracle": None,
+        },
+        namespace=namespace,
+        streams=(of.table,),
+        rows=at.rows,
+        written_rows=at.rows,
+        batch_rows=at.chunk_rows,
+        bytes=at.files * at.file_bytes,
+        fixed_s=0.0,
+        at_least_s=0.0,
+        notes=tuple(notes),
+    )

@@ -1,0 +1,115 @@
+"""Where each resource of a load is full, told from its small loads and held against its larger ones. Pure.
+
+Step 2 and 3 of "start small and predict" inside one study. A claim that was frozen before its run is stronger: that
+is `inrush predict` and `inrush prove`; what stands here was fitted after all runs were made, from the small ones alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from inrush.errors import UsageError
+from inrush.model.capacity import means
+from inrush.model.pipeline import Pipeline, fit_pipeline
+from inrush.predict.proof import FULL_SHARE
+from inrush.predict.training import Training, as_measured, trainings
+from inrush.stats.points import Analysis, Point
+
+#: Loads up to so many times the smallest are the small ones, that the others are told from.
+SMALL_REACH = 4.0
+#: A resource is confirmed full not before this share of the load that was told, and not full not after it.
+NEAR = 0.85
+
+
+@dataclass(frozen=True)
+class Resource:
+    """One resource of one group."""
+
+    name: str
+    capacity: float
+    #: Servers that the smallest load kept busy.
+    used: float
+    #: Load at which it is full by the small loads; inf: never.
+    full_at: float
+    #: Largest load that ran, and the share of its servers that were busy there.
+    largest: float
+    share: float
+    verdict: str
+
+    @property
+    def headroom(self) -> float:
+        """System 004's figure: capacity over the use of one."""
+        return self.capacity / self.used if self.used else float("inf")
+
+
+@dataclass(frozen=True)
+class Told:
+    """One group: the model of its small loads, and every resource, the one that is full first at the front."""
+
+    training: Training
+    model: Pipeline
+    small: tuple[float, ...]
+    resources: Sequence[Resource]
+
+    @property
+    def group(self) -> Point:
+        return self.training.group
+
+
+def resources_told(analysis: Analysis) -> list[Told]:
+    """Of every group whose factor scales a load and whose resources were watched; none where nothing can be told."""
+    try:
+        found = trainings(analysis)
+    except UsageError:
+        return []
+    return [told for t in found if t.kind == "load" and (told := told_of(t)) is not None]
+
+
+def told_of(training: Training) -> Told | None:
+    runs = as_measured(training)
+    parts = [p for p in training.parts if all(r.busy.get(p.name, 0.0) > 0 for r in runs)]
+    loads = means(runs, parts)
+    small = [load for load in loads if load.n <= SMALL_REACH * loads[0].n]
+    if not parts or len(small) < 2:
+        return None
+    model = fit_pipeline(small, parts)
+    full = model.saturations()
+    last = loads[-1]
+    found = [
+        resource(p.name, p.capacity * p.parts, loads[0].busy[p.name], full.get(p.name, float("inf")), last.n, last.busy[p.name])
+        for p in parts
+    ]  # fmt: skip
+    return Told(training, model, tuple(load.n for load in small), sorted(found, key=lambda r: r.full_at))
+
+
+def resource(
+    name: str, capacity: float, used: float, full_at: float, largest: float, busy: float
+) -> Resource:
+    share = busy / capacity
+    return Resource(name, capacity, used, full_at, largest, share, verdict(full_at, largest, share))
+
+
+def verdict(full_at: float, largest: float, share: float) -> str:
+    """Told against seen at the largest load.
+
+    confirmed      full where it was told to be, or not full where it was told not to be
+    rejected       the other way round
+    not tried      no load came near enough to tell
+    """
+    is_full = share >= FULL_SHARE
+    if largest >= full_at:
+        return "confirmed: full" if is_full else "rejected: told to be full, and is not"
+    if is_full:
+        return "confirmed: full" if largest >= NEAR * full_at else "rejected: full before it was told to be"
+    return "confirmed: not full yet" if largest >= NEAR * full_at else "not tried so far"
+
+
+def curve(model: Pipeline, largest: float, points: int = 60) -> list[Mapping[str, float]]:
+    """The model, its hard bound and proportion, from the smallest load to the largest."""
+    return [
+        {"n": float(n), "model": model.at(n), "bound": model.bound(n), "proportion": model.loads(n) * model.unit_per_s}
+        for n in np.linspace(model.unit_n, max(largest, model.unit_n * 2), points)
+    ]  # fmt: skip

@@ -1,0 +1,98 @@
+"""Files that went through a pipeline, one by one: the sample is a file. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inrush.study.pipeline import KIND
+
+if TYPE_CHECKING:
+    from inrush.stats.measures import RunRecord
+
+FloatArray = NDArray[np.float64]
+#: Of the input bytes; above it the files came from memory in part, although they were to come from the disk.
+CACHED_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class Files:
+    """In the order in which they began; arrays of one length."""
+
+    #: Place among the files of its pipeline.
+    order: NDArray[np.int64]
+    pipeline: NDArray[np.int64]
+    #: From the run's first due; `elapsed_s` until the last row was stored.
+    start_s: FloatArray
+    elapsed_s: FloatArray
+    bytes: FloatArray
+
+    @property
+    def bytes_per_s(self) -> FloatArray:
+        return self.bytes / self.elapsed_s
+
+
+def is_pipeline(run: RunRecord) -> bool:
+    return run.plan.get("kind") == KIND
+
+
+def files_of(run: RunRecord) -> Files | None:
+    """None for a run without files."""
+    rows = sorted(run.rows("files"), key=lambda r: (r["start_ns"], r["file"]))
+    if not rows:
+        return None
+    seen: dict[int, int] = {}
+    order = []
+    for r in rows:
+        order.append(seen.get(r["pipeline"], 0))
+        seen[r["pipeline"]] = order[-1] + 1
+    due = min(r["due_ns"] for r in rows)
+    return Files(
+        np.array(order),
+        np.array([r["pipeline"] for r in rows]),
+        np.array([(r["start_ns"] - due) / 1e9 for r in rows]),
+        np.array([max(r["end_ns"] - r["start_ns"], 1) / 1e9 for r in rows]),
+        np.array([r["bytes"] for r in rows], np.float64),
+    )
+
+
+def file_figures(run: RunRecord) -> dict[str, float]:
+    """`pipelines.file_bytes_per_s` is the median over files; a file's rate is its bytes over its own time."""
+    found = files_of(run)
+    if found is None:
+        return {}
+    role = str(run.rows("files")[0]["role"])
+    return {
+        f"{role}.files": float(len(found.bytes)),
+        f"{role}.file_bytes_per_s": float(np.median(found.bytes_per_s)),
+        f"{role}.file_p50_s": float(np.quantile(found.elapsed_s, 0.5)),
+        f"{role}.file_p90_s": float(np.quantile(found.elapsed_s, 0.9)),
+    }
+
+
+def cached_share(run: RunRecord) -> float | None:
+    """Of the input, what the kernel held in memory when the clock started; None where it was not looked at."""
+    held = {r["name"]: float(r["value"]) for r in run.rows("counters") if r["name"].startswith("inputs_")}
+    whole = held.get("inputs_bytes", 0.0)
+    return held["inputs_cached_bytes"] / whole if whole else None
+
+
+def gain_per_doubling(ratio: float, small: float, large: float) -> float:
+    """What one doubling of the size brings, from the rate's ratio between two sizes: 0.05 is 5 %."""
+    return float(ratio ** (1 / np.log2(large / small)) - 1)
+
+
+def throttles(run: RunRecord) -> Mapping[str, float]:
+    """What holds the load on purpose, of what is not 0: `device_bytes_per_s` …, `load_server_cores`."""
+    how = run.plan.get("pipelines", {})
+    names: Sequence[str] = (
+        "device_bytes_per_s",
+        "pipeline_bytes_per_s",
+        "shard_rows_per_s",
+        "load_server_cores",
+    )
+    return {name: float(how[name]) for name in names if how.get(name)}

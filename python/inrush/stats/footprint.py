@@ -1,0 +1,64 @@
+"""What each part of a pipeline spends while it loads: active threads, disk, network, memory. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from inrush.stats.measures import RunRecord, cumulative, grown, measured_windows
+
+#: Figure -> metric of `resources`, device, and what one of its units is divided by.
+GROWING: Mapping[str, tuple[str, str, float]] = {
+    "active threads": ("cpu_s", "", 1.0),
+    "disk read, MB/s": ("read_bytes", "", 1e6),
+    "disk written, MB/s": ("write_bytes", "", 1e6),
+    "received, MB/s": ("net_rx_bytes", "clients", 1e6),
+}
+MEMORY = "memory, MB"
+ROLES = ("client", "load_server", "shards")
+#: Threads of the load server that hold a shard: of an embedded engine the shard itself.
+SHARD_THREADS = "shard"
+
+
+def footprint(run: RunRecord) -> dict[str, dict[str, float]]:
+    """Figure -> role -> mean over the measured time; of memory the most that was seen."""
+    windows = measured_windows(run).values()
+    span_s = sum(end - start for start, end in windows) / 1e9
+    if span_s <= 0:
+        return {}
+    found: dict[str, dict[str, float]] = {}
+    for figure, (metric, device, unit) in GROWING.items():
+        held = {role: of for role, of in cumulative(run, metric, device).items() if role in ROLES}
+        found[figure] = {
+            role: sum(grown(*of, *w) for w in windows) / span_s / unit for role, of in held.items()
+        }
+    rss = cumulative(run, "rss_bytes")
+    inside = {
+        role: [v for t, v in zip(*of, strict=True) if any(start <= t <= end for start, end in windows)]
+        for role, of in rss.items()
+        if role in ROLES
+    }
+    found[MEMORY] = {role: float(np.max(v)) / 1e6 for role, v in inside.items() if v}
+    return {figure: of for figure, of in found.items() if of}
+
+
+def embedded_shard_threads(run: RunRecord) -> float | None:
+    """Active threads of the load server that are its embedded shards' sessions; None where shards are servers."""
+    table = run.tables.get("resources")
+    if table is None or "shards" in cumulative(run, "cpu_s"):
+        return None
+    names = {
+        d
+        for r, d, m in zip(*(table.column(c).to_pylist() for c in ("role", "device", "metric")), strict=True)
+        if r == "load_server" and m == "cpu_s" and d.startswith(SHARD_THREADS)
+    }
+    windows = measured_windows(run).values()
+    span_s = sum(end - start for start, end in windows) / 1e9
+    used = sum(
+        grown(*of["load_server"], *w)
+        for name in names
+        if "load_server" in (of := cumulative(run, "cpu_s", name))
+        for w in windows
+    )
+    return used / span_s if names and span_s > 0 else None

@@ -1,0 +1,269 @@
+"""Pipelines: what a study of them plans, what its files hold, how shards prove together, and what the rules decide."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from inrush import _core
+from inrush.engines import server
+from inrush.engines.base import Target
+from inrush.errors import StudyInvalid, UsageError
+from inrush.load.run import BACKTICKS, TRANSACTIONAL
+from inrush.pipeline import inputs, proofs, tables
+from inrush.pipeline.ends import chosen_cores, files_of
+from inrush.pipeline.place import at_pipeline
+from inrush.plan.pipeline import LOADABLE
+from inrush.plan.plan import StudyPlan, plan_study
+from inrush.predict.pipelines import fenced_busy, fenced_parts
+from inrush.predict.resources import verdict
+from inrush.run.prepare import generators
+from inrush.run.site import Site, at_site
+from inrush.stats.files import file_figures, gain_per_doubling
+from inrush.stats.levels import levels_off
+from inrush.stats.measures import RunRecord
+from inrush.study.study import Known, load_study
+
+
+def planned(engine: str, study: str, *overrides: str) -> StudyPlan:
+    known = Known(generators=generators())
+    return plan_study(load_study(study, "xs", overrides, [engine], known), {engine: server(engine)})
+
+
+def placed(
+    engine: str, folder: Path, *overrides: str, options: dict[str, str] | None = None
+) -> dict[str, Any]:
+    """The plan of one point with its addresses."""
+    plan = planned(engine, "pipeline-parallel", "pipelines=2", *overrides).runs[0].plan
+    site = Site(server(engine), Target(engine, "", options or {}))
+    return at_pipeline(at_site({**plan, "run_id": "r"}, site, folder), site, folder, folder / "inputs")
+
+
+# What is planned.
+
+
+def test_the_loader_and_the_plan_know_the_same_engines() -> None:
+    assert set(LOADABLE) == TRANSACTIONAL | BACKTICKS
+
+
+def test_files_of_each_pipeline_grow_with_the_pipelines_and_rows_with_the_bytes() -> None:
+    plan = planned("sqlite", "pipeline-parallel")
+    assert [plan.planned[p.id].rows for p in plan.points] == [2 * n * 1_626 for n in (1, 2, 4)]
+    one = plan.planned[plan.points[0].id]
+    assert one.bytes == 2 * 200_000
+    (role,) = next(s for s in one.plan["segments"] if s.get("phase") == "measure")["roles"]
+    assert (role["name"], role["sessions"]) == ("pipelines", 1)
+
+
+def test_one_embedded_file_is_not_opened_by_several_load_servers() -> None:
+    plan = planned("duckdb", "pipeline-parallel", "pipeline.process_per_file=true")
+    assert [m.factors["pipelines"] for m in plan.unsupported] == [2, 4]
+    assert "one process at a time" in plan.unsupported[0].reason
+
+
+def test_an_engine_without_a_ledger_is_told_and_not_left_out() -> None:
+    (missing,) = planned("influxdb", "pipeline-parallel", "pipelines=1").unsupported
+    assert "ledger" in missing.reason
+
+
+def test_clients_of_their_own_share_no_bucket_and_roles_have_no_place_here() -> None:
+    with pytest.raises(StudyInvalid, match="do not share a bucket"):
+        planned("sqlite", "pipeline-parallel", 'pipeline.client="own"', "pipeline.device_bytes_per_s=1000")
+    with pytest.raises(StudyInvalid, match="has no `roles`"):
+        planned("sqlite", "pipeline-parallel", "roles.writers.sessions=1")
+
+
+def test_every_shard_has_a_home_and_a_ledger_of_its_own(tmp_path: Path) -> None:
+    plan = placed("sqlite", tmp_path, "pipeline.shards=3")
+    assert len({s["namespace"] for s in plan["shards"]}) == 3
+    assert len({s["target"]["url"] for s in plan["shards"]}) == 3
+    assert [e["plan"]["target"] for e in plan["load_server"]["shards"]] == [
+        s["target"] for s in plan["shards"]
+    ]
+
+
+def test_addresses_of_shards_must_be_as_many_as_the_plan_has(tmp_path: Path) -> None:
+    two = {"shards": "postgresql://a/x postgresql://b/x"}
+    plan = placed("postgresql", tmp_path, "pipeline.shards=2", options=two)
+    assert [s["target"]["url"] for s in plan["shards"]] == two["shards"].split()
+    with pytest.raises(UsageError, match="names 2 addresses, the plan has 3"):
+        placed("postgresql", tmp_path, "pipeline.shards=3", options=two)
+
+
+# Input files.
+
+
+def test_a_file_holds_the_generators_rows_and_is_made_once(tmp_path: Path) -> None:
+    plan = placed("sqlite", tmp_path)
+    seen: list[tuple[int, int]] = []
+    made = inputs.made(plan["inputs"], plan["seed"], plan["epoch_ns"], lambda n, of: seen.append((n, of)))
+    lines = made[1].read_text().splitlines()
+    rows = plan["inputs"]["rows_per_file"]
+    assert (len(made), len(lines), seen[-1]) == (4, rows, (4, 4))
+    assert lines[0].split(",")[0] == str(1_000_000_000 + rows), "file 1 goes on where file 0 ended"
+    assert made[0].stat().st_size == pytest.approx(200_000, rel=0.03), "row_bytes says what a row takes"
+    before = made[0].stat().st_mtime_ns
+    assert inputs.made(plan["inputs"], plan["seed"], plan["epoch_ns"], lambda *_: None) == made
+    assert made[0].stat().st_mtime_ns == before
+
+
+def test_files_of_another_size_or_seed_are_other_files(tmp_path: Path) -> None:
+    plan = placed("sqlite", tmp_path)
+    held = plan["inputs"]
+    keys = {
+        inputs.key_of(held, 1, 0),
+        inputs.key_of(held, 2, 0),
+        inputs.key_of({**held, "rows_per_file": held["rows_per_file"] + 1}, 1, 0),
+    }
+    assert len(keys) == 3
+    assert inputs.key_of({**held, "files": 99}, 1, 0) in keys, "more files of a size are the same files"
+
+
+def test_clients_share_out_every_file_once() -> None:
+    assert sorted(n for k in range(3) for n in files_of(k, 3, 10)) == list(range(10))
+
+
+def test_the_load_server_gets_the_last_cores() -> None:
+    assert chosen_cores({0, 3, 5, 7}, 2) == {5, 7}
+
+
+# Proofs of several shards.
+
+
+def proof(item: str, expected: int, found: str) -> dict[str, Any]:
+    return {
+        "table": "t",
+        "item": item,
+        "expected": str(expected),
+        "found": found,
+        "holds": str(expected) == found,
+    }
+
+
+def test_figures_of_shards_add_up_to_the_whole() -> None:
+    one = [
+        proof("rows", 10, "4"),
+        proof("sum_low(id)", 55, "20"),
+        proof("sum_wrapped(id)", -4, str(2**63 - 1)),
+    ]
+    two = [
+        proof("rows", 10, "6"),
+        proof("sum_low(id)", 55, "35"),
+        proof("sum_wrapped(id)", -4, str(2**63 - 3)),
+    ]
+    found = proofs.together([one, two], "t")
+    assert [(row["found"], row["holds"]) for row in found] == [("10", True), ("55", True), ("-4", True)]
+
+
+def test_a_row_that_a_shard_lost_or_has_twice_breaks_the_sum() -> None:
+    lost = proofs.together([[proof("rows", 10, "4")], [proof("rows", 10, "5")]], "t")
+    twice = proofs.together([[proof("rows", 10, "4")], [proof("rows", 10, "7")]], "t")
+    mute = proofs.together([[proof("rows", 10, "4")], [proof("rows", 10, "no answer")]], "t")
+    assert [row["holds"] for row in (*lost, *twice, *mute)] == [False, False, False]
+    assert mute[0]["found"] == "no answer"
+
+
+# Rules.
+
+
+def test_gain_is_counted_for_each_doubling() -> None:
+    assert gain_per_doubling(4.0, 1.0, 4.0) == pytest.approx(1.0)
+    assert gain_per_doubling(1.0, 1.0, 16.0) == 0.0
+
+
+def rates(*means: float, spread: float = 0.01, blocks: int = 5) -> dict[float, dict[int, float]]:
+    """Sizes 1, 2, 4 … with a rate a block."""
+    noise = np.random.default_rng(1)
+    return {
+        2.0**k: {b: mean * float(np.exp(noise.normal(0, spread))) for b in range(1, blocks + 1)}
+        for k, mean in enumerate(means)
+    }
+
+
+def test_the_smallest_size_is_chosen_from_which_no_doubling_gains() -> None:
+    assert levels_off(rates(10, 20, 30, 30.2, 30.1)).chosen == 4.0
+
+
+def test_a_plateau_before_a_further_rise_is_not_enough() -> None:
+    assert levels_off(rates(10, 20, 20.1, 40, 40.1)).chosen == 8.0
+
+
+def test_what_still_gains_or_is_too_noisy_to_tell_chooses_nothing() -> None:
+    assert levels_off(rates(10, 20, 40, 80)).chosen is None
+    assert levels_off(rates(10, 10, 10, spread=0.5)).chosen is None
+    assert levels_off({1.0: {1: 10.0}, 2.0: {1: 10.0}}).chosen is None, "one block has no confidence"
+
+
+def test_a_resource_is_confirmed_where_it_was_told_and_rejected_elsewhere() -> None:
+    assert verdict(full_at=4, largest=8, share=0.95).startswith("confirmed: full")
+    assert verdict(full_at=4, largest=8, share=0.5).startswith("rejected")
+    assert verdict(full_at=20, largest=8, share=0.95).startswith("rejected: full before")
+    assert verdict(full_at=9, largest=8, share=0.8).startswith("confirmed: not full yet")
+    assert verdict(full_at=20, largest=8, share=0.4) == "not tried so far"
+
+
+# Figures.
+
+
+def record(files: list[dict[str, int]], plan: dict[str, Any] | None = None) -> RunRecord:
+    found = RunRecord("r", plan or {"kind": "pipeline"}, {}, {}, {})
+    found._rows["files"] = [{"role": "pipelines", **f} for f in files]
+    found._rows["counters"] = [
+        {"name": "shard 0 rows", "value": "30"},
+        {"name": "shard 1 rows", "value": "10"},
+    ]
+    return found
+
+
+def test_a_files_rate_is_its_bytes_over_its_own_time() -> None:
+    second = 1_000_000_000
+    rows = [
+        {
+            "file": n,
+            "pipeline": 0,
+            "due_ns": 0,
+            "start_ns": n * second,
+            "end_ns": n * second + took,
+            "bytes": 1_000_000,
+        }
+        for n, took in enumerate((second, second // 2, second // 4))
+    ]
+    found = file_figures(record(rows))
+    assert found["pipelines.file_bytes_per_s"] == pytest.approx(2e6)
+    assert (found["pipelines.files"], found["pipelines.file_p50_s"]) == (3.0, 0.5)
+
+
+def test_what_a_study_throttles_is_a_resource_of_known_capacity() -> None:
+    how = {
+        "device_bytes_per_s": 100,
+        "pipeline_bytes_per_s": 7,
+        "shard_rows_per_s": 10,
+        "load_server_cores": 1,
+    }
+    run = record([], {"kind": "pipeline", "pipelines": how, "shards": [{}, {}]})
+    parts = {p.name: (p.capacity, p.parts, p.weights) for p in fenced_parts(run)}
+    assert parts == {
+        "input disk": (1.0, 1, None),
+        "load server": (1, 1, None),
+        "shards": (1.0, 2, (30.0, 10.0)),
+    }
+    figures = {"pipelines.bytes_per_s": 50.0, "pipelines.rows_per_s": 15.0, "load_server.busy_cores": 0.4}
+    assert fenced_busy(run, figures) == {"input disk": 0.5, "load server": 0.4, "shards": 1.5}
+
+
+def test_the_measured_segment_lasts_from_go_to_the_last_row_stored() -> None:
+    plan = [{"kind": k, "label": k} for k in ("control", "probe", "load", "proof", "control")]
+    rows = tables.segments(plan, 10, 50, 90)
+    assert [(r["start_ns"], r["end_ns"]) for r in rows] == [(0, 10), (0, 10), (10, 50), (50, 90), (50, 90)]
+
+
+def test_the_core_reads_both_ends_as_they_are_planned() -> None:
+    """An end that the core cannot read fails before anything is begun, with the field's name."""
+    plan = planned("sqlite", "pipeline-parallel", "pipelines=1").runs[0].plan
+    client = {**plan["client"], "server": "127.0.0.1:1", "surprise": 1}
+    with pytest.raises(_core.CoreFailure, match="surprise"):
+        _core.start_load(json.dumps(client))
