@@ -95,6 +95,14 @@ def test_mysql_text_is_known_by_its_null(tmp_path: Path) -> None:
     assert sniff(written(tmp_path, "id\tv\n1\t\\N\n", "t.tsv")).format == "tsv"
 
 
+def test_a_shorter_look_leaves_room_for_larger_integers_behind_it(tmp_path: Path) -> None:
+    path = written(tmp_path, "id,name\n1,a\n2,b\n3,c\n9999999999,d\n")
+    found = sniff(path, 3)
+    assert (found.rows, found.complete) == (3, False)
+    assert [c.type for c in found.columns] == ["i64", "text"]
+    assert sniff(path, 5).complete
+
+
 def test_parquet_says_its_own_types(tmp_path: Path) -> None:
     path = tmp_path / "mine.parquet"
     pq.write_table(

@@ -14,10 +14,12 @@ from typing import IO, Any
 from inrush.errors import UsageError
 from inrush.study.files import arrow_stream
 from inrush.study.new import widest
-from inrush.study.sniff import Found, Sniffed, sniff
+from inrush.study.sniff import SAMPLE_ROWS, Found, Sniffed, sniff
 from inrush.workload import Column, Table
 
 STDIN = "-"
+#: Rows that tell a file's format, header and word for NULL; the types are the table's.
+LOOK_ROWS = 10_000
 
 
 #: First bytes of a compressed file -> how it is packed.
@@ -98,16 +100,17 @@ def pattern(word: str) -> list[str]:
     return sorted(str(p) for p in Path().glob(word) if p.is_file())
 
 
-def open_inputs(names: Sequence[str], spool: Path) -> list[Input]:
+def open_inputs(names: Sequence[str], spool: Path, sample_rows: int = SAMPLE_ROWS) -> list[Input]:
     """Looks at every file; compressed ones and standard input are written to `spool` first.
 
+    sample_rows: of each file, that decide what it is; `LOOK_ROWS` do where the table is there and has types.
     Raises UsageError for files that cannot be read, are empty, or are of different kinds.
     """
     inputs = []
     for name in names:
         path = spooled(name, spool)
         stat = path.stat()
-        inputs.append(Input(name, path, sniff(path), stat.st_size, stat.st_mtime_ns))
+        inputs.append(Input(name, path, sniff(path, sample_rows), stat.st_size, stat.st_mtime_ns))
     first = inputs[0]
     for other in inputs[1:]:
         if _kind(other.sniffed) != _kind(first.sniffed):

@@ -17,9 +17,18 @@ from inrush.engines.sql import literal, quote
 from inrush.errors import CoreError, Interrupted, UsageError, from_core
 from inrush.load import plan
 from inrush.load.coordinator import statements
-from inrush.load.input import Input, expand, file_document, limits_of, open_inputs, table_of
+from inrush.load.input import (
+    LOOK_ROWS,
+    Input,
+    expand,
+    file_document,
+    limits_of,
+    open_inputs,
+    table_of,
+)
 from inrush.run.process import Process, death_message
 from inrush.run.site import environment, split_password
+from inrush.study.sniff import SAMPLE_ROWS
 
 Doc = dict[str, Any]
 Tell = Callable[[Doc], None]
@@ -160,7 +169,7 @@ def load(call: Call, folder: Path, note: Callable[[str], None], tell: Tell) -> L
 
     Raises UsageError, TargetError, CoreError, Interrupted; what was acknowledged by then is stored and not loaded again.
     """
-    inputs = open_inputs(expand(call.files), folder / "spool")
+    inputs = open_inputs(expand(call.files), folder / "spool", SAMPLE_ROWS if call.create else LOOK_ROWS)
     shards = shards_of(call, note)
     targets = shards.documents()
     wanted = prepare(call, inputs, shards, targets, folder, note)

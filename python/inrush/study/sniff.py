@@ -63,8 +63,8 @@ class Sniffed:
     complete: bool
 
 
-def sniff(path: Path) -> Sniffed:
-    """Raises UsageError for files that cannot be read, are empty or have no columns."""
+def sniff(path: Path, sample_rows: int = SAMPLE_ROWS) -> Sniffed:
+    """sample_rows: that decide on types. Raises UsageError for files that cannot be read, are empty or have no columns."""
     try:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
@@ -77,7 +77,7 @@ def sniff(path: Path) -> Sniffed:
     if b"\0" in head[:4096]:
         raise UsageError(f"{path}: is not text; inrush reads CSV, TSV, MySQL text and Parquet")
     dialect = text_dialect(head.decode("utf-8", "replace").lstrip("\ufeff"), len(head) == HEAD_BYTES)
-    return sniff_text(path, dialect)
+    return sniff_text(path, dialect, sample_rows)
 
 
 # --- text ------------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def is_header(first: Sequence[str]) -> bool:
     )
 
 
-def sniff_text(path: Path, dialect: Dialect) -> Sniffed:
+def sniff_text(path: Path, dialect: Dialect, sample_rows: int) -> Sniffed:
     import duckdb
 
     quoted = dialect.format == "csv"
@@ -147,7 +147,7 @@ def sniff_text(path: Path, dialect: Dialect) -> Sniffed:
             db.execute(
                 "CREATE TABLE seen AS SELECT * FROM read_csv($path, delim=$delimiter, quote=$quote, escape=$quote, "
                 "header=$header, columns=$columns, auto_detect=false, null_padding=true, ignore_errors=true, "
-                f"strict_mode=false, parallel=false, nullstr='inrush: no text is this', max_line_size=16777216) LIMIT {SAMPLE_ROWS}",
+                f"strict_mode=false, parallel=false, nullstr='inrush: no text is this', max_line_size=16777216) LIMIT {sample_rows}",
                 {
                     "path": str(path),
                     "delimiter": dialect.delimiter,
@@ -177,9 +177,9 @@ def sniff_text(path: Path, dialect: Dialect) -> Sniffed:
         delimiter=None if dialect.delimiter == usual_delimiter else dialect.delimiter,
         header=dialect.header,
         null=None if null == usual else null,
-        columns=distinct_names([roomy(c) if rows == SAMPLE_ROWS else c for c in tried[null]]),
+        columns=distinct_names([roomy(c) if rows == sample_rows else c for c in tried[null]]),
         rows=rows,
-        complete=rows < SAMPLE_ROWS,
+        complete=rows < sample_rows,
     )
 
 
