@@ -17,10 +17,11 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from math import inf
 from pathlib import Path
 
-from benches import clickhouse, floors, influxdb, ingest, lookups, mysql, places, watching
+from benches import clickhouse, floors, influxdb, ingest, loading, lookups, mysql, places, watching
 from inrush import _core
 from inrush.engines import server
 from inrush.engines.base import Instance, Stop
@@ -51,6 +52,8 @@ class Line:
     met: bool
     #: Of what should agree with its peer: the ratio is not above this either.
     most: float | None = None
+    #: What else was measured in the same rounds.
+    note: str | None = None
 
 
 def main() -> int:
@@ -86,7 +89,8 @@ def servers(only: str) -> Iterator[None]:
     """A server of each engine for as long as the comparisons last, unless one is named; none where it is not fetched."""
     with ExitStack() as started:
         for engine, offer in OFFERS.items():
-            if only and not engine.startswith(only.split()[0].rstrip(",")):
+            first = only.split()[0].rstrip(",") if only else ""
+            if not engine.startswith(NEEDED.get(first, first)):
                 continue
             twin = server(engine)
             assert isinstance(twin, OwnServer)
@@ -111,6 +115,8 @@ def a_server(twin: OwnServer) -> Iterator[Instance]:
         shutil.rmtree(folder)
 
 
+#: First word of comparisons that do not begin with their engine's name -> that name.
+NEEDED = {"loading": "postgresql"}
 #: Engine -> how its comparisons learn of the server.
 OFFERS: Mapping[str, Callable[[Instance], None]] = {
     "postgresql": places.offer,
@@ -134,6 +140,7 @@ class Comparison:
     most: float | None = None
     #: Of those that last half a minute each; None: as many as were asked for.
     rounds: int | None = None
+    note: Callable[[], str | None] = lambda: None
 
 
 def comparisons(only: str) -> Iterator[Comparison]:
@@ -143,7 +150,10 @@ def comparisons(only: str) -> Iterator[Comparison]:
     alike = [Comparison(*parts) for module in (ingest, lookups) for parts in module.agreements()]
     looks = [replace(Comparison(*parts), rounds=LOOKS) for parts in watching.agreements()]
     both_sides = (replace(c, most=2 - c.bar) for c in (*alike, *looks))
-    return (c for c in (*made, *both_sides) if only in c.name)
+    loads = [
+        replace(Comparison(*parts), note=partial(loading.note, parts[0])) for parts in loading.comparisons()
+    ]
+    return (c for c in (*made, *loads, *both_sides) if only in c.name)
 
 
 def measured(comparison: Comparison, rounds: int) -> Line:
@@ -169,6 +179,7 @@ def measured(comparison: Comparison, rounds: int) -> Line:
         bar=comparison.bar,
         met=ratio.high >= comparison.bar and ratio.low <= (comparison.most or inf),
         most=comparison.most,
+        note=comparison.note(),
     )
 
 
@@ -177,6 +188,7 @@ def shown(line: Line) -> str:
     return (
         f"{line.name:<34} {line.ours:>14,.0f} {line.unit:<22} {line.ratio:6.2f} × {line.peer} "
         f"[{line.lo:.2f}, {line.hi:.2f}], bar {line.bar:g}{f' to {line.most:g}' if line.most else ''}: {verdict}"
+        f"{f'; {line.note}' if line.note else ''}"
     )
 
 

@@ -111,9 +111,9 @@ def target_table(name: str, quote: Any) -> str:
 def table_plan(server: Server, table: Table, physical: str) -> TablePlan:
     """The user's own table in the engine's dialect: the twin's, under the user's name."""
     planned = server.plan_table(table, "", "inrush_load")
-    create = planned.create[0].replace(planned.name, physical, 1)
+    create = tuple(first.replace(planned.name, physical, 1) for first in planned.create[:1])
     return TablePlan(
-        name=physical, create=(create,), fresh=(), drop=(), wire=planned.wire, losses=planned.losses
+        name=physical, create=create, fresh=(), drop=(), wire=planned.wire, losses=planned.losses
     )
 
 
