@@ -214,7 +214,13 @@ def at_once(commands: Sequence[Sequence[str]], environment: dict[str, str]) -> N
         )
         for command in commands
     ]
-    said = [process.communicate()[0] for process in started]
+    try:
+        said = [process.communicate()[0] for process in started]
+    finally:
+        for process in started:
+            if process.returncode is None:  # we were told to end: so is it
+                process.terminate()
+                process.wait()
     for process, words in zip(started, said, strict=True):
         if process.returncode != 0:
             raise RuntimeError(f"{process.args!r} failed: {words.strip()[-400:]}")

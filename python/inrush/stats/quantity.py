@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from inrush.stats.stats import Interval
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # the module of statistics takes a quarter of a second to load
+    from inrush.stats.stats import Interval
 
 #: Largest factor first; a value takes the first unit that it reaches.
 SCALES: dict[str, tuple[tuple[float, str], ...]] = {
