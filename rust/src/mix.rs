@@ -1,5 +1,8 @@
 //! Which operation a ticket is, and with which parameters: functions of (seed, role, ticket).
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use crate::engine::{Ns, OpId, Ticket};
 use crate::error::Error;
 use crate::plan::{LogicalType, ParamGen, ParamPlan, RolePlan, RunPlan, Weighted};
@@ -61,7 +64,8 @@ enum Maker {
         ty: LogicalType,
         ns: u64,
     },
-    OneOf(Vec<Value>),
+    /// Shared by all parameters of the same column: a list of keys is as many parameters as it has keys.
+    OneOf(Arc<[Value]>),
     Uniform {
         ty: LogicalType,
         from: i64,
@@ -74,8 +78,12 @@ enum Maker {
 impl Params {
     pub fn new(plan: &RunPlan, op: OpId, role: &str) -> Result<Params, Error> {
         let operation = &plan.operations[op];
-        let makers =
-            operation.params.iter().map(|p| maker(plan, &operation.name, p)).collect::<Result<_, _>>()?;
+        let mut pools = Pools::new();
+        let makers = operation
+            .params
+            .iter()
+            .map(|p| maker(plan, &operation.name, p, &mut pools))
+            .collect::<Result<_, _>>()?;
         Ok(Params {
             makers,
             seed: arrival_seed(plan.seed, &format!("{role}/{}", operation.name)),
@@ -91,7 +99,7 @@ impl Params {
     /// `due_ns` counts from the start of the measured phase; data time is `epoch + due`.
     pub fn fill(&self, ticket: Ticket, due_ns: Ns, out: &mut [Value]) {
         for (place, (maker, value)) in self.makers.iter().zip(out).enumerate() {
-            let draw = || splitmix(self.seed ^ splitmix(ticket.wrapping_mul(64).wrapping_add(place as u64)));
+            let draw = || splitmix(self.seed ^ splitmix(draw_at(ticket, place as u64)));
             match maker {
                 Maker::Constant(constant) => value.clone_from(constant),
                 Maker::NowMinus { ty, ns } => {
@@ -110,7 +118,16 @@ impl Params {
     }
 }
 
-fn maker(plan: &RunPlan, operation: &str, param: &ParamPlan) -> Result<Maker, Error> {
+/// Where the draw of a parameter stands: no two calls share one. Calls are 64 places apart, and what a longer list
+/// needs beyond lies far from all of them: else a list of keys would hold those of the call before, still cached.
+fn draw_at(ticket: Ticket, place: u64) -> u64 {
+    ticket.wrapping_mul(64).wrapping_add(place % 64) ^ ((place / 64) << 48)
+}
+
+/// (table, column) -> its values over the series.
+type Pools = HashMap<(usize, String), Arc<[Value]>>;
+
+fn maker(plan: &RunPlan, operation: &str, param: &ParamPlan, pools: &mut Pools) -> Result<Maker, Error> {
     let refuse = |why: String| Error::Plan(format!("operation {operation}, parameter {}: {why}", param.name));
     match &param.gen {
         ParamGen::Constant { value } => Ok(Maker::Constant(
@@ -127,7 +144,13 @@ fn maker(plan: &RunPlan, operation: &str, param: &ParamPlan) -> Result<Maker, Er
         }),
         ParamGen::Uniform { from, to } => Err(refuse(format!("from {from} lies above to {to}"))),
         ParamGen::OfSeries { table, column } => {
-            Ok(Maker::OneOf(series_values(plan, *table, column, operation)?))
+            let key = (*table, column.clone());
+            if let Some(pool) = pools.get(&key) {
+                return Ok(Maker::OneOf(pool.clone()));
+            }
+            let pool: Arc<[Value]> = series_values(plan, *table, column, operation)?.into();
+            pools.insert(key, pool.clone());
+            Ok(Maker::OneOf(pool))
         }
         ParamGen::SeriesAt { table, column, series } => {
             Ok(Maker::Constant(series_value(plan, *table, column, *series, operation)?))
@@ -237,4 +260,21 @@ fn splitmix(counter: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn no_two_calls_share_a_draw_however_long_their_lists_are() {
+        let drawn: HashSet<u64> = (0..100).flat_map(|t| (0..1000).map(move |p| draw_at(t, p))).collect();
+        assert_eq!(drawn.len(), 100 * 1000);
+    }
+
+    #[test]
+    fn the_first_places_are_drawn_as_they_were_before_there_were_lists() {
+        assert_eq!(draw_at(7, 3), 7 * 64 + 3);
+    }
 }

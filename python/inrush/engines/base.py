@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -186,6 +187,12 @@ class Server(ABC):
     def plan_operation(
         self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0
     ) -> OpPlan | Unsupported: ...
+
+    @staticmethod
+    def spread_list(text: str, param: str, names: Sequence[str]) -> str:
+        """`IN (:param)` with one parameter for each of `names`."""
+        each = ", ".join(f":{name}" for name in names)
+        return re.sub(rf"\(\s*:{param}\s*\)", f"({each})", text)
 
     @abstractmethod
     def proof(self, table: Table, plan: TablePlan) -> Proof: ...

@@ -90,6 +90,15 @@ class Influxdb(InfluxdbLife):
             return Unsupported(reason)
         return _statement(operation, tables)
 
+    @staticmethod
+    def spread_list(text: str, param: str, names: Sequence[str]) -> str:
+        """InfluxQL knows no IN: `key = :param` becomes a chain of OR."""
+
+        def chain(found: re.Match[str]) -> str:
+            return "(" + " OR ".join(f"{found['column']} = :{name}" for name in names) + ")"
+
+        return re.sub(rf"(?P<column>[\w\"]+)\s*=\s*:{param}\b", chain, text)
+
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         items = screen_items(table)
         names = [f"i{k}" for k in range(len(items))]

@@ -39,6 +39,23 @@ def told_unequal(points: Iterable[Mapping[str, str]]) -> str | None:
     return None
 
 
+def left_out(analysis: Analysis) -> dict[Point, Mapping[str, str]]:
+    """Point -> operations that its mix went without, and why: the engine cannot do them."""
+    return {m.point: found for m in analysis.runs if (found := m.run.labels.get("left_out"))}
+
+
+def unequal_mix(analysis: Analysis) -> str | None:
+    """Which engines did less than others at a point that is equal otherwise; None where all did the same."""
+    without = left_out(analysis)
+    others = {without_engine(m.point) for m in analysis.runs if m.point not in without}
+    lighter = {
+        str(dict(point)["engine"]): sorted(operations)
+        for point, operations in without.items()
+        if without_engine(point) in others and not is_instrument(str(dict(point)["engine"]))
+    }
+    return "; ".join(f"{engine} without {', '.join(ops)}" for engine, ops in sorted(lighter.items())) or None
+
+
 def compares_engines(analysis: Analysis) -> bool:
     """Whether the answer holds engines against each other, rather than each against itself."""
     asked: Mapping[str, Any] = analysis.study.get("answer") or {}

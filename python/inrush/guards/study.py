@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from inrush.guards.agreement import disagreements
-from inrush.guards.comparability import ALLOWED, compares_engines, unequal_durability
+from inrush.guards.comparability import ALLOWED, compares_engines, unequal_durability, unequal_mix
 from inrush.guards.verdicts import (
     Verdict,
     counted,
@@ -32,6 +32,7 @@ def guard_study(analysis: Analysis) -> list[Verdict]:
         interleaved_repeats(analysis),
         no_carry_over(analysis),
         equal_durability(analysis),
+        equal_work(analysis),
         engines_agree(analysis),
         far_from_the_null_floor(analysis),
         one_server_at_a_time(analysis),
@@ -120,6 +121,16 @@ def equal_durability(analysis: Analysis) -> Verdict | None:
             f"same, or ask for it with `-P {ALLOWED}=true`",
         )
     return noted("equal durability", f"{found}. Each engine's figures stand alone; they are not compared")
+
+
+def equal_work(analysis: Analysis) -> Verdict | None:
+    """An engine that cannot do one of a mix's operations does the others; its figures are then of a lighter mix."""
+    name = "equal work"
+    if lighter := unequal_mix(analysis):
+        return noted(
+            name, f"{lighter}: its figures are of a lighter mix; hold single operations against each other"
+        )
+    return passed(name, "Every engine did all operations of its mix") if compares_engines(analysis) else None
 
 
 def engines_agree(analysis: Analysis) -> Verdict | None:

@@ -19,6 +19,7 @@ from inrush.plan.documents import (
     row_bytes,
     source_document,
 )
+from inrush.plan.lists import lengths, with_lists
 from inrush.plan.oracle import oracle_book
 from inrush.plan.pipeline import plan_pipeline
 from inrush.plan.ranges import read_back_ranges
@@ -92,6 +93,10 @@ def plan_point(
     kept, roles, problems = retained(study, roles)
     if problems:
         return Impossible(tuple(problems))
+    keys, problems = lengths(study.workload, roles)
+    if problems:
+        return Impossible(tuple(problems))
+    study = replace(study, workload=with_lists(study.workload, keys))
     draft = Draft(study, server, method, resolve(study.layout, point), namespace, roles, seed, kept)
     reason = draft.plan_operations()
     if reason is not None:
@@ -112,7 +117,8 @@ def plan_point(
         },
         "watch": {"every_ns": ns(study.record.watch_s), "processes": {}, "data_dir": ""},
     }
-    return draft.summary(plan, options)
+    asked_keys = {r.name: r.keys_per_call for r in roles if keys.keys() & set(r.operations)}
+    return draft.summary(plan, options, asked_keys)
 
 
 class Draft:
@@ -137,7 +143,7 @@ class Draft:
             for table in role.tables or tables_of(workload.operations[name], workload)
         }
         self.study, self.server, self.method, self.namespace = study, server, method, namespace
-        self.roles, self.seed = tuple(roles), seed
+        self.seed = seed
         self.retained = {name: of for name, of in retained.items() if of.cut_ns > 0}
         self.layout = layout
         self.tables: dict[str, Table] = {
@@ -148,6 +154,9 @@ class Draft:
             name: server.plan_table(table, layout if layout in table.layouts else "none", namespace)
             for name, table in self.tables.items()
         }
+        #: Operation -> why this engine's mixes go without it.
+        self.left_out: dict[str, str] = {}
+        self.roles = tuple(self.what_it_can(role) for role in roles)
         #: Table -> rows that roles write in one repetition.
         self.written = {role.table: role.rows for role in roles if role.table is not None}
         self.operations: list[Doc] = []
@@ -162,6 +171,23 @@ class Draft:
         return self.written.get(name) or self.loaded_rows(name)
 
     # --- operations
+
+    def what_it_can(self, role: ActiveRole) -> ActiveRole:
+        """A mix without the queries that the engine cannot answer, as long as one is left."""
+        operations = self.study.workload.operations
+        reasons = {}
+        for name in role.operations:
+            if role.table is None and operations[name].kind == "query":
+                planned = self.server.plan_operation(operations[name], "", self.plans)
+                if isinstance(planned, Unsupported):
+                    reasons[name] = planned.reason
+        if not reasons or len(reasons) == len(role.operations):
+            return role
+        self.left_out |= reasons
+        kept = {name: weight for name, weight in role.operations.items() if name not in reasons}
+        told = "; ".join(f"{name} is unsupported ({reason})" for name, reason in reasons.items())
+        note = f"{self.server.name}: {role.name} goes on without what it cannot do: {told}"
+        return replace(role, operations=kept, notes=(*role.notes, note))
 
     def plan_operations(self) -> Unsupported | None:
         """Fills `operations`; the first that the engine cannot do, with its name."""
@@ -258,7 +284,7 @@ class Draft:
         at = epoch_ns(self.study.workload.epoch)
         return read_back_ranges(self.server, self.tables[name], read_back, self.rows_of(name), self.seed, at)
 
-    def summary(self, plan: Doc, options: Mapping[str, str]) -> PointPlan:
+    def summary(self, plan: Doc, options: Mapping[str, str], keys_per_call: Mapping[str, int]) -> PointPlan:
         schedule = self.study.schedule
         held = {name: self.rows_of(name) for name in self.tables if self.tables[name].files is None}
         writers = [role for role in self.roles if role.table is not None]
@@ -282,6 +308,8 @@ class Draft:
                 "rows": written,
                 "batch_rows": {role.name: role.batch_rows for role in writers},
                 "sessions": {role.name: role.sessions for role in self.roles},
+                **({"keys_per_call": dict(keys_per_call)} if keys_per_call else {}),
+                **({"left_out": dict(self.left_out)} if self.left_out else {}),
                 "notes": list(dict.fromkeys(notes)),
                 "oracle": self.oracle(),
             },

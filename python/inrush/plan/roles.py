@@ -51,6 +51,8 @@ class ActiveRole:
     samples: Sampling | None = None
     calls: int | None = None
     until: str | None = None
+    #: Length of its lists of keys, where its calls have any.
+    keys_per_call: int = 1
     #: Of tables that nobody writes.
     load_rows: int = 0
     notes: tuple[str, ...] = ()
@@ -252,6 +254,7 @@ def reader(
         rate_per_s=rate_at(schedule, point),
         calls=None if role.calls is None else int(resolve(role.calls, point)),
         until=role.until,
+        keys_per_call=1 if role.keys_per_call is None else int(resolve(role.keys_per_call, point)),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from inrush.guards.comparability import left_out
 from inrush.guards.verdicts import Outcome, by_guard
 from inrush.report.charts import Figure
 from inrush.report.conditions import machine, settings
@@ -250,6 +251,10 @@ def effects_table(analysis: Analysis, answer: Answer | None) -> str:
 
 def absent_table(analysis: Analysis) -> str:
     rows = [[escape(say(a.point)), escape(a.why), escape(a.reason)] for a in analysis.record.absent]
+    rows += [
+        [escape(say(point)), f"without {escape(operation)}", escape(reason)]
+        for point, operations in left_out(analysis).items() for operation, reason in operations.items()
+    ]  # fmt: skip
     rows += [
         [f"{escape(say(m.point))} <code>{escape(m.run.run_id)}</code>", "no figures", escape(next(v.sentence for v in m.verdicts if v.hides))]
         for m in analysis.runs if m.hidden

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from inrush.study.study import Study
 
 #: Figures of a point in `show`, by their ending, in this order.
-SHOWN = ("makespan_s", "rows_per_s", "ops_per_s", "latency_p50_s", "latency_p99_s")
+SHOWN = ("makespan_s", "rows_per_s", "ops_per_s", "keys_per_s", "latency_p50_s", "latency_p99_s")
 
 
 def summary_lines(results: Results, analysis: Analysis) -> list[str]:

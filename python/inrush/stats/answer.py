@@ -388,6 +388,7 @@ def name(figure: str) -> str:
     role, metric = figure.rsplit(".", 1)
     words = {
         "makespan_s": "makespan", "rows_per_s": "rate", "bytes_per_s": "byte rate", "ops_per_s": "call rate",
+        "keys_per_s": "key rate",
         "latency_s": "worst latency", "cpu_us_per_row": "CPU per row", "client_cpu_us_per_row": "client CPU per row",
         "file_bytes_per_s": "byte rate of a file", "busy_cores": "busy cores", "achieved_share": "share of calls sent",
     }  # fmt: skip

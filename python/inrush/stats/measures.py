@@ -6,6 +6,7 @@ of the role before the slash (`writers`), whose figures are those of all its par
 `<role>.<metric>`, from the drive segments of phase `measure` alone:
     makespan_s          first due to last done, mean over the repetitions of a fixed volume
     rows_per_s, bytes_per_s, ops_per_s          whole work over the sum of makespans
+    keys_per_s          of roles whose calls ask for lists of keys: keys of calls that were answered right
     rows, bytes, ops, ok, errors, wrong, late, unsent, repetitions, sessions
     achieved_share      operations sent / operations due
     samples, stored_share, in_time_share, sample_s, sample_p50_s, …     of roles that write samples: `samples.py`
@@ -141,8 +142,9 @@ def figures_of_run(run: RunRecord) -> dict[str, float]:
     windows = measured_windows(run)
     shots = [s for s in run.rows("shots") if s["segment"] in windows]
     figures: dict[str, float] = {}
+    keys: Mapping[str, int] = run.labels.get("keys_per_call", {})
     for role, mine in grouped(shots).items():
-        figures |= {f"{role}.{name}": value for name, value in shot_figures(mine).items()}
+        figures |= {f"{role}.{name}": value for name, value in shot_figures(mine, keys.get(role)).items()}
     for (role, kind), histogram in role_histograms(run, windows).items():
         figures |= {f"{role}.{kind}_{name}": value for name, value in histogram_figures(histogram).items()}
         if kind == "freshness":
@@ -179,7 +181,7 @@ def whole(role: str) -> str:
     return role.split("/", 1)[0]
 
 
-def shot_figures(shots: Sequence[Row]) -> dict[str, float]:
+def shot_figures(shots: Sequence[Row], keys_per_call: int | None = None) -> dict[str, float]:
     """shots: rows of one role or of all its parts. The makespan of a repetition spans its parts."""
     spans: dict[tuple[int, int], tuple[int, int]] = {}
     for s in shots:
@@ -199,6 +201,8 @@ def shot_figures(shots: Sequence[Row]) -> dict[str, float]:
     if span_s > 0:
         figures["makespan_s"] = span_s / len(spans)
         figures |= {f"{name}_per_s": total[name] / span_s for name in ("rows", "bytes", "ops")}
+        if keys_per_call is not None:
+            figures["keys_per_s"] = total["ok"] * keys_per_call / span_s
     if total["rows"]:
         figures["client_cpu_us_per_row"] = total["cpu_ns"] / 1e3 / total["rows"]
     return figures

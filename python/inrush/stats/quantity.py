@@ -14,6 +14,8 @@ SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "bytes": ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
     "count": ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")),
 }
+#: Rates of whole things, and what is counted.
+COUNTED = {"rows_per_s": "rows", "ops_per_s": "calls", "keys_per_s": "keys"}
 
 
 def show(value: float, figure: str) -> str:
@@ -32,9 +34,9 @@ def show_interval(interval: Interval, figure: str) -> str:
 def scale(value: float, figure: str) -> tuple[float, str]:
     """Factor and unit that a figure of this name is shown in, at this size."""
     metric = figure.rsplit(".", 1)[-1]
-    if metric in ("rows_per_s", "ops_per_s"):
+    if metric in COUNTED:
         factor, prefix = fitting(value, "count")
-        return factor, f"{prefix}{' ' if prefix else ''}{'rows' if metric == 'rows_per_s' else 'calls'}/s"
+        return factor, f"{prefix}{' ' if prefix else ''}{COUNTED[metric]}/s"
     if metric.endswith("bytes_per_s"):
         factor, unit = fitting(value, "bytes")
         return factor, f"{unit}/s"

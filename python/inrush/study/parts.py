@@ -16,7 +16,7 @@ ORDERS = ("shuffled_after_pilot", "as_written")
 ANSWERS = ("best", "curve", "scaling", "comparison", "keeps_up", "sustained", "levels_off")
 #: Figures of a role that limits and answers may name; `measures.py` computes them.
 METRICS = (
-    "makespan_s", "rows_per_s", "bytes_per_s", "ops_per_s", "rows", "bytes", "ops", "ok", "errors", "wrong",
+    "makespan_s", "rows_per_s", "bytes_per_s", "ops_per_s", "keys_per_s", "rows", "bytes", "ops", "ok", "errors", "wrong",
     "late", "unsent", "achieved_share", "client_cpu_us_per_row",
     *(f"{kind}_{q}_s" for kind in ("latency", "service", "wait", "lag", "freshness") for q in ("p50", "p90", "p99", "p999")),
     "samples", "stored_share", "in_time_share", "sample_s",

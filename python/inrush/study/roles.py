@@ -25,11 +25,14 @@ from inrush.workload import Workload
 
 ROLE_KEYS = (
     "operation", "operations", "table", "sessions", "depth", "batch_rows", "rows", "samples", "calls", "schedule", "until",
+    "keys_per_call",
 )  # fmt: skip
 FACTOR_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}\Z")
 #: Names that points carry already.
 TAKEN = ("engine", "block", "order", "point")
 MAX_SESSIONS = 4096
+#: Placeholders of one statement: SQLite takes 32,766.
+MAX_KEYS = 30_000
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ class Role:
     #: In place of rows and schedule.
     samples: Samples | None = None
     calls: int | FromFactor | None = None
+    #: Length of the lists of keys in its calls; None: they have none.
+    keys_per_call: int | FromFactor | None = None
     #: None: the study's.
     schedule: Schedule | None = None
     #: Ends with this role; None: when its work is done, or with the measured time.
@@ -137,7 +142,14 @@ def parse_role(node: Node, name: str, factors: Factors, workload: Workload, othe
         calls=read_count(fields["calls"], factors, 1, 10**12) if "calls" in fields else None,
         schedule=parse_schedule(fields["schedule"], factors, of_role=True) if "schedule" in fields else None,
         until=(fields["until"].text(others, "role") or None) if "until" in fields else None,
+        keys_per_call=(
+            read_count(fields["keys_per_call"], factors, 1, MAX_KEYS) if "keys_per_call" in fields else None
+        ),
     )
+    if "keys_per_call" in fields and (alone := [o for o in operations if not has_list(o, workload)]):
+        fields["keys_per_call"].problem(
+            f"operation {alone[0]} asks for no list of keys; give it a parameter with list = true, or remove this line"
+        )
     if inserts and len(operations) > 1:
         node.problem("an insert is a role of its own; give the other operations to another role")
     if inserts:
@@ -169,6 +181,10 @@ def parse_role(node: Node, name: str, factors: Factors, workload: Workload, othe
             if key in fields:
                 fields[key].problem("only a role that inserts has it; remove it")
     return role
+
+
+def has_list(operation: str, workload: Workload) -> bool:
+    return any(param.get("list") for param in workload.operations[operation].params.values())
 
 
 def written(role: Role, own: str | None) -> tuple[str, ...]:

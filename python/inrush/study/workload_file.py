@@ -27,6 +27,8 @@ PARAM_GENS: Mapping[str, tuple[str, ...]] = {
     "seen_until": (),
     "uniform": ("from", "to"),
 }
+#: What a list of keys is drawn by.
+LISTED = ("of_series", "uniform")
 NAME = re.compile(r"[a-z][a-z0-9_]{0,47}\Z")
 TABLE_IN_SQL = re.compile(r"\{(\w+)\}")
 
@@ -320,6 +322,7 @@ def parse_operation(
     }
     for dialect, text in texts.items():
         check_statement(fields["sql"].at(dialect, text), text, params, tables, table)
+    check_lists(fields, params, texts)
     holds = fields["holds"].texts(HOLDS, "promise") if "holds" in fields else ()
     returns: tuple[str, ...] = ()
     if "returns" in fields:
@@ -388,7 +391,7 @@ def parse_param(
             node.problem(f"needs gen = one of {', '.join(PARAM_GENS)}")
         return {"type": "i64", "gen": {"kind": "constant", "value": 0}}
     fields = node.fields(
-        ("gen", "type", *PARAM_GENS[kind]),
+        ("gen", "type", "list", *PARAM_GENS[kind]),
         required=[k for k in PARAM_GENS[kind] if k not in ("table", "series")],
     )
     gen: dict[str, Any] = {"kind": kind}
@@ -417,7 +420,26 @@ def parse_param(
         )
     if "type" in fields:
         logical = fields["type"].text(LOGICAL_TYPES, "type") or logical
-    return {"type": logical, "gen": gen}
+    found: dict[str, Any] = {"type": logical, "gen": gen}
+    if "list" in fields and fields["list"].flag():
+        if kind not in LISTED:
+            fields["list"].problem(f"keys of a list are drawn, by gen = {' or '.join(LISTED)}; remove it")
+        found["list"] = True
+    return found
+
+
+def check_lists(fields: Mapping[str, Node], params: Mapping[str, Any], texts: Mapping[str, str]) -> None:
+    """At most one list an operation, so that a call has a number of keys; and it stands where keys are compared."""
+    lists = [name for name, param in params.items() if param.get("list")]
+    if len(lists) > 1:
+        fields["params"].at(lists[1], True).problem("an operation has one list of keys; remove the other")
+    for name in lists:
+        for dialect, text in texts.items():
+            form, shown = (rf"=\s*:{name}\b", f"key = :{name}")
+            if dialect != "influxdb":
+                form, shown = rf"\bIN\s*\(\s*:{name}\s*\)", f"key IN (:{name})"
+            if not re.search(form, text, re.IGNORECASE):
+                fields["sql"].at(dialect, text).problem(f"a list is compared as {shown}")
 
 
 def check_statement(

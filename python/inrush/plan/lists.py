@@ -1,0 +1,59 @@
+"""Lists of keys: a parameter with `list = true` becomes as many parameters as a call asks for. Pure.
+
+One call then looks up `keys_per_call` keys, each drawn by itself. The statement has a placeholder for every one of them,
+so that it is prepared once wherever single keys are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from inrush.engines import server
+from inrush.engines.base import Server
+from inrush.errors import Problem
+from inrush.plan.roles import ActiveRole, problem
+from inrush.workload import Operation, Workload
+
+
+def list_params(operation: Operation) -> list[str]:
+    return [name for name, param in operation.params.items() if param.get("list")]
+
+
+def lengths(workload: Workload, roles: Sequence[ActiveRole]) -> tuple[dict[str, int], list[Problem]]:
+    """Operation with a list -> keys of one call; an operation has one text, so one length at a point."""
+    found: dict[str, int] = {}
+    problems = []
+    for role in roles:
+        for name in role.operations:
+            for op in workload.operations[name].members or (name,):
+                if not list_params(workload.operations[op]):
+                    continue
+                if found.setdefault(op, role.keys_per_call) != role.keys_per_call:
+                    problems.append(
+                        problem(
+                            f"roles.{role.name}.keys_per_call",
+                            str(role.keys_per_call),
+                            f"another role calls {op} with {found[op]} keys; give both the same, or an operation each",
+                        )
+                    )
+    return found, problems
+
+
+def with_lists(workload: Workload, keys: Mapping[str, int]) -> Workload:
+    """The workload with every list written out. keys: operation -> keys of one call."""
+    written = {name: written_out(workload.operations[name], k) for name, k in keys.items()}
+    return replace(workload, operations={**workload.operations, **written}) if written else workload
+
+
+def written_out(operation: Operation, keys: int) -> Operation:
+    params = dict(operation.params)
+    texts = dict(operation.sql)
+    for name in list_params(operation):
+        one = {key: value for key, value in params.pop(name).items() if key != "list"}
+        names = [f"{name}_{k}" for k in range(keys)]
+        params |= dict.fromkeys(names, one)
+        for dialect, text in texts.items():
+            twin = Server if dialect == "default" else type(server(dialect))
+            texts[dialect] = twin.spread_list(text, name, names)
+    return replace(operation, params=params, sql=texts)
