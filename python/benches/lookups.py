@@ -11,6 +11,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
+from itertools import product
 from typing import Any
 
 from benches import ingest
@@ -21,8 +22,8 @@ from benches.rounds import Rounds
 SECONDS = 2
 CONNECTIONS = (1, 2)
 KEYS = 100_000
-#: Keys of one statement where it asks for a list.
-LIST = 16
+#: Keys of one statement where it asks for a list: what is saved grows with the length, until the rows are the work.
+LISTS = (4, 16, 256)
 MYSQL_LIKE = ("mysql", "mariadb")
 #: Of MySQL and MariaDB: sysbench's point selects, less 5 %.
 MYSQL_BAR = 0.95
@@ -38,10 +39,10 @@ def comparisons() -> Iterator[Parts]:
                 yield from both(engine, "sysbench point_select", c, MYSQL_BAR)
         elif url_of(engine):
             print(f"no sysbench here: look-ups on {engine} are left out", flush=True)
-    for engine in (*MYSQL_LIKE, "postgresql"):
+    for engine, keys in product((*MYSQL_LIKE, "postgresql"), LISTS):
         if url_of(engine):
-            name, single = f"{engine} lists of {LIST} keys", "one key a statement"
-            yield name, single, "keys/s", 1.0, partial(rate, engine, LIST), partial(rate, engine)
+            name, single = f"{engine} lists of {keys} keys", "one key a statement"
+            yield name, single, "keys/s", 1.0, partial(rate, engine, keys), partial(rate, engine)
 
 
 def both(engine: str, peer: str, connections: int, bar: float) -> Iterator[Parts]:
