@@ -435,9 +435,10 @@ def check_lists(fields: Mapping[str, Node], params: Mapping[str, Any], texts: Ma
         fields["params"].at(lists[1], True).problem("an operation has one list of keys; remove the other")
     for name in lists:
         for dialect, text in texts.items():
-            form, shown = (rf"=\s*:{name}\b", f"key = :{name}")
+            there = re.escape(name)
+            form, shown = (rf"=\s*:{there}\b", f"key = :{name}")
             if dialect != "influxdb":
-                form, shown = rf"\bIN\s*\(\s*:{name}\s*\)", f"key IN (:{name})"
+                form, shown = rf"\bIN\s*\(\s*:{there}\s*\)", f"key IN (:{name})"
             if not re.search(form, text, re.IGNORECASE):
                 fields["sql"].at(dialect, text).problem(f"a list is compared as {shown}")
 
