@@ -222,7 +222,7 @@ fn constant(ty: LogicalType, value: &serde_json::Value) -> Option<Value> {
         LogicalType::F32 | LogicalType::F64 => Value::F64(value.as_f64()?),
         LogicalType::TimeMs => Value::TimeMs(value.as_i64()?),
         LogicalType::TimeUs => Value::TimeUs(value.as_i64()?),
-        LogicalType::Text => Value::Text(value.as_str()?.to_owned()),
+        LogicalType::Text | LogicalType::Date | LogicalType::Uuid => Value::Text(value.as_str()?.to_owned()),
         LogicalType::ListF64 | LogicalType::ListI64 => return None,
     })
 }

@@ -5,12 +5,13 @@
 use inrush_core::encode::pgcopy::{Cells, PgType, RowHead};
 use inrush_core::encode::{encoder, parts, WIRES};
 use inrush_core::plan::{ColumnPlan, LogicalType, RowSource, TablePlan};
+use inrush_core::rows::spelled;
 use inrush_core::rows::{Column, Columns, RowGen, Value, Values};
 use proptest::prelude::*;
 
 // ---- batches ----
 
-const TYPES: [LogicalType; 12] = [
+const TYPES: [LogicalType; 14] = [
     LogicalType::Bool,
     LogicalType::I16,
     LogicalType::I32,
@@ -23,6 +24,8 @@ const TYPES: [LogicalType; 12] = [
     LogicalType::Text,
     LogicalType::ListF64,
     LogicalType::ListI64,
+    LogicalType::Date,
+    LogicalType::Uuid,
 ];
 
 /// Years 0001 to 9999, which all wires hold.
@@ -61,7 +64,15 @@ fn value_of(ty: LogicalType) -> BoxedStrategy<Value> {
         LogicalType::Text => text().prop_map(Value::Text).boxed(),
         LogicalType::ListF64 => prop::collection::vec(float, 0..4).prop_map(Value::ListF64).boxed(),
         LogicalType::ListI64 => prop::collection::vec(any::<i64>(), 0..4).prop_map(Value::ListI64).boxed(),
+        LogicalType::Date => (-719_162i32..2_932_897)
+            .prop_map(|days| Value::Text(spelled::date_text(days).expect("years 1 to 9999")))
+            .boxed(),
+        LogicalType::Uuid => any::<[u8; 16]>().prop_map(|bytes| Value::Text(uuid_text(bytes))).boxed(),
     }
+}
+
+fn uuid_text(bytes: [u8; 16]) -> String {
+    String::from_utf8(spelled::uuid_text(bytes).to_vec()).expect("digits and hyphens")
 }
 
 fn text() -> impl Strategy<Value = String> {
@@ -247,7 +258,7 @@ fn parse(cell: Option<&str>, ty: LogicalType, wire: &str) -> Value {
         LogicalType::F64 => Value::F64(float(text)),
         LogicalType::TimeMs => Value::TimeMs(parse_time(text, 3)),
         LogicalType::TimeUs => Value::TimeUs(parse_time(text, 6)),
-        LogicalType::Text => Value::Text(text.to_owned()),
+        LogicalType::Text | LogicalType::Date | LogicalType::Uuid => Value::Text(text.to_owned()),
         LogicalType::ListF64 => Value::ListF64(items().iter().map(|t| float(t)).collect()),
         LogicalType::ListI64 => {
             Value::ListI64(items().iter().map(|t| t.parse().expect("an integer")).collect())
@@ -406,6 +417,11 @@ fn decode_binary(mut b: Bytes, c: &ColumnPlan) -> Value {
         PgType::Timestamptz if c.ty == LogicalType::TimeMs => Value::TimeMs((b.i64() + FROM_1970_US) / 1000),
         PgType::Timestamptz => Value::TimeUs(b.i64() + FROM_1970_US),
         PgType::Text => Value::Text(String::from_utf8(b.take(b.0.len()).to_vec()).expect("UTF-8")),
+        PgType::Date => {
+            let days = b.i32() + 10_957;
+            Value::Text(spelled::date_text(days).expect("years 1 to 9999"))
+        }
+        PgType::Uuid => Value::Text(uuid_text(b.take(16).try_into().expect("16 bytes"))),
         list => {
             let (dimensions, flags, element) = (b.i32(), b.i32(), b.i32());
             assert_eq!((flags, element), (0, if list == PgType::Float8List { 701 } else { 20 }));
@@ -477,7 +493,7 @@ fn rowbinary_cell(bytes: &[u8], at: &mut usize, column: &ColumnPlan) -> Value {
         LogicalType::F64 => Value::F64(f64::from_le_bytes(take(bytes, at))),
         LogicalType::TimeMs => Value::TimeMs(i64::from_le_bytes(take(bytes, at))),
         LogicalType::TimeUs => Value::TimeUs(i64::from_le_bytes(take(bytes, at))),
-        LogicalType::Text => {
+        LogicalType::Text | LogicalType::Date | LogicalType::Uuid => {
             let end = length(at);
             *at += end;
             Value::Text(String::from_utf8(bytes[*at - end..*at].to_vec()).expect("UTF-8"))
@@ -525,16 +541,13 @@ fn mysql_cell(b: &mut Bytes, ty: LogicalType) -> Value {
             }
             parse(Some(&text), ty, "")
         }
-        LogicalType::Text | LogicalType::ListF64 | LogicalType::ListI64 => {
+        _ => {
             let length = match low(1) {
                 0xfc => low(2),
                 0xfd => low(3),
                 short => short,
             };
             let text = String::from_utf8(b.take(length as usize).to_vec()).expect("UTF-8");
-            if ty == LogicalType::Text {
-                return Value::Text(text);
-            }
             parse(Some(&text), ty, "")
         }
     }

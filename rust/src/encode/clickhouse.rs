@@ -89,7 +89,7 @@ impl Plain {
             LogicalType::U64 => Plain::UInt64,
             LogicalType::F32 => Plain::Float32,
             LogicalType::F64 => Plain::Float64,
-            LogicalType::Text => Plain::String,
+            LogicalType::Text | LogicalType::Date | LogicalType::Uuid => Plain::String,
             LogicalType::ListF64 => Plain::ListF64,
             LogicalType::ListI64 => Plain::ListI64,
         }

@@ -19,7 +19,7 @@ pub enum MyType {
     Float,
     Double,
     Datetime,
-    /// Texts, and lists as JSON.
+    /// Texts, dates and UUIDs as text, and lists as JSON.
     String,
 }
 
@@ -34,7 +34,8 @@ impl MyType {
             LogicalType::F32 => MyType::Float,
             LogicalType::F64 => MyType::Double,
             LogicalType::TimeMs | LogicalType::TimeUs => MyType::Datetime,
-            LogicalType::Text | LogicalType::ListF64 | LogicalType::ListI64 => MyType::String,
+            LogicalType::Text | LogicalType::Date | LogicalType::Uuid => MyType::String,
+            LogicalType::ListF64 | LogicalType::ListI64 => MyType::String,
         }
     }
 

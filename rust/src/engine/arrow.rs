@@ -43,7 +43,7 @@ pub fn data_type(ty: LogicalType) -> DataType {
         LogicalType::F64 => DataType::Float64,
         LogicalType::TimeMs => DataType::Timestamp(TimeUnit::Millisecond, Some(UTC.into())),
         LogicalType::TimeUs => DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
-        LogicalType::Text => DataType::Utf8,
+        LogicalType::Text | LogicalType::Date | LogicalType::Uuid => DataType::Utf8,
         LogicalType::ListF64 => list(DataType::Float64),
         LogicalType::ListI64 => list(DataType::Int64),
     }

@@ -4,20 +4,22 @@
 //! column is hashed by its type's extended hash function with one fixed seed, the hashes are combined, and the
 //! remainder names the partition (PostgreSQL 11 and later; `satisfies_hash_partition` says the same in a test).
 
+use crate::encode::pgcopy::{POSTGRES_EPOCH_DAYS, POSTGRES_EPOCH_US};
 use crate::error::Error;
 use crate::plan::ColumnPlan;
+use crate::rows::spelled::{date_days, uuid_bytes};
 use crate::rows::{Column, Columns, Values};
 
 /// Seed of partition hashing, which PostgreSQL keeps for ever: data are stored by it.
 const SEED: u64 = 0x7A5B_2236_7996_DCFD;
-/// PostgreSQL counts microseconds from 2000-01-01.
-const EPOCH_2000_US: i64 = 946_684_800_000_000;
 
 /// How the values of one key column are hashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// int2, int4 and date.
+    /// int2 and int4.
     Narrow,
+    /// Hashed as the int4 that PostgreSQL stores.
+    Date,
     /// int8 and timestamps, in PostgreSQL's unit.
     Wide {
         per_us: i64,
@@ -74,10 +76,11 @@ fn kind_of(column: &ColumnPlan, declared: &str) -> Result<Kind, Error> {
     let name = declared.split('(').next().unwrap_or_default().trim();
     Ok(match name {
         "int2" | "int4" | "smallint" | "integer" => Kind::Narrow,
+        "date" => Kind::Date,
         "int8" | "bigint" => Kind::Wide { per_us: 1, epoch_us: 0 },
         "timestamptz" | "timestamp" | "timestamp with time zone" | "timestamp without time zone" => {
             let per_us = if column.ty == crate::plan::LogicalType::TimeMs { 1_000 } else { 1 };
-            Kind::Wide { per_us, epoch_us: EPOCH_2000_US }
+            Kind::Wide { per_us, epoch_us: POSTGRES_EPOCH_US }
         }
         "bool" | "boolean" => Kind::Bool,
         "text" | "varchar" | "character varying" => Kind::Text,
@@ -91,6 +94,13 @@ fn kind_of(column: &ColumnPlan, declared: &str) -> Result<Kind, Error> {
             )))
         }
     })
+}
+
+fn unplaceable(column: &Column) -> Error {
+    Error::Plan(format!(
+        "distribution key {}: values of {:?} do not go with its type in the database",
+        column.name, column.ty
+    ))
 }
 
 /// Combines the hash of each row's value into `hashes`; NULL changes nothing, as in PostgreSQL.
@@ -117,37 +127,34 @@ fn fold(column: &Column, kind: Kind, hashes: &mut [u64]) -> Result<(), Error> {
         (Values::Text(values), Kind::Padded) => {
             (0..rows).for_each(|row| add(row, hash_bytes(values.get(row).trim_ascii_end()), hashes));
         }
-        (Values::Text(values), Kind::Uuid) => {
-            for (row, hash) in hashes.iter_mut().enumerate() {
-                if column.is_present(row) {
-                    let bytes = uuid_bytes(values.get(row)).ok_or_else(|| {
-                        let text = String::from_utf8_lossy(values.get(row)).into_owned();
-                        Error::Plan(format!("distribution key {}: {text:?} is no UUID", column.name))
-                    })?;
-                    *hash = combine(*hash, hash_bytes(&bytes));
-                }
-            }
+        (Values::Text(_), Kind::Uuid) => {
+            fold_spelled(column, "UUID", hashes, |text| Some(hash_bytes(&uuid_bytes(text)?)))?;
         }
-        _ => {
-            return Err(Error::Plan(format!(
-                "distribution key {}: values of {:?} do not go with its type in the database",
-                column.name, column.ty
-            )))
+        (Values::Text(_), Kind::Date) => {
+            let stored = |text: &[u8]| Some((date_days(text)? - POSTGRES_EPOCH_DAYS) as u32);
+            fold_spelled(column, "date", hashes, |text| stored(text).map(hash_u32))?;
         }
+        _ => return Err(unplaceable(column)),
     }
     Ok(())
 }
 
-/// The sixteen bytes of a UUID's text, with or without hyphens and braces.
-fn uuid_bytes(text: &[u8]) -> Option<[u8; 16]> {
-    let mut bytes = [0u8; 16];
-    let mut digits = 0;
-    for byte in text.iter().filter(|b| !b"-{}".contains(b)) {
-        let digit = (*byte as char).to_digit(16)? as u8;
-        *bytes.get_mut(digits / 2)? |= if digits % 2 == 0 { digit << 4 } else { digit };
-        digits += 1;
+/// As `fold`, of values that stand as text for what is hashed.
+fn fold_spelled(
+    column: &Column,
+    what: &str,
+    hashes: &mut [u64],
+    hash_of: impl Fn(&[u8]) -> Option<u64>,
+) -> Result<(), Error> {
+    let Values::Text(values) = &column.values else { unreachable!("called for texts") };
+    for (row, hash) in hashes.iter_mut().enumerate().filter(|(row, _)| column.is_present(*row)) {
+        let own = hash_of(values.get(row)).ok_or_else(|| {
+            let text = String::from_utf8_lossy(values.get(row)).into_owned();
+            Error::Plan(format!("distribution key {}: {text:?} is no {what}", column.name))
+        })?;
+        *hash = combine(*hash, own);
     }
-    (digits == 32).then_some(bytes)
+    Ok(())
 }
 
 fn combine(a: u64, b: u64) -> u64 {
@@ -242,14 +249,5 @@ mod tests {
     fn one_column_rule_agrees_with_the_constant_that_was_checked_on_a_server() {
         // For one column: (hash + 5305509591434766563) mod N.
         assert_eq!(combine(0, 1), 5_305_509_591_434_766_563 + 1);
-    }
-
-    #[test]
-    fn uuids_are_read_with_and_without_hyphens() {
-        let plain = uuid_bytes(b"00112233445566778899aabbccddeeff");
-        assert_eq!(plain, uuid_bytes(b"{00112233-4455-6677-8899-AABBCCDDEEFF}"));
-        assert_eq!(plain.map(|b| (b[0], b[15])), Some((0, 0xff)));
-        assert_eq!(uuid_bytes(b"00112233"), None);
-        assert_eq!(uuid_bytes(b"00112233445566778899aabbccddeeff00"), None);
     }
 }

@@ -27,6 +27,7 @@ pub enum Values {
     I64(Vec<i64>),
     F32(Vec<f32>),
     F64(Vec<f64>),
+    /// Text; Date and Uuid in their one form.
     Text(TextValues),
     List(ListValues),
 }
@@ -100,7 +101,7 @@ impl Values {
             }
             LogicalType::F32 => Values::F32(Vec::new()),
             LogicalType::F64 => Values::F64(Vec::new()),
-            LogicalType::Text => Values::Text(TextValues::default()),
+            LogicalType::Text | LogicalType::Date | LogicalType::Uuid => Values::Text(TextValues::default()),
             LogicalType::ListF64 => {
                 Values::List(ListValues { ends: Vec::new(), items: Box::new(Values::F64(Vec::new())) })
             }

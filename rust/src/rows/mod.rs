@@ -17,6 +17,7 @@ mod lane;
 mod remembered;
 pub(crate) mod simd;
 mod spec;
+pub mod spelled;
 mod table;
 mod text;
 

@@ -2,8 +2,9 @@
 
 use super::place::{put, put_null, Place};
 use super::types::{PgType, NUMERIC_BYTES};
-use super::POSTGRES_EPOCH_US;
+use super::{POSTGRES_EPOCH_DAYS, POSTGRES_EPOCH_US};
 use crate::plan::LogicalType;
+use crate::rows::spelled::{date_days, uuid_bytes};
 use crate::rows::{Column, ListValues, Values};
 
 /// Times that `timestamptz` holds, in µs since 2000: 4714-11-24 BC to 294277 AD.
@@ -75,6 +76,10 @@ pub unsafe fn put_column(
         (Values::I64(v), PgType::Timestamptz) => {
             fixed(place, &v[first..last], present, |v| timestamptz(v, 1))
         }
+        (Values::Text(_), PgType::Date) => spelled(place, column, first..last, |t| {
+            date_days(t).map(|days| (days - POSTGRES_EPOCH_DAYS).to_be_bytes())
+        }),
+        (Values::Text(_), PgType::Uuid) => spelled(place, column, first..last, uuid_bytes),
         (Values::Text(v), PgType::Text) => {
             for row in first..last {
                 match column.is_present(row) {
@@ -137,6 +142,27 @@ unsafe fn fixed<T: Copy, const N: usize>(
     } else {
         (0..values.len()).find(unfit)
     }
+}
+
+/// Cells of `N` bytes out of text. The offset of the first text that stands for none ends the column.
+unsafe fn spelled<const N: usize>(
+    place: &mut impl Place,
+    column: &Column,
+    rows: std::ops::Range<usize>,
+    bytes: impl Fn(&[u8]) -> Option<[u8; N]>,
+) -> Option<usize> {
+    let Values::Text(texts) = &column.values else { unreachable!("called for texts") };
+    for (offset, row) in rows.enumerate() {
+        if !column.is_present(row) {
+            put_null(place, offset);
+            continue;
+        }
+        let Some(cell) = bytes(texts.get(row)) else { return Some(offset) };
+        let at = place.take(offset, 4 + N);
+        put(at, (N as u32).to_be_bytes());
+        put(at.add(4), cell);
+    }
+    None
 }
 
 /// The first and the last time that `timestamptz` holds, in units of `per_unit` µs since 1970.

@@ -17,6 +17,8 @@ pub enum PgType {
     Float8,
     Timestamptz,
     Text,
+    Date,
+    Uuid,
     Float8List,
     Int8List,
 }
@@ -35,6 +37,8 @@ impl PgType {
             "float8" => PgType::Float8,
             "timestamptz" => PgType::Timestamptz,
             "text" => PgType::Text,
+            "date" => PgType::Date,
+            "uuid" => PgType::Uuid,
             "float8[]" => PgType::Float8List,
             "int8[]" => PgType::Int8List,
             other => {
@@ -58,6 +62,8 @@ impl PgType {
             LogicalType::F64 => PgType::Float8,
             LogicalType::TimeMs | LogicalType::TimeUs => PgType::Timestamptz,
             LogicalType::Text => PgType::Text,
+            LogicalType::Date => PgType::Date,
+            LogicalType::Uuid => PgType::Uuid,
             LogicalType::ListF64 => PgType::Float8List,
             LogicalType::ListI64 => PgType::Int8List,
         }
@@ -75,8 +81,10 @@ impl PgType {
             PgType::Float8 => 701,
             PgType::Int8List => 1016,
             PgType::Float8List => 1022,
+            PgType::Date => 1082,
             PgType::Timestamptz => 1184,
             PgType::Numeric => 1700,
+            PgType::Uuid => 2950,
         }
     }
 
@@ -86,8 +94,9 @@ impl PgType {
         match self {
             PgType::Bool => Some(1),
             PgType::Int2 => Some(2),
-            PgType::Int4 | PgType::Float4 => Some(4),
+            PgType::Int4 | PgType::Float4 | PgType::Date => Some(4),
             PgType::Int8 | PgType::Float8 | PgType::Timestamptz => Some(8),
+            PgType::Uuid => Some(16),
             PgType::Numeric => Some(NUMERIC_BYTES),
             PgType::Text | PgType::Float8List | PgType::Int8List => None,
         }
@@ -109,6 +118,8 @@ pub(super) fn check(column: &Column, ty: PgType, rows: usize) -> Result<(), Erro
         PgType::Float8 => matches!(column.ty, L::F32 | L::F64),
         PgType::Timestamptz => matches!(column.ty, L::TimeMs | L::TimeUs),
         PgType::Text => column.ty == L::Text,
+        PgType::Date => column.ty == L::Date,
+        PgType::Uuid => column.ty == L::Uuid,
         PgType::Float8List => column.ty == L::ListF64,
         PgType::Int8List => column.ty == L::ListI64,
     };

@@ -1,8 +1,9 @@
 //! What the server sends back: answers as values, COPY streams as columns. Pure.
 
 use super::message::Format;
-use crate::encode::pgcopy::{HEADER, POSTGRES_EPOCH_US};
+use crate::encode::pgcopy::{HEADER, POSTGRES_EPOCH_DAYS, POSTGRES_EPOCH_US};
 use crate::plan::LogicalType;
+use crate::rows::spelled::{date_text, uuid_text};
 use crate::rows::{Column, Columns, ListValues, Value, Values};
 
 /// A column of an answer, from its RowDescription.
@@ -224,6 +225,11 @@ fn push_cell(column: &mut Column, cell: &[u8]) -> Option<()> {
             _ => exact_f32(f64::from_be_bytes(cell.try_into().ok()?))?,
         }),
         (Values::F64(v), _) => v.push(f64::from_be_bytes(cell.try_into().ok()?)),
+        (Values::Text(v), LogicalType::Date) => {
+            let days = i32::from_be_bytes(cell.try_into().ok()?).checked_add(POSTGRES_EPOCH_DAYS)?;
+            v.push(date_text(days)?.as_bytes());
+        }
+        (Values::Text(v), LogicalType::Uuid) => v.push(&uuid_text(cell.try_into().ok()?)),
         (Values::Text(v), _) => v.push(cell),
         (Values::List(list), _) => push_list(list, cell)?,
     }

@@ -182,6 +182,9 @@ pub fn param(out: &mut Vec<u8>, value: &Value, ty: LogicalType) -> Result<(), St
             Value::Text(v) => cell(out, v.as_bytes()),
             _ => return Err(unfit()),
         },
+        LogicalType::Date | LogicalType::Uuid => {
+            return Err(format!("parameter {value:?}: dates and UUIDs are not bound as parameters"))
+        }
         LogicalType::ListF64 | LogicalType::ListI64 => {
             return Err(format!("parameter {value:?}: lists are not bound as parameters"))
         }

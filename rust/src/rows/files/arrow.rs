@@ -20,7 +20,7 @@ use crate::plan::LogicalType;
 
 use super::super::columns::{Column, Columns, Values};
 use super::limit;
-use super::parse::{type_name, Reason};
+use super::parse::{self, type_name, Reason};
 use super::reject::Rejects;
 use super::{Layout, Position};
 
@@ -164,7 +164,7 @@ fn holds(found: &DataType, ty: LogicalType) -> bool {
         | (LogicalType::F64, DataType::Float64)
         | (LogicalType::TimeMs, DataType::Timestamp(TimeUnit::Millisecond, _))
         | (LogicalType::TimeUs, DataType::Timestamp(TimeUnit::Microsecond, _))
-        | (LogicalType::Text, DataType::Utf8) => true,
+        | (LogicalType::Text | LogicalType::Date | LogicalType::Uuid, DataType::Utf8) => true,
         (LogicalType::ListF64, DataType::List(item)) => *item.data_type() == DataType::Float64,
         (LogicalType::ListI64, DataType::List(item)) => *item.data_type() == DataType::Int64,
         _ => false,
@@ -177,12 +177,14 @@ fn problem(layout: &Layout, arrays: &[ArrayRef], row: usize) -> Option<(usize, R
             return layout.required[at].then_some((at, Reason::Null));
         }
         let ty = layout.columns[at].ty;
+        let text = || array.as_string::<i32>().value(row);
         let wrong = match ty {
             LogicalType::Text => {
-                let text = array.as_string::<i32>().value(row);
-                let long = || layout.limits[at].and_then(|l| limit::text(&l, text.as_bytes()));
-                text.contains('\0').then_some(Reason::NulByte).or_else(long)
+                let long = || layout.limits[at].and_then(|l| limit::text(&l, text().as_bytes()));
+                text().contains('\0').then_some(Reason::NulByte).or_else(long)
             }
+            LogicalType::Date => parse::date(text().as_bytes()).err(),
+            LogicalType::Uuid => parse::uuid(text().as_bytes()).err(),
             LogicalType::ListF64 | LogicalType::ListI64 => {
                 (array.as_list::<i32>().value(row).null_count() > 0).then_some(Reason::NotList)
             }
@@ -233,7 +235,12 @@ fn append_column(array: &ArrayRef, rows: Range<usize>, before: usize, column: &m
         Values::Text(v) => {
             let texts = array.as_string::<i32>();
             for row in rows.clone() {
-                v.push(if texts.is_null(row) { b"" } else { texts.value(row).as_bytes() });
+                let text = if texts.is_null(row) { b"" } else { texts.value(row).as_bytes() };
+                match ty {
+                    LogicalType::Uuid => v.push(parse::uuid(text).as_ref().map_or(b"", |t| t.as_slice())),
+                    LogicalType::Date => v.push(text.trim_ascii()),
+                    _ => v.push(text),
+                }
             }
         }
         Values::List(v) => {

@@ -8,6 +8,7 @@ mod times;
 use crate::plan::LogicalType;
 
 use super::super::columns::{Column, Values};
+use super::super::spelled::{date_days, uuid_bytes, uuid_text};
 use lists::list;
 use numbers::{float, integer_within, unsigned};
 use times::time;
@@ -33,7 +34,11 @@ pub fn push(column: &mut Column, text: &[u8]) -> Result<(), Reason> {
         }),
         Values::F32(v) => v.push(float::<f32>(text, ty)?),
         Values::F64(v) => v.push(float::<f64>(text, ty)?),
-        Values::Text(v) => v.push(clean_text(text)?),
+        Values::Text(v) => match ty {
+            LogicalType::Date => v.push(date(text)?),
+            LogicalType::Uuid => v.push(&uuid(text)?),
+            _ => v.push(clean_text(text)?),
+        },
         Values::List(v) => {
             match &mut *v.items {
                 Values::I64(items) => {
@@ -57,6 +62,17 @@ fn clean_text(text: &[u8]) -> Result<&[u8], Reason> {
         return Err(Reason::NulByte);
     }
     std::str::from_utf8(text).map(str::as_bytes).map_err(|_| Reason::NotUtf8)
+}
+
+/// Of the years 1 to 9999, as it stands.
+pub fn date(text: &[u8]) -> Result<&[u8], Reason> {
+    let text = text.trim_ascii();
+    date_days(text).map(|_| text).ok_or(Reason::NotDate)
+}
+
+/// In its usual form, whichever it came in.
+pub fn uuid(text: &[u8]) -> Result<[u8; 36], Reason> {
+    uuid_bytes(text.trim_ascii()).map(uuid_text).ok_or(Reason::NotUuid)
 }
 
 fn truth(text: &[u8]) -> Result<bool, Reason> {
@@ -88,6 +104,16 @@ mod tests {
         let mut column = Column::new("c", LogicalType::Text);
         assert_eq!(push(&mut column, b"\xff"), Err(Reason::NotUtf8));
         assert_eq!(push(&mut column, b"a\0b"), Err(Reason::NulByte));
+    }
+
+    #[test]
+    fn dates_and_uuids_have_one_form() {
+        assert_eq!(parsed(LogicalType::Date, " 2026-01-31 "), Ok(Value::Text("2026-01-31".into())));
+        assert_eq!(parsed(LogicalType::Date, "2026-02-30"), Err(Reason::NotDate));
+        let plain = "{00112233445566778899AABBCCDDEEFF}";
+        let usual = "00112233-4455-6677-8899-aabbccddeeff";
+        assert_eq!(parsed(LogicalType::Uuid, plain), Ok(Value::Text(usual.into())));
+        assert_eq!(parsed(LogicalType::Uuid, "00112233"), Err(Reason::NotUuid));
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub enum Reason {
     NotList,
     NotUtf8,
     NulByte,
+    NotDate,
+    NotUuid,
 }
 
 impl fmt::Display for Reason {
@@ -48,6 +50,8 @@ impl fmt::Display for Reason {
             Reason::NotList => f.write_str("not a list of numbers"),
             Reason::NotUtf8 => f.write_str("not UTF-8"),
             Reason::NulByte => f.write_str("NUL byte in a text"),
+            Reason::NotDate => f.write_str("not a date"),
+            Reason::NotUuid => f.write_str("not a UUID"),
         }
     }
 }
@@ -67,5 +71,7 @@ pub fn type_name(ty: LogicalType) -> &'static str {
         LogicalType::Text => "text",
         LogicalType::ListF64 => "list_f64",
         LogicalType::ListI64 => "list_i64",
+        LogicalType::Date => "date",
+        LogicalType::Uuid => "uuid",
     }
 }
