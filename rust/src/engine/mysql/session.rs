@@ -48,6 +48,8 @@ pub struct MySession {
     columns: Vec<AnswerColumn>,
     failure: Option<String>,
     broken: bool,
+    /// Between a BEGIN and a COMMIT that were asked for by `execute`: a batch ends no transaction of its own.
+    held: bool,
 }
 
 struct Sent {
@@ -85,6 +87,7 @@ impl MySession {
             columns: Vec::new(),
             failure: None,
             broken: false,
+            held: false,
         };
         for &op in ops {
             session.ops[op] = Some(session.prepare(op)?);
@@ -356,6 +359,14 @@ impl Session for MySession {
             each(&batch);
         }
         Ok(rows)
+    }
+
+    fn execute(&mut self, text: &str) -> Result<(), Error> {
+        self.drain();
+        if self.broken {
+            return Err(lost(&self.address, &io::Error::other("the connection was lost before")));
+        }
+        self.in_transaction(text)
     }
 
     fn canceller(&self) -> Option<Canceller> {

@@ -6,8 +6,9 @@ use super::{MySession, Prepared};
 use crate::engine::mysql::connection::garbled;
 use crate::engine::mysql::decode::{self, Okay};
 use crate::engine::mysql::failure::Failure;
-use crate::engine::mysql::{insert, message};
+use crate::engine::mysql::{insert, lost, message, statement_failed};
 use crate::engine::{OpId, Outcome, Payload, Ticket};
+use crate::error::{Error, TargetFault};
 use crate::rows::Value;
 
 /// What became of the statements of a batch.
@@ -61,7 +62,7 @@ impl MySession {
             return Ok((Outcome::Ok, 0, None));
         }
         if let Some(Prepared::Load(load)) = &self.ops[op] {
-            let mut out = transaction(BEGIN);
+            let mut out = if self.held { Vec::new() } else { transaction(BEGIN) };
             out.extend_from_slice(&load.command);
             return self.load(&out, payload);
         }
@@ -74,25 +75,25 @@ impl MySession {
             );
             return Ok((Outcome::TooLarge, 0, Some(message)));
         }
-        if statements == 1 {
-            self.connection.send(&payload.bytes)?;
-            let mut stored = Stored::default();
-            stored.add(self.connection.okay()?);
-            return self.judged(stored, payload, false);
+        let whole = statements == 1 || self.held;
+        match whole {
+            true => self.connection.send(&payload.bytes)?,
+            false => self.connection.send_both(&transaction(BEGIN), &payload.bytes)?,
         }
-        self.connection.send_both(&transaction(BEGIN), &payload.bytes)?;
         let mut stored = Stored::default();
-        for _ in 0..=statements {
+        for _ in 0..statements + usize::from(!whole) {
             stored.add(self.connection.okay()?);
         }
-        self.judged(stored, payload, true)
+        self.judged(stored, payload, statements > 1 || self.held)
     }
 
     /// LOAD DATA LOCAL stores what it can and warns of the rest: only without a warning is it committed.
     fn load(&mut self, command: &[u8], payload: &Payload) -> io::Result<(Outcome, u64, Option<String>)> {
         self.connection.send(command)?;
         let mut stored = Stored::default();
-        stored.add(self.connection.okay()?);
+        if !self.held {
+            stored.add(self.connection.okay()?);
+        }
         let packet = self.connection.receive()?;
         match packet.first() {
             Some(0xfb) => {
@@ -129,7 +130,8 @@ impl MySession {
             Some(_) => Outcome::Wrong,
         };
         let mut message = wrong.map(|failure| failure.to_string());
-        if in_transaction {
+        // In a transaction of the caller's, so is its end.
+        if in_transaction && !self.held {
             let end = if outcome == Outcome::Ok { COMMIT } else { ROLLBACK };
             let mut out = transaction(end);
             message::query(&mut out, END);
@@ -143,6 +145,40 @@ impl MySession {
         }
         let rows = if outcome == Outcome::Ok { stored.rows } else { 0 };
         Ok((outcome, rows, message))
+    }
+
+    /// A statement of a transaction over several batches: BEGIN, what belongs to it, COMMIT.
+    pub(super) fn in_transaction(&mut self, text: &str) -> Result<(), Error> {
+        let mut out = Vec::new();
+        match text {
+            "BEGIN" => message::query(&mut out, BEGIN),
+            "COMMIT" | "ROLLBACK" => {
+                message::query(&mut out, text);
+                message::query(&mut out, END);
+            }
+            _ => message::query(&mut out, text),
+        }
+        let statements = if matches!(text, "COMMIT" | "ROLLBACK") { 2 } else { 1 };
+        let mut stored = Stored::default();
+        let mut talk = || -> io::Result<()> {
+            self.connection.send(&out)?;
+            (0..statements).try_for_each(|_| self.connection.okay().map(|answer| stored.add(answer)))
+        };
+        if let Err(error) = talk() {
+            self.break_off(&error);
+            return Err(lost(&self.address, &error));
+        }
+        self.held = text == "BEGIN" || (self.held && statements == 1);
+        match stored.failure {
+            None => Ok(()),
+            // The server has undone it all, and another attempt may succeed.
+            Some(failure) if failure.outcome() == Outcome::Conflict => Err(Error::Target {
+                target: self.address.to_string(),
+                class: TargetFault::Other,
+                message: failure.to_string(),
+            }),
+            Some(failure) => Err(statement_failed(&self.address, text, &failure.to_string())),
+        }
     }
 
     fn first_warning(&mut self) -> io::Result<Failure> {
