@@ -12,6 +12,10 @@ LOGICAL_TYPES = (
 )  # fmt: skip
 
 
+#: Types that only files bring, into tables that are there: what no generator makes and no proof regenerates.
+FILE_TYPES = ("date", "uuid")
+
+
 @dataclass(frozen=True)
 class Column:
     name: str

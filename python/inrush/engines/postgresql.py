@@ -29,6 +29,8 @@ DECLARED: Mapping[str, str] = {
     "text": "text",
     "list_f64": "double precision[]",
     "list_i64": "bigint[]",
+    "date": "date",
+    "uuid": "uuid",
 }
 #: Logical type -> type on the wire, as rust/src/encode/pgcopy/types.rs names them.
 WIRE: Mapping[str, str] = {
@@ -44,6 +46,8 @@ WIRE: Mapping[str, str] = {
     "text": "text",
     "list_f64": "float8[]",
     "list_i64": "int8[]",
+    "date": "date",
+    "uuid": "uuid",
 }
 LOSSES: Mapping[str, str] = {
     "u64": "unsigned 64-bit values are stored with their bits reinterpreted: read back exactly, ordered and aggregated as signed",

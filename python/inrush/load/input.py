@@ -39,6 +39,7 @@ LOGICAL = {
     "bpchar": "text", "string": "text", "longtext": "text", "mediumtext": "text",
     "timestamp with time zone": "time_us", "timestamptz": "time_us", "timestamp without time zone": "time_us",
     "timestamp": "time_us", "datetime": "time_us",
+    "date": "date", "uuid": "uuid",
     "double precision[]": "list_f64", "double[]": "list_f64", "bigint[]": "list_i64",
     # Names by which inrush's own tables in SQLite say what their values mean.
     "integer milliseconds": "time_ms", "integer microseconds": "time_us", "unsigned bigint": "u64",

@@ -1,0 +1,83 @@
+"""Keys of type uuid and date: stored as PostgreSQL stores them, placed where its own rule looks for them."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from inrush.engines.base import Target
+
+from .servers import control
+from .test_load import SHARDS, call, run, table, workers
+
+__all__ = ["table", "workers"]
+
+ROWS = 1_500
+COLUMNS = "u uuid, d date, n int"
+FORMS = (str, lambda u: u.hex.upper(), lambda u: f"{{{u}}}")
+
+
+def keys(path: Path, bad: bool = False) -> Path:
+    """UUIDs in every form that is read, dates from before 1970 to after 2038, now and then a NULL."""
+    draw = random.Random(4)
+    lines = ["u,d,n"]
+    for i in range(ROWS):
+        own = FORMS[i % 3](uuid.UUID(int=draw.getrandbits(128), version=4))
+        day = date(1960, 1, 1) + timedelta(days=draw.randrange(40_000))
+        lines.append(f"{'' if i % 97 == 5 else own},{'' if i % 89 == 7 else day},{i}")
+    if bad:
+        lines += [
+            "00112233,2026-01-01,0",
+            f"{uuid.UUID(int=1)},2026-02-30,0",
+            f"{uuid.UUID(int=2)},31.1.2026,0",
+        ]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("key", [("u",), ("d",), ("u", "d"), ("n", "d", "u")], ids=",".join)
+def test_every_row_lies_where_satisfies_hash_partition_says(
+    postgresql: Target, workers: list[str], table: str, tmp_path: Path, key: tuple[str, ...]
+) -> None:
+    for url in workers:
+        control(Target("postgresql", url), f"CREATE TABLE {table} ({COLUMNS})")
+    file = keys(tmp_path / "a.csv", bad=True)
+    done = run(call(table, [file], into=postgresql.url, shards=tuple(workers), key=key), tmp_path / "loads")
+    assert (done.rows_stored, done.rejected, done.proven) == (ROWS, 3, True)
+    assert done.rejects is not None
+    reasons = [line.split(",")[2:4] for line in done.rejects.read_text().splitlines()[1:]]
+    assert reasons == [["u", "not a UUID"], ["d", "not a date"], ["d", "not a date"]]
+    for k in range(SHARDS):
+        rule = f"satisfies_hash_partition('{table}'::regclass, {SHARDS}, {k}, {', '.join(key)})"
+        [[here, right]] = control(
+            postgresql,
+            f"SELECT COUNT(*), COUNT(*) FILTER (WHERE {rule}) FROM (SELECT * FROM {table}_{k} OFFSET 0) x",
+        )
+        assert int(here) == int(right) > 0
+    # What is stored is what the file says, by the server's own reading of the file's text.
+    stored = control(postgresql, f"SELECT n, u::text, d::text FROM {table} ORDER BY n")
+    lines = [line.split(",") for line in file.read_text().splitlines()[1 : ROWS + 1]]
+    assert [[str(v) if v is not None else "" for v in row] for row in stored] == [
+        [n, str(uuid.UUID(u)) if u else "", d] for u, d, n in lines
+    ]
+    control(postgresql, f"DROP TABLE {table} CASCADE")
+
+
+def test_a_look_up_by_uuid_asks_one_worker(
+    postgresql: Target, workers: list[str], table: str, tmp_path: Path
+) -> None:
+    for url in workers:
+        control(Target("postgresql", url), f"CREATE TABLE {table} ({COLUMNS})")
+    file = keys(tmp_path / "a.csv")
+    run(call(table, [file], into=postgresql.url, shards=tuple(workers), key=("u", "d")), tmp_path / "loads")
+    for line in file.read_text().splitlines()[1:4]:
+        own, day, _ = line.split(",")
+        where = f"WHERE u = '{own}' AND d = '{day}'"
+        explained = control(postgresql, f"EXPLAIN SELECT * FROM {table} {where}")
+        assert sum("Foreign Scan" in row[0] for row in explained) == 1
+        assert control(postgresql, f"SELECT COUNT(*) FROM {table} {where}") == [["1"]]
+    control(postgresql, f"DROP TABLE {table} CASCADE")
