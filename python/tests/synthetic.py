@@ -40,6 +40,7 @@ TYPES: dict[str, dict[str, pa.DataType]] = {
                "expected": pa.string(), "found": pa.string(), "holds": pa.bool_()},
     "sizes": {"segment": pa.uint16(), "t_ns": pa.uint64(), "name": pa.string(), "value": pa.string()},
     "settings": {"segment": pa.uint16(), "t_ns": pa.uint64(), "name": pa.string(), "value": pa.string()},
+    "counters": {"segment": pa.uint16(), "t_ns": pa.uint64(), "name": pa.string(), "value": pa.string()},
 }  # fmt: skip
 
 ENV = {

@@ -14,6 +14,7 @@ from inrush.guards.run import RUN_GUARDS, guard_run
 from inrush.guards.verdicts import Outcome, Verdict, by_guard, worst
 from inrush.stats.measures import RunRecord, StudyRecord, figures_of_run
 from inrush.stats.points import analyse
+from inrush.study.pipeline import KIND
 from tests import synthetic
 from tests.synthetic import SECOND
 
@@ -174,6 +175,16 @@ def test_a_cold_run_that_was_not_made_cold_is_invalid() -> None:
     assert verdicts(cold_run([]))["cold was cold"].outcome is Outcome.INVALID
     done = cold_run([{"action": "make_cold", "ok": True, "how": "0 pages resident"}])
     assert verdicts(done)["cold was cold"].outcome is Outcome.PASS
+
+
+@pytest.mark.parametrize(("held", "outcome"), [(0.0, Outcome.PASS), (0.4, Outcome.NOTE), (None, None)])
+def test_input_that_the_kernel_still_held_is_noted(held: float | None, outcome: Outcome | None) -> None:
+    pages = {} if held is None else {"inputs_bytes": 1000, "inputs_cached_bytes": 1000 * held}
+    run = synthetic.run(
+        "postgresql", more={"counters": [{"name": n, "value": str(v)} for n, v in pages.items()]}
+    )
+    found = verdicts(replace(run, plan={**run.plan, "kind": KIND, "inputs": {"cold": True}}))
+    assert found["inputs cold"].outcome is outcome if outcome else "inputs cold" not in found
 
 
 def test_a_load_larger_than_memory_is_not_noted_as_cached() -> None:
@@ -342,7 +353,9 @@ def test_a_prediction_beyond_its_validity_is_told() -> None:
 
 
 def test_every_guard_of_a_run_is_provoked_by_a_test() -> None:
-    by_other_tests = {"cold was cold", "warm-up not counted", "unit of work constant", "no waves"}
+    by_other_tests = {
+        "cold was cold", "inputs cold", "warm-up not counted", "unit of work constant", "no waves"
+    }  # fmt: skip
     assert len(RUN_GUARDS) == len(PROVOKED) + len(by_other_tests)
 
 
