@@ -11,6 +11,7 @@ import pytest
 
 from inrush.guards import notes
 from inrush.guards.run import RUN_GUARDS, guard_run
+from inrush.guards.settings import same
 from inrush.guards.verdicts import Outcome, Verdict, by_guard, worst
 from inrush.stats.measures import RunRecord, StudyRecord, figures_of_run
 from inrush.stats.points import analyse
@@ -50,6 +51,9 @@ PROVOKED: dict[str, tuple[Mapping[str, Any], Outcome, str]] = {
     "client not saturated": ({"client_cores": 6.9}, Outcome.INVALID, "6.90 of 8 cores"),
     "release build": ({"env": {"core_build_profile": "debug"}}, Outcome.INVALID, "debug build"),
     "one server": ({"env": {"data_servers": [12, 34]}}, Outcome.INVALID, "2 servers"),
+    "settings as asked": ({"doc": {"settings_asked": {"shared_buffers": "64MB", "fsync": "on"}},
+                           "more": {"settings": [{"name": "shared_buffers", "value": "16384 8kB"}, {"name": "fsync", "value": "on"}]}},
+                          Outcome.NOTE, "shared_buffers is 16384 8kB and not 64MB"),
     "below physical ceilings": ({"batch_rows": 1, "makespan_s": 1.0}, Outcome.INVALID, "50000 commits/s"),
     "Little's law": ({"latency_ns": [90_000_000] * 50}, Outcome.INVALID, "2.25 calls under way by rate × service time, with 1 sessions"),
     "utilisation at most 1": ({"env": {"cpu_logical": 1}, "client_cores": 0.5}, Outcome.NOTE, "1.30 cores busy of 1"),
@@ -401,3 +405,46 @@ def test_the_disk_is_held_to_its_best_probe_as_far_as_the_probes_agree(
     told = verdicts(run)["below physical ceilings"]
     assert told.outcome is outcome
     assert ("Inconclusive" in told.sentence) == (outcome is Outcome.NOTE)
+
+
+@pytest.mark.parametrize(
+    ("asked", "told", "equal"),
+    [
+        ("128MB", "16384 8kB", True),
+        ("128MB", "16385 8kB", False),
+        ("16384", "16384 8kB", True),
+        ("2G", "2147483648", True),
+        ("2G", "2 GB", True),
+        ("200", "200 ms", True),
+        ("5min", "300 s", True),
+        ("5min", "301 s", False),
+        ("OFF", "0", True),
+        ("OFF", "ON", False),
+        ("0", "off", True),
+        ("ON", "1", True),
+        ("fsync", "fsync", True),
+        ("O_DIRECT", "fsync", False),
+        ("nonsense", "7", False),
+        ("500", "500", True),
+        ("500", "151", False),
+        ("1 parsec", "1", False),
+    ],
+)
+def test_a_setting_is_the_same_in_whatever_unit_it_is_told(asked: str, told: str, equal: bool) -> None:
+    assert same(asked, told) is equal
+
+
+def test_settings_that_the_server_does_not_tell_are_named_and_count_as_nothing() -> None:
+    run = synthetic.run(
+        "clickhouse",
+        doc={"settings_asked": {"max_memory_usage": "10000000000", "mark_cache_size": "5368709120"}},
+        more={"settings": [{"name": "max_memory_usage", "value": "10000000000"}]},
+    )
+    found = verdicts(run)["settings as asked"]
+    assert found.outcome is Outcome.PASS
+    assert found.sentence == "1 setting read back as asked; the server does not tell mark_cache_size"
+
+
+def test_of_a_server_of_the_users_nothing_was_asked() -> None:
+    told = {"settings": [{"name": "fsync", "value": "off"}]}
+    assert "settings as asked" not in verdicts(synthetic.run("postgresql", more=told))

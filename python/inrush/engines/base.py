@@ -228,6 +228,10 @@ class Server(ABC):
         `data`, and the options that the core needs to open it (the driver's path)."""
         return target
 
+    def asked(self, instance: Instance) -> Mapping[str, str]:
+        """Settings that a server of ours was started with, by the names under which it tells them."""
+        return {}
+
     def processes(self, target: Target) -> dict[str, list[int]]:
         """Role -> process ids; empty if remote or embedded."""
         return {}

@@ -19,6 +19,9 @@ INFLUXDB = {
 }
 FOLDERS = ("meta", "data", "wal")
 
+#: Section of the file -> what the server calls it when it tells its settings.
+TOLD_SECTIONS = {"http": "httpd"}
+
 
 class InfluxdbLife(OwnServer):
     title = "InfluxDB"
@@ -39,6 +42,10 @@ class InfluxdbLife(OwnServer):
         file.write_text(config(place, life.free_port()))
         file.chmod(0o644)
         return [self.program(place.release), "run", "-config", file]
+
+    def told_as(self, name: str) -> str:
+        section, _, own = name.partition(".")
+        return f"config-{TOLD_SECTIONS.get(section, section)}.{own}"
 
     def known_settings(self, release: Release) -> frozenset[str] | None:
         """The server passes over what it does not know; the names are those of the file that it prints."""

@@ -84,6 +84,9 @@ class MysqlLife(OwnServer):
             "--mysqlx=OFF",
         ]
 
+    def told_as(self, name: str) -> str:
+        return name.replace("-", "_").lower()
+
     def known_settings(self, release: Release) -> frozenset[str] | None:
         return None  # the server refuses what it does not know, and names it
 

@@ -195,6 +195,19 @@ class OwnServer(Server):
             near = {name: difflib.get_close_matches(name, known, 1) for name in strange}
             told = [name + (f" (did you mean {near[name][0]}?)" if near[name] else "") for name in strange]
             raise UsageError(f"{self.title} {release.version} has no setting {', '.join(told)}")
+        return self._with_profile(settings)
+
+    def asked(self, instance: Instance) -> dict[str, str]:
+        """What a server of ours was started with, by the names under which it tells its settings. Pure but for the
+        machine's memory, of which a profile takes its share."""
+        return {self.told_as(name): value for name, value in self._with_profile(instance.settings).items()}
+
+    def told_as(self, name: str) -> str:
+        """The name under which the server tells a setting that is given to it as `name`."""
+        return name
+
+    def _with_profile(self, settings: Mapping[str, str]) -> dict[str, str]:
+        own = {k: v for k, v in settings.items() if k not in (PROFILE, VERSION)}
         return {**profiles.settings(self.name, settings.get(PROFILE)), **own}
 
     def _make_once(self, place: Place) -> None:

@@ -130,7 +130,8 @@ class Postgresql(PostgresqlLife):
             ),
             settings=(
                 "SELECT name, setting || coalesce(' ' || unit, '') FROM pg_settings "
-                f"WHERE setting IS DISTINCT FROM boot_val OR name IN ({', '.join(map(literal, DURABILITY))}) "
+                # What was given by name is told also where it is the server's own value: asked and read back are compared.
+                f"WHERE setting IS DISTINCT FROM boot_val OR source = 'command line' OR name IN ({', '.join(map(literal, DURABILITY))}) "
                 "ORDER BY name",
             ),
             version="SELECT 'version', version()",

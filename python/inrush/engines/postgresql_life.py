@@ -67,6 +67,9 @@ class PostgresqlLife(OwnServer):
             argv += ["-c", f"{key}={value}"]
         return argv
 
+    def told_as(self, name: str) -> str:
+        return name.lower()
+
     def known_settings(self, release: Release) -> frozenset[str] | None:
         return None  # the server refuses what it does not know, and names it
 

@@ -190,13 +190,21 @@ def run_one(
             "oracle": oracle_verdicts(opened, ended),
             "actions": ended.actions,
             "durability": survived,
-            **({"data_servers": site.data_servers()} if site.target.instance else {}),
+            **of_our_instance(site),
             **begun,
             "ended_unix_ns": ended_unix_ns,
             "noise": noise,
             **({"disk_after": again} if again else {}),
         }
     )
+
+
+def of_our_instance(site: Site) -> Doc:
+    """What is known of a server that inrush started, and of no other."""
+    instance = site.target.instance
+    if instance is None:
+        return {}
+    return {"data_servers": site.data_servers(), "settings_asked": dict(site.server.asked(instance))}
 
 
 def disk_after(plan: Mapping[str, Any], shots: pa.Table, env: Mapping[str, Any], data: Path) -> Doc:

@@ -1,0 +1,67 @@
+"""Does a server of ours run with the settings that it was started with? Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from inrush.guards.verdicts import Figures, Verdict, counted, noted, passed
+from inrush.stats.measures import RunRecord
+
+WORDS = {"on": 1.0, "true": 1.0, "yes": 1.0, "off": 0.0, "false": 0.0, "no": 0.0}
+#: Unit, in lower case -> bytes or seconds. Servers count bytes by 1,024, whatever they call them.
+UNITS = {
+    "b": 1.0, "k": 2.0**10, "kb": 2.0**10, "kib": 2.0**10, "m": 2.0**20, "mb": 2.0**20, "mib": 2.0**20, "g": 2.0**30,
+    "gb": 2.0**30, "gib": 2.0**30, "t": 2.0**40, "tb": 2.0**40, "tib": 2.0**40,
+    "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0,
+}  # fmt: skip
+#: A number and its unit, which may count others: `16384 8kB`.
+AMOUNT = re.compile(r"(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?:\s*([a-z]+)|\s+(\d+)([a-z]+))?", re.IGNORECASE)
+
+
+def settings_as_asked(run: RunRecord, _: Figures) -> Verdict | None:
+    """Settings asked for against those read back. What the server does not tell is named and counts as nothing."""
+    asked = {str(k): str(v) for k, v in (run.summary.get("settings_asked") or {}).items()}
+    told = {str(r["name"]): str(r["value"]) for r in run.rows("settings")}
+    if not asked or not told:
+        return None
+    known = sorted(name for name in asked if name in told)
+    others = [name for name in known if not same(asked[name], told[name])]
+    silent = sorted(asked.keys() - told.keys())
+    untold = f"; the server does not tell {', '.join(silent)}" if silent else ""
+    if others:
+        differ = ", ".join(f"{name} is {told[name]} and not {asked[name]}" for name in others)
+        return noted(
+            "settings as asked",
+            f"The server runs with settings other than those it was started with: {differ}{untold}. Read the figures as "
+            "those of what it has, or give values that it keeps",
+        )
+    if not known:
+        return None
+    return passed("settings as asked", f"{counted(len(known), 'setting')} read back as asked{untold}")
+
+
+def same(asked: str, told: str) -> bool:
+    """Whether two texts say the same value; a number that is asked for without a unit is in the server's own."""
+    if asked.strip().lower() == told.strip().lower():
+        return True
+    wanted, found = amount(asked), amount(told)
+    if wanted is None or found is None:
+        return False
+    bare = wanted[0] == wanted[1]
+    return math.isclose(wanted[1], found[1]) or (bare and math.isclose(wanted[0], found[0]))
+
+
+def amount(text: str) -> tuple[float, float] | None:
+    """A value's number as it is written, and in bytes or seconds; None for what is no number, or of an unknown unit."""
+    word = text.strip().lower()
+    if word in WORDS:
+        return WORDS[word], WORDS[word]
+    match = AMOUNT.fullmatch(word)
+    if match is None:
+        return None
+    number, (unit, times, of) = float(match[1]), match.groups()[1:]
+    if unit is None and of is None:
+        return number, number
+    scale = UNITS.get(unit or of)
+    return None if scale is None else (number, number * float(times or 1) * scale)
