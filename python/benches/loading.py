@@ -291,7 +291,7 @@ def parsed_mb_per_cpu_s() -> float:
         shard = plan.server_plan(wanted, null, [("null", target)], "127.0.0.1:0", "bench")
         with End(shard, here / "server.log", {}) as load_server:
             address = load_server.wait_for("listening", unheard)["address"]
-            document = plan.client_plan(wanted, null, address, "bench", str(here))
+            document = plan.client_plan(wanted, null, plan.link_plan(address, "bench"), str(here))
             with End(document, here / "client.log", {}) as client:
                 last = client.wait_for("finished", unheard, load_server)
                 # It has ended or is about to, and is not waited for yet: its time is still told.

@@ -7,6 +7,7 @@ __all__ = [
     "CoreFailure",
     "Load",
     "Run",
+    "ask_load_server",
     "build_profile",
     "calibrate",
     "check_plan",
@@ -14,6 +15,7 @@ __all__ = [
     "engines",
     "generate",
     "generators",
+    "self_signed",
     "start",
     "start_load",
     "version",
@@ -65,6 +67,16 @@ class Load:
 
 def start_load(plan_json: str) -> Load:
     """One end of a load: `LoadPlan` of rust/src/load, role `client` or `server`."""
+
+def ask_load_server(link_json: str, question_json: str) -> str:
+    """A question to a load server. link: `LinkPlan` of rust/src/load/link.rs. Raises CoreFailure.
+
+    {"ask": "targets"} -> {"engine", "shards": [url], "coordinator": url or null}
+    {"ask": "statement", "shard": place or null (the coordinator), "statement", "limit_s"} -> rows, [[…]]
+    """
+
+def self_signed(hosts: list[str]) -> tuple[bytes, bytes]:
+    """A certificate for these names and addresses and its private key (PKCS #8), both DER."""
 
 def check_plan(plan_json: str) -> list[str]:
     """Everything the core would refuse, as messages; empty when it would run."""

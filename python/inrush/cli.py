@@ -277,6 +277,19 @@ def load(
     import_id: Annotated[
         str | None, typer.Option(help="Name of this import; default: from files, target and table.")
     ] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="An `inrush load-server`, which knows where the rows go."),
+    ] = None,
+    token_file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="With --server: the token that it was started with.")
+    ] = None,
+    ca: Annotated[
+        str | None, typer.Option(metavar="FILE", help="With --server: certificates (PEM) that are trusted.")
+    ] = None,
+    fingerprint: Annotated[
+        str | None, typer.Option(metavar="SHA256", help="With --server: its certificate's fingerprint.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Load files into one server or many shards: every row stored once, or rejected with line and reason."""
@@ -287,7 +300,42 @@ def load(
     call = Call(
         tuple(files), table, into, tuple(shard or ()), keys, method, create, parallel, connections, chunk_rows,
         flush_rows, reject_limit, patience, process_per_file, import_id=import_id,
+        server=server, token_file=token_file, ca=ca, fingerprint=fingerprint,
     )  # fmt: skip
+    raise typer.Exit(command(call, as_json))
+
+
+@app.command("load-server")
+def load_server(
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Port 0: a free one.")] = "127.0.0.1:0",
+    into: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Server or database file to load into; with --shard: coordinator."),
+    ] = None,
+    shard: Annotated[
+        list[str] | None,
+        typer.Option(metavar="URL", help="A shard, in the order of its partitions; once for each."),
+    ] = None,
+    token_file: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="What clients must know; made where only this host gets in."),
+    ] = None,
+    certificate: Annotated[
+        str | None, typer.Option(metavar="FILE", help="TLS: certificate and those that signed it, PEM.")
+    ] = None,
+    certificate_key: Annotated[
+        str | None, typer.Option(metavar="FILE", help="TLS: its private key, PEM.")
+    ] = None,
+    self_signed: Annotated[
+        bool, typer.Option("--self-signed", help="TLS: make a certificate, known by its fingerprint.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Wait for `inrush load --server` on this or other hosts, and store what it sends."""
+    from inrush.commands.load_server import load_server as command
+    from inrush.load.serve import Serving
+
+    call = Serving(listen, into, tuple(shard or ()), token_file, certificate, certificate_key, self_signed)
     raise typer.Exit(command(call, as_json))
 
 

@@ -81,7 +81,7 @@ def test_every_shard_has_a_home_and_a_ledger_of_its_own(tmp_path: Path) -> None:
     plan = placed("sqlite", tmp_path, "pipeline.shards=3")
     assert len({s["namespace"] for s in plan["shards"]}) == 3
     assert len({s["target"]["url"] for s in plan["shards"]}) == 3
-    assert [e["plan"]["target"] for e in plan["load_server"]["shards"]] == [
+    assert [e["plan"]["target"] for e in plan["load_server"]["load"]["shards"]] == [
         s["target"] for s in plan["shards"]
     ]
 
@@ -264,6 +264,6 @@ def test_the_measured_segment_lasts_from_go_to_the_last_row_stored() -> None:
 def test_the_core_reads_both_ends_as_they_are_planned() -> None:
     """An end that the core cannot read fails before anything is begun, with the field's name."""
     plan = planned("sqlite", "pipeline-parallel", "pipelines=1").runs[0].plan
-    client = {**plan["client"], "server": "127.0.0.1:1", "surprise": 1}
+    client = {**plan["client"], "surprise": 1}
     with pytest.raises(_core.CoreFailure, match="surprise"):
         _core.start_load(json.dumps(client))

@@ -34,6 +34,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<ArrowStream>()?;
     m.add_function(wrap_pyfunction!(start, m)?)?;
     m.add_function(wrap_pyfunction!(start_load, m)?)?;
+    m.add_function(wrap_pyfunction!(ask_load_server, m)?)?;
+    m.add_function(wrap_pyfunction!(self_signed, m)?)?;
     m.add_function(wrap_pyfunction!(check_plan, m)?)?;
     m.add_function(wrap_pyfunction!(generators, m)?)?;
     m.add_function(wrap_pyfunction!(engines, m)?)?;
@@ -131,6 +133,17 @@ impl Load {
 fn start_load(py: Python<'_>, plan_json: &str) -> PyResult<Load> {
     let handle = py.detach(|| load::start(plan_json)).map_err(failure)?;
     Ok(Load { handle: Mutex::new(handle) })
+}
+
+#[pyfunction]
+fn ask_load_server(py: Python<'_>, link_json: &str, question_json: &str) -> PyResult<String> {
+    py.detach(|| load::link::ask(link_json, question_json)).map_err(failure)
+}
+
+#[pyfunction]
+fn self_signed(hosts: Vec<String>) -> PyResult<(Vec<u8>, Vec<u8>)> {
+    let made = load::certificate::self_signed(&hosts).map_err(failure)?;
+    Ok((made.certificate, made.key))
 }
 
 #[pyfunction]

@@ -155,16 +155,19 @@ def source_of(wanted: Wanted, file: Mapping[str, Any], reject_path: str, reject_
 def server_plan(
     wanted: Wanted, server: Server, shards: Sequence[tuple[str, Mapping[str, Any]]], listen: str, token: str
 ) -> Doc:
-    """Twin of `ServerPlan`. shards: name and target document of each. Raises UsageError for a method that is not there."""
+    """Twin of `ServerPlan`, of a load server that is there for one import. shards: as of `import_plan`."""
+    own = import_plan(wanted, server, shards)
+    return {"role": "server", "listen": listen, "token": token, "load": own}
+
+
+def import_plan(wanted: Wanted, server: Server, shards: Sequence[tuple[str, Mapping[str, Any]]]) -> Doc:
+    """Twin of `ImportPlan`. shards: name and target document of each. Raises UsageError for a method that is not there."""
     planned = table_plan(server, wanted.table, wanted.target_table)
     operation = Operation("insert", "insert", table=wanted.table.name)
     text = server.plan_operation(operation, wanted.method, {wanted.table.name: planned}, wanted.flush_rows)
     if isinstance(text, Unsupported):
         raise UsageError(f"--method {wanted.method}: {text.reason}")
     return {
-        "role": "server",
-        "listen": listen,
-        "token": token,
         "import": wanted.import_id,
         "key": [[name, kind] for name, kind in wanted.key.items()],
         "shards": [
@@ -227,22 +230,31 @@ def shard_plan(wanted: Wanted, planned: TablePlan, insert: OpPlan, target: Mappi
     }  # fmt: skip
 
 
+def link_plan(address: str, token: str, tls: Mapping[str, str] | None = None) -> Doc:
+    """Twin of `LinkPlan`: the way to a load server. tls: `ca` (a file) or `fingerprint`."""
+    return {"server": address, "token": token, "tls": None if tls is None else dict(tls)}
+
+
 def client_plan(
     wanted: Wanted,
     server: Server,
-    address: str,
-    token: str,
+    link: Mapping[str, Any],
     reject_folder: str,
     files: Sequence[int] | None = None,
+    setup: Mapping[str, Any] | None = None,
 ) -> Doc:
-    """Twin of `ClientPlan`. files: numbers of those that this client loads; all when None."""
+    """Twin of `ClientPlan`. link: twin of `LinkPlan`, as of `link_plan`.
+
+    files: numbers of those that this client loads; all when None. setup: an `import_plan`, where the load server was not
+    started for this import.
+    """
     planned = table_plan(server, wanted.table, wanted.target_table)
     chosen = range(len(wanted.files)) if files is None else files
     return {
         "role": "client",
-        "server": address,
-        "token": token,
+        "link": dict(link),
         "import": wanted.import_id,
+        "setup": None if setup is None else dict(setup),
         "files": [
             {
                 "number": number,

@@ -26,6 +26,7 @@ from inrush.load.input import (
     open_inputs,
     table_of,
 )
+from inrush.load.remote import RemoteShards, link
 from inrush.run.process import Process, death_message
 from inrush.run.site import environment, split_password
 from inrush.study.sniff import SAMPLE_ROWS
@@ -67,8 +68,11 @@ class Call:
     bytes_per_s: float | None = None
     shard_rows_per_s: float | None = None
     import_id: str | None = None
-    #: Address of a load server that is there already.
+    #: Address of a load server that is there already, its token, and by what its certificate is known.
     server: str | None = None
+    token_file: str | None = None
+    ca: str | None = None
+    fingerprint: str | None = None
 
 
 @dataclass
@@ -170,25 +174,55 @@ def load(call: Call, folder: Path, note: Callable[[str], None], tell: Tell) -> L
     Raises UsageError, TargetError, CoreError, Interrupted; what was acknowledged by then is stored and not loaded again.
     """
     inputs = open_inputs(expand(call.files), folder / "spool", SAMPLE_ROWS if call.create else LOOK_ROWS)
-    shards = shards_of(call, note)
+    shards: Shards | RemoteShards = remote_shards(call) if call.server else shards_of(call, note)
     targets = shards.documents()
     wanted = prepare(call, inputs, shards, targets, folder, note)
     own = folder / wanted.import_id
     own.mkdir(parents=True, exist_ok=True)
-    token = secrets.token_hex(16)
     tell = with_time_left(tell, sum(i.bytes for i in inputs))
-    document = plan.server_plan(wanted, shards.twin, targets, "127.0.0.1:0", token)
     began = time.monotonic()
+    if isinstance(shards, RemoteShards):
+        setup = plan.import_plan(wanted, shards.twin, targets)
+        counts = run_clients(call, wanted, shards, None, shards.link, own, tell, setup)
+        return proven(wanted, shards, targets, counts, began, own, note)
+    token = secrets.token_hex(16)
+    document = plan.server_plan(wanted, shards.twin, targets, "127.0.0.1:0", token)
     with End(document, own / "server.log", shards.secrets) as load_server:
         listening = load_server.wait_for("listening", tell)
         if listening["resumed_files"]:
             note(f"import {wanted.import_id} goes on: {listening['resumed_rows']} rows are stored already")
-        counts = run_clients(call, wanted, shards, load_server, listening["address"], token, own, tell)
+        way = plan.link_plan(listening["address"], token)
+        counts = run_clients(call, wanted, shards, load_server, way, own, tell)
         last = load_server.stop(tell)
-    stored = sum(
+    return proven(wanted, shards, targets, counts, began, own, note, last["shards"])
+
+
+def remote_shards(call: Call) -> RemoteShards:
+    if call.into or call.shards:
+        raise UsageError(
+            "--into and --shard: the load server says where rows go; leave them out with --server"
+        )
+    return RemoteShards(link(str(call.server), call.token_file, call.ca, call.fingerprint))
+
+
+def proven(
+    wanted: plan.Wanted,
+    shards: Shards | RemoteShards,
+    targets: Sequence[tuple[str, Doc]],
+    counts: Mapping[str, int],
+    began: float,
+    own: Path,
+    note: Callable[[str], None],
+    said: Sequence[Doc] | None = None,
+) -> Loaded:
+    """What was done, and what the ledgers have of it. said: of the shards, by a load server of our own."""
+    in_ledger = [
         int(shards.ask(target, plan.rows_in_ledger(wanted.import_id))[0][0]) for _, target in targets
-    )
+    ]
+    stored = sum(in_ledger)
     check_count(wanted, shards, targets, stored, note)
+    if said is None:
+        said = [{"name": name, "rows": rows} for (name, _), rows in zip(targets, in_ledger, strict=True)]
     return Loaded(
         wanted.import_id,
         counts["rows_stored"],
@@ -196,8 +230,8 @@ def load(call: Call, folder: Path, note: Callable[[str], None], tell: Tell) -> L
         counts["rejected"],
         counts["bytes"],
         time.monotonic() - began,
-        len(inputs),
-        tuple(last["shards"]),
+        len(wanted.files),
+        tuple(said),
         merge_rejects(own),
         stored,
     )
@@ -217,7 +251,7 @@ def with_time_left(tell: Tell, total_bytes: int) -> Tell:
 def prepare(
     call: Call,
     inputs: Sequence[Input],
-    shards: Shards,
+    shards: Shards | RemoteShards,
     targets: Sequence[tuple[str, Doc]],
     folder: Path,
     note: Callable[[str], None],
@@ -239,8 +273,13 @@ def prepare(
                     shards.ask(target, statement)
             described = describe(shards, targets[0][1], call.table)
         for _, target in targets:
-            shards.ask(target, plan.create_ledger(shards.engine))
-        if call.into and call.shards and call.create:
+            try:
+                shards.ask(target, plan.create_ledger(shards.engine))
+            except _core.CoreFailure:
+                # Another load made it at the same moment, which PostgreSQL takes for a conflict: now it is there.
+                shards.ask(target, plan.create_ledger(shards.engine))
+        behind = shards.coordinator if isinstance(shards, RemoteShards) else call.into and call.shards
+        if behind and call.create:
             coordinate(call, shards, described, note)
     except _core.CoreFailure as failure:
         raise from_core(*failure.args) from None
@@ -282,17 +321,25 @@ def prepare(
 
 
 def coordinate(
-    call: Call, shards: Shards, described: Sequence[tuple[str, str, bool]], note: Callable[[str], None]
+    call: Call,
+    shards: Shards | RemoteShards,
+    described: Sequence[tuple[str, str, bool]],
+    note: Callable[[str], None],
 ) -> None:
     """The table on the coordinator, over the shards' own."""
-    url, variables, warning = split_password(call.into or "")
-    if warning:
-        note(warning)
     password = next(iter(shards.secrets.values()), None)
     passwords = {t.url: password for t in shards.targets} if password is not None else {}
     columns = [(name, kind) for name, kind, _ in described]
+    made = statements(call.table, columns, call.key, [t.url for t in shards.targets], passwords)
+    if isinstance(shards, RemoteShards):
+        for statement in made:
+            shards.ask_coordinator(statement)
+        return
+    url, variables, warning = split_password(call.into or "")
+    if warning:
+        note(warning)
     whole = Shards(shards.engine, shards.twin, [Target(shards.engine, url)], variables)
-    for statement in statements(call.table, columns, call.key, [t.url for t in shards.targets], passwords):
+    for statement in made:
         whole.ask(whole.documents()[0][1], statement)
 
 
@@ -300,7 +347,7 @@ def quote_backtick(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def describe(shards: Shards, target: Doc, table: str) -> list[tuple[str, str, bool]]:
+def describe(shards: Shards | RemoteShards, target: Doc, table: str) -> list[tuple[str, str, bool]]:
     """(column, type, nullable) of a table; empty when there is none."""
     schema, _, name = table.rpartition(".")
     if shards.engine == "sqlite":
@@ -326,13 +373,13 @@ def describe(shards: Shards, target: Doc, table: str) -> list[tuple[str, str, bo
     ]
 
 
-def row_count(shards: Shards, target: Doc, physical: str) -> int:
+def row_count(shards: Shards | RemoteShards, target: Doc, physical: str) -> int:
     return int(shards.ask(target, f"SELECT COUNT(*) AS n FROM {physical}")[0][0])
 
 
 def check_count(
     wanted: plan.Wanted,
-    shards: Shards,
+    shards: Shards | RemoteShards,
     targets: Sequence[tuple[str, Doc]],
     stored: int,
     note: Callable[[str], None],
@@ -352,12 +399,12 @@ def check_count(
 def run_clients(
     call: Call,
     wanted: plan.Wanted,
-    shards: Shards,
-    load_server: End,
-    address: str,
-    token: str,
+    shards: Shards | RemoteShards,
+    load_server: End | None,
+    way: Doc,
     own: Path,
     tell: Tell,
+    setup: Doc | None = None,
 ) -> dict[str, int]:
     """All files by one client, or by one process after the other for each file."""
     groups: list[list[int] | None] = (
@@ -365,7 +412,7 @@ def run_clients(
     )
     sums = dict.fromkeys(("rows_stored", "rows_before", "rejected", "bytes"), 0)
     for files in groups:
-        document = plan.client_plan(wanted, shards.twin, address, token, str(own / "rejects"), files)
+        document = plan.client_plan(wanted, shards.twin, way, str(own / "rejects"), files, setup)
         (own / "rejects").mkdir(exist_ok=True)
         with End(document, own / "client.log", {}) as client:
             last = client.wait_for("finished", tell, load_server)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from inrush.errors import CoreError, InrushError, from_core
+from inrush.load.plan import link_plan
 from inrush.load.run import END
 from inrush.pipeline.inputs import FORMAT
 from inrush.run.process import Process, death_message
@@ -164,8 +165,7 @@ class Ends:
     def _client_plan(self, address: str, files: Sequence[int]) -> Doc:
         return {
             **self._plan["client"],
-            "server": address,
-            "token": self._token,
+            "link": link_plan(address, self._token),
             "files": [{"number": n, "table": self._table(n)} for n in files],
         }
 

@@ -32,14 +32,14 @@ def at_pipeline(plan: Mapping[str, Any], site: Site, data: Path, inputs: Path) -
         shards.append({**shard, "target": address})
     ends = [
         {**end, "plan": {**end["plan"], "target": shard["target"]}}
-        for end, shard in zip(server["shards"], shards, strict=True)
+        for end, shard in zip(server["load"]["shards"], shards, strict=True)
     ]
     watched = plan["watch"]["processes"].values()
     return {
         **plan,
         "target": {**plan["target"], "options": options},
         "shards": shards,
-        "load_server": {**server, "shards": ends},
+        "load_server": {**server, "load": {**server["load"], "shards": ends}},
         "inputs": {**plan["inputs"], "folder": str(inputs.resolve())},
         "watch": {
             **plan["watch"],

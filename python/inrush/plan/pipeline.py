@@ -233,9 +233,11 @@ def server_document(
         "role": "server",
         "listen": "127.0.0.1:0",
         "token": "",
-        "import": IMPORT,
-        "key": [[name, kinds[name]] for name in table.identity],
-        "shards": found,
+        "load": {
+            "import": IMPORT,
+            "key": [[name, kinds[name]] for name in table.identity],
+            "shards": found,
+        },
     }
 
 
@@ -244,8 +246,7 @@ def client_document(of: Pipeline, at: Wanted, table: Doc) -> Doc:
     alone = at.process_per_file or of.client == "own"
     return {
         "role": "client",
-        "server": "",
-        "token": "",
+        "link": ends.link_plan("", ""),
         "import": IMPORT,
         "files": [],
         "parallel": 1 if alone else at.pipelines,

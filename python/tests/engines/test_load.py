@@ -216,7 +216,9 @@ def test_kill_9_at_20_random_points_of_either_end_stores_every_row_once(
         ) as server:
             address = server.wait_for("listening", silent)["address"]
             while finished is None:
-                document = plan.client_plan(wanted, shards.twin, address, "t", str(folder / "rejects"))
+                document = plan.client_plan(
+                    wanted, shards.twin, plan.link_plan(address, "t"), str(folder / "rejects")
+                )
                 with End(document, tmp_path / "c.log", {}) as client:
                     finished = killed_or_finished(client, server, victim, kills < 20)
                 kills += finished is None
@@ -271,7 +273,7 @@ def test_a_client_without_the_token_is_refused(postgresql: Target, table: str, t
         plan.server_plan(wanted, shards.twin, targets, "127.0.0.1:0", "right"), tmp_path / "s.log", {}
     ) as server:
         address = server.wait_for("listening", silent)["address"]
-        document = plan.client_plan(wanted, shards.twin, address, "wrong", str(tmp_path))
+        document = plan.client_plan(wanted, shards.twin, plan.link_plan(address, "wrong"), str(tmp_path))
         with End(document, tmp_path / "c.log", {}) as client, pytest.raises(InrushError, match="token"):
             client.wait_for("finished", silent)
     assert count(postgresql, table)[0] == 0

@@ -14,10 +14,10 @@ mod null;
 mod postgresql;
 pub(crate) mod shared;
 pub mod simulated;
-mod socket;
+pub(crate) mod socket;
 mod sqlite;
 mod stream;
-mod tls;
+pub(crate) mod tls;
 mod url;
 
 use std::sync::atomic::AtomicBool;

@@ -119,6 +119,11 @@ impl Tls {
         Ok(Tls { when: wish.when, config, roots_option, roots_from })
     }
 
+    /// Always, by rules of the caller's own. option: what chose them, for messages.
+    pub fn with(config: Arc<ClientConfig>, option: &'static str) -> Tls {
+        Tls { when: When::Always, config: Some(config), roots_option: option, roots_from: String::new() }
+    }
+
     /// With TLS or without: what is tried, one after the other where the server refuses.
     pub fn attempts(&self) -> &'static [bool] {
         match self.when {
@@ -182,6 +187,9 @@ impl Tls {
                     CertificateError::Other(other) if other.0.to_string() == SIGNED_BY_ITSELF => format!(
                         "the server's certificate is signed by itself, and it is not in {from}; name a file with it: {option}="
                     ),
+                    CertificateError::ApplicationVerificationFailure => {
+                        format!("the server's certificate is not the one that {option} names")
+                    }
                     other => format!("the server's certificate is not accepted: {other}"),
                 },
             ),

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::io::{self, BufReader, BufWriter};
-use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
@@ -13,25 +12,29 @@ use arrow_schema::SchemaRef;
 use serde::Deserialize;
 use serde_json::{json, Value as Json};
 
-use super::frame::{self, Ack, ChunkHead, Frame, Reached, Talk, VERSION};
-use super::server::unreachable_server;
+use super::frame::{self, Ack, ChunkHead, Frame, Reached, Talk};
+use super::link::{unreachable_server, Link, LinkPlan, Setup, NO_SERVER};
+use super::server::lock;
+use super::wire::{Reader, Writer, SILENCE};
 use super::{pause, Bucket, Desk, TELL};
 use crate::clock::monotonic_ns;
 use crate::engine::arrow;
-use crate::error::{Error, TargetFault};
+use crate::error::Error;
 use crate::plan::{RowSource, TablePlan};
 use crate::rows::files::{FileRows, Position};
 use crate::rows::Columns;
 
-const SOCKET_BYTES: usize = 1 << 18;
-
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClientPlan {
-    /// Address of the load server.
-    pub server: String,
-    pub token: String,
+    pub link: LinkPlan,
     pub import: String,
+    /// How the load server is to open this import, where it was not started for it.
+    #[serde(default)]
+    pub setup: Setup,
+    /// So long the load server may say nothing; it says something every other second.
+    #[serde(default = "usual_silence_ns")]
+    pub silence_ns: u64,
     pub files: Vec<ClientFile>,
     /// Files read at once, each over a connection of its own.
     pub parallel: u32,
@@ -47,6 +50,10 @@ pub struct ClientPlan {
     /// A reader begins its next file when the one before is stored whole, and says how long each took.
     #[serde(default)]
     pub file_by_file: bool,
+}
+
+fn usual_silence_ns() -> u64 {
+    SILENCE.as_nanos() as u64
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -272,12 +279,12 @@ fn encode(batch: &Columns, schema: &SchemaRef, out: &mut Vec<u8>) {
 
 /// The connection: chunks go out here, acknowledgements come in on a thread of its own.
 struct Wire {
-    out: BufWriter<TcpStream>,
+    out: Arc<Mutex<BufWriter<Writer>>>,
     reached: HashMap<u32, Reached>,
     sent: u64,
     heard: Arc<Heard>,
     ears: Option<thread::JoinHandle<()>>,
-    server: String,
+    link: LinkPlan,
 }
 
 #[derive(Default)]
@@ -289,40 +296,37 @@ struct Heard {
 impl Wire {
     fn connect(shared: &Arc<Shared>, table: &TablePlan) -> Result<Wire, Error> {
         let plan = &shared.plan;
-        let lost = |e: io::Error| unreachable_server(&plan.server, &e);
-        let stream = TcpStream::connect(&plan.server).map_err(lost)?;
-        stream.set_nodelay(true).map_err(lost)?;
-        let mut reader = BufReader::new(stream.try_clone().map_err(lost)?);
-        let mut out = BufWriter::with_capacity(SOCKET_BYTES, stream);
-        let hello = Talk::Hello {
-            version: VERSION,
-            token: plan.token.clone(),
+        let mut link = plan.link.connect()?;
+        let open = Talk::Open {
             import: plan.import.clone(),
             columns: table.columns.iter().map(|c| c.name.clone()).collect(),
-            chunk_rows: plan.chunk_rows as u64,
+            setup: plan.setup.clone(),
         };
-        frame::send_talk(&mut out, &hello).map_err(lost)?;
-        let reached = match frame::receive(&mut reader).map_err(lost)? {
-            Some(Frame::Talk(Talk::Welcome { reached })) => reached,
-            Some(Frame::Talk(Talk::Failed { message })) => return Err(refused(&plan.server, message)),
-            _ => return Err(refused(&plan.server, "what listens there is no load server of inrush".into())),
+        let Talk::Welcome { reached } = link.ask(&plan.link, &open)? else {
+            return Err(plan.link.refused(NO_SERVER.into()));
         };
+        let Link { mut reader, out } = link;
+        let limit = Duration::from_nanos(plan.silence_ns);
+        reader.get_ref().set_limit(Some(limit)).map_err(|e| unreachable_server(&plan.link.server, &e))?;
+        let out = Arc::new(Mutex::new(out));
         let heard = Arc::new(Heard::default());
-        let (listening, stored) = (heard.clone(), shared.clone());
+        let (listening, stored, mouth) = (heard.clone(), shared.clone(), out.clone());
         let ears = thread::Builder::new()
             .name("ears".into())
-            .spawn(move || listen(&mut reader, &listening, &stored))
+            .spawn(move || {
+                listen(&mut reader, &mouth, &listening, &stored);
+                // Whoever still sends to somebody who says nothing is woken.
+                reader.get_ref().shutdown();
+            })
             .map_err(|e| Error::io("starting a thread", e))?;
         let reached = reached.into_iter().map(|r| (r.file, r)).collect();
-        Ok(Wire { out, reached, sent: 0, heard, ears: Some(ears), server: plan.server.clone() })
+        Ok(Wire { out, reached, sent: 0, heard, ears: Some(ears), link: plan.link.clone() })
     }
 
     fn send(&mut self, head: &ChunkHead, body: &[u8]) -> Result<(), Error> {
         self.sent += 1;
-        match frame::send_chunk(&mut self.out, head, body) {
-            Ok(()) => Ok(()),
-            Err(e) => Err(self.why(&e)),
-        }
+        let sent = frame::send_chunk(&mut *lock(&self.out), head, body);
+        sent.map_err(|e| self.why(&e))
     }
 
     /// Waits until all that was sent is stored.
@@ -331,7 +335,7 @@ impl Wire {
         let mut state = heard.state.lock().unwrap_or_else(|p| p.into_inner());
         while state.0 < self.sent {
             if let Some(message) = state.1.take() {
-                return Err(refused(&self.server, message));
+                return Err(self.link.refused(message));
             }
             if desk.stopped() {
                 return Err(Error::Interrupted);
@@ -343,10 +347,10 @@ impl Wire {
     }
 
     /// Waits until all that was sent is stored, and says goodbye.
-    fn finish(mut self, desk: &Desk) -> Result<(), Error> {
+    fn finish(self, desk: &Desk) -> Result<(), Error> {
         self.stored(desk)?;
         // The server may be gone already: everything is stored, and it knew.
-        let _ = frame::send_talk(&mut self.out, &Talk::End);
+        let _ = frame::send_talk(&mut *lock(&self.out), &Talk::End);
         Ok(())
     }
 
@@ -359,8 +363,8 @@ impl Wire {
             state = waited.unwrap_or_else(|p| p.into_inner()).0;
         }
         match state.1.take() {
-            Some(message) => refused(&self.server, message),
-            None => unreachable_server(&self.server, e),
+            Some(message) => self.link.refused(message),
+            None => unreachable_server(&self.link.server, e),
         }
     }
 }
@@ -368,24 +372,35 @@ impl Wire {
 impl Drop for Wire {
     fn drop(&mut self) {
         // Ends the listening thread, whatever it waits for.
-        let _ = self.out.get_ref().shutdown(Shutdown::Both);
+        lock(&self.out).get_ref().shutdown();
         if let Some(ears) = self.ears.take() {
             let _ = ears.join();
         }
     }
 }
 
-fn listen(from: &mut impl io::Read, heard: &Heard, shared: &Shared) {
+fn listen(from: &mut BufReader<Reader>, mouth: &Mutex<BufWriter<Writer>>, heard: &Heard, shared: &Shared) {
     loop {
         let (acks, failed): (Vec<Ack>, Option<String>) = match frame::receive(from) {
             Ok(Some(Frame::Talk(Talk::Acked { acks }))) => (acks, None),
+            Ok(Some(Frame::Talk(Talk::Alive))) => {
+                // Where chunks are on their way they say it; to wait for them here would be to stop listening.
+                if let Some(mut out) = mouth.try_lock().ok().filter(|out| out.get_ref().has_room()) {
+                    let _ = frame::send_talk(&mut *out, &Talk::Alive);
+                }
+                continue;
+            }
             Ok(Some(Frame::Talk(Talk::Failed { message }))) => (Vec::new(), Some(message)),
             Ok(Some(_)) => (Vec::new(), Some("it said what only a client says".into())),
             Ok(None) => (Vec::new(), Some(GONE.into())),
+            Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                let limit_s = shared.plan.silence_ns as f64 / 1e9;
+                (Vec::new(), Some(format!("{GONE} (no word for {limit_s} s)")))
+            }
             Err(e) => (Vec::new(), Some(format!("{GONE} ({e})"))),
         };
         shared.rows_stored.fetch_add(acks.iter().map(|a| a.rows).sum(), Relaxed);
-        let mut state = heard.state.lock().unwrap_or_else(|p| p.into_inner());
+        let mut state = lock(&heard.state);
         state.0 += acks.len() as u64;
         let ended = failed.is_some();
         state.1 = failed.or(state.1.take());
@@ -398,7 +413,3 @@ fn listen(from: &mut impl io::Read, heard: &Heard, shared: &Shared) {
 
 const GONE: &str =
     "the load server is gone; what it acknowledged is stored, and the same command goes on from there";
-
-fn refused(server: &str, message: String) -> Error {
-    Error::Target { target: server.to_owned(), class: TargetFault::Other, message }
-}

@@ -12,7 +12,9 @@ use crate::rows::files::Position;
 
 /// A longer frame is no frame of ours.
 const FRAME_BYTES: u32 = 1 << 30;
-pub const VERSION: u32 = 1;
+/// Of whoever has not shown the token yet: longest frame.
+const STRANGER_BYTES: u32 = 4 << 10;
+pub const VERSION: u32 = 2;
 
 /// One part of a file: the smallest unit that is stored whole, acknowledged and noted in the ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,12 +49,33 @@ pub struct Reached {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "says", rename_all = "snake_case")]
 pub enum Talk {
+    /// First of all, in every version: other words are heard behind it only.
     Hello {
         version: u32,
         token: String,
+    },
+    /// What does this server store into?
+    Targets,
+    Serves {
+        engine: String,
+        shards: Vec<String>,
+        coordinator: Option<String>,
+    },
+    /// A statement on a shard, or on the coordinator: how a client without a way to the database prepares a load.
+    Ask {
+        shard: Option<usize>,
+        statement: String,
+        limit_ns: u64,
+    },
+    Answer {
+        rows: serde_json::Value,
+    },
+    /// From here on chunks of this import. setup: an [`super::ImportPlan`], where the server was not started for one.
+    Open {
         import: String,
         columns: Vec<String>,
-        chunk_rows: u64,
+        #[serde(default)]
+        setup: Option<serde_json::Value>,
     },
     Welcome {
         reached: Vec<Reached>,
@@ -60,6 +83,8 @@ pub enum Talk {
     Acked {
         acks: Vec<Ack>,
     },
+    /// Nothing else is to be said; the other one answers it once.
+    Alive,
     /// The client has sent everything and got every acknowledgement.
     End,
     Failed {
@@ -74,6 +99,10 @@ pub enum Frame {
 
 const TALK: u8 = 1;
 const CHUNK: u8 = 2;
+
+pub fn is_talk(first: u8) -> bool {
+    first == TALK
+}
 
 pub fn send_talk(to: &mut impl Write, talk: &Talk) -> io::Result<()> {
     send(to, TALK, &serde_json::to_vec(talk)?, &[])
@@ -102,6 +131,20 @@ fn send(to: &mut impl Write, kind: u8, head: &[u8], body: &[u8]) -> io::Result<(
 
 /// The next frame; `None` when the other side has ended the connection between two frames.
 pub fn receive(from: &mut impl Read) -> io::Result<Option<Frame>> {
+    receive_up_to(from, FRAME_BYTES)
+}
+
+/// The first words of somebody unknown: version and token. `Err` in words for him where it is another version.
+pub fn receive_hello(from: &mut impl Read) -> io::Result<Result<String, String>> {
+    let said = match receive_up_to(from, STRANGER_BYTES)? {
+        Some(Frame::Talk(Talk::Hello { version: VERSION, token })) => return Ok(Ok(token)),
+        Some(Frame::Talk(Talk::Hello { version, .. })) => version,
+        _ => return Err(garbled("it did not say hello")),
+    };
+    Ok(Err(format!("the client speaks version {said}, the load server {VERSION}: update one of them")))
+}
+
+fn receive_up_to(from: &mut impl Read, limit_bytes: u32) -> io::Result<Option<Frame>> {
     let mut start = [0u8; 9];
     if from.read(&mut start[..1])? == 0 {
         return Ok(None);
@@ -109,7 +152,7 @@ pub fn receive(from: &mut impl Read) -> io::Result<Option<Frame>> {
     from.read_exact(&mut start[1..])?;
     let length = |at: usize| u32::from_le_bytes(start[at..at + 4].try_into().expect("four bytes"));
     let (head, body) = (length(1), length(5));
-    if !matches!(start[0], TALK | CHUNK) || head > FRAME_BYTES || body > FRAME_BYTES {
+    if !matches!(start[0], TALK | CHUNK) || head > limit_bytes || body > limit_bytes {
         return Err(garbled("what came is no frame of inrush load"));
     }
     let mut bytes = vec![0; head as usize];
@@ -144,6 +187,23 @@ mod tests {
             _ => panic!("a chunk was sent"),
         }
         assert!(receive(&mut from).unwrap().is_none());
+    }
+
+    #[test]
+    fn somebody_unknown_gets_no_memory_for_what_he_says_is_coming() {
+        let mut wire = Vec::new();
+        send_talk(&mut wire, &Talk::Hello { version: VERSION, token: "x".repeat(5_000) }).unwrap();
+        assert!(receive_hello(&mut &wire[..]).unwrap_err().to_string().contains("no frame of inrush"));
+        wire.clear();
+        send_talk(&mut wire, &Talk::Hello { version: 99, token: "x".into() }).unwrap();
+        let refused = receive_hello(&mut &wire[..]).unwrap().unwrap_err();
+        assert_eq!(
+            refused,
+            format!("the client speaks version 99, the load server {VERSION}: update one of them")
+        );
+        wire.clear();
+        send_talk(&mut wire, &Talk::End).unwrap();
+        assert!(receive_hello(&mut &wire[..]).is_err());
     }
 
     #[test]

@@ -5,14 +5,20 @@
 //! so that a load killed anywhere goes on without a row lost or doubled. Backpressure is TCP's: queues are
 //! bounded, and a server that waits for a shard reads no more from its clients.
 //!
-//! Reading order: `frame` (what they say), `client`, `server`, `place` and `scatter` (which shard), `shard` (storing).
+//! Reading order: `frame` (what they say), `wire`, `tls` and `certificate` (how it gets there), `client`, `link` (the way to a
+//! server), `server` (who may come in), `import`, `place` and `scatter` (which shard), `shard` (storing).
 
+pub mod certificate;
 mod client;
 mod frame;
+mod import;
+pub mod link;
 pub mod place;
 mod scatter;
 mod server;
 mod shard;
+mod tls;
+mod wire;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
@@ -26,6 +32,7 @@ use serde_json::{json, Value as Json};
 use crate::error::Error;
 
 pub use client::{ClientFile, ClientPlan};
+pub use import::ImportPlan;
 pub use server::ServerPlan;
 pub use shard::{LedgerPlan, ShardPlan};
 

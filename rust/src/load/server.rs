@@ -1,33 +1,35 @@
-//! The load server: places rows, keeps a bounded queue per writer, acknowledges what every shard has stored.
+//! The load server: who may come in, and to which import each client belongs.
+//!
+//! A stranger is somebody who has not shown the token yet. He gets a thread, 4 KiB and a few seconds; when many come,
+//! the one who has waited longest goes.
 
-use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, VecDeque};
 use std::io::{self, BufReader};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::{channel, sync_channel, Receiver, Sender, SyncSender};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use arrow_ipc::reader::StreamReader;
+use rustls::{ServerConfig, ServerConnection};
 use serde::Deserialize;
 use serde_json::{json, Value as Json};
 
-use super::frame::{self, Ack, ChunkHead, Frame, Reached, Talk, VERSION};
-use super::place::Placement;
-use super::scatter::scatter;
-use super::shard::{self, Lines, Part, Pending, Shard, ShardPlan};
+use super::frame::{self, Frame, Talk};
+use super::import::{Import, ImportPlan};
+use super::tls::{self, ServerTls};
+use super::wire::{self, wait_until, Reader, Until, Writer, SILENCE};
 use super::{Desk, TELL};
-use crate::engine::arrow;
-use crate::engine::shared::clear;
-use crate::error::{Error, TargetFault};
-use crate::rows::Columns;
+use crate::error::Error;
+use crate::plan::Target;
+use crate::run::control;
 
 /// How often the listening socket is asked.
 const ACCEPT: Duration = Duration::from_millis(20);
-/// Parts that wait for a writer; more would only be memory.
-const QUEUE_PARTS: usize = 4;
+/// So long somebody may take to show the token.
+const HELLO: Duration = Duration::from_secs(5);
+/// Strangers at once.
+const STRANGERS: usize = 64;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -36,43 +38,45 @@ pub struct ServerPlan {
     pub listen: String,
     /// What a client must know.
     pub token: String,
-    pub import: String,
-    /// Distribution key: columns with their types in the database; may be empty with one shard.
-    pub key: Vec<(String, String)>,
-    pub shards: Vec<ShardPlan>,
+    #[serde(default)]
+    pub tls: Option<ServerTls>,
+    /// The one import that this server is there for.
+    #[serde(default)]
+    pub load: Option<ImportPlan>,
+    /// Instead: where clients may store what they open imports for.
+    #[serde(default)]
+    pub serves: Option<Serves>,
 }
 
-/// What the thread that writes to a client is told.
-#[derive(Debug, Clone)]
-pub enum Told {
-    Ack(Ack),
-    Failed(String),
-}
-
-/// Clients by number, and the failure that ended the load.
-#[derive(Default)]
-struct Listeners {
-    next: u64,
-    clients: HashMap<u64, Sender<Told>>,
-    failure: Option<String>,
+/// Targets of a server that waits for clients, with passwords in its own environment.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Serves {
+    pub shards: Vec<Target>,
+    #[serde(default)]
+    pub coordinator: Option<Target>,
 }
 
 struct Server {
     token: String,
-    import: String,
-    columns: Vec<String>,
-    placement: Placement,
-    shards: Vec<Arc<Shard>>,
-    /// Per shard: chunks that its ledger had when this server began.
-    known: Vec<HashSet<(u32, u64)>>,
-    reached: Vec<Reached>,
-    /// Chunks that came since: a client that lost us may send them again.
-    seen: Mutex<HashMap<(u32, u64), Arc<Pending>>>,
-    bytes: AtomicU64,
-    /// Everybody who must hear of a failure, and the first one.
-    told: Mutex<Listeners>,
-    open: Mutex<Vec<TcpStream>>,
+    tls: Option<Arc<ServerConfig>>,
+    serves: Option<Serves>,
+    imports: Mutex<HashMap<String, Entry>>,
+    changed: Condvar,
+    /// Everybody connected, to be hung up on at the end.
+    open: Mutex<HashMap<u64, TcpStream>>,
+    strangers: Mutex<VecDeque<(u64, TcpStream)>>,
+    turned_away: AtomicU64,
     desk: Desk,
+}
+
+enum Entry {
+    /// Being connected, or stored to its end: whoever wants it waits.
+    Busy,
+    Open {
+        import: Arc<Import>,
+        guests: usize,
+    },
 }
 
 /// Until asked to stop; then what was acknowledged is stored, and the last event says how much.
@@ -82,334 +86,293 @@ pub fn run(plan: ServerPlan, desk: &Desk) -> Result<Json, Error> {
     listener.set_nonblocking(true).map_err(|e| Error::io("listening", e))?;
     let address = listener.local_addr().map_err(|e| Error::io("listening", e))?;
     let began = Instant::now();
-    let server = Arc::new(Server::connect(plan, desk)?);
-    let (queues, writers) = server.start_writers()?;
+    let own = plan.load.map(|load| Import::open(load, desk)).transpose()?;
+    let server = Arc::new(Server {
+        token: plan.token,
+        tls: plan.tls.as_ref().map(tls::server_config).transpose()?,
+        serves: plan.serves,
+        imports: Mutex::new(HashMap::new()),
+        changed: Condvar::new(),
+        open: Mutex::new(HashMap::new()),
+        strangers: Mutex::new(VecDeque::new()),
+        turned_away: AtomicU64::new(0),
+        desk: desk.clone(),
+    });
+    if let Some(import) = &own {
+        // One guest more than there are: it stays until the end.
+        lock(&server.imports)
+            .insert(import.plan.import.clone(), Entry::Open { import: import.clone(), guests: 1 });
+    }
+    let (resumed_files, resumed_rows) = own.as_ref().map_or((0, 0), |i| (i.resumed_files, i.resumed_rows));
     desk.tell(json!({
-        "event": "listening", "address": address.to_string(), "resumed_files": server.reached.len(),
-        "resumed_rows": server.resumed_rows(),
+        "event": "listening", "address": address.to_string(), "resumed_files": resumed_files, "resumed_rows": resumed_rows,
     }));
-    let clients = server.accept(&listener, &queues, desk)?;
-    drop(queues);
-    for client in clients {
-        client.join().map_err(|_| broken())?;
+    let says = |event: &str| {
+        let mut said = own.as_ref().map_or_else(|| json!({}), |import| import.says());
+        said["event"] = event.into();
+        said["seconds"] = began.elapsed().as_secs_f64().into();
+        said["turned_away"] = server.turned_away.load(Relaxed).into();
+        said
+    };
+    for guest in server.accept(&listener, &says)? {
+        guest.join().map_err(|_| broken())?;
     }
-    let failures: Vec<Error> =
-        writers.into_iter().filter_map(|w| w.join().unwrap_or_else(|_| Err(broken())).err()).collect();
-    match failures.into_iter().find(|e| !matches!(e, Error::Interrupted)) {
-        Some(e) => Err(e),
-        None => Ok(server.says("finished", began)),
-    }
+    own.as_ref().map_or(Ok(()), |import| import.close())?;
+    Ok(says("finished"))
 }
 
-fn broken() -> Error {
+pub fn broken() -> Error {
     Error::Plan("the load server broke an assumption of its own; see the lines above".into())
 }
 
 impl Server {
-    fn connect(plan: ServerPlan, desk: &Desk) -> Result<Server, Error> {
-        let Some(first) = plan.shards.first() else {
-            return Err(Error::Plan("a load needs one shard at least".into()));
-        };
-        let table =
-            first.plan.tables.first().ok_or_else(|| Error::Plan("a shard's plan has no table".into()))?;
-        let placement = Placement::new(&table.columns, &plan.key, plan.shards.len() as u32);
-        // One shard takes every row, whatever its key.
-        let placement =
-            if plan.shards.len() == 1 { Placement::new(&table.columns, &[], 1)? } else { placement? };
-        let columns = table.columns.iter().map(|c| c.name.clone()).collect();
-        let connect = |p: ShardPlan| Shard::connect(p, desk.stop.clone()).map(Arc::new);
-        let shards = plan.shards.into_iter().map(connect).collect::<Result<Vec<_>, _>>()?;
-        let ledgers = ledgers(&shards)?;
-        Ok(Server {
-            token: plan.token,
-            import: plan.import,
-            columns,
-            placement,
-            reached: shard::reached(&ledgers),
-            known: ledgers.iter().map(|l| l.keys().copied().collect()).collect(),
-            shards,
-            seen: Mutex::new(HashMap::new()),
-            bytes: AtomicU64::new(0),
-            told: Mutex::new(Listeners::default()),
-            open: Mutex::new(Vec::new()),
-            desk: desk.clone(),
-        })
-    }
-
-    fn resumed_rows(&self) -> u64 {
-        self.reached.iter().map(|r| r.after.stored).sum()
-    }
-
-    fn says(&self, event: &str, began: Instant) -> Json {
-        let shards: Vec<Json> = self
-            .shards
-            .iter()
-            .map(|s| json!({"name": s.plan.name, "rows": s.stored.load(Relaxed), "commits": s.commits.load(Relaxed)}))
-            .collect();
-        json!({
-            "event": event, "seconds": began.elapsed().as_secs_f64(), "bytes": self.bytes.load(Relaxed), "shards": shards,
-        })
-    }
-
-    /// Per shard, the queue of each of its writers.
-    #[allow(clippy::type_complexity)] // two lists, named where they are used
-    fn start_writers(
-        self: &Arc<Server>,
-    ) -> Result<(Vec<Vec<SyncSender<Part>>>, Vec<JoinHandle<Result<(), Error>>>), Error> {
-        let (mut queues, mut writers) = (Vec::new(), Vec::new());
-        for (index, shard) in self.shards.iter().enumerate() {
-            let mut own = Vec::new();
-            for k in 0..shard.plan.connections.max(1) {
-                let (queue, parts) = sync_channel(QUEUE_PARTS);
-                own.push(queue);
-                let (server, shard) = (self.clone(), shard.clone());
-                let writer = move || {
-                    let ended = shard::write(&shard, &parts, &server.desk);
-                    if let Err(e) = &ended {
-                        server.fail(&e.to_string());
-                    }
-                    ended
-                };
-                let started = thread::Builder::new().name(format!("shard{index}.{k}")).spawn(writer);
-                writers.push(started.map_err(|e| Error::io("starting a writer", e))?);
-            }
-            queues.push(own);
-        }
-        Ok((queues, writers))
-    }
-
     fn accept(
         self: &Arc<Server>,
         listener: &TcpListener,
-        queues: &[Vec<SyncSender<Part>>],
-        desk: &Desk,
+        says: &dyn Fn(&str) -> Json,
     ) -> Result<Vec<JoinHandle<()>>, Error> {
-        let (began, mut last) = (Instant::now(), Instant::now());
-        let mut clients = Vec::new();
-        while !desk.stopped() {
+        let mut last = Instant::now();
+        let mut guests: Vec<JoinHandle<()>> = Vec::new();
+        let mut number = 0;
+        while !self.desk.stopped() {
             match listener.accept() {
                 Ok((stream, peer)) => {
-                    let (server, queues) = (self.clone(), queues.to_vec());
-                    let talk = move || server.talk(&stream, peer, &queues);
-                    let started = thread::Builder::new().name("client".into()).spawn(talk);
-                    clients.push(started.map_err(|e| Error::io("starting a client's thread", e))?);
+                    number += 1;
+                    let (server, number) = (self.clone(), number);
+                    let talk = move || server.talk(stream, peer, number);
+                    match thread::Builder::new().name("client".into()).spawn(talk) {
+                        Ok(guest) => guests.push(guest),
+                        // Too many threads: this one is hung up on, and others end soon.
+                        Err(_) => drop(self.turned_away.fetch_add(1, Relaxed)),
+                    }
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => thread::sleep(ACCEPT),
-                Err(e) => return Err(Error::io("accepting a client", e)),
+                // Too many files, or a client that has gone before it was let in: neither ends a server.
+                Err(_) => thread::sleep(ACCEPT),
             }
             if last.elapsed() >= TELL {
                 last = Instant::now();
-                desk.tell(self.says("progress", began));
+                guests.retain(|guest| !guest.is_finished());
+                self.desk.tell(says("progress"));
             }
         }
         // Clients that are still there would keep their threads reading for ever.
-        for stream in lock(&self.open).drain(..) {
-            let _ = stream.shutdown(Shutdown::Both);
-        }
-        Ok(clients)
-    }
-
-    /// The first failure is told to all clients; the load ends with it.
-    fn fail(&self, message: &str) {
-        let mut told = lock(&self.told);
-        if told.failure.is_none() {
-            told.failure = Some(message.to_owned());
-            told.clients.values().for_each(|client| drop(client.send(Told::Failed(message.to_owned()))));
-        }
+        lock(&self.open).values().for_each(|stream| drop(stream.shutdown(Shutdown::Both)));
+        Ok(guests)
     }
 
     /// One client from its first word to its last.
-    fn talk(self: &Arc<Server>, stream: &TcpStream, peer: SocketAddr, queues: &[Vec<SyncSender<Part>>]) {
-        let ended = self.talk_until_end(stream, queues);
+    fn talk(self: &Arc<Server>, stream: TcpStream, peer: SocketAddr, number: u64) {
+        let known = self.let_in(&stream, number);
+        lock(&self.strangers).retain(|(of, _)| *of != number);
+        let ended = match known {
+            Err(_) if !lock(&self.open).contains_key(&number) => Ok(()),
+            Err(why) => {
+                // Strangers are counted and not listed: who sends rubbish all day would fill the log.
+                if self.turned_away.fetch_add(1, Relaxed) < STRANGERS as u64 {
+                    self.desk
+                        .tell(json!({"event": "note", "text": format!("{peer} was turned away: {why}")}));
+                }
+                Ok(())
+            }
+            Ok((reader, out)) => self.listen(BufReader::with_capacity(1 << 18, reader), out),
+        };
+        lock(&self.open).remove(&number);
         let _ = stream.shutdown(Shutdown::Both);
         if let Err(e) = ended {
             self.desk.tell(json!({"event": "note", "text": format!("client {peer}: {e}")}));
         }
     }
 
-    fn talk_until_end(
-        self: &Arc<Server>,
-        stream: &TcpStream,
-        queues: &[Vec<SyncSender<Part>>],
-    ) -> io::Result<()> {
+    /// Both halves of the connection to somebody who knows the token.
+    fn let_in(&self, stream: &TcpStream, number: u64) -> io::Result<(Reader, Writer)> {
+        let until = Instant::now() + HELLO;
         stream.set_nonblocking(false)?;
         stream.set_nodelay(true)?;
-        lock(&self.open).push(stream.try_clone()?);
-        let mut reader = BufReader::with_capacity(1 << 18, stream);
-        let mut out = stream.try_clone()?;
-        match frame::receive(&mut reader)? {
-            Some(Frame::Talk(hello @ Talk::Hello { .. })) => {
-                if let Some(message) = self.refusal(&hello) {
-                    frame::send_talk(&mut out, &Talk::Failed { message: message.clone() })?;
-                    return Err(io::Error::other(message));
-                }
+        stream.set_write_timeout(Some(HELLO))?;
+        lock(&self.open).insert(number, stream.try_clone()?);
+        self.make_room(number, stream.try_clone()?);
+        let mut first = [0u8];
+        wait_until(stream, until)?;
+        if stream.peek(&mut first)? == 0 {
+            return Err(io::Error::other("it said nothing"));
+        }
+        let (mut reader, mut out) = match &self.tls {
+            None => wire::plain(stream)?,
+            Some(_) if frame::is_talk(first[0]) => {
+                let message = "the load server speaks TLS only: give --ca FILE or --fingerprint SHA256";
+                frame::send_talk(&mut wire::plain(stream)?.1, &Talk::Failed { message: message.into() })?;
+                return Err(io::Error::other("it speaks without TLS"));
             }
-            _ => return Err(io::Error::other("it did not say hello")),
-        }
-        let reached = ledgers(&self.shards).map_err(|e| self.failed(&e.to_string()))?;
-        frame::send_talk(&mut out, &Talk::Welcome { reached: shard::reached(&reached) })?;
-
-        let (tell, told) = channel();
-        let number = match self.enter(&tell) {
-            Ok(number) => number,
-            Err(message) => return frame::send_talk(&mut out, &Talk::Failed { message }),
+            Some(config) => {
+                let session = ServerConnection::new(config.clone()).map_err(io::Error::other)?;
+                wire::secure(stream, session.into(), until)?
+            }
         };
-        let teller =
-            thread::Builder::new().name("acks".into()).spawn(move || acknowledge(&told, &mut out))?;
-        let read = self.read_chunks(&mut reader, queues, &tell);
-        // The acknowledging thread ends with its last sender: ours, that in the list, those of chunks under way.
-        lock(&self.told).clients.remove(&number);
-        drop(tell);
-        let _ = teller.join();
-        read
+        let said = frame::receive_hello(&mut Until { reader: &mut reader, until })?;
+        let wrong_token = "the token is not the load server's; give the one that it was started with";
+        let refused = match said {
+            Ok(token) if equal_secrets(&token, &self.token) => None,
+            Ok(_) => Some(wrong_token.to_owned()),
+            Err(message) => Some(message),
+        };
+        if let Some(message) = refused {
+            frame::send_talk(&mut out, &Talk::Failed { message: message.clone() })?;
+            drain(&mut Until { reader: &mut reader, until });
+            return Err(io::Error::other(message));
+        }
+        // Someone known is waited for longer; that he is still there he says himself.
+        reader.set_limit(Some(SILENCE * 2))?;
+        stream.set_write_timeout(Some(SILENCE * 2))?;
+        Ok((reader, out))
     }
 
-    /// A client's number among those that hear of a failure; the failure when there was one.
-    fn enter(&self, tell: &Sender<Told>) -> Result<u64, String> {
-        let mut told = lock(&self.told);
-        if let Some(message) = &told.failure {
-            return Err(message.clone());
+    /// The strangers who wait longest go when there are too many.
+    fn make_room(&self, number: u64, stream: TcpStream) {
+        let mut strangers = lock(&self.strangers);
+        strangers.push_back((number, stream));
+        while strangers.len() > STRANGERS {
+            if let Some((_, oldest)) = strangers.pop_front() {
+                let _ = oldest.shutdown(Shutdown::Both);
+            }
         }
-        told.next += 1;
-        let number = told.next;
-        told.clients.insert(number, tell.clone());
-        Ok(number)
     }
 
-    fn refusal(&self, hello: &Talk) -> Option<String> {
-        let Talk::Hello { version, token, import, columns, .. } = hello else { return None };
-        if !equal_secrets(token, &self.token) {
-            return Some("the token is not the load server's; give the one that it was started with".into());
+    /// What somebody known asks, until he opens an import or goes.
+    fn listen(&self, mut reader: BufReader<Reader>, mut out: Writer) -> io::Result<()> {
+        loop {
+            let answer = match frame::receive(&mut reader)? {
+                Some(Frame::Talk(Talk::Targets)) => self.targets(),
+                Some(Frame::Talk(Talk::Ask { shard, statement, limit_ns })) => {
+                    self.ask(shard, &statement, limit_ns)
+                }
+                Some(Frame::Talk(Talk::Open { import, columns, setup })) => match self.join(&import, setup) {
+                    Ok(joined) => {
+                        let ended = joined.serve(&columns, &mut reader, out);
+                        self.leave(&import);
+                        return ended;
+                    }
+                    Err(message) => Err(message),
+                },
+                Some(Frame::Talk(Talk::End)) | None => return Ok(()),
+                Some(_) => return Err(io::Error::other("it said what nobody asked for")),
+            };
+            let failed = |message| Talk::Failed { message };
+            frame::send_talk(&mut out, &answer.unwrap_or_else(failed))?;
         }
-        if *version != VERSION {
-            return Some(format!(
-                "the client speaks version {version}, the load server {VERSION}: update one of them"
-            ));
-        }
-        if import != &self.import {
-            return Some(format!("the client loads import {import}, the load server {}", self.import));
-        }
-        (columns != &self.columns).then(|| {
-            format!(
-                "the client's columns are {}, the table's {}",
-                columns.join(", "),
-                self.columns.join(", ")
-            )
+    }
+
+    fn targets(&self) -> Result<Talk, String> {
+        let serves = self.serves.as_ref().ok_or(NOT_OPEN)?;
+        let engine = serves.shards.first().map(|t| t.engine.clone()).unwrap_or_default();
+        let urls = serves.shards.iter().map(|t| t.url.clone()).collect();
+        Ok(Talk::Serves {
+            engine,
+            shards: urls,
+            coordinator: serves.coordinator.as_ref().map(|t| t.url.clone()),
         })
     }
 
-    fn read_chunks(
-        &self,
-        reader: &mut impl io::Read,
-        queues: &[Vec<SyncSender<Part>>],
-        tell: &Sender<Told>,
-    ) -> io::Result<()> {
-        let (mut hashes, mut shard_of) = (Vec::new(), Vec::new());
-        let mut whole = self.empty();
-        loop {
-            match frame::receive(reader)? {
-                Some(Frame::Chunk(head, body)) => {
-                    self.bytes.fetch_add(body.len() as u64, Relaxed);
-                    clear(&mut whole);
-                    if !body.is_empty() {
-                        decode(&body, &mut whole).map_err(|e| self.failed(&e))?;
-                    }
-                    if whole.rows as u64 != head.rows {
-                        let message = format!(
-                            "chunk {} of file {} has {} rows, its head says {}",
-                            head.chunk, head.file, whole.rows, head.rows
-                        );
-                        return Err(self.failed(&message));
-                    }
-                    self.placement
-                        .shards_of(&whole, &mut hashes, &mut shard_of)
-                        .map_err(|e| self.failed(&e.to_string()))?;
-                    let mut parts: Vec<Columns> = self.shards.iter().map(|_| self.empty()).collect();
-                    scatter(&whole, &shard_of, &mut parts);
-                    self.queue(&head, parts, queues, tell)?;
-                }
-                Some(Frame::Talk(Talk::End)) => return Ok(()),
-                Some(Frame::Talk(_)) => return Err(io::Error::other("it said what only a server says")),
-                None => return Err(io::Error::other("gone before its end; what was acknowledged is stored")),
-            }
-        }
-    }
-
-    fn failed(&self, message: &str) -> io::Error {
-        self.fail(message);
-        io::Error::other(message.to_owned())
-    }
-
-    fn empty(&self) -> Columns {
-        Columns::of(&self.shards[0].plan.plan.tables[0])
-    }
-
-    /// To every shard that does not have its part yet. Waits while queues are full.
-    fn queue(
-        &self,
-        head: &ChunkHead,
-        parts: Vec<Columns>,
-        queues: &[Vec<SyncSender<Part>>],
-        tell: &Sender<Told>,
-    ) -> io::Result<()> {
-        let ack = Ack { file: head.file, chunk: head.chunk, rows: head.rows };
-        let chunk = match lock(&self.seen).entry((head.file, head.chunk)) {
-            Entry::Occupied(earlier) => {
-                earlier.get().sent_again(tell);
-                return Ok(());
-            }
-            Entry::Vacant(free) => {
-                free.insert(Arc::new(Pending::new(ack, parts.len(), tell.clone()))).clone()
-            }
+    fn ask(&self, shard: Option<usize>, statement: &str, limit_ns: u64) -> Result<Talk, String> {
+        let serves = self.serves.as_ref().ok_or(NOT_OPEN)?;
+        let target = match shard {
+            Some(k) => serves.shards.get(k),
+            None => serves.coordinator.as_ref(),
         };
-        for ((rows, known), writers) in parts.into_iter().zip(&self.known).zip(queues) {
-            if known.contains(&(head.file, head.chunk)) {
-                chunk.stored();
-                continue;
-            }
-            let writer = (head.chunk as usize + head.file as usize) % writers.len();
-            let part = Part { head: head.clone(), rows, chunk: chunk.clone() };
-            writers[writer].send(part).map_err(|_| io::Error::other("a shard was given up"))?;
-        }
-        Ok(())
+        let target = target.ok_or("the load server has no such shard, or no coordinator")?;
+        let answer = control(target.clone(), statement, limit_ns).map_err(|e| e.to_string())?;
+        let mut answer: Json = serde_json::from_str(&answer).map_err(|e| e.to_string())?;
+        Ok(Talk::Answer { rows: answer["rows"].take() })
     }
-}
 
-fn ledgers(shards: &[Arc<Shard>]) -> Result<Vec<Lines>, Error> {
-    shards.iter().map(|shard| shard.lines()).collect()
-}
-
-/// Rows of one chunk. Errors: no Arrow stream, other columns, a value that does not fit.
-fn decode(body: &[u8], out: &mut Columns) -> Result<(), String> {
-    let garbled = |e: arrow_schema::ArrowError| format!("a chunk is no Arrow IPC stream: {e}");
-    for batch in StreamReader::try_new(body, None).map_err(garbled)? {
-        let batch = batch.map_err(garbled)?;
-        let schema = batch.schema();
-        let names = schema.fields().iter().map(|f| f.name());
-        if !names.eq(out.columns.iter().map(|c| &c.name)) {
-            return Err("a chunk has other columns than the table".into());
-        }
-        arrow::append(&batch, out)?;
-    }
-    Ok(())
-}
-
-/// Acknowledgements as they come, several in a frame; ends with the last chunk or a failure.
-fn acknowledge(told: &Receiver<Told>, out: &mut TcpStream) {
-    while let Ok(first) = told.recv() {
-        let (mut acks, mut failed) = (Vec::new(), None);
-        for next in std::iter::once(first).chain(told.try_iter()) {
-            match next {
-                Told::Ack(ack) => acks.push(ack),
-                Told::Failed(message) => failed = Some(message),
+    /// The import of that name, opened where `setup` tells how. `Err` in words for the client.
+    fn join(&self, name: &str, setup: Option<Json>) -> Result<Arc<Import>, String> {
+        let plan = setup.map(|setup| self.plan_of(name, setup)).transpose()?;
+        let mut imports = lock(&self.imports);
+        loop {
+            match (imports.get_mut(name), &plan) {
+                (Some(Entry::Open { import, .. }), Some(plan)) if import.plan != *plan => {
+                    return Err(format!(
+                        "import {name} is being loaded with other options; wait for its end"
+                    ));
+                }
+                (Some(Entry::Open { import, guests }), _) => {
+                    *guests += 1;
+                    return Ok(import.clone());
+                }
+                (Some(Entry::Busy), _) => {
+                    let waited = self.changed.wait_timeout(imports, Duration::from_millis(100));
+                    imports = waited.unwrap_or_else(|p| p.into_inner()).0;
+                    if self.desk.stopped() {
+                        return Err("the load server is being stopped".into());
+                    }
+                }
+                (None, None) => {
+                    let own: Vec<&str> = imports.keys().map(String::as_str).collect();
+                    return Err(format!(
+                        "the client loads import {name}, the load server {}",
+                        own.join(", ")
+                    ));
+                }
+                (None, Some(plan)) => {
+                    imports.insert(name.to_owned(), Entry::Busy);
+                    drop(imports);
+                    let opened = Import::open(plan.clone(), &self.desk);
+                    let mut imports = lock(&self.imports);
+                    match &opened {
+                        Ok(import) => {
+                            imports.insert(name.to_owned(), Entry::Open { import: import.clone(), guests: 1 })
+                        }
+                        Err(_) => imports.remove(name),
+                    };
+                    self.changed.notify_all();
+                    return opened.map_err(|e| e.to_string());
+                }
             }
         }
-        // A client that has gone asks the ledger when it comes again.
-        if !acks.is_empty() && frame::send_talk(out, &Talk::Acked { acks }).is_err() {
+    }
+
+    /// A client's import on this server's own targets, whatever it calls them.
+    fn plan_of(&self, name: &str, setup: Json) -> Result<ImportPlan, String> {
+        let serves = self.serves.as_ref().ok_or(NOT_OPEN)?;
+        let mut plan: ImportPlan =
+            serde_json::from_value(setup).map_err(|e| format!("the client's import cannot be read: {e}"))?;
+        if plan.import != name || plan.shards.len() != serves.shards.len() {
+            let (theirs, ours) = (plan.shards.len(), serves.shards.len());
+            return Err(format!("the client places rows on {theirs} shards, the load server has {ours}"));
+        }
+        for (shard, target) in plan.shards.iter_mut().zip(&serves.shards) {
+            shard.plan.target = target.clone();
+        }
+        Ok(plan)
+    }
+
+    /// The last one to leave waits until what he sent is stored; who comes meanwhile begins behind that.
+    fn leave(&self, name: &str) {
+        let mut imports = lock(&self.imports);
+        let Some(Entry::Open { import, guests }) = imports.get_mut(name) else { return };
+        *guests -= 1;
+        if *guests > 0 {
             return;
         }
-        if let Some(message) = failed {
-            let _ = frame::send_talk(out, &Talk::Failed { message });
+        let import = import.clone();
+        imports.insert(name.to_owned(), Entry::Busy);
+        drop(imports);
+        if let Err(e) = import.close() {
+            self.desk.tell(json!({"event": "note", "text": format!("import {name}: {e}")}));
+        }
+        lock(&self.imports).remove(name);
+        self.changed.notify_all();
+    }
+}
+
+const NOT_OPEN: &str = "this load server is there for one import; `inrush load-server` waits for others";
+
+/// What a refused client has sent already: closing on it would reset the connection, and the reason with it.
+fn drain(from: &mut impl io::Read) {
+    let mut rest = [0u8; 4096];
+    for _ in 0..64 {
+        if !matches!(from.read(&mut rest), Ok(1..)) {
             return;
         }
     }
@@ -421,10 +384,6 @@ fn equal_secrets(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |acc, (x, y)| acc | (x ^ y)) == 0
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
-pub fn unreachable_server(address: &str, error: &io::Error) -> Error {
-    Error::Target { target: address.to_owned(), class: TargetFault::Unreachable, message: error.to_string() }
 }

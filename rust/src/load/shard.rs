@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 
 use super::frame::{Ack, ChunkHead, Reached};
+use super::import::Told;
 use super::scatter::append;
-use super::server::Told;
 use super::{pause, Bucket, Desk};
 use crate::clock::Clock;
 use crate::engine::shared::clear;
@@ -26,7 +26,7 @@ const INSERT: usize = 0;
 const LEDGER_NS: u64 = 60_000_000_000;
 
 /// A shard as a plan of the core: its first table is loaded by its first operation.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShardPlan {
     pub name: String,
@@ -44,7 +44,7 @@ pub struct ShardPlan {
 }
 
 /// Statements about the ledger in the engine's dialect.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LedgerPlan {
     /// Rows (file, chunk, rows, last, after) of this import.

@@ -1,0 +1,113 @@
+"""A load server on another host, from the client's side: the way there, and shards that only it can reach."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from inrush.engines import server
+from inrush.engines.base import Target
+from inrush.errors import UsageError, from_core
+from inrush.load import plan
+
+#: A shorter token could be guessed.
+TOKEN_CHARACTERS = 16
+
+
+def link(address: str, token_file: str | None, ca: str | None, fingerprint: str | None) -> dict[str, Any]:
+    """Twin of `LinkPlan`. Raises UsageError where the token would travel for everybody to read."""
+    if token_file is None:
+        raise UsageError(
+            f"--server {address}: --token-file FILE must hold the token that it was started with"
+        )
+    if ca is not None and fingerprint is not None:
+        raise UsageError("--ca and --fingerprint: one of them says which certificate is trusted")
+    if ca is None and fingerprint is None and not is_loopback(host_of("--server", address)):
+        raise UsageError(
+            f"--server {address}: is not on this machine, so the way there needs TLS: --ca FILE or --fingerprint SHA256"
+        )
+    tls = {"ca": ca} if ca is not None else {"fingerprint": fingerprint} if fingerprint is not None else None
+    return plan.link_plan(address, read_token(Path(token_file)), tls)
+
+
+def read_token(path: Path) -> str:
+    try:
+        token = path.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--token-file {path}: cannot be read ({error})") from error
+    if len(token) < TOKEN_CHARACTERS or not token.isprintable():
+        raise UsageError(
+            f"--token-file {path}: a token has {TOKEN_CHARACTERS} printable characters at least; "
+            "`openssl rand -hex 16` makes one"
+        )
+    return token
+
+
+def host_of(option: str, address: str) -> str:
+    """`127.0.0.1:7000` -> `127.0.0.1`; `[::1]:7000` -> `::1`."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not host or not port.isdigit():
+        raise UsageError(f"{option} {address}: it is HOST:PORT")
+    return host.removeprefix("[").removesuffix("]")
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@dataclass
+class RemoteShards:
+    """Stands for `run.Shards` where only the load server reaches them: every statement goes through it."""
+
+    link: dict[str, Any]
+    engine: str = field(init=False)
+    targets: list[Target] = field(init=False)
+    coordinator: str | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        serves = self._asked({"ask": "targets"})
+        self.engine = serves["engine"]
+        self.coordinator = serves["coordinator"]
+        self.twin = server(self.engine)
+        self.targets = [Target(self.engine, url) for url in serves["shards"]]
+        #: The load server has them.
+        self.secrets: dict[str, str] = {}
+
+    def documents(self) -> list[tuple[str, dict[str, Any]]]:
+        """The load server puts its own targets in their place: it knows their passwords."""
+        return [(t.url, {"engine": self.engine, "url": t.url, "options": {}}) for t in self.targets]
+
+    def ask(self, target: dict[str, Any], statement: str) -> list[list[Any]]:
+        """Rows of one statement. Raises CoreFailure of the core."""
+        urls = [t.url for t in self.targets]
+        return self._statement(urls.index(target["url"]), statement)
+
+    def ask_coordinator(self, statement: str) -> list[list[Any]]:
+        return self._statement(None, statement)
+
+    def _statement(self, shard: int | None, statement: str) -> list[list[Any]]:
+        from inrush import _core
+        from inrush.load.run import LOOK_S
+
+        question = {"ask": "statement", "shard": shard, "statement": statement, "limit_s": LOOK_S}
+        rows: list[list[Any]] = json.loads(_core.ask_load_server(json.dumps(self.link), json.dumps(question)))
+        return rows
+
+    def _asked(self, question: dict[str, Any]) -> dict[str, Any]:
+        from inrush import _core
+
+        try:
+            found: dict[str, Any] = json.loads(
+                _core.ask_load_server(json.dumps(self.link), json.dumps(question))
+            )
+            return found
+        except _core.CoreFailure as failure:
+            raise from_core(*failure.args) from None

@@ -1,0 +1,209 @@
+"""`inrush load-server`: waits for clients on this or other hosts and stores what they send."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+import signal
+import socket
+import ssl
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from inrush.errors import Interrupted, UsageError
+from inrush.load.remote import host_of, is_loopback, read_token
+
+Doc = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Serving:
+    """What the command line says."""
+
+    listen: str
+    into: str | None = None
+    shards: tuple[str, ...] = ()
+    token_file: str | None = None
+    certificate: str | None = None
+    certificate_key: str | None = None
+    self_signed: bool = False
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How a client gets there, once the server listens."""
+
+    address: str
+    token_file: Path
+    fingerprint: str | None
+    certificate: Path | None
+    shards: tuple[str, ...]
+
+    def lines(self) -> list[str]:
+        way = f"--server {self.address} --token-file FILE"
+        kind = "without TLS" if self.fingerprint is None else "TLS"
+        shown = [f"listening on {self.address}, {kind}; storing into {', '.join(self.shards)}"]
+        shown.append(f"the token is in {self.token_file}: clients need a copy")
+        if self.fingerprint is not None:
+            way += f" --fingerprint {self.fingerprint}"
+            shown.append(
+                f"the certificate is {self.certificate}: --ca FILE with a copy does as well as its fingerprint"
+            )
+        return [*shown, f"inrush load FILES --table TABLE {way}"]
+
+    def document(self) -> Doc:
+        return {
+            "address": self.address,
+            "token_file": str(self.token_file),
+            "fingerprint": self.fingerprint,
+            "certificate": None if self.certificate is None else str(self.certificate),
+            "shards": list(self.shards),
+        }
+
+
+def serve(call: Serving, folder: Path, note: Callable[[str], None], ready: Callable[[Shown], None]) -> None:
+    """Until Ctrl-C or SIGTERM. folder: for a token and a certificate that are made here.
+
+    Raises UsageError before anything is opened, TargetError and CoreError afterwards.
+    """
+    from inrush.load.run import Call, End, shards_of
+    from inrush.run.site import split_password
+
+    host = host_of("--listen", call.listen)
+    refuse_in_the_open(call, host)
+    shards = shards_of(Call((), "", into=call.into, shards=call.shards), note)
+    serves: Doc = {"shards": [target for _, target in shards.documents()]}
+    if call.into and call.shards:
+        url, variables, _ = split_password(call.into)
+        shards.secrets = {**variables, **shards.secrets}
+        serves["coordinator"] = {"engine": shards.engine, "url": url, "options": {}}
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o700)
+    token_file = Path(call.token_file) if call.token_file else made_token(folder)
+    files = certificate_files(call, host, folder)
+    document = {
+        "role": "server",
+        "listen": call.listen,
+        "token": read_token(token_file),
+        "serves": serves,
+        "tls": None if files is None else {"certificate": str(files[0]), "key": str(files[1])},
+    }
+    signal.signal(signal.SIGTERM, _as_ctrl_c)
+    with End(document, folder / "server.log", shards.secrets) as end:
+        said = end.wait_for("listening", _noting(note))
+        certificate = None if files is None else files[0]
+        ready(
+            Shown(
+                address=said["address"],
+                token_file=token_file,
+                fingerprint=None if certificate is None else fingerprint(certificate),
+                certificate=certificate,
+                shards=tuple(t.url for t in shards.targets),
+            )
+        )
+        # Being asked to end is how a server ends.
+        with contextlib.suppress(Interrupted):
+            end.wait_for("finished", _noting(note))
+            return
+        end.stop(_noting(note))
+
+
+def refuse_in_the_open(call: Serving, host: str) -> None:
+    """Raises UsageError for what others could read or enter, and for halves of a whole."""
+    if (call.certificate is None) != (call.certificate_key is None):
+        raise UsageError("--certificate and --certificate-key belong together")
+    if call.self_signed and call.certificate is not None:
+        raise UsageError("--self-signed makes a certificate, --certificate names one: give one of them")
+    if is_loopback(host):
+        return
+    if call.token_file is None:
+        raise UsageError(
+            f"--listen {call.listen}: others can reach it, so it needs a token: --token-file FILE"
+        )
+    if call.certificate is None and not call.self_signed:
+        raise UsageError(
+            f"--listen {call.listen}: others can read on the way there, so it needs TLS: --certificate FILE "
+            "--certificate-key FILE, or --self-signed"
+        )
+
+
+def made_token(folder: Path) -> Path:
+    """A token of this folder's, made once."""
+    path = folder / "token"
+    if not path.is_file():
+        write_secret(path, secrets.token_hex(16) + "\n")
+    return path
+
+
+def certificate_files(call: Serving, host: str, folder: Path) -> tuple[Path, Path] | None:
+    """Certificate and key; made once where one that signs itself is asked for, so that its fingerprint stays."""
+    if call.certificate is not None and call.certificate_key is not None:
+        return Path(call.certificate), Path(call.certificate_key)
+    if not call.self_signed:
+        return None
+    from inrush import _core
+
+    names = own_names(host)
+    mark = hashlib.sha256(" ".join(names).encode()).hexdigest()[:8]
+    certificate, key = folder / f"certificate-{mark}.pem", folder / f"key-{mark}.pem"
+    if not (certificate.is_file() and key.is_file()):
+        made, private = _core.self_signed(list(names))
+        write_secret(key, pem("PRIVATE KEY", bytes(private)))
+        certificate.write_text(pem("CERTIFICATE", bytes(made)))
+    return certificate, key
+
+
+def own_names(host: str) -> Sequence[str]:
+    """By which clients may call this host."""
+    everywhere = host in ("0.0.0.0", "::")
+    found = [
+        socket.gethostname(),
+        socket.getfqdn(),
+        "localhost",
+        "127.0.0.1",
+        *([] if everywhere else [host]),
+    ]
+    return sorted(set(filter(None, found)))
+
+
+def pem(what: str, der: bytes) -> str:
+    """As every tool reads it."""
+    text = ssl.DER_cert_to_PEM_cert(der)
+    return text.replace("CERTIFICATE", what)
+
+
+def fingerprint(certificate: Path) -> str:
+    """SHA-256 of the first certificate of a PEM file. Raises UsageError where there is none."""
+    try:
+        text = certificate.read_text()
+        start = text.index("-----BEGIN CERTIFICATE-----")
+        end = text.index("-----END CERTIFICATE-----", start) + len("-----END CERTIFICATE-----")
+        der = ssl.PEM_cert_to_DER_cert(text[start:end])
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"--certificate {certificate}: no certificate can be read there ({error})"
+        ) from error
+    return "sha256:" + hashlib.sha256(der).hexdigest()
+
+
+def write_secret(path: Path, text: str) -> None:
+    """For nobody's eyes but ours, from its first byte on."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(text)
+
+
+def _as_ctrl_c(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _noting(note: Callable[[str], None]) -> Callable[[Doc], None]:
+    def told(event: Doc) -> None:
+        if event["event"] == "note":
+            note(str(event["text"]))
+
+    return told

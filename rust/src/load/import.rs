@@ -1,0 +1,345 @@
+//! One import at the load server: placing rows, a bounded queue per writer, acknowledging what every shard has stored.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{channel, sync_channel, Receiver, RecvTimeoutError, Sender, SyncSender};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+use arrow_ipc::reader::StreamReader;
+use serde::Deserialize;
+use serde_json::{json, Value as Json};
+
+use super::frame::{self, Ack, ChunkHead, Frame, Talk};
+use super::place::Placement;
+use super::scatter::scatter;
+use super::server::{broken, lock};
+use super::shard::{self, Lines, Part, Pending, Shard, ShardPlan};
+use super::wire::{Reader, Writer, ALIVE};
+use super::Desk;
+use crate::engine::arrow;
+use crate::engine::shared::clear;
+use crate::error::Error;
+use crate::rows::Columns;
+
+/// Parts that wait for a writer; more would only be memory.
+const QUEUE_PARTS: usize = 4;
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImportPlan {
+    pub import: String,
+    /// Distribution key: columns with their types in the database; may be empty with one shard.
+    pub key: Vec<(String, String)>,
+    pub shards: Vec<ShardPlan>,
+}
+
+/// What the thread that writes to a client is told.
+#[derive(Debug, Clone)]
+pub enum Told {
+    Ack(Ack),
+    Failed(String),
+}
+
+/// Clients by number, and the failure that ended the load.
+#[derive(Default)]
+struct Listeners {
+    next: u64,
+    clients: HashMap<u64, Sender<Told>>,
+    failure: Option<String>,
+}
+
+/// Per shard, the queue of each of its writers.
+type Queues = Vec<Vec<SyncSender<Part>>>;
+
+pub struct Import {
+    pub plan: ImportPlan,
+    columns: Vec<String>,
+    placement: Placement,
+    shards: Vec<Arc<Shard>>,
+    /// Per shard: chunks that its ledger had when this began.
+    known: Vec<HashSet<(u32, u64)>>,
+    pub resumed_files: usize,
+    pub resumed_rows: u64,
+    /// Chunks that came since: a client that lost us may send them again.
+    seen: Mutex<HashMap<(u32, u64), Arc<Pending>>>,
+    bytes: AtomicU64,
+    /// Everybody who must hear of a failure, and the first one.
+    told: Mutex<Listeners>,
+    /// Gone once it is closed: the writers end with what is queued.
+    queues: Mutex<Option<Queues>>,
+    writers: Mutex<Vec<JoinHandle<Result<(), Error>>>>,
+    desk: Desk,
+}
+
+impl Import {
+    /// Connected to every shard, its writers at work.
+    pub fn open(plan: ImportPlan, desk: &Desk) -> Result<Arc<Import>, Error> {
+        let Some(first) = plan.shards.first() else {
+            return Err(Error::Plan("a load needs one shard at least".into()));
+        };
+        let table =
+            first.plan.tables.first().ok_or_else(|| Error::Plan("a shard's plan has no table".into()))?;
+        let placement = Placement::new(&table.columns, &plan.key, plan.shards.len() as u32);
+        // One shard takes every row, whatever its key.
+        let placement =
+            if plan.shards.len() == 1 { Placement::new(&table.columns, &[], 1)? } else { placement? };
+        let columns = table.columns.iter().map(|c| c.name.clone()).collect();
+        let connect = |p: &ShardPlan| Shard::connect(p.clone(), desk.stop.clone()).map(Arc::new);
+        let shards = plan.shards.iter().map(connect).collect::<Result<Vec<_>, _>>()?;
+        let ledgers = ledgers(&shards)?;
+        let reached = shard::reached(&ledgers);
+        let import = Arc::new(Import {
+            columns,
+            placement,
+            resumed_files: reached.len(),
+            resumed_rows: reached.iter().map(|r| r.after.stored).sum(),
+            known: ledgers.iter().map(|l| l.keys().copied().collect()).collect(),
+            shards,
+            seen: Mutex::new(HashMap::new()),
+            bytes: AtomicU64::new(0),
+            told: Mutex::new(Listeners::default()),
+            queues: Mutex::new(None),
+            writers: Mutex::new(Vec::new()),
+            desk: desk.clone(),
+            plan,
+        });
+        import.start_writers()?;
+        Ok(import)
+    }
+
+    fn start_writers(self: &Arc<Import>) -> Result<(), Error> {
+        let mut queues = Vec::new();
+        for (index, shard) in self.shards.iter().enumerate() {
+            let mut own = Vec::new();
+            for k in 0..shard.plan.connections.max(1) {
+                let (queue, parts) = sync_channel(QUEUE_PARTS);
+                own.push(queue);
+                let (import, shard) = (self.clone(), shard.clone());
+                let writer = move || {
+                    let ended = shard::write(&shard, &parts, &import.desk);
+                    if let Err(e) = &ended {
+                        import.fail(&e.to_string());
+                    }
+                    ended
+                };
+                let started = thread::Builder::new().name(format!("shard{index}.{k}")).spawn(writer);
+                lock(&self.writers).push(started.map_err(|e| Error::io("starting a writer", e))?);
+            }
+            queues.push(own);
+        }
+        *lock(&self.queues) = Some(queues);
+        Ok(())
+    }
+
+    /// Once nobody sends any more: waits until what is queued is stored. The failure that ended the load, if one did.
+    pub fn close(&self) -> Result<(), Error> {
+        drop(lock(&self.queues).take());
+        let writers: Vec<_> = lock(&self.writers).drain(..).collect();
+        let failures: Vec<Error> =
+            writers.into_iter().filter_map(|w| w.join().unwrap_or_else(|_| Err(broken())).err()).collect();
+        failures.into_iter().find(|e| !matches!(e, Error::Interrupted)).map_or(Ok(()), Err)
+    }
+
+    /// How far it is, beside `event` and the time.
+    pub fn says(&self) -> Json {
+        let shards: Vec<Json> = self
+            .shards
+            .iter()
+            .map(|s| json!({"name": s.plan.name, "rows": s.stored.load(Relaxed), "commits": s.commits.load(Relaxed)}))
+            .collect();
+        json!({"bytes": self.bytes.load(Relaxed), "shards": shards})
+    }
+
+    /// The first failure is told to all clients; the load ends with it.
+    fn fail(&self, message: &str) {
+        let mut told = lock(&self.told);
+        if told.failure.is_none() {
+            told.failure = Some(message.to_owned());
+            told.clients.values().for_each(|client| drop(client.send(Told::Failed(message.to_owned()))));
+        }
+    }
+
+    /// One client from its welcome to its end.
+    pub fn serve(
+        &self,
+        columns: &[String],
+        reader: &mut io::BufReader<Reader>,
+        mut out: Writer,
+    ) -> io::Result<()> {
+        if columns != self.columns {
+            let message = format!(
+                "the client's columns are {}, the table's {}",
+                columns.join(", "),
+                self.columns.join(", ")
+            );
+            frame::send_talk(&mut out, &Talk::Failed { message: message.clone() })?;
+            return Err(io::Error::other(message));
+        }
+        let reached = ledgers(&self.shards).map_err(|e| {
+            let message = e.to_string();
+            let _ = frame::send_talk(&mut out, &Talk::Failed { message: message.clone() });
+            self.failed(&message)
+        })?;
+        frame::send_talk(&mut out, &Talk::Welcome { reached: shard::reached(&reached) })?;
+        let Some(queues) = lock(&self.queues).clone() else {
+            return frame::send_talk(&mut out, &Talk::Failed { message: "the load is at its end".into() });
+        };
+
+        let (tell, told) = channel();
+        let number = match self.enter(&tell) {
+            Ok(number) => number,
+            Err(message) => return frame::send_talk(&mut out, &Talk::Failed { message }),
+        };
+        let teller =
+            thread::Builder::new().name("acks".into()).spawn(move || acknowledge(&told, &mut out))?;
+        let read = self.read_chunks(reader, &queues, &tell);
+        // The acknowledging thread ends with its last sender: ours, that in the list, those of chunks under way.
+        lock(&self.told).clients.remove(&number);
+        drop(tell);
+        drop(queues);
+        let _ = teller.join();
+        read
+    }
+
+    /// A client's number among those that hear of a failure; the failure when there was one.
+    fn enter(&self, tell: &Sender<Told>) -> Result<u64, String> {
+        let mut told = lock(&self.told);
+        if let Some(message) = &told.failure {
+            return Err(message.clone());
+        }
+        told.next += 1;
+        let number = told.next;
+        told.clients.insert(number, tell.clone());
+        Ok(number)
+    }
+
+    fn read_chunks(
+        &self,
+        reader: &mut impl io::Read,
+        queues: &[Vec<SyncSender<Part>>],
+        tell: &Sender<Told>,
+    ) -> io::Result<()> {
+        let (mut hashes, mut shard_of) = (Vec::new(), Vec::new());
+        let mut whole = self.empty();
+        loop {
+            match frame::receive(reader)? {
+                Some(Frame::Chunk(head, body)) => {
+                    self.bytes.fetch_add(body.len() as u64, Relaxed);
+                    clear(&mut whole);
+                    if !body.is_empty() {
+                        decode(&body, &mut whole).map_err(|e| self.failed(&e))?;
+                    }
+                    if whole.rows as u64 != head.rows {
+                        let message = format!(
+                            "chunk {} of file {} has {} rows, its head says {}",
+                            head.chunk, head.file, whole.rows, head.rows
+                        );
+                        return Err(self.failed(&message));
+                    }
+                    self.placement
+                        .shards_of(&whole, &mut hashes, &mut shard_of)
+                        .map_err(|e| self.failed(&e.to_string()))?;
+                    let mut parts: Vec<Columns> = self.shards.iter().map(|_| self.empty()).collect();
+                    scatter(&whole, &shard_of, &mut parts);
+                    self.queue(&head, parts, queues, tell)?;
+                }
+                Some(Frame::Talk(Talk::Alive)) => {}
+                Some(Frame::Talk(Talk::End)) => return Ok(()),
+                Some(Frame::Talk(_)) => return Err(io::Error::other("it said what only a server says")),
+                None => return Err(io::Error::other("gone before its end; what was acknowledged is stored")),
+            }
+        }
+    }
+
+    fn failed(&self, message: &str) -> io::Error {
+        self.fail(message);
+        io::Error::other(message.to_owned())
+    }
+
+    fn empty(&self) -> Columns {
+        Columns::of(&self.shards[0].plan.plan.tables[0])
+    }
+
+    /// To every shard that does not have its part yet. Waits while queues are full.
+    fn queue(
+        &self,
+        head: &ChunkHead,
+        parts: Vec<Columns>,
+        queues: &[Vec<SyncSender<Part>>],
+        tell: &Sender<Told>,
+    ) -> io::Result<()> {
+        let ack = Ack { file: head.file, chunk: head.chunk, rows: head.rows };
+        let chunk = match lock(&self.seen).entry((head.file, head.chunk)) {
+            Entry::Occupied(earlier) => {
+                earlier.get().sent_again(tell);
+                return Ok(());
+            }
+            Entry::Vacant(free) => {
+                free.insert(Arc::new(Pending::new(ack, parts.len(), tell.clone()))).clone()
+            }
+        };
+        for ((rows, known), writers) in parts.into_iter().zip(&self.known).zip(queues) {
+            if known.contains(&(head.file, head.chunk)) {
+                chunk.stored();
+                continue;
+            }
+            let writer = (head.chunk as usize + head.file as usize) % writers.len();
+            let part = Part { head: head.clone(), rows, chunk: chunk.clone() };
+            writers[writer].send(part).map_err(|_| io::Error::other("a shard was given up"))?;
+        }
+        Ok(())
+    }
+}
+
+fn ledgers(shards: &[Arc<Shard>]) -> Result<Vec<Lines>, Error> {
+    shards.iter().map(|shard| shard.lines()).collect()
+}
+
+/// Rows of one chunk. Errors: no Arrow stream, other columns, a value that does not fit.
+fn decode(body: &[u8], out: &mut Columns) -> Result<(), String> {
+    let garbled = |e: arrow_schema::ArrowError| format!("a chunk is no Arrow IPC stream: {e}");
+    for batch in StreamReader::try_new(body, None).map_err(garbled)? {
+        let batch = batch.map_err(garbled)?;
+        let schema = batch.schema();
+        let names = schema.fields().iter().map(|f| f.name());
+        if !names.eq(out.columns.iter().map(|c| &c.name)) {
+            return Err("a chunk has other columns than the table".into());
+        }
+        arrow::append(&batch, out)?;
+    }
+    Ok(())
+}
+
+/// Acknowledgements as they come, several in a frame, and a word now and then; ends with the last chunk or a failure.
+fn acknowledge(told: &Receiver<Told>, out: &mut Writer) {
+    loop {
+        let first = match told.recv_timeout(ALIVE) {
+            Ok(first) => first,
+            Err(RecvTimeoutError::Disconnected) => return,
+            Err(RecvTimeoutError::Timeout) => {
+                if frame::send_talk(out, &Talk::Alive).is_err() {
+                    return;
+                }
+                continue;
+            }
+        };
+        let (mut acks, mut failed) = (Vec::new(), None);
+        for next in std::iter::once(first).chain(told.try_iter()) {
+            match next {
+                Told::Ack(ack) => acks.push(ack),
+                Told::Failed(message) => failed = Some(message),
+            }
+        }
+        // A client that has gone asks the ledger when it comes again.
+        if !acks.is_empty() && frame::send_talk(out, &Talk::Acked { acks }).is_err() {
+            return;
+        }
+        if let Some(message) = failed {
+            let _ = frame::send_talk(out, &Talk::Failed { message });
+            return;
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! TLS of the loader: the load server's certificate, and by what a client knows it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{ring, verify_tls12_signature, verify_tls13_signature, WebPkiSupportedAlgorithms};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, ServerConfig, SignatureScheme};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use crate::engine::tls::{Check, Roots, Tls, When, Wish};
+use crate::error::Error;
+
+/// What the load server shows; PEM files.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerTls {
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+}
+
+/// By what the client knows it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClientTls {
+    /// Signed by one of the certificates of a PEM file, and for the host that was named.
+    Ca(PathBuf),
+    /// SHA-256 of the certificate itself, hexadecimal.
+    Fingerprint(String),
+}
+
+pub fn server_config(files: &ServerTls) -> Result<Arc<ServerConfig>, Error> {
+    let wrong = |path: &PathBuf, what: String| Error::Plan(format!("{}: {what}", path.display()));
+    let chain = CertificateDer::pem_file_iter(&files.certificate)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|e| wrong(&files.certificate, format!("the certificate cannot be read: {e}")))?;
+    if chain.is_empty() {
+        return Err(wrong(&files.certificate, "there is no certificate in this file".into()));
+    }
+    let key = PrivateKeyDer::from_pem_file(&files.key)
+        .map_err(|e| wrong(&files.key, format!("the private key cannot be read: {e}")))?;
+    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("the provider has suites for TLS 1.2 and 1.3")
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .map_err(|e| {
+            wrong(&files.key, format!("it does not go with {}: {e}", files.certificate.display()))
+        })?;
+    // Nobody comes back by a ticket: a connection is there for a whole file.
+    config.send_tls13_tickets = 0;
+    Ok(Arc::new(config))
+}
+
+pub fn client(wish: &ClientTls) -> Result<Tls, Error> {
+    match wish {
+        ClientTls::Ca(path) => {
+            let roots = Roots::File(path.clone());
+            Tls::new(&Wish { when: When::Always, check: Check::ChainAndName, roots }, "--ca")
+        }
+        ClientTls::Fingerprint(text) => {
+            let wrong = || {
+                Error::Plan(format!(
+                    "--fingerprint {text}: it is `sha256:` and 64 hexadecimal digits, as the server shows it"
+                ))
+            };
+            let pin = fingerprint_of(text).ok_or_else(wrong)?;
+            Ok(Tls::with(pinned(pin), "--fingerprint"))
+        }
+    }
+}
+
+/// `sha256:…`, with colons between the bytes or without.
+fn fingerprint_of(text: &str) -> Option<[u8; 32]> {
+    let text = text.trim();
+    let digits: String = text.strip_prefix("sha256:").unwrap_or(text).chars().filter(|c| *c != ':').collect();
+    if digits.len() != 64 || !digits.is_ascii() {
+        return None;
+    }
+    let mut pin = [0; 32];
+    for (byte, pair) in pin.iter_mut().zip(digits.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(pin)
+}
+
+fn pinned(pin: [u8; 32]) -> Arc<ClientConfig> {
+    let provider = Arc::new(ring::default_provider());
+    let algorithms = provider.signature_verification_algorithms;
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("the provider has suites for TLS 1.2 and 1.3")
+        .dangerous() // the name of the method: one certificate is accepted and no other
+        .with_custom_certificate_verifier(Arc::new(Pinned { pin, algorithms }))
+        .with_no_client_auth();
+    Arc::new(config)
+}
+
+#[derive(Debug)]
+struct Pinned {
+    pin: [u8; 32],
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl ServerCertVerifier for Pinned {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _host: &ServerName<'_>,
+        _ocsp: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        match Sha256::digest(certificate)[..] == self.pin {
+            true => Ok(ServerCertVerified::assertion()),
+            false => Err(CertificateError::ApplicationVerificationFailure.into()),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signed, &self.algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signed, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fingerprint_is_read_as_it_is_shown_and_as_openssl_shows_it() {
+        let plain = "0f".repeat(32);
+        let colons = vec!["0F"; 32].join(":");
+        for text in [format!("sha256:{plain}"), plain.clone(), colons, format!(" sha256:{plain}\n")] {
+            assert_eq!(fingerprint_of(&text), Some([15; 32]), "{text}");
+        }
+        for text in ["", "sha256:", &plain[2..], &"zz".repeat(32), &"é".repeat(32)] {
+            assert_eq!(fingerprint_of(text), None, "{text}");
+        }
+    }
+}
