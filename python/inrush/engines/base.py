@@ -68,6 +68,10 @@ class Probes:
     version: str = ""
 
 
+#: Name among the settings read back: how the connection that reads them is encrypted.
+TLS = "tls"
+
+
 class Survives(Enum):
     """What an acknowledged row survives: the normal form of durability, ordered."""
 
@@ -206,6 +210,11 @@ class Server(ABC):
 
     @abstractmethod
     def durability(self, settings: Mapping[str, str]) -> Durability: ...
+
+    def tls(self, target: Target, settings: Mapping[str, str]) -> str:
+        """Version and cipher of the connections, `none` where they were not encrypted; empty where it is not known, or
+        there is no connection. settings: as read back, where servers that know say it of the connection that asks."""
+        return settings.get(TLS, "")
 
     # does: only for instances inrush started; embedded engines keep the defaults
 

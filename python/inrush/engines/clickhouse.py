@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
-from inrush.engines import sql
+from inrush.engines import http, sql
 from inrush.engines.base import (
     Durability,
     OpPlan,
@@ -18,6 +18,7 @@ from inrush.engines.base import (
     Proof,
     Survives,
     TablePlan,
+    Target,
     Unsupported,
 )
 from inrush.engines.clickhouse_life import OF_TABLES, ClickhouseLife
@@ -135,6 +136,9 @@ class Clickhouse(ClickhouseLife):
             ),
             version="SELECT 'version', version()",
         )
+
+    def tls(self, target: Target, settings: Mapping[str, str]) -> str:
+        return http.tls(target)
 
     def durability(self, settings: Mapping[str, str]) -> Durability:
         """What an acknowledged INSERT survives.

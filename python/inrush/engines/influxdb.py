@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from inrush.engines import sql
-from inrush.engines.base import Durability, OpPlan, Probes, Proof, Survives, TablePlan, Unsupported
+from inrush.engines import http, sql
+from inrush.engines.base import Durability, OpPlan, Probes, Proof, Survives, TablePlan, Target, Unsupported
 from inrush.engines.influxdb_life import InfluxdbLife
 from inrush.engines.sql import Item
 from inrush.workload import Column, Operation, Table
@@ -128,6 +128,9 @@ class Influxdb(InfluxdbLife):
             settings=(f"-- pairs: {SETTINGS}\nSHOW DIAGNOSTICS",),
             version="-- pairs: build.Version as version\nSHOW DIAGNOSTICS",
         )
+
+    def tls(self, target: Target, settings: Mapping[str, str]) -> str:
+        return http.tls(target)
 
     def durability(self, settings: Mapping[str, str]) -> Durability:
         """A write is acknowledged when its entry in the write-ahead log is synced.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from inrush.engines import sql
-from inrush.engines.base import Durability, OpPlan, Probes, Proof, Survives, TablePlan, Unsupported
+from inrush.engines.base import TLS, Durability, OpPlan, Probes, Proof, Survives, TablePlan, Unsupported
 from inrush.engines.mysql_life import MariadbLife, MysqlLife
 from inrush.engines.sql import Insert, Item, quote
 from inrush.workload import Column, Operation, Table
@@ -74,6 +74,8 @@ class Mysql(MysqlLife):
     ways: ClassVar[Mapping[str, str]] = {"bulk": "load"}
     #: Texts are compared byte by byte, blanks at their end included.
     collation: ClassVar[str] = "utf8mb4_0900_bin"
+    #: Where a connection reads its own status.
+    session_status: ClassVar[str] = "performance_schema.session_status"
 
     # decides
 
@@ -123,7 +125,7 @@ class Mysql(MysqlLife):
             counters=(
                 f"SHOW GLOBAL STATUS WHERE Variable_name LIKE 'Innodb%' OR Variable_name IN ({_listed(COUNTERS)})",
             ),
-            settings=(self.settings(),),
+            settings=(self.settings(), _tls(self.session_status)),
             version="SELECT 'version', CONCAT(VERSION(), ' ', @@version_comment)",
         )
 
@@ -172,6 +174,7 @@ class Mariadb(MariadbLife, Mysql):
     methods = ("bulk", "load", "multirow")
     ways: ClassVar[Mapping[str, str]] = {}
     collation = "utf8mb4_nopad_bin"
+    session_status = "information_schema.session_status"
 
     def dialect(self, operation: Operation) -> str:
         own = self.name in operation.sql or self.name in operation.unsupported
@@ -204,6 +207,14 @@ def declared(column: Column, indexed: bool) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(literal, names))
+
+
+def _tls(status: str) -> str:
+    """How this connection is encrypted; no row where the server keeps no status."""
+    return (
+        f"SELECT {literal(TLS)}, IF(c.variable_value = '', 'none', CONCAT(v.variable_value, ' ', c.variable_value)) "
+        f"FROM {status} c JOIN {status} v ON c.variable_name = 'Ssl_cipher' AND v.variable_name = 'Ssl_version'"
+    )
 
 
 def _if_marked(namespace: str, statement: str) -> str:

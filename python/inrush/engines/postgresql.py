@@ -10,7 +10,7 @@ from functools import partial
 from typing import ClassVar
 
 from inrush.engines import sql
-from inrush.engines.base import Durability, OpPlan, Probes, Proof, Survives, TablePlan, Unsupported
+from inrush.engines.base import TLS, Durability, OpPlan, Probes, Proof, Survives, TablePlan, Unsupported
 from inrush.engines.postgresql_life import PostgresqlLife
 from inrush.engines.sql import Item, literal, quote
 from inrush.workload import Column, Operation, Table
@@ -133,6 +133,8 @@ class Postgresql(PostgresqlLife):
                 # What was given by name is told also where it is the server's own value: asked and read back are compared.
                 f"WHERE setting IS DISTINCT FROM boot_val OR source = 'command line' OR name IN ({', '.join(map(literal, DURABILITY))}) "
                 "ORDER BY name",
+                f"SELECT {literal(TLS)}, CASE WHEN ssl THEN concat_ws(' ', version, cipher) ELSE 'none' END "
+                "FROM pg_stat_ssl WHERE pid = pg_backend_pid()",
             ),
             version="SELECT 'version', version()",
         )

@@ -24,6 +24,7 @@ def settings(analysis: Analysis) -> str:
                 escape(engine),
                 escape(version),
                 escape(durable),
+                escape(connection_of(m)),
                 escape(target_of(m)),
             ]
         )
@@ -36,7 +37,7 @@ def settings(analysis: Analysis) -> str:
                 f'<details><summary>{len(held)} settings of {escape(engine)}</summary><div class="scroll"><table>{lines}</table></div></details>'
             )
     return (
-        table(["engine", "version", "an acknowledged row survives", "target"], rows) + "".join(lists)
+        table(["engine", "version", "an acknowledged row survives", "TLS", "target"], rows) + "".join(lists)
         if rows
         else ""
     )
@@ -49,6 +50,11 @@ def target_of(m: Measured) -> str:
         if is_embedded(m.run)
         else str(m.run.plan["target"].get("url", ""))
     )
+
+
+def connection_of(m: Measured) -> str:
+    """How it was encrypted."""
+    return "no connection" if is_embedded(m.run) else str(m.run.summary.get("tls") or "not recorded")
 
 
 def version_of(settings: Mapping[str, str]) -> str:

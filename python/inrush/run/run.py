@@ -173,7 +173,8 @@ def run_one(
     if ended.failure is not None:
         site.drop_leftover(run.plan)
     ended_unix_ns, noise = time.time_ns(), host.noise(before, host.noise_counters())
-    survived = durability(site, opened)
+    told = settings_of(opened)
+    survived = durability(site, told)
     durable = survived["survives"] == "POWER_LOSS"
     again = disk_after(run.plan, opened.table("shots"), env, folder.data_path) if durable else {}
     return opened.seal(
@@ -190,6 +191,7 @@ def run_one(
             "oracle": oracle_verdicts(opened, ended),
             "actions": ended.actions,
             "durability": survived,
+            **({"tls": tls} if (tls := site.server.tls(site.target, told)) else {}),
             **of_our_instance(site),
             **begun,
             "ended_unix_ns": ended_unix_ns,
@@ -310,11 +312,15 @@ class Stopping:
         self.asked += 1
 
 
-def durability(site: Site, opened: OpenRun) -> Doc:
-    """What an acknowledged row survives, by the settings that the run read back from its server."""
+def settings_of(opened: OpenRun) -> dict[str, str]:
+    """What the run read back from its server."""
     settings = opened.table("settings")
-    found = dict(zip(settings.column("name").to_pylist(), settings.column("value").to_pylist(), strict=True))
-    normal = site.server.durability(found)
+    return dict(zip(settings.column("name").to_pylist(), settings.column("value").to_pylist(), strict=True))
+
+
+def durability(site: Site, settings: Mapping[str, str]) -> Doc:
+    """What an acknowledged row survives, by these settings."""
+    normal = site.server.durability(settings)
     return {"survives": normal.survives.name, "window_s": normal.window_s, "because": dict(normal.because)}
 
 

@@ -116,6 +116,18 @@ def test_postgresql_is_encrypted_as_far_as_the_mode_asks(secured: Target, certif
     assert pg_is_encrypted(at(secured, f"sslmode=verify-ca&{root}", "127.0.0.1"))
 
 
+def told_tls(target: Target) -> str:
+    """What a run on this target records of its connections."""
+    engine = twin(target.engine)
+    rows = [row for statement in engine.probes(()).settings for row in control(target, statement)]
+    return engine.tls(target, {str(name): str(value) for name, value, *_ in rows})
+
+
+def test_a_run_on_postgresql_records_version_and_cipher_or_none(secured: Target) -> None:
+    assert told_tls(secured) == "none"
+    assert told_tls(at(secured, "sslmode=require")).startswith("TLSv1.3 TLS_")
+
+
 def test_postgresql_with_another_root_or_host_is_refused_in_one_line(
     secured: Target, certificates: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,6 +181,12 @@ def test_mysql_is_encrypted_as_far_as_the_mode_asks(packets: Target) -> None:
     assert cipher(at(packets, "ssl-mode=DISABLED", "127.0.0.1")) == ""
     for mode in ("PREFERRED", "REQUIRED"):
         assert cipher(at(packets, f"ssl-mode={mode}", "127.0.0.1")) != "", mode
+
+
+def test_a_run_on_mysql_records_version_and_cipher_or_none(packets: Target) -> None:
+    assert told_tls(packets) == "none"
+    secret = at(packets, "ssl-mode=REQUIRED", "127.0.0.1")
+    assert told_tls(secret).startswith("TLSv1.") and cipher(secret) in told_tls(secret)
 
 
 def test_a_mysql_of_another_root_is_refused_in_one_line(packets: Target, certificates: Path) -> None:
@@ -246,6 +264,15 @@ def tls_in_front(port: int, certificates: Path) -> Iterator[int]:
         finally:
             listener.shutdown(socket.SHUT_RDWR)
             accepting.join()
+
+
+@pytest.mark.parametrize("engine", ["clickhouse", "influxdb"])
+def test_behind_http_the_url_says_whether_a_run_was_encrypted(engine: str) -> None:
+    def told(query: str) -> str:
+        return twin(engine).tls(Target(engine, f"{engine}://host:1/db{query}"), {})
+
+    assert told("") == told("?secure=false") == told("?secure=0") == "none"
+    assert told("?secure=true").startswith("TLS") and told("?secure=1&verify=false").startswith("TLS")
 
 
 #: Something that every server answers.
