@@ -216,11 +216,19 @@ def proven(
     said: Sequence[Doc] | None = None,
 ) -> Loaded:
     """What was done, and what the ledgers have of it. said: of the shards, by a load server of our own."""
-    in_ledger = [
-        int(shards.ask(target, plan.rows_in_ledger(wanted.import_id))[0][0]) for _, target in targets
-    ]
-    stored = sum(in_ledger)
-    check_count(wanted, shards, targets, stored, note)
+    from inrush import _core
+
+    try:
+        in_ledger = [
+            int(shards.ask(target, plan.rows_in_ledger(wanted.import_id))[0][0]) for _, target in targets
+        ]
+        stored = sum(in_ledger)
+        check_count(wanted, shards, targets, stored, note)
+    except _core.CoreFailure as failure:
+        kind, message = failure.args
+        raise from_core(
+            kind, f"{message}; every row is stored or rejected, but not proven: the same command does that"
+        ) from None
     if said is None:
         said = [{"name": name, "rows": rows} for (name, _), rows in zip(targets, in_ledger, strict=True)]
     return Loaded(
