@@ -21,6 +21,7 @@ from inrush.plan.pipeline import LOADABLE
 from inrush.plan.plan import StudyPlan, plan_study
 from inrush.predict.pipelines import fenced_busy, fenced_parts
 from inrush.predict.resources import verdict
+from inrush.report.footprint import drawn_to, number_of
 from inrush.run.prepare import generators
 from inrush.run.site import Site, at_site
 from inrush.stats.files import file_figures, gain_per_doubling
@@ -259,6 +260,20 @@ def test_the_measured_segment_lasts_from_go_to_the_last_row_stored() -> None:
     plan = [{"kind": k, "label": k} for k in ("control", "probe", "load", "proof", "control")]
     rows = tables.segments(plan, 10, 50, 90)
     assert [(r["start_ns"], r["end_ns"]) for r in rows] == [(0, 10), (0, 10), (10, 50), (50, 90), (50, 90)]
+
+
+def test_received_bytes_are_those_of_the_load_however_late_they_are_told() -> None:
+    assert tables.received([(5, 3), (30, 70), (99, 100)], 10, 50) == [(10, 0), (30, 70), (50, 100)]
+    assert tables.received([(99, 100)], 10, 50) == [(10, 0), (50, 100)], "a load shorter than a second"
+    assert tables.received([], 10, 50) == []
+
+
+def test_a_prediction_is_drawn_beyond_its_knee_and_not_into_the_far_distance() -> None:
+    assert drawn_to(4, [5.0, 12.0]) == 7.5
+    assert drawn_to(4, [271.0]) == 16
+    assert drawn_to(8, [2.0]) == 8
+    assert drawn_to(8, []) == 12
+    assert [number_of(n) for n in (5.125, 2_461.0, float("inf"))] == ["5.12", "2460", "never"]
 
 
 def test_the_core_reads_both_ends_as_they_are_planned() -> None:

@@ -138,7 +138,8 @@ class Drive:
         zero_ns, plan = watch.zero_ns, self.plan
         rows = tables.files(self.files, go_ns, zero_ns)
         start_ns, end_ns = go_ns - zero_ns, max(f["end_ns"] for f in rows)
-        resources = tables.resources(watch.tables["resources"], [(t - zero_ns, b) for t, b in self.net])
+        net = tables.received([(t - zero_ns, b) for t, b in self.net], start_ns, end_ns)
+        resources = tables.resources(watch.tables["resources"], net)
         client_ns = tables.cpu_ns(resources, "client", start_ns, end_ns)
         sizes = {name: proven[0].get(name) for name in ("sizes", "settings")}
         tables.write(

@@ -57,6 +57,16 @@ def segments(plan: Sequence[Mapping[str, Any]], start_ns: int, end_ns: int, last
     return rows
 
 
+def received(said: Sequence[tuple[int, int]], start_ns: int, end_ns: int) -> list[tuple[int, int]]:
+    """Bytes so far, from nothing at GO to all of them when the last row is stored.
+
+    said: what load servers told, and when. They do so about once a second, and their last word comes after the end.
+    """
+    if not said:
+        return []
+    return [(start_ns, 0), *((t, b) for t, b in said if start_ns < t < end_ns), (end_ns, said[-1][1])]
+
+
 def resources(watched: pa.Table, net: Iterable[tuple[int, int]]) -> pa.Table:
     """The watch's table under the roles' own names, with what the load servers received: (t_ns, bytes so far)."""
     roles = pa.array([RENAMED.get(r, r) for r in watched.column("role").to_pylist()], pa.string())

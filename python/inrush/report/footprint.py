@@ -98,6 +98,9 @@ def lines_panel(
 
 # Predicted against measured.
 
+#: Times the largest load measured, to which a prediction is drawn.
+MOST_AHEAD = 4
+
 
 def capacity_figures(analysis: Analysis, answer: Answer) -> list[Figure]:
     """The curve told from the small loads, the bound where the first resource is full, and what was measured."""
@@ -111,8 +114,8 @@ def capacity_figures(analysis: Analysis, answer: Answer) -> list[Figure]:
             else (1.0, told.training.figure.partition(".")[2])
         )
         by_n = measured(told)
-        largest = max(max(by_n), 1.5 * next(iter(finite(told.model)), max(by_n)))
-        names = {"model": "told from the small ones", "bound": "hard bound", "proportion": "proportion"}
+        largest = drawn_to(max(by_n), finite(told.model))
+        names = {"model": "predicted", "bound": "hard bound", "proportion": "proportion"}
         high = 1.15 * max(
             *(v / unit for of in by_n.values() for v in of),
             *(row["bound"] / unit for row in curve(told.model, largest)),
@@ -146,6 +149,12 @@ def capacity_figures(analysis: Analysis, answer: Answer) -> list[Figure]:
             finished(chart),
         ))  # fmt: skip
     return found
+
+
+def drawn_to(largest: float, full_at: Sequence[float]) -> float:
+    """Beyond the first knee, but never so far that what was measured is a dot in a corner."""
+    knee = 1.5 * min(full_at, default=largest)
+    return max(largest, min(knee, MOST_AHEAD * largest))
 
 
 def finite(model: Pipeline) -> list[float]:
@@ -192,13 +201,18 @@ def resource_rows(analysis: Analysis) -> list[list[str]]:
     for told in resources_told(analysis):
         group = say(told.group)
         for r in told.resources:
-            full = f"{r.full_at:.3g}" if np.isfinite(r.full_at) else "never"
+            full = number_of(r.full_at)
             rows.append([
                 group, r.name, f"{r.capacity:.3g}", f"{r.used / r.capacity:.1%}", full, f"{r.largest:g}", f"{r.share:.0%}", r.verdict,
             ])  # fmt: skip
         if told.model.serial_s > 0:
             full_at = told.model.saturations().get(SERIAL, float("inf"))
             rows.append(
-                [group, SERIAL, "1", "", f"{full_at:.3g}", "", "", "found from what the small loads lack"]
+                [group, SERIAL, "1", "", number_of(full_at), "", "", "found from what the small loads lack"]
             )
     return rows
+
+
+def number_of(loads: float) -> str:
+    """Three digits, and no powers of ten in place of a count."""
+    return f"{float(f'{loads:.3g}'):.10g}" if np.isfinite(loads) else "never"

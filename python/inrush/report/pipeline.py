@@ -67,6 +67,12 @@ def shown(answer: Answer, value: float) -> str:
     return show(value, "x.bytes") if along(answer).endswith("_bytes") else f"{value:g}"
 
 
+def panel_name(answer: Answer, value: float) -> str:
+    """A size says what it is, a bare number does not."""
+    told = shown(answer, value)
+    return told if along(answer).endswith("_bytes") else f"{along(answer)} {told}"
+
+
 def loads(analysis: Analysis, answer: Answer) -> Iterator[tuple[Point, Loaded]]:
     """Group -> value of the swept factor -> its counted runs with their files."""
     factor = along(answer)
@@ -143,7 +149,7 @@ def every_file(of: Loaded, answer: Answer) -> tuple[str, Spec] | None:
         ]
         last = value == chosen[-1][0]
         drawn.append(
-            panel(rows, f"{shown(answer, value)}, s", "files of a run, in the order they began", last)
+            panel(rows, f"{panel_name(answer, value)}, s", "files of a run, in the order they began", last)
         )
     note = "" if len(chosen) == len(of) else f" The {len(chosen)} largest of {len(of)}."
     return (
@@ -152,13 +158,13 @@ def every_file(of: Loaded, answer: Answer) -> tuple[str, Spec] | None:
     )
 
 
-def panel(rows: Sequence[Row], y_title: str, x_title: str, last: bool, of_zero: bool = True) -> alt.Chart:
+def panel(rows: Sequence[Row], y_title: str, x_title: str, last: bool, whole: bool = True) -> alt.Chart:
     chart: alt.Chart = (
         alt.Chart(inline(rows))
         .mark_point(filled=True, size=26, opacity=0.8)
         .encode(
-            x=alt.X("x:Q", axis=alt.Axis(title=x_title if last else None, labels=last, ticks=last, tickMinStep=1)),
-            y=alt.Y("y:Q", title=y_title, scale=alt.Scale(zero=of_zero), axis=alt.Axis(tickCount=3, format=".3~g")),
+            x=alt.X("x:Q", axis=alt.Axis(title=x_title if last else None, labels=last, ticks=last, tickMinStep=1 if whole else alt.Undefined)),
+            y=alt.Y("y:Q", title=y_title, scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=3, format=".3~g")),
             color=alt.Color("series:N", title=None, legend=alt.Legend(orient="right", symbolOpacity=1)),
             tooltip=["series:N", alt.Tooltip("y:Q", format=".4g")],
         )
@@ -224,9 +230,10 @@ def multiples(of: Loaded, answer: Answer) -> tuple[str, Spec] | None:
         ]
         chart = panel(
             rows,
-            f"{along(answer)} {value:g}, MB/s",
+            f"{panel_name(answer, value)}, MB/s",
             "time at which the file began, s",
             value == chosen[-1][0],
+            whole=False,
         )
         chart.encoding.y.scale = alt.Scale(domain=[0, 1.05 * top])
         chart.encoding.color.legend = None
