@@ -60,6 +60,8 @@ class Ends:
         for server in self.servers if cores else ():
             os.sched_setaffinity(server.pid, chosen_cores(os.sched_getaffinity(0), cores))
         self._threads: list[threading.Thread] = []
+        #: Hears the one load server out while clients work: its counts in time, and why it ended if it does.
+        self._listener: threading.Thread | None = None
 
     def __enter__(self) -> Ends:
         return self
@@ -68,7 +70,7 @@ class Ends:
         self._over.set()
         for process in self._all():
             process.kill()
-        for thread in self._threads:
+        for thread in (*self._threads, *([self._listener] if self._listener else [])):
             thread.join()
         for process in self._all():
             process.close()
@@ -84,6 +86,9 @@ class Ends:
         self._address = self._wait(self.servers[0], "load_server", "server-0", "listening")["address"]
 
     def go(self) -> None:
+        if not self.per_file:
+            self._listener = threading.Thread(target=self._guarded, args=(self._hear_server, 0), daemon=True)
+            self._listener.start()
         for k in range(len(self.clients)):
             work = self._file_after_file if self.per_file else self._all_files
             thread = threading.Thread(target=self._guarded, args=(work, k), name=f"client {k}", daemon=True)
@@ -105,9 +110,9 @@ class Ends:
 
     def finish(self) -> None:
         """The load server's orderly end, its last counts with it."""
-        if not self.per_file:
+        if self._listener is not None:
             self.servers[0].send("stop")
-            self._wait(self.servers[0], "load_server", "server-0", "finished")
+            self._listener.join()
 
     # --- a client's thread
 
@@ -116,6 +121,9 @@ class Ends:
             work(k)
         except InrushError as e:
             self._told.put(e)
+
+    def _hear_server(self, k: int) -> None:
+        self._wait(self.servers[k], "load_server", f"server-{k}", "finished")
 
     def _all_files(self, k: int) -> None:
         mine = files_of(k, len(self.clients), len(self._paths))
