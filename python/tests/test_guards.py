@@ -448,3 +448,9 @@ def test_settings_that_the_server_does_not_tell_are_named_and_count_as_nothing()
 def test_of_a_server_of_the_users_nothing_was_asked() -> None:
     told = {"settings": [{"name": "fsync", "value": "off"}]}
     assert "settings as asked" not in verdicts(synthetic.run("postgresql", more=told))
+
+
+def test_a_log_is_no_stored_data() -> None:
+    of_table = {"segment": 4, "t_ns": SECOND, "name": 'table:"a"."pe"', "value": "5000000"}
+    log = {**of_table, "name": "log:wal", "value": "536870912"}
+    assert notes.stored_bytes(synthetic.run("postgresql", more={"sizes": [of_table, log]})) == 5_000_000

@@ -72,6 +72,10 @@ class Probes:
 TLS = "tls"
 
 
+#: Name among the sizes: a write-ahead log, which holds nothing that the tables do not.
+LOG = "log:wal"
+
+
 class Survives(Enum):
     """What an acknowledged row survives: the normal form of durability, ordered."""
 

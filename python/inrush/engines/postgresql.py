@@ -10,7 +10,7 @@ from functools import partial
 from typing import ClassVar
 
 from inrush.engines import sql
-from inrush.engines.base import TLS, Durability, OpPlan, Probes, Proof, Survives, TablePlan, Unsupported
+from inrush.engines.base import LOG, TLS, Durability, OpPlan, Probes, Proof, Survives, TablePlan, Unsupported
 from inrush.engines.postgresql_life import PostgresqlLife
 from inrush.engines.sql import Item, literal, quote
 from inrush.workload import Column, Operation, Table
@@ -117,16 +117,18 @@ class Postgresql(PostgresqlLife):
     def probes(self, tables: Sequence[TablePlan]) -> Probes:
         own = [(plan.name, literal(plan.name)) for plan in tables]
         return Probes(
-            sizes=tuple(
-                f"SELECT {literal(f'{kind}:{name}')}, pg_{kind}_size({text}::regclass)"
-                for name, text in own
-                for kind in ("table", "indexes")
+            sizes=(
+                *(
+                    f"SELECT {literal(f'{kind}:{name}')}, pg_{kind}_size({text}::regclass)"
+                    for name, text in own
+                    for kind in ("table", "indexes")
+                ),
+                _wal_size(),
             ),
             counters=(
                 "SELECT 'wal_bytes', pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')",
                 _row_as_pairs("pg_stat_database", "WHERE s.datname = current_database()"),
-                # From version 17 on, checkpoints stand in a view of their own, which older ones have not.
-                _row_as_pairs("pg_stat_bgwriter"),
+                f"{_row_as_pairs('pg_stat_bgwriter')} UNION ALL {_checkpoints()}",
             ),
             settings=(
                 "SELECT name, setting || coalesce(' ' || unit, '') FROM pg_settings "
@@ -232,3 +234,32 @@ def _row_as_pairs(view: str, where: str = "") -> str:
         f"SELECT {literal(view)} || '.' || pair.key, pair.value FROM {view} s, "
         f"jsonb_each_text(to_jsonb(s)) pair {where}"
     )
+
+
+def _wal_size() -> str:
+    """Bytes of the files of the write-ahead log; NULL where the user may not look at them (role pg_monitor may)."""
+    allowed = "has_function_privilege('pg_catalog.pg_ls_waldir()', 'EXECUTE')"
+    bytes_ = _looked_up(
+        allowed, "SELECT sum(size) AS bytes FROM pg_catalog.pg_ls_waldir()", "SELECT NULL AS bytes"
+    )
+    return f"SELECT {literal(LOG)}, substring({bytes_} FROM '<bytes>(.*?)</bytes>')::bigint"
+
+
+def _checkpoints() -> str:
+    """From version 17 on, checkpoints stand in a view of their own; no row where there is none."""
+    view = "pg_stat_checkpointer"
+    there = f"to_regclass('pg_catalog.{view}') IS NOT NULL"
+    row = _looked_up(there, f"SELECT * FROM pg_catalog.{view}", "SELECT 1 WHERE false")
+    return (
+        f"SELECT {literal(view + '.')} || pair[1], pair[2] "
+        f"FROM regexp_matches({row}, '<([a-z_]+)>([^<]*)</', 'g') pair"
+    )
+
+
+def _looked_up(condition: str, query: str, otherwise: str) -> str:
+    """Rows of a query as text: of names that exist only, and may be used only, under a condition.
+
+    A statement that names them is refused as a whole; what stands in a text is looked at when it is run.
+    """
+    chosen = f"CASE WHEN {condition} THEN {literal(query)} ELSE {literal(otherwise)} END"
+    return f"query_to_xml({chosen}, false, true, '')::text"

@@ -200,9 +200,29 @@ def test_probes_are_pairs_and_hold_what_is_asked_for(postgresql: Target, namespa
     assert found["fsync"] == "on" and found["wal_writer_delay"] == "200 ms"
     assert found["max_connections"] == "500"
     assert int(found['indexes:"inrush_test"."ports"']) > 0
+    assert int(found["log:wal"]) >= 16 << 20, "one file of the log at least"
+    checkpoints = [name for name in found if name.endswith(("num_timed", "checkpoints_timed"))]
+    assert len(checkpoints) == 1 and int(found[checkpoints[0]]) >= 0, "before version 17 in another view"
     assert int(found["wal_bytes"]) > 0 and int(found["pg_stat_database.xact_commit"]) > 0
     assert found["version"].startswith("PostgreSQL ")
     assert POSTGRESQL.durability(found).survives is Survives.POWER_LOSS
+
+
+def test_a_user_who_may_not_see_the_log_reads_no_size_of_it_and_all_else(
+    postgresql: Target, namespace: str
+) -> None:
+    plan = POSTGRESQL.plan_table(PORTS, "pk_time", namespace)
+    probes = POSTGRESQL.probes([plan])
+    control(postgresql, "DROP ROLE IF EXISTS inrush_nobody")
+    control(postgresql, "CREATE ROLE inrush_nobody LOGIN")
+    try:
+        plain = Target("postgresql", postgresql.url.replace("postgres@", "inrush_nobody@"))
+        assert control(plain, "SELECT current_user::text") == [["inrush_nobody"]]
+        assert control(plain, probes.sizes[-1]) == [["log:wal", None]]
+        for statement in (*probes.counters, *probes.settings):
+            assert control(plain, statement), statement
+    finally:
+        control(postgresql, "DROP ROLE inrush_nobody")
 
 
 def schemas(instance: Target, name: str) -> list[list[Any]]:

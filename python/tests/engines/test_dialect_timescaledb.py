@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from inrush.engines.base import OpPlan, Survives, Target, Unsupported
+from inrush.engines.base import LOG, OpPlan, Survives, Target, Unsupported
 from inrush.engines.postgresql import Postgresql
 from inrush.engines.timescaledb import CHUNK_LEAST_S, CHUNK_MOST_S, Timescaledb, chunk_s, is_cut
 from inrush.workload import Operation
@@ -94,7 +94,7 @@ def test_sizes_are_those_of_all_chunks_and_old_ones_can_be_dropped(
         return {name: int(value) for s in probes.sizes for name, value in control(timescaledb, s)}
 
     full = sizes()
-    assert set(full) == {f"table:{plan.name}", f"indexes:{plan.name}"}
+    assert set(full) == {f"table:{plan.name}", f"indexes:{plan.name}", LOG}
     assert full[f"table:{plan.name}"] > 1417 * 100 and full[f"indexes:{plan.name}"] > 0
     text = "SELECT drop_chunks({ports}, older_than => '2026-02-01'::timestamptz)"
     drop = TIMESCALEDB.plan_operation(
