@@ -28,8 +28,8 @@ from benches.floors import Parts
 from benches.ingest import folder
 from benches.places import INSTANCES, url_of
 from inrush.engines import server
+from inrush.engines.postgresql_shards import WORKER
 from inrush.load import plan
-from inrush.load.coordinator import WORKER, statements
 from inrush.load.input import file_document, open_inputs, table_of
 from inrush.load.run import End
 
@@ -153,7 +153,11 @@ def copy_to_coordinator(name: str) -> float:
     """PostgreSQL places the rows itself, through the foreign tables that `inrush load --create` makes."""
     whole = str(url_of("postgresql"))
     with shards() as urls, tables(urls):
-        made = statements(TABLE, list(COLUMNS.items()), (KEY,), urls, {})
+        twin = server("postgresql")
+        made = (
+            *twin.know_shards(urls, {}),
+            *twin.spread_table(TABLE, list(COLUMNS.items()), (KEY,), urls),
+        )
         try:
             psql(whole, *made)
             return shot(name, "theirs", FEW_ROWS, [copy(whole, parts(1, FEW_ROWS)[0])], urls)

@@ -144,6 +144,15 @@ class Target:
     instance: Instance | None = None
 
 
+@dataclass(frozen=True)
+class ShardedTable:
+    """A coordinator's table: where its parts lie, in their order, and by which columns rows are placed."""
+
+    #: With passwords, where the coordinator knows them.
+    urls: tuple[str, ...]
+    key: tuple[str, ...]
+
+
 class Server(ABC):
     """Twin of rust/src/engine/<name>.rs: the dialect and the life of one engine."""
 
@@ -161,6 +170,8 @@ class Server(ABC):
     max_writers: ClassVar[int | None] = None
     #: Gives back what it was given; instruments keep nothing, so nobody asks them.
     answers: ClassVar[bool] = True
+    #: Several servers of this kind stand as one behind a coordinator.
+    coordinated: ClassVar[bool] = False
 
     # decides: pure, golden-tested, no I/O
 
@@ -219,6 +230,39 @@ class Server(ABC):
         """Version and cipher of the connections, `none` where they were not encrypted; empty where it is not known, or
         there is no connection. settings: as read back, where servers that know say it of the connection that asks."""
         return settings.get(TLS, "")
+
+    # shards behind a coordinator; only where `coordinated`
+
+    def ask_shards(self) -> str:
+        """A query on a coordinator about the shards that it knows."""
+        raise self._no_coordinator()
+
+    def shard_urls(self, rows: Sequence[Sequence[Any]]) -> tuple[str, ...]:
+        """Their addresses, of the rows of `ask_shards`; empty: it is no coordinator."""
+        raise self._no_coordinator()
+
+    def ask_sharded_table(self, schema: str, table: str) -> str:
+        """A query on a coordinator about one of its tables; no row: there is none."""
+        raise self._no_coordinator()
+
+    def sharded_table(self, name: str, rows: Sequence[Sequence[Any]]) -> ShardedTable | None:
+        """Where its parts lie, of the rows of `ask_sharded_table`; None: here. Raises UsageError."""
+        raise self._no_coordinator()
+
+    def know_shards(self, urls: Sequence[str], passwords: Mapping[str, str]) -> Sequence[str]:
+        """Statements that make shards known to their coordinator."""
+        raise self._no_coordinator()
+
+    def spread_table(
+        self, name: str, columns: Sequence[tuple[str, str]], key: Sequence[str], urls: Sequence[str]
+    ) -> Sequence[str]:
+        """Statements that make the coordinator's table the whole of the shards' tables of that name."""
+        raise self._no_coordinator()
+
+    def _no_coordinator(self) -> UsageError:
+        return UsageError(
+            f"{self.name}: servers of this kind have no coordinator; name each shard by --shard"
+        )
 
     # does: only for instances inrush started; embedded engines keep the defaults
 

@@ -7,10 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from inrush.engines import sql
-from inrush.engines.base import LOG, TLS, Durability, OpPlan, Probes, Proof, Survives, TablePlan, Unsupported
+from inrush.engines import postgresql_shards, sql
+from inrush.engines.base import (
+    LOG,
+    TLS,
+    Durability,
+    OpPlan,
+    Probes,
+    Proof,
+    ShardedTable,
+    Survives,
+    TablePlan,
+    Unsupported,
+)
 from inrush.engines.postgresql_life import PostgresqlLife
 from inrush.engines.sql import Item, literal, quote
 from inrush.workload import Column, Operation, Table
@@ -62,6 +73,7 @@ class Postgresql(PostgresqlLife):
     name = "postgresql"
     schemes: ClassVar[tuple[str, ...]] = ("postgresql", "postgres")
     methods = ("bulk", "multirow", "unnest")
+    coordinated = True
 
     # decides
 
@@ -140,6 +152,26 @@ class Postgresql(PostgresqlLife):
             ),
             version="SELECT 'version', version()",
         )
+
+    def ask_shards(self) -> str:
+        return postgresql_shards.ask_servers()
+
+    def shard_urls(self, rows: Sequence[Sequence[Any]]) -> tuple[str, ...]:
+        return postgresql_shards.worker_urls(self.name, rows)
+
+    def ask_sharded_table(self, schema: str, table: str) -> str:
+        return postgresql_shards.ask_table(schema, table)
+
+    def sharded_table(self, name: str, rows: Sequence[Sequence[Any]]) -> ShardedTable | None:
+        return postgresql_shards.sharded_table(self.name, name, rows)
+
+    def know_shards(self, urls: Sequence[str], passwords: Mapping[str, str]) -> Sequence[str]:
+        return postgresql_shards.servers(urls, passwords)
+
+    def spread_table(
+        self, name: str, columns: Sequence[tuple[str, str]], key: Sequence[str], urls: Sequence[str]
+    ) -> Sequence[str]:
+        return postgresql_shards.table(name, columns, key, urls)
 
     def durability(self, settings: Mapping[str, str]) -> Durability:
         """What an acknowledged COPY or INSERT survives.

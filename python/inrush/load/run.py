@@ -16,7 +16,7 @@ from inrush.engines.base import Server, Target
 from inrush.engines.sql import literal, quote
 from inrush.errors import CoreError, Interrupted, UsageError, from_core
 from inrush.load import plan
-from inrush.load.coordinator import statements
+from inrush.load.discover import with_shards
 from inrush.load.input import (
     LOOK_ROWS,
     Input,
@@ -101,6 +101,19 @@ class Shards:
             return rows
 
 
+def found_shards(call: Call, note: Callable[[str], None]) -> tuple[Call, Shards]:
+    """Where the rows go, by the command line or by the coordinator that it names. Raises UsageError, TargetError."""
+    from inrush import _core
+
+    shards = shards_of(call, note)
+    try:
+        found = with_shards(call, shards, note)
+    except _core.CoreFailure as failure:
+        raise from_core(*failure.args) from None
+    # The user was warned of what they wrote; what a coordinator says is not theirs to change.
+    return (call, shards) if found is call else (found, shards_of(found, lambda _: None))
+
+
 def shards_of(call: Call, note: Callable[[str], None]) -> Shards:
     """Raises UsageError for addresses that do not go together."""
     urls = call.shards or ((call.into,) if call.into else ())
@@ -174,7 +187,11 @@ def load(call: Call, folder: Path, note: Callable[[str], None], tell: Tell) -> L
     Raises UsageError, TargetError, CoreError, Interrupted; what was acknowledged by then is stored and not loaded again.
     """
     inputs = open_inputs(expand(call.files), folder / "spool", SAMPLE_ROWS if call.create else LOOK_ROWS)
-    shards: Shards | RemoteShards = remote_shards(call) if call.server else shards_of(call, note)
+    shards: Shards | RemoteShards
+    if call.server:
+        shards = remote_shards(call)
+    else:
+        call, shards = found_shards(call, note)
     targets = shards.documents()
     wanted = prepare(call, inputs, shards, targets, folder, note)
     own = folder / wanted.import_id
@@ -338,7 +355,11 @@ def coordinate(
     password = next(iter(shards.secrets.values()), None)
     passwords = {t.url: password for t in shards.targets} if password is not None else {}
     columns = [(name, kind) for name, kind, _ in described]
-    made = statements(call.table, columns, call.key, [t.url for t in shards.targets], passwords)
+    urls = [t.url for t in shards.targets]
+    made = (
+        *shards.twin.know_shards(urls, passwords),
+        *shards.twin.spread_table(call.table, columns, call.key, urls),
+    )
     if isinstance(shards, RemoteShards):
         for statement in made:
             shards.ask_coordinator(statement)

@@ -12,6 +12,7 @@ from inrush.engines import ENGINES, life, server
 from inrush.engines.base import Instance, Release, Server, Stop
 from inrush.engines.own_server import LOG, VERSION, OwnServer
 from inrush.errors import UsageError
+from inrush.run import shards
 from inrush.run.sites import started_words as words
 from inrush.text import columns
 
@@ -78,16 +79,22 @@ def start(names: Sequence[str], data: Path, note: Note) -> Told:
     """Starts servers that go on when the command has ended; `stop` ends them. Settings as for `run --start`."""
     rows = []
     for twin, settings in chosen(names):
-        if (running := read(twin, data)) is not None and alive(running):
+        count, own = shards.split(twin, settings)
+        if running := [i for i in parts(twin, data) if alive(i)]:
             raise UsageError(
-                f"{twin.name}: runs already at {running.url}; `inrush engines stop {twin.name}` ends it"
+                f"{twin.name}: runs already at {running[0].url}; `inrush engines stop {twin.name}` ends it"
             )
-        # Not where `run --start` has its own: that one ends what it finds there.
-        kept = data / f"{twin.name}-kept"
-        note(f"starting {twin.name} in {kept}")
-        instance = twin.start(kept, settings)
-        write(twin, data, instance)
-        rows.append(row(twin, instance, True))
+        kept = kept_folder(twin, data)
+        shards.check_made(kept, count)
+        forget(twin, data)
+        if count:
+            begun = shards.start(twin, kept, own, count, note)
+        else:
+            note(f"starting {twin.name} in {kept}")
+            begun = [twin.start(kept, own)]
+        for instance in begun:
+            write(twin, data, instance)
+        rows += [row(twin, i, True, shards.role(i, kept, count > 0)) for i in begun]
     return Told(rows)
 
 
@@ -104,8 +111,8 @@ def stop(names: Sequence[str], data: Path, note: Note) -> Told:
             )
         for instance in instances:
             twin.stop(instance, Stop.CLEAN)
-            rows.append(row(twin, instance, False))
-        record(twin, data).unlink(missing_ok=True)
+            rows.append(row(twin, instance, False, role_of(twin, data, instance)))
+        forget(twin, data)
     return Told(rows)
 
 
@@ -119,7 +126,13 @@ def status(names: Sequence[str], data: Path, note: Note) -> Told:
                 f"{twin.name}: process {left.pid} at {left.url} was left by an inrush that was killed; "
                 f"`inrush engines stop {twin.name}` ends it"
             )
-        rows += [row(twin, i, True) for i in instances] or [row(twin, None, False)]
+        told = [row(twin, i, True, role_of(twin, data, i)) for i in instances]
+        # Of several that stand as one, a part that is missing is told too, with why.
+        for part in parts(twin, data):
+            if told and (who := role_of(twin, data, part)) and not alive(part):
+                note(shards.ended(part, who))
+                told.append(row(twin, part, False, who))
+        rows += told or [row(twin, None, False)]
     return Told(rows)
 
 
@@ -154,8 +167,24 @@ def chosen(names: Sequence[str]) -> list[tuple[OwnServer, Mapping[str, str]]]:
 
 def found(twin: OwnServer, data: Path) -> list[Instance]:
     """What was started in this folder, running or not, and what a killed `run --start` left."""
-    kept, left = read(twin, data), leftover(twin, data)
-    return [i for i in (kept, left) if i is not None]
+    left = leftover(twin, data)
+    return [*parts(twin, data), *([left] if left is not None else [])]
+
+
+def parts(twin: OwnServer, data: Path) -> list[Instance]:
+    """What `start` started here, running or not: one server, or a coordinator and its shards in their order."""
+    kept = kept_folder(twin, data)
+    folders = (kept, *shards.folders(kept))
+    return [i for folder in folders if (i := read(record(twin, data, folder))) is not None]
+
+
+def kept_folder(twin: Server, data: Path) -> Path:
+    """Not where `run --start` has its own: that one ends what it finds there."""
+    return data.absolute() / f"{twin.name}-kept"
+
+
+def role_of(twin: OwnServer, data: Path, instance: Instance) -> str | None:
+    return shards.role(instance, kept_folder(twin, data), len(parts(twin, data)) > 1)
 
 
 def leftover(twin: OwnServer, data: Path) -> Instance | None:
@@ -173,12 +202,13 @@ def leftover(twin: OwnServer, data: Path) -> Instance | None:
     return Instance(twin.name, folder, twin.url_of(port), port, pid, folder / LOG, release)
 
 
-def row(twin: OwnServer, instance: Instance | None, running: bool) -> dict[str, Any]:
+def row(twin: OwnServer, instance: Instance | None, running: bool, role: str | None = None) -> dict[str, Any]:
     """One line of an answer. Values that do not exist are None."""
     here = twin.fetched()
     version = instance.release.version if instance else here.version if here else None
     return {
         "engine": twin.name,
+        "role": role,
         "version": version,
         "fetched": here is not None or instance is not None,
         "running": running,
@@ -188,17 +218,24 @@ def row(twin: OwnServer, instance: Instance | None, running: bool) -> dict[str, 
     }
 
 
-def record(twin: Server, data: Path) -> Path:
-    return data / f"{twin.name}.instance.json"
+def record(twin: Server, data: Path, folder: Path) -> Path:
+    """Beside the folder of an instance: what was started in it."""
+    kept = kept_folder(twin, data).name
+    return data / f"{twin.name}{folder.name.removeprefix(kept)}.instance.json"
 
 
 def write(twin: Server, data: Path, instance: Instance) -> None:
     data.mkdir(parents=True, exist_ok=True)
-    life.write_whole(record(twin, data), json.dumps(asdict(instance), indent=1, default=str) + "\n")
+    path = record(twin, data, instance.data)
+    life.write_whole(path, json.dumps(asdict(instance), indent=1, default=str) + "\n")
 
 
-def read(twin: Server, data: Path) -> Instance | None:
-    path = record(twin, data)
+def forget(twin: OwnServer, data: Path) -> None:
+    for part in parts(twin, data):
+        record(twin, data, part.data).unlink(missing_ok=True)
+
+
+def read(path: Path) -> Instance | None:
     if not path.is_file():
         return None
     doc = json.loads(path.read_text())

@@ -11,6 +11,7 @@ from inrush.engines import ENGINES, engine_of_url, server
 from inrush.engines.base import Server, Stop, Target
 from inrush.errors import UsageError
 from inrush.plan.calibration import FLOOR
+from inrush.run.shards import SHARDS
 from inrush.run.site import Site, split_password
 
 
@@ -56,6 +57,10 @@ def places(study_engines: Sequence[str], targets: Sequence[str] = (), start: Seq
     for engine in begun:
         if engine in urls:
             raise UsageError(f"--start {engine}: a URL of {engine} is given too; choose one of them")
+        if SHARDS in begun[engine]:
+            raise UsageError(
+                f"--start {engine}: a study runs on one server; `inrush engines start` starts shards, for `inrush load`"
+            )
         if server(engine).embedded:
             raise UsageError(
                 f"--start {engine}: it runs inside inrush and needs no start; name it as target instead"

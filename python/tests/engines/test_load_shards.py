@@ -1,0 +1,151 @@
+"""A sharded PostgreSQL of inrush's own: started as one and found by `inrush load`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inrush.engines import life, postgresql_shards
+from inrush.engines.base import Target
+from inrush.errors import TargetError, UsageError
+from inrush.load.run import Call, Loaded, load
+from inrush.run import instances, shards, sites
+
+from .servers import control, need, scratch
+from .test_load import count, rows_file, silent
+
+SHARDS = 2
+ASKED = f"postgresql,shards={SHARDS},profile=default,shared_buffers=16MB,max_connections=40"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[tuple[Path, list[dict[str, Any]]]]:
+    """Its folder, and what its start told: the coordinator, then the shards."""
+    need("postgresql")
+    with scratch() as data:
+        rows = instances.start([ASKED], data, silent).rows
+        try:
+            yield data, rows
+        finally:
+            instances.stop(["postgresql"], data, silent)
+            assert not life.working_in(data)
+
+
+def run(wanted: Call, folder: Path) -> Loaded:
+    return load(wanted, folder, silent, silent)
+
+
+def call(table: str, files: list[Path], into: str, **words: Any) -> Call:
+    return Call(tuple(map(str, files)), table, into, chunk_rows=500, flush_rows=1_500, **words)
+
+
+@pytest.mark.slow
+def test_coordinator_and_shards_are_listed_and_a_second_start_is_refused(cluster: Any) -> None:
+    data, rows = cluster
+    assert [row["role"] for row in rows] == ["coordinator", "shard 0", "shard 1"]
+    assert all(row["running"] and row["url"] for row in rows) and len({row["url"] for row in rows}) == 3
+    assert instances.status(["postgresql"], data, silent).rows == rows
+    with pytest.raises(UsageError, match="runs already at"):
+        instances.start(["postgresql"], data, silent)
+
+
+@pytest.mark.slow
+def test_a_coordinator_knows_its_shards_and_its_tables_their_key(cluster: Any, tmp_path: Path) -> None:
+    _, rows = cluster
+    into = rows[0]["url"]
+    first, second = rows_file(tmp_path / "a.csv", 0, 3_000), rows_file(tmp_path / "b.csv", 3_000, 2_000)
+    # Without a key a new table is the coordinator's own, and that is said.
+    said: list[str] = []
+    alone = load(call("alone", [first], into, create=True), tmp_path, said.append, silent)
+    assert (alone.rows_stored, len(alone.shards)) == (3_000, 1) and "--key" in said[0]
+    done = run(call("found", [first], into, create=True, key=("id", "name")), tmp_path)
+    assert (done.rows_stored, done.proven, len(done.shards)) == (3_000, True, SHARDS)
+    # The table is there: the key is its own.
+    again = run(call("found", [second], into), tmp_path)
+    assert (again.rows_stored, again.proven, len(again.shards)) == (2_000, True, SHARDS)
+    with pytest.raises(UsageError, match="placed by id,name"):
+        run(call("found", [second], into, key=("dev",)), tmp_path)
+    assert count(Target("postgresql", into), "found") == (5_000, 5_000, 5_000 * 4_999 // 2)
+    here = [count(row["url"], "found")[0] for row in rows[1:]]
+    assert sum(here) == 5_000 and min(here) > 0
+    for k in range(SHARDS):
+        rule = f"satisfies_hash_partition('found'::regclass, {SHARDS}, {k}, id, name)"
+        [[right]] = control(
+            Target("postgresql", into),
+            f"SELECT COUNT(*) FROM (SELECT * FROM found_{k} OFFSET 0) here WHERE {rule}",
+        )
+        assert int(right) == here[k]
+    # A plain table of the coordinator's is loaded where it is.
+    control(
+        Target("postgresql", into),
+        "CREATE TABLE plain (id bigint, at timestamptz, dev int, v float8, name text)",
+    )
+    plain = run(call("plain", [first], into), tmp_path)
+    assert (plain.rows_stored, len(plain.shards)) == (3_000, 1)
+
+
+@pytest.mark.slow
+def test_a_shard_that_does_not_start_stops_the_others_and_shows_its_log(folder: Path) -> None:
+    need("postgresql")
+    instances.start([ASKED], folder, silent)
+    instances.stop(["postgresql"], folder, silent)
+    with (folder / "postgresql-kept-shard-1" / "cluster" / "postgresql.conf").open("a") as conf:
+        conf.write("no_such_setting = 1\n")
+    with pytest.raises(TargetError, match=r"(?s)the others were stopped|no_such_setting") as said:
+        instances.start([ASKED], folder, silent)
+    assert "no_such_setting" in str(said.value) and "2 shards" in str(said.value)
+    assert not life.working_in(folder)
+    with pytest.raises(UsageError, match="has 2 shards"):
+        instances.start([ASKED.replace("shards=2", "shards=3")], folder, silent)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("mysql,shards=2", "no coordinator"),
+        ("postgresql,shards=0", "1 to 64"),
+        ("postgresql,shards=many", "1 to 64"),
+    ],
+)
+def test_shards_that_cannot_be_are_refused(words: str, said: str) -> None:
+    [(server, settings)] = instances.chosen([words])
+    with pytest.raises(UsageError, match=said):
+        shards.split(server, settings)
+
+
+def test_a_study_runs_on_one_server() -> None:
+    with pytest.raises(UsageError, match="a study runs on one server"):
+        sites.places(["postgresql"], [], ["postgresql,shards=2"])
+
+
+def test_what_a_shards_url_says_of_tls_is_told_to_the_coordinator_and_read_back() -> None:
+    url = "postgresql://load%40er@db.example:5433/rows?sslmode=verify-full&sslrootcert=/etc/ca.pem"
+    known = "\n".join(postgresql_shards.servers([url], {url: "p:w"}))
+    for option in ("'sslmode', 'verify-full'", "'sslrootcert', '/etc/ca.pem'", "'port', '5433'"):
+        assert option in known
+    server = '{"host": "db.example", "port": "5433", "dbname": "rows", "sslmode": "verify-full", "sslrootcert": "/etc/ca.pem"}'
+    user = '{"user": "load@er", "password": "p:w"}'
+    [found] = postgresql_shards.worker_urls("postgresql", [("inrush_shard_0", server, user)])
+    assert found == url.replace("load%40er@", "load%40er:p%3Aw@")
+
+
+def test_partitions_that_are_no_shards_are_refused() -> None:
+    def row(bound: str, there: str = "{}") -> tuple[str | None, ...]:
+        return ("p", '["id"]', bound, '{"host": "a"}', "{}", there)
+
+    hashed = "FOR VALUES WITH (modulus 2, remainder {})"
+    rows = [row(hashed.format(1)), row(hashed.format(0))]
+    found = postgresql_shards.sharded_table("postgresql", "t", rows)
+    assert found is not None and found.key == ("id",) and len(found.urls) == 2
+    for wrong in (
+        [row(hashed.format(0))],
+        [row("FOR VALUES FROM (1) TO (2)"), rows[0]],
+        [row(hashed.format(0), '{"table_name": "other"}'), rows[0]],
+        [(*rows[0][:1], "[null]", *rows[0][2:]), rows[1]],
+    ):
+        with pytest.raises(UsageError):
+            postgresql_shards.sharded_table("postgresql", "t", wrong)
+    assert postgresql_shards.sharded_table("postgresql", "t", [("r", None, None, None, None, None)]) is None
