@@ -45,8 +45,9 @@ DATABASE = "inrush_bench_shard_{k}"
 KEY = "device"
 #: What people keep of devices: numbers of every width, and a time.
 COLUMNS = {
-    "seen_at": "timestamptz", "device": "int4", "port": "int4", "bytes_in": "int8", "bytes_out": "int8",
-    "packets": "int8", "errors": "int8", "load": "float8", "temperature": "float8", "latency": "float8",
+    "seen_at": "timestamp with time zone", "device": "integer", "port": "integer", "bytes_in": "bigint",
+    "bytes_out": "bigint", "packets": "bigint", "errors": "bigint", "load": "double precision",
+    "temperature": "double precision", "latency": "double precision",
 }  # fmt: skip
 #: Parsed and validated by the client, bytes of the file per second of its CPU.
 PARSE_MB = 400.0
@@ -284,7 +285,7 @@ def parsed_mb_per_cpu_s() -> float:
     with folder() as here:
         inputs = open_inputs([str(file)], here / "spool")
         described = [(column, type_, False) for column, type_ in COLUMNS.items()]
-        table = table_of(inputs, TABLE, described)
+        table = table_of(inputs, TABLE, described, server("postgresql").column_types)
         wanted = plan.Wanted(
             table=table, target_table=TABLE, key={}, method="bulk", import_id="bench",
             files=(file_document(inputs[0], table, here / "spool"),), chunk_rows=20_000, flush_rows=100_000,

@@ -258,6 +258,9 @@ def load(
         str, typer.Option(metavar="COLUMN,…", help="Distribution key, as in PARTITION BY HASH.")
     ] = "",
     create: Annotated[bool, typer.Option("--create", help="Make the table from the files' columns.")] = False,
+    replica: Annotated[
+        bool, typer.Option("--replica", help="Store each row also on the shard after its own.")
+    ] = False,
     method: Annotated[str, typer.Option(help="Way in; default: the engine's fastest.")] = "",
     parallel: Annotated[int, typer.Option(min=1, help="Files read at once.")] = 1,
     connections: Annotated[int, typer.Option(min=1, help="Writers to each shard.")] = 1,
@@ -299,7 +302,7 @@ def load(
     keys = tuple(k.strip() for k in key.split(",") if k.strip())
     call = Call(
         tuple(files), table, into, tuple(shard or ()), keys, method, create, parallel, connections, chunk_rows,
-        flush_rows, reject_limit, patience, process_per_file, import_id=import_id,
+        flush_rows, reject_limit, patience, process_per_file, import_id=import_id, replica=replica,
         server=server, token_file=token_file, ca=ca, fingerprint=fingerprint,
     )  # fmt: skip
     raise typer.Exit(command(call, as_json))

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from inrush import _core
-from inrush.engines import server
+from inrush.engines import ENGINES, server
 from inrush.engines.base import Target
 from inrush.errors import StudyInvalid, UsageError
-from inrush.load.run import BACKTICKS, TRANSACTIONAL
 from inrush.pipeline import inputs, proofs, tables
 from inrush.pipeline.ends import chosen_cores, files_of
 from inrush.pipeline.place import at_pipeline
@@ -48,7 +47,7 @@ def placed(
 
 
 def test_the_loader_and_the_plan_know_the_same_engines() -> None:
-    assert set(LOADABLE) == TRANSACTIONAL | BACKTICKS
+    assert set(LOADABLE) == {name for name in ENGINES if server(name).column_types}
 
 
 def test_files_of_each_pipeline_grow_with_the_pipelines_and_rows_with_the_bytes() -> None:

@@ -44,6 +44,8 @@ def lines(done: Loaded) -> list[str]:
     verdict = "proven" if done.proven else "NOT PROVEN"
     proof = f"{verdict}: {done.rows_in_ledger:_} rows in the ledger, {done.rows_stored + done.rows_before:_} read and good"
     shards = f" on {len(done.shards)} shards" if len(done.shards) > 1 else ""
+    if done.rows_on_replicas is not None:
+        shards = f" on {len(done.shards) // 2} shards, {done.rows_on_replicas:_} on their replicas"
     found = [first, proof + shards]
     if done.rejected:
         found.append(f"{done.rejected:_} rows rejected, each with line and reason: {done.rejects}")

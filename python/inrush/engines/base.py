@@ -144,6 +144,19 @@ class Target:
     instance: Instance | None = None
 
 
+def information_schema(schema: str, table: str, here: str, kind: str) -> str:
+    """A table's columns by the views of SQL's standard. here: the connection's own schema; kind: the type's column."""
+
+    def text(name: str) -> str:
+        return "'" + name.replace("'", "''") + "'"
+
+    return (
+        f"SELECT column_name, {kind}, CASE is_nullable WHEN 'NO' THEN 1 ELSE 0 END "
+        f"FROM information_schema.columns WHERE table_schema = {text(schema) if schema else here} "
+        f"AND table_name = {text(table)} ORDER BY ordinal_position"
+    )
+
+
 @dataclass(frozen=True)
 class ShardedTable:
     """A coordinator's table: where its parts lie, in their order, and by which columns rows are placed."""
@@ -170,6 +183,10 @@ class Server(ABC):
     max_writers: ClassVar[int | None] = None
     #: Gives back what it was given; instruments keep nothing, so nobody asks them.
     answers: ClassVar[bool] = True
+    #: `inrush load`: rows and the line of its ledger commit together (`Session::execute` in the core).
+    transactional: ClassVar[bool] = False
+    #: Type of a column in the database, lower case and without length -> what its values may mean, the usual first.
+    column_types: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     #: Several servers of this kind stand as one behind a coordinator.
     coordinated: ClassVar[bool] = False
 
@@ -230,6 +247,28 @@ class Server(ABC):
         """Version and cipher of the connections, `none` where they were not encrypted; empty where it is not known, or
         there is no connection. settings: as read back, where servers that know say it of the connection that asks."""
         return settings.get(TLS, "")
+
+    # the tables of others, which `inrush load` fills
+
+    def describe(self, schema: str, table: str) -> str:
+        """A query for (column, type, 1 where NULL is refused) of a table, in its columns' order; no row: no such table.
+
+        schema: empty for the one that the connection is in.
+        """
+        return information_schema(schema, table, "current_schema()", "data_type")
+
+    def unfit_for_load(self, schema: str, table: str) -> str:
+        """A query whose rows say why this table cannot be loaded; empty where every table can."""
+        return ""
+
+    def create_keyed(self, name: str, columns: Mapping[str, str], key: Sequence[str]) -> str:
+        """A table of inrush's own with a key, where it is not there yet. columns: name -> type of SQL's standard."""
+        declared = ", ".join(f"{column} {kind} NOT NULL" for column, kind in columns.items())
+        return f"CREATE TABLE IF NOT EXISTS {name} ({declared}, PRIMARY KEY ({', '.join(key)}))"
+
+    def copy_table(self, name: str, like: str) -> str:
+        """An empty table of the same columns, where it is not there yet. Both names as statements use them."""
+        return f"CREATE TABLE IF NOT EXISTS {name} AS SELECT * FROM {like} WHERE 1 = 0"
 
     # shards behind a coordinator; only where `coordinated`
 

@@ -40,6 +40,24 @@ TYPES: Mapping[str, str] = {
     "list_f64": "Array(Float64)",
     "list_i64": "Array(Int64)",
 }
+#: Times of tables that inrush made are integers: what a file holds says which they are.
+COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
+    "uint8": ("bool",),
+    "bool": ("bool",),
+    "int16": ("i16",),
+    "int32": ("i32",),
+    "int64": ("i64", "time_ms", "time_us"),
+    "uint64": ("u64",),
+    "float32": ("f32",),
+    "float64": ("f64",),
+    "string": ("text",),
+    "array(float64)": ("list_f64",),
+    "array(int64)": ("list_i64",),
+    "array(array(float64))": ("list_f64",),
+    "array(array(int64))": ("list_i64",),
+}
+#: Types of SQL's standard as ClickHouse of every age names them.
+STANDARD = {"smallint": "Int16", "integer": "Int32", "bigint": "Int64"}
 LOSSES: Mapping[str, str] = {
     "time_ms": "times are whole numbers of milliseconds since 1970 UTC, because ClickHouse 18 has no DateTime64: "
     "exact, ordered and grouped right, unknown to functions of dates",
@@ -72,6 +90,7 @@ class Clickhouse(ClickhouseLife):
     schemes = ("clickhouse",)
     methods = ("native", "rowbinary", "tsv", "values")
     ways: ClassVar[Mapping[str, str]] = {"bulk": "native", "multirow": "values"}
+    column_types: ClassVar[Mapping[str, tuple[str, ...]]] = COLUMN_TYPES
 
     # decides
 
@@ -83,6 +102,20 @@ class Clickhouse(ClickhouseLife):
 
     def drop_namespace(self, namespace: str) -> tuple[str, ...]:
         return (_if_marked(namespace, f"DROP DATABASE IF EXISTS {quote(namespace)}"),)
+
+    def describe(self, schema: str, table: str) -> str:
+        where = (
+            f"database = {literal(schema) if schema else 'currentDatabase()'} AND table = {literal(table)}"
+        )
+        # A list that may be NULL stands in a list of its own.
+        required = "type NOT LIKE '%Nullable(%' AND type NOT LIKE 'Array(Array(%'"
+        return f"SELECT name, type, {required} FROM system.columns WHERE {where}"
+
+    def create_keyed(self, name: str, columns: Mapping[str, str], key: Sequence[str]) -> str:
+        declared = ", ".join(f"{column} {STANDARD.get(kind, 'String')}" for column, kind in columns.items())
+        return (
+            f"CREATE TABLE IF NOT EXISTS {name} ({declared}) ENGINE = MergeTree ORDER BY ({', '.join(key)})"
+        )
 
     def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan:
         name = f"{quote(namespace)}.{quote(table.name)}"

@@ -39,6 +39,24 @@ TYPES: Mapping[str, str] = {
     "text": "VARCHAR",
     "list_f64": "DOUBLE[]",
     "list_i64": "BIGINT[]",
+    "date": "DATE",
+    "uuid": "UUID",
+}
+COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
+    "boolean": ("bool",),
+    "smallint": ("i16",),
+    "integer": ("i32",),
+    "bigint": ("i64",),
+    "ubigint": ("u64",),
+    "float": ("f32",),
+    "double": ("f64",),
+    "timestamp with time zone": ("time_us",),
+    "timestamp": ("time_us",),
+    "varchar": ("text",),
+    "double[]": ("list_f64",),
+    "bigint[]": ("list_i64",),
+    "date": ("date",),
+    "uuid": ("uuid",),
 }
 #: STANDARD, FULL (differs on macOS only) or NONE; absent before DuckDB 2.0, which always synced.
 FSYNC = "fsync_mode"
@@ -49,6 +67,8 @@ class DuckDB(Server):
     schemes = ("duckdb",)
     methods = ("bulk", "multirow")
     embedded = True
+    transactional = True
+    column_types = COLUMN_TYPES
 
     def open_namespace(self, namespace: str) -> tuple[str, ...]:
         mark = _mark(namespace)

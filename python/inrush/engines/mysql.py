@@ -10,7 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from inrush.engines import sql
-from inrush.engines.base import TLS, Durability, OpPlan, Probes, Proof, Survives, TablePlan, Unsupported
+from inrush.engines.base import (
+    TLS,
+    Durability,
+    OpPlan,
+    Probes,
+    Proof,
+    Survives,
+    TablePlan,
+    Unsupported,
+    information_schema,
+)
 from inrush.engines.mysql_life import MariadbLife, MysqlLife
 from inrush.engines.sql import Insert, Item, quote
 from inrush.workload import Column, Operation, Table
@@ -29,6 +39,32 @@ DECLARED: Mapping[str, str] = {
     "text": "LONGTEXT",
     "list_f64": "JSON",
     "list_i64": "JSON",
+    "date": "DATE",
+    "uuid": "CHAR(36)",
+}
+#: As `column_type` of information_schema names them, without length.
+COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
+    "tinyint": ("i16", "bool"),
+    "smallint": ("i16",),
+    "mediumint": ("i32",),
+    "int": ("i32",),
+    "bigint": ("i64",),
+    "smallint unsigned": ("i32",),
+    "mediumint unsigned": ("i32",),
+    "int unsigned": ("i64",),
+    "bigint unsigned": ("u64",),
+    "float": ("f32",),
+    "double": ("f64",),
+    "datetime": ("time_us",),
+    "timestamp": ("time_us",),
+    "varchar": ("text",),
+    "char": ("text",),
+    "text": ("text",),
+    "mediumtext": ("text",),
+    "longtext": ("text",),
+    "json": ("text",),
+    "date": ("date",),
+    "uuid": ("uuid",),
 }
 LOSSES: Mapping[str, str] = {
     "f32": "NaN and infinities are refused",
@@ -72,6 +108,8 @@ class Mysql(MysqlLife):
     schemes: ClassVar[tuple[str, ...]] = ("mysql",)
     methods: ClassVar[tuple[str, ...]] = ("load", "multirow")
     ways: ClassVar[Mapping[str, str]] = {"bulk": "load"}
+    transactional: ClassVar[bool] = True
+    column_types: ClassVar[Mapping[str, tuple[str, ...]]] = COLUMN_TYPES
     #: Texts are compared byte by byte, blanks at their end included.
     collation: ClassVar[str] = "utf8mb4_0900_bin"
     #: Where a connection reads its own status.
@@ -108,6 +146,21 @@ class Mysql(MysqlLife):
     ) -> OpPlan | Unsupported:
         inserts = {name: INSERTS[name] for name in self.methods}
         return sql.operation(operation, method, self.dialect(operation), tables, inserts)
+
+    def describe(self, schema: str, table: str) -> str:
+        return information_schema(schema, table, "DATABASE()", "column_type")
+
+    def copy_table(self, name: str, like: str) -> str:
+        return f"CREATE TABLE IF NOT EXISTS {name} LIKE {like}"
+
+    def unfit_for_load(self, schema: str, table: str) -> str:
+        """MyISAM, Aria and their like store at once what a transaction has not committed."""
+        why = "CONCAT('its engine ', t.engine, ' has no transactions; ALTER TABLE it to InnoDB')"
+        return (
+            f"SELECT {why} FROM information_schema.tables t JOIN information_schema.engines e ON e.engine = t.engine "
+            f"WHERE t.table_schema = {literal(schema) if schema else 'DATABASE()'} AND t.table_name = {literal(table)} "
+            "AND COALESCE(e.transactions, 'NO') <> 'YES'"
+        )
 
     def dialect(self, operation: Operation) -> str:
         """Whose SQL serves."""

@@ -60,6 +60,25 @@ WIRE: Mapping[str, str] = {
     "date": "date",
     "uuid": "uuid",
 }
+#: As `format_type` names them, without length.
+COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
+    "boolean": ("bool",),
+    "smallint": ("i16",),
+    "integer": ("i32",),
+    "bigint": ("i64",),
+    "real": ("f32",),
+    "double precision": ("f64",),
+    "timestamp with time zone": ("time_us",),
+    "timestamp without time zone": ("time_us",),
+    "text": ("text",),
+    "character varying": ("text",),
+    "character": ("text",),
+    "bpchar": ("text",),
+    "double precision[]": ("list_f64",),
+    "bigint[]": ("list_i64",),
+    "date": ("date",),
+    "uuid": ("uuid",),
+}
 LOSSES: Mapping[str, str] = {
     "u64": "unsigned 64-bit values are stored with their bits reinterpreted: read back exactly, ordered and aggregated as signed",
     "text": "a text with a NUL character is refused",
@@ -73,6 +92,8 @@ class Postgresql(PostgresqlLife):
     name = "postgresql"
     schemes: ClassVar[tuple[str, ...]] = ("postgresql", "postgres")
     methods = ("bulk", "multirow", "unnest")
+    transactional = True
+    column_types = COLUMN_TYPES
     coordinated = True
 
     # decides
@@ -152,6 +173,17 @@ class Postgresql(PostgresqlLife):
             ),
             version="SELECT 'version', version()",
         )
+
+    def describe(self, schema: str, table: str) -> str:
+        """By the catalogue: it names types as statements do, and columns of every kind of table."""
+        name = literal(f"{schema}.{table}" if schema else table)
+        return (
+            "SELECT attname, format_type(atttypid, atttypmod), attnotnull::int FROM pg_attribute "
+            f"WHERE attrelid = to_regclass({name}) AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
+        )
+
+    def copy_table(self, name: str, like: str) -> str:
+        return f"CREATE TABLE IF NOT EXISTS {name} (LIKE {like} INCLUDING ALL)"
 
     def ask_shards(self) -> str:
         return postgresql_shards.ask_servers()

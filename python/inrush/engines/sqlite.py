@@ -40,6 +40,30 @@ DECLARED: Mapping[str, str] = {
     "text": "TEXT",
     "list_f64": "BLOB F64",
     "list_i64": "BLOB I64",
+    "date": "TEXT",
+    "uuid": "TEXT",
+}
+#: A table may call its columns what it likes. SQLite's numbers have 64 bits whatever they are called.
+COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("boolean integer", "boolean", "bool"), ("bool",)),
+    **dict.fromkeys(("smallint", "int2", "int16"), ("i16",)),
+    **dict.fromkeys(("int4", "int32", "mediumint", "smallint unsigned", "mediumint unsigned"), ("i32",)),
+    **dict.fromkeys(("integer", "int", "bigint", "int8", "int64", "int unsigned"), ("i64",)),
+    **dict.fromkeys(("unsigned bigint", "bigint unsigned", "ubigint", "uint64"), ("u64",)),
+    **dict.fromkeys(("float4", "float32"), ("f32",)),
+    **dict.fromkeys(("real", "float", "double", "double precision", "float8", "float64"), ("f64",)),
+    "integer milliseconds": ("time_ms",),
+    "integer microseconds": ("time_us",),
+    **dict.fromkeys(
+        ("timestamp with time zone", "timestamptz", "timestamp without time zone", "timestamp", "datetime"),
+        ("time_us",),
+    ),
+    **dict.fromkeys(("text", "varchar", "character varying", "char", "character", "bpchar"), ("text",)),
+    **dict.fromkeys(("string", "mediumtext", "longtext"), ("text",)),
+    **dict.fromkeys(("blob f64", "double precision[]", "double[]"), ("list_f64",)),
+    **dict.fromkeys(("blob i64", "bigint[]"), ("list_i64",)),
+    "date": ("date",),
+    "uuid": ("uuid",),
 }
 LOSSES: Mapping[str, str] = {
     "u64": "unsigned 64-bit values are stored with their bits reinterpreted: read back exactly, ordered and aggregated as signed",
@@ -65,6 +89,8 @@ class Sqlite(Server):
     schemes = ("sqlite",)
     methods = ("bulk", "multirow")
     embedded = True
+    transactional = True
+    column_types = COLUMN_TYPES
     max_writers = 1
 
     def open_namespace(self, namespace: str) -> tuple[str, ...]:
@@ -95,6 +121,9 @@ class Sqlite(Server):
             f"""{EACH}SELECT 'DROP TABLE "' || replace(s.name, '"', '""') || '"' FROM {_mark(namespace)} """
             f"JOIN sqlite_schema s ON s.type = 'table' AND {own} ORDER BY s.name = {literal(namespace + '.inrush_mark')}",
         )
+
+    def describe(self, schema: str, table: str) -> str:
+        return f'SELECT name, type, "notnull" FROM pragma_table_info({literal(table)})'
 
     def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan:
         name = quote(f"{namespace}.{table.name}")

@@ -6,7 +6,7 @@ import lzma
 import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -25,28 +25,6 @@ LOOK_ROWS = 10_000
 #: First bytes of a compressed file -> how it is packed.
 PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
-#: Types of databases by their usual names -> logical type. Lengths and precisions are cut off before.
-LOGICAL = {
-    "smallint": "i16", "int2": "i16", "int16": "i16",
-    "integer": "i32", "int": "i32", "int4": "i32", "int32": "i32", "mediumint": "i32",
-    "bigint": "i64", "int8": "i64", "int64": "i64",
-    "smallint unsigned": "i32", "mediumint unsigned": "i32", "int unsigned": "i64",
-    "ubigint": "u64", "uint64": "u64", "bigint unsigned": "u64",
-    "real": "f32", "float4": "f32", "float32": "f32", "float": "f32",
-    "double precision": "f64", "double": "f64", "float8": "f64", "float64": "f64",
-    "boolean": "bool", "bool": "bool",
-    "text": "text", "varchar": "text", "character varying": "text", "char": "text", "character": "text",
-    "bpchar": "text", "string": "text", "longtext": "text", "mediumtext": "text",
-    "timestamp with time zone": "time_us", "timestamptz": "time_us", "timestamp without time zone": "time_us",
-    "timestamp": "time_us", "datetime": "time_us",
-    "date": "date", "uuid": "uuid",
-    "double precision[]": "list_f64", "double[]": "list_f64", "bigint[]": "list_i64",
-    # Names by which inrush's own tables in SQLite say what their values mean.
-    "integer milliseconds": "time_ms", "integer microseconds": "time_us", "unsigned bigint": "u64",
-    "boolean integer": "bool", "blob f64": "list_f64", "blob i64": "list_i64",
-}  # fmt: skip
-#: Where a name means more than elsewhere: SQLite's numbers have 64 bits whatever they are called.
-WIDER = {"sqlite": {"integer": "i64", "int": "i64", "real": "f64", "float": "f64"}}
 #: Engines that refuse texts longer than a column's declared length.
 BOUNDED = frozenset({"postgresql", "timescaledb", "mysql", "mariadb"})
 #: (engine, type) -> least and greatest value that the database takes, times in µs since 1970.
@@ -56,10 +34,10 @@ RANGES = {
     **{(engine, kind): span for engine in ("mysql", "mariadb") for kind, span in {
         "datetime": (-30_610_224_000_000_000, 253_402_300_799_499_999),  # 1000-01-01 to the end of 9999
         "timestamp": (1_000_000, 2_147_483_647_499_999),
+        "tinyint": (-(2**7), 2**7 - 1),
         "mediumint": (-(2**23), 2**23 - 1),
         "smallint unsigned": (0, 2**16 - 1), "mediumint unsigned": (0, 2**24 - 1), "int unsigned": (0, 2**32 - 1),
     }.items()},
-    ("clickhouse", "datetime"): (0, (2**32 - 1) * 1_000_000),
 }  # fmt: skip
 LENGTH = re.compile(r"(?:char|varchar|character|character varying)\((\d+)\)", re.IGNORECASE)
 
@@ -168,12 +146,16 @@ def unpacking(path: Path, packing: str) -> IO[bytes]:
 
 
 def table_of(
-    inputs: Sequence[Input], name: str, described: Sequence[tuple[str, str, bool]], engine: str = ""
+    inputs: Sequence[Input],
+    name: str,
+    described: Sequence[tuple[str, str, bool]],
+    column_types: Mapping[str, tuple[str, ...]],
 ) -> Table:
     """The columns that are loaded, in the order of the table. Pure.
 
     described: (column, type, nullable) of the table that is there; empty where it will be created, with columns as
-    they were found in the files. Raises UsageError for columns that do not go together.
+    they were found in the files. column_types: the engine's, see `Server`. Raises UsageError for columns that do not
+    go together.
     """
     found = widest([i.sniffed.columns for i in inputs])
     if not described:
@@ -196,11 +178,12 @@ def table_of(
     for column, kind, _nullable in described:
         if column not in here:
             continue  # the table's default
-        logical = WIDER.get(engine, LOGICAL).get(base_type(kind), LOGICAL.get(base_type(kind)))
-        if logical is None:
+        meanings = column_types.get(base_type(kind), ())
+        if not meanings:
             unknown.append(f"{column} ({kind})")
-        else:
-            columns.append(Column(column, logical))
+            continue
+        in_file = here[column].type
+        columns.append(Column(column, in_file if in_file in meanings else meanings[0]))
     if unknown:
         raise UsageError(f"table {name}: columns that are not loaded yet by their type: {', '.join(unknown)}")
     return Table(name, tuple(columns))
@@ -219,7 +202,7 @@ def limits_of(
         length = LENGTH.fullmatch(kind.strip())
         if logical.get(column) == "text" and engine in BOUNDED and length:
             limits[column] = {"chars": int(length.group(1))}
-        elif column in logical and (span := RANGES.get((engine, base_type(kind)))):
+        elif logical.get(column, "bool") != "bool" and (span := RANGES.get((engine, base_type(kind)))):
             limits[column] = {"range": list(span)}
     return limits
 
@@ -230,6 +213,8 @@ def base_type(kind: str) -> str:
     for wrapper in ("nullable(", "lowcardinality("):
         if text.startswith(wrapper):
             text = text[len(wrapper) : -1]
+    if text.startswith("array("):
+        return text
     before, bracket, after = text.partition("(")
     return f"{before.strip()} {after.partition(')')[2].strip()}".strip() if bracket else text
 

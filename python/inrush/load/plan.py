@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from inrush.engines.base import OpPlan, Server, TablePlan, Unsupported
-from inrush.engines.sql import literal
+from inrush.engines.sql import literal, quote
 from inrush.errors import UsageError
 from inrush.plan.documents import ns
 from inrush.workload import Operation, Table
@@ -27,10 +27,7 @@ LEDGER_COLUMNS = {
     "load_id": "varchar(64)", "file_no": "integer", "chunk_no": "bigint", "row_count": "bigint", "is_last": "smallint",
     "goes_on": "varchar(400)",
 }  # fmt: skip
-CLICKHOUSE_COLUMNS = {
-    "load_id": "String", "file_no": "Int32", "chunk_no": "Int64", "row_count": "Int64", "is_last": "Int16",
-    "goes_on": "String",
-}  # fmt: skip
+LEDGER_KEY = ("load_id", "file_no", "chunk_no")
 #: Line that says how many rows the table had before, for engines whose rows and ledger do not commit together.
 BEFORE_FILE = -1
 
@@ -59,6 +56,8 @@ class Wanted:
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     bytes_per_s: float | None = None
     shard_rows_per_s: float | None = None
+    #: Where each shard also stores the rows of the shard before it, quoted; empty without replicas.
+    replica_table: str = ""
 
 
 def import_id(files: Sequence[Mapping[str, Any]], targets: Sequence[str], table: str, chunk_rows: int) -> str:
@@ -70,13 +69,8 @@ def import_id(files: Sequence[Mapping[str, Any]], targets: Sequence[str], table:
     return hashlib.sha256(named.encode()).hexdigest()[:16]
 
 
-def create_ledger(engine: str, name: str = LEDGER) -> str:
-    if engine == "clickhouse":
-        columns = ", ".join(f"{name} {kind}" for name, kind in CLICKHOUSE_COLUMNS.items())
-        order = "(load_id, file_no, chunk_no)"
-        return f"CREATE TABLE IF NOT EXISTS {name} ({columns}) ENGINE = MergeTree ORDER BY {order}"
-    columns = ", ".join(f"{name} {kind} NOT NULL" for name, kind in LEDGER_COLUMNS.items())
-    return f"CREATE TABLE IF NOT EXISTS {name} ({columns}, PRIMARY KEY (load_id, file_no, chunk_no))"
+def create_ledger(server: Server, name: str = LEDGER) -> str:
+    return server.create_keyed(name, LEDGER_COLUMNS, LEDGER_KEY)
 
 
 def ledger(load: str, name: str = LEDGER) -> Doc:
@@ -103,9 +97,27 @@ def note_rows_before(load: str, rows: int) -> str:
     return f"{ledger(load)['insert']} ({literal(load)}, {BEFORE_FILE}, 0, {rows}, 0, '')"
 
 
-def target_table(name: str, quote: Any) -> str:
-    """`schema.table` or `table`, quoted as the engine quotes."""
+def target_table(name: str) -> str:
+    """`schema.table` or `table`, quoted: every connection of ours quotes as SQL's standard does."""
     return ".".join(quote(part) for part in name.split("."))
+
+
+def replica_table(name: str) -> str:
+    """Beside the table of a shard: the rows of the shard before it."""
+    return target_table(f"{name}_replica")
+
+
+def replica_load(load: str) -> str:
+    """The import as the ledger of a shard names it for the rows of its neighbour."""
+    return f"{load}-replica"
+
+
+def replica_places(shards: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Where the rows of each shard are stored once more: on the next one, those of the last on the first."""
+    return [
+        (f"the replica of {name} on {beside}", target)
+        for (name, _), (beside, target) in zip(shards, [*shards[1:], *shards[:1]], strict=True)
+    ]
 
 
 def table_plan(server: Server, table: Table, physical: str) -> TablePlan:
@@ -162,19 +174,29 @@ def server_plan(
 
 def import_plan(wanted: Wanted, server: Server, shards: Sequence[tuple[str, Mapping[str, Any]]]) -> Doc:
     """Twin of `ImportPlan`. shards: name and target document of each. Raises UsageError for a method that is not there."""
-    planned = table_plan(server, wanted.table, wanted.target_table)
+    physical, load = wanted.target_table, wanted.import_id
+    copies = (wanted.replica_table, replica_load(load), replica_places(shards))
+    return {
+        "import": load,
+        "key": [[name, kind] for name, kind in wanted.key.items()],
+        "shards": shard_documents(wanted, server, physical, load, shards),
+        "replicas": shard_documents(wanted, server, *copies) if wanted.replica_table else [],
+    }
+
+
+def shard_documents(
+    wanted: Wanted, server: Server, physical: str, load: str, places: Sequence[tuple[str, Mapping[str, Any]]]
+) -> list[Doc]:
+    """The places of one table, each with its plan and ledger. Raises UsageError for a method that is not there."""
+    planned = table_plan(server, wanted.table, physical)
     operation = Operation("insert", "insert", table=wanted.table.name)
     text = server.plan_operation(operation, wanted.method, {wanted.table.name: planned}, wanted.flush_rows)
     if isinstance(text, Unsupported):
         raise UsageError(f"--method {wanted.method}: {text.reason}")
-    return {
-        "import": wanted.import_id,
-        "key": [[name, kind] for name, kind in wanted.key.items()],
-        "shards": [
-            shard_document(wanted, name, shard_plan(wanted, planned, text, target), ledger(wanted.import_id))
-            for name, target in shards
-        ],
-    }
+    return [
+        shard_document(wanted, name, shard_plan(wanted, planned, text, target), ledger(load))
+        for name, target in places
+    ]
 
 
 def shard_document(wanted: Wanted, name: str, plan: Doc, ledger: Doc) -> Doc:

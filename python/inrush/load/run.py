@@ -13,7 +13,6 @@ from typing import Any
 
 from inrush.engines import engine_of_url, server
 from inrush.engines.base import Server, Target
-from inrush.engines.sql import literal, quote
 from inrush.errors import CoreError, Interrupted, UsageError, from_core
 from inrush.load import plan
 from inrush.load.discover import with_shards
@@ -39,12 +38,6 @@ END = (sys.executable, "-m", "inrush.load.end")
 LOOK_S = 60.0
 #: How long a process that was told to stop may take, s.
 STOP_S = 30.0
-#: Engines whose sessions store rows and ledger line in one transaction (`Session::execute`).
-TRANSACTIONAL = frozenset({"postgresql", "timescaledb", "sqlite", "duckdb"})
-#: Engines whose shards stand behind a coordinator.
-COORDINATED = frozenset({"postgresql", "timescaledb"})
-#: Engines that quote names by backticks.
-BACKTICKS = frozenset({"mysql", "mariadb", "clickhouse"})
 
 
 @dataclass(frozen=True)
@@ -68,6 +61,8 @@ class Call:
     bytes_per_s: float | None = None
     shard_rows_per_s: float | None = None
     import_id: str | None = None
+    #: Each row also on the shard after its own.
+    replica: bool = False
     #: Address of a load server that is there already, its token, and by what its certificate is known.
     server: str | None = None
     token_file: str | None = None
@@ -117,7 +112,7 @@ def found_shards(call: Call, note: Callable[[str], None]) -> tuple[Call, Shards]
 def shards_of(call: Call, note: Callable[[str], None]) -> Shards:
     """Raises UsageError for addresses that do not go together."""
     urls = call.shards or ((call.into,) if call.into else ())
-    if call.into and call.shards and engine_of_url(call.into) not in COORDINATED:
+    if call.into and call.shards and not server(engine_of_url(call.into)).coordinated:
         raise UsageError(
             f"--into {call.into} with --shard: only PostgreSQL has a coordinator of ours; leave --into out"
         )
@@ -159,11 +154,14 @@ class Loaded:
     rejects: Path | None
     #: Rows of the import by the ledger, all shards.
     rows_in_ledger: int
+    #: The same of the replicas; None without.
+    rows_on_replicas: int | None = None
 
     @property
     def proven(self) -> bool:
         """Every row that was read and not rejected stands in a ledger that was committed with it."""
-        return self.rows_in_ledger == self.rows_stored + self.rows_before
+        copies = [self.rows_in_ledger] + ([] if self.rows_on_replicas is None else [self.rows_on_replicas])
+        return all(rows == self.rows_stored + self.rows_before for rows in copies)
 
     def document(self) -> Doc:
         return {
@@ -172,6 +170,7 @@ class Loaded:
             "rows_stored_before": self.rows_before,
             "rows_rejected": self.rejected,
             "rows_in_ledger": self.rows_in_ledger,
+            "rows_on_replicas": self.rows_on_replicas,
             "proven": self.proven,
             "bytes": self.bytes,
             "seconds": self.seconds,
@@ -236,9 +235,10 @@ def proven(
     from inrush import _core
 
     try:
-        in_ledger = [
-            int(shards.ask(target, plan.rows_in_ledger(wanted.import_id))[0][0]) for _, target in targets
-        ]
+        in_ledger = rows_by_ledger(shards, [target for _, target in targets], wanted.import_id)
+        places = plan.replica_places(targets) if wanted.replica_table else []
+        load = plan.replica_load(wanted.import_id)
+        on_replicas = rows_by_ledger(shards, [target for _, target in places], load)
         stored = sum(in_ledger)
         check_count(wanted, shards, targets, stored, note)
     except _core.CoreFailure as failure:
@@ -247,7 +247,8 @@ def proven(
             kind, f"{message}; every row is stored or rejected, but not proven: the same command does that"
         ) from None
     if said is None:
-        said = [{"name": name, "rows": rows} for (name, _), rows in zip(targets, in_ledger, strict=True)]
+        counted = zip([*targets, *places], in_ledger + on_replicas, strict=True)
+        said = [{"name": name, "rows": rows} for (name, _), rows in counted]
     return Loaded(
         wanted.import_id,
         counts["rows_stored"],
@@ -259,7 +260,13 @@ def proven(
         tuple(said),
         merge_rejects(own),
         stored,
+        sum(on_replicas) if places else None,
     )
+
+
+def rows_by_ledger(shards: Shards | RemoteShards, places: Sequence[Doc], load: str) -> list[int]:
+    """Of each place, the rows of an import by its ledger."""
+    return [int(shards.ask(place, plan.rows_in_ledger(load))[0][0]) for place in places]
 
 
 def with_time_left(tell: Tell, total_bytes: int) -> Tell:
@@ -284,10 +291,14 @@ def prepare(
     """Tables and ledgers on every shard, and what both ends will be told."""
     from inrush import _core
 
-    physical = plan.target_table(call.table, quote_backtick if shards.engine in BACKTICKS else quote)
+    if call.replica and (len(targets) < 2 or not shards.twin.transactional):
+        raise UsageError(
+            "--replica: it takes two shards at least, of an engine that stores rows and ledger together"
+        )
+    physical = plan.target_table(call.table)
     try:
         described = describe(shards, targets[0][1], call.table)
-        table = table_of(inputs, call.table.rpartition(".")[2], described, shards.engine)
+        table = table_of(inputs, call.table.rpartition(".")[2], described, shards.twin.column_types)
         if not described:
             if not call.create:
                 raise UsageError(
@@ -297,12 +308,15 @@ def prepare(
                 for _, target in targets:
                     shards.ask(target, statement)
             described = describe(shards, targets[0][1], call.table)
-        for _, target in targets:
+        for shown, target in targets:
+            refuse_unfit(shards, (shown, target), call.table)
             try:
-                shards.ask(target, plan.create_ledger(shards.engine))
+                shards.ask(target, plan.create_ledger(shards.twin))
             except _core.CoreFailure:
                 # Another load made it at the same moment, which PostgreSQL takes for a conflict: now it is there.
-                shards.ask(target, plan.create_ledger(shards.engine))
+                shards.ask(target, plan.create_ledger(shards.twin))
+            if call.replica:
+                shards.ask(target, shards.twin.copy_table(plan.replica_table(call.table), physical))
         behind = shards.coordinator if isinstance(shards, RemoteShards) else call.into and call.shards
         if behind and call.create:
             coordinate(call, shards, described, note)
@@ -337,8 +351,9 @@ def prepare(
         limits=limits_of(described, table, shards.engine),
         bytes_per_s=call.bytes_per_s,
         shard_rows_per_s=call.shard_rows_per_s,
+        replica_table=plan.replica_table(call.table) if call.replica else "",
     )
-    if shards.engine not in TRANSACTIONAL:
+    if not shards.twin.transactional:
         for _, target in targets:
             if not shards.ask(target, plan.rows_before(own)):
                 shards.ask(target, plan.note_rows_before(own, row_count(shards, target, physical)))
@@ -372,34 +387,19 @@ def coordinate(
         whole.ask(whole.documents()[0][1], statement)
 
 
-def quote_backtick(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
 def describe(shards: Shards | RemoteShards, target: Doc, table: str) -> list[tuple[str, str, bool]]:
     """(column, type, nullable) of a table; empty when there is none."""
     schema, _, name = table.rpartition(".")
-    if shards.engine == "sqlite":
-        text = f'SELECT name, type, "notnull" FROM pragma_table_info({literal(name)})'
-    elif shards.engine == "clickhouse":
-        text = f"SELECT name, type, type NOT LIKE '%Nullable(%' FROM system.columns WHERE database = currentDatabase() AND table = {literal(name)}"
-    elif shards.engine in COORDINATED:
-        text = (
-            "SELECT attname, format_type(atttypid, atttypmod), attnotnull::int FROM pg_attribute "
-            f"WHERE attrelid = to_regclass({literal(table)}) AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
-        )
-    else:
-        here = "DATABASE()" if shards.engine in BACKTICKS else "current_schema()"
-        # MySQL's `data_type` hides lengths and signs.
-        kind = "column_type" if shards.engine in BACKTICKS else "data_type"
-        text = (
-            f"SELECT column_name, {kind}, CASE is_nullable WHEN 'NO' THEN 1 ELSE 0 END "
-            f"FROM information_schema.columns WHERE table_schema = {literal(schema) if schema else here} "
-            f"AND table_name = {literal(name)} ORDER BY ordinal_position"
-        )
-    return [
-        (str(column), str(kind), not int(required)) for column, kind, required in shards.ask(target, text)
-    ]
+    found = shards.ask(target, shards.twin.describe(schema, name))
+    return [(str(column), str(kind), not int(required)) for column, kind, required in found]
+
+
+def refuse_unfit(shards: Shards | RemoteShards, target: tuple[str, Doc], table: str) -> None:
+    """Raises UsageError for a table whose rows would not be stored once."""
+    schema, _, name = table.rpartition(".")
+    if question := shards.twin.unfit_for_load(schema, name):
+        for (why,) in shards.ask(target[1], question):
+            raise UsageError(f"{target[0]}: table {table} cannot be loaded: {why}")
 
 
 def row_count(shards: Shards | RemoteShards, target: Doc, physical: str) -> int:
@@ -414,7 +414,7 @@ def check_count(
     note: Callable[[str], None],
 ) -> None:
     """Where rows and ledger do not commit together, the tables are counted: doubles are said, never hidden."""
-    if shards.engine in TRANSACTIONAL:
+    if shards.twin.transactional:
         return
     before = sum(int(shards.ask(t, plan.rows_before(wanted.import_id))[0][0]) for _, t in targets)
     now = sum(row_count(shards, t, wanted.target_table) for _, t in targets)

@@ -188,7 +188,7 @@ def shard(server: Server, table: Table, layout: str, namespace: str, at: Wanted)
             *(() if server.embedded else drop),
             *server.open_namespace(namespace),
             *planned.create,
-            ends.create_ledger(server.name, ledger.name),
+            ends.create_ledger(server, ledger.name),
         ],
         "drop": drop,
         "table": table_document(table, planned),

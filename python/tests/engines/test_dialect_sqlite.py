@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 from inrush.engines.base import Durability, OpPlan, Survives, Target, Unsupported
 from inrush.engines.sqlite import DECLARED, EACH, Sqlite
-from inrush.workload import LOGICAL_TYPES, Operation, Table
+from inrush.workload import FILE_TYPES, LOGICAL_TYPES, Operation, Table
 from tests.engines.screens import ALL_TYPES, PORTS, Row, expected, rows_of
 
 SQLITE = Sqlite()
@@ -57,8 +57,9 @@ def test_operations_in_sqlite() -> None:
 
 
 def test_every_logical_type_has_a_declared_type_of_the_affinity_it_is_stored_with() -> None:
-    assert set(DECLARED) == set(LOGICAL_TYPES)
+    assert set(DECLARED) == {*LOGICAL_TYPES, *FILE_TYPES}
     stored = {"text": "text", "f32": "real", "f64": "real", "list_f64": "blob", "list_i64": "blob"}
+    stored |= dict.fromkeys(FILE_TYPES, "text")
     db = sqlite3.connect(":memory:")
     for kind, declared in DECLARED.items():
         db.execute(f"CREATE TABLE [{kind}] (v {declared})")

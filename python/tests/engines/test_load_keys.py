@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import random
 import uuid
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from inrush.engines import server
 from inrush.engines.base import Target
+from inrush.load.input import base_type
+from inrush.load.plan import table_plan, target_table
+from inrush.workload import FILE_TYPES, LOGICAL_TYPES, Column, Table
 
 from .servers import control
 from .test_load import SHARDS, call, run, table, workers
@@ -81,3 +87,56 @@ def test_a_look_up_by_uuid_asks_one_worker(
         assert sum("Foreign Scan" in row[0] for row in explained) == 1
         assert control(postgresql, f"SELECT COUNT(*) FROM {table} {where}") == [["1"]]
     control(postgresql, f"DROP TABLE {table} CASCADE")
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
+def test_embedded_databases_store_them_too(engine: str, tmp_path: Path) -> None:
+    url = f"{engine}:///{tmp_path}/db"
+    here = server(engine).run_target(Target(engine, url), tmp_path)
+    ask(here, f"CREATE TABLE t ({COLUMNS})")
+    done = run(call("t", [keys(tmp_path / "a.csv")], into=url), tmp_path / "loads")
+    assert (done.rows_stored, done.proven) == (ROWS, True)
+    own, day, _ = (tmp_path / "a.csv").read_text().splitlines()[1].split(",")
+    stored = ask(here, "SELECT CAST(u AS VARCHAR), CAST(d AS VARCHAR) FROM t WHERE n = 0")
+    assert stored == [[str(uuid.UUID(own)), day]]
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "duckdb", "postgresql", "mysql", "mariadb", "clickhouse"])
+def test_columns_that_inrush_made_are_known_again_by_what_they_mean(
+    engine: str, request: pytest.FixtureRequest, tmp_path: Path, table: str
+) -> None:
+    twin = server(engine)
+    target = (
+        Target(engine, f"{engine}:///{tmp_path}/db") if twin.embedded else request.getfixturevalue(engine)
+    )
+    here = twin.run_target(target, tmp_path)
+    database = "inrush_load_test" if engine in ("mysql", "mariadb") else ""
+    name = f"{database}.{table}" if database else table
+    types = [*LOGICAL_TYPES, *(FILE_TYPES if engine != "clickhouse" else ())]
+    made = table_plan(
+        twin, Table("t", tuple(Column(f"c_{kind}", kind) for kind in types)), target_table(name)
+    )
+    if database:
+        ask(here, f"CREATE DATABASE IF NOT EXISTS {database}")
+    ask(here, made.create[0])
+    try:
+        for column, kind, _ in ask(here, twin.describe(database, table)):
+            meanings = twin.column_types.get(base_type(kind), ())
+            # Of several of our types that one of the database holds, the widest is read.
+            assert column[2:] in meanings or READ_AS.get(column[2:]) in meanings, (column, kind)
+    finally:
+        ask(here, f"DROP TABLE {target_table(name)}")
+
+
+READ_AS = {
+    "time_ms": "time_us", "u64": "i64", "i16": "i64", "i32": "i64", "f32": "f64", "uuid": "text", "date": "text",
+    "list_f64": "text", "list_i64": "text",
+}  # fmt: skip
+
+
+def ask(target: Target, statement: str) -> list[list[Any]]:
+    from inrush import _core
+
+    document = json.dumps({"engine": target.engine, "url": target.url, "options": dict(target.options)})
+    rows: list[list[Any]] = json.loads(_core.control(document, statement, 30.0))["rows"]
+    return rows

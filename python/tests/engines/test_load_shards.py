@@ -1,4 +1,4 @@
-"""A sharded PostgreSQL of inrush's own: started as one and found by `inrush load`."""
+"""A sharded PostgreSQL of inrush's own: started as one, found by `inrush load`, with a replica of every row."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 from inrush.engines import life, postgresql_shards
-from inrush.engines.base import Target
+from inrush.engines.base import Stop, Target
 from inrush.errors import TargetError, UsageError
+from inrush.load import plan
 from inrush.load.run import Call, Loaded, load
 from inrush.run import instances, shards, sites
 
-from .servers import control, need, scratch
+from .servers import control, need, scratch, twin
 from .test_load import count, rows_file, silent
+from .test_load_server import loaded, serving
 
 SHARDS = 2
 ASKED = f"postgresql,shards={SHARDS},profile=default,shared_buffers=16MB,max_connections=40"
@@ -85,6 +87,80 @@ def test_a_coordinator_knows_its_shards_and_its_tables_their_key(cluster: Any, t
     )
     plain = run(call("plain", [first], into), tmp_path)
     assert (plain.rows_stored, len(plain.shards)) == (3_000, 1)
+
+
+@pytest.mark.slow
+def test_what_a_stopped_shard_had_lies_on_its_replica_to_the_row(cluster: Any, tmp_path: Path) -> None:
+    data, rows = cluster
+    into = rows[0]["url"]
+    files = [rows_file(tmp_path / f"{n}.csv", n * 2_000, 2_000) for n in range(2)]
+    wanted = call("twice", files, into, create=True, key=("id",), replica=True, parallel=2)
+    done = run(wanted, tmp_path)
+    assert (done.rows_stored, done.rows_in_ledger, done.rows_on_replicas, done.proven) == (
+        4_000, 4_000, 4_000, True,
+    )  # fmt: skip
+    again = run(wanted, tmp_path)
+    assert (again.rows_stored, again.rows_before, again.rows_on_replicas) == (0, 4_000, 4_000)
+    # Every row once through the coordinator: copies are no part of its table.
+    assert count(Target("postgresql", into), "twice") == (4_000, 4_000, 4_000 * 3_999 // 2)
+    everything = "SELECT id::text, at::text, dev::text, v::text, name FROM {} ORDER BY id"
+    had = control(Target("postgresql", rows[1]["url"]), everything.format("twice"))
+    assert len(had) > 0
+    server, [_, lost, _] = twin("postgresql"), instances.parts(twin("postgresql"), data)
+    server.stop(lost, Stop.KILL)
+    try:
+        notes: list[str] = []
+        told = instances.status(["postgresql"], data, notes.append).rows
+        assert [(r["role"], r["running"]) for r in told] == [
+            ("coordinator", True), ("shard 1", True), ("shard 0", False),
+        ]  # fmt: skip
+        assert "shard 0 has ended by itself" in notes[0] and str(lost.log) in notes[0]
+        beside = control(Target("postgresql", rows[2]["url"]), everything.format("twice_replica"))
+        assert beside == had
+    finally:
+        instances.write(server, data, server.start(lost.data, lost.settings))
+
+
+@pytest.mark.slow
+def test_a_load_server_says_where_copies_lie_whatever_its_client_says(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, rows = cluster
+    planned = plan.import_plan
+
+    def elsewhere(*words: Any) -> Any:
+        made = planned(*words)
+        for place in made["shards"] + made["replicas"]:
+            place["plan"]["target"]["url"] = "postgresql://127.0.0.9:1/nowhere"
+        return made
+
+    monkeypatch.setattr(plan, "import_plan", elsewhere)
+    file = rows_file(tmp_path / "a.csv", 0, 2_000)
+    words = [word for row in rows[1:] for word in ("--shard", row["url"])]
+    with serving(tmp_path, rows[0]["url"], *words) as shown:
+        done = loaded(tmp_path / "loads", "far", file, shown, key=("id",), replica=True)
+    assert (done.rows_stored, done.rows_in_ledger, done.rows_on_replicas, done.proven) == (
+        2_000, 2_000, 2_000, True,
+    )  # fmt: skip
+    assert [s["rows"] for s in done.shards[:2]] == [s["rows"] for s in done.shards[2:]]
+    everything = "SELECT id::text, at::text, dev::text, v::text, name FROM {} ORDER BY id"
+    for k, row in enumerate(rows[1:]):
+        had = control(Target("postgresql", row["url"]), everything.format("far"))
+        beside = control(
+            Target("postgresql", rows[1 + (k + 1) % SHARDS]["url"]), everything.format("far_replica")
+        )
+        assert had and beside == had
+
+
+@pytest.mark.slow
+def test_a_load_without_replicas_gets_them_when_it_is_asked_again(cluster: Any, tmp_path: Path) -> None:
+    _, rows = cluster
+    file = rows_file(tmp_path / "a.csv", 0, 1_000)
+    words = {"create": True, "key": ("id",)}
+    assert run(call("later", [file], rows[0]["url"], **words), tmp_path).rows_on_replicas is None
+    done = run(call("later", [file], rows[0]["url"], replica=True, **words), tmp_path)
+    assert (done.rows_in_ledger, done.rows_on_replicas, done.proven) == (1_000, 1_000, True)
+    assert sum(count(row["url"], "later")[0] for row in rows[1:]) == 1_000
 
 
 @pytest.mark.slow

@@ -34,6 +34,9 @@ pub struct ImportPlan {
     /// Distribution key: columns with their types in the database; may be empty with one shard.
     pub key: Vec<(String, String)>,
     pub shards: Vec<ShardPlan>,
+    /// Where the rows of each shard are stored once more, in the same order; empty without copies.
+    #[serde(default)]
+    pub replicas: Vec<ShardPlan>,
 }
 
 /// What the thread that writes to a client is told.
@@ -58,6 +61,7 @@ pub struct Import {
     pub plan: ImportPlan,
     columns: Vec<String>,
     placement: Placement,
+    /// The shards in the order of their partitions; behind them, where there are copies, that of each.
     shards: Vec<Arc<Shard>>,
     /// Per shard: chunks that its ledger had when this began.
     known: Vec<HashSet<(u32, u64)>>,
@@ -87,8 +91,12 @@ impl Import {
         let placement =
             if plan.shards.len() == 1 { Placement::new(&table.columns, &[], 1)? } else { placement? };
         let columns = table.columns.iter().map(|c| c.name.clone()).collect();
+        let (partitions, copies) = (plan.shards.len(), plan.replicas.len());
+        if copies != 0 && copies != partitions {
+            return Err(Error::Plan(format!("{copies} replicas of {partitions} shards")));
+        }
         let connect = |p: &ShardPlan| Shard::connect(p.clone(), desk.stop.clone()).map(Arc::new);
-        let shards = plan.shards.iter().map(connect).collect::<Result<Vec<_>, _>>()?;
+        let shards = plan.shards.iter().chain(&plan.replicas).map(connect).collect::<Result<Vec<_>, _>>()?;
         let ledgers = ledgers(&shards)?;
         let reached = shard::reached(&ledgers);
         let import = Arc::new(Import {
@@ -242,8 +250,11 @@ impl Import {
                     self.placement
                         .shards_of(&whole, &mut hashes, &mut shard_of)
                         .map_err(|e| self.failed(&e.to_string()))?;
-                    let mut parts: Vec<Columns> = self.shards.iter().map(|_| self.empty()).collect();
+                    let mut parts: Vec<Columns> = self.plan.shards.iter().map(|_| self.empty()).collect();
                     scatter(&whole, &shard_of, &mut parts);
+                    if !self.plan.replicas.is_empty() {
+                        parts.extend_from_within(..);
+                    }
                     self.queue(&head, parts, queues, tell)?;
                 }
                 Some(Frame::Talk(Talk::Alive)) => {}

@@ -344,6 +344,10 @@ impl Server {
         for (shard, target) in plan.shards.iter_mut().zip(&serves.shards) {
             shard.plan.target = target.clone();
         }
+        // A copy is on the shard after its own, those of the last on the first.
+        for (copy, target) in plan.replicas.iter_mut().zip(serves.shards.iter().cycle().skip(1)) {
+            copy.plan.target = target.clone();
+        }
         Ok(plan)
     }
 
