@@ -137,6 +137,8 @@ def test_every_problem_is_reported_at_once_with_file_key_value_and_remedy() -> N
         ({"kind": "timed"}, "schedule", "needs measure_s"),
         ({"sizes": {"portz": 3}}, "sizes.portz", "`ports`"),
         ({"options": {"sqlit": {"synchronous": "FULL"}}}, "options.sqlit", "`sqlite`"),
+        ({"options": {"sqlite": {"shards": "db://h/a db://me:secret@h/b"}}}, "options.sqlite.shards", "password"),
+        ({"options": {"sqlite": {"shards": "db://h/a?password=secret"}}}, "options.sqlite.shards", "password"),
         ({"scale": {"xs": {"repeats": {"count": 0}}}}, "scale.xs: repeats.count", "from 1"),
         ({"scale": {"xs": {"repeets": {}}}}, "scale.xs: repeets", "`repeats`"),
         ({"engines": []}, "engines", "at least 1"),

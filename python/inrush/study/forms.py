@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+from urllib.parse import parse_qs, urlsplit
 
 from inrush.study.document import I64, Node, unknown
 
@@ -139,3 +140,13 @@ def best_value(found: Sequence[Best], point: Mapping[str, Any]) -> int | None:
     if not fitting:
         return None
     return max(fitting, key=lambda best: sum(k in point for k in best.where)).value
+
+
+def check_no_password(node: Node, text: str) -> None:
+    """Addresses among options are kept with every plan and result, so a password has no place in them."""
+    for word in text.split():
+        if "://" in word and (urlsplit(word).password or "password" in parse_qs(urlsplit(word).query)):
+            node.problem(
+                "leave the password out of the address: the engine's variable or password file holds it"
+            )
+            return

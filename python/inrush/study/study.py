@@ -16,7 +16,7 @@ from inrush.studies import SHIPPED, find_study, workload_path
 from inrush.study import pipeline
 from inrush.study.document import Node, unknown
 from inrush.study.files import locate
-from inrush.study.forms import FromFactor, read_count, read_reference
+from inrush.study.forms import FromFactor, check_no_password, read_count, read_reference
 from inrush.study.overlay import apply_overrides, merged, parse_overrides
 from inrush.study.parts import (
     Answer,
@@ -352,7 +352,8 @@ def parse_options(
                 if reference is not None:
                     options[engine][key] = reference
             elif isinstance(value.value, (str, int, float)):
-                options[engine][key] = option_text(value.value)
+                options[engine][key] = text = option_text(value.value)
+                check_no_password(value, text)
             else:
                 value.problem("write a text, a number, true or false")
     return options
