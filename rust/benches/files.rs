@@ -29,11 +29,16 @@ fn main() {
 }
 
 /// Table, the types of its columns, and a row with its number in every `#`.
-const TABLES: [(&str, &[&str], &str); 3] = [
+const TABLES: [(&str, &[&str], &str); 4] = [
     (
         "counters",
         &["time_ms", "i32", "i64", "i64", "i64", "i64", "i64", "i64", "i64", "i64"],
         "2026-01-01 00:00:00.123,17,1#2345678,9#8765432,1#,2#,3#,4#,5#,6#",
+    ),
+    (
+        "numeric",
+        &["time_ms", "i32", "i32", "i64", "i64", "i64", "i64", "f64", "f64", "f64"],
+        "2026-01-01 00:00:00.123Z,1#,17,49#2345678,9#,12#,3#,67.#,-3.1,1.27#498251078",
     ),
     (
         "floats",

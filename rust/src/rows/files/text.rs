@@ -9,6 +9,7 @@ use super::super::columns::Columns;
 use super::batch::{mark_present, push_null, truncate};
 use super::limit;
 use super::parse::{self, Reason};
+use super::quick::{Quick, Room, PAD_BYTES};
 use super::reject::Rejects;
 use super::split::{first_line, split, unescaped, Dialect, Field, Quoting, Split};
 use super::{Layout, Position, BATCH_BYTES};
@@ -26,11 +27,12 @@ pub struct TextFiles {
     open: Option<Window>,
     /// Field of the open file -> column of the table; `None` for fields the table has not.
     order: Vec<Option<usize>>,
+    quick: Option<Quick>,
     fields: Vec<Field>,
     scratch: Vec<u8>,
 }
 
-/// One file, seen through a buffer that starts at a record.
+/// One file, seen through a buffer that starts at a record and has zeros behind its end.
 struct Window {
     file: File,
     path: String,
@@ -46,8 +48,9 @@ struct Window {
 
 impl TextFiles {
     pub fn new(layout: Layout, dialect: Dialect, header: bool, limit_bytes: usize) -> TextFiles {
-        let order = (0..layout.columns.len()).map(Some).collect();
+        let order: Vec<Option<usize>> = (0..layout.columns.len()).map(Some).collect();
         TextFiles {
+            quick: Quick::new(&layout, &dialect, &order),
             layout,
             dialect,
             header,
@@ -68,6 +71,19 @@ impl TextFiles {
                 break;
             }
             let window = self.open.as_mut().expect("opened just above");
+            if let Some(quick) = &mut self.quick {
+                let room = Room {
+                    rows: rows - out.rows,
+                    bytes: BATCH_BYTES - batch_bytes,
+                    record_bytes: self.limit_bytes,
+                };
+                let taken = quick.take(window.padded(), window.crlf, &room, out);
+                window.step(taken.bytes, taken.records as u64);
+                batch_bytes += taken.bytes;
+                if out.rows == rows || batch_bytes >= BATCH_BYTES {
+                    break;
+                }
+            }
             match window.next_record(&self.dialect, self.limit_bytes, &mut self.fields)? {
                 None => {
                     self.open = None;
@@ -129,6 +145,7 @@ impl TextFiles {
         if self.header {
             self.order =
                 read_header(&mut window, &self.dialect, &self.layout, self.limit_bytes, &mut self.fields)?;
+            self.quick = Quick::new(&self.layout, &self.dialect, &self.order);
         }
         self.open = Some(window);
         Ok(true)
@@ -227,7 +244,7 @@ impl Window {
         let mut window = Window {
             file,
             path: path.to_string(),
-            bytes: vec![0; WINDOW_BYTES],
+            bytes: vec![0; WINDOW_BYTES + PAD_BYTES],
             start: 0,
             end: 0,
             offset: 0,
@@ -295,18 +312,26 @@ impl Window {
         self.bytes.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
-        if self.end == self.bytes.len() {
-            self.bytes.resize(self.bytes.len() * 2, 0);
+        let mut room = self.bytes.len() - PAD_BYTES;
+        if self.end == room {
+            room *= 2;
+            self.bytes.resize(room + PAD_BYTES, 0);
         }
         let n = loop {
-            match self.file.read(&mut self.bytes[self.end..]) {
+            match self.file.read(&mut self.bytes[self.end..room]) {
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
                 read => break read.map_err(|e| Error::io(&self.path, e))?,
             }
         };
         self.end += n;
         self.ended = n == 0;
+        self.bytes[self.end..self.end + PAD_BYTES].fill(0);
         Ok(())
+    }
+
+    /// What is there, and zeros.
+    fn padded(&self) -> &[u8] {
+        &self.bytes[self.start..self.end + PAD_BYTES]
     }
 
     fn step(&mut self, len: usize, lines: u64) {
@@ -343,6 +368,10 @@ impl Window {
         }
         self.file.seek(SeekFrom::Start(offset)).map_err(|e| Error::io(&self.path, e))?;
         (self.start, self.end, self.offset, self.line, self.ended) = (0, 0, offset, line, false);
+        self.bytes[..PAD_BYTES].fill(0);
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

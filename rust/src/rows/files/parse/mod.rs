@@ -14,6 +14,7 @@ use numbers::{float, integer_within, unsigned};
 use times::time;
 
 pub use reason::{type_name, Reason};
+pub use times::day;
 
 /// Appends the value of `text` to `column`; on an error the column is unchanged.
 ///
@@ -75,7 +76,7 @@ pub fn uuid(text: &[u8]) -> Result<[u8; 36], Reason> {
     uuid_bytes(text.trim_ascii()).map(uuid_text).ok_or(Reason::NotUuid)
 }
 
-fn truth(text: &[u8]) -> Result<bool, Reason> {
+pub fn truth(text: &[u8]) -> Result<bool, Reason> {
     let mut word = [0u8; 5];
     let text = text.trim_ascii();
     let lower = word.get_mut(..text.len()).ok_or(Reason::NotBool)?;

@@ -27,6 +27,11 @@ pub fn time(text: &[u8], per_second: i64) -> Result<i64, Reason> {
     Ok((days * 86_400 + seconds - offset_s) * per_second + fraction)
 }
 
+/// Days since 1970 of `2026-01-31`; `None` when there is no such day.
+pub fn day(text: &[u8; 10]) -> Option<i64> {
+    date(&mut Rest(text))
+}
+
 /// What of a text is still to be read.
 struct Rest<'a>(&'a [u8]);
 
