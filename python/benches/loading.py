@@ -31,7 +31,7 @@ from inrush.engines import server
 from inrush.engines.postgresql_shards import WORKER
 from inrush.load import plan
 from inrush.load.input import file_document, open_inputs, table_of
-from inrush.load.run import End
+from inrush.load.process import End
 
 #: About 210 MB.
 ROWS = 2_000_000

@@ -297,7 +297,7 @@ def load(
 ) -> None:
     """Load files into one server or many shards: every row stored once, or rejected with line and reason."""
     from inrush.commands.load import load as command
-    from inrush.load.run import Call
+    from inrush.load.call import Call
 
     keys = tuple(k.strip() for k in key.split(",") if k.strip())
     call = Call(

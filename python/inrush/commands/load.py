@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from inrush.commands.printing import opened_store, say, show, show_json
 
 if TYPE_CHECKING:
-    from inrush.load.run import Call, Loaded
+    from inrush.load.call import Call
+from inrush.load.run import Loaded
 
 #: Seconds between two lines where there is no terminal.
 PLAIN_EVERY_S = 5.0

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from inrush.errors import UsageError
 
 if TYPE_CHECKING:
-    from inrush.load.run import Call, Shards
+    from inrush.load.call import Call
+    from inrush.load.shards import Shards
 
 
 def with_shards(call: Call, into: Shards, note: Callable[[str], None]) -> Call:

@@ -12,6 +12,7 @@ from inrush.engines import server
 from inrush.engines.base import Target
 from inrush.errors import UsageError, from_core
 from inrush.load import plan
+from inrush.load.shards import LOOK_S
 
 #: A shorter token could be guessed.
 TOKEN_CHARACTERS = 16
@@ -95,7 +96,6 @@ class RemoteShards:
 
     def _statement(self, shard: int | None, statement: str) -> list[list[Any]]:
         from inrush import _core
-        from inrush.load.run import LOOK_S
 
         question = {"ask": "statement", "shard": shard, "statement": statement, "limit_s": LOOK_S}
         rows: list[list[Any]] = json.loads(_core.ask_load_server(json.dumps(self.link), json.dumps(question)))

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import secrets
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from inrush.engines import engine_of_url, server
-from inrush.engines.base import Server, Target
-from inrush.errors import CoreError, Interrupted, UsageError, from_core
+from inrush.engines.base import Target
+from inrush.errors import UsageError, from_core
 from inrush.load import plan
+from inrush.load.call import Call
 from inrush.load.discover import with_shards
 from inrush.load.input import (
     LOOK_ROWS,
@@ -25,75 +23,14 @@ from inrush.load.input import (
     open_inputs,
     table_of,
 )
+from inrush.load.process import End
 from inrush.load.remote import RemoteShards, link
-from inrush.run.process import Process, death_message
-from inrush.run.site import environment, split_password
+from inrush.load.shards import Shards, shards_of
+from inrush.run.site import split_password
 from inrush.study.sniff import SAMPLE_ROWS
 
 Doc = dict[str, Any]
 Tell = Callable[[Doc], None]
-
-END = (sys.executable, "-m", "inrush.load.end")
-#: Limit of a statement that looks at a table, s.
-LOOK_S = 60.0
-#: How long a process that was told to stop may take, s.
-STOP_S = 30.0
-
-
-@dataclass(frozen=True)
-class Call:
-    """What the command line says."""
-
-    files: tuple[str, ...]
-    table: str
-    into: str | None = None
-    shards: tuple[str, ...] = ()
-    key: tuple[str, ...] = ()
-    method: str = ""
-    create: bool = False
-    parallel: int = 1
-    connections: int = 1
-    chunk_rows: int = 20_000
-    flush_rows: int = 100_000
-    reject_limit: int = 1_000
-    patience_s: float = 60.0
-    process_per_file: bool = False
-    bytes_per_s: float | None = None
-    shard_rows_per_s: float | None = None
-    import_id: str | None = None
-    #: Each row also on the shard after its own.
-    replica: bool = False
-    #: Address of a load server that is there already, its token, and by what its certificate is known.
-    server: str | None = None
-    token_file: str | None = None
-    ca: str | None = None
-    fingerprint: str | None = None
-
-
-@dataclass
-class Shards:
-    """Where rows go: one engine, one or more addresses."""
-
-    engine: str
-    twin: Server
-    targets: list[Target]
-    #: Holds passwords: never written or shown.
-    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-    def documents(self) -> list[tuple[str, Doc]]:
-        def document(target: Target) -> Doc:
-            here = self.twin.run_target(target, Path.cwd())
-            return {"engine": here.engine, "url": here.url, "options": dict(here.options)}
-
-        return [(t.url, document(t)) for t in self.targets]
-
-    def ask(self, target: Doc, statement: str) -> list[list[Any]]:
-        """Rows of one statement. Raises CoreFailure of the core."""
-        from inrush import _core
-
-        with environment(self.secrets):
-            rows: list[list[Any]] = json.loads(_core.control(json.dumps(target), statement, LOOK_S))["rows"]
-            return rows
 
 
 def found_shards(call: Call, note: Callable[[str], None]) -> tuple[Call, Shards]:
@@ -107,36 +44,6 @@ def found_shards(call: Call, note: Callable[[str], None]) -> tuple[Call, Shards]
         raise from_core(*failure.args) from None
     # The user was warned of what they wrote; what a coordinator says is not theirs to change.
     return (call, shards) if found is call else (found, shards_of(found, lambda _: None))
-
-
-def shards_of(call: Call, note: Callable[[str], None]) -> Shards:
-    """Raises UsageError for addresses that do not go together."""
-    urls = call.shards or ((call.into,) if call.into else ())
-    if call.into and call.shards and not server(engine_of_url(call.into)).coordinated:
-        raise UsageError(
-            f"--into {call.into} with --shard: only PostgreSQL has a coordinator of ours; leave --into out"
-        )
-    if not urls:
-        raise UsageError("say where the rows go: --into URL, or --shard URL for each shard")
-    engines = {engine_of_url(url) for url in urls}
-    if len(engines) > 1:
-        raise UsageError(
-            f"the shards are of several engines ({', '.join(sorted(engines))}); they must be of one"
-        )
-    secret: dict[str, str] = {}
-    targets = []
-    engine = engines.pop()
-    for url in urls:
-        shown, variables, warning = split_password(url)
-        if warning:
-            note(warning)
-        if any(secret.get(k, v) != v for k, v in variables.items()):
-            raise UsageError(
-                "the shards have several passwords; give them one, or use the engine's password file"
-            )
-        secret.update(variables)
-        targets.append(Target(engine, shown))
-    return Shards(engine, server(engine), targets, secret)
 
 
 @dataclass(frozen=True)
@@ -448,70 +355,6 @@ def run_clients(
         for name in sums:
             sums[name] += int(last[name])
     return sums
-
-
-class End:
-    """One end of the load in its process; ended in every case."""
-
-    def __init__(self, document: Doc, log: Path, environment: Mapping[str, str]) -> None:
-        self.role = str(document["role"])
-        self.log = log
-        self._process = Process(END, log, environment)
-        self._process.send(json.dumps(document))
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    def __enter__(self) -> End:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.close()
-
-    def kill(self) -> None:
-        """Ends it now: what a lost machine does."""
-        self._process.kill()
-
-    def next(self, timeout_s: float) -> Doc | None:
-        """Its next event, whatever it is."""
-        return self._process.event(timeout_s)
-
-    def wait_for(self, what: str, tell: Tell, other: End | None = None) -> Doc:
-        """The event `what`. Raises what this end, or the other one meanwhile, failed with."""
-        try:
-            while True:
-                event = self._process.event(0.05)
-                if event is not None:
-                    if event["event"] == what:
-                        return event
-                    self._seen(event, tell)
-                if other is not None:
-                    other.look(tell)
-        except KeyboardInterrupt:
-            self._process.send("stop")
-            raise Interrupted(
-                "interrupted; what was acknowledged is stored, and the same command goes on from there"
-            ) from None
-
-    def look(self, tell: Tell) -> None:
-        """What has happened meanwhile."""
-        while (event := self._process.event(0.0)) is not None:
-            self._seen(event, tell)
-
-    def stop(self, tell: Tell) -> Doc:
-        """An orderly end: its last word."""
-        self._process.send("stop")
-        return self.wait_for("finished", tell)
-
-    def _seen(self, event: Doc, tell: Tell) -> None:
-        if event["event"] == "failed":
-            raise from_core(event["kind"], event["message"])
-        if event["event"] == "ended":
-            code = self._process.close()
-            raise CoreError(f"load {self.role}: {death_message(code, self.log)}")
-        tell({**event, "role": self.role})
 
 
 def merge_rejects(own: Path) -> Path | None:

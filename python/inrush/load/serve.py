@@ -71,7 +71,9 @@ def serve(call: Serving, folder: Path, note: Callable[[str], None], ready: Calla
 
     Raises UsageError before anything is opened, TargetError and CoreError afterwards.
     """
-    from inrush.load.run import Call, End, shards_of
+    from inrush.load.call import Call
+    from inrush.load.process import End
+    from inrush.load.shards import shards_of
     from inrush.run.site import split_password
 
     host = host_of("--listen", call.listen)

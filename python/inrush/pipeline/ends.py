@@ -20,7 +20,7 @@ from typing import Any
 
 from inrush.errors import CoreError, InrushError, from_core
 from inrush.load.plan import link_plan
-from inrush.load.run import END
+from inrush.load.process import END
 from inrush.pipeline.inputs import FORMAT
 from inrush.run.process import Process, death_message
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from inrush.load.run import END
+from inrush.load.process import END
 from inrush.run.worker import die_with_parent, say
 
 

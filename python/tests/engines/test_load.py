@@ -13,8 +13,11 @@ import pytest
 from inrush.engines.base import Target
 from inrush.errors import InrushError, UsageError
 from inrush.load import plan
+from inrush.load.call import Call
 from inrush.load.input import expand, open_inputs
-from inrush.load.run import Call, End, Loaded, load, prepare, shards_of
+from inrush.load.process import End
+from inrush.load.run import Loaded, load, prepare
+from inrush.load.shards import shards_of
 from tests.engines.servers import control
 
 SHARDS = 3

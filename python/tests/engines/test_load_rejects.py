@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from inrush.engines.base import Target
-from inrush.load.run import Call, load
+from inrush.load.call import Call
+from inrush.load.run import load
 from tests.engines.servers import control
 from tests.malformed import COLUMNS, KINDS, NAMES, File, Row, written
 

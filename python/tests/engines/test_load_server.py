@@ -18,7 +18,8 @@ import pytest
 
 from inrush.engines.base import Target
 from inrush.errors import InrushError, UsageError
-from inrush.load.run import Call, Loaded, load
+from inrush.load.call import Call
+from inrush.load.run import Loaded, load
 from inrush.load.serve import Serving, serve
 from tests.engines.servers import control
 from tests.engines.test_load import count, rows_file, silent

@@ -12,7 +12,8 @@ from inrush.engines import life, postgresql_shards
 from inrush.engines.base import Stop, Target
 from inrush.errors import TargetError, UsageError
 from inrush.load import plan
-from inrush.load.run import Call, Loaded, load
+from inrush.load.call import Call
+from inrush.load.run import Loaded, load
 from inrush.run import instances, shards, sites
 
 from .servers import control, need, scratch, twin

@@ -22,7 +22,9 @@ from inrush.engines.life import servant
 from inrush.errors import InrushError, UsageError
 from inrush.load import plan
 from inrush.load import run as loads
-from inrush.load.run import Call, End, Loaded, load
+from inrush.load.call import Call
+from inrush.load.process import End
+from inrush.load.run import Loaded, load
 from tests.engines.servers import SETTINGS, control, need, twin
 from tests.engines.test_load import COLUMNS, call, count, documents, rows_file, silent, table
 

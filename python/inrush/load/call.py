@@ -1,0 +1,35 @@
+"""What `inrush load` is asked to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Call:
+    """What the command line says."""
+
+    files: tuple[str, ...]
+    table: str
+    into: str | None = None
+    shards: tuple[str, ...] = ()
+    key: tuple[str, ...] = ()
+    method: str = ""
+    create: bool = False
+    parallel: int = 1
+    connections: int = 1
+    chunk_rows: int = 20_000
+    flush_rows: int = 100_000
+    reject_limit: int = 1_000
+    patience_s: float = 60.0
+    process_per_file: bool = False
+    bytes_per_s: float | None = None
+    shard_rows_per_s: float | None = None
+    import_id: str | None = None
+    #: Each row also on the shard after its own.
+    replica: bool = False
+    #: Address of a load server that is there already, its token, and by what its certificate is known.
+    server: str | None = None
+    token_file: str | None = None
+    ca: str | None = None
+    fingerprint: str | None = None

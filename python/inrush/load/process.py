@@ -1,0 +1,81 @@
+"""One end of a load, client or load server, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from inrush.errors import CoreError, Interrupted, from_core
+from inrush.run.process import Process, death_message
+
+Doc = dict[str, Any]
+Tell = Callable[[Doc], None]
+
+END = (sys.executable, "-m", "inrush.load.end")
+
+
+class End:
+    """One end of the load in its process; ended in every case."""
+
+    def __init__(self, document: Doc, log: Path, environment: Mapping[str, str]) -> None:
+        self.role = str(document["role"])
+        self.log = log
+        self._process = Process(END, log, environment)
+        self._process.send(json.dumps(document))
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def __enter__(self) -> End:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.close()
+
+    def kill(self) -> None:
+        """Ends it now: what a lost machine does."""
+        self._process.kill()
+
+    def next(self, timeout_s: float) -> Doc | None:
+        """Its next event, whatever it is."""
+        return self._process.event(timeout_s)
+
+    def wait_for(self, what: str, tell: Tell, other: End | None = None) -> Doc:
+        """The event `what`. Raises what this end, or the other one meanwhile, failed with."""
+        try:
+            while True:
+                event = self._process.event(0.05)
+                if event is not None:
+                    if event["event"] == what:
+                        return event
+                    self._seen(event, tell)
+                if other is not None:
+                    other.look(tell)
+        except KeyboardInterrupt:
+            self._process.send("stop")
+            raise Interrupted(
+                "interrupted; what was acknowledged is stored, and the same command goes on from there"
+            ) from None
+
+    def look(self, tell: Tell) -> None:
+        """What has happened meanwhile."""
+        while (event := self._process.event(0.0)) is not None:
+            self._seen(event, tell)
+
+    def stop(self, tell: Tell) -> Doc:
+        """An orderly end: its last word."""
+        self._process.send("stop")
+        return self.wait_for("finished", tell)
+
+    def _seen(self, event: Doc, tell: Tell) -> None:
+        if event["event"] == "failed":
+            raise from_core(event["kind"], event["message"])
+        if event["event"] == "ended":
+            code = self._process.close()
+            raise CoreError(f"load {self.role}: {death_message(code, self.log)}")
+        tell({**event, "role": self.role})

@@ -1,0 +1,76 @@
+"""Where the rows of a load go, and what is asked there beside the load."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from inrush.engines import engine_of_url, server
+from inrush.engines.base import Server, Target
+from inrush.errors import UsageError
+from inrush.load.call import Call
+from inrush.run.site import environment, split_password
+
+Doc = dict[str, Any]
+
+#: Limit of a statement that looks at a table, s.
+LOOK_S = 60.0
+
+
+@dataclass
+class Shards:
+    """Where rows go: one engine, one or more addresses."""
+
+    engine: str
+    twin: Server
+    targets: list[Target]
+    #: Holds passwords: never written or shown.
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def documents(self) -> list[tuple[str, Doc]]:
+        def document(target: Target) -> Doc:
+            here = self.twin.run_target(target, Path.cwd())
+            return {"engine": here.engine, "url": here.url, "options": dict(here.options)}
+
+        return [(t.url, document(t)) for t in self.targets]
+
+    def ask(self, target: Doc, statement: str) -> list[list[Any]]:
+        """Rows of one statement. Raises CoreFailure of the core."""
+        from inrush import _core
+
+        with environment(self.secrets):
+            rows: list[list[Any]] = json.loads(_core.control(json.dumps(target), statement, LOOK_S))["rows"]
+            return rows
+
+
+def shards_of(call: Call, note: Callable[[str], None]) -> Shards:
+    """Raises UsageError for addresses that do not go together."""
+    urls = call.shards or ((call.into,) if call.into else ())
+    if call.into and call.shards and not server(engine_of_url(call.into)).coordinated:
+        raise UsageError(
+            f"--into {call.into} with --shard: only PostgreSQL has a coordinator of ours; leave --into out"
+        )
+    if not urls:
+        raise UsageError("say where the rows go: --into URL, or --shard URL for each shard")
+    engines = {engine_of_url(url) for url in urls}
+    if len(engines) > 1:
+        raise UsageError(
+            f"the shards are of several engines ({', '.join(sorted(engines))}); they must be of one"
+        )
+    secret: dict[str, str] = {}
+    targets = []
+    engine = engines.pop()
+    for url in urls:
+        shown, variables, warning = split_password(url)
+        if warning:
+            note(warning)
+        if any(secret.get(k, v) != v for k, v in variables.items()):
+            raise UsageError(
+                "the shards have several passwords; give them one, or use the engine's password file"
+            )
+        secret.update(variables)
+        targets.append(Target(engine, shown))
+    return Shards(engine, server(engine), targets, secret)
