@@ -185,3 +185,13 @@ def places_in(value: Any) -> list[tuple[Any, Any]]:
         own = [(value, i) for i in range(len(value))]
         return own + [place for child in value for place in places_in(child)]
     return []
+
+
+def with_factor(folder: Path, factor: str, key: str) -> str:
+    """A study file like pipeline-parallel, whose [pipeline] takes `key` from a factor more, given as a line of TOML."""
+    text = (SHIPPED / "pipeline" / "parallel.toml").read_text()
+    text = text.replace(
+        "\n[pipeline]\n", f'factors.{factor}\n\n[pipeline]\n{key} = "@{factor.split()[0]}"\n', 1
+    )
+    (folder / "varied.toml").write_text(text)
+    return str(folder / "varied.toml")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,9 @@ def at_pipeline(plan: Mapping[str, Any], site: Site, data: Path, inputs: Path) -
         {**end, "plan": {**end["plan"], "target": shard["target"]}}
         for end, shard in zip(server["load"]["shards"], shards, strict=True)
     ]
-    watched = plan["watch"]["processes"].values()
+    # A coordinator has no part in a load that goes straight to its shards.
+    watched = [pids for t in targets for pids in site.server.processes(t).values()]
+    watched = watched or list(plan["watch"]["processes"].values())
     return {
         **plan,
         "target": {**plan["target"], "options": options},
@@ -49,7 +52,7 @@ def at_pipeline(plan: Mapping[str, Any], site: Site, data: Path, inputs: Path) -
 
 
 def shard_targets(plan: Mapping[str, Any], site: Site, data: Path) -> list[Target]:
-    """Of an embedded engine a file for each shard; of servers their addresses, or one server for all of them."""
+    """Of an embedded engine a file for each shard; of servers those that are named, those behind a coordinator, or one for all."""
     count = len(plan["shards"])
     named = str({**plan["target"]["options"], **site.target.options}.get(SHARDS, "")).split()
     own = {k: v for k, v in site.target.options.items() if k != SHARDS}
@@ -60,6 +63,14 @@ def shard_targets(plan: Mapping[str, Any], site: Site, data: Path) -> list[Targe
                 f"options.{engine}.shards names {len(named)} addresses, the plan has {count} shards: set pipeline.shards"
             )
         return [site.server.run_target(Target(engine, split_password(u)[0], own), data) for u in named]
+    if count > 1:
+        site.find_shards()
+    if site.shards:
+        if len(site.shards) < count:
+            raise UsageError(
+                f"{url} has {len(site.shards)} shards, the plan {count}: set pipeline.shards to so many or fewer"
+            )
+        return [replace(t, options={**own, **t.options}) for t in site.shards[:count]]
     if not site.server.embedded or count == 1:
         return [site.server.run_target(Target(engine, url, own), data)] * count
     if url:

@@ -121,7 +121,7 @@ def status(names: Sequence[str], data: Path, note: Note) -> Told:
     rows = []
     for twin in [twin for twin, _ in chosen(names)] if names else startable():
         instances = [i for i in found(twin, data) if alive(i)]
-        if (left := leftover(twin, data)) is not None:
+        for left in leftovers(twin, data):
             note(
                 f"{twin.name}: process {left.pid} at {left.url} was left by an inrush that was killed; "
                 f"`inrush engines stop {twin.name}` ends it"
@@ -167,8 +167,7 @@ def chosen(names: Sequence[str]) -> list[tuple[OwnServer, Mapping[str, str]]]:
 
 def found(twin: OwnServer, data: Path) -> list[Instance]:
     """What was started in this folder, running or not, and what a killed `run --start` left."""
-    left = leftover(twin, data)
-    return [*parts(twin, data), *([left] if left is not None else [])]
+    return [*parts(twin, data), *leftovers(twin, data)]
 
 
 def parts(twin: OwnServer, data: Path) -> list[Instance]:
@@ -187,9 +186,13 @@ def role_of(twin: OwnServer, data: Path, instance: Instance) -> str | None:
     return shards.role(instance, kept_folder(twin, data), len(parts(twin, data)) > 1)
 
 
-def leftover(twin: OwnServer, data: Path) -> Instance | None:
-    """A server that runs in the folder of `run --start` although the inrush that started it has gone."""
-    folder = data / twin.name
+def leftovers(twin: OwnServer, data: Path) -> list[Instance]:
+    """Servers that run in the folders of `run --start` although the inrush that started them has gone."""
+    kept = data / twin.name
+    return [i for folder in (kept, *shards.folders(kept)) if (i := leftover(twin, folder)) is not None]
+
+
+def leftover(twin: OwnServer, folder: Path) -> Instance | None:
     doc = life.read_record(folder)
     pid, port = doc.get("pid"), doc.get("port", 0)
     if (

@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from inrush.engines import server
 from inrush.errors import UsageError
 from inrush.results.store import Results, SealedRun, Store, StudyFolder
+from inrush.run import shards
 from inrush.run.sites import Places, known_engines, places
 
 if TYPE_CHECKING:
@@ -69,12 +71,45 @@ def prepare(call: Call, secret_targets: Sequence[str] | None = None) -> Prepared
     found = places(study.engines, call.targets if secret_targets is None else secret_targets, call.start)
     if set(found.engines) != set(study.engines):
         study = read_study(call, found.engines)
+    study = over_shards(study, found)
     best = {name: [Best(b["where"], b["value"]) for b in values] for name, values in call.best.items()}
     plan = plan_study(study, found.servers(), call.seed, best)
     if not plan.runs:
         reasons = "; ".join(dict.fromkeys(f"{m.point}: {m.reason}" for m in plan.unsupported))
         raise UsageError(f"{call.study}: nothing to run on {', '.join(found.engines)}: {reasons}")
     return Prepared(call, plan, found)
+
+
+def over_shards(study: Study, found: Places) -> Study:
+    """The study over the shards that `--start ENGINE,shards=N` starts for it: all of them, or as many as it names.
+
+    Raises UsageError where it has no use for them or wants more.
+    """
+    from inrush.study.forms import FromFactor, resolve
+
+    begun = {engine: shards.asked(server(engine), settings) for engine, settings in found.start.items()}
+    begun = {engine: count for engine, count in begun.items() if count}
+    if not begun:
+        return study
+    told = ", ".join(f"{engine},{shards.SHARDS}={count}" for engine, count in begun.items())
+    if study.pipeline is None:
+        raise UsageError(
+            f"--start {told}: sessions of a study run on one server; over shards go studies of kind pipeline, and `inrush load`"
+        )
+    wanted = study.pipeline.shards
+    if wanted == 1:
+        if len(set(begun.values())) > 1:
+            raise UsageError(f"--start {told}: engines are compared over equally many shards")
+        return replace(study, pipeline=replace(study.pipeline, shards=min(begun.values())))
+    points = (
+        [{wanted.factor: v} for v in study.factors[wanted.factor]] if isinstance(wanted, FromFactor) else [{}]
+    )
+    most = max(int(resolve(wanted, point)) for point in points)
+    if most > min(begun.values()):
+        raise UsageError(
+            f"--start {told}: the study has up to {most} shards (pipeline.shards); start so many"
+        )
+    return study
 
 
 def read_study(call: Call, engines: Sequence[str] | None = None) -> Study:

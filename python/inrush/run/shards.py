@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from inrush.engines import life, profiles
-from inrush.engines.base import Instance, Stop
-from inrush.engines.own_server import PROFILE, OwnServer
+from inrush.engines.base import Instance, Server, Stop
+from inrush.engines.own_server import PROFILE
 from inrush.errors import InrushError, TargetError, UsageError, from_core
 
 #: The setting that asks for them: `postgresql,shards=4`.
@@ -18,19 +18,27 @@ MOST = 64
 KNOW_S = 60.0
 
 
-def split(twin: OwnServer, settings: Mapping[str, str]) -> tuple[int, dict[str, str]]:
-    """How many shards are asked for, and the servers' own settings. Raises UsageError."""
-    own = {name: value for name, value in settings.items() if name != SHARDS}
+def asked(twin: Server, settings: Mapping[str, str]) -> int:
+    """How many shards the settings ask for; 0 for a server that stands alone. Raises UsageError."""
     if SHARDS not in settings:
-        return 0, own
+        return 0
     if not twin.coordinated:
         raise UsageError(f"{twin.name}: servers of this kind have no coordinator; leave {SHARDS}= out")
     word = settings[SHARDS]
     if not word.isascii() or not word.isdigit() or not 1 <= int(word) <= MOST:
         raise UsageError(f"{twin.name},{SHARDS}={word}: the number of shards is 1 to {MOST}")
+    return int(word)
+
+
+def split(twin: Server, settings: Mapping[str, str]) -> tuple[int, dict[str, str]]:
+    """How many shards are asked for, and the servers' own settings. Raises UsageError."""
+    own = {name: value for name, value in settings.items() if name != SHARDS}
+    count = asked(twin, settings)
+    if not count:
+        return 0, own
     # Together they may use what one server may: the budget is the machine's.
-    share = profiles.memory() // (int(word) + 1)
-    return int(word), {**profiles.settings(twin.name, own.get(PROFILE), share), **own}
+    share = profiles.memory() // (count + 1)
+    return count, {**profiles.settings(twin.name, own.get(PROFILE), share), **own}
 
 
 def folder(kept: Path, k: int) -> Path:
@@ -53,7 +61,7 @@ def check_made(kept: Path, shards: int) -> None:
 
 
 def start(
-    twin: OwnServer, kept: Path, settings: Mapping[str, str], shards: int, note: Callable[[str], None]
+    twin: Server, kept: Path, settings: Mapping[str, str], shards: int, note: Callable[[str], None]
 ) -> list[Instance]:
     """Coordinator and shards, ready, the coordinator first. One that does not start stops the others.
 
@@ -78,7 +86,7 @@ def start(
     return begun
 
 
-def make_known(twin: OwnServer, instances: list[Instance]) -> None:
+def make_known(twin: Server, instances: list[Instance]) -> None:
     """The coordinator's own view of its shards. instances: the coordinator first."""
     from inrush import _core
 

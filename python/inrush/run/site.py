@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 
 from inrush.engines import life
 from inrush.engines.base import Cold, Server, Stop, Target
-from inrush.errors import TargetError
+from inrush.errors import TargetError, UsageError, from_core
 
 Doc = dict[str, Any]
 
@@ -41,6 +41,8 @@ class Site:
     target: Target
     #: What the worker needs in its environment; holds passwords, so it is never written or shown.
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    #: Behind `target`, the coordinator, in the order of its partitions.
+    shards: tuple[Target, ...] = ()
 
     def drop_leftover(self, plan: Mapping[str, Any]) -> None:
         """Removes what a run that did not end left in a server: the statements of its last segment.
@@ -52,13 +54,40 @@ class Site:
             return
         from inrush import _core
 
-        target = json.dumps(
-            {"engine": self.target.engine, "url": self.target.url, "options": dict(self.target.options)}
-        )
         with environment(self.environment):
-            for statement in statements:
-                with contextlib.suppress(_core.CoreFailure):
-                    _core.control(target, statement, CLEAN_UP_S)
+            for place in self.shards or (self.target,):
+                target = json.dumps(
+                    {"engine": place.engine, "url": place.url, "options": dict(place.options)}
+                )
+                for statement in statements:
+                    with contextlib.suppress(_core.CoreFailure):
+                        _core.control(target, statement, CLEAN_UP_S)
+
+    def find_shards(self) -> None:
+        """Asks a coordinator at an address of the user's which shards it knows; of any other server nothing comes.
+
+        Raises TargetError, UsageError where they have another password than the coordinator.
+        """
+        from inrush import _core
+
+        if self.shards or not self.server.coordinated or not self.target.url:
+            return
+        target = {"engine": self.target.engine, "url": self.target.url, "options": {}}
+        with environment(self.environment):
+            try:
+                told = json.loads(_core.control(json.dumps(target), self.server.ask_shards(), CLEAN_UP_S))
+            except _core.CoreFailure as failure:
+                raise from_core(*failure.args) from None
+        found, secret = [], dict(self.environment)
+        for url in self.server.shard_urls(told["rows"]):
+            shown, variables, _ = split_password(url)
+            if any(secret.get(k, v) != v for k, v in variables.items()):
+                raise UsageError(
+                    f"{shown}: it has another password than {self.target.url}; give all of them one, or a password file"
+                )
+            secret.update(variables)
+            found.append(Target(self.target.engine, shown))
+        self.shards, self.environment = tuple(found), secret
 
     def data_servers(self) -> list[int]:
         """Process ids of the servers that work in the data folder of our instance: one, or the figures are of two."""

@@ -11,7 +11,7 @@ from inrush.engines import ENGINES, engine_of_url, server
 from inrush.engines.base import Server, Stop, Target
 from inrush.errors import UsageError
 from inrush.plan.calibration import FLOOR
-from inrush.run.shards import SHARDS
+from inrush.run import shards
 from inrush.run.site import Site, split_password
 
 
@@ -57,10 +57,6 @@ def places(study_engines: Sequence[str], targets: Sequence[str] = (), start: Seq
     for engine in begun:
         if engine in urls:
             raise UsageError(f"--start {engine}: a URL of {engine} is given too; choose one of them")
-        if SHARDS in begun[engine]:
-            raise UsageError(
-                f"--start {engine}: a study runs on one server; `inrush engines start` starts shards, for `inrush load`"
-            )
         if server(engine).embedded:
             raise UsageError(
                 f"--start {engine}: it runs inside inrush and needs no start; name it as target instead"
@@ -125,14 +121,22 @@ def started_words(words: Sequence[str]) -> dict[str, dict[str, str]]:
 
 
 def started(twin: Server, data: Path, settings: Mapping[str, str], note: Callable[[str], None]) -> Site:
-    note(f"starting {twin.name} in {data}")
-    instance = twin.start(data, settings)
-    return Site(twin, Target(twin.name, instance.url, {}, instance))
+    """One server, or a coordinator and its shards."""
+    count, own = shards.split(twin, settings)
+    if not count:
+        note(f"starting {twin.name} in {data}")
+        instance = twin.start(data, own)
+        return Site(twin, Target(twin.name, instance.url, {}, instance))
+    first, *rest = [Target(twin.name, i.url, {}, i) for i in shards.start(twin, data, own, count, note)]
+    return Site(twin, first, shards=tuple(rest))
 
 
 def stop(site: Site) -> None:
-    if site.target.instance is not None:
-        site.server.stop(site.target.instance, Stop.CLEAN)
+    """All of it: where one part does not end, the others still do."""
+    with contextlib.ExitStack() as stack:
+        for target in (*site.shards, site.target):
+            if target.instance is not None:
+                stack.callback(site.server.stop, target.instance, Stop.CLEAN)
 
 
 def known_engines() -> dict[str, tuple[str, ...]]:

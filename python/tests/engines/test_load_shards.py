@@ -14,7 +14,7 @@ from inrush.errors import TargetError, UsageError
 from inrush.load import plan
 from inrush.load.call import Call
 from inrush.load.run import Loaded, load
-from inrush.run import instances, shards, sites
+from inrush.run import instances, shards
 
 from .servers import control, need, scratch, twin
 from .test_load import count, rows_file, silent
@@ -191,11 +191,6 @@ def test_shards_that_cannot_be_are_refused(words: str, said: str) -> None:
     [(server, settings)] = instances.chosen([words])
     with pytest.raises(UsageError, match=said):
         shards.split(server, settings)
-
-
-def test_a_study_runs_on_one_server() -> None:
-    with pytest.raises(UsageError, match="a study runs on one server"):
-        sites.places(["postgresql"], [], ["postgresql,shards=2"])
 
 
 def test_what_a_shards_url_says_of_tls_is_told_to_the_coordinator_and_read_back() -> None:

@@ -6,16 +6,19 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pyarrow.parquet as pq
 import pytest
 
+from inrush.engines import life
 from inrush.engines.base import Target
+from inrush.run import instances
 from tests.strategies import ENVIRONMENT
 
-from .servers import control
+from .servers import control, scratch
 
 SHARDS, PIPELINES, FILES, FILE_BYTES = 2, 2, 4, 200_000
 #: Files × rows that a file of so many bytes holds, of 123 bytes each.
@@ -49,35 +52,8 @@ def test_a_study_over_shards_is_proven_to_the_row(
         f"pipeline.shards={SHARDS}",
         f'options.postgresql.shards="{" ".join(shards)}"',
     )
-    command = [
-        sys.executable,
-        "-m",
-        "inrush.cli",
-        "run",
-        "pipeline-parallel",
-        postgresql.url,
-        "--scale",
-        "xs",
-        "--json",
-    ]
-    done = subprocess.run(
-        [*command, *(word for change in changes for word in ("-P", change))],
-        cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=280, check=False,
-    )  # fmt: skip
-    # 3: the machine was busy or the core is a debug build; the proofs below hold all the same.
-    assert done.returncode in (0, 3), done.stderr
-    (sealed,) = (tmp_path / json.loads(done.stdout)["run_dir"]).glob("b01-*")
-    proofs = pq.read_table(sealed / "proofs.parquet").to_pylist()
-    assert [p for p in proofs if not p["holds"]] == []
-    found = {p["item"]: int(p["found"]) for p in proofs if p["item"].startswith("rows")}
-    assert found["rows in the ledger"] == found["rows in = stored + rejected"] == ROWS
-    stored = {
-        c["name"]: int(c["value"])
-        for c in pq.read_table(sealed / "counters.parquet").to_pylist()
-        if c["name"].endswith(" rows")
-    }
-    assert sum(stored.values()) == ROWS
-    assert all(rows > ROWS / SHARDS / 2 for rows in stored.values()), "the hash spreads keys"
+    sealed = sealed_run([postgresql.url], changes, tmp_path)
+    check_proven(sealed)
     files = pq.read_table(sealed / "files.parquet").to_pylist()
     assert (len(files), sum(f["rows"] for f in files)) == (FILES, ROWS)
     assert {f["pipeline"] for f in files} == set(range(PIPELINES))
@@ -87,3 +63,86 @@ def test_a_study_over_shards_is_proven_to_the_row(
             "SELECT COUNT(*) FROM pg_tables WHERE tablename IN ('events', 'load_ledger')",
         )
         assert int(left[0][0]) == 0, "tables are dropped after the run"
+
+
+def sealed_run(words: Sequence[str], changes: Sequence[str], cwd: Path) -> Path:
+    command = [
+        sys.executable,
+        "-m",
+        "inrush.cli",
+        "run",
+        "pipeline-parallel",
+        *words,
+        "--scale",
+        "xs",
+        "--json",
+    ]
+    done = subprocess.run(
+        [*command, *(word for change in changes for word in ("-P", change))],
+        cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=280, check=False,
+    )  # fmt: skip
+    # 3: the machine was busy or the core is a debug build; the proofs below hold all the same.
+    assert done.returncode in (0, 3), done.stderr
+    (sealed,) = (cwd / json.loads(done.stdout)["run_dir"]).glob("b01-*")
+    return sealed
+
+
+def check_proven(sealed: Path) -> None:
+    """Every row, by generator and ledger, and spread over the shards."""
+    proofs = pq.read_table(sealed / "proofs.parquet").to_pylist()
+    assert proofs and [p for p in proofs if not p["holds"]] == []
+    found = {p["item"]: int(p["found"]) for p in proofs if p["item"].startswith("rows")}
+    assert found["rows in the ledger"] == found["rows in = stored + rejected"] == ROWS
+    stored = {
+        c["name"]: int(c["value"])
+        for c in pq.read_table(sealed / "counters.parquet").to_pylist()
+        if c["name"].endswith(" rows")
+    }
+    assert sum(stored.values()) == ROWS
+    assert all(rows > ROWS / SHARDS / 2 for rows in stored.values()), "the hash spreads keys"
+
+
+SMALL = (
+    "repeats.count=1",
+    f"pipelines={PIPELINES}",
+    f"pipeline.file_bytes={FILE_BYTES}",
+    f"pipeline.files={{ total = {FILES} }}",
+)
+ASKED = f"postgresql,shards={SHARDS},profile=default,shared_buffers=16MB,max_connections=40"
+
+
+@pytest.mark.slow
+def test_a_study_starts_its_shards_is_proven_over_them_and_ends_them(
+    postgresql_programs: None, tmp_path: Path
+) -> None:
+    with scratch() as data:
+        sealed = sealed_run(["postgresql", "--start", ASKED, "--data", str(data)], SMALL, tmp_path)
+        check_proven(sealed)
+        plan = json.loads((sealed / "plan.json").read_text())
+        assert (
+            len({s["target"]["url"] for s in plan["shards"]})
+            == SHARDS
+            == len(plan["watch"]["processes"]["shards"])
+        )
+        roles = set(pq.read_table(sealed / "resources.parquet").column("role").to_pylist())
+        assert {"client", "load_server", "shards"} <= roles
+        assert not life.working_in(data), "coordinator and shards are stopped with the study"
+
+
+@pytest.mark.slow
+def test_shards_behind_a_coordinator_that_runs_already_are_found_by_its_address(
+    postgresql_programs: None, tmp_path: Path
+) -> None:
+    with scratch() as data:
+        rows = instances.start([ASKED], data, lambda _: None).rows
+        try:
+            sealed = sealed_run([rows[0]["url"]], (*SMALL, f"pipeline.shards={SHARDS}"), tmp_path)
+        finally:
+            instances.stop(["postgresql"], data, lambda _: None)
+    check_proven(sealed)
+    plan = json.loads((sealed / "plan.json").read_text())
+    assert [port(s["target"]["url"]) for s in plan["shards"]] == [port(row["url"]) for row in rows[1:]]
+
+
+def port(url: str) -> int | None:
+    return urlsplit(url).port
