@@ -1,0 +1,70 @@
+"""Commands about engines, the machine and inrush itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from inrush.cli.words import AsJson, Data
+from inrush.commands.printing import opened_store, say, show, show_json
+from inrush.errors import UsageError
+
+
+def engines(
+    action: Annotated[str, typer.Argument(help="list, fetch, start, stop or status.")] = "list",
+    names: Annotated[list[str] | None, typer.Argument(help="Engines.")] = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Engines: what there is; servers fetched, started and stopped without root."""
+    from inrush.run.instances import ACTIONS
+
+    if action not in ACTIONS:
+        raise UsageError(f"{action}: no such action; it is one of {', '.join(ACTIONS)}")
+    found = ACTIONS[action](names or [], data or opened_store().instances_path, say)
+    if as_json:
+        show_json(found.rows)
+    else:
+        show(found.lines)
+
+
+def doctor(
+    seconds: Annotated[float, typer.Option(min=0.05, max=60, help="Length of each measurement.")] = 1.0,
+    data: Annotated[Path | None, typer.Option(help="Folder whose disk is probed.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What the instrument costs here, what the disk can do, and how quiet the machine is."""
+    from inrush.run import doctor as instrument
+    from inrush.run.prepare import generators
+    from inrush.text import columns
+
+    generators()  # says in one line what to do when the core is not built
+    from inrush import _core
+
+    say(f"measuring for about {7 * seconds:.0f} s")
+    figures = instrument.examine(_core.calibrate, _core.build_profile(), data or opened_store().root, seconds)
+    advice = instrument.findings(figures)
+    if as_json:
+        show_json({**{f.key: f.value for f in figures}, "findings": advice})
+        return
+    show(columns([(f.key, shown_figure(f.value), f.unit, f.about) for f in figures], right=(1,)))
+    show([f"! {sentence}" for sentence in advice] or ["nothing stands in the way of measuring here"])
+
+
+def version() -> None:
+    """Versions of both halves."""
+    from inrush.run import host
+
+    show(
+        [
+            f"inrush {host.inrush_version() or 'from a checkout'}, core {host.core_fact('version') or 'not built'}"
+        ]
+    )
+
+
+def shown_figure(value: float | str) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

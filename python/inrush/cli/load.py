@@ -1,0 +1,103 @@
+"""Commands that load files."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from inrush.cli.words import AsJson, Shards
+
+
+def load(
+    files: Annotated[
+        list[str],
+        typer.Argument(help="CSV, TSV, MySQL text or Parquet, compressed or not; patterns; - for stdin."),
+    ],
+    table: Annotated[str, typer.Option(help="Table, or schema.table.")],
+    into: Annotated[
+        str | None, typer.Option(metavar="URL", help="Server or database file to load into.")
+    ] = None,
+    shard: Shards = None,
+    key: Annotated[
+        str, typer.Option(metavar="COLUMN,…", help="Distribution key, as in PARTITION BY HASH.")
+    ] = "",
+    create: Annotated[bool, typer.Option("--create", help="Make the table from the files' columns.")] = False,
+    replica: Annotated[
+        bool, typer.Option("--replica", help="Store each row also on the shard after its own.")
+    ] = False,
+    method: Annotated[str, typer.Option(help="Way in; default: the engine's fastest.")] = "",
+    parallel: Annotated[int, typer.Option(min=1, help="Files read at once.")] = 1,
+    connections: Annotated[int, typer.Option(min=1, help="Writers to each shard.")] = 1,
+    chunk_rows: Annotated[
+        int, typer.Option(min=1, max=1_000_000, help="Rows that are stored whole or not at all.")
+    ] = 20_000,
+    flush_rows: Annotated[int, typer.Option(min=1, help="Rows of one transaction, about.")] = 100_000,
+    reject_limit: Annotated[
+        int, typer.Option(min=0, help="More rejected rows than this end the load.")
+    ] = 1_000,
+    patience: Annotated[
+        float, typer.Option(min=0, help="Seconds a shard may be away before the load ends.")
+    ] = 60.0,
+    process_per_file: Annotated[
+        bool, typer.Option("--process-per-file", help="A client process for each file, one after the other.")
+    ] = False,
+    import_id: Annotated[
+        str | None, typer.Option(help="Name of this import; default: from files, target and table.")
+    ] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="An `inrush load-server`, which knows where the rows go."),
+    ] = None,
+    token_file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="With --server: the token that it was started with.")
+    ] = None,
+    ca: Annotated[
+        str | None, typer.Option(metavar="FILE", help="With --server: certificates (PEM) that are trusted.")
+    ] = None,
+    fingerprint: Annotated[
+        str | None, typer.Option(metavar="SHA256", help="With --server: its certificate's fingerprint.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Load files into one server or many shards: every row stored once, or rejected with line and reason."""
+    from inrush.commands.load import load as command
+    from inrush.load.call import Call
+
+    keys = tuple(k.strip() for k in key.split(",") if k.strip())
+    call = Call(
+        tuple(files), table, into, tuple(shard or ()), keys, method, create, parallel, connections, chunk_rows,
+        flush_rows, reject_limit, patience, process_per_file, import_id=import_id, replica=replica,
+        server=server, token_file=token_file, ca=ca, fingerprint=fingerprint,
+    )  # fmt: skip
+    raise typer.Exit(command(call, as_json))
+
+
+def load_server(
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Port 0: a free one.")] = "127.0.0.1:0",
+    into: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Server or database file to load into; with --shard: coordinator."),
+    ] = None,
+    shard: Shards = None,
+    token_file: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="What clients must know; made where only this host gets in."),
+    ] = None,
+    certificate: Annotated[
+        str | None, typer.Option(metavar="FILE", help="TLS: certificate and those that signed it, PEM.")
+    ] = None,
+    certificate_key: Annotated[
+        str | None, typer.Option(metavar="FILE", help="TLS: its private key, PEM.")
+    ] = None,
+    self_signed: Annotated[
+        bool, typer.Option("--self-signed", help="TLS: make a certificate, known by its fingerprint.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Wait for `inrush load --server` on this or other hosts, and store what it sends."""
+    from inrush.commands.load_server import load_server as command
+    from inrush.load.serve import Serving
+
+    call = Serving(listen, into, tuple(shard or ()), token_file, certificate, certificate_key, self_signed)
+    raise typer.Exit(command(call, as_json))

@@ -1,0 +1,91 @@
+"""Commands that claim, prove and keep score."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from inrush.cli.words import AsJson, Data
+
+
+def predict(
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            help="A file of two columns (a load and its figure), or results; without it the latest."
+        ),
+    ] = None,
+    to: Annotated[
+        list[float] | None, typer.Option("--to", metavar="N", help="Load to predict; may be given again.")
+    ] = None,
+    within: Annotated[
+        list[float] | None,
+        typer.Option(
+            "--within", metavar="S", help="Instead of --to: the highest rate whose latency stays below."
+        ),
+    ] = None,
+    of: Annotated[
+        str | None,
+        typer.Option(help="Figure of the results (default: the study's); of a file: rate, time or latency."),
+    ] = None,
+    along: Annotated[str | None, typer.Option(help="Factor to continue; default: the study's.")] = None,
+    where: Annotated[
+        list[str] | None, typer.Option(metavar="FACTOR=VALUE", help="Only these groups; may be given again.")
+    ] = None,
+    level: Annotated[float, typer.Option(help="Share of predictions that the interval shall hold.")] = 0.9,
+    rows_per_s: Annotated[
+        float | None,
+        typer.Option("--rows-per-s", help="Instead: batch, writers, cores and disk for this rate."),
+    ] = None,
+    p99_ms: Annotated[
+        float | None, typer.Option("--p99-ms", help="With --rows-per-s: limit of a call.")
+    ] = None,
+    days: Annotated[float, typer.Option("--days", help="With --rows-per-s: how long rows are kept.")] = 1.0,
+    published: Annotated[
+        bool,
+        typer.Option("--published", help="How well published curves are predicted: docs/predictions.md."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """What a load that was not tried will give; from results, a claim frozen with its hash."""
+    from inrush.commands import predict as command
+
+    if published:
+        command.predict_published()
+        return
+    if rows_per_s is not None:
+        command.predict_need(rows_per_s, p99_ms, days, [what] if what else [], as_json)
+        return
+    command.predict(what, to or (), within or (), of, along, where or (), level, as_json)
+
+
+def prove(
+    predictions: Annotated[
+        list[str],
+        typer.Argument(help="Claims: ids, beginnings of them, `latest`, or `open` for all without a score."),
+    ],
+    results: Annotated[
+        str | None, typer.Option("--with", help="Results that hold the run already; without them it is made.")
+    ] = None,
+    target: Annotated[list[str] | None, typer.Option(help="URL in place of the one of the training.")] = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run what a prediction is about, and score it."""
+    from inrush.commands import prove as command
+
+    command.prove(predictions, results, target or (), data, as_json)
+
+
+def scoreboard(
+    html: Annotated[
+        Path | None, typer.Option(help="Where to write the page; else beside the claims.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """How good all predictions were that were ever scored."""
+    from inrush.commands import prove as command
+
+    command.scoreboard(html, as_json)

@@ -1,0 +1,92 @@
+"""Commands that look at what was run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from inrush.cli.words import AsJson, Which
+from inrush.commands.printing import opened_store, say, show, show_json
+from inrush.errors import UsageError
+
+
+def report(
+    which: Which = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Where to write the page; else beside the results.")
+    ] = None,
+    pdf: Annotated[Path | None, typer.Option(help="Folder for the figures as PDF, SVG and PNG.")] = None,
+) -> None:
+    """Write the report again from the sealed files, and figures for papers."""
+    from inrush.report.report import write_figures, write_report
+
+    results = opened_store().find(which)
+    path = html or results.report_path
+    write_report(results, path)
+    show([str(path)])
+    if pdf is not None:
+        for written in write_figures(results, pdf, ("pdf", "svg", "png")):
+            show([str(written)])
+
+
+def show_results(
+    which: Which = None,
+    as_json: AsJson = False,
+    csv: Annotated[Path | None, typer.Option(help="Folder: every table of every run as CSV.")] = None,
+    hdr: Annotated[Path | None, typer.Option(help="File: latencies as an HdrHistogram interval log.")] = None,
+    bmf: Annotated[Path | None, typer.Option(help="File: figures in Bencher Metric Format.")] = None,
+    claims: Annotated[
+        Path | None,
+        typer.Option(
+            help="File: published claims, each confirmed, contradicted or not testable here, as CSV."
+        ),
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="Compare every file with what was sealed.")] = False,
+) -> None:
+    """Results in short; exports for other tools."""
+    from inrush.results.export import write_bmf, write_claims, write_csv, write_hdr
+    from inrush.report.summary import summary, summary_lines
+    from inrush.stats.measures import study_record
+    from inrush.stats.points import analyse
+
+    results = opened_store().find(which)
+    if check and (damage := [d for r in results.runs for d in r.damage()]):
+        raise UsageError("\n".join(damage))
+    analysis = analyse(study_record(results))
+    if as_json:
+        show_json(summary(analysis))
+    else:
+        show(summary_lines(results, analysis))
+    for path, write in ((csv, write_csv), (hdr, write_hdr)):
+        if path is not None:
+            say(f"written: {write(results, path)}")
+    if bmf is not None:
+        say(f"written: {write_bmf(analysis, bmf)}")
+    if claims is not None:
+        say(f"written: {write_claims(analysis, claims)}")
+
+
+def compare(
+    a: Annotated[str, typer.Argument(help="Results.")], b: Annotated[str, typer.Argument(help="Results.")]
+) -> None:
+    """Two results of one study, point by point, as ratios with intervals."""
+    from inrush.report.summary import compare_lines
+    from inrush.stats.measures import study_record
+    from inrush.stats.points import analyse
+
+    store = opened_store()
+    show(compare_lines(*(analyse(study_record(store.find(x))) for x in (a, b))))
+
+
+def runs(as_json: AsJson = False) -> None:
+    """What has been run: id, status, title."""
+    from inrush.report.summary import study_rows
+    from inrush.text import columns
+
+    rows = study_rows(opened_store())
+    if as_json:
+        show_json([dict(zip(("id", "status", "runs", "title"), row, strict=True)) for row in rows])
+    else:
+        show(columns(rows, ("id", "status", "runs", "title"), right=(2,)))

@@ -1,0 +1,84 @@
+"""Commands that run a study, or say what would run."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from inrush.cli.words import AsJson, Data, Overrides, Scale, Seed, Start, Study, Targets
+from inrush.commands.printing import opened_store, say, show, show_json
+from inrush.errors import UsageError
+
+
+def run(
+    study: Annotated[
+        str | None, typer.Argument(help="Name or path of a study; with --resume: id of its results.")
+    ] = None,
+    targets: Targets = None,
+    scale: Scale = None,
+    start: Start = None,
+    overrides: Overrides = None,
+    seed: Seed = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a study that was interrupted or failed.")
+    ] = False,
+    data: Data = None,
+    unequal_durability: Annotated[
+        bool,
+        typer.Option(
+            "--unequal-durability",
+            help="Compare engines whose rows survive different things; the report says so.",
+        ),
+    ] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Rewrite the report while the study runs; the page renews itself.")
+    ] = False,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Work on a database file with other tables; drop a schema in the way."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a study; ends in the answer, the verdict and the next command."""
+    from inrush.commands.running import begin, execute, finish
+    from inrush.run.prepare import Call, call_of, prepare, unfinished
+    from inrush.run.site import split_password
+
+    store = opened_store()
+    if resume:
+        folder = unfinished(store, study)
+        prepared = prepare(call_of(folder), targets or None)
+    else:
+        if study is None:
+            raise UsageError("say which study to run; `inrush studies` lists them")
+        shown = tuple(split_password(t)[0] if "://" in t else t for t in targets or ())
+        call = Call(study, scale, tuple(overrides or ()), shown, tuple(start or ()), seed, unequal_durability)
+        prepared, folder = begin(store, call, targets)
+    outcome = execute(prepared, folder, data or store.instances_path, force, live)
+    finish(store, outcome, as_json)
+
+
+def plan(
+    study: Study,
+    targets: Targets = None,
+    scale: Scale = None,
+    start: Start = None,
+    overrides: Overrides = None,
+    seed: Seed = None,
+    as_json: AsJson = False,
+) -> None:
+    """What would run, for how long, and what would be created where; changes nothing."""
+    from inrush.run.prepare import Call, prepare
+    from inrush.run.site import split_password
+
+    shown = tuple(split_password(t)[0] if "://" in t else t for t in targets or ())
+    prepared = prepare(Call(study, scale, tuple(overrides or ()), shown, tuple(start or ()), seed), targets)
+    for reason in prepared.places.left_out.values():
+        say(f"left out: {reason}")
+    if as_json:
+        show_json({**prepared.document(), "runs": [dict(r.plan) for r in prepared.plan.all_runs]})
+    else:
+        from inrush.report.summary import plan_lines
+
+        show(plan_lines(prepared.plan))

@@ -1,0 +1,56 @@
+"""Commands about study files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from inrush.cli.words import AsJson, Study
+from inrush.commands.printing import say, show, show_json
+
+
+def studies(as_json: AsJson = False) -> None:
+    """The studies that come with inrush, one line each."""
+    from inrush.studies import shipped_studies
+    from inrush.study.toml import read_toml
+    from inrush.text import columns
+
+    rows = [(s.name, str(read_toml(s.path).get("title", ""))) for s in shipped_studies()]
+    if as_json:
+        show_json([{"name": name, "title": title} for name, title in rows])
+    else:
+        show(columns(rows, ("study", "title")))
+
+
+def config(
+    study: Study,
+    workload: Annotated[bool, typer.Option("--workload", help="The workload file instead.")] = False,
+) -> None:
+    """Print a study's file, comments and all, to start one's own from."""
+    from inrush.studies import find_study, workload_path
+    from inrush.study.toml import read_toml
+
+    path = find_study(study).path
+    used = workload_path(str(read_toml(path).get("workload", "")), path)
+    say(f"# {used if workload else path}")
+    show((used if workload else path).read_text().splitlines())
+
+
+def new(
+    name: Annotated[
+        str, typer.Argument(help="Name of the new study; files NAME.toml and NAME-workload.toml appear here.")
+    ],
+    source: Annotated[
+        Path, typer.Option("--from", help="CSV, TSV, MySQL text or Parquet with rows of the user's own.")
+    ],
+    folder: Annotated[Path, typer.Option(help="Where to write the files.")] = Path(),
+) -> None:
+    """A study of the user's own data: infers the table from a file, writes workload and study."""
+    from inrush.study.new import write_new
+
+    written = write_new(name, [source], folder)
+    for path in written:
+        show([str(path)])
+    say(f"look at the types in {written[0]}, then: inrush run {written[-1]}")

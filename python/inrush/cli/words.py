@@ -1,0 +1,39 @@
+"""Words that several commands take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Study = Annotated[str, typer.Argument(help="Name of a study (see `inrush studies`) or path of a study file.")]
+Targets = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="URLs (postgresql://user@host/db) or names of embedded engines; without any, the study's embedded ones."
+    ),
+]
+Scale = Annotated[
+    str | None, typer.Option(help="Preset of the study: xs (seconds), s (minutes), full (as published).")
+]
+Start = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="ENGINE[,SETTING=VALUE…]",
+        help="Start this engine here for the length of the study; profile=default or tuned, and any setting of its own.",
+    ),
+]
+Overrides = Annotated[
+    list[str] | None, typer.Option("-P", metavar="KEY=VALUE", help="Change one value of the study.")
+]
+Seed = Annotated[int | None, typer.Option(help="In place of the study's own: decides rows and order.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable, on stdout.")]
+Which = Annotated[
+    str | None, typer.Argument(help="Results: path, id, beginning of an id or study; without it the latest.")
+]
+Data = Annotated[Path | None, typer.Option(help="Folder for the data of started servers.")]
+Shards = Annotated[
+    list[str] | None,
+    typer.Option(metavar="URL", help="A shard, in the order of its partitions; once for each."),
+]
