@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from inrush.plan.roles import ALL_ROWS, ActiveRole, Sampling
+from inrush.study.operations import tables_of
 from inrush.study.study import Study
-from inrush.study.workload_file import tables_of
 from inrush.workload import Operation, Table
 
 NS = 1_000_000_000

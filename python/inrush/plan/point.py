@@ -27,8 +27,8 @@ from inrush.plan.retention import Retained, in_pieces, retain_operation, retaine
 from inrush.plan.roles import ALL_ROWS, ActiveRole, Broken, active_roles
 from inrush.plan.segments import LOAD_BATCH_ROWS, Segments
 from inrush.study.forms import Best, resolve
+from inrush.study.operations import tables_of
 from inrush.study.study import Study
-from inrush.study.workload_file import tables_of
 from inrush.workload import Operation, Table
 
 PLAN_VERSION = 1

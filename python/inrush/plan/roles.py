@@ -9,11 +9,11 @@ from typing import Any
 from inrush.engines.base import Server
 from inrush.errors import Problem
 from inrush.study.forms import Best, BestOf, PerSession, best_value, resolve, rows_of
+from inrush.study.operations import tables_of
 from inrush.study.parts import Schedule
 from inrush.study.roles import Role
 from inrush.study.samples import Collector, Samples
 from inrush.study.study import Study
-from inrush.study.workload_file import tables_of
 
 #: "As many as there are": rows of a table fed from files.
 ALL_ROWS = 2**62

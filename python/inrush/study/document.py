@@ -149,3 +149,20 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
         return f"unknown {what}; there is none to choose from"
     few = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
     return f"unknown {what}; choose from: {few}"
+
+
+def plain(node: Node) -> Any:
+    """A value that JSON carries exactly."""
+    value = node.value
+    if isinstance(value, dict):
+        return {key: plain(child) for key, child in node.members().items()}
+    if isinstance(value, list):
+        return [plain(child) for child in node.items()]
+    if isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int):
+        return node.integer(I64[0], U64_MAX)
+    if isinstance(value, float):
+        return node.number(low=-1e18)
+    node.problem("write a text, a number, true or false")
+    return 0

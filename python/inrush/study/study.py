@@ -38,8 +38,10 @@ from inrush.study.parts import (
 )
 from inrush.study.pipeline import Pipeline, parse_pipeline
 from inrush.study.roles import Role, label, parse_factors, parse_roles
+from inrush.study.sizes import read_size
+from inrush.study.tables import Catalogue
 from inrush.study.toml import read_toml
-from inrush.study.workload_file import Catalogue, parse_workload, read_size
+from inrush.study.workload_file import parse_workload
 from inrush.workload import Workload
 
 SCHEMA = 1

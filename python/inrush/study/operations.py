@@ -1,0 +1,205 @@
+"""The operations of a workload file: statements by dialect, their parameters and what their answers must hold. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from inrush.study.document import I64, Node, plain, unknown
+from inrush.study.sizes import parse_seconds
+from inrush.workload import LOGICAL_TYPES, Operation, Table, Workload
+
+KINDS = ("insert", "query", "together", "execute")
+#: Engines that may have SQL of their own, built or not yet.
+DIALECTS = (
+    "duckdb", "sqlite", "postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb", "ndb", "adbc",
+)  # fmt: skip
+HOLDS = ("rows_regenerate", "count_bounds", "oracle", "freshness")
+#: Parameter generator -> its parameters; twin of `ParamGen` in plan.rs.
+PARAM_GENS: Mapping[str, tuple[str, ...]] = {
+    "constant": ("value",),
+    "now_minus": ("seconds",),
+    "of_series": ("column", "table", "series"),
+    "seen_until": (),
+    "uniform": ("from", "to"),
+}
+#: What a list of keys is drawn by.
+LISTED = ("of_series", "uniform")
+TABLE_IN_SQL = re.compile(r"\{(\w+)\}")
+
+
+def parse_operation(
+    node: Node, name: str, tables: Mapping[str, Table], names: Sequence[str], sizes: Mapping[str, float]
+) -> Operation:
+    allowed = (
+        "kind", "table", "params", "members", "holds", "returns", "deletes_before", "sql", "unsupported", "about",
+    )  # fmt: skip
+    fields = node.fields(allowed, required=("kind",))
+    kind = (fields["kind"].text(KINDS, "kind") if "kind" in fields else "") or "query"
+    table = (fields["table"].text(tables, "table") or None) if "table" in fields else None
+    texts = by_dialect(fields.get("sql"), ("default", *DIALECTS))
+    reasons = by_dialect(fields.get("unsupported"), DIALECTS)
+    members = fields["members"].texts(names, "operation", at_least=1) if "members" in fields else ()
+    if kind == "together":
+        if not members:
+            node.problem("a together needs members = [operations]")
+    elif members:
+        fields["members"].problem('only kind = "together" has members')
+    if kind in ("query", "execute") and "default" not in texts:
+        node.problem("write sql.default, the statement for every engine without its own")
+    if kind in ("insert", "together") and texts:
+        fields["sql"].problem(f"the statement of kind `{kind}` is the engine's own; remove it")
+    params = {
+        key: parse_param(child, table, tables, sizes)
+        for key, child in (fields["params"].members() if "params" in fields else {}).items()
+    }
+    for dialect, text in texts.items():
+        check_statement(fields["sql"].at(dialect, text), text, params, tables, table)
+    check_lists(fields, params, texts)
+    holds = fields["holds"].texts(HOLDS, "promise") if "holds" in fields else ()
+    returns: tuple[str, ...] = ()
+    if "returns" in fields:
+        returns = fields["returns"].texts([c.name for c in tables[table].columns] if table else (), "column")
+    identity = set(tables[table].identity) if table else set[str]()
+    if "rows_regenerate" in holds and not (identity and identity <= set(returns)):
+        fields["holds"].problem(
+            "rows_regenerate needs `table`, and `returns`: the table's column behind each column of the answer, "
+            "the identity among them"
+        )
+    if "count_bounds" in holds and table not in tables:
+        fields["holds"].problem("count_bounds needs `table`")
+    series = {p["gen"]["series"] for p in params.values() if "series" in p["gen"]}
+    looks = [p for p in params.values() if p["gen"]["kind"] == "seen_until"]
+    if "freshness" in holds and (table not in tables or len(series) != 1 or len(looks) != 1):
+        fields["holds"].problem(
+            'freshness needs `table`, parameters of one series ({ gen = "of_series", column = "…", series = 0 }), and one '
+            '{ gen = "seen_until" }: its answer is the data times after that, in the first column'
+        )
+    deletes = None
+    if "deletes_before" in fields:
+        deletes = fields["deletes_before"].text(params, "parameter") or None
+        if (
+            kind != "execute"
+            or table not in tables
+            or (deletes and params[deletes]["gen"]["kind"] != "now_minus")
+        ):
+            fields["deletes_before"].problem(
+                'a delete by age is kind = "execute" with a `table`, and the parameter is a now_minus'
+            )
+            deletes = None
+    return Operation(
+        name=name,
+        kind=kind,
+        table=table,
+        params=params,
+        members=members,
+        holds=holds,
+        returns=returns,
+        series=min(series, default=0),
+        deletes_before=deletes,
+        sql=texts,
+        unsupported=reasons,
+    )
+
+
+def by_dialect(node: Node | None, dialects: Sequence[str]) -> dict[str, str]:
+    return {key: child.text() for key, child in node.fields(dialects).items()} if node else {}
+
+
+def check_members(nodes: Mapping[str, Node], operations: Mapping[str, Operation]) -> None:
+    for name, operation in operations.items():
+        for member in operation.members:
+            if operations[member].kind != "query":
+                nodes[name].at("members", member).problem("members of a together are queries")
+
+
+def parse_param(
+    node: Node, table: str | None, tables: Mapping[str, Table], sizes: Mapping[str, float]
+) -> dict[str, Any]:
+    """{ gen = "…", … } -> {"type": logical type, "gen": {"kind": …, …}}."""
+    members = node.members()
+    kind = members["gen"].text(PARAM_GENS, "generator of a parameter") if "gen" in members else ""
+    if not kind:
+        if "gen" not in members:
+            node.problem(f"needs gen = one of {', '.join(PARAM_GENS)}")
+        return {"type": "i64", "gen": {"kind": "constant", "value": 0}}
+    fields = node.fields(
+        ("gen", "type", "list", *PARAM_GENS[kind]),
+        required=[k for k in PARAM_GENS[kind] if k not in ("table", "series")],
+    )
+    gen: dict[str, Any] = {"kind": kind}
+    logical = "time_ms" if kind in ("now_minus", "seen_until") else "i64"
+    if kind == "now_minus" and "seconds" in fields:
+        named = isinstance(fields["seconds"].value, str)
+        seconds = parse_seconds(fields["seconds"], sizes) if named else fields["seconds"].number()
+        gen["seconds"] = min(seconds, 1e9)
+    elif kind == "of_series":
+        source = fields["table"].text(tables, "table") if "table" in fields else (table or "")
+        gen["table"] = source
+        columns = {c.name: c.type for c in tables[source].columns} if source in tables else {}
+        gen["column"] = fields["column"].text(columns, "column") if "column" in fields else ""
+        if "series" in fields:
+            most = tables[source].series - 1 if source in tables else 0
+            gen["series"] = fields["series"].integer(0, most)
+        logical = columns.get(gen["column"], logical)
+    elif kind == "uniform":
+        gen |= {key: fields[key].integer(*I64) for key in ("from", "to") if key in fields}
+        if gen.get("from", 0) > gen.get("to", 0):
+            node.problem("`from` is above `to`; swap them")
+    elif kind == "constant" and "value" in fields:
+        gen["value"] = plain(fields["value"])
+        logical = (
+            "text" if isinstance(gen["value"], str) else "f64" if isinstance(gen["value"], float) else "i64"
+        )
+    if "type" in fields:
+        logical = fields["type"].text(LOGICAL_TYPES, "type") or logical
+    found: dict[str, Any] = {"type": logical, "gen": gen}
+    if "list" in fields and fields["list"].flag():
+        if kind not in LISTED:
+            fields["list"].problem(f"keys of a list are drawn, by gen = {' or '.join(LISTED)}; remove it")
+        found["list"] = True
+    return found
+
+
+def check_lists(fields: Mapping[str, Node], params: Mapping[str, Any], texts: Mapping[str, str]) -> None:
+    """At most one list an operation, so that a call has a number of keys; and it stands where keys are compared."""
+    lists = [name for name, param in params.items() if param.get("list")]
+    if len(lists) > 1:
+        fields["params"].at(lists[1], True).problem("an operation has one list of keys; remove the other")
+    for name in lists:
+        for dialect, text in texts.items():
+            there = re.escape(name)
+            form, shown = (rf"=\s*:{there}\b", f"key = :{name}")
+            if dialect != "influxdb":
+                form, shown = rf"\bIN\s*\(\s*:{there}\s*\)", f"key IN (:{name})"
+            if not re.search(form, text, re.IGNORECASE):
+                fields["sql"].at(dialect, text).problem(f"a list is compared as {shown}")
+
+
+def check_statement(
+    node: Node, text: str, params: Mapping[str, Any], tables: Mapping[str, Table], table: str | None
+) -> None:
+    """Every `{table}` is a table of ours and every `:name` a parameter."""
+    for found in dict.fromkeys(TABLE_IN_SQL.findall(text)):
+        if found not in tables and not (found == "table" and table):
+            node.problem(unknown("table in { }", found, tables))
+    for name in dict.fromkeys(params_in(text)):
+        if name not in params:
+            node.problem(unknown("parameter", f":{name}", [f":{p}" for p in params]))
+
+
+def params_in(text: str) -> list[str]:
+    """Names after a colon, outside of quotes and casts."""
+    bare = re.sub(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*", " ", text)
+    return re.findall(r"(?<![:\w]):([a-zA-Z_]\w*)", bare)
+
+
+def tables_of(operation: Operation, workload: Workload) -> tuple[str, ...]:
+    """Tables that an operation reads or writes, in the workload's order."""
+    used = {operation.table} if operation.table else set()
+    for text in operation.sql.values():
+        used |= set(TABLE_IN_SQL.findall(text))
+    for member in operation.members:
+        used |= set(tables_of(workload.operations[member], workload))
+    return tuple(name for name in workload.tables if name in used)

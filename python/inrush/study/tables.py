@@ -1,0 +1,166 @@
+"""The tables of a workload file: columns, their generators, layouts and the files that feed them. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from inrush.study.document import Node, plain, unknown
+from inrush.study.sizes import parse_seconds, parse_size
+from inrush.workload import LOGICAL_TYPES, Column, FileSource, Table
+
+FORMATS = ("csv", "tsv", "mysql", "parquet")
+NAME = re.compile(r"[a-z][a-z0-9_]{0,47}\Z")
+
+#: Generators as the core lists them: kind -> {"types": […], "params": {name: {"type", "required", "about"}}}.
+Catalogue = Mapping[str, Mapping[str, Any]]
+
+
+def parse_table(node: Node, name: str, sizes: Mapping[str, float], catalogue: Catalogue | None) -> Table:
+    allowed = ("columns", "series", "period_s", "identity", "layouts", "source", "files")
+    fields = node.fields(allowed, required=("columns",))
+    from_files = "source" in fields and fields["source"].text(("files", "generated"), "source") == "files"
+    columns: list[Column] = []
+    for item in fields["columns"].items(at_least=1) if "columns" in fields else ():
+        column = parse_column(item, sizes, catalogue, from_files)
+        if column.name in [c.name for c in columns]:
+            item.problem(f"column `{column.name}` is there already; rename one")
+        columns.append(column)
+    names = [c.name for c in columns]
+    files = parse_files(fields["files"], names) if "files" in fields else None
+    if from_files and files is None:
+        node.problem('source = "files" needs files = { paths = […], format = "csv" }')
+    if files is not None and not from_files:
+        fields["files"].problem('say source = "files" beside it, or remove it')
+    identity = fields["identity"].texts(names, "column") if "identity" in fields else ()
+    return Table(
+        name=name,
+        columns=tuple(columns),
+        series=parse_size(fields["series"], sizes) if "series" in fields else 1,
+        period_s=parse_seconds(fields["period_s"], sizes) if "period_s" in fields else 1.0,
+        identity=identity,
+        layouts=parse_layouts(fields.get("layouts"), names, identity),
+        files=files,
+    )
+
+
+def parse_column(
+    node: Node, sizes: Mapping[str, float], catalogue: Catalogue | None, from_files: bool
+) -> Column:
+    members = node.members()
+    name = members["name"].text() if "name" in members else ""
+    if not name:
+        node.problem('every column has a name, { name = "…", type = "…", gen = "…" }')
+    elif not from_files:
+        check_name(node.at("name", name), name)
+    if "type" in members:
+        logical = members["type"].text(LOGICAL_TYPES, "type") or "i64"
+    else:
+        node.problem(f"column `{name}` needs a type: {', '.join(LOGICAL_TYPES)}")
+        logical = "i64"
+    share = members["null_share"].number() if "null_share" in members else 0.0
+    if share > 1:
+        members["null_share"].problem("write a share from 0 to 1")
+        share = 0.0
+    rest = {key: child for key, child in members.items() if key not in ("name", "type", "null_share")}
+    if from_files:
+        for key, child in rest.items():
+            child.problem(f"`{key}` generates values; this table is fed from files")
+        return Column(name, logical, None, share)
+    if "gen" not in rest:
+        node.problem(f'column `{name}` needs a generator, gen = "…"')
+        return Column(name, logical, {"kind": "sequence"}, share)
+    return Column(name, logical, parse_generator(node, rest, logical, sizes, catalogue), share)
+
+
+def check_name(node: Node, name: str) -> None:
+    """Names become names in databases: lower case, so that no engine folds them into another."""
+    if not NAME.match(name):
+        node.problem("names are lower case letters, digits and _, at most 48, and begin with a letter")
+
+
+def parse_generator(
+    node: Node,
+    members: Mapping[str, Node],
+    logical: str | None,
+    sizes: Mapping[str, float],
+    catalogue: Catalogue | None,
+) -> dict[str, Any]:
+    """`gen = "kind"` and its parameters beside it -> {"kind": …, …}, as the core reads it.
+
+    A parameter may name a size. Parameters that are generators themselves nest: { gen = "…" }.
+    """
+    known = None if catalogue is None else catalogue.keys()
+    kind = members["gen"].text(known, "generator")
+    entry = (catalogue or {}).get(kind)
+    params: dict[str, Any] = {"kind": kind}
+    allowed = entry["params"] if entry else None
+    if entry and logical and entry.get("types") and logical not in entry["types"]:
+        members["gen"].problem(f"gives {', '.join(entry['types'])}; the column is {logical}")
+    for key, child in members.items():
+        if key == "gen":
+            continue
+        if allowed is not None and key not in allowed:
+            child.problem(unknown(f"parameter of {kind}", key, allowed))
+            continue
+        wanted = str(allowed[key].get("type", "")) if allowed is not None else ""
+        params[key] = generator_parameter(child, wanted, sizes, catalogue)
+    for key in sorted(allowed or ()):
+        if allowed[key].get("required") and key not in members:  # type: ignore[index]
+            about = allowed[key].get("about", "")  # type: ignore[index]
+            node.problem(f"generator {kind} needs `{key}`" + (f": {about}" if about else ""))
+    return params
+
+
+def generator_parameter(
+    node: Node, wanted: str, sizes: Mapping[str, float], catalogue: Catalogue | None
+) -> Any:
+    value = node.value
+    if isinstance(value, dict) and "gen" in value:
+        return parse_generator(node, node.members(), None, sizes, catalogue)
+    if isinstance(value, str) and value in sizes and wanted not in ("string", "text"):
+        return sizes[value]
+    return plain(node)
+
+
+def parse_layouts(
+    node: Node | None, columns: Sequence[str], identity: tuple[str, ...]
+) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Layout -> indexes. `identity` is the identity's columns, `a+b` an index over two; `none` is always there."""
+    layouts: dict[str, tuple[tuple[str, ...], ...]] = {"none": ()}
+    for name, entry in node.members().items() if node else ():
+        indexes: list[tuple[str, ...]] = []
+        for item in entry.items():
+            text = item.text()
+            index = identity if text == "identity" else tuple(part.strip() for part in text.split("+"))
+            if text == "identity" and not identity:
+                item.problem("the table has no identity; write identity = […] or name columns")
+            elif bad := [part for part in index if part not in columns]:
+                item.problem(unknown("column", bad[0], columns))
+            else:
+                indexes.append(index)
+        layouts[name] = tuple(indexes)
+    return layouts
+
+
+def parse_files(node: Node, columns: Sequence[str]) -> FileSource:
+    allowed = ("paths", "format", "delimiter", "header", "null", "reject_limit", "required")
+    fields = node.fields(allowed, required=("paths", "format"))
+    delimiter = fields["delimiter"].value if "delimiter" in fields else None
+    if delimiter is not None and not (isinstance(delimiter, str) and len(delimiter.encode()) == 1):
+        fields["delimiter"].problem("write one ASCII character")
+        delimiter = None
+    null = fields["null"].value if "null" in fields else None
+    if null is not None and not isinstance(null, str):
+        fields["null"].problem('write the text that means NULL, e.g. "NA"')
+        null = None
+    return FileSource(
+        paths=fields["paths"].texts(at_least=1) if "paths" in fields else (),
+        format=fields["format"].text(FORMATS, "format") if "format" in fields else "csv",
+        delimiter=delimiter,
+        header=fields["header"].flag() if "header" in fields else True,
+        null=null,
+        reject_limit=fields["reject_limit"].integer() if "reject_limit" in fields else 1000,
+        required=fields["required"].texts(columns, "column") if "required" in fields else (),
+    )
