@@ -65,21 +65,11 @@ class Adbc(Server):
         return (f"DROP TABLE IF EXISTS {_mark(namespace)}",)
 
     def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan:
-        name = quote(f"{namespace}_{table.name}")
-        indexes = table.layouts.get(layout, ())
-        columns = [
-            f"{quote(c.name)} {TYPES[c.type]}{'' if c.nullable else ' NOT NULL'}" for c in table.columns
-        ]
-        primary = 1 if indexes and indexes[0] == table.identity else 0
-        if primary:
-            columns.append(f"PRIMARY KEY ({', '.join(map(quote, indexes[0]))})")
-        others = (
-            f"CREATE INDEX {quote(f'{namespace}_{table.name}_{k}')} ON {name} ({', '.join(map(quote, index))})"
-            for k, index in enumerate(indexes[primary:], start=1)
-        )
+        stem = f"{namespace}_{table.name}"
+        name = quote(stem)
         return TablePlan(
             name=name,
-            create=(f"CREATE TABLE {name} ({', '.join(columns)})", *others),
+            create=sql.create_table(table, name, TYPES, table.layouts.get(layout, ()), stem),
             fresh=(f"DELETE FROM {name}",),
             drop=(f"DROP TABLE IF EXISTS {name}",),
             wire={column.name: TYPES[column.type] for column in table.columns},

@@ -100,7 +100,9 @@ class DuckDB(Server):
     def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan:
         name = f"{quote(namespace)}.{quote(table.name)}"
         indexes = table.layouts.get(layout, ())
-        create = (_create_table(table, name, indexes), *_create_indexes(table, name, indexes))
+        create = sql.create_table(
+            table, name, TYPES, indexes, stem=table.name
+        )  # it lives in its table's schema
         drop = f"DROP TABLE IF EXISTS {name}"
         return TablePlan(
             name=name,
@@ -169,22 +171,6 @@ def _mark(namespace: str) -> str:
 def _refuse_unmarked(namespace: str) -> str:
     """Fails where the mark is missing; what follows it is then not run."""
     return f"SELECT created_by FROM {_mark(namespace)}"
-
-
-def _create_table(table: Table, name: str, indexes: Sequence[tuple[str, ...]]) -> str:
-    columns = [f"{quote(c.name)} {TYPES[c.type]}{'' if c.nullable else ' NOT NULL'}" for c in table.columns]
-    if indexes and indexes[0] == table.identity:
-        columns.append(f"PRIMARY KEY ({', '.join(map(quote, indexes[0]))})")
-    return f"CREATE TABLE {name} ({', '.join(columns)})"
-
-
-def _create_indexes(table: Table, name: str, indexes: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Indexes other than the primary key; an index lives in its table's schema."""
-    primary = 1 if indexes and indexes[0] == table.identity else 0
-    return tuple(
-        f"CREATE INDEX {quote(f'{table.name}_{k}')} ON {name} ({', '.join(map(quote, columns))})"
-        for k, columns in enumerate(indexes[primary:], start=1)
-    )
 
 
 def _table_size(plan: TablePlan) -> str:

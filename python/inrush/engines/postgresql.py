@@ -118,9 +118,11 @@ class Postgresql(PostgresqlLife):
     def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan:
         name = f"{quote(namespace)}.{quote(table.name)}"
         indexes = table.layouts.get(layout, ())
+        # A primary key takes no NULL, which its columns may hold when they come from a file.
+        key = "UNIQUE" if any(table.column(c).nullable for c in table.identity) else "PRIMARY KEY"
         return TablePlan(
             name=name,
-            create=(_create_table(table, name, indexes), *_create_indexes(table, name, indexes)),
+            create=sql.create_table(table, name, DECLARED, indexes, key=key),
             fresh=(f"TRUNCATE {name}",),
             drop=(_if_marked(namespace, f"DROP TABLE IF EXISTS {name}"),),
             wire={column.name: WIRE[column.type] for column in table.columns},
@@ -232,25 +234,6 @@ BEGIN
   ELSIF own IS NOT NULL THEN RAISE EXCEPTION USING MESSAGE = {literal(refusal)};
   END IF;
 END $inrush$"""
-
-
-def _create_table(table: Table, name: str, indexes: Sequence[tuple[str, ...]]) -> str:
-    columns = [
-        f"{quote(c.name)} {DECLARED[c.type]}{'' if c.nullable else ' NOT NULL'}" for c in table.columns
-    ]
-    if indexes and indexes[0] == table.identity:
-        # A primary key takes no NULL, which its columns may hold when they come from a file.
-        kind = "UNIQUE" if any(table.column(name).nullable for name in table.identity) else "PRIMARY KEY"
-        columns.append(f"{kind} ({', '.join(map(quote, indexes[0]))})")
-    return f"CREATE TABLE {name} ({', '.join(columns)})"
-
-
-def _create_indexes(table: Table, name: str, indexes: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Indexes other than the primary key."""
-    primary = 1 if indexes and indexes[0] == table.identity else 0
-    return tuple(
-        f"CREATE INDEX ON {name} ({', '.join(map(quote, columns))})" for columns in indexes[primary:]
-    )
 
 
 def _copy(table: str, columns: tuple[str, ...]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
@@ -133,6 +133,29 @@ def operation(
 def losses(table: Table, known: Mapping[str, str]) -> tuple[str, ...]:
     """What an engine does not keep of `table`, each loss once. known: logical type -> its loss."""
     return tuple(dict.fromkeys(known[c.type] for c in table.columns if c.type in known))
+
+
+def create_table(
+    table: Table,
+    name: str,
+    types: Mapping[str, str],
+    indexes: Sequence[tuple[str, ...]],
+    stem: str | None = None,
+    key: str = "PRIMARY KEY",
+) -> tuple[str, ...]:
+    """The table, then its indexes; the first one is its key where it is over the identity.
+
+    types: logical type -> type of the engine. stem: what indexes' names begin with; None: the engine names them.
+    """
+    columns = [f"{quote(c.name)} {types[c.type]}{'' if c.nullable else ' NOT NULL'}" for c in table.columns]
+    keyed = bool(indexes) and indexes[0] == table.identity
+    if keyed:
+        columns.append(f"{key} ({', '.join(map(quote, indexes[0]))})")
+    others = (
+        f"CREATE INDEX {'' if stem is None else quote(f'{stem}_{k}') + ' '}ON {name} ({', '.join(map(quote, index))})"
+        for k, index in enumerate(indexes[keyed:], start=1)
+    )
+    return (f"CREATE TABLE {name} ({', '.join(columns)})", *others)
 
 
 def table_name(table: str, _columns: tuple[str, ...]) -> str:

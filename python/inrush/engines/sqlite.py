@@ -132,7 +132,7 @@ class Sqlite(Server):
         drop = literal(f"DROP TABLE IF EXISTS {name}")
         return TablePlan(
             name=name,
-            create=(_create_table(table, name, indexes), *_create_indexes(table, namespace, indexes)),
+            create=sql.create_table(table, name, DECLARED, indexes, stem=f"{namespace}.{table.name}"),
             # The log is emptied too: a repetition must not pay for the checkpoint of the one before.
             fresh=(f"DELETE FROM {name}", "PRAGMA wal_checkpoint(TRUNCATE)"),
             drop=(f"{EACH}SELECT {drop} FROM {_mark(namespace)}",),
@@ -194,25 +194,6 @@ def _mark(namespace: str) -> str:
 
 def _unquoted(name: str) -> str:
     return name[1:-1].replace('""', '"')
-
-
-def _create_table(table: Table, name: str, indexes: Sequence[tuple[str, ...]]) -> str:
-    columns = [
-        f"{quote(c.name)} {DECLARED[c.type]}{'' if c.nullable else ' NOT NULL'}" for c in table.columns
-    ]
-    if indexes and indexes[0] == table.identity:
-        columns.append(f"PRIMARY KEY ({', '.join(map(quote, indexes[0]))})")
-    return f"CREATE TABLE {name} ({', '.join(columns)})"
-
-
-def _create_indexes(table: Table, namespace: str, indexes: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Indexes other than the primary key."""
-    primary = 1 if indexes and indexes[0] == table.identity else 0
-    return tuple(
-        f"CREATE INDEX {quote(f'{namespace}.{table.name}_{k}')} "
-        f"ON {quote(f'{namespace}.{table.name}')} ({', '.join(map(quote, columns))})"
-        for k, columns in enumerate(indexes[primary:], start=1)
-    )
 
 
 def _figure(item: Item, column: Callable[[str], Column]) -> str:
