@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import shutil
 import signal
 import tempfile
@@ -99,6 +100,20 @@ influxdb = fixture_of("influxdb")
 @pytest.fixture(scope="session")
 def postgresql_programs() -> None:
     need("postgresql")
+
+
+@contextlib.contextmanager
+def databases(server: Target, count: int) -> Iterator[list[str]]:
+    """Addresses of so many new databases of one server, which stand for servers of their own; dropped at the end."""
+    place, _, _ = server.url.rpartition("/")
+    names = [f"inrush_part_{random.randrange(1 << 40):x}" for _ in range(count)]
+    for name in names:
+        control(server, f"CREATE DATABASE {name}")
+    try:
+        yield [f"{place}/{name}" for name in names]
+    finally:
+        for name in names:
+            control(server, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def end_on_sigterm() -> None:

@@ -18,7 +18,7 @@ from inrush.load.input import expand, open_inputs
 from inrush.load.process import End
 from inrush.load.run import Loaded, load, prepare
 from inrush.load.shards import shards_of
-from tests.engines.servers import control
+from tests.engines.servers import control, databases
 
 SHARDS = 3
 COLUMNS = "id bigint, at timestamptz, dev int, v float8, name text"
@@ -46,15 +46,11 @@ def table(postgresql: Target) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def workers(postgresql: Target) -> Iterator[list[str]]:
-    """Databases of one server that stand for shards."""
-    place, _, _ = postgresql.url.rpartition("/")
-    names = [f"inrush_worker_{random.randrange(1 << 32):x}" for _ in range(SHARDS)]
-    for name in names:
-        control(postgresql, f"CREATE DATABASE {name}")
-    yield [f"{place}/{name}" for name in names]
-    for k, name in enumerate(names):
-        control(postgresql, f"DROP SERVER IF EXISTS inrush_shard_{k} CASCADE")
-        control(postgresql, f"DROP DATABASE {name} WITH (FORCE)")
+    """Databases of one server that stand for shards; it forgets them when they go."""
+    with databases(postgresql, SHARDS) as urls:
+        yield urls
+        for k in range(SHARDS):
+            control(postgresql, f"DROP SERVER IF EXISTS inrush_shard_{k} CASCADE")
 
 
 def call(table: str, files: list[Path], **words: Any) -> Call:

@@ -21,6 +21,7 @@ from inrush.errors import InrushError, UsageError
 from inrush.load.call import Call
 from inrush.load.run import Loaded, load
 from inrush.load.serve import Serving, serve
+from tests.engines.certificates import make_certificate
 from tests.engines.servers import control
 from tests.engines.test_load import count, rows_file, silent
 
@@ -140,20 +141,7 @@ def test_another_certificate_and_no_tls_are_refused_in_one_line(
         assert "speaks TLS only" in said and "--fingerprint" in said
         said = refusal(lambda: loaded(tmp_path, table, file, shown, fingerprint="0" * 64))
         assert "not the one" in said
-        stranger = tmp_path / "stranger.pem"
-        made = [
-            "openssl",
-            "req",
-            "-x509",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-subj",
-            "/CN=x",
-            "-keyout",
-            "/dev/null",
-        ]
-        subprocess.run([*made, "-out", stranger], check=True, capture_output=True)
+        stranger = make_certificate(tmp_path, "stranger")
         said = refusal(lambda: loaded(tmp_path, table, file, shown, ca=str(stranger)))
         assert "certificate" in said and "--ca" in said
         port = shown["address"].rpartition(":")[2]

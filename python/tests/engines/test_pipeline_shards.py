@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -18,7 +17,7 @@ from inrush.engines.base import Target
 from inrush.run import instances
 from tests.strategies import ENVIRONMENT
 
-from .servers import control, scratch
+from .servers import control, databases, scratch
 
 SHARDS, PIPELINES, FILES, FILE_BYTES = 2, 2, 4, 200_000
 #: Files × rows that a file of so many bytes holds, of 123 bytes each.
@@ -27,14 +26,8 @@ ROWS = FILES * round(FILE_BYTES / 123)
 
 @pytest.fixture
 def shards(postgresql: Target) -> Iterator[list[str]]:
-    """Addresses of databases that stand for servers of their own."""
-    place, _, _ = postgresql.url.rpartition("/")
-    names = [f"inrush_shard_{random.randrange(1 << 32):x}" for _ in range(SHARDS)]
-    for name in names:
-        control(postgresql, f"CREATE DATABASE {name}")
-    yield [f"{place}/{name}" for name in names]
-    for name in names:
-        control(postgresql, f"DROP DATABASE {name} WITH (FORCE)")
+    with databases(postgresql, SHARDS) as urls:
+        yield urls
 
 
 @pytest.mark.slow

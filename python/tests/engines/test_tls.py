@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 import ssl
-import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,53 +12,20 @@ from pathlib import Path
 import pytest
 
 from inrush import _core
-from inrush.engines import life
 from inrush.engines.base import Stop, Target
+from tests.engines.certificates import HOST, make_certificate
 from tests.engines.servers import control, need, scratch, twin
 from tests.engines.test_wires import passes_its_own_tests
-
-#: The name in the server's certificate; 127.0.0.1 is not in it.
-HOST = "localhost"
 
 
 @pytest.fixture(scope="module")
 def certificates() -> Iterator[Path]:
     """A folder with `ca`, `server` signed by it and `stranger`: each `.crt` and `.key`, as servers want to own them."""
     with scratch() as folder:
-        make(folder, "ca")
-        make(folder, "stranger")
-        make(
-            folder,
-            "server",
-            "-CA",
-            "ca.crt",
-            "-CAkey",
-            "ca.key",
-            "-addext",
-            "basicConstraints=critical,CA:FALSE",
-        )
+        make_certificate(folder, "ca")
+        make_certificate(folder, "stranger")
+        make_certificate(folder, "server", signed_by="ca")
         yield folder
-
-
-def make(folder: Path, name: str, *more: str) -> None:
-    asked = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-days",
-        "30",
-        "-subj",
-        f"/CN={name}",
-    ]
-    asked += ["-addext", f"subjectAltName=DNS:{HOST}", "-keyout", f"{name}.key", "-out", f"{name}.crt", *more]
-    subprocess.run(asked, cwd=folder, check=True, capture_output=True)
-    key, user = folder / f"{name}.key", life.servant()
-    key.chmod(0o600)
-    if user.uid is not None and user.gid is not None:
-        os.chown(key, user.uid, user.gid)
 
 
 def at(target: Target, query: str, host: str = HOST, login: str | None = None) -> Target:
