@@ -1,4 +1,4 @@
-"""Plain text for terminals and pipes: columns that line up. Pure."""
+"""Plain text for terminals and pipes: columns that line up, counts and times that are short. Pure."""
 
 from __future__ import annotations
 
@@ -18,3 +18,21 @@ def columns(
         return text.rjust(widths[i]) if i in right else text.ljust(widths[i])
 
     return ["  ".join(cell(i, text) for i, text in enumerate(row)).rstrip() for row in every]
+
+
+def show_count(value: float) -> str:
+    """Three digits and a unit: `1.2 M`, `480 k`, `9876`."""
+    for limit, unit in ((1e9, " G"), (1e6, " M"), (1e4, " k")):
+        if value >= limit:
+            return f"{value / (1e3 if unit == ' k' else limit):.3g}{unit}"
+    return f"{value:.0f}"
+
+
+def show_s(seconds: float) -> str:
+    """Two units at most: `0.8 s`, `42 s`, `3 min`, `2 h 5 min`."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from inrush.errors import StudyInvalid
-from inrush.results.export import write_claims
+from inrush.report.export import write_claims
 from inrush.stats.claims import RULES, Judged, Status, effect, judged_claims
 from inrush.stats.points import Analysis, analyse
 from inrush.stats.stats import Interval

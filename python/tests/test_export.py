@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inrush.errors import UsageError
-from inrush.results.export import encode_v2, hdr_log, highest_value, write_csv, zigzag
+from inrush.report.export import encode_v2, hdr_log, highest_value, write_csv, zigzag
 from inrush.results.schema import SCHEMAS
 from inrush.results.store import Results, Store
 

@@ -298,7 +298,7 @@ def test_errors_of_another_model_calibrate_nothing(tmp_path: Path) -> None:
         kept.freeze({**the_claim(), "id": f"v{version}", "model_version": version})
     for c in kept.all():
         c.write_score({"verdict": "confirmed", "prediction": c.id, "reach": 2.0, "log_error": 0.1})
-    assert [s["prediction"] for s in kept.scores()] == [f"v{MODEL_VERSION}"]
+    assert [s["prediction"] for s in kept.scores(MODEL_VERSION)] == [f"v{MODEL_VERSION}"]
 
 
 # The board.

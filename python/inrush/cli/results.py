@@ -46,7 +46,7 @@ def show_results(
     check: Annotated[bool, typer.Option("--check", help="Compare every file with what was sealed.")] = False,
 ) -> None:
     """Results in short; exports for other tools."""
-    from inrush.results.export import write_bmf, write_claims, write_csv, write_hdr
+    from inrush.report.export import write_bmf, write_claims, write_csv, write_hdr
     from inrush.report.summary import summary, summary_lines
     from inrush.stats.measures import study_record
     from inrush.stats.points import analyse

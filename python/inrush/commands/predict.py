@@ -96,7 +96,7 @@ def predict_results(
     as_json: bool,
 ) -> None:
     """Freezes a claim for each group and target. A group whose model does not hold is told and left out."""
-    from inrush.model.forecast import Refused
+    from inrush.model.forecast import MODEL_VERSION, Refused
     from inrush.predict.claims import archive_of, claim, forecast_of
     from inrush.predict.training import chosen, trainings
     from inrush.results.predictions import Predictions
@@ -107,7 +107,7 @@ def predict_results(
     store = opened_store()
     kept = Predictions(store)
     analysis = analyse(study_record(store.find(which)))
-    archive, sources = archive_of(kept.scores())
+    archive, sources = archive_of(kept.scores(MODEL_VERSION))
     frozen, refused = [], []
     for training in chosen(trainings(analysis, along, figure), where):
         for n in to:
@@ -132,6 +132,7 @@ def predict_need(
     rows_per_s: float, p99_ms: float | None, days: float, which: Sequence[str], as_json: bool
 ) -> None:
     """What a required rate needs, engine by engine, from the named results or from all."""
+    from inrush.model.forecast import MODEL_VERSION
     from inrush.predict.claims import archive_of
     from inrush.predict.sizing import Need, sizing_lines, sizings
     from inrush.results.predictions import Predictions
@@ -144,7 +145,7 @@ def predict_need(
     store = opened_store()
     done = [s for s in reversed(store.studies()) if s.doc.get("status") == "done"]
     results = [store.find(w) for w in which] if which else [Results(s.path) for s in done]
-    archive, _ = archive_of(Predictions(store).scores())
+    archive, _ = archive_of(Predictions(store).scores(MODEL_VERSION))
     need = Need(rows_per_s, None if p99_ms is None else p99_ms / 1e3, days)
     found = sizings([analyse(study_record(r)) for r in results], need, archive)
     if as_json:

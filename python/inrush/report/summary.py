@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from inrush.guards.study import headline
 from inrush.guards.verdicts import Outcome, by_guard, survives
-from inrush.run.progress import show_count, show_s
 from inrush.stats.points import Analysis, say
 from inrush.stats.quantity import show, show_interval
 from inrush.stats.stats import welch_ratio
-from inrush.text import columns
+from inrush.text import columns, show_count, show_s
 
 if TYPE_CHECKING:
     from inrush.plan.plan import StudyPlan

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from inrush.errors import ResultUnreadable, UsageError
-from inrush.model.forecast import MODEL_VERSION
 from inrush.results.store import Doc, Store, read_json, write_json
 
 #: Version of the documents; history in docs/results.md.
@@ -50,7 +49,7 @@ class Predictions:
         found = [Claim(p) for p in self.path.glob("*.json") if not p.name.endswith(".score.json")]
         return sorted(found, key=lambda c: (c.created_unix_ns, c.id))
 
-    def scores(self, model_version: int = MODEL_VERSION) -> list[Doc]:
+    def scores(self, model_version: int) -> list[Doc]:
         """What came of the claims of one version of the model: errors of another say nothing of it."""
         return [s for c in self.all() if c.doc["model_version"] == model_version and (s := c.score)]
 

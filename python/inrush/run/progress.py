@@ -11,6 +11,7 @@ from inrush.plan.calibration import OWN_SHARE
 from inrush.results.store import SealedRun
 from inrush.run.process import Event
 from inrush.stats.measures import RunRecord, figures_of_run, writing_roles
+from inrush.text import show_count, show_s
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -202,20 +203,3 @@ def found_line(run: SealedRun) -> str:
     rate = f"{show_count(rates[0])} rows/s, " if rates else ""
     holds = f"{sum(proofs)} of {len(proofs)} proofs hold"
     return f"{rate}{holds}" if all(proofs) else f"NO FIGURE: {holds}"
-
-
-def show_count(value: float) -> str:
-    for limit, unit in ((1e9, " G"), (1e6, " M"), (1e4, " k")):
-        if value >= limit:
-            return f"{value / (1e3 if unit == ' k' else limit):.3g}{unit}"
-    return f"{value:.0f}"
-
-
-def show_s(seconds: float) -> str:
-    """Two units at most: `0.8 s`, `42 s`, `3 min`, `2 h 5 min`."""
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
