@@ -14,7 +14,7 @@ from inrush.engines import ENGINES, server
 from inrush.engines.base import Target
 from inrush.errors import StudyInvalid, UsageError
 from inrush.pipeline import inputs, proofs, tables
-from inrush.pipeline.ends import chosen_cores, files_of
+from inrush.pipeline.ends import files_of
 from inrush.pipeline.place import at_pipeline
 from inrush.plan.pipeline import LOADABLE
 from inrush.plan.plan import StudyPlan, plan_study
@@ -125,10 +125,6 @@ def test_files_of_another_size_or_seed_are_other_files(tmp_path: Path) -> None:
 
 def test_clients_share_out_every_file_once() -> None:
     assert sorted(n for k in range(3) for n in files_of(k, 3, 10)) == list(range(10))
-
-
-def test_the_load_server_gets_the_last_cores() -> None:
-    assert chosen_cores({0, 3, 5, 7}, 2) == {5, 7}
 
 
 # Proofs of several shards.

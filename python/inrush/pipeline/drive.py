@@ -92,7 +92,7 @@ class Drive:
             proofs.core_run(proofs.proving_plan(plan, k), self.folder / f"proof-{k}")
             for k in range(len(self.shards))
         ]
-        self.write(found, watch, read, go_ns)
+        self.write(found, watch, read, go_ns, ends.held_by)
         return "work"
 
     def follow(self, ends: Ends, go_ns: int) -> str | None:
@@ -134,7 +134,9 @@ class Drive:
         share: float = sum(self.stored.values()) / self.shards[0]["proof"]["rows"]
         return share
 
-    def write(self, proven: list[dict[str, Any]], watch: Watching, read: inputs.Inputs, go_ns: int) -> None:
+    def write(
+        self, proven: list[dict[str, Any]], watch: Watching, read: inputs.Inputs, go_ns: int, held_by: str
+    ) -> None:
         zero_ns, plan = watch.zero_ns, self.plan
         rows = tables.files(self.files, go_ns, zero_ns)
         start_ns, end_ns = go_ns - zero_ns, max(f["end_ns"] for f in rows)
@@ -150,7 +152,7 @@ class Drive:
                 "files": rows,
                 "resources": resources,
                 "proofs": self.proof_rows(proven, rows),
-                "counters": self.counters(read, end_ns),
+                "counters": self.counters(read, end_ns, held_by),
                 **{name: table for name, table in sizes.items() if table is not None},
             },
         )  # fmt: skip
@@ -168,16 +170,19 @@ class Drive:
         ]
         return [{**row, "segment": tables.MEASURED + 1, "repetition": 0} for row in found]
 
-    def counters(self, read: inputs.Inputs, t_ns: int) -> list[Doc]:
-        held: dict[str, int] = {"inputs_bytes": read.bytes, "inputs_cached_bytes": read.cached_bytes}
+    def counters(self, read: inputs.Inputs, t_ns: int, held_by: str) -> list[Doc]:
+        held: dict[str, int | str] = {"inputs_bytes": read.bytes, "inputs_cached_bytes": read.cached_bytes}
+        if held_by:
+            held["load server held by"] = held_by
+        stored: dict[str, int] = {}
         for event in self.written.values():
             for shard in event["shards"]:
                 for what in ("rows", "commits"):
                     name = f"{shard['name']} {what}"
-                    held[name] = held.get(name, 0) + shard[what]
+                    stored[name] = stored.get(name, 0) + shard[what]
         return [
             {"segment": tables.MEASURED, "t_ns": t_ns, "name": name, "value": str(value)}
-            for name, value in held.items()
+            for name, value in {**held, **stored}.items()
         ]
 
     def drop(self) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import queue
 import secrets
 import sys
@@ -21,6 +20,7 @@ from typing import Any
 from inrush.errors import CoreError, InrushError, from_core
 from inrush.load.plan import link_plan
 from inrush.load.process import END
+from inrush.pipeline.fence import fenced
 from inrush.pipeline.inputs import FORMAT
 from inrush.run.process import Process, death_message
 
@@ -56,9 +56,11 @@ class Ends:
         command = HOST if self.per_file else END
         self.clients = [self._process(command, f"client-{k}") for k in range(count if alone else 1)]
         self.servers = [self._process(command, f"server-{k}") for k in range(count if self.per_file else 1)]
-        cores = int(how["load_server_cores"])
-        for server in self.servers if cores else ():
-            os.sched_setaffinity(server.pid, chosen_cores(os.sched_getaffinity(0), cores))
+        #: Ends after the processes that it holds.
+        self._fence = contextlib.ExitStack()
+        self._cores = float(how["load_server_cores"])
+        #: By what the load servers are held to their cores; empty: by nothing.
+        self.held_by = ""
         self._threads: list[threading.Thread] = []
         #: Hears the one load server out while clients work: its counts in time, and why it ended if it does.
         self._listener: threading.Thread | None = None
@@ -74,16 +76,18 @@ class Ends:
             thread.join()
         for process in self._all():
             process.close()
+        self._fence.close()
 
     def processes(self) -> dict[str, list[int]]:
         return {"load_client": [p.pid for p in self.clients], "load_server": [p.pid for p in self.servers]}
 
     def ready(self) -> None:
         """The one load server is connected to its shards; those of single files begin with them."""
-        if self.per_file:
-            return
-        self.servers[0].send(json.dumps(self._server_plan()))
-        self._address = self._wait(self.servers[0], "load_server", "server-0", "listening")["address"]
+        if not self.per_file:
+            self.servers[0].send(json.dumps(self._server_plan()))
+            self._address = self._wait(self.servers[0], "load_server", "server-0", "listening")["address"]
+        if self._cores:
+            self.held_by = self._fence.enter_context(fenced([s.pid for s in self.servers], self._cores))
 
     def go(self) -> None:
         if not self.per_file:
@@ -200,8 +204,3 @@ class Ends:
 def files_of(k: int, clients: int, files: int) -> range:
     """Files of client k; what one client reads at once it shares out itself."""
     return range(k, files, clients)
-
-
-def chosen_cores(allowed: set[int], count: int) -> set[int]:
-    """The last of those we may use: interrupts mostly come to the first."""
-    return set(sorted(allowed)[-count:])

@@ -47,7 +47,7 @@ class Wanted:
     device_bytes_per_s: int
     pipeline_bytes_per_s: int
     shard_rows_per_s: int
-    load_server_cores: int
+    load_server_cores: float
 
     @property
     def rows(self) -> int:
@@ -72,7 +72,7 @@ def wanted_at(of: Pipeline, point: Mapping[str, Any]) -> Wanted:
         device_bytes_per_s=number(of.device_bytes_per_s),
         pipeline_bytes_per_s=number(of.pipeline_bytes_per_s),
         shard_rows_per_s=number(of.shard_rows_per_s),
-        load_server_cores=number(of.load_server_cores),
+        load_server_cores=float(resolve(of.load_server_cores, point)),
     )
 
 

@@ -45,5 +45,5 @@ def fenced_busy(run: RunRecord, figures: Mapping[str, float]) -> dict[str, float
 
 def shard_rows(run: RunRecord) -> list[float]:
     """Rows that each shard stored, in their order."""
-    held = {r["name"]: float(r["value"]) for r in run.rows("counters")}
+    held = {r["name"]: float(r["value"]) for r in run.rows("counters") if r["name"].endswith(" rows")}
     return [held.get(f"shard {k} rows", 0.0) for k in range(len(run.plan["shards"]))]

@@ -28,6 +28,8 @@ KEYS = (
 )  # fmt: skip
 REQUIRED = ("table", "row_bytes", "file_bytes", "files")
 CLIENTS = ("shared", "own")
+#: A load server with less of a core does not come to work.
+LEAST_CORES, MOST_CORES = 0.01, 1024.0
 MOST_PIPELINES, MOST_SHARDS, MOST_FILES = 256, 256, 100_000
 #: One file is no larger: inputs lie on the disk of whoever runs the study.
 MOST_FILE_BYTES = 10**12
@@ -57,8 +59,8 @@ class Pipeline:
     pipeline_bytes_per_s: int | FromFactor = 0
     #: A slow shard.
     shard_rows_per_s: int | FromFactor = 0
-    #: Cores that the load server may use; 0: all.
-    load_server_cores: int | FromFactor = 0
+    #: Cores that the load server may use, also a part of one; 0: all.
+    load_server_cores: float | FromFactor = 0.0
     #: Files are read from the disk and not from the kernel's memory of it.
     cold_inputs: bool = True
 
@@ -98,7 +100,9 @@ def parse_pipeline(
         device_bytes_per_s=count("device_bytes_per_s", 0, 0, 10**12),
         pipeline_bytes_per_s=count("pipeline_bytes_per_s", 0, 0, 10**12),
         shard_rows_per_s=count("shard_rows_per_s", 0, 0, 10**9),
-        load_server_cores=count("load_server_cores", 0, 0, 1024),
+        load_server_cores=read_cores(fields["load_server_cores"], factors)
+        if "load_server_cores" in fields
+        else 0.0,
         cold_inputs=fields["cold_inputs"].flag() if "cold_inputs" in fields else True,
     )
     if client == "own" and found.device_bytes_per_s != 0:
@@ -106,6 +110,18 @@ def parse_pipeline(
             'clients of their own do not share a bucket; write client = "shared"'
         )
     return found
+
+
+def read_cores(node: Node, factors: Mapping[str, Sequence[Any]]) -> float | FromFactor:
+    """A number of cores, also a part of one, or a factor whose values are; 0: all."""
+    reference, found = read_reference(node, factors), 0.0
+    if reference is None and isinstance(node.value, str) and node.value.startswith("@"):
+        return found
+    for value in [node] if reference is None else values_of(node, reference, factors):
+        found = value.number(0.0)
+        if found and not LEAST_CORES <= found <= MOST_CORES:
+            value.problem(f"write {LEAST_CORES:g} to {MOST_CORES:g} cores, or 0 for all of them")
+    return reference or found
 
 
 def read_flag(node: Node, factors: Mapping[str, Sequence[Any]]) -> bool | FromFactor:

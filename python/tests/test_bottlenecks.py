@@ -1,0 +1,97 @@
+"""Disk, load server and shards made slow in turn: each is told to be full first by the small loads, and is by the largest.
+
+In SQLite, on lines so slow that the machine itself has nothing to do: what is full is what the study says.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from inrush.pipeline import fence
+from inrush.predict.pipelines import INPUT_DISK, LOAD_SERVER, SHARDS
+from inrush.predict.resources import Told, resources_told
+from inrush.results.store import Results
+from inrush.stats.measures import study_record
+from inrush.stats.points import Analysis, analyse
+from tests.strategies import ENVIRONMENT
+
+pytestmark = pytest.mark.slow
+
+LINE_BYTES_PER_S, FILE_BYTES, ROW_BYTES = 200_000, 100_000, 123
+#: Lines that fill what is slow; the largest load is twice that.
+KNEE, LARGEST = 3, 6
+
+
+def analysed(cwd: Path, pipelines: Sequence[int], changes: Sequence[str]) -> Analysis:
+    words = (
+        f"pipelines={list(pipelines)}",
+        f"pipeline.file_bytes={FILE_BYTES}",
+        "pipeline.files={ per_session = 3 }",
+        f"pipeline.pipeline_bytes_per_s={LINE_BYTES_PER_S}",
+        # A chunk is a small part of a file, as rows come in from a real disk.
+        "pipeline.chunk_rows=100",
+        # Each chunk is a transaction: a load server that is behind would store more at once, and a row cost it less.
+        "pipeline.flush_rows=100",
+        "repeats.count=1",
+        "repeats.pilot=false",
+        *changes,
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "inrush.cli",
+        "run",
+        "pipeline-parallel",
+        "sqlite",
+        "--scale",
+        "xs",
+        "--json",
+    ]
+    done = subprocess.run(
+        [*command, *(w for change in words for w in ("-P", change))],
+        cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=280, check=False,
+    )  # fmt: skip
+    # 3: the core is a debug build, or the machine was busy.
+    assert done.returncode in (0, 3), done.stderr
+    return analyse(study_record(Results(cwd / json.loads(done.stdout)["run_dir"])))
+
+
+def told(cwd: Path, *changes: str) -> Told:
+    (found,) = resources_told(analysed(cwd, [1, 2, 4, LARGEST], changes))
+    return found
+
+
+def test_a_slow_disk(tmp_path: Path) -> None:
+    found = told(tmp_path, f"pipeline.device_bytes_per_s={KNEE * LINE_BYTES_PER_S}")
+    check(found, INPUT_DISK)
+
+
+def test_slow_shards(tmp_path: Path) -> None:
+    rows_per_s = KNEE * LINE_BYTES_PER_S / ROW_BYTES
+    found = told(tmp_path, "pipeline.shards=2", f"pipeline.shard_rows_per_s={round(rows_per_s / 2)}")
+    check(found, SHARDS)
+
+
+def test_a_slow_load_server(tmp_path: Path) -> None:
+    """What a line costs it is measured here first: it differs between machines."""
+    try:
+        fence.made(fence.CGROUPS, 1.0).rmdir()
+    except OSError as e:
+        pytest.skip(f"part of a core takes a cgroup of ours, and there is none to be had here: {e}")
+    (two,) = [m.figures["load_server.busy_cores"] for m in analysed(tmp_path, [2], ()).runs if m.counts]
+    found = told(tmp_path, f"pipeline.load_server_cores={max(0.01, two / 2 * KNEE):.4f}")
+    check(found, LOAD_SERVER)
+
+
+def check(found: Told, name: str) -> None:
+    first = found.resources[0]
+    assert (first.name, first.verdict) == (name, "confirmed: full"), found.resources
+    assert 0.6 * KNEE <= first.full_at <= 1.6 * KNEE, "where it was made to be full"
+    others = [r for r in found.resources[1:] if r.verdict.startswith("rejected")]
+    assert not others, "nothing else was told to be full"
