@@ -36,7 +36,9 @@ def run(
     ] = False,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Work on a database file with other tables; drop a schema in the way."),
+        typer.Option(
+            "--force", help="Work on a database file with other tables; drop a schema or database in the way."
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from inrush.commands.printing import say, show, show_json
-from inrush.errors import UsageError
+from inrush.errors import InrushError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,9 +52,9 @@ def execute(prepared: Any, folder: Any, data: Path, force: bool = False, live: b
         say(f"left out: {reason}")
     with progress(stderr(), folder.path) as listener, opened(prepared.places, data, listener.note) as sites:
         try:
-            refuse_unmarked(prepared.plan, sites, force)
+            refuse_unmarked(prepared.plan, sites, force, listener.note)
             refuse_unequal(prepared.plan, sites, folder.data_path)
-        except UsageError:
+        except InrushError:
             folder.discard_if_empty()
             raise
         plan = prepared.plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -166,6 +166,10 @@ class ShardedTable:
     key: tuple[str, ...]
 
 
+#: A statement -> its rows; raises what the core raises.
+Ask = Callable[[str], list[list[Any]]]
+
+
 class Server(ABC):
     """Twin of rust/src/engine/<name>.rs: the dialect and the life of one engine."""
 
@@ -202,6 +206,11 @@ class Server(ABC):
         Empty for an engine that cannot hold any.
         """
         return ""
+
+    def find_strangers(self, namespaces: Sequence[str], ask: Ask) -> list[str]:
+        """What `strangers` finds; an engine that needs more than one query asks them here."""
+        statement = self.strangers(namespaces)
+        return [str(row[0]) for row in ask(statement)] if statement else []
 
     def ask_file(self, path: Path, statement: str) -> list[str]:
         """First values of a query on an embedded engine's file, opened for reading alone: opening it as a run does

@@ -103,6 +103,14 @@ class Clickhouse(ClickhouseLife):
     def drop_namespace(self, namespace: str) -> tuple[str, ...]:
         return (_if_marked(namespace, f"DROP DATABASE IF EXISTS {quote(namespace)}"),)
 
+    def strangers(self, namespaces: Sequence[str]) -> str:
+        marked = f"SELECT database FROM system.tables WHERE name = {literal(MARK)}"
+        names = ", ".join(map(literal, namespaces))
+        return f"SELECT name FROM system.databases WHERE name IN ({names}) AND name NOT IN ({marked}) ORDER BY name"
+
+    def drop_stranger(self, name: str) -> tuple[str, ...]:
+        return (f"DROP DATABASE {quote(name)}",)
+
     def describe(self, schema: str, table: str) -> str:
         where = (
             f"database = {literal(schema) if schema else 'currentDatabase()'} AND table = {literal(table)}"

@@ -13,7 +13,17 @@ import re
 from collections.abc import Mapping, Sequence
 
 from inrush.engines import http, sql
-from inrush.engines.base import Durability, OpPlan, Probes, Proof, Survives, TablePlan, Target, Unsupported
+from inrush.engines.base import (
+    Ask,
+    Durability,
+    OpPlan,
+    Probes,
+    Proof,
+    Survives,
+    TablePlan,
+    Target,
+    Unsupported,
+)
 from inrush.engines.influxdb_life import InfluxdbLife
 from inrush.engines.sql import Item
 from inrush.workload import Column, Operation, Table
@@ -56,6 +66,16 @@ class Influxdb(InfluxdbLife):
 
     def drop_namespace(self, namespace: str) -> tuple[str, ...]:
         return (f"-- if marked: {namespace}\nDROP DATABASE {quote(namespace)}",)
+
+    def find_strangers(self, namespaces: Sequence[str], ask: Ask) -> list[str]:
+        there = {str(row[0]) for row in ask("-- columns: name\nSHOW DATABASES")}
+        return [name for name in namespaces if name in there and not self._is_marked(name, ask)]
+
+    def _is_marked(self, database: str, ask: Ask) -> bool:
+        return any(row[0] == MARK for row in ask(_policies(database)))
+
+    def drop_stranger(self, name: str) -> tuple[str, ...]:
+        return (f"DROP DATABASE {quote(name)}",)
 
     def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan:
         measurement = quote(table.name)
@@ -149,6 +169,10 @@ class Influxdb(InfluxdbLife):
 def quote(name: str) -> str:
     """An identifier of InfluxQL."""
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _policies(database: str) -> str:
+    return f"-- columns: name\nSHOW RETENTION POLICIES ON {quote(database)}"
 
 
 def wires(table: Table) -> dict[str, str]:

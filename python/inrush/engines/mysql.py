@@ -127,6 +127,16 @@ class Mysql(MysqlLife):
     def drop_namespace(self, namespace: str) -> tuple[str, ...]:
         return (_if_marked(namespace, f"DROP DATABASE {quote(namespace)}"),)
 
+    def strangers(self, namespaces: Sequence[str]) -> str:
+        return (
+            f"SELECT s.schema_name FROM information_schema.schemata s WHERE s.schema_name IN ({_listed(namespaces)}) "
+            f"AND NOT EXISTS (SELECT 1 FROM information_schema.tables WHERE table_schema = s.schema_name AND {OWN}) "
+            "ORDER BY 1"
+        )
+
+    def drop_stranger(self, name: str) -> tuple[str, ...]:
+        return (f"DROP DATABASE {quote(name)}",)
+
     def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan:
         name = f"{quote(namespace)}.{quote(table.name)}"
         indexes = table.layouts.get(layout, ())
@@ -258,6 +268,10 @@ def declared(column: Column, indexed: bool) -> str:
     return f"VARCHAR({SHORT_TEXT})" if indexed or longest <= SHORT_TEXT else DECLARED["text"]
 
 
+#: The mark, among the tables of information_schema.
+OWN = f"table_name = {literal(MARK_TABLE)} AND table_comment = {literal(MARK)}"
+
+
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(literal, names))
 
@@ -274,7 +288,7 @@ def _if_marked(namespace: str, statement: str) -> str:
     """`statement` where the database bears inrush's mark, nothing where there is none, else a refusal."""
     refusal = f"database {namespace} does not bear the mark of inrush and is left alone"
     signal = f"SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = {literal(refusal)}"
-    own = f"table_schema = {literal(namespace)} AND table_name = {literal(MARK_TABLE)} AND table_comment = {literal(MARK)}"
+    own = f"table_schema = {literal(namespace)} AND {OWN}"
     return (
         f"{EACH}SELECT CASE WHEN EXISTS (SELECT 1 FROM information_schema.tables WHERE {own}) THEN {literal(statement)} "
         f"WHEN EXISTS (SELECT 1 FROM information_schema.schemata WHERE schema_name = {literal(namespace)}) "

@@ -1,65 +1,68 @@
 """Before a study runs: is what it would work on inrush's own?
 
-inrush creates and drops only what bears its mark. A database file that holds other tables, and a schema in the way
-that somebody else made, are refused; `--force` is the one way past.
+inrush creates and drops only what bears its mark. A database file that holds other tables, and a schema or database in
+the way that somebody else made, are refused; `--force` is the one way past.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from inrush.engines.sql import file_of
-from inrush.errors import UsageError
+from inrush.errors import TargetError, UsageError
 from inrush.plan.plan import StudyPlan
-from inrush.run.site import Site, environment
+from inrush.run.site import Site
 
-#: Limit of one statement, s.
-ASK_S = 30.0
 #: Names that a message tells.
 TOLD = 3
 
 
-def refuse_unmarked(plan: StudyPlan, sites: Mapping[str, Site], force: bool) -> None:
-    """Raises UsageError for what is not inrush's. force: uses a file all the same, and drops a schema in the way.
+def refuse_unmarked(
+    plan: StudyPlan, sites: Mapping[str, Site], force: bool, note: Callable[[str], None] = lambda said: None
+) -> None:
+    """Raises UsageError for what is not inrush's. force: uses a file all the same, and drops what is in the way.
 
-    A target that cannot be asked is no refusal: its runs will say why they fail.
+    A target that cannot be asked is no refusal: its runs will say why they fail. note: is told what was dropped.
+    Raises TargetError for what could not be dropped.
     """
     for engine in plan.study.engines:
         namespaces = sorted(plan.namespaces(engine))
         site = sites[engine]
-        statement = site.server.strangers(namespaces) if namespaces else ""
-        found = asked(site, statement) if statement else []
+        found = strangers(site, namespaces) if namespaces else []
         if found and not force:
             raise UsageError(refusal(site, found))
         for name in found:
-            for drop in site.server.drop_stranger(name):
-                control(site, drop)
+            if statements := site.server.drop_stranger(name):
+                drop(site, name, statements)
+                note(f"{site.target.url}: dropped {name}, which did not bear inrush's mark (--force)")
 
 
-def asked(site: Site, statement: str) -> list[str]:
-    """First values of the rows; an embedded engine's own new file holds nothing, one of the user's may."""
-    if not site.server.embedded:
-        return control(site, statement)
-    name = file_of(site.target.url)
-    path = Path(name)
-    return site.server.ask_file(path, statement) if name and path.is_file() and path.stat().st_size else []
-
-
-def control(site: Site, statement: str) -> list[str]:
-    """First values of the rows of a statement; none where the target cannot be asked."""
+def strangers(site: Site, namespaces: Sequence[str]) -> list[str]:
+    """What is in the way; an embedded engine's own new file holds nothing, one of the user's may."""
     from inrush import _core
 
-    target = site.server.run_target(site.target, Path())
-    address = json.dumps({"engine": target.engine, "url": target.url, "options": dict(target.options)})
-    with environment(site.environment):
+    if not site.server.embedded:
         try:
-            rows: list[list[Any]] = json.loads(_core.control(address, statement, ASK_S))["rows"]
+            return site.server.find_strangers(namespaces, site.ask)
         except _core.CoreFailure:
             return []
-    return [str(row[0]) for row in rows]
+    name, statement = file_of(site.target.url), site.server.strangers(namespaces)
+    path = Path(name)
+    held = statement and name and path.is_file() and path.stat().st_size
+    return site.server.ask_file(path, statement) if held else []
+
+
+def drop(site: Site, name: str, statements: Sequence[str]) -> None:
+    from inrush import _core
+
+    try:
+        for statement in statements:
+            site.ask(statement)
+    except _core.CoreFailure as e:
+        raise TargetError(
+            f"{site.target.url}: {name} is in the way and could not be dropped ({e.args[1]}); drop it yourself"
+        ) from e
 
 
 def refusal(site: Site, found: list[str]) -> str:

@@ -29,8 +29,8 @@ PASSWORD_VARIABLE = {
     "clickhouse": "CLICKHOUSE_PASSWORD",
     "influxdb": "INFLUX_PASSWORD",
 }
-#: Limit of one statement that cleans up, s.
-CLEAN_UP_S = 30.0
+#: Limit of one statement outside a run, s.
+ASK_S = 30.0
 
 
 @dataclass
@@ -44,6 +44,16 @@ class Site:
     #: Behind `target`, the coordinator, in the order of its partitions.
     shards: tuple[Target, ...] = ()
 
+    def ask(self, statement: str, place: Target | None = None) -> list[list[Any]]:
+        """Rows of one statement outside a run, at the target or one of its shards; raises what the core raises."""
+        from inrush import _core
+
+        target = self.server.run_target(place or self.target, Path())
+        address = json.dumps({"engine": target.engine, "url": target.url, "options": dict(target.options)})
+        with environment(self.environment):
+            rows: list[list[Any]] = json.loads(_core.control(address, statement, ASK_S))["rows"]
+        return rows
+
     def drop_leftover(self, plan: Mapping[str, Any]) -> None:
         """Removes what a run that did not end left in a server: the statements of its last segment.
 
@@ -54,14 +64,10 @@ class Site:
             return
         from inrush import _core
 
-        with environment(self.environment):
-            for place in self.shards or (self.target,):
-                target = json.dumps(
-                    {"engine": place.engine, "url": place.url, "options": dict(place.options)}
-                )
-                for statement in statements:
-                    with contextlib.suppress(_core.CoreFailure):
-                        _core.control(target, statement, CLEAN_UP_S)
+        for place in self.shards or (self.target,):
+            for statement in statements:
+                with contextlib.suppress(_core.CoreFailure):
+                    self.ask(statement, place)
 
     def find_shards(self) -> None:
         """Asks a coordinator at an address of the user's which shards it knows; of any other server nothing comes.
@@ -72,14 +78,12 @@ class Site:
 
         if self.shards or not self.server.coordinated or not self.target.url:
             return
-        target = {"engine": self.target.engine, "url": self.target.url, "options": {}}
-        with environment(self.environment):
-            try:
-                told = json.loads(_core.control(json.dumps(target), self.server.ask_shards(), CLEAN_UP_S))
-            except _core.CoreFailure as failure:
-                raise from_core(*failure.args) from None
+        try:
+            told = self.ask(self.server.ask_shards())
+        except _core.CoreFailure as failure:
+            raise from_core(*failure.args) from None
         found, secret = [], dict(self.environment)
-        for url in self.server.shard_urls(told["rows"]):
+        for url in self.server.shard_urls(told):
             shown, variables, _ = split_password(url)
             if any(secret.get(k, v) != v for k, v in variables.items()):
                 raise UsageError(

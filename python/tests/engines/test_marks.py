@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
+import urllib.request
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import duckdb
 import pytest
 
+from inrush import _core
+from inrush.engines import server
 from inrush.engines.base import Target
 from tests.terminal import Inrush
 
@@ -59,16 +63,91 @@ def test_a_new_file_and_one_that_inrush_left_are_used_unasked(inrush: Inrush, tm
         assert said.code == 0, said.err
 
 
-def test_a_schema_in_the_way_is_refused_and_dropped_by_force_alone(
-    inrush: Inrush, postgresql: Target
+SERVERS = ("postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb")
+
+
+def make(there: Target, home: str) -> None:
+    """A schema or database of the user's, with one row in its one table."""
+    kind = "SCHEMA" if there.engine in ("postgresql", "timescaledb") else "DATABASE"
+    control(there, f'CREATE {kind} "{home}"')
+    if there.engine == "influxdb":
+        port = urlsplit(there.url).port
+        address = f"http://127.0.0.1:{port}/write?db={home}"
+        with urllib.request.urlopen(address, data=b"precious id=7i 1000000000", timeout=30) as answer:
+            assert answer.status == 204
+        return
+    storage = " ENGINE = TinyLog" if there.engine == "clickhouse" else ""
+    control(there, f'CREATE TABLE "{home}".precious{storage} AS SELECT 7 AS id')
+
+
+def kept(there: Target, home: str) -> bool:
+    """Whether the row of `make` is there."""
+    dots = ".." if there.engine == "influxdb" else "."
+    try:
+        rows = control(there, f'SELECT id FROM "{home}"{dots}precious')
+    except _core.CoreFailure:
+        return False
+    return [str(row[-1]) for row in rows] == ["7"]
+
+
+@pytest.mark.parametrize("engine", SERVERS)
+def test_what_is_in_the_way_is_refused_and_dropped_by_force_alone(
+    inrush: Inrush, engine: str, request: pytest.FixtureRequest
 ) -> None:
-    words = ("quickstart", postgresql.url, *QUICK)
+    there: Target = request.getfixturevalue(engine)
+    words = ("quickstart", there.url, *QUICK)
     plan = inrush("plan", *words, "--json").json["runs"][-1]
-    schema = plan["tables"][0]["name"].split(".")[0]
-    control(postgresql, f"CREATE SCHEMA {schema}")
-    control(postgresql, f"CREATE TABLE {schema}.precious (id int)")
+    home = plan["tables"][0]["name"].split(".")[0].strip('"')
+    assert home.startswith("inrush_")
+    beside = f"{home}_too"
+    for name in (home, beside):
+        make(there, name)
+    try:
+        said = inrush("run", *words)
+        assert said.code == 2 and home in said.err and "--force" in said.err, said.err
+        assert beside not in said.err and inrush.store.studies() == [], "nothing was begun"
+        assert kept(there, home) and kept(there, beside)
+        forced = inrush("run", *words, "--force")
+        assert forced.code in (0, 3) and f"dropped {home}, which" in forced.err, forced.err
+        assert not kept(there, home) and kept(there, beside), "that one goes, and no other"
+        again = inrush("run", *words, "--force")
+        assert again.code in (0, 3) and "dropped" not in again.err, again.err
+    finally:
+        for name in (home, beside):
+            if kept(there, name):
+                for statement in server(engine).drop_stranger(name):
+                    control(there, statement)
+
+
+@pytest.mark.parametrize("engine", SERVERS)
+def test_what_inrush_left_is_nobody_elses_and_used_unasked(
+    inrush: Inrush, engine: str, request: pytest.FixtureRequest
+) -> None:
+    there: Target = request.getfixturevalue(engine)
+    words = ("quickstart", there.url, *QUICK)
+    plan = inrush("plan", *words, "--json").json["runs"][-1]
+    home = plan["tables"][0]["name"].split(".")[0].strip('"')
+    for statement in server(engine).open_namespace(home):
+        control(there, statement)
     said = inrush("run", *words)
-    assert said.code == 2 and schema.strip('"') in said.err and "--force" in said.err
-    assert control(postgresql, f"SELECT count(*) FROM {schema}.precious") == [["0"]]
-    assert inrush("run", *words, "--force").code in (0, 3)
-    assert control(postgresql, f"SELECT to_regnamespace('{schema}')::text") == [[None]]
+    assert said.code in (0, 3) and "dropped" not in said.err, said.err
+    assert server(engine).find_strangers([home], lambda text: control(there, text)) == []
+
+
+def test_what_cannot_be_dropped_is_one_clear_line(inrush: Inrush, postgresql: Target) -> None:
+    """By a user who may see it and owns nothing of it."""
+    control(postgresql, "CREATE ROLE guest LOGIN")
+    control(postgresql, "GRANT CREATE ON DATABASE postgres TO guest")
+    there = urlsplit(postgresql.url)
+    url = there._replace(netloc=f"guest@127.0.0.1:{there.port}").geturl()
+    words = ("quickstart", url, *QUICK)
+    plan = inrush("plan", *words, "--json").json["runs"][-1]
+    home = plan["tables"][0]["name"].split(".")[0].strip('"')
+    make(postgresql, home)
+    try:
+        said = inrush("run", *words, "--force")
+        assert said.code == 1 and f"{home} is in the way and could not be dropped" in said.err, said.err
+        assert kept(postgresql, home) and inrush.store.studies() == []
+    finally:
+        for statement in (f'DROP SCHEMA "{home}" CASCADE', "DROP OWNED BY guest", "DROP ROLE guest"):
+            control(postgresql, statement)
