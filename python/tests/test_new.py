@@ -87,6 +87,16 @@ def test_quotes_line_breaks_and_the_word_for_null_are_understood(tmp_path: Path)
     assert (found.rows, found.complete) == (30, True)
 
 
+def test_rows_that_the_core_would_reject_decide_on_nothing(tmp_path: Path) -> None:
+    text = '\ufeffid,v\n1,2.5\n\n2\n3,4,five\n4,"6"7\n5,8.5\n'
+    found = sniff(written(tmp_path, text))
+    assert [(c.name, c.type) for c in found.columns] == [("id", "i32"), ("v", "f64")]
+    assert found.rows == 3, "1, 2 (short) and 5"
+    # A quote that nobody closes takes the lines behind it along, and those before it still count.
+    found = sniff(written(tmp_path, 'id,v\n1,2.5\n2,"three\n4,5\n', "open.csv"))
+    assert [c.type for c in found.columns] == ["i32", "f64"]
+
+
 def test_mysql_text_is_known_by_its_null(tmp_path: Path) -> None:
     path = written(tmp_path, "1,\\N,2.5\n2,7,\\N\n")
     found = sniff(path)

@@ -7,11 +7,11 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from inrush.commands.printing import opened_store, say, show, show_json
+from inrush.commands.printing import say, show, show_json
 
 if TYPE_CHECKING:
     from inrush.load.call import Call
-from inrush.load.run import Loaded
+    from inrush.load.run import Loaded
 
 #: Seconds between two lines where there is no terminal.
 PLAIN_EVERY_S = 5.0
@@ -20,10 +20,11 @@ PLAIN_EVERY_S = 5.0
 def load(call: Call, as_json: bool) -> int:
     """The exit code: 0 all proven, 3 when the ledger does not agree."""
     from inrush.load.run import load as run
+    from inrush.results.store import Root
 
     progress = Progress(len(call.files))
     try:
-        done = run(call, opened_store().loads_path, say, progress.event)
+        done = run(call, Root().loads_path, say, progress.event)
     finally:
         progress.end()
     if as_json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from inrush.commands.printing import opened_store, say, show, show_json
+from inrush.commands.printing import say, show, show_json
 
 if TYPE_CHECKING:
     from inrush.load.serve import Serving, Shown
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 def load_server(call: Serving, as_json: bool) -> int:
     """The exit code: 0 once it was asked to end."""
     from inrush.load.serve import serve
+    from inrush.results.store import Root
 
     def ready(shown: Shown) -> None:
         if as_json:
@@ -22,5 +23,5 @@ def load_server(call: Serving, as_json: bool) -> int:
             show(shown.lines())
         sys.stdout.flush()
 
-    serve(call, opened_store().loads_path / "load-server", say, ready)
+    serve(call, Root().loads_path / "load-server", say, ready)
     return 0

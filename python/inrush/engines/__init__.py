@@ -40,7 +40,8 @@ def server(engine: str) -> Server:
 def engine_of_url(url: str) -> str:
     """The engine that a URL's scheme names. Raises UsageError when none does."""
     scheme = url.partition(":")[0]
-    for name in ENGINES:
+    # Most schemes are names of engines: the first twin that is loaded knows it.
+    for name in sorted(ENGINES, key=lambda name: name != scheme):
         if scheme in server(name).schemes:
             return name
     schemes = sorted(s for name in ENGINES for s in server(name).schemes)

@@ -19,7 +19,7 @@ from inrush.workload import Column, Table
 
 STDIN = "-"
 #: Rows that tell a file's format, header and word for NULL; the types are the table's.
-LOOK_ROWS = 10_000
+LOOK_ROWS = 2_000
 
 
 #: First bytes of a compressed file -> how it is packed.

@@ -15,7 +15,7 @@ from typing import Any
 from inrush.engines.base import OpPlan, Server, TablePlan, Unsupported
 from inrush.engines.sql import literal, quote
 from inrush.errors import UsageError
-from inrush.plan.documents import ns
+from inrush.plan.units import ns
 from inrush.workload import Operation, Table
 
 Doc = dict[str, Any]

@@ -18,12 +18,22 @@ END = (sys.executable, "-m", "inrush.load.end")
 
 
 class End:
-    """One end of the load in its process; ended in every case."""
+    """One end of the load in its process; ended in every case.
 
-    def __init__(self, document: Doc, log: Path, environment: Mapping[str, str]) -> None:
-        self.role = str(document["role"])
+    document: its plan; None starts the interpreter ahead of it, and `begin` tells it.
+    """
+
+    def __init__(self, document: Doc | None, log: Path, environment: Mapping[str, str]) -> None:
+        self.role: str | None = None
         self.log = log
         self._process = Process(END, log, environment)
+        if document is not None:
+            self.begin(document, log)
+
+    def begin(self, document: Doc, log: Path) -> None:
+        """Its plan, and where its words go from here on."""
+        self.role = str(document["role"])
+        self.log = self.log.rename(log)
         self._process.send(json.dumps(document))
 
     @property
@@ -36,6 +46,8 @@ class End:
     def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.close()
+        if self.role is None:
+            self.log.unlink()
 
     def kill(self) -> None:
         """Ends it now: what a lost machine does."""

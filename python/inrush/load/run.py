@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,30 +94,41 @@ def load(call: Call, folder: Path, note: Callable[[str], None], tell: Tell) -> L
 
     Raises UsageError, TargetError, CoreError, Interrupted; what was acknowledged by then is stored and not loaded again.
     """
-    inputs = open_inputs(expand(call.files), folder / "spool", SAMPLE_ROWS if call.create else LOOK_ROWS)
+    names = expand(call.files)
     shards: Shards | RemoteShards
     if call.server:
         shards = remote_shards(call)
     else:
         call, shards = found_shards(call, note)
-    targets = shards.documents()
-    wanted = prepare(call, inputs, shards, targets, folder, note)
-    own = folder / wanted.import_id
-    own.mkdir(parents=True, exist_ok=True)
-    tell = with_time_left(tell, sum(i.bytes for i in inputs))
-    began = time.monotonic()
-    if isinstance(shards, RemoteShards):
-        setup = plan.import_plan(wanted, shards.twin, targets)
-        counts = run_clients(call, wanted, shards, None, shards.link, own, tell, setup)
-        return proven(wanted, shards, targets, counts, began, own, note)
-    token = secrets.token_hex(16)
-    document = plan.server_plan(wanted, shards.twin, targets, "127.0.0.1:0", token)
-    with End(document, own / "server.log", shards.secrets) as load_server:
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+
+        def ahead(role: str, environment: Mapping[str, str]) -> End:
+            """Its interpreter starts while we look at files and tables."""
+            return stack.enter_context(End(None, folder / f"{role}-{os.getpid()}.log", environment))
+
+        load_server = None if isinstance(shards, RemoteShards) else ahead("server", shards.secrets)
+        client = ahead("client", {})
+        inputs = open_inputs(names, folder / "spool", SAMPLE_ROWS if call.create else LOOK_ROWS)
+        targets = shards.documents()
+        wanted = prepare(call, inputs, shards, targets, folder, note)
+        own = folder / wanted.import_id
+        own.mkdir(parents=True, exist_ok=True)
+        tell = with_time_left(tell, sum(i.bytes for i in inputs))
+        began = time.monotonic()
+        if isinstance(shards, RemoteShards):
+            setup = plan.import_plan(wanted, shards.twin, targets)
+            counts = run_clients(call, wanted, shards, client, None, shards.link, own, tell, setup)
+            return proven(wanted, shards, targets, counts, began, own, note)
+        assert load_server is not None, "it was started for shards of our own"
+        token = secrets.token_hex(16)
+        document = plan.server_plan(wanted, shards.twin, targets, "127.0.0.1:0", token)
+        load_server.begin(document, own / "server.log")
         listening = load_server.wait_for("listening", tell)
         if listening["resumed_files"]:
             note(f"import {wanted.import_id} goes on: {listening['resumed_rows']} rows are stored already")
         way = plan.link_plan(listening["address"], token)
-        counts = run_clients(call, wanted, shards, load_server, way, own, tell)
+        counts = run_clients(call, wanted, shards, client, load_server, way, own, tell)
         last = load_server.stop(tell)
     return proven(wanted, shards, targets, counts, began, own, note, last["shards"])
 
@@ -336,22 +349,24 @@ def run_clients(
     call: Call,
     wanted: plan.Wanted,
     shards: Shards | RemoteShards,
+    client: End,
     load_server: End | None,
     way: Doc,
     own: Path,
     tell: Tell,
     setup: Doc | None = None,
 ) -> dict[str, int]:
-    """All files by one client, or by one process after the other for each file."""
+    """All files by `client`, or the first by it and each other one by a process of its own, one after the other."""
     groups: list[list[int] | None] = (
         [[n] for n in range(len(wanted.files))] if call.process_per_file else [None]
     )
     sums = dict.fromkeys(("rows_stored", "rows_before", "rejected", "bytes"), 0)
-    for files in groups:
+    (own / "rejects").mkdir(exist_ok=True)
+    for n, files in enumerate(groups):
         document = plan.client_plan(wanted, shards.twin, way, str(own / "rejects"), files, setup)
-        (own / "rejects").mkdir(exist_ok=True)
-        with End(document, own / "client.log", {}) as client:
-            last = client.wait_for("finished", tell, load_server)
+        with End(None, own / "client.log", {}) if n else client as end:
+            end.begin(document, own / "client.log")
+            last = end.wait_for("finished", tell, load_server)
         for name in sums:
             sums[name] += int(last[name])
     return sums

@@ -7,11 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from inrush.plan.roles import ALL_ROWS, ActiveRole, Sampling
+from inrush.plan.units import NS, ns
 from inrush.study.operations import tables_of
 from inrush.study.study import Study
 from inrush.workload import Operation, Table
 
-NS = 1_000_000_000
 #: Approximate bytes of a value, for forecasts only.
 VALUE_BYTES = {"bool": 1, "i16": 2, "i32": 4, "f32": 4, "text": 12, "list_f64": 80, "list_i64": 80}
 
@@ -140,7 +140,3 @@ def row_bytes(table: Table) -> int:
 
 def epoch_ns(epoch: str) -> int:
     return round(datetime.fromisoformat(epoch.replace("Z", "+00:00")).timestamp()) * NS
-
-
-def ns(seconds: float) -> int:
-    return round(seconds * NS)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from inrush.engines.base import Server, TablePlan, Unsupported
 from inrush.load import plan as ends
-from inrush.plan.documents import Doc, epoch_ns, ns, source_document
+from inrush.plan.documents import Doc, epoch_ns, source_document
+from inrush.plan.units import ns
 from inrush.study.forms import resolve, rows_of
 from inrush.study.pipeline import KIND, ROLE, Pipeline
 from inrush.study.study import Study

@@ -13,7 +13,6 @@ from inrush.plan.documents import (
     Doc,
     epoch_ns,
     members_on,
-    ns,
     operation_document,
     param_document,
     row_bytes,
@@ -26,6 +25,7 @@ from inrush.plan.ranges import read_back_ranges
 from inrush.plan.retention import Retained, in_pieces, retain_operation, retained
 from inrush.plan.roles import ALL_ROWS, ActiveRole, Broken, active_roles
 from inrush.plan.segments import LOAD_BATCH_ROWS, Segments
+from inrush.plan.units import ns
 from inrush.study.forms import Best, resolve
 from inrush.study.operations import tables_of
 from inrush.study.study import Study

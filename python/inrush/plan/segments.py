@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from inrush.plan.documents import (
     Doc,
     last_sweep_ns,
-    ns,
     role_document,
 )
 from inrush.plan.retention import retain_role
+from inrush.plan.units import ns
 
 if TYPE_CHECKING:
     from inrush.plan.point import Draft

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import islice, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from inrush.errors import UsageError
 
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
 HEAD_BYTES = 1 << 20
 #: Rows that decide on types; values that fit them no longer are rejected by line when they are read.
 SAMPLE_ROWS = 200_000
+#: Rows that are in memory at once.
+PART_ROWS = 10_000
+#: A longer field ends no look at a file; its row decides on nothing.
+FIELD_BYTES = 16 << 20
 DELIMITERS = (",", "\t", ";", "|")
 #: Words that files write for NULL; the first that lets most columns have a type of their own is taken.
 NULL_WORDS = ("", "NA", "NULL", "null", "N/A", "NaN", "nan", "None", "\\N", "-")
@@ -139,31 +145,10 @@ def is_header(first: Sequence[str]) -> bool:
 
 
 def sniff_text(path: Path, dialect: Dialect, sample_rows: int) -> Sniffed:
-    import duckdb
-
     quoted = dialect.format == "csv"
-    with duckdb.connect() as db:
-        try:
-            db.execute(
-                "CREATE TABLE seen AS SELECT * FROM read_csv($path, delim=$delimiter, quote=$quote, escape=$quote, "
-                "header=$header, columns=$columns, auto_detect=false, null_padding=true, ignore_errors=true, "
-                f"strict_mode=false, parallel=false, nullstr='inrush: no text is this', max_line_size=16777216) LIMIT {sample_rows}",
-                {
-                    "path": str(path),
-                    "delimiter": dialect.delimiter,
-                    "quote": '"' if quoted else "",
-                    "header": dialect.header,
-                    "columns": {f"c{i}": "VARCHAR" for i in range(len(dialect.names))},
-                },
-            )
-        except duckdb.Error as error:
-            raise UsageError(
-                f"{path}: cannot be read as {dialect.format} ({str(error).splitlines()[0]})"
-            ) from error
-        rows = count_of(db, "SELECT count(*) FROM seen")
-        if rows == 0:
-            raise UsageError(f"{path}: has no rows{' below its header' if dialect.header else ''}")
-        columns = [values_of(db, i) for i in range(len(dialect.names))]
+    rows, columns = values_of(path, dialect, sample_rows)
+    if rows == 0:
+        raise UsageError(f"{path}: has no rows{' below its header' if dialect.header else ''}")
     words = [word for word in NULL_WORDS if word == "" or any(word in column for column in columns)]
     tried = {
         word: [found_column(name, column, word) for name, column in zip(dialect.names, columns, strict=True)]
@@ -192,17 +177,38 @@ def roomy(column: Found) -> Found:
 Values = dict[str, int]
 
 
-def count_of(db: Any, query: str) -> int:
-    ((count,),) = db.execute(query).fetchall()
-    return int(count)
+def values_of(path: Path, dialect: Dialect, sample_rows: int) -> tuple[int, list[Values]]:
+    """How many rows were looked at, and the different values of each column; a field that a short line lacks is left out."""
+    seen: list[Counter[str]] = [Counter() for _ in dialect.names]
+    rows = 0
+    csv.field_size_limit(FIELD_BYTES)
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        records = whole_records(file, dialect)
+        if dialect.header:
+            next(records, None)
+        while part := list(islice(records, min(PART_ROWS, sample_rows - rows))):
+            rows += len(part)
+            for counts, values in zip(seen, zip_longest(*part), strict=False):
+                counts.update(value for value in values if value is not None)
+    return rows, [dict(counts) for counts in seen]
 
 
-def values_of(db: Any, column: int) -> Values:
-    """The different values of a column; a field that a short line lacks is left out."""
-    rows = db.execute(
-        f"SELECT c{column}, count(*) FROM seen WHERE c{column} IS NOT NULL GROUP BY ALL"
-    ).fetchall()
-    return {str(value): int(count) for value, count in rows}
+def whole_records(lines: Iterator[str], dialect: Dialect) -> Iterator[list[str]]:
+    """Records of a text. What is no record, or has more fields than columns, the core's reader would reject: left out."""
+    quoting = csv.QUOTE_MINIMAL if dialect.format == "csv" else csv.QUOTE_NONE
+    reader = csv.reader(lines, delimiter=dialect.delimiter, quoting=quoting, strict=True)  # type: ignore[arg-type]
+    most = len(dialect.names)
+    while True:
+        try:
+            record = next(reader, None)
+        except csv.Error:
+            continue
+        if record is None:
+            return
+        if not record and most == 1:
+            record = [""]
+        if 0 < len(record) <= most:
+            yield record
 
 
 def found_column(name: str, values: Values, null: str) -> Found:

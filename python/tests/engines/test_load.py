@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -90,6 +93,27 @@ def test_rows_in_are_rows_stored_and_rejected_and_a_second_call_stores_nothing(
     again = run(wanted, tmp_path / "loads")
     assert (again.rows_stored, again.rows_before, again.rejected) == (0, 5_000, 3)
     assert count(postgresql, table)[0] == 5_000
+
+
+def test_a_text_file_is_loaded_without_libraries_that_take_long_to_start(
+    postgresql: Target, table: str, tmp_path: Path
+) -> None:
+    control(postgresql, f"CREATE TABLE {table} ({COLUMNS})")
+    file = rows_file(tmp_path / "a.csv", 0, 3_000)
+    words = ["load", str(file), "--into", postgresql.url, "--table", table]
+    slow = ("duckdb", "pyarrow", "numpy", "scipy")
+    code = (
+        "import atexit, sys\nfrom inrush.cli import main\n"
+        f"atexit.register(lambda: print([name for name in {slow} if name in sys.modules]))\n"
+        f"sys.argv = ['inrush', *{words!r}]\nmain()\n"
+    )
+    environment = {**os.environ, "INRUSH_RESULTS": str(tmp_path / "results")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert count(postgresql, table)[0] == 3_000
 
 
 def test_compressed_files_and_a_process_per_file_store_the_same(

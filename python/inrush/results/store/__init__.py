@@ -12,16 +12,37 @@ A run that is sealed is never written again.
 
 from __future__ import annotations
 
-from inrush.results.store.files import Doc, check_schema, read_json, whole_batches, write_json
-from inrush.results.store.folders import RESULTS_VARIABLE, Store, StudyFolder
-from inrush.results.store.reading import Results, SealedRun
-from inrush.results.store.sealing import OpenRun
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from inrush.results.store.files import Doc, check_schema, read_json, whole_batches, write_json
+    from inrush.results.store.folders import Store, StudyFolder
+    from inrush.results.store.reading import Results, SealedRun
+    from inrush.results.store.root import RESULTS_VARIABLE, Root
+    from inrush.results.store.sealing import OpenRun
+else:
+    #: Name -> module: what reads Parquet takes a third of a second to load, and not everybody reads.
+    _AT = {
+        **dict.fromkeys(("Doc", "check_schema", "read_json", "whole_batches", "write_json"), "files"),
+        **dict.fromkeys(("Store", "StudyFolder"), "folders"),
+        **dict.fromkeys(("Results", "SealedRun"), "reading"),
+        **dict.fromkeys(("RESULTS_VARIABLE", "Root"), "root"),
+        "OpenRun": "sealing",
+    }
+
+    def __getattr__(name: str) -> Any:
+        if name not in _AT:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(f"{__name__}.{_AT[name]}"), name)
+
 
 __all__ = [
     "RESULTS_VARIABLE",
     "Doc",
     "OpenRun",
     "Results",
+    "Root",
     "SealedRun",
     "Store",
     "StudyFolder",

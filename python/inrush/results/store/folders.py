@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
-import os
 import re
 import shutil
 import time
@@ -18,33 +16,12 @@ from inrush.errors import UsageError
 from inrush.results.schema import RESULT_SCHEMA
 from inrush.results.store.files import Doc, read_json, write_json
 from inrush.results.store.reading import Results
+from inrush.results.store.root import Root
 from inrush.results.store.sealing import OpenRun
 
-#: Name of the environment variable that moves `results/` elsewhere.
-RESULTS_VARIABLE = "INRUSH_RESULTS"
 
-
-class Store:
+class Store(Root):
     """All studies below one folder."""
-
-    def __init__(self, root: Path | None = None) -> None:
-        self.root = root or Path(os.environ.get(RESULTS_VARIABLE) or "results")
-
-    @property
-    def instances_path(self) -> Path:
-        """Data of the servers that inrush starts, where `--data` says nothing else.
-
-        Servers refuse to run as root and then run as a user who cannot enter root's folders: as root it is a
-        folder of everyone's, one for each folder of results.
-        """
-        if os.geteuid() != 0:
-            return self.root / "instances"
-        return Path("/var/tmp/inrush") / hashlib.sha256(str(self.root.resolve()).encode()).hexdigest()[:8]
-
-    @property
-    def loads_path(self) -> Path:
-        """Rejects, logs and unpacked input of `inrush load`, by import."""
-        return self.root / "loads"
 
     def new_study(self, name: str, doc: Mapping[str, Any]) -> StudyFolder:
         """A folder of its own for one execution of a study; the name says when it was begun."""

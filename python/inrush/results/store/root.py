@@ -1,0 +1,33 @@
+"""Where results lie: for those who put something beside them and read none."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+#: Name of the environment variable that moves `results/` elsewhere.
+RESULTS_VARIABLE = "INRUSH_RESULTS"
+
+
+class Root:
+    """The folder of all results."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = root or Path(os.environ.get(RESULTS_VARIABLE) or "results")
+
+    @property
+    def instances_path(self) -> Path:
+        """Data of the servers that inrush starts, where `--data` says nothing else.
+
+        Servers refuse to run as root and then run as a user who cannot enter root's folders: as root it is a
+        folder of everyone's, one for each folder of results.
+        """
+        if os.geteuid() != 0:
+            return self.root / "instances"
+        return Path("/var/tmp/inrush") / hashlib.sha256(str(self.root.resolve()).encode()).hexdigest()[:8]
+
+    @property
+    def loads_path(self) -> Path:
+        """Rejects, logs and unpacked input of `inrush load`, by import."""
+        return self.root / "loads"
