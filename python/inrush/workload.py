@@ -24,10 +24,12 @@ class Column:
     gen: Mapping[str, Any] | None = None
     #: Share of NULL, 0…1.
     null_share: float = 0.0
+    #: Takes no NULL, although files might hold one.
+    required: bool = False
 
     @property
     def nullable(self) -> bool:
-        return self.null_share > 0 or self.gen is None
+        return not self.required and (self.null_share > 0 or self.gen is None)
 
 
 @dataclass(frozen=True)

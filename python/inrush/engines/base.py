@@ -193,6 +193,8 @@ class Server(ABC):
     column_types: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     #: Several servers of this kind stand as one behind a coordinator.
     coordinated: ClassVar[bool] = False
+    #: A column that may be NULL is of another type, on the wire too.
+    null_is_a_type: ClassVar[bool] = False
 
     # decides: pure, golden-tested, no I/O
 

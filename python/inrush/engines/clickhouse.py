@@ -91,6 +91,7 @@ class Clickhouse(ClickhouseLife):
     methods = ("native", "rowbinary", "tsv", "values")
     ways: ClassVar[Mapping[str, str]] = {"bulk": "native", "multirow": "values"}
     column_types: ClassVar[Mapping[str, tuple[str, ...]]] = COLUMN_TYPES
+    null_is_a_type = True
 
     # decides
 

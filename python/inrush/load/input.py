@@ -6,8 +6,8 @@ import lzma
 import re
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -187,6 +187,11 @@ def table_of(
     if unknown:
         raise UsageError(f"table {name}: columns that are not loaded yet by their type: {', '.join(unknown)}")
     return Table(name, tuple(columns))
+
+
+def with_required(table: Table, required: Collection[str]) -> Table:
+    """The table with these columns taking no NULL. Pure."""
+    return replace(table, columns=tuple(replace(c, required=c.name in required) for c in table.columns))
 
 
 def limits_of(

@@ -24,6 +24,7 @@ from inrush.load.input import (
     limits_of,
     open_inputs,
     table_of,
+    with_required,
 )
 from inrush.load.process import End
 from inrush.load.remote import RemoteShards, link
@@ -219,6 +220,8 @@ def prepare(
     try:
         described = describe(shards, targets[0][1], call.table)
         table = table_of(inputs, call.table.rpartition(".")[2], described, shards.twin.column_types)
+        if shards.twin.null_is_a_type:
+            table = with_required(table, {name for name, _, nullable in described if not nullable})
         if not described:
             if not call.create:
                 raise UsageError(

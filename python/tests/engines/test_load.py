@@ -209,6 +209,20 @@ def test_other_servers_are_loaded_once_too(
         control(target, f"DROP TABLE IF EXISTS {database}.{table}")
 
 
+def test_columns_that_take_no_null_are_filled_on_clickhouse_too(clickhouse: Target, tmp_path: Path) -> None:
+    name = f"load_{random.randrange(1 << 40):x}"
+    control(clickhouse, f"CREATE TABLE {name} (id Int64, dev Int16, name Nullable(String)) ENGINE = Log")
+    try:
+        file = tmp_path / "a.csv"
+        file.write_text("id,dev,name\n1,-7,x\n2,,x\n3,9,\n")
+        done = run(Call((str(file),), name, into=clickhouse.url), tmp_path / "loads")
+        assert (done.rows_stored, done.rejected, done.proven) == (2, 1, True)
+        stored = control(clickhouse, f"SELECT id, dev, isNull(name) FROM {name} ORDER BY id")
+        assert [[int(v) for v in row] for row in stored] == [[1, -7, 0], [3, 9, 1]]
+    finally:
+        control(clickhouse, f"DROP TABLE {name}")
+
+
 def documents(wanted: Call, folder: Path) -> tuple[plan.Wanted, Any, list[tuple[str, Any]]]:
     shards = shards_of(wanted, silent)
     targets = shards.documents()
