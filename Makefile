@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help core build run test test-all test-rust test-python check bench servers clean
+.PHONY: help core build run test test-all test-rust test-python check bench servers chdb clean
 
 PYTHON ?= python3
 # Ten minutes each.
@@ -10,6 +10,8 @@ STRESSED ?= postgresql clickhouse
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
+# ClickHouse's engine of today as a library, beside what inrush needs and never in it.
+CHDB := .chdb
 CORE := python/inrush/_core.abi3.so
 CORE_SOURCES := $(shell find rust/src -name '*.rs') rust/Cargo.toml Cargo.toml Cargo.lock pyproject.toml
 # What pip and uv choose is what was tried; see constraints.txt.
@@ -57,8 +59,20 @@ bench: core ## what inrush costs and how it compares; writes results/bench.json
 servers: core ## fetch the real servers that inrush can start
 	$(BIN)/inrush engines fetch all
 
-clean: ## remove the environment and the built core; results stay
-	rm -rf $(VENV) $(CORE) dist
+chdb: $(CHDB)/.ready ## today's ClickHouse engine for tests (180 MB), in an environment of its own
+
+$(CHDB)/.ready: constraints.txt
+ifdef UV
+	uv venv --quiet --allow-existing $(CHDB)
+	uv pip install --quiet --python $(CHDB)/bin/python --no-deps chdb-core
+else
+	$(PYTHON) -m venv $(CHDB)
+	$(CHDB)/bin/python -m pip install --quiet --no-deps chdb-core
+endif
+	touch $@
+
+clean: ## remove the environments and the built core; results stay
+	rm -rf $(VENV) $(CHDB) $(CORE) dist
 	cargo clean
 
 $(VENV)/.ready: pyproject.toml constraints.txt
