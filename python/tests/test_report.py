@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import time
 import warnings
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from inrush.report.report import three_lines, write_report
+from inrush.run.prepare import Call
 from inrush.stats.measures import Absent, StudyRecord
 from inrush.stats.points import analyse
 from tests import synthetic
@@ -112,6 +114,23 @@ def test_the_next_command_changes_each_value_once() -> None:
     command = "inrush run batch -P repeats.count=2 -P batch_rows=[1,2]"
     told = three_lines(synthetic.study(TRUTH, blocks=2, doc={"command": command}))[2]
     assert told.startswith("next: inrush run batch -P batch_rows=[1,2] -P repeats.count=5 ")
+
+
+def test_the_next_command_can_be_pasted_into_a_shell() -> None:
+    overrides = ('factors.method=["bulk"]', "load={ rows = 10 }", "title=It's $HOME")
+    call = Call("my studies/one.toml", "xs", overrides, ("sqlite:///tmp/a b.db",), ("mysql,sql_mode=A B",), 7)
+    words = [
+        "inrush", "run", "my studies/one.toml", "sqlite:///tmp/a b.db", "--scale", "xs", "--start", "mysql,sql_mode=A B",
+        *(word for override in overrides for word in ("-P", override)), "--seed", "7",
+    ]  # fmt: skip
+    assert shlex.split(call.command()) == words
+    for count in ("repeats.count=2", "repeats.count = 2"):
+        again = replace(call, overrides=(count, *overrides)).command()
+        told = three_lines(synthetic.study(TRUTH, blocks=2, doc={"command": again}))[2]
+        pasted = told.removeprefix("next: ").partition("   (")[0]
+        assert shlex.split(pasted) == [*words, "-P", "repeats.count=5"]
+    plain = Call("batch", "s", ("batch_rows=1000",), ("postgresql://me@here/db",)).command()
+    assert plain == "inrush run batch postgresql://me@here/db --scale s -P batch_rows=1000"
 
 
 def test_three_lines_of_an_invalid_study_begin_their_verdict_with_the_word() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -291,7 +292,7 @@ def reproduce(analysis: Analysis) -> str:
     study = analysis.study
     study_name = str(study.get("study", "STUDY"))
     scale = f" --scale {study['scale']}" if study.get("scale") else ""
-    changed = "".join(f" -P {o}" for o in study.get("overrides") or ())
+    changed = "".join(f" -P {shlex.quote(o)}" for o in study.get("overrides") or ())
     commands = str(study.get("command") or f"inrush run {study_name}{scale}{changed}")
     facts = [
         ["seed", str(study.get("seed", (study.get("repeats") or {}).get("seed", "")))],

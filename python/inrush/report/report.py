@@ -103,7 +103,7 @@ def next_command(analysis: Analysis, found: Answer | None) -> str:
         return "next: inrush doctor"
     blocks = {m.run.block for m in analysis.runs if m.counts}
     if len(blocks) < 5:
-        again = re.sub(r" -P repeats\.count=\S+", "", again)
+        again = re.sub(r" -P (repeats\.count=\S+|'repeats\.count ?=[^']*')", "", again)
         return f"next: {again} -P repeats.count=5   (five blocks are the least to publish a figure)"
     return f"next: inrush show {spot}".rstrip()
 

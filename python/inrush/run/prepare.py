@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -34,14 +35,14 @@ class Call:
     best: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
     def command(self) -> str:
-        """The line that makes this study again."""
-        words = ["inrush run", self.study, *self.targets]
-        words += [f"--scale {self.scale}"] if self.scale else []
-        words += [f"--start {engine}" for engine in self.start]
-        words += [f"-P {override}" for override in self.overrides]
-        words += [f"--seed {self.seed}"] if self.seed is not None else []
+        """The line that makes this study again, as a shell takes it."""
+        words = ["inrush", "run", self.study, *self.targets]
+        words += ["--scale", self.scale] if self.scale else []
+        words += [word for engine in self.start for word in ("--start", engine)]
+        words += [word for override in self.overrides for word in ("-P", override)]
+        words += ["--seed", str(self.seed)] if self.seed is not None else []
         words += ["--unequal-durability"] if self.unequal_durability else []
-        return " ".join(words)
+        return shlex.join(words)
 
     def document(self) -> dict[str, Any]:
         return asdict(self)
