@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from inrush import _core
 from inrush.engines import server
 from inrush.errors import StudyInvalid
 from inrush.guards.comparability import unequal_mix
@@ -16,7 +18,9 @@ from inrush.plan.plan import StudyPlan, plan_study
 from inrush.stats.measures import RunRecord, StudyRecord, figures_of_run
 from inrush.stats.points import analyse
 from inrush.stats.quantity import show
-from inrush.study.study import load_study, parse_study
+from inrush.studies import SHIPPED
+from inrush.study.study import Study, load_study, parse_study
+from inrush.study.toml import read_toml
 from tests import synthetic
 from tests.strategies import fake_servers, small_tree, workload_tree
 
@@ -139,6 +143,44 @@ def test_a_role_that_can_do_nothing_makes_its_point_unsupported() -> None:
     assert not plan.runs and {m.reason for m in plan.unsupported} == {
         "x_job_net: InfluxQL joins no measurements"
     }
+
+
+def page_study(operations: dict[str, int], members: list[str]) -> Study:
+    """Users of telemetry's queries, where the page shows other things."""
+    workload = read_toml(SHIPPED / "telemetry" / "workload.toml")
+    workload["operations"]["page"]["members"] = members
+    tree = read_toml(SHIPPED / "telemetry" / "queries.toml")
+    tree |= {"scale": {}, "engines": ["influxdb"]}
+    tree["roles"]["users"]["operations"] = operations
+    return parse_study(tree, workload, name="queries", file="queries.toml", workload_file="workload.toml")
+
+
+def planned_page(operations: dict[str, int], members: list[str]) -> StudyPlan:
+    return plan_study(page_study(operations, members), {"influxdb": server("influxdb")})
+
+
+def test_a_page_goes_on_without_the_member_that_the_engine_cannot_answer_and_says_so() -> None:
+    plan = planned_page({"page": 1}, ["pc_top", "x_job_net", "mpi_node"])
+    assert not plan.unsupported
+    run = plan.runs[0]
+    (page,) = [o for o in run.plan["operations"] if o["name"] == "page"]
+    assert page["members"] == ["pc_top", "mpi_node"]
+    assert {o["name"] for o in run.plan["operations"] if o["kind"] == "query"} == {"pc_top", "mpi_node"}
+    assert run.labels["left_out"] == {"x_job_net of page": "InfluxQL joins no measurements"}
+    assert any(
+        "goes on without" in n and "x_job_net of page is unsupported" in n for n in run.labels["notes"]
+    )
+    assert _core.check_plan(json.dumps(dict(run.plan))) == []
+
+
+def test_a_page_that_can_show_nothing_goes_from_its_mix_and_alone_makes_its_point_unsupported() -> None:
+    mixed = planned_page({"page": 1, "pc_top": 2}, ["x_job_net"])
+    assert not mixed.unsupported
+    assert mixed.runs[0].labels["left_out"] == {"page": "InfluxQL joins no measurements"}
+    assert {o["name"] for o in mixed.runs[0].plan["operations"] if o["kind"] != "insert"} == {"pc_top"}
+    alone = planned_page({"page": 1}, ["x_job_net"])
+    assert not alone.runs
+    assert {m.reason for m in alone.unsupported} == {"x_job_net: InfluxQL joins no measurements"}
 
 
 def test_figures_of_a_lighter_mix_are_marked() -> None:

@@ -156,6 +156,8 @@ class Draft:
         }
         #: Operation -> why this engine's mixes go without it.
         self.left_out: dict[str, str] = {}
+        #: Page -> those of its members that its answers go without.
+        self.missing: dict[str, tuple[str, ...]] = {}
         self.roles = tuple(self.what_it_can(role) for role in roles)
         #: Table -> rows that roles write in one repetition.
         self.written = {role.table: role.rows for role in roles if role.table is not None}
@@ -173,21 +175,43 @@ class Draft:
     # --- operations
 
     def what_it_can(self, role: ActiveRole) -> ActiveRole:
-        """A mix without the queries that the engine cannot answer, as long as one is left."""
-        operations = self.study.workload.operations
-        reasons = {}
-        for name in role.operations:
-            if role.table is None and operations[name].kind == "query":
-                planned = self.server.plan_operation(operations[name], "", self.plans)
-                if isinstance(planned, Unsupported):
-                    reasons[name] = planned.reason
-        if not reasons or len(reasons) == len(role.operations):
+        """A mix, or a page, without the queries that the engine cannot answer, as long as one is left."""
+        cannot = {name: self.unsupported(name, role.tables) for name in role.operations if not role.table}
+        # What can do nothing of itself goes as a whole.
+        whole = {
+            name for name, of in cannot.items() if of and len(of) == len(self.queries(name, role.tables))
+        }
+        if whole == set(role.operations):
+            return role
+        reasons: dict[str, str] = {}
+        for name, of in cannot.items():
+            if name not in whole:
+                reasons |= {f"{member} of {name}": reason for member, reason in of.items()}
+                self.missing |= {name: tuple(of)} if of else {}
+            else:
+                reasons[name] = "; ".join(of.values())
+        if not reasons:
             return role
         self.left_out |= reasons
-        kept = {name: weight for name, weight in role.operations.items() if name not in reasons}
+        kept = {name: weight for name, weight in role.operations.items() if name not in whole}
         told = "; ".join(f"{name} is unsupported ({reason})" for name, reason in reasons.items())
         note = f"{self.server.name}: {role.name} goes on without what it cannot do: {told}"
         return replace(role, operations=kept, notes=(*role.notes, note))
+
+    def queries(self, name: str, tables: Sequence[str]) -> tuple[str, ...]:
+        """The queries that an operation of readers asks: itself, or its members that look at these tables."""
+        operation = self.study.workload.operations[name]
+        if operation.kind == "together":
+            return members_on(operation, tables, self.study)
+        return (name,) if operation.kind == "query" else ()
+
+    def unsupported(self, name: str, tables: Sequence[str]) -> dict[str, str]:
+        """Those of its queries that the engine cannot answer, and why."""
+        operations = self.study.workload.operations
+        planned = {
+            q: self.server.plan_operation(operations[q], "", self.plans) for q in self.queries(name, tables)
+        }
+        return {q: found.reason for q, found in planned.items() if isinstance(found, Unsupported)}
 
     def plan_operations(self) -> Unsupported | None:
         """Fills `operations`; the first that the engine cannot do, with its name."""
@@ -205,6 +229,7 @@ class Draft:
                     wanted[one.name] = (one, role.batch_rows)
                     continue
                 members = members_on(operation, role.tables, self.study)
+                members = tuple(m for m in members if m not in self.missing.get(name, ())) or members
                 wanted |= {m: (workload.operations[m], 0) for m in members}
                 wanted[name] = (replace(operation, members=members), 0)
         for operation, batch_rows in wanted.values():
