@@ -37,7 +37,9 @@ def run(
     force: Annotated[
         bool,
         typer.Option(
-            "--force", help="Work on a database file with other tables; drop a schema or database in the way."
+            "--force",
+            help="Work on a database file with other tables; drop a schema or database in the way; take the lock of a "
+            "study on another machine.",
         ),
     ] = False,
     as_json: AsJson = False,

@@ -42,6 +42,7 @@ def execute(prepared: Any, folder: Any, data: Path, force: bool = False, live: b
     Raises UsageError for a comparison or a target that is refused. force: works on what is not inrush's own.
     """
     from inrush.run.durability import refuse_unequal
+    from inrush.run.locks import locked
     from inrush.run.marks import refuse_unmarked
     from inrush.run.prepare import StopRules, confirmations
     from inrush.run.progress import progress
@@ -50,9 +51,14 @@ def execute(prepared: Any, folder: Any, data: Path, force: bool = False, live: b
 
     for reason in prepared.places.left_out.values():
         say(f"left out: {reason}")
-    with progress(stderr(), folder.path) as listener, opened(prepared.places, data, listener.note) as sites:
+    with (
+        progress(stderr(), folder.path) as listener,
+        opened(prepared.places, data, listener.note) as sites,
+        contextlib.ExitStack() as held,
+    ):
         try:
             refuse_unmarked(prepared.plan, sites, force, listener.note)
+            held.enter_context(locked(prepared.plan, sites, folder.path, force, listener.note))
             refuse_unequal(prepared.plan, sites, folder.data_path)
         except InrushError:
             folder.discard_if_empty()

@@ -223,6 +223,21 @@ class Server(ABC):
         """What `--force` does to one of them; nothing where it is no obstacle."""
         return ()
 
+    def lock(self, name: str, holder: str) -> tuple[str, ...]:
+        """Statements that make a marked home which says who holds it; they fail where it is there already.
+
+        Empty for an engine that has no server which two studies could meet on. holder: has neither slash nor quote.
+        """
+        return ()
+
+    def ask_holder(self, name: str) -> str:
+        """A query for the holder of a lock; fails where there is no such lock."""
+        return ""
+
+    def told_holder(self, rows: Sequence[Sequence[Any]]) -> str:
+        """The holder, of the rows of `ask_holder`."""
+        return str(rows[0][0]) if rows else ""
+
     @abstractmethod
     def drop_namespace(self, namespace: str) -> tuple[str, ...]:
         """Statements that remove it; they touch nothing without inrush's mark."""

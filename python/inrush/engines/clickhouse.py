@@ -101,6 +101,12 @@ class Clickhouse(ClickhouseLife):
             f"CREATE TABLE {quote(namespace)}.{MARK} (created_by String) ENGINE = TinyLog",
         )
 
+    def lock(self, name: str, holder: str) -> tuple[str, ...]:
+        return (*self.open_namespace(name), sql.holder_table(name, holder, " ENGINE = TinyLog"))
+
+    def ask_holder(self, name: str) -> str:
+        return sql.ask_holder(name)
+
     def drop_namespace(self, namespace: str) -> tuple[str, ...]:
         return (_if_marked(namespace, f"DROP DATABASE IF EXISTS {quote(namespace)}"),)
 

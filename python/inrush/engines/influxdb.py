@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from inrush.engines import http, sql
 from inrush.engines.base import (
@@ -49,6 +50,9 @@ LOSSES: Mapping[str, str] = {
 COLLAPSE = "rows of equal identity are one point, the last one written: {identity} must be unique, and proofs count points"
 SCREEN = "proofs by counts and wrapping sums of whole fields; floats, texts and tags are proven by reading them back"
 
+#: Characters of a lock's holder in one name; the server takes names of 255.
+PART = 200
+
 #: What is read of SHOW DIAGNOSTICS; the rest changes from second to second.
 SETTINGS = "config*, build.Version"
 FSYNC_DELAY = "config-data.wal-fsync-delay"
@@ -63,6 +67,24 @@ class Influxdb(InfluxdbLife):
 
     def open_namespace(self, namespace: str) -> tuple[str, ...]:
         return (f"CREATE DATABASE {quote(namespace)} WITH DURATION INF REPLICATION 1 NAME {quote(MARK)}",)
+
+    def lock(self, name: str, holder: str) -> tuple[str, ...]:
+        """The holder is the name of further retention policies: what can be said without writing a point."""
+        parts = [f"{k:02d}_{holder[at : at + PART]}" for k, at in enumerate(range(0, len(holder), PART))]
+        return (
+            *self.open_namespace(name),
+            *(
+                f"CREATE RETENTION POLICY {quote(part)} ON {quote(name)} DURATION INF REPLICATION 1"
+                for part in parts
+            ),
+        )
+
+    def ask_holder(self, name: str) -> str:
+        return _policies(name)
+
+    def told_holder(self, rows: Sequence[Sequence[Any]]) -> str:
+        parts = sorted(str(row[0]) for row in rows if re.match(r"\d\d_", str(row[0])))
+        return "".join(part[3:] for part in parts)
 
     def drop_namespace(self, namespace: str) -> tuple[str, ...]:
         return (f"-- if marked: {namespace}\nDROP DATABASE {quote(namespace)}",)

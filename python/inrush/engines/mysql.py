@@ -124,6 +124,12 @@ class Mysql(MysqlLife):
             f"CREATE TABLE {database}.{MARK_TABLE} (created_by INT) COMMENT {literal(MARK)}",
         )
 
+    def lock(self, name: str, holder: str) -> tuple[str, ...]:
+        return (*self.open_namespace(name), sql.holder_table(name, holder))
+
+    def ask_holder(self, name: str) -> str:
+        return sql.ask_holder(name)
+
     def drop_namespace(self, namespace: str) -> tuple[str, ...]:
         return (_if_marked(namespace, f"DROP DATABASE {quote(namespace)}"),)
 

@@ -112,6 +112,12 @@ class Postgresql(PostgresqlLife):
     def drop_stranger(self, name: str) -> tuple[str, ...]:
         return (f"DROP SCHEMA {quote(name)} CASCADE",)
 
+    def lock(self, name: str, holder: str) -> tuple[str, ...]:
+        return (*self.open_namespace(name), sql.holder_table(name, holder))
+
+    def ask_holder(self, name: str) -> str:
+        return sql.ask_holder(name)
+
     def drop_namespace(self, namespace: str) -> tuple[str, ...]:
         return (_if_marked(namespace, f"DROP SCHEMA {quote(namespace)} CASCADE"),)
 

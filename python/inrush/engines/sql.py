@@ -11,6 +11,8 @@ from inrush.engines.base import OpPlan, Proof, TablePlan, Unsupported
 from inrush.workload import Column, Operation, Table
 
 Item = Mapping[str, Any]
+#: Table of a lock.
+HOLDER = "inrush_holder"
 #: Physical name and columns of a table -> text of an insert into it.
 Insert = Callable[[str, tuple[str, ...]], str]
 
@@ -167,6 +169,15 @@ def insert_one_row(table: str, columns: tuple[str, ...], placeholder: Callable[[
     """INSERT of one row; an engine that sends many in one statement repeats the group after VALUES."""
     marks = ", ".join(placeholder(k) for k in range(1, len(columns) + 1))
     return f"INSERT INTO {table} ({', '.join(map(quote, columns))}) VALUES ({marks})"
+
+
+def holder_table(namespace: str, holder: str, storage: str = "") -> str:
+    """The table of a lock that says who holds it. storage: how the engine keeps it, where that must be said."""
+    return f"CREATE TABLE {quote(namespace)}.{HOLDER}{storage} AS SELECT {literal(holder)} AS holder"
+
+
+def ask_holder(namespace: str) -> str:
+    return f"SELECT holder FROM {quote(namespace)}.{HOLDER}"
 
 
 # --- the screen of a proof -------------------------------------------------------------------------------

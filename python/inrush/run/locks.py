@@ -1,0 +1,189 @@
+"""One inrush at a time runs a study on a server: a second would drop the tables that the first is measuring.
+
+The homes of a study's runs are named after the study, its points and its seed, so two that run the same meet in them.
+Whoever comes first leaves a lock in the server, a marked home that says who holds it, and drops it at the end. That of
+a process of this machine which has gone is taken over; of another machine's nobody here can tell, so it takes --force.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
+from pathlib import Path
+from urllib.parse import parse_qs, quote, urlencode
+
+from inrush.engines import life
+from inrush.errors import UsageError
+from inrush.plan.plan import StudyPlan
+from inrush.plan.point import short_hash
+from inrush.run.site import Site
+
+#: How long another inrush of this machine may look at the same lock, s.
+PATIENCE_S = 60.0
+POLL_S = 0.02
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A study that runs: what a second one is told, and what tells whether it still lives."""
+
+    study: str
+    results: str
+    host: str
+    #: Where process ids mean the same: until the next boot, in one space of processes.
+    machine: str
+    pid: str
+    #: Kernel ticks at which the process began: ids are used again.
+    began: str
+    since: str
+
+    def text(self) -> str:
+        """One word without slash or quote: InfluxDB keeps it as a name."""
+        return urlencode(asdict(self), quote_via=quote, safe="")
+
+    def lives(self) -> bool | None:
+        """None where it cannot be told: it is a process of another machine."""
+        if self.machine != this_machine():
+            return None
+        return str(life.started_at(int(self.pid))) == self.began
+
+    def __str__(self) -> str:
+        return f"study {self.study} (process {self.pid} on {self.host} since {self.since}, results {self.results})"
+
+
+def holder_in(text: str) -> Holder | None:
+    """The holder that a text tells of, if it tells of one."""
+    found = {name: values[0] for name, values in parse_qs(text).items()}
+    if set(found) != {f.name for f in fields(Holder)} or not found["pid"].isdecimal():
+        return None
+    return Holder(**found)
+
+
+def ourselves(study: str, results: Path) -> Holder:
+    return Holder(
+        study=study,
+        results=str(results),
+        host=socket.gethostname(),
+        machine=this_machine(),
+        pid=str(os.getpid()),
+        began=str(life.started_at(os.getpid())),
+        since=datetime.now().strftime("%Y-%m-%d %H:%M:%S"),
+    )
+
+
+def this_machine() -> str:
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    processes = Path("/proc/self/ns/pid").readlink()
+    return f"{boot} {processes}"
+
+
+def lock_name(study: str, seed: int) -> str:
+    return f"inrush_lock_{short_hash(study, 'lock', seed)}"
+
+
+@contextlib.contextmanager
+def locked(
+    plan: StudyPlan, sites: Mapping[str, Site], results: Path, force: bool, note: Callable[[str], None]
+) -> Iterator[None]:
+    """Holds the study on each of its servers. Raises UsageError where another holds it.
+
+    force: takes a lock of another machine; never that of a process which lives here. note: is told what was taken over.
+    A server that cannot be asked or lets nobody make a lock is none to guard: its runs will say what is wrong.
+    """
+    name = lock_name(plan.study.name, plan.seed)
+    mine = ourselves(plan.study.name, results)
+    with contextlib.ExitStack() as held:
+        for engine in plan.study.engines:
+            site = sites[engine]
+            if plan.namespaces(engine) and site.server.lock(name, ""):
+                with one_at_a_time(name):
+                    taken = take(site, name, mine, force, note)
+                if taken:
+                    held.callback(release, site, name, mine)
+        yield
+
+
+def take(site: Site, name: str, mine: Holder, force: bool, note: Callable[[str], None]) -> bool:
+    """Whether the lock is ours to release; another address of the same server may hold it for us already."""
+    from inrush import _core
+
+    try:
+        before = holder(site, name)
+        if before == mine:
+            return False
+        if before is not None:
+            refuse_living(site, before, force)
+            note(f"{site.target.url}: taken over from {before}, which is no longer there")
+        for statement in (*site.server.drop_namespace(name), *site.server.lock(name, mine.text())):
+            site.ask(statement)
+    except _core.CoreFailure:
+        with contextlib.suppress(_core.CoreFailure):
+            if (faster := holder(site, name)) is not None:
+                refuse_living(site, faster, force=False)
+        return False
+    return True
+
+
+def holder(site: Site, name: str) -> Holder | None:
+    """Who holds the lock. Raises what the core raises where the server cannot be asked."""
+    from inrush import _core
+
+    try:
+        rows = site.ask(site.server.ask_holder(name))
+    except _core.CoreFailure as e:
+        if e.args[0] == "statement":
+            return None
+        raise
+    return holder_in(site.server.told_holder(rows))
+
+
+def refuse_living(site: Site, found: Holder, force: bool) -> None:
+    """Raises UsageError unless the holder has gone, as far as it can be told or is said by --force."""
+    lives = found.lives()
+    if lives is False or (lives is None and force):
+        return
+    gone = "; if it is no longer there, say --force" if lives is None else ""
+    raise UsageError(
+        f"{site.target.url}: {found} runs there and works in the same tables as this one would; wait for it, end it, or "
+        f"run this one with another --seed{gone}"
+    )
+
+
+def release(site: Site, name: str, mine: Holder) -> None:
+    """Unless somebody took it by force. What fails leaves a lock that the next study finds stale."""
+    from inrush import _core
+
+    with contextlib.suppress(_core.CoreFailure):
+        if holder(site, name) == mine:
+            for statement in site.server.drop_namespace(name):
+                site.ask(statement)
+
+
+@contextlib.contextmanager
+def one_at_a_time(name: str) -> Iterator[None]:
+    """Of all inrush on this machine one looks at a lock and takes it: two that find it stale would both take it.
+
+    A name among the kernel's abstract sockets: no file, no rights, and it ends with its process.
+    """
+    end_s = time.monotonic() + PATIENCE_S
+    with socket.socket(socket.AF_UNIX) as mutex:
+        while True:
+            try:
+                mutex.bind(f"\0{name}")
+                break
+            except OSError as e:
+                if e.errno != errno.EADDRINUSE:
+                    raise
+                if time.monotonic() > end_s:
+                    raise UsageError(
+                        f"another inrush has been about to begin the same study for {PATIENCE_S:g} s (its server may not "
+                        "answer); wait for it or end it"
+                    ) from e
+                time.sleep(POLL_S)
+        yield

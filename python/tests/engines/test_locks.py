@@ -1,0 +1,145 @@
+"""Two that would run the same study on one server: the first goes on, the second is told so."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from inrush.engines import server
+from inrush.engines.base import Target
+from inrush.run.locks import Holder, holder, lock_name, ourselves
+from inrush.run.site import Site
+from tests.terminal import Inrush
+
+from .servers import control
+
+SERVERS = ("postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb")
+QUICK = ("--scale", "xs", "-P", "batch_rows=1000", "-P", "repeats.count=1", "-P", "schedule.at_least_s=0")
+LONG = ("--scale", "xs", "-P", "batch_rows=1000", "-P", "repeats.count=1", "-P", "schedule.at_least_s=3000")
+LIMIT_S = 300.0
+pytestmark = pytest.mark.timeout(900)
+
+
+@pytest.fixture(params=SERVERS)
+def site(request: pytest.FixtureRequest) -> Site:
+    there: Target = request.getfixturevalue(request.param)
+    return Site(server(request.param), there)
+
+
+def words(site: Site) -> tuple[str, str]:
+    return "quickstart", site.target.url
+
+
+def name_of(inrush: Inrush, site: Site) -> str:
+    plan = inrush("plan", *words(site), *QUICK, "--json").json
+    return lock_name(plan["name"], plan["seed"])
+
+
+@contextlib.contextmanager
+def another(site: Site, results: Path) -> Iterator[subprocess.Popen[str]]:
+    """A second inrush that runs the study until it is ended."""
+    environment = {**os.environ, "INRUSH_RESULTS": str(results)}
+    command = [sys.executable, "-m", "inrush.cli", "run", *words(site), *LONG]
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def wait_for_lock(site: Site, name: str, process: subprocess.Popen[str]) -> Holder:
+    end_s = time.monotonic() + LIMIT_S
+    while (found := holder(site, name)) is None:
+        assert process.poll() is None and time.monotonic() < end_s, process.communicate()
+        time.sleep(0.05)
+    return found
+
+
+def homes(site: Site, name: str) -> bool:
+    """Whether anything of a lock is left: what inrush left behind bears its mark, so a stranger's query is blind to it."""
+    ask = {
+        "postgresql": "SELECT nspname FROM pg_namespace",
+        "timescaledb": "SELECT nspname FROM pg_namespace",
+        "mysql": "SELECT schema_name FROM information_schema.schemata",
+        "mariadb": "SELECT schema_name FROM information_schema.schemata",
+        "clickhouse": "SELECT name FROM system.databases",
+        "influxdb": "-- columns: name\nSHOW DATABASES",
+    }
+    return name in {str(row[0]) for row in control(site.target, ask[site.target.engine])}
+
+
+def test_a_second_is_refused_and_told_and_takes_over_when_the_first_was_killed(
+    inrush: Inrush, site: Site, tmp_path: Path
+) -> None:
+    name = name_of(inrush, site)
+    with another(site, tmp_path / "first") as first:
+        found = wait_for_lock(site, name, first)
+        for force in ((), ("--force",)):
+            said = inrush("run", *words(site), *QUICK, *force)
+            assert said.code == 2, said.err
+            assert f"process {first.pid} on" in said.err and str(tmp_path / "first") in said.err
+            assert "another --seed" in said.err
+        assert inrush.store.studies() == [], "nothing was begun"
+        assert holder(site, name) == found and first.poll() is None
+        beside = inrush("run", *words(site), *QUICK, "--seed", "99")
+        assert beside.code in (0, 3), beside.err
+        assert first.poll() is None, "another seed is another place"
+        first.kill()
+        first.wait()
+    after = inrush("run", *words(site), *QUICK)
+    assert after.code in (0, 3), after.err
+    assert "taken over from study telemetry-quickstart" in after.err and f"process {found.pid}" in after.err
+    assert not homes(site, name), "it is given back at the end"
+
+
+def test_a_lock_of_another_machine_takes_force(inrush: Inrush, site: Site, tmp_path: Path) -> None:
+    name = name_of(inrush, site)
+    far = replace(ourselves("telemetry-quickstart", tmp_path), machine="another boot", host="far.example")
+    for statement in site.server.lock(name, far.text()):
+        control(site.target, statement)
+    try:
+        assert holder(site, name) == far, "what is written is read again"
+        said = inrush("run", *words(site), *QUICK)
+        assert said.code == 2 and "far.example" in said.err and "say --force" in said.err, said.err
+        assert holder(site, name) == far
+        forced = inrush("run", *words(site), *QUICK, "--force")
+        assert forced.code in (0, 3) and "taken over" in forced.err, forced.err
+        assert not homes(site, name)
+    finally:
+        for statement in site.server.drop_namespace(name):
+            control(site.target, statement)
+
+
+def test_of_two_that_begin_at_once_one_runs(inrush: Inrush, postgresql: Target, tmp_path: Path) -> None:
+    site = Site(server("postgresql"), postgresql)
+    name = name_of(inrush, site)
+    with another(site, tmp_path / "a") as a, another(site, tmp_path / "b") as b:
+        end_s = time.monotonic() + LIMIT_S
+        while a.poll() is None and b.poll() is None:
+            assert time.monotonic() < end_s
+            time.sleep(0.05)
+        refused, runs = (a, b) if b.poll() is None else (b, a)
+        assert refused.returncode == 2 and runs.poll() is None
+        assert wait_for_lock(site, name, runs).pid == str(runs.pid)
+        runs.terminate()
+        assert runs.wait() == 130
+    assert not homes(site, name), "one that is asked to end gives it back too"
+
+
+def test_a_user_who_may_make_no_schema_is_told_by_the_run(inrush: Inrush, postgresql: Target) -> None:
+    control(postgresql, "CREATE ROLE reader LOGIN")
+    try:
+        url = postgresql.url.replace("postgres@", "reader@")
+        said = inrush("run", "quickstart", url, *QUICK)
+        assert said.code == 1 and "permission denied" in said.err, said.err
+    finally:
+        control(postgresql, "DROP ROLE reader")
