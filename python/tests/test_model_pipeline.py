@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inrush.model.capacity import Measured, forecast_load
+from inrush.model.capacity import Measured, forecast_load, middle_of_load
 from inrush.model.forecast import Refused
 from inrush.model.network import Station, at_population, partitioned, throughputs
 from inrush.model.pipeline import SERIAL, Load, Part, Pipeline, background, drift, fit_pipeline
@@ -134,6 +134,16 @@ def test_a_forecast_names_what_will_be_full_and_lies_below_every_simpler_claim()
     assert found.baselines["linear"] > 2 * found.median
     assert found.baselines["usl"] > found.median
     assert next(iter(found.saturations)) == "disk"
+
+
+@pytest.mark.parametrize("busy", [{"disk": 0.14, "cores": 2.5}, {}])
+def test_the_middle_along_many_loads_is_the_median_of_each_forecast(busy: dict[str, float]) -> None:
+    of, parts = runs({1: 1.0, 2: 2.0, 4: 3.95}, busy), [DISK, CORES]
+    middle = middle_of_load(of, parts)
+    for n in (8, 16):
+        assert middle(n) == forecast_load(of, parts, n).median
+    with pytest.raises(Refused):
+        middle(4000)
 
 
 def test_without_watched_resources_throughput_alone_decides_and_says_so() -> None:

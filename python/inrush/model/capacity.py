@@ -6,7 +6,7 @@ contention law of `curve`. Which of the two is decided by the small loads alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,19 +46,59 @@ def forecast_load(
 ) -> Forecast:
     """Throughput of `to` loads. Raises Refused outside of every model's validity."""
     of = curve([r.n for r in runs], [r.per_s for r in runs])
+    network = network_of(runs, parts, of)
+    if network is None:
+        return forecast(of, to, archive=archive, level=level)
+    if not network.holds:
+        found = forecast(of, to, archive=archive, level=level)
+        told = f"the network of watched resources misses a small load by {np.exp(network.missed) - 1:.0%}: throughput alone decides"
+        return Forecast(**{**found.__dict__, "why": (told, *found.why)})
+    refuse_far(to, float(of.x[-1]))
+    return of_pipeline(network.fitted, network.loads, network.seen, of, to, archive, level)
+
+
+def middle_of_load(runs: Sequence[Measured], parts: Sequence[Part]) -> Callable[[float], float]:
+    """The median of `forecast_load` as a function of the load; Refused likewise.
+
+    Without the interval, which takes seconds: for looking along many loads.
+    """
+    of = curve([r.n for r in runs], [r.per_s for r in runs])
+    network = network_of(runs, parts, of)
+
+    def at(to: float) -> float:
+        if network is None or not network.holds:
+            return forecast(of, to).median
+        refuse_far(to, float(of.x[-1]))
+        return network.fitted.at(to)
+
+    return at
+
+
+@dataclass(frozen=True)
+class Network:
+    """The calibrated network of the resources that were watched."""
+
+    fitted: Pipeline
+    loads: Sequence[Load]
+    seen: Sequence[Part]
+    #: |ln(measured / fitted)| of the small load that it misses most.
+    missed: float
+
+    @property
+    def holds(self) -> bool:
+        return self.missed <= float(np.log(1 + LARGEST_RESIDUAL))
+
+
+def network_of(runs: Sequence[Measured], parts: Sequence[Part], of: Curve) -> Network | None:
+    """None where no resource was watched in every run."""
     seen = [p for p in parts if all(r.busy.get(p.name, 0.0) > 0 for r in runs)]
     if not seen:
-        return forecast(of, to, archive=archive, level=level)
+        return None
     loads = means(runs, seen)
     pause_s = min((r.pause_s for r in runs if r.n == of.x[0]), default=0.0)
     fitted = fit_pipeline(loads, seen, pause_s)
     missed = max(abs(float(np.log(load.per_s / fitted.at(load.n)))) for load in loads)
-    if missed > np.log(1 + LARGEST_RESIDUAL):
-        found = forecast(of, to, archive=archive, level=level)
-        told = f"the network of watched resources misses a small load by {np.exp(missed) - 1:.0%}: throughput alone decides"
-        return Forecast(**{**found.__dict__, "why": (told, *found.why)})
-    refuse_far(to, float(of.x[-1]))
-    return of_pipeline(fitted, loads, seen, of, to, archive, level)
+    return Network(fitted, loads, seen, missed)
 
 
 def of_pipeline(

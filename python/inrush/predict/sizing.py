@@ -17,7 +17,7 @@ import numpy as np
 
 from inrush.errors import UsageError
 from inrush.guards.notes import stored_bytes
-from inrush.model.capacity import forecast_load
+from inrush.model.capacity import forecast_load, middle_of_load
 from inrush.model.curve import MOST_BUSY, Curve, curve
 from inrush.model.forecast import Forecast, Refused
 from inrush.model.intervals import LEVEL, Scored, spread
@@ -236,28 +236,25 @@ def writers_for(
         first = min(r.x for r in training.runs)
         measured = [r.value for r in training.runs if r.x == first]
         level = one.median / float(np.exp(np.mean(np.log(measured)))) if first == 1 else 1.0
-    best: Forecast | None = None
+    # With its interval only where it is asked for: that takes seconds, and there may be dozens of counts.
+    middle, found = middle_of_load(as_measured(training), training.parts), dict[int, float]()
     for n in writer_counts(most):
-        made = scaled(at_writers(training, n, archive), level)
-        if made.median * MOST_BUSY >= need.rows_per_s:
-            return n, made
-        best = made if best is None or made.median > best.median else best
-    assert best is not None  # there is always one count to try
+        found[n] = middle(float(n)) * level
+        if found[n] * MOST_BUSY >= need.rows_per_s:
+            made = forecast_load(as_measured(training), training.parts, float(n), archive)
+            return n, scaled(made, level)
+    best = max(found, key=lambda n: found[n])
     raise Refused(
-        f"no number of writers up to {most} reaches it: the most is {best.median:,.0f} rows/s with {best.x:g}"
+        f"no number of writers up to {most} reaches it: the most is {found[best]:,.0f} rows/s with {best}"
     )
 
 
 def writer_counts(most: int) -> list[int]:
-    """1 to 16, then in steps of a quarter: forecasts cost time, and nobody needs 129 instead of 128."""
+    """1 to 16, then in steps of a quarter: nobody needs 129 instead of 128."""
     found = list(range(1, min(16, most) + 1))
     while found[-1] < most:
         found.append(min(most, int(found[-1] * 1.25)))
     return found
-
-
-def at_writers(training: Training, n: int, archive: Sequence[Scored]) -> Forecast:
-    return forecast_load(as_measured(training), training.parts, float(n), archive)
 
 
 def scaled(made: Forecast, level: float) -> Forecast:
