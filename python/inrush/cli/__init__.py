@@ -16,25 +16,25 @@ from inrush.cli import engines, load, predict, results, run, studies
 from inrush.commands.printing import say
 from inrush.errors import InrushError, from_core
 
-#: In the order of `inrush --help`.
-COMMANDS: Mapping[str, Callable[..., None]] = {
-    "run": run.run,
-    "plan": run.plan,
-    "report": results.report,
-    "show": results.show_results,
-    "compare": results.compare,
-    "runs": results.runs,
-    "load": load.load,
-    "load-server": load.load_server,
-    "predict": predict.predict,
-    "prove": predict.prove,
-    "scoreboard": predict.scoreboard,
-    "studies": studies.studies,
-    "config": studies.config,
-    "new": studies.new,
-    "engines": engines.engines,
-    "doctor": engines.doctor,
-    "version": engines.version,
+#: In the order of `inrush --help`, with what it says of each in a terminal of 80 columns.
+COMMANDS: Mapping[str, tuple[Callable[..., None], str]] = {
+    "run": (run.run, "Run a study; ends in the answer and its verdict"),
+    "plan": (run.plan, "What would run, how long, and what it would create"),
+    "report": (results.report, "Write the report again; figures for papers"),
+    "show": (results.show_results, "Results in short; exports for other tools"),
+    "compare": (results.compare, "Two results of one study, as ratios with intervals"),
+    "runs": (results.runs, "What has been run"),
+    "load": (load.load, "Load files: every row stored once, or rejected"),
+    "load-server": (load.load_server, "Wait for `inrush load --server` and store its rows"),
+    "predict": (predict.predict, "What a load that was not tried will give"),
+    "prove": (predict.prove, "Run what a prediction is about, and score it"),
+    "scoreboard": (predict.scoreboard, "How good all predictions were that were scored"),
+    "studies": (studies.studies, "The studies that come with inrush"),
+    "config": (studies.config, "Print a study's file, to start one's own from"),
+    "new": (studies.new, "A study of the user's own data, from a file of it"),
+    "engines": (engines.engines, "Fetch, start and stop servers, without root"),
+    "doctor": (engines.doctor, "What inrush costs here, and how quiet the machine is"),
+    "version": (engines.version, "Versions of both halves"),
 }
 
 app = typer.Typer(
@@ -44,8 +44,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for name, command in COMMANDS.items():
-    app.command(name)(command)
+for name, (command, in_short) in COMMANDS.items():
+    app.command(name, short_help=in_short)(command)
 
 
 def main() -> None:

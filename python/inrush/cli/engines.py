@@ -13,8 +13,16 @@ from inrush.errors import UsageError
 
 
 def engines(
-    action: Annotated[str, typer.Argument(help="list, fetch, start, stop or status.")] = "list",
-    names: Annotated[list[str] | None, typer.Argument(help="Engines.")] = None,
+    action: Annotated[
+        str, typer.Argument(metavar="ACTION", help="list, fetch, start, stop or status.")
+    ] = "list",
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="ENGINE",
+            help="Engines, or all; to start also ENGINE,SETTING=VALUE… and profile=default or tuned.",
+        ),
+    ] = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:

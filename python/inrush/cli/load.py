@@ -12,7 +12,9 @@ from inrush.cli.words import AsJson, Shards
 def load(
     files: Annotated[
         list[str],
-        typer.Argument(help="CSV, TSV, MySQL text or Parquet, compressed or not; patterns; - for stdin."),
+        typer.Argument(
+            metavar="FILE", help="CSV, TSV, MySQL text or Parquet, compressed or not; patterns; - for stdin."
+        ),
     ],
     table: Annotated[str, typer.Option(help="Table, or schema.table.")],
     into: Annotated[

@@ -14,7 +14,8 @@ def predict(
     what: Annotated[
         str | None,
         typer.Argument(
-            help="A file of two columns (a load and its figure), or results; without it the latest."
+            metavar="FILE|RESULTS",
+            help="A file of two columns (a load and its figure), or results; without it the latest.",
         ),
     ] = None,
     to: Annotated[
@@ -64,12 +65,20 @@ def predict(
 def prove(
     predictions: Annotated[
         list[str],
-        typer.Argument(help="Claims: ids, beginnings of them, `latest`, or `open` for all without a score."),
+        typer.Argument(
+            metavar="CLAIM",
+            help="Claims: ids, beginnings of them, `latest`, or `open` for all without a score.",
+        ),
     ],
     results: Annotated[
-        str | None, typer.Option("--with", help="Results that hold the run already; without them it is made.")
+        str | None,
+        typer.Option(
+            "--with", metavar="RESULTS", help="Results that hold the run already; without them it is made."
+        ),
     ] = None,
-    target: Annotated[list[str] | None, typer.Option(help="URL in place of the one of the training.")] = None,
+    target: Annotated[
+        list[str] | None, typer.Option(metavar="URL", help="In place of the one of the training.")
+    ] = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:

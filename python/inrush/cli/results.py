@@ -69,7 +69,11 @@ def show_results(
 
 
 def compare(
-    a: Annotated[str, typer.Argument(help="Results.")], b: Annotated[str, typer.Argument(help="Results.")]
+    a: Annotated[
+        str,
+        typer.Argument(metavar="RESULTS", help="Path, id, beginning of an id or study: see `inrush runs`."),
+    ],
+    b: Annotated[str, typer.Argument(metavar="RESULTS", help="What it is compared with, named likewise.")],
 ) -> None:
     """Two results of one study, point by point, as ratios with intervals."""
     from inrush.report.summary import compare_lines
@@ -85,8 +89,11 @@ def runs(as_json: AsJson = False) -> None:
     from inrush.report.summary import study_rows
     from inrush.text import columns
 
-    rows = study_rows(opened_store())
+    store = opened_store()
+    rows = study_rows(store)
     if as_json:
         show_json([dict(zip(("id", "status", "runs", "title"), row, strict=True)) for row in rows])
+    elif not rows:
+        say(f"{store.root}: no results yet; `inrush run quickstart` makes some")
     else:
         show(columns(rows, ("id", "status", "runs", "title"), right=(2,)))

@@ -13,7 +13,8 @@ from inrush.errors import UsageError
 
 def run(
     study: Annotated[
-        str | None, typer.Argument(help="Name or path of a study; with --resume: id of its results.")
+        str | None,
+        typer.Argument(metavar="STUDY", help="Name or path of a study; with --resume: id of its results."),
     ] = None,
     targets: Targets = None,
     scale: Scale = None,

@@ -40,10 +40,16 @@ def config(
 
 def new(
     name: Annotated[
-        str, typer.Argument(help="Name of the new study; files NAME.toml and NAME-workload.toml appear here.")
+        str,
+        typer.Argument(
+            metavar="NAME", help="Name of the new study; files NAME.toml and NAME-workload.toml appear here."
+        ),
     ],
     source: Annotated[
-        Path, typer.Option("--from", help="CSV, TSV, MySQL text or Parquet with rows of the user's own.")
+        Path,
+        typer.Option(
+            "--from", metavar="FILE", help="CSV, TSV, MySQL text or Parquet with rows of the user's own."
+        ),
     ],
     folder: Annotated[Path, typer.Option(help="Where to write the files.")] = Path(),
 ) -> None:

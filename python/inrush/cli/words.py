@@ -7,15 +7,20 @@ from typing import Annotated
 
 import typer
 
-Study = Annotated[str, typer.Argument(help="Name of a study (see `inrush studies`) or path of a study file.")]
+Study = Annotated[
+    str,
+    typer.Argument(metavar="STUDY", help="Name of a study (see `inrush studies`) or path of a study file."),
+]
 Targets = Annotated[
     list[str] | None,
     typer.Argument(
-        help="URLs (postgresql://user@host/db) or names of embedded engines; without any, the study's embedded ones."
+        metavar="TARGET",
+        help="URLs (postgresql://user@host/db) or names of embedded engines; without any, the study's embedded ones.",
     ),
 ]
 Scale = Annotated[
-    str | None, typer.Option(help="Preset of the study: xs (seconds), s (minutes), full (as published).")
+    str | None,
+    typer.Option(metavar="NAME", help="Preset of the study: xs (seconds), s (minutes), full (as published)."),
 ]
 Start = Annotated[
     list[str] | None,
@@ -30,7 +35,10 @@ Overrides = Annotated[
 Seed = Annotated[int | None, typer.Option(help="In place of the study's own: decides rows and order.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable, on stdout.")]
 Which = Annotated[
-    str | None, typer.Argument(help="Results: path, id, beginning of an id or study; without it the latest.")
+    str | None,
+    typer.Argument(
+        metavar="RESULTS", help="Results: path, id, beginning of an id or study; without it the latest."
+    ),
 ]
 Data = Annotated[Path | None, typer.Option(help="Folder for the data of started servers.")]
 Shards = Annotated[

@@ -177,7 +177,7 @@ def guards_table(analysis: Analysis) -> str:
         where = same[0][0]
         spread = f"{len(same)}&nbsp;of&nbsp;{len(found)}&nbsp;runs" if where else "study"
         told = prose(same[0][1].sentence) + (
-            f" <code>{escape(where)}</code>" if where and len(same) < len(found) else ""
+            f" · run&nbsp;<code>{escape(where)}</code>" if where and len(same) < len(found) else ""
         )
         mark = {
             Outcome.PASS: ("pass", "pass"),

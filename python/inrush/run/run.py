@@ -109,6 +109,8 @@ def run_study(
                 chosen, ahead = True, deque(choose(Results(folder.path)))
                 folder.write({"confirming": [r.run_id for r in ahead]})
                 of += len(ahead)
+                if ahead:
+                    listener.note(f"{len(ahead)} fresh repeats follow, of the points found best or nearly so")
                 continue
             run, n = ahead.popleft(), n + 1
             engine = engine_of(run)
