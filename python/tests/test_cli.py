@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -132,7 +133,16 @@ def test_engines_whose_rows_survive_different_things_are_refused_before_the_run_
     text = inrush("config", "quickstart").out.replace('along = "batch_rows"', 'along = "engine"')
     study = tmp_path / "unequal.toml"
     study.write_text(text.replace('per = ["engine"]', "") + '\n[options.sqlite]\nsynchronous = "OFF"\n')
-    words = ("run", str(study), "--scale", "xs", "-P", "batch_rows=2000", "-P", "repeats.count=1")
+    words = (
+        "run",
+        str(study),
+        "--scale",
+        "xs",
+        "-P",
+        "batch_rows=2000",
+        "-P",
+        "repeats={count=1, confirm=0}",
+    )
     said = inrush(*words)
     assert said.code == 2 and said.out == ""
     assert "duckdb: power loss; sqlite: process crash" in said.err and "--unequal-durability" in said.err
@@ -171,38 +181,30 @@ def test_a_run_ends_in_the_answer_the_verdict_and_the_next_command(
     assert "[1/2]" in done.stderr and "report:" in done.stderr
 
 
-def test_what_was_run_is_listed_shown_and_reported(
-    tiny: tuple[Path, subprocess.CompletedProcess[str]],
-    inrush: Inrush,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> None:
+@pytest.fixture
+def after(
+    tiny: tuple[Path, subprocess.CompletedProcess[str]], inrush: Inrush, monkeypatch: pytest.MonkeyPatch
+) -> Inrush:
+    """`inrush` where the study has been run."""
     monkeypatch.setenv("INRUSH_RESULTS", str(tiny[0]))
-    (listed,) = inrush("runs", "--json").json
+    return inrush
+
+
+def test_what_was_run_is_listed_shown_and_reported(after: Inrush, tmp_path: Path) -> None:
+    (listed,) = after("runs", "--json").json
     assert listed["status"] == "done" and listed["runs"] == "2/2"
-    shown = inrush("show", "--json").json
+    shown = after("show", "--json").json
     assert shown["valid"] is True and shown["points"][0]["point"]["engine"] == "sqlite"
-    assert "writers.makespan_s" in inrush("show", "--check").out
+    assert "writers.makespan_s" in after("show", "--check").out
     page = tmp_path / "page.html"
-    assert inrush("report", "--html", str(page)).out.strip() == str(page)
+    assert after("report", "--html", str(page)).out.strip() == str(page)
     assert "sqlite" in page.read_text()
 
 
-def test_exports_are_written_where_asked(
-    tiny: tuple[Path, subprocess.CompletedProcess[str]],
-    inrush: Inrush,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> None:
-    monkeypatch.setenv("INRUSH_RESULTS", str(tiny[0]))
-    said = inrush(
-        "show",
-        "--csv",
-        str(tmp_path / "csv"),
-        "--hdr",
-        str(tmp_path / "l.hdr"),
-        "--bmf",
-        str(tmp_path / "b.json"),
+def test_exports_are_written_where_asked(after: Inrush, tmp_path: Path) -> None:
+    places = {"--csv": "csv", "--hdr": "l.hdr", "--bmf": "b.json"}
+    said = after(
+        "show", *(word for option, name in places.items() for word in (option, str(tmp_path / name)))
     )
     assert said.code == 0
     assert (tmp_path / "csv" / "shots.csv").is_file() and "Tag=" in (tmp_path / "l.hdr").read_text()
@@ -225,18 +227,15 @@ def test_null_engines_run_beside_others_unasked_and_set_the_floor(inrush: Inrush
     }
 
 
-def test_a_comparison_says_that_the_two_were_not_run_in_turns(
-    tiny: tuple[Path, subprocess.CompletedProcess[str]], inrush: Inrush, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("INRUSH_RESULTS", str(tiny[0]))
-    said = inrush("compare", "telemetry-quickstart", "telemetry-quickstart")
+def test_a_comparison_says_that_the_two_were_not_run_in_turns(after: Inrush) -> None:
+    said = after("compare", "telemetry-quickstart", "telemetry-quickstart")
     assert said.code == 0 and "not in turns" in said.out
 
 
 def test_a_file_that_was_changed_after_sealing_is_found(
-    inrush: Inrush,
+    tiny: tuple[Path, subprocess.CompletedProcess[str]], inrush: Inrush
 ) -> None:
-    assert inrush("run", *TINY).code == 0
+    shutil.copytree(tiny[0], inrush.store.root)
     run = Results(inrush.store.latest().path).runs[0]
     path = run.path / "shots.parquet"
     path.write_bytes(path.read_bytes() + b"x")
@@ -257,8 +256,8 @@ def test_a_crossed_limit_of_the_study_is_code_99(inrush: Inrush) -> None:
 
 
 def test_ctrl_c_is_code_130_and_resume_ends_what_was_begun(inrush: Inrush) -> None:
-    """A study of many runs is interrupted by the terminal's signal, then resumed."""
-    words = ("run", "quickstart", "sqlite", "--scale", "xs", "-P", "repeats.count=2")
+    """A study of two points is interrupted by the terminal's signal, then resumed, its fresh repeats too."""
+    words = ("run", "quickstart", "sqlite", "--scale", "xs", "-P", "repeats={count=1, confirm=1}")
     with subprocess.Popen(
         [sys.executable, "-m", "inrush.cli", *words],
         stderr=subprocess.PIPE, text=True, env={**ENVIRONMENT, "INRUSH_RESULTS": str(inrush.store.root)},
@@ -279,10 +278,20 @@ def test_ctrl_c_is_code_130_and_resume_ends_what_was_begun(inrush: Inrush) -> No
 
 
 def test_kill_9_of_a_real_study_loses_the_run_in_hand_and_nothing_else(inrush: Inrush) -> None:
-    """inrush is killed three times in the middle of SQLite runs; resumed, every run is there once and proven."""
+    """inrush is killed twice in the middle of SQLite runs; resumed, every run is there once and proven."""
     environment = {**ENVIRONMENT, "INRUSH_RESULTS": str(inrush.store.root)}
-    words = ["run", "quickstart", "sqlite", "--scale", "xs", "-P", "repeats={count=2, confirm=0}"]
-    for after_runs in (1, 2, 3):
+    words = [
+        "run",
+        "quickstart",
+        "sqlite",
+        "--scale",
+        "xs",
+        "-P",
+        "batch_rows=1000",
+        "-P",
+        "repeats={count=3, confirm=0}",
+    ]
+    for after_runs in (1, 3):
         with subprocess.Popen(
             [sys.executable, "-m", "inrush.cli", *words], stderr=subprocess.DEVNULL, env=environment
         ) as process:

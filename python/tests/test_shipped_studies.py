@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from inrush.studies import shipped_studies
-from tests.strategies import ENVIRONMENT
+from tests.terminal import Inrush
 
 #: Guards that do not depend on how busy the machine is, or on how the core was built.
 PROOFS = ("rows proven", "answers right", "oracle agrees", "ended as planned", "errors not counted as fast")  # fmt: skip
@@ -33,28 +31,14 @@ SMALLEST = {
 }  # fmt: skip
 
 
-def run(folder: Path, study: str) -> dict[str, Any]:
+def run(inrush: Inrush, study: str) -> dict[str, Any]:
     """The JSON that the command prints."""
     engines, overrides = SMALLEST[study]
     changes = [word for change in ("repeats.count=1", *overrides) for word in ("-P", change)]
-    command = [
-        sys.executable,
-        "-m",
-        "inrush.cli",
-        "run",
-        study,
-        *engines,
-        "--scale",
-        "xs",
-        "--json",
-        *changes,
-    ]
-    done = subprocess.run(
-        command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=280, check=False
-    )
+    said = inrush("run", study, *engines, "--scale", "xs", "--json", *changes)
     # 3: the machine was busy or the core is a debug build; the proofs below hold all the same.
-    assert done.returncode in (0, 3), done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
+    assert said.code in (0, 3), said.err
+    found: dict[str, Any] = said.json
     return found
 
 
@@ -69,12 +53,12 @@ ALWAYS = ("telemetry-quickstart", "telemetry-mixed")
 @pytest.mark.parametrize(
     "study", [pytest.param(s, marks=[] if s in ALWAYS else pytest.mark.slow) for s in SMALLEST]
 )
-def test_a_shipped_study_runs_and_every_row_and_answer_is_proven(study: str, tmp_path: Path) -> None:
-    found = run(tmp_path, study)
+def test_a_shipped_study_runs_and_every_row_and_answer_is_proven(study: str, inrush: Inrush) -> None:
+    found = run(inrush, study)
     verdicts = [v for v in found["verdicts"] if v["guard"] in PROOFS]
     assert [v for v in verdicts if v["outcome"] != "pass"] == []
     assert "rows proven" in {v["guard"] for v in verdicts}
-    sealed = [json.loads(p.read_text()) for p in (tmp_path / found["run_dir"]).glob("*/run.json")]
+    sealed = [json.loads(p.read_text()) for p in Path(found["run_dir"]).glob("*/run.json")]
     sealed = [doc for doc in sealed if doc["labels"]["engine"] != "null"]  # prices the client's own work
     assert {doc["labels"]["engine"] for doc in sealed} == set(SMALLEST[study][0])
     if study == "telemetry-queries":
