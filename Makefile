@@ -5,6 +5,8 @@ SHELL := /bin/bash
 .PHONY: help core build run test test-all test-rust test-python check bench servers chdb clean
 
 PYTHON ?= python3
+# Tests at once. Where servers must be there, all work on the same ones: then one after the other.
+JOBS ?= $(if $(INRUSH_REQUIRE_SERVERS),0,2)
 # Ten minutes each.
 STRESSED ?= postgresql clickhouse
 VENV := .venv
@@ -38,7 +40,7 @@ test-all: core ## all tests, also those that are dear in time
 	$(BIN)/python -m pytest --slow
 
 test-python: core ## tests of the Python half and of the border
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS)
 
 test-rust: ## tests of the Rust half
 	cargo test --workspace
