@@ -1,0 +1,77 @@
+"""The client itself stands still for a second of a paced run: its calls count from when they were due, and its run for
+nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from inrush.engines import server
+from inrush.engines.base import Target
+from inrush.guards.run import guard_run
+from inrush.guards.verdicts import Outcome
+from inrush.plan.plan import plan_study
+from inrush.results.store import Results, Store
+from inrush.run.process import Event
+from inrush.run.run import PlannedRun, Silent, run_study
+from inrush.run.site import Site
+from inrush.stats.measures import figures_of_run, study_record
+from inrush.study.study import load_study
+from tests.test_paced import STUDY, children
+
+ENGINES = ("sqlite", "postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb")
+RATE_PER_S, MEASURE_S, STOPPED_S = 200, 4.0, 1.0
+
+
+class Stopper(Silent):
+    """Stops the worker once, a second after its measured phase began, for a second."""
+
+    def __init__(self) -> None:
+        self.stopped: list[int] = []
+        self.began_s: float | None = None
+
+    def event(self, event: Event) -> None:
+        if event["event"] != "progress" or event.get("phase") != "measure" or self.stopped:
+            return
+        self.began_s = self.began_s or time.monotonic()
+        if time.monotonic() - self.began_s < 1:
+            return
+        self.stopped = sorted(children(os.getpid()))
+        for pid in self.stopped:
+            os.kill(pid, signal.SIGSTOP)
+        time.sleep(STOPPED_S)
+        for pid in self.stopped:
+            os.kill(pid, signal.SIGCONT)
+
+
+def planned(engine: str, folder: Path) -> PlannedRun:
+    study = folder / "lookups.toml"
+    study.write_text(STUDY.replace('["sqlite"]', f'["{engine}"]'))
+    overrides = [f"schedule.measure_s={MEASURE_S}", "repeats.pilot=false"]
+    found = plan_study(load_study(str(study), overrides=overrides), {engine: server(engine)})
+    return next(iter(found.block(1)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_client_stopped_for_a_second_tells_it_in_p99_and_is_invalid(
+    engine: str, request: pytest.FixtureRequest, folder: Path
+) -> None:
+    own = server(engine)
+    target = Target(engine, "") if own.embedded else request.getfixturevalue(engine)
+    results, stopper = Store(folder / "results").new_study("lookups", {}), Stopper()
+    outcome = run_study([planned(engine, folder)], results, {engine: Site(own, target)}, stopper)
+    assert outcome.done == 1 and len(stopper.stopped) == 1, (outcome, stopper.stopped)
+    (run,) = study_record(Results(results.path)).runs
+    figures = figures_of_run(run)
+    assert figures["readers.ops"] + figures.get("readers.unsent", 0) == RATE_PER_S * MEASURE_S
+    # A quarter of the calls were due in that second: from their due the slowest hundredth waited nearly all of it,
+    # from when they were sent only those that were on their way.
+    assert figures["readers.latency_p99_s"] >= 0.85 * STOPPED_S
+    assert figures["readers.service_p99_s"] < 0.5 * STOPPED_S
+    (verdict,) = [v for v in guard_run(run, figures) if v.guard == "client on time"]
+    assert verdict.outcome is Outcome.INVALID and "stood still" in verdict.sentence, verdict
