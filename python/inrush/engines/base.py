@@ -157,6 +157,10 @@ def information_schema(schema: str, table: str, here: str, kind: str) -> str:
     )
 
 
+#: Twin of `Rule::HashPartitions` in rust/src/load/place.rs: PostgreSQL's.
+HASH_PARTITIONS: Mapping[str, Any] = {"kind": "hash_partitions"}
+
+
 @dataclass(frozen=True)
 class ShardedTable:
     """A coordinator's table: where its parts lie, in their order, and by which columns rows are placed."""
@@ -164,6 +168,10 @@ class ShardedTable:
     #: With passwords, where the coordinator knows them.
     urls: tuple[str, ...]
     key: tuple[str, ...]
+    #: Twin of `Rule` in rust/src/load/place.rs.
+    rule: Mapping[str, Any]
+    #: As the loader shall call the table on the shards.
+    name: str
 
 
 #: A statement -> its rows; raises what the core raises.
@@ -193,7 +201,9 @@ class Server(ABC):
     column_types: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     #: Several servers of this kind stand as one behind a coordinator.
     coordinated: ClassVar[bool] = False
-    #: A column that may be NULL is of another type, on the wire too.
+    #: It knows them by its configuration alone, which tells no passwords: theirs is its own.
+    coordinator_configured: ClassVar[bool] = False
+    #: A column that may be NULL is of another type, on the wire too, and cannot be a distribution key.
     null_is_a_type: ClassVar[bool] = False
 
     # decides: pure, golden-tested, no I/O
@@ -314,9 +324,17 @@ class Server(ABC):
         """Where its parts lie, of the rows of `ask_sharded_table`; None: here. Raises UsageError."""
         raise self._no_coordinator()
 
+    def leading(self, settings: Mapping[str, str], shards: Sequence[Instance]) -> Mapping[str, str]:
+        """Settings of a coordinator of these shards, which inrush started and which run."""
+        return settings
+
     def know_shards(self, urls: Sequence[str], passwords: Mapping[str, str]) -> Sequence[str]:
         """Statements that make shards known to their coordinator."""
         raise self._no_coordinator()
+
+    def rule(self, kinds: Sequence[str], shards: int) -> Mapping[str, Any]:
+        """How a new table's rows are placed on shards (twin of `Rule` in place.rs). kinds: types of its key's columns."""
+        return HASH_PARTITIONS
 
     def spread_table(
         self, name: str, columns: Sequence[tuple[str, str]], key: Sequence[str], urls: Sequence[str]

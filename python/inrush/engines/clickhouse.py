@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from inrush.engines import http, sql
+from inrush.engines import clickhouse_shards, http, sql
 from inrush.engines.base import (
     Durability,
     OpPlan,
     Probes,
     Proof,
+    ShardedTable,
     Survives,
     TablePlan,
     Target,
@@ -91,6 +92,8 @@ class Clickhouse(ClickhouseLife):
     methods = ("native", "rowbinary", "tsv", "values")
     ways: ClassVar[Mapping[str, str]] = {"bulk": "native", "multirow": "values"}
     column_types: ClassVar[Mapping[str, tuple[str, ...]]] = COLUMN_TYPES
+    coordinated = True
+    coordinator_configured = True
     null_is_a_type = True
 
     # decides
@@ -131,6 +134,34 @@ class Clickhouse(ClickhouseLife):
         return (
             f"CREATE TABLE IF NOT EXISTS {name} ({declared}) ENGINE = MergeTree ORDER BY ({', '.join(key)})"
         )
+
+    def unfit_for_load(self, schema: str, table: str) -> str:
+        where = f"database = {literal(schema) if schema else 'currentDatabase()'} AND name = {literal(table)}"
+        why = "its engine is Distributed, which stores rows later and elsewhere; `inrush load --into` that server finds its shards"
+        return f"SELECT {literal(why)} FROM system.tables WHERE {where} AND engine = 'Distributed'"
+
+    def ask_shards(self) -> str:
+        return clickhouse_shards.ask_cluster()
+
+    def shard_urls(self, rows: Sequence[Sequence[Any]]) -> tuple[str, ...]:
+        return clickhouse_shards.shard_urls(rows)
+
+    def ask_sharded_table(self, schema: str, table: str) -> str:
+        return clickhouse_shards.ask_table(schema, table)
+
+    def sharded_table(self, name: str, rows: Sequence[Sequence[Any]]) -> ShardedTable | None:
+        return clickhouse_shards.sharded_table(name, rows)
+
+    def know_shards(self, urls: Sequence[str], passwords: Mapping[str, str]) -> Sequence[str]:
+        return ()  # its configuration says them
+
+    def rule(self, kinds: Sequence[str], shards: int) -> Mapping[str, Any]:
+        return clickhouse_shards.rule(kinds, shards)
+
+    def spread_table(
+        self, name: str, columns: Sequence[tuple[str, str]], key: Sequence[str], urls: Sequence[str]
+    ) -> Sequence[str]:
+        return clickhouse_shards.table(name, columns, key, urls)
 
     def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan:
         name = f"{quote(namespace)}.{quote(table.name)}"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from inrush.engines import debian, life
-from inrush.engines.base import Release
+from inrush.engines import clickhouse_shards, debian, life
+from inrush.engines.base import Instance, Release
 from inrush.engines.own_server import OwnServer, Place
 
 CLICKHOUSE = {
@@ -36,6 +37,8 @@ OF_SERVER = frozenset(
 )
 #: Settings of the table engine, as `merge_tree.<name>`.
 OF_TABLES = "merge_tree."
+#: Setting of inrush's own: the shards of the server in front, each as NATIVE_PORT:HTTP_PORT.
+SHARDS = "inrush_shards"
 FOLDERS = ("data", "tmp", "format_schemas", "user_files")
 
 
@@ -55,8 +58,18 @@ class ClickhouseLife(OwnServer):
         for folder in FOLDERS:
             life.own_folder(place.home / folder, place.user)
 
+    def leading(self, settings: Mapping[str, str], shards: Sequence[Instance]) -> dict[str, str]:
+        """A cluster stands in the configuration of the server that shows it as one."""
+        return {**settings, SHARDS: " ".join(f"{native_port(s.data)}:{s.port}" for s in shards)}
+
+    def asked(self, instance: Instance) -> dict[str, str]:
+        return {name: value for name, value in super().asked(instance).items() if name != SHARDS}
+
     def command(self, place: Place) -> Sequence[str | Path]:
-        native, between = life.free_port(), life.free_port()
+        # As before, where it is free: a server in front knows its shards by this port.
+        last = native_port(place.data)
+        native = last if last and life.is_free(last) else life.free_port()
+        between = life.free_port()
         _write(place.data / "config.xml", config(place, native, between))
         _write(place.data / "users.xml", users(place.settings))
         return [
@@ -73,7 +86,7 @@ class ClickhouseLife(OwnServer):
 
 
 def config(place: Place, native: int, between: int) -> str:
-    """config.xml. The ports are for its own clients, and for other servers, of which there are none."""
+    """config.xml. native: the port for its own clients and for a server in front; between: for replicas, of which there are none."""
     own = {
         "http_port": str(place.port),
         "tcp_port": str(native),
@@ -91,9 +104,11 @@ def config(place: Place, native: int, between: int) -> str:
     }
     chosen = {k: v for k, v in place.settings.items() if k in OF_SERVER}
     tables = {k.removeprefix(OF_TABLES): v for k, v in place.settings.items() if k.startswith(OF_TABLES)}
+    shards = [word.split(":") for word in place.settings.get(SHARDS, "").split()]
     # Without a file of its own the log goes where the process writes.
     return _document(
         "<logger><level>warning</level><console>1</console></logger>",
+        *clickhouse_shards.configuration([(int(native), int(http)) for native, http in shards]),
         *_elements(own),
         *_elements(chosen),
         "<merge_tree>",
@@ -102,9 +117,18 @@ def config(place: Place, native: int, between: int) -> str:
     )
 
 
+def native_port(data: Path) -> int:
+    """The port of ClickHouse's own protocol that the last server in this folder had; 0: there was none."""
+    path = data / "config.xml"
+    found = re.search(r"<tcp_port>(\d+)</tcp_port>", path.read_text()) if path.is_file() else None
+    return int(found[1]) if found else 0
+
+
 def users(settings: Mapping[str, str]) -> str:
     """users.xml: one account without password, from this machine alone."""
-    profile = {k: v for k, v in settings.items() if k not in OF_SERVER and not k.startswith(OF_TABLES)}
+    profile = {
+        k: v for k, v in settings.items() if k not in {*OF_SERVER, SHARDS} and not k.startswith(OF_TABLES)
+    }
     account = "<password></password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota>"
     return _document(
         "<profiles><default>",

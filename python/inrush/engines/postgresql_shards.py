@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import parse_qsl, unquote, urlsplit
 from urllib.parse import quote as encoded
 
-from inrush.engines.base import ShardedTable
+from inrush.engines.base import HASH_PARTITIONS, ShardedTable
 from inrush.engines.sql import literal, quote
 from inrush.errors import UsageError
 
@@ -174,7 +174,7 @@ def sharded_table(scheme: str, name: str, rows: Sequence[Sequence[str | None]]) 
         if options.get("table_name", name.rpartition(".")[2]) != name.rpartition(".")[2]:
             raise UsageError(f"table {name} is called {options['table_name']} on a shard; name each --shard")
         urls[int(found[2])] = url_of(scheme, json.loads(server), json.loads(user or "{}"))
-    return ShardedTable(tuple(urls[k] for k in sorted(urls)), tuple(key))
+    return ShardedTable(tuple(urls[k] for k in sorted(urls)), tuple(key), HASH_PARTITIONS, name)
 
 
 def worker_urls(scheme: str, rows: Iterable[Sequence[str | None]]) -> tuple[str, ...]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -33,3 +35,5 @@ class Call:
     token_file: str | None = None
     ca: str | None = None
     fingerprint: str | None = None
+    #: How the key places rows, where a table that is there says it: twin of `Rule` in rust/src/load/place.rs.
+    rule: Mapping[str, Any] | None = None

@@ -24,6 +24,7 @@ def with_shards(call: Call, into: Shards, note: Callable[[str], None]) -> Call:
     target = into.documents()[0][1]
     schema, _, name = call.table.rpartition(".")
     here = into.ask(target, into.twin.ask_sharded_table(schema, name))
+    rule, name_there = None, call.table
     if here:
         found = into.twin.sharded_table(call.table, here)
         if found is None:
@@ -32,7 +33,7 @@ def with_shards(call: Call, into: Shards, note: Callable[[str], None]) -> Call:
             raise UsageError(
                 f"--key {','.join(call.key)}: rows of table {call.table} are placed by {','.join(found.key)}; leave --key out"
             )
-        urls, key = found.urls, found.key
+        urls, key, rule, name_there = found.urls, found.key, found.rule, found.name
     else:
         urls, key = into.twin.shard_urls(into.ask(target, into.twin.ask_shards())), call.key
         if not urls:
@@ -43,4 +44,4 @@ def with_shards(call: Call, into: Shards, note: Callable[[str], None]) -> Call:
             )
             return call
     note(f"{into.targets[0].url} has {len(urls)} shards; rows are placed by {', '.join(key)}")
-    return replace(call, shards=urls, key=key)
+    return replace(call, shards=urls, key=key, rule=rule, table=name_there)

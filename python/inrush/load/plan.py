@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from inrush.engines.base import OpPlan, Server, TablePlan, Unsupported
+from inrush.engines.base import HASH_PARTITIONS, OpPlan, Server, TablePlan, Unsupported
 from inrush.engines.sql import literal, quote
 from inrush.errors import UsageError
 from inrush.plan.units import ns
@@ -56,6 +56,8 @@ class Wanted:
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     bytes_per_s: float | None = None
     shard_rows_per_s: float | None = None
+    #: How the key places rows on the shards.
+    rule: Mapping[str, Any] = field(default_factory=lambda: HASH_PARTITIONS)
     #: Where each shard also stores the rows of the shard before it, quoted; empty without replicas.
     replica_table: str = ""
 
@@ -179,6 +181,7 @@ def import_plan(wanted: Wanted, server: Server, shards: Sequence[tuple[str, Mapp
     return {
         "import": load,
         "key": [[name, kind] for name, kind in wanted.key.items()],
+        "rule": dict(wanted.rule),
         "shards": shard_documents(wanted, server, physical, load, shards),
         "replicas": shard_documents(wanted, server, *copies) if wanted.replica_table else [],
     }

@@ -28,7 +28,7 @@ from inrush.load.input import (
 )
 from inrush.load.process import End
 from inrush.load.remote import RemoteShards, link
-from inrush.load.shards import Shards, shards_of
+from inrush.load.shards import Shards, shards_at, shards_of
 from inrush.run.site import split_password
 from inrush.study.sniff import SAMPLE_ROWS
 
@@ -45,8 +45,13 @@ def found_shards(call: Call, note: Callable[[str], None]) -> tuple[Call, Shards]
         found = with_shards(call, shards, note)
     except _core.CoreFailure as failure:
         raise from_core(*failure.args) from None
+    if found is call:
+        return call, shards
     # The user was warned of what they wrote; what a coordinator says is not theirs to change.
-    return (call, shards) if found is call else (found, shards_of(found, lambda _: None))
+    behind = shards_at(found.shards, lambda _: None)
+    if behind.twin.coordinator_configured:
+        behind.secrets = shards.secrets
+    return found, behind
 
 
 @dataclass(frozen=True)
@@ -221,7 +226,8 @@ def prepare(
         described = describe(shards, targets[0][1], call.table)
         table = table_of(inputs, call.table.rpartition(".")[2], described, shards.twin.column_types)
         if shards.twin.null_is_a_type:
-            table = with_required(table, {name for name, _, nullable in described if not nullable})
+            required = {name for name, _, nullable in described if not nullable}
+            table = with_required(table, required | set(call.key if len(targets) > 1 else ()))
         if not described:
             if not call.create:
                 raise UsageError(
@@ -241,7 +247,8 @@ def prepare(
             if call.replica:
                 shards.ask(target, shards.twin.copy_table(plan.replica_table(call.table), physical))
         behind = shards.coordinator if isinstance(shards, RemoteShards) else call.into and call.shards
-        if behind and call.create:
+        # A table that says how its rows are placed is there already.
+        if behind and call.create and call.rule is None:
             coordinate(call, shards, described, note)
     except _core.CoreFailure as failure:
         raise from_core(*failure.args) from None
@@ -257,6 +264,7 @@ def prepare(
         table=table,
         target_table=physical,
         key={name: declared[name] for name in call.key},
+        rule=call.rule or shards.twin.rule([declared[name] for name in call.key], len(targets)),
         method=call.method or shards.twin.methods[0],
         import_id=own,
         files=tuple(file_document(i, table, folder / "spool") for i in inputs),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -47,12 +47,27 @@ class Shards:
 
 
 def shards_of(call: Call, note: Callable[[str], None]) -> Shards:
-    """Raises UsageError for addresses that do not go together."""
-    urls = call.shards or ((call.into,) if call.into else ())
-    if call.into and call.shards and not server(engine_of_url(call.into)).coordinated:
+    """By the command line. Raises UsageError for addresses that do not go together."""
+    if call.into and call.shards:
+        refuse_told(call.into)
+    return shards_at(call.shards or ((call.into,) if call.into else ()), note)
+
+
+def refuse_told(into: str) -> None:
+    """Raises UsageError where shards cannot be made known to the server that is named as their coordinator."""
+    twin = server(engine_of_url(into))
+    if not twin.coordinated:
         raise UsageError(
-            f"--into {call.into} with --shard: only PostgreSQL has a coordinator of ours; leave --into out"
+            f"--into {into} with --shard: {twin.name} has no coordinator of ours; leave --into out"
         )
+    if twin.coordinator_configured:
+        raise UsageError(
+            f"--into {into} with --shard: {twin.name} has its shards from its configuration and tells them; leave --shard out"
+        )
+
+
+def shards_at(urls: Sequence[str], note: Callable[[str], None]) -> Shards:
+    """Raises UsageError for addresses that do not go together."""
     if not urls:
         raise UsageError("say where the rows go: --into URL, or --shard URL for each shard")
     engines = {engine_of_url(url) for url in urls}

@@ -73,7 +73,7 @@ def start(
             note(f"starting shard {k} in {folder(kept, k)}")
             begun.append(twin.start(folder(kept, k), settings))
         note(f"starting the coordinator in {kept}")
-        begun.insert(0, twin.start(kept, settings))
+        begun.insert(0, twin.start(kept, twin.leading(settings, begun)))
         make_known(twin, begun)
     except BaseException as error:  # Ctrl-C too: half a cluster is not left behind
         for instance in begun:

@@ -149,7 +149,7 @@ class Loading(threading.Thread):
         try:
             while self.done is None:
                 try:
-                    self.done = load(self.wanted, self.folder, silent, self._seen)
+                    self.done = load(self.wanted, self.folder, self.note, self._seen)
                 except UsageError:
                     raise
                 except InrushError as error:
@@ -157,6 +157,9 @@ class Loading(threading.Thread):
                     time.sleep(0.1)
         except BaseException as error:
             self.broken = error
+
+    def note(self, text: str) -> None:
+        """What a load says beside its progress."""
 
     def _seen(self, event: dict[str, Any]) -> None:
         if event["event"] == "progress" and event["role"] == "client":

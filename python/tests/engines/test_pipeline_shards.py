@@ -17,7 +17,7 @@ from inrush.engines.base import Target
 from inrush.run import instances
 from tests.strategies import ENVIRONMENT
 
-from .servers import control, databases, scratch
+from .servers import control, databases, need, scratch
 
 SHARDS, PIPELINES, FILES, FILE_BYTES = 2, 2, 4, 200_000
 #: Files × rows that a file of so many bytes holds, of 123 bytes each.
@@ -105,11 +105,12 @@ ASKED = f"postgresql,shards={SHARDS},profile=default,shared_buffers=16MB,max_con
 
 
 @pytest.mark.slow
-def test_a_study_starts_its_shards_is_proven_over_them_and_ends_them(
-    postgresql_programs: None, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("asked", [ASKED, f"clickhouse,shards={SHARDS},profile=default"])
+def test_a_study_starts_its_shards_is_proven_over_them_and_ends_them(asked: str, tmp_path: Path) -> None:
+    engine = asked.partition(",")[0]
+    need(engine)
     with scratch() as data:
-        sealed = sealed_run(["postgresql", "--start", ASKED, "--data", str(data)], SMALL, tmp_path)
+        sealed = sealed_run([engine, "--start", asked, "--data", str(data)], SMALL, tmp_path)
         check_proven(sealed)
         plan = json.loads((sealed / "plan.json").read_text())
         assert (

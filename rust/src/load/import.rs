@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{json, Value as Json};
 
 use super::frame::{self, Ack, ChunkHead, Frame, Talk};
-use super::place::Placement;
+use super::place::{Placement, Rule};
 use super::scatter::scatter;
 use super::server::{broken, lock};
 use super::shard::{self, Lines, Part, Pending, Shard, ShardPlan};
@@ -33,6 +33,9 @@ pub struct ImportPlan {
     pub import: String,
     /// Distribution key: columns with their types in the database; may be empty with one shard.
     pub key: Vec<(String, String)>,
+    /// How the key places rows on them.
+    #[serde(default)]
+    pub rule: Rule,
     pub shards: Vec<ShardPlan>,
     /// Where the rows of each shard are stored once more, in the same order; empty without copies.
     #[serde(default)]
@@ -86,10 +89,7 @@ impl Import {
         };
         let table =
             first.plan.tables.first().ok_or_else(|| Error::Plan("a shard's plan has no table".into()))?;
-        let placement = Placement::new(&table.columns, &plan.key, plan.shards.len() as u32);
-        // One shard takes every row, whatever its key.
-        let placement =
-            if plan.shards.len() == 1 { Placement::new(&table.columns, &[], 1)? } else { placement? };
+        let placement = Placement::new(&plan.rule, &table.columns, &plan.key, plan.shards.len() as u32)?;
         let columns = table.columns.iter().map(|c| c.name.clone()).collect();
         let (partitions, copies) = (plan.shards.len(), plan.replicas.len());
         if copies != 0 && copies != partitions {
