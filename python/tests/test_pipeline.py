@@ -26,6 +26,7 @@ from inrush.run.site import Site, at_site
 from inrush.stats.files import file_figures, gain_per_doubling
 from inrush.stats.levels import levels_off
 from inrush.stats.measures import RunRecord
+from inrush.stats.points import say
 from inrush.study.study import Known, load_study
 
 
@@ -203,6 +204,11 @@ def test_a_resource_is_confirmed_where_it_was_told_and_rejected_elsewhere() -> N
 
 
 # Figures.
+
+
+def test_a_group_of_a_flag_says_which_flag_it_is() -> None:
+    assert say({"engine": "postgresql", "process_per_file": True}) == "postgresql, process_per_file"
+    assert say({"engine": "postgresql", "process_per_file": False}) == "postgresql, no process_per_file"
 
 
 def record(files: list[dict[str, int]], plan: dict[str, Any] | None = None) -> RunRecord:

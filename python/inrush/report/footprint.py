@@ -137,7 +137,7 @@ def capacity_figures(analysis: Analysis, answer: Answer) -> list[Figure]:
             ),
             alt.Chart(inline(dots)).mark_rule(clip=True).encode(x="x:Q", y="low:Q", y2="high:Q"),
             alt.Chart(inline(dots)).mark_point(size=60, strokeWidth=2, clip=True).encode(
-                x="x:Q", y=alt.Y("y:Q", scale=y_scale), fill=alt.Fill("of:N", title=None, legend=alt.Legend(orient="top")),
+                x="x:Q", y=alt.Y("y:Q", scale=y_scale), fill=alt.Fill("of:N", title=None, legend=alt.Legend(orient="bottom")),
                 tooltip=["of:N", alt.Tooltip("x:Q", title=along(answer)), *(alt.Tooltip(f"{k}:Q", format=".4g") for k in ("y", "low", "high"))],
             ),
         )  # fmt: skip

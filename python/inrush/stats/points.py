@@ -199,11 +199,13 @@ def is_number(value: Any) -> bool:
 
 
 def say(point: Point | Mapping[str, Any]) -> str:
-    """`duckdb, batch_rows 10,000, port_errors`"""
+    """`duckdb, batch_rows 10,000, port_errors, no process_per_file`"""
     return ", ".join(say_value(name, value) for name, value in dict(point).items())
 
 
 def say_value(name: str, value: Any) -> str:
+    if isinstance(value, bool):  # True alone says nothing
+        return name if value else f"no {name}"
     return f"{name} {value:,}" if is_number(value) else str(value)
 
 
