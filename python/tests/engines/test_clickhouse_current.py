@@ -37,7 +37,10 @@ from .test_dialect_clickhouse import (
     test_what_is_not_there_is_dropped_without_complaint,
 )
 from .test_telemetry_queries import site as query_site
-from .test_trouble import test_a_statement_that_gives_statements_runs_each_of_them
+from .test_trouble import (
+    test_a_failure_behind_the_first_rows_of_an_answer_is_a_failure,
+    test_a_statement_that_gives_statements_runs_each_of_them,
+)
 
 __all__ = [
     "namespace",
@@ -45,6 +48,7 @@ __all__ = [
     "site",
     "table",
     "test_a_database_of_the_users_is_refused_and_kept",
+    "test_a_failure_behind_the_first_rows_of_an_answer_is_a_failure",
     "test_a_statement_that_gives_statements_runs_each_of_them",
     "test_a_table_can_be_emptied_and_dropped",
     "test_partitions_that_are_too_old_go_and_no_others",

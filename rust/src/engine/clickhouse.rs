@@ -136,16 +136,23 @@ fn read_blocks(
         return Ok(Err(Failure::read(client.status(), code, stream.buffer())));
     }
     let mut bytes = 0;
-    while let Some(piece) = client.piece(until)? {
-        bytes += piece.len() as u64;
-        stream.buffer().extend_from_slice(piece);
+    loop {
+        match client.piece(until) {
+            Ok(Some(piece)) => {
+                bytes += piece.len() as u64;
+                stream.buffer().extend_from_slice(piece);
+            }
+            Ok(None) => return Ok(stream.end().map(|()| bytes)),
+            Err(Trouble::Late) => return Err(Trouble::Late),
+            // Servers of today break the answer off behind an exception: what they said tells more than how it ended.
+            Err(trouble) => return stream.exception().map(Err).ok_or(trouble),
+        }
         if let Err(failure) = stream.read(reader) {
             // The rest of an answer that cannot be read is of no use.
             client.forget();
             return Ok(Err(failure));
         }
     }
-    Ok(stream.end().map(|()| bytes))
 }
 
 fn statement_failed(address: &Address, statement: &str, message: &str) -> Error {
@@ -153,5 +160,56 @@ fn statement_failed(address: &Address, statement: &str, message: &str) -> Error 
         target: address.place.target.clone(),
         statement: statement.to_owned(),
         message: message.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::engine::Outcome;
+
+    /// What comes of `SELECT 1` where a block of one row is sent, then `behind` it, then nothing more.
+    fn broken_off(behind: &str) -> Result<Result<Answer, Failure>, Trouble> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("clickhouse://u@127.0.0.1:{}", listener.local_addr().unwrap().port());
+        let chunk = |bytes: &[u8]| [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat();
+        let mut said = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
+        said.extend(chunk(b"\x01\x01\x01n\x05UInt8\x07"));
+        if !behind.is_empty() {
+            said.extend(chunk(behind.as_bytes()));
+        }
+        let server = std::thread::spawn(move || {
+            let (mut socket, _) = listener.accept().unwrap();
+            let (mut asked, mut room) = (Vec::new(), [0; 4096]);
+            while !asked.ends_with(b"SELECT 1") {
+                let read = socket.read(&mut room).unwrap();
+                asked.extend_from_slice(&room[..read]);
+            }
+            socket.write_all(&said).unwrap();
+        });
+        let mut client = Address::parse(&url, &BTreeMap::new()).unwrap().client();
+        client.connect().unwrap();
+        let asked = exchange(&mut client, "/?", "SELECT 1", Some(Instant::now() + CANCEL));
+        server.join().unwrap();
+        asked
+    }
+
+    #[test]
+    fn an_answer_that_the_server_breaks_off_is_the_exception_behind_it() {
+        let said = "Code: 241. DB::Exception: Memory limit exceeded. (MEMORY_LIMIT_EXCEEDED)\n";
+        let marked = format!("\r\n__exception__\r\ntag\r\n{said}78 tag\r\n__exception__\r\n");
+        let failure = broken_off(&marked).unwrap().unwrap_err();
+        assert_eq!(failure.to_string(), "Memory limit exceeded. (MEMORY_LIMIT_EXCEEDED) (241)");
+        assert_eq!(failure.outcome(), Outcome::TooLarge);
+    }
+
+    #[test]
+    fn an_answer_that_breaks_off_without_a_word_is_no_answer() {
+        assert!(broken_off("").is_err());
+        assert!(broken_off("\x01\x01\x01n\x06String\x30Code: 7 is what this text says").is_err());
     }
 }

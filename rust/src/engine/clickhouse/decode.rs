@@ -71,11 +71,15 @@ impl Stream {
         if self.buffer.is_empty() {
             return Ok(());
         }
-        let text = String::from_utf8_lossy(&self.buffer);
-        let failure = Failure::in_text(&text)
-            .unwrap_or_else(|| Failure::new("the answer ended in the middle of a block"));
+        let cut_off = || Failure::new("the answer ended in the middle of a block");
+        let failure = self.exception().unwrap_or_else(cut_off);
         self.buffer.clear();
         Err(failure)
+    }
+
+    /// The exception behind the blocks that were read.
+    pub fn exception(&self) -> Option<Failure> {
+        Failure::in_text(&String::from_utf8_lossy(&self.buffer))
     }
 }
 
@@ -84,7 +88,8 @@ impl Block<'_> {
     fn read(bytes: &[u8]) -> Result<Option<(Block<'_>, usize)>, String> {
         let mut cursor = Cursor { bytes, at: 0 };
         let Some((columns, rows)) = cursor.length().zip(cursor.length()) else { return Ok(None) };
-        if columns > COLUMNS_MOST || rows > ROWS_MOST {
+        // Rows without a column are not bounded by what has come.
+        if columns > COLUMNS_MOST || rows > ROWS_MOST || (columns == 0 && rows > 0) {
             return Err("the answer is not in format Native".into());
         }
         let rows = rows as usize;

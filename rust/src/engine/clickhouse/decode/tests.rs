@@ -182,3 +182,11 @@ fn an_answer_keeps_names_and_exact_values() {
     assert_eq!(reader.answer.names, ["c0", "c1", "c2", "c3", "c4", "c5"]);
     assert_eq!(reader.answer.rows[0][4], Value::U64(u64::MAX - 1));
 }
+
+#[test]
+fn rows_without_a_column_are_no_answer_and_take_no_memory() {
+    let mut stream = Stream::default();
+    stream.buffer().extend_from_slice(b"\x00\xff\xff\xff\xff\x0f");
+    let failure = stream.read(&mut AnswerReader::default()).unwrap_err();
+    assert_eq!(failure.to_string(), "the answer is not in format Native");
+}

@@ -55,7 +55,7 @@ impl Type {
             ("Float32", None) => Some(Type::Float32),
             ("Float64", None) => Some(Type::Float64),
             ("String", None) => Some(Type::Text),
-            ("FixedString", Some(bytes)) => bytes.parse().ok().map(Type::Fixed),
+            ("FixedString", Some(bytes)) => bytes.parse().ok().filter(|&n| n > 0).map(Type::Fixed),
             ("Date", None) => Some(Type::Date(2)),
             ("Date32", None) => Some(Type::Date(4)),
             ("DateTime", _) => Some(Type::DateTime),
@@ -133,8 +133,7 @@ impl Type {
             fixed => {
                 let width = fixed.width();
                 let bytes = cursor.take(rows.checked_mul(width)?)?;
-                // A width of 0 has no chunks: FixedString(0) does not exist.
-                bytes.chunks_exact(width.max(1)).map(|bytes| fixed.value(bytes)).collect()
+                bytes.chunks_exact(width).map(|bytes| fixed.value(bytes)).collect()
             }
         }
     }
@@ -258,7 +257,15 @@ mod tests {
         );
         let names = vec![(-1, "it's, a".to_owned()), (2, "b".to_owned())];
         assert_eq!(Type::parse(r"Enum8('it\'s, a' = -1, 'b' = 2)"), Some(Type::Enum { bytes: 1, names }));
-        for unknown in ["LowCardinality(String)", "Tuple(UInt8)", "Int128", "Array(Map)", "Enum8(a)", ""] {
+        for unknown in [
+            "LowCardinality(String)",
+            "Tuple(UInt8)",
+            "Int128",
+            "Array(Map)",
+            "Enum8(a)",
+            "FixedString(0)",
+            "",
+        ] {
             assert_eq!(Type::parse(unknown), None, "{unknown}");
         }
     }
