@@ -28,6 +28,8 @@ from .border import run
 ENGINES = ("duckdb", "sqlite", "postgresql", "timescaledb", "clickhouse", "influxdb", "mysql", "mariadb")
 KEYS = 20
 PORTS, SWEEPS, CLEARED_S = 200, 20, 7
+#: An error counter of 32 bits that is full within a few sweeps, and the last value of such a one.
+WIDE, FULL = "rcv_errors", 2**32 - 1
 WORKLOAD = read_toml(SHIPPED / "telemetry" / "workload.toml")
 QUERIES = tuple(
     name
@@ -37,7 +39,8 @@ QUERIES = tuple(
 
 
 def workload() -> dict[str, Any]:
-    """Error counters that grow on every port, most of them up to their width, and are cleared every few sweeps."""
+    """Error counters that grow on every port, most of them up to their width, and are cleared every few sweeps; those
+    of 32 bits come to their end too."""
     tree = copy.deepcopy(WORKLOAD)
     for column in tree["tables"]["port_errors"]["columns"]:
         if column["gen"] != "counter":
@@ -46,6 +49,16 @@ def workload() -> dict[str, Any]:
         column["idle_ppm"] = 100_000
         if column["increment"] == "burst":
             column |= {"probability_ppm": 400_000, "mean_size": 6}
+        if column["name"] == WIDE:
+            del column["probability_ppm"], column["mean_size"]
+            column |= {
+                "increment": "lognormal",
+                "median_per_s": 1_000_000_000,
+                "sigma": 0.5,
+                "width_bits": 32,
+            }
+    waits = next(c for c in tree["tables"]["port_data_counters"]["columns"] if c["name"] == "xmit_wait")
+    waits |= {"above_per_s": 100_000_000, "numerator": 4, "denominator": 1}
     return tree
 
 
@@ -104,9 +117,14 @@ def test_an_answer_is_the_oracles(engine: str, operation: str, site: Site, folde
 
 
 def port_errors() -> list[dict[str, Any]]:
+    return rows_of("pe_alert")
+
+
+def rows_of(operation: str) -> list[dict[str, Any]]:
+    """All rows of the table that an operation looks at."""
     import pyarrow as pa
 
-    planned = plan_of("duckdb", "pe_alert")
+    planned = plan_of("duckdb", operation)
     assert not isinstance(planned, str)
     (table,) = planned["tables"]
     rows = _core.generate(json.dumps(table), planned["seed"], planned["epoch_ns"], 0, PORTS * SWEEPS)
@@ -130,12 +148,26 @@ def asked(operation: str) -> list[tuple[Any, ...]]:
 
 
 def test_the_counters_of_this_test_stop_at_their_width_and_fall() -> None:
-    by_port: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for row in port_errors():
-        by_port[row["guid"], row["port"]].append(row["link_integrity_errors"])
-    seen = list(by_port.values())
-    assert any(a == b == 15 for counts in seen for a, b in pairwise(counts))
-    assert any(b < a for counts in seen for a, b in pairwise(counts))
+    for column, full in (("link_integrity_errors", 15), (WIDE, FULL)):
+        seen = by_port(port_errors(), column)
+        assert any(a == b == full for counts in seen for a, b in pairwise(counts)), column
+        assert any(b < a for counts in seen for a, b in pairwise(counts)), column
+        assert max(map(max, seen)) == full
+    # One rises beyond its width in all, over its clears: no sum may be kept in 32 bits.
+    assert any(
+        sum(max(0, b - a) for a, b in pairwise(counts)) > 2**32 for counts in by_port(port_errors(), WIDE)
+    )
+    waits = by_port(rows_of("pc_last"), "xmit_wait")
+    assert any(counts[-1] == FULL for counts in waits) and any(
+        0 < v < FULL for counts in waits for v in counts
+    )
+
+
+def by_port(rows: list[dict[str, Any]], column: str) -> list[list[int]]:
+    found: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for row in rows:
+        found[row["guid"], row["port"]].append(row[column])
+    return list(found.values())
 
 
 def rises() -> dict[tuple[int, int], list[int]]:
