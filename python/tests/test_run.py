@@ -309,6 +309,16 @@ def test_an_instance_of_ours_is_restarted_at_its_data(tmp_path: Path) -> None:
     ("url", "shown", "variable"),
     [
         ("postgresql://u:s%40crt@h:5/db?x=1", "postgresql://u@h:5/db?x=1", {"PGPASSWORD": "s@crt"}),
+        (
+            "postgresql://u:secret@%2FVar%2Frun:5/db?sslmode=disable",
+            "postgresql://u@%2FVar%2Frun:5/db?sslmode=disable",
+            {"PGPASSWORD": "secret"},
+        ),
+        (
+            "postgresql://u:secret@:5/db?host=/Var/run",
+            "postgresql://u@:5/db?host=%2FVar%2Frun",
+            {"PGPASSWORD": "secret"},
+        ),
         ("mysql://u:secret@[::1]:3306/db", "mysql://u@[::1]:3306/db", {"MYSQL_PWD": "secret"}),
         ("postgresql://h/db?user=u&password=secret", "postgresql://h/db?user=u", {"PGPASSWORD": "secret"}),
     ],

@@ -84,6 +84,8 @@ LOSSES: Mapping[str, str] = {
     "text": "a text with a NUL character is refused",
 }
 MARK = "made by inrush"
+#: Said of a connection that cannot be encrypted, and that nobody can listen to.
+SOCKET = "none, by a Unix socket"
 #: Settings that say what an acknowledged row survives.
 DURABILITY = ("fsync", "synchronous_commit", "full_page_writes", "wal_sync_method", "wal_writer_delay")
 
@@ -176,7 +178,8 @@ class Postgresql(PostgresqlLife):
                 # What was given by name is told also where it is the server's own value: asked and read back are compared.
                 f"WHERE setting IS DISTINCT FROM boot_val OR source = 'command line' OR name IN ({', '.join(map(literal, DURABILITY))}) "
                 "ORDER BY name",
-                f"SELECT {literal(TLS)}, CASE WHEN ssl THEN concat_ws(' ', version, cipher) ELSE 'none' END "
+                f"SELECT {literal(TLS)}, CASE WHEN ssl THEN concat_ws(' ', version, cipher) "
+                f"WHEN inet_client_addr() IS NULL THEN {literal(SOCKET)} ELSE 'none' END "
                 "FROM pg_stat_ssl WHERE pid = pg_backend_pid()",
             ),
             version="SELECT 'version', version()",

@@ -12,6 +12,9 @@ from inrush.engines.base import Release
 from inrush.engines.own_server import OwnServer, Place
 from inrush.errors import UsageError
 
+#: The longest path of a Unix socket, bytes (rust/src/engine/socket/unix.rs).
+PATH_MOST = 107
+
 
 class PostgresqlLife(OwnServer):
     """initdb, postgres, and a log in the instance's folder; whoever is on this machine may log in."""
@@ -53,14 +56,17 @@ class PostgresqlLife(OwnServer):
         return (home / "PG_VERSION").read_text().strip()
 
     def before_launch(self, place: Place) -> None:
-        (place.home / "postmaster.pid").unlink(missing_ok=True)  # nobody works here: it is a dead server's
+        # Nobody works here: they are a dead server's, whose id may be another process's by now.
+        (place.home / "postmaster.pid").unlink(missing_ok=True)
+        for left in place.data.glob(".s.PGSQL.*"):
+            left.unlink()
 
     def command(self, place: Place) -> Sequence[str | Path]:
         options = {
             **place.settings,
             "listen_addresses": "127.0.0.1",
             "port": str(place.port),
-            "unix_socket_directories": "",
+            "unix_socket_directories": socket_folder(place),
         }
         argv: list[str | Path] = [self.program(place.release), "-D", place.home]
         for key, value in options.items():
@@ -89,3 +95,11 @@ class PostgresqlLife(OwnServer):
         except _core.CoreFailure:
             return False
         return True
+
+
+def socket_folder(place: Place) -> str:
+    """The instance's folder as a list of one name; none where a socket's path would be too long, which keeps a server from
+    starting: whoever names that folder in a URL is told."""
+    if len(bytes(place.data / f".s.PGSQL.{place.port}")) > PATH_MOST:
+        return ""
+    return '"' + str(place.data).replace('"', '""') + '"'

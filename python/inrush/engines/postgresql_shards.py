@@ -55,8 +55,8 @@ def worker_statements(k: int, url: str, password: str | None) -> list[str]:
     parts = urlsplit(url)
     queried = dict(parse_qsl(parts.query))
     options = {
-        "host": queried.get("host", parts.hostname or "127.0.0.1"),
-        "port": str(parts.port or 5432),
+        "host": queried.get("host") or host_in_front(parts.netloc) or "127.0.0.1",
+        "port": queried.get("port") or str(parts.port or 5432),
         "dbname": unquote(parts.path.lstrip("/")) or "postgres",
         "fetch_size": str(FETCH_ROWS),
         "batch_size": str(BATCH_ROWS),
@@ -84,6 +84,12 @@ def worker_statements(k: int, url: str, password: str | None) -> list[str]:
             user,
         ),
     ]
+
+
+def host_in_front(netloc: str) -> str:
+    """As it is written; `urlsplit` would change the case of a socket's folder."""
+    place = netloc.rpartition("@")[2]
+    return unquote(place[1:].partition("]")[0] if place.startswith("[") else place.partition(":")[0])
 
 
 def set_to(what: str, options_of: str, options: Mapping[str, str]) -> str:

@@ -138,10 +138,9 @@ def split_password(url: str) -> tuple[str, dict[str, str], str | None]:
     )
     if password is None:
         return url, {}, None
-    host = parts.hostname or ""
-    host = f"[{host}]" if ":" in host else host
     user = f"{quote(unquote(parts.username), safe='')}@" if parts.username else ""
-    place = f"{user}{host}" + (f":{parts.port}" if parts.port else "")
+    # As it is written: a host may be the folder of a socket, whose name has capitals.
+    place = user + parts.netloc.rpartition("@")[2]
     shown = urlunsplit(parts._replace(netloc=place, query=urlencode(queried)))
     variable = PASSWORD_VARIABLE.get(parts.scheme, "INRUSH_PASSWORD")
     warning = f"{shown}: a password in the URL can be read by others; put it into {variable} instead"

@@ -1,11 +1,17 @@
 //! A socket to a server: opening it, what is said when that fails, waiting for bytes. Shared by the wires.
 
-use std::io;
+mod unix;
+
+use std::io::{self, IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, TargetFault};
+
+pub use unix::PATH_MOST;
 
 /// Longest time to connect and to log in.
 pub const CONNECT: Duration = Duration::from_secs(10);
@@ -15,8 +21,57 @@ pub const CONNECT: Duration = Duration::from_secs(10);
 pub struct Place {
     pub host: String,
     pub port: u16,
+    /// Of a Unix socket: then host and port say no more.
+    pub file: Option<PathBuf>,
     /// The target as people may read it: without password.
     pub target: String,
+}
+
+impl Place {
+    /// On a port of the network.
+    pub fn new(host: impl Into<String>, port: u16, target: impl Into<String>) -> Place {
+        Place { host: host.into(), port, file: None, target: target.into() }
+    }
+
+    /// For messages: `on port 5432`, or the socket's file.
+    pub fn listens(&self) -> String {
+        match &self.file {
+            None => format!("on port {}", self.port),
+            Some(file) => format!("at {}", file.display()),
+        }
+    }
+}
+
+/// A connection to a server, by the network or on this machine alone.
+#[derive(Debug)]
+pub enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// Whom a connection was made to: another one to it finds the same server.
+#[derive(Debug, Clone)]
+pub enum Peer {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
+impl Peer {
+    pub fn dial(&self) -> io::Result<Socket> {
+        match self {
+            Peer::Tcp(address) => TcpStream::connect_timeout(address, CONNECT).map(Socket::Tcp),
+            Peer::Unix(file) => unix::connect(file, CONNECT).map(Socket::Unix),
+        }
+    }
+}
+
+/// Connected to the file where the place has one, else as [`dial`] does.
+pub fn reach(place: &Place) -> Result<(Socket, Peer), Error> {
+    let Some(file) = &place.file else {
+        return dial(place).map(|(socket, address)| (socket.into(), Peer::Tcp(address)));
+    };
+    let peer = Peer::Unix(file.clone());
+    peer.dial().map(|socket| (socket, peer)).map_err(|e| unreachable(place, &e))
 }
 
 /// Connected without Nagle's delay: a request is sent in one piece, and its end is not to wait for an acknowledgement.
@@ -43,21 +98,97 @@ pub fn dial(place: &Place) -> Result<(TcpStream, SocketAddr), Error> {
 pub fn unreachable(place: &Place, error: &io::Error) -> Error {
     let message = match error.kind() {
         io::ErrorKind::ConnectionRefused => {
-            format!("nothing listens on port {}; is the server running, and is the port right?", place.port)
+            format!("nothing listens {}; is the server running, and is the port right?", place.listens())
         }
+        io::ErrorKind::NotFound if place.file.is_some() => format!(
+            "there is no socket {}; is the server running, with its sockets in this folder, and is the port right?",
+            place.listens()
+        ),
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
-            format!("no answer within {} s; check host, port and firewall", CONNECT.as_secs())
+            let check = if place.file.is_some() { "does the server hang?" } else { "check host, port and firewall" };
+            format!("no answer within {} s; {check}", CONNECT.as_secs())
         }
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
             "the server closed the connection before login; see its log".to_owned()
         }
+        _ if place.file.is_some() => format!("{error} {}; check the folder and its permissions", place.listens()),
         _ => format!("{error}; check host and port"),
     };
     Error::Target { target: place.target.clone(), class: TargetFault::Unreachable, message }
 }
 
+impl From<TcpStream> for Socket {
+    fn from(socket: TcpStream) -> Socket {
+        Socket::Tcp(socket)
+    }
+}
+
+impl Socket {
+    /// The same connection, for another owner.
+    pub fn try_clone(&self) -> io::Result<Socket> {
+        match self {
+            Socket::Tcp(socket) => socket.try_clone().map(Socket::Tcp),
+            Socket::Unix(socket) => socket.try_clone().map(Socket::Unix),
+        }
+    }
+
+    /// Longest wait of one read; none when `None`.
+    pub fn set_read_timeout(&self, limit: Option<Duration>) -> io::Result<()> {
+        match self {
+            Socket::Tcp(socket) => socket.set_read_timeout(limit),
+            Socket::Unix(socket) => socket.set_read_timeout(limit),
+        }
+    }
+
+    /// Longest wait of one write; none when `None`.
+    pub fn set_write_timeout(&self, limit: Option<Duration>) -> io::Result<()> {
+        match self {
+            Socket::Tcp(socket) => socket.set_write_timeout(limit),
+            Socket::Unix(socket) => socket.set_write_timeout(limit),
+        }
+    }
+}
+
+impl AsRawFd for Socket {
+    fn as_raw_fd(&self) -> RawFd {
+        match self {
+            Socket::Tcp(socket) => socket.as_raw_fd(),
+            Socket::Unix(socket) => socket.as_raw_fd(),
+        }
+    }
+}
+
+impl Read for Socket {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Socket::Tcp(socket) => socket.read(room),
+            Socket::Unix(socket) => socket.read(room),
+        }
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Socket::Tcp(socket) => socket.write(bytes),
+            Socket::Unix(socket) => socket.write(bytes),
+        }
+    }
+
+    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Socket::Tcp(socket) => socket.write_vectored(parts),
+            Socket::Unix(socket) => socket.write_vectored(parts),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Whether a read of `stream` would not block within `limit`.
-pub fn readable(stream: &TcpStream, limit: Duration) -> io::Result<bool> {
+pub fn readable(stream: &impl AsRawFd, limit: Duration) -> io::Result<bool> {
     let until = Instant::now() + limit;
     loop {
         let left = until.saturating_duration_since(Instant::now());

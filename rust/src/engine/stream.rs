@@ -1,12 +1,11 @@
 //! The bytes to a server and back: through its socket, or through TLS around it.
 
 use std::io::{self, BufReader, IoSlice, Read, Write};
-use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use rustls::ClientConnection;
 
-use super::socket::{self, Place};
+use super::socket::{self, Place, Socket};
 use super::tls::Tls;
 use crate::error::Error;
 
@@ -15,19 +14,19 @@ const RECORDS_BYTES: usize = 64 << 10;
 
 /// Limits of time belong to the socket, and hold with TLS as without.
 pub struct Stream {
-    socket: TcpStream,
+    socket: Socket,
     tls: Option<Box<Secured>>,
 }
 
 struct Secured {
     session: ClientConnection,
     /// The same socket, for reading records.
-    records: BufReader<TcpStream>,
+    records: BufReader<Socket>,
 }
 
 impl Stream {
-    pub fn plain(socket: TcpStream) -> Stream {
-        Stream { socket, tls: None }
+    pub fn plain(socket: impl Into<Socket>) -> Stream {
+        Stream { socket: socket.into(), tls: None }
     }
 
     /// With TLS from here on: both sides have agreed to it. The socket's limits hold for each step of the handshake.
@@ -52,7 +51,7 @@ impl Stream {
     }
 
     /// What limits of time are set on.
-    pub fn socket(&self) -> &TcpStream {
+    pub fn socket(&self) -> &Socket {
         &self.socket
     }
 
@@ -135,7 +134,7 @@ impl Write for Stream {
 
 impl Secured {
     /// Takes records that have come and answers what TLS itself asks; their bytes, 0 at the end of the connection.
-    fn pull(&mut self, socket: &mut TcpStream) -> io::Result<usize> {
+    fn pull(&mut self, socket: &mut Socket) -> io::Result<usize> {
         let bytes = self.session.read_tls(&mut self.records)?;
         let state = self.session.process_new_packets();
         // What is wrong is said to the other side, too; that it may have gone is no news.
@@ -145,7 +144,7 @@ impl Secured {
     }
 
     /// Sends all that is encrypted.
-    fn push(&mut self, socket: &mut TcpStream) -> io::Result<()> {
+    fn push(&mut self, socket: &mut Socket) -> io::Result<()> {
         while self.session.wants_write() {
             match self.session.write_tls(socket) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),

@@ -194,7 +194,7 @@ impl Tls {
                 },
             ),
             rustls::Error::InvalidMessage(_) => {
-                (TargetFault::Other, format!("what listens on port {} does not speak TLS", place.port))
+                (TargetFault::Other, format!("what listens {} does not speak TLS", place.listens()))
             }
             other => (TargetFault::Other, format!("the TLS handshake failed: {other}")),
         };

@@ -56,11 +56,8 @@ impl LinkPlan {
         let wrong = || Error::Plan(format!("--server {}: it is HOST:PORT", self.server));
         let (host, port) = self.server.rsplit_once(':').ok_or_else(wrong)?;
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        Ok(Place {
-            host,
-            port: port.parse().map_err(|_| wrong())?,
-            target: format!("load server {}", self.server),
-        })
+        let port = port.parse().map_err(|_| wrong())?;
+        Ok(Place::new(host, port, format!("load server {}", self.server)))
     }
 
     pub fn refused(&self, message: String) -> Error {

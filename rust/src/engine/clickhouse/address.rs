@@ -45,7 +45,7 @@ impl Address {
         }
         let target = format!("clickhouse://{user}@{host}:{port}/{}", url.path);
         Ok(Address {
-            place: Place { host, port, target },
+            place: Place::new(host, port, target),
             tls,
             user,
             password: url

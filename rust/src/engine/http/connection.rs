@@ -1,10 +1,10 @@
 //! A socket and the stream through it: whole writes, reads of what has come, both within a limit.
 
 use std::io::{self, IoSlice, Read, Write};
-use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use super::Trouble;
+use crate::engine::socket::Socket;
 use crate::engine::stream::Stream;
 
 pub struct Connection {
@@ -58,7 +58,7 @@ impl Connection {
         let left =
             until.map(|until| until.saturating_duration_since(Instant::now()).max(Duration::from_micros(1)));
         self.limited = until.is_some();
-        let set = |socket: &TcpStream| {
+        let set = |socket: &Socket| {
             socket.set_read_timeout(left)?;
             socket.set_write_timeout(left)
         };

@@ -15,7 +15,7 @@ use crate::engine::tls::Wish;
 fn serve(answers: Vec<Vec<Vec<u8>>>, then_close: bool) -> (Client, JoinHandle<Vec<Vec<u8>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let place = Place { host: "127.0.0.1".into(), port, target: format!("test://127.0.0.1:{port}") };
+    let place = Place::new("127.0.0.1", port, format!("test://127.0.0.1:{port}"));
     let thread = std::thread::spawn(move || {
         let mut requests = Vec::new();
         let mut held = None;
@@ -178,7 +178,7 @@ fn a_late_answer_can_be_waited_for_again() {
 fn hanging_up_ends_a_wait_from_another_thread() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let place = Place { host: "127.0.0.1".into(), port, target: "test".into() };
+    let place = Place::new("127.0.0.1", port, "test");
     let mut client = Client::new(&place, &without_tls(), None, &[]);
     client.send("POST", "/", &[b"?"], None).unwrap();
     let hang_up = client.hang_up();
@@ -191,7 +191,7 @@ fn hanging_up_ends_a_wait_from_another_thread() {
 #[test]
 fn a_port_where_nobody_listens_is_said_with_its_remedy() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let place = Place { host: "127.0.0.1".into(), port, target: "test://h".into() };
+    let place = Place::new("127.0.0.1", port, "test://h");
     let message = Client::new(&place, &without_tls(), None, &[]).connect().unwrap_err().to_string();
     assert_eq!(
         message,

@@ -43,7 +43,7 @@ impl Address {
 
     /// Not yet connected.
     pub fn client(&self) -> Client {
-        let place = Place { host: self.host.clone(), port: self.port, target: self.to_string() };
+        let place = Place::new(&self.host, self.port, self.to_string());
         let password = self.password().unwrap_or_default();
         let login = (!self.user.is_empty()).then_some((self.user.as_str(), password.as_str()));
         Client::new(&place, &self.tls, login, &[])

@@ -46,7 +46,7 @@ impl Address {
     }
 
     pub fn place(&self) -> Place {
-        Place { host: self.host.clone(), port: self.port, target: self.to_string() }
+        Place::new(&self.host, self.port, self.to_string())
     }
 
     /// From the URL, `MYSQL_PWD`, or `~/.my.cnf`, in this order; empty where none is given, as the clients do.

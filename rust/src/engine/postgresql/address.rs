@@ -3,13 +3,17 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::engine::socket::Place;
+use crate::engine::socket::{Place, PATH_MOST};
 use crate::engine::tls::{is_loopback, Check, Roots, Tls, When, Wish};
-use crate::engine::url::Url;
+use crate::engine::url::{escape, Url};
 use crate::error::Error;
+
+/// Where its packages put the server's sockets: then a password file may call the host `localhost`.
+const USUAL_FOLDERS: [&str; 3] = ["/tmp", "/var/run/postgresql", "/run/postgresql"];
 
 #[derive(Debug, Clone)]
 pub struct Address {
+    /// A name or address; or, from `/` on, the folder of the server's Unix socket.
     pub host: String,
     pub port: u16,
     pub user: String,
@@ -22,25 +26,49 @@ pub struct Address {
 impl std::fmt::Display for Address {
     /// As people may read it: without password.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "postgresql://{}@{}:{}/{}", self.user, self.host, self.port, self.database)
+        let (user, host, port, database) = (&self.user, &self.host, self.port, &self.database);
+        if self.socket_file().is_none() {
+            return write!(f, "postgresql://{user}@{host}:{port}/{database}");
+        }
+        let mut folder = String::new();
+        for name in host.split('/').skip(1) {
+            folder.push('/');
+            escape(name, &mut folder);
+        }
+        write!(f, "postgresql://{user}@:{port}/{database}?host={folder}")
     }
 }
 
 impl Address {
     /// `postgresql://user@host:port/database`; `postgres://` too. User and database default to `postgres`.
+    ///
+    /// As libpq: `host` and `port` among the options count before those in front, and a host that begins with `/` is
+    /// the folder of a Unix socket, where nothing is encrypted whatever `sslmode` says.
     pub fn parse(url: &str) -> Result<Address, Error> {
-        let url = Url::parse(
+        let mut url = Url::parse(
             url,
             &["postgresql", "postgres", "timescaledb"],
             "postgresql://user@host:port/database",
         )?;
         let named = |name: String, default: &str| if name.is_empty() { default.to_owned() } else { name };
+        for (name, value) in std::mem::take(&mut url.options) {
+            match name.as_str() {
+                "host" => url.host = value,
+                "port" => url.port = Some(port(&value)?),
+                _ => url.options.push((name, value)),
+            }
+        }
         let host = named(url.host, "localhost");
+        let port = url.port.unwrap_or(5432);
         let wish = wish(&host, &url.options, |name| std::env::var(name).ok(), implied_roots())?;
+        let wish = match socket_file(&host, port) {
+            None => wish,
+            Some(file) => only_here(&file).map(|()| Wish::NEVER)?,
+        };
         Ok(Address {
             tls: Tls::new(&wish, "sslrootcert")?,
             host,
-            port: url.port.unwrap_or(5432),
+            port,
             user: named(url.user, "postgres"),
             database: named(url.path, "postgres"),
             given: url.password,
@@ -48,7 +76,11 @@ impl Address {
     }
 
     pub fn place(&self) -> Place {
-        Place { host: self.host.clone(), port: self.port, target: self.to_string() }
+        Place { file: self.socket_file(), ..Place::new(&self.host, self.port, self.to_string()) }
+    }
+
+    fn socket_file(&self) -> Option<PathBuf> {
+        socket_file(&self.host, self.port)
     }
 
     /// From the URL, `PGPASSWORD`, the file `PGPASSFILE`, or `~/.pgpass`, in this order.
@@ -65,13 +97,39 @@ impl Address {
     /// The first line `host:port:database:user:password` that matches; `*` matches everything.
     fn password_in(&self, text: &str) -> Option<String> {
         let wanted = [&self.host, &self.port.to_string(), &self.database, &self.user];
+        let usual = USUAL_FOLDERS.contains(&self.host.as_str());
         text.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
-            let fields = pgpass_fields(line);
+            let mut fields = pgpass_fields(line);
+            if usual && fields[0] == "localhost" {
+                fields[0].clone_from(&self.host);
+            }
             let matches = fields.len() == 5
                 && wanted.iter().zip(&fields).all(|(wanted, field)| field == "*" || field == *wanted);
             matches.then(|| fields[4].clone())
         })
     }
+}
+
+/// The socket's file in the folder that `host` names; `None` for a host of the network.
+fn socket_file(host: &str, port: u16) -> Option<PathBuf> {
+    host.starts_with('/').then(|| Path::new(host).join(format!(".s.PGSQL.{port}")))
+}
+
+/// The kernel takes no longer paths, and a server could not have listened there.
+fn only_here(file: &Path) -> Result<(), Error> {
+    let bytes = file.as_os_str().len();
+    if bytes <= PATH_MOST {
+        return Ok(());
+    }
+    Err(Error::Plan(format!(
+        "target.url: {} has {bytes} bytes, and the path of a socket {PATH_MOST} at most; name a folder with a shorter \
+         path (a symbolic link will do), or the server's port",
+        file.display()
+    )))
+}
+
+fn port(text: &str) -> Result<u16, Error> {
+    text.parse().map_err(|_| Error::Plan(format!("target.url: port={text} is not a port")))
 }
 
 /// As libpq: a file of roots that is there is used without being named.
@@ -96,7 +154,7 @@ fn wish(
             "sslrootcert" => roots = Some(value.clone()),
             _ => {
                 return Err(Error::Plan(format!(
-                    "target.url: option {name} is not known; known are sslmode, sslrootcert"
+                    "target.url: option {name} is not known; known are host, port, sslmode, sslrootcert"
                 )))
             }
         }
@@ -182,6 +240,40 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_host_that_is_a_path_is_the_folder_of_a_socket_as_libpq_has_it() {
+        let forms = [
+            "postgresql://me@/db?host=/Var/My%20sockets&port=5433",
+            "postgresql://me@:5433/db?host=/Var/My%20sockets",
+            "postgresql://me@%2FVar%2FMy%20sockets:5433/db",
+            "postgresql://me@elsewhere:1/db?host=/Var/My%20sockets&port=5433&sslmode=require",
+        ];
+        for url in forms {
+            let address = Address::parse(url).unwrap();
+            let place = address.place();
+            let file = Path::new("/Var/My sockets/.s.PGSQL.5433");
+            assert_eq!(place.file.as_deref(), Some(file), "{url}");
+            assert_eq!(address.tls.when, When::Never, "{url}: nothing is encrypted there");
+            let shown = "postgresql://me@:5433/db?host=/Var/My%20sockets";
+            assert_eq!(address.to_string(), shown, "{url}");
+            assert_eq!(Address::parse(shown).unwrap().place(), place, "what is shown can be used");
+        }
+        let network = Address::parse("postgresql://me@here:1/db?host=db.example&port=5433").unwrap();
+        assert_eq!(network.to_string(), "postgresql://me@db.example:5433/db");
+        assert_eq!(network.place().file, None);
+        let message = Address::parse("postgresql:///db?port=sql").unwrap_err().to_string();
+        assert!(message.contains("port=sql is not a port"), "{message}");
+    }
+
+    #[test]
+    fn a_folder_whose_path_is_too_long_for_a_socket_is_named_before_anybody_connects() {
+        let of = |bytes: usize| Address::parse(&format!("postgresql:///db?host=/{}", "f".repeat(bytes)));
+        // With `/` in front and `/.s.PGSQL.5432` behind.
+        of(92).unwrap();
+        let message = of(93).unwrap_err().to_string();
+        assert!(message.contains("has 108 bytes, and the path of a socket 107 at most"), "{message}");
+    }
+
     fn wish_of(host: &str, query: &str, environment: &[(&str, &str)]) -> Result<Wish, Error> {
         let options: Vec<_> = query.split_terminator('&').filter_map(|pair| pair.split_once('=')).collect();
         let options: Vec<_> = options.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
@@ -239,5 +331,13 @@ mod tests {
         let file = "# comment\nother:*:*:*:no\nh:5433:d:you:no\nh:*:*:me:a\\:b\\\\c\n*:*:*:*:later\n";
         assert_eq!(address.password_in(file).as_deref(), Some("a:b\\c"));
         assert_eq!(address.password_in("h:1:d:me:no"), None);
+        let of = |folder: &str, file: &str| {
+            Address::parse(&format!("postgresql://me@/d?host={folder}")).unwrap().password_in(file)
+        };
+        for folder in ["/tmp", "/var/run/postgresql", "/elsewhere"] {
+            assert_eq!(of(folder, &format!("{folder}:5432:d:me:mine")).as_deref(), Some("mine"));
+            let usual = (folder != "/elsewhere").then(|| "usual".to_owned());
+            assert_eq!(of(folder, "localhost:5432:d:me:usual"), usual, "{folder}");
+        }
     }
 }

@@ -4,7 +4,6 @@
 //! one that sends a Sync per query costs ten times a hand-made pipeline.
 
 use std::io::{self, IoSlice, Read, Write};
-use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use postgres_protocol::authentication::md5_hash;
@@ -12,7 +11,7 @@ use postgres_protocol::authentication::sasl::{ChannelBinding, ScramSha256, SCRAM
 
 use super::failure::Failure;
 use super::{message, Address};
-use crate::engine::socket::{self, CONNECT};
+use crate::engine::socket::{self, Peer, Socket, CONNECT};
 use crate::engine::stream::Stream;
 use crate::engine::Canceller;
 use crate::error::{Error, TargetFault};
@@ -26,7 +25,7 @@ const LOGIN_MESSAGE_BYTES: usize = 64 << 10;
 
 pub struct Connection {
     stream: Stream,
-    peer: SocketAddr,
+    peer: Peer,
     inbox: Vec<u8>,
     /// Unread part of the inbox.
     start: usize,
@@ -49,7 +48,7 @@ impl Connection {
     }
 
     fn attempt(address: &Address, secure: bool) -> Result<Connection, Error> {
-        let (socket, peer) = socket::dial(&address.place())?;
+        let (socket, peer) = socket::reach(&address.place())?;
         socket.set_read_timeout(Some(CONNECT)).map_err(|e| unreachable(address, &e))?;
         let stream = negotiated(address, socket, secure)?;
         let mut connection =
@@ -173,12 +172,12 @@ impl Connection {
     /// Ends the running statement from any thread, by a connection as secure as this one; a failure to do so changes
     /// nothing.
     pub fn canceller(&self, address: &Address) -> Canceller {
-        let (peer, (process, secret)) = (self.peer, self.key);
+        let (peer, (process, secret)) = (self.peer.clone(), self.key);
         let (address, secure) = (address.clone(), self.stream.is_secure());
         Box::new(move || {
             let mut out = Vec::new();
             message::cancel(&mut out, process, secret);
-            let Ok(socket) = TcpStream::connect_timeout(&peer, CONNECT) else { return };
+            let Ok(socket) = peer.dial() else { return };
             let _ = socket.set_read_timeout(Some(CONNECT));
             if let Ok(mut stream) = negotiated(&address, socket, secure) {
                 // The server closes the connection as soon as it has acted; then the read ends.
@@ -197,7 +196,7 @@ impl Connection {
 }
 
 /// The stream to log in through: with TLS where it is asked for and the server has it.
-fn negotiated(address: &Address, mut socket: TcpStream, secure: bool) -> Result<Stream, Error> {
+fn negotiated(address: &Address, mut socket: Socket, secure: bool) -> Result<Stream, Error> {
     if !secure {
         return Ok(Stream::plain(socket));
     }
@@ -227,7 +226,10 @@ fn not_postgresql(address: &Address) -> Error {
     Error::Target {
         target: address.to_string(),
         class: TargetFault::Other,
-        message: format!("what listens on port {} does not speak PostgreSQL; check the port", address.port),
+        message: format!(
+            "what listens {} does not speak PostgreSQL; check the port",
+            address.place().listens()
+        ),
     }
 }
 

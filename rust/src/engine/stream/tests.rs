@@ -1,6 +1,6 @@
 //! Against a server of our own, with certificates that openssl has made for this run.
 
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
@@ -72,7 +72,7 @@ fn serve<T: Send + 'static>(
         let session = ServerConnection::new(Arc::new(config)).unwrap();
         serve(StreamOwned::new(session, listener.accept().unwrap().0))
     });
-    (Place { host: "localhost".into(), port, target: format!("test://localhost:{port}") }, thread)
+    (Place::new("localhost", port, format!("test://localhost:{port}")), thread)
 }
 
 fn tls(check: Check, roots: &str) -> Tls {
@@ -137,7 +137,7 @@ fn a_server_without_tls_is_named_as_such() {
         socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
         while matches!(socket.read(&mut [0; 512]), Ok(1..)) {}
     });
-    let place = Place { host: "localhost".into(), port, target: "test://".into() };
+    let place = Place::new("localhost", port, "test://");
     let message = connect(&place, &tls(Check::Nothing, "ca.crt")).err().unwrap().to_string();
     assert!(message.contains("does not speak TLS"), "{message}");
     thread.join().unwrap();

@@ -1,0 +1,96 @@
+//! Connecting to a Unix socket, with a limit: the standard library waits for ever where a server takes nobody.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+/// The longest path of a socket, bytes; the kernel wants a NUL behind it.
+pub const PATH_MOST: usize = {
+    // SAFETY: plain numbers, all of whose bits may be zero.
+    let address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
+    address.sun_path.len() - 1
+};
+
+/// `WouldBlock` when the server's queue was full for so long. `InvalidInput` for a path that is no socket's.
+pub fn connect(file: &Path, limit: Duration) -> io::Result<UnixStream> {
+    let path = file.as_os_str().as_bytes();
+    if path.is_empty() || path.len() > PATH_MOST || path.contains(&0) {
+        let wrong =
+            format!("a socket's path has 1 to {PATH_MOST} bytes and no NUL, this one has {}", path.len());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, wrong));
+    }
+    // SAFETY: a call without pointers; the descriptor is owned below.
+    let fd = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: just opened, and nobody else's.
+    let socket = UnixStream::from(unsafe { OwnedFd::from_raw_fd(fd) });
+    // The limit of sending is that of connecting, too. Source: socket(7), SO_SNDTIMEO.
+    socket.set_write_timeout(Some(limit))?;
+    // SAFETY: as above.
+    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
+    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    for (to, from) in address.sun_path.iter_mut().zip(path) {
+        *to = *from as libc::c_char;
+    }
+    let length = size_of::<libc::sockaddr_un>() as libc::socklen_t;
+    loop {
+        // SAFETY: the address is alive during the call and as long as said; a NUL ends its path.
+        if unsafe { libc::connect(socket.as_raw_fd(), (&raw const address).cast(), length) } == 0 {
+            socket.set_write_timeout(None)?;
+            return Ok(socket);
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn a_socket_is_reached_by_a_path_of_full_length_and_by_no_longer_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = "s".repeat(PATH_MOST - folder.path().as_os_str().len() - 1);
+        let file = folder.path().join(name);
+        let listener = UnixListener::bind(&file).unwrap();
+        let mut ours = connect(&file, Duration::from_secs(60)).unwrap();
+        listener.accept().unwrap().0.write_all(b"hello").unwrap();
+        let mut said = String::new();
+        ours.read_to_string(&mut said).unwrap();
+        assert_eq!(said, "hello");
+
+        let longer =
+            connect(&file.with_file_name("s".repeat(PATH_MOST)), Duration::from_secs(60)).unwrap_err();
+        assert_eq!(longer.kind(), io::ErrorKind::InvalidInput);
+        assert!(longer.to_string().contains("1 to 107 bytes"), "{longer}");
+    }
+
+    #[test]
+    fn a_server_that_takes_nobody_is_waited_for_within_the_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("full");
+        let listener = UnixListener::bind(&file).unwrap();
+        // SAFETY: a call without pointers on a descriptor of ours: room for one that waits.
+        assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
+        let mut waiting = Vec::new();
+        let late = loop {
+            match connect(&file, Duration::from_millis(20)) {
+                Ok(socket) => waiting.push(socket),
+                Err(error) => break error,
+            }
+            assert!(waiting.len() < 100, "a queue without room takes no hundred");
+        };
+        assert_eq!(late.kind(), io::ErrorKind::WouldBlock);
+    }
+}
