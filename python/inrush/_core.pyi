@@ -1,5 +1,6 @@
 """The border: a plan in, tables out. Built from rust/src/python.rs."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 __all__ = [
@@ -38,8 +39,8 @@ class Run:
         Raises KeyboardInterrupt on Ctrl-C (main thread only); the run goes on until `stop`.
         """
 
-    def resume(self) -> None:
-        """Goes on after a `paused`."""
+    def resume(self, processes: Mapping[str, Sequence[int]] | None = None) -> None:
+        """Goes on after a `paused`. processes: role -> the server's processes now; those that are new are watched too."""
 
     def stop(self) -> None:
         """Asks for an orderly end: sessions finish their call, tables are written."""

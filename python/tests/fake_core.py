@@ -1,6 +1,6 @@
 """A core for tests of what surrounds it: does what the plan's label `script` says, step by step.
 
-Steps: an event (dict) is said; "pause" waits for `resume`; "hang" waits for `stop`; "crash" is a segmentation fault;
+Steps: an event (dict) is said; "pause" waits for `resume`, and a note says with which processes; "hang" waits for `stop`; "crash" is a segmentation fault;
 "fail" is a CoreFailure at start; "table" writes one batch into `parts/shots.arrows`; "cut" half of a second one.
 Run as a program it is a worker with this core in place of the built one.
 """
@@ -53,8 +53,9 @@ class Run:
             raise AssertionError(f"no such step: {step}")
         return []
 
-    def resume(self) -> None:
+    def resume(self, processes: dict[str, list[int]]) -> None:
         assert self.waiting == "resume"
+        self.script.insert(0, {"event": "note", "text": f"resumed with {processes}"})
         self.waiting = ""
 
     def stop(self) -> None:

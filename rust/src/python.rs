@@ -19,6 +19,7 @@ use crate::load;
 use crate::plan::{RunPlan, TablePlan, Target};
 use crate::rows::{self, RowGen};
 use crate::run;
+use crate::watch::Processes;
 
 pyo3::create_exception!(_core, CoreFailure, pyo3::exceptions::PyException, "args: (kind, message)");
 
@@ -72,8 +73,9 @@ impl Run {
         }
     }
 
-    fn resume(&self) {
-        self.locked().resume();
+    #[pyo3(signature = (processes=None))]
+    fn resume(&self, processes: Option<Processes>) {
+        self.locked().resume(processes.unwrap_or_default());
     }
 
     fn stop(&self) {

@@ -10,6 +10,7 @@ mod procfs;
 mod threads;
 mod tree;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -27,6 +28,12 @@ pub const SHORTEST_NS: u64 = 100_000_000;
 const RESCAN_NS: u64 = 1_000_000_000;
 /// About 40 s of a run with 40 metrics at 10 Hz between two drains.
 const BUFFER_SAMPLES: usize = 16_384;
+
+/// How often somebody who waits for a look asks whether there is still anybody who looks.
+const ASK: Duration = Duration::from_millis(100);
+
+/// Role -> its processes.
+pub type Processes = BTreeMap<String, Vec<i32>>;
 
 /// A role, device or thread name, made once.
 pub type Name = Arc<str>;
@@ -52,6 +59,7 @@ pub struct Watch {
 struct Shared {
     inbox: Mutex<Inbox>,
     wake: Condvar,
+    looked: Condvar,
     samples: Mutex<Buffer>,
     notes: Mutex<Vec<String>>,
 }
@@ -60,6 +68,8 @@ struct Shared {
 struct Inbox {
     stop: bool,
     added: Vec<(String, i32)>,
+    /// Looks that were the first at what had been added.
+    first_looks: u64,
 }
 
 /// Samples not yet drained; never grows.
@@ -83,6 +93,7 @@ impl Watch {
         let shared = Arc::new(Shared {
             inbox: Mutex::default(),
             wake: Condvar::new(),
+            looked: Condvar::new(),
             samples: Mutex::new(Buffer::new()),
             notes: Mutex::default(),
         });
@@ -99,9 +110,23 @@ impl Watch {
         Ok(Watch { shared, thread: Some(thread) })
     }
 
-    /// From the next sample on, also watches the tree of `pid` as part of `role`.
-    pub fn add(&self, role: &str, pid: i32) {
-        self.shared.inbox().added.push((role.to_string(), pid));
+    /// Also watches the trees of these processes, all they have used so far included; those that it knows stay as they are.
+    ///
+    /// Returns after a sample of them: what they use from now on is what the samples rise by.
+    pub fn add(&self, processes: &Processes) {
+        let Some(thread) = &self.thread else { return };
+        let each = processes.iter().flat_map(|(role, pids)| pids.iter().map(|pid| (role.clone(), *pid)));
+        let mut inbox = self.shared.inbox();
+        inbox.added.extend(each);
+        if inbox.added.is_empty() {
+            return;
+        }
+        let before = inbox.first_looks;
+        self.shared.wake.notify_all();
+        while inbox.first_looks == before && !thread.is_finished() {
+            let waited = self.shared.looked.wait_timeout(inbox, ASK);
+            inbox = waited.expect("nothing panics while it holds the inbox").0;
+        }
     }
 
     /// Moves all samples taken since the last call to the end of `out`.
@@ -156,6 +181,12 @@ impl Buffer {
     }
 }
 
+/// Why the sampling thread does not sleep any more.
+struct Woken {
+    stop: bool,
+    added: bool,
+}
+
 /// The state of the sampling thread.
 struct Eye {
     clock: Clock,
@@ -197,24 +228,32 @@ impl Eye {
         }
     }
 
-    /// Looks at every multiple of `every_ns`; a missed one is skipped, never made up for.
+    /// Looks at every multiple of `every_ns`; a missed one is skipped, never made up for. What is added is looked at
+    /// when it comes.
     fn watch(mut self, every_ns: u64) {
         self.cost_zero_ns = Some(thread_cpu_ns());
+        let mut shortest_ns = 0;
         loop {
-            let due = (self.clock.now() / every_ns + 1) * every_ns;
-            let stop = self.wait_until(due);
+            let due = ((self.clock.now() + shortest_ns) / every_ns + 1) * every_ns;
+            let Woken { stop, added } = self.wait_until(due);
             self.look();
+            if added {
+                self.shared.inbox().first_looks += 1;
+                self.shared.looked.notify_all();
+            }
+            // Two looks side by side would show rates made of rounding.
+            shortest_ns = if added { every_ns / 2 } else { 0 };
             if stop {
                 return;
             }
         }
     }
 
-    /// Sleeps until `due` and takes in what was added; true when asked to stop.
-    fn wait_until(&mut self, due: u64) -> bool {
+    /// Sleeps until `due`, until it is asked to stop, or until something is added, which it takes in.
+    fn wait_until(&mut self, due: u64) -> Woken {
         let shared = self.shared.clone();
         let mut inbox = shared.inbox();
-        while !inbox.stop {
+        while !inbox.stop && inbox.added.is_empty() {
             let left = due.saturating_sub(self.clock.now());
             if left == 0 {
                 break;
@@ -222,10 +261,14 @@ impl Eye {
             let waited = shared.wake.wait_timeout(inbox, Duration::from_nanos(left));
             inbox = waited.expect("nothing panics while it holds the inbox").0;
         }
+        let woken = Woken { stop: inbox.stop, added: !inbox.added.is_empty() };
         for (role, pid) in inbox.added.drain(..) {
             role_named(&mut self.roles, &role).add(pid, &mut self.fresh_notes);
         }
-        inbox.stop
+        if woken.added {
+            self.next_scan_ns = 0; // their children belong to the same look
+        }
+        woken
     }
 
     fn look(&mut self) {

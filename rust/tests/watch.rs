@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use inrush_core::clock::{process_cpu_ns, thread_cpu_ns, Clock};
 use inrush_core::plan::WatchPlan;
-use inrush_core::watch::{Sample, Watch};
+use inrush_core::watch::{Processes, Sample, Watch};
 
 const EVERY_NS: u64 = 100_000_000;
 
@@ -137,10 +137,40 @@ fn a_process_that_vanishes_ends_nothing_and_lowers_nothing() {
 fn a_process_added_later_is_watched_from_then_on() {
     let mut watch = watching(&[], "");
     let child = Child::start(|| burn(0.2));
-    watch.add("load server", child.pid);
+    watch.add(&processes(&[("load server", child.pid)]));
     child.wait_until_worked();
     let samples = finish(&mut watch);
     assert_near(last(&samples, "load server", "cpu_s", ""), 0.2, 0.01);
+}
+
+#[test]
+fn what_a_server_used_before_it_was_added_is_in_the_sample_that_add_waits_for() {
+    let first = Child::start(|| burn(0.2));
+    let mut watch = watching(&[("server", first.pid)], "");
+    first.wait_until_worked();
+    let mut samples = Vec::new();
+    wait_for("the first server's CPU in a sample", || {
+        watch.drain(&mut samples);
+        series(&samples, "server", "cpu_s", "").last().is_some_and(|s| s > 0.19)
+    });
+    drop(first);
+    // Like a server that recovers in a child of its own before anybody is let in.
+    let second = Child::start(|| {
+        reap(fork(|| burn(0.2)));
+        burn(0.1);
+    });
+    second.wait_until_worked();
+    watch.add(&processes(&[("server", second.pid)]));
+    watch.drain(&mut samples);
+    let so_far = last(&samples, "server", "cpu_s", "");
+    assert_near(so_far, 0.5, 0.03);
+    // Once more changes nothing.
+    watch.add(&processes(&[("server", second.pid)]));
+    samples.extend(finish(&mut watch));
+    assert_near(last(&samples, "server", "cpu_s", ""), so_far, 0.01);
+    let cpu_s: Vec<f64> = series(&samples, "server", "cpu_s", "").collect();
+    assert!(cpu_s.is_sorted(), "{cpu_s:?}");
+    assert!(watch.notes().is_empty(), "{:?}", watch.notes());
 }
 
 #[test]
@@ -310,11 +340,15 @@ fn stat_s() -> f64 {
 // Watching and reading.
 
 fn plan(processes: &[(&str, i32)], data_dir: &str, every_ns: u64) -> WatchPlan {
-    let mut by_role: BTreeMap<String, Vec<i32>> = BTreeMap::new();
-    for (role, pid) in processes {
+    WatchPlan { every_ns, processes: self::processes(processes), data_dir: data_dir.into() }
+}
+
+fn processes(named: &[(&str, i32)]) -> Processes {
+    let mut by_role = Processes::new();
+    for (role, pid) in named {
         by_role.entry(role.to_string()).or_default().push(*pid);
     }
-    WatchPlan { every_ns, processes: by_role, data_dir: data_dir.into() }
+    by_role
 }
 
 fn watching(processes: &[(&str, i32)], data_dir: &str) -> Watch {

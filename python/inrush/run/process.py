@@ -83,7 +83,7 @@ class Process:
 
 
 class Worker(Process):
-    """One run; it understands `resume` and `stop`."""
+    """One run; it understands `resume`, with the server's processes as JSON behind it, and `stop`."""
 
     def __init__(
         self,

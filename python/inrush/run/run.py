@@ -6,6 +6,7 @@ The unit is the run: it is sealed whole or done again. So a kill at any moment c
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 import signal
 import time
@@ -279,7 +280,8 @@ def follow(worker: Worker, site: Site, listener: Listener, stopping: Stopping) -
                 ended.actions.append(action)
                 if action["ok"] is False:
                     listener.note(f"{action['action']}: {action['why']}")
-                worker.send("resume")
+                # After a restart they are others than those that the plan names.
+                worker.send(f"resume {json.dumps(site.server.processes(site.target))}")
         listener.event(event)
 
 

@@ -1,7 +1,7 @@
 """One run in a process of its own: `python -m inrush.run.worker PLAN.json PARTS_DIR`.
 
 A crashing engine, its allocator and its caches end with the run. Events leave as JSON lines on stdout,
-commands (`resume`, `stop`) come as lines on stdin; both ends are `run.py`'s. The process dies with its
+commands (`resume` and the server's processes as JSON, `stop`) come as lines on stdin; both ends are `run.py`'s. The process dies with its
 parent, so that a killed inrush leaves no load behind that nobody records.
 """
 
@@ -71,8 +71,9 @@ def work(plan_json: str, parts_dir: str, commands: TextIO, events: TextIO) -> in
 
 
 def obey(run: _core.Run, command: str) -> None:
-    if command == "resume":
-        run.resume()
+    word, _, rest = command.partition(" ")
+    if word == "resume":
+        run.resume(json.loads(rest) if rest else {})
     elif command == "stop":
         run.stop()
     else:

@@ -62,7 +62,7 @@ def run(
             events.append(event)
             at_event(event)
             if event["event"] == "paused":
-                handle.resume()
+                handle.resume(site.server.processes(site.target))
     tables, histograms = {}, {}
     for path in parts.glob("*.arrows"):
         batches = list(whole_batches(path))

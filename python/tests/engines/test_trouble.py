@@ -131,6 +131,62 @@ def test_a_server_killed_in_a_run_ends_it_with_the_reason_and_half_a_table(own: 
     assert int(stored) <= acknowledged + 700, "one batch was in flight"
 
 
+def cpu_s(site: Site) -> float:
+    """What a server's processes have used, those that they have waited for included; ticks of 10 ms."""
+    ticks = 0
+    for pid in tree(processes(site)):
+        stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += sum(map(int, stat[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.slow
+def test_a_server_killed_and_started_again_between_two_segments_is_watched_on(
+    own: Site, folder: Path
+) -> None:
+    used: dict[str, float] = {}
+
+    def at(event: Mapping[str, Any]) -> None:
+        if event.get("action") == "restart":
+            used["before"] = cpu_s(own)
+            own.restart(Stop.KILL)
+            used["started"] = cpu_s(own)
+        elif event.get("action") == "look":
+            used["after"] = cpu_s(own)
+
+    plan = changed(plan_of(own.target.engine), readers={**paced(400, 2), "sessions": 2})
+    at_drive = next(k for k, s in enumerate(plan["segments"]) if s["kind"] == "drive")
+    drive = plan["segments"][at_drive]
+    restart, look = ({"kind": "pause", "label": name, "action": name} for name in ("restart", "look"))
+    segments = [*plan["segments"][: at_drive + 1], restart, drive, look, *plan["segments"][at_drive + 1 :]]
+    watch = {**plan["watch"], "every_ns": SECOND // 10}
+    ran = run(own, {**plan, "segments": segments, "watch": watch}, folder / "run", at_event=at)
+    assert ran.last == {"event": "finished", "ended_by": "work"}, ran.last
+
+    def of(metric: str) -> list[tuple[int, float]]:
+        wanted = ("server", metric, "")  # as a whole, not by thread
+        rows = (r for r in ran.tables["resources"] if (r["role"], r["metric"], r["device"]) == wanted)
+        return [(r["t_ns"], r["value"]) for r in rows]
+
+    for metric in ("cpu_s", "read_bytes", "write_bytes"):
+        values = [value for _, value in of(metric)]
+        assert values == sorted(values), metric
+    windows = {s["segment"]: (s["start_ns"], s["end_ns"]) for s in ran.tables["segments"]}
+    again, looked = windows[at_drive + 2], windows[at_drive + 3]
+    shown = {name: at_time(of("cpu_s"), ns) for name, ns in (("again", again[0]), ("looked", looked[0]))}
+    within = 0.1 + 0.05 * used["after"]
+    assert abs(shown["looked"] - (used["before"] + used["after"])) < within, (shown, used)
+    # Its start lies before the segment that is measured next, and not in it.
+    assert abs(shown["again"] - (used["before"] + used["started"])) < within, (shown, used)
+    rss = [value for t_ns, value in of("rss_bytes") if again[0] < t_ns < again[1]]
+    assert min(rss) > 1e6, "it is there"
+
+
+def at_time(series: list[tuple[int, float]], t_ns: int) -> float:
+    """The last value until then."""
+    return max(value for at, value in series if at <= t_ns)
+
+
 @pytest.mark.parametrize(
     ("engine", "url", "says"),
     [

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,13 +21,13 @@ use crate::run::sampler::{self, Sampler};
 use crate::run::Event;
 use crate::tables::{AnswerRow, ProbeRow, ProbeTable, ResourceRow, SegmentRow, Tables};
 use crate::watch::heartbeat::Heartbeat;
-use crate::watch::{Sample, Watch};
+use crate::watch::{Processes, Sample, Watch};
 
 /// Statements and proofs without a limit of their own.
 const DEFAULT_LIMIT_NS: u64 = 3_600_000_000_000;
 
 /// Runs the plan to its end and says how it ended; the last event is `Finished` or `Failed`.
-pub fn execute(context: Context, tables: Tables, events: Sender<Event>, resumed: Receiver<()>) {
+pub fn execute(context: Context, tables: Tables, events: Sender<Event>, resumed: Receiver<Processes>) {
     let ended = Running::new(context, tables, events.clone(), resumed).and_then(|mut run| {
         let ended = run.segments();
         // A failure of the plan says more than what may follow from it at the end.
@@ -50,7 +50,7 @@ struct Running {
     counts: Arc<[TableCount]>,
     expectations: Expectations,
     events: Sender<Event>,
-    resumed: Receiver<()>,
+    resumed: Receiver<Processes>,
 }
 
 impl Running {
@@ -58,7 +58,7 @@ impl Running {
         context: Context,
         tables: Tables,
         events: Sender<Event>,
-        resumed: Receiver<()>,
+        resumed: Receiver<Processes>,
     ) -> Result<Running, Error> {
         let plan = context.plan.clone();
         let watch = match plan.watch.every_ns {
@@ -291,14 +291,20 @@ impl Running {
         Ok(EndedBy::Work)
     }
 
-    /// Python acts on the server; the engine is connected anew after it.
+    /// Python acts on the server, which may have other processes then; the engine is connected anew after it.
     fn pause(&mut self, index: usize, action: &str) -> Result<EndedBy, Error> {
         self.engine = None;
         self.tell(Event::Paused { index, action: action.to_owned() });
         loop {
             match self.resumed.recv_timeout(Duration::from_millis(100)) {
-                Ok(()) | Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
-                Err(std::sync::mpsc::RecvTimeoutError::Timeout) => self.write_out()?,
+                Ok(processes) => {
+                    if let Some(watch) = &self.watch {
+                        watch.add(&processes);
+                    }
+                    break;
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => self.write_out()?,
             }
         }
         Ok(if self.context.stop.load(Relaxed) { EndedBy::Stop } else { EndedBy::Work })

@@ -21,6 +21,7 @@ use crate::proof::value_text;
 use crate::rows;
 use crate::rows::files::FileRows;
 use crate::tables::{ProbeTable, Tables};
+use crate::watch::Processes;
 
 /// What a run tells while it goes on; `to_json` is the form that crosses the border.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ pub enum Event {
 /// A running plan. Dropping it asks the run to stop and waits for it.
 pub struct Handle {
     events: Receiver<Event>,
-    resume: Sender<()>,
+    resume: Sender<Processes>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -78,15 +79,15 @@ impl Handle {
         events
     }
 
-    /// Goes on after a `paused`.
-    pub fn resume(&self) {
+    /// Goes on after a `paused`; `processes` are the server's now.
+    pub fn resume(&self, processes: Processes) {
         // A run that has ended meanwhile has nothing to resume.
-        let _ = self.resume.send(());
+        let _ = self.resume.send(processes);
     }
 
     pub fn stop(&self) {
         self.stop.store(true, Relaxed);
-        self.resume();
+        self.resume(Processes::new());
     }
 
     pub fn done(&self) -> bool {

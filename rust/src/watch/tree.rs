@@ -80,8 +80,11 @@ impl Role {
     }
 
     pub fn add(&mut self, pid: i32, notes: &mut Vec<String>) {
-        if self.members.iter().any(|p| p.pid == pid) {
-            return;
+        if let Some(at) = self.members.iter().position(|p| p.pid == pid) {
+            if self.members[at].is_there() {
+                return;
+            }
+            self.bury(at); // its number is another's by now
         }
         if self.members.len() == MAX_PROCESSES {
             notes.push(format!(
@@ -210,6 +213,11 @@ impl Process {
         }
         process.ended_ns = process.reaped_ns;
         Ok(process)
+    }
+
+    /// Whether it is still the process that it was.
+    fn is_there(&self) -> bool {
+        self.stat.head(&mut [0; 512]).is_ok()
     }
 
     /// Takes new figures; false when the process is gone.
