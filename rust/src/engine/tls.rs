@@ -17,6 +17,8 @@ use rustls::{
     CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme,
 };
 
+use sha2::{Digest, Sha256};
+
 use super::socket::{unreachable, Place};
 use crate::error::{Error, TargetFault};
 
@@ -53,6 +55,14 @@ pub enum Check {
     Chain,
     /// And it is this host's.
     ChainAndName,
+    /// It is this very one, by its SHA-256, whoever has signed it.
+    Fingerprint([u8; 32]),
+}
+
+impl Check {
+    fn needs_roots(self) -> bool {
+        matches!(self, Check::Chain | Check::ChainAndName)
+    }
 }
 
 /// Whose signatures are trusted.
@@ -82,6 +92,11 @@ pub struct Wish {
 
 impl Wish {
     pub const NEVER: Wish = Wish { when: When::Never, check: Check::Nothing, roots: Roots::System };
+
+    /// Always, with the one certificate that has this SHA-256.
+    pub fn pinned(sha256: [u8; 32]) -> Wish {
+        Wish { when: When::Always, check: Check::Fingerprint(sha256), roots: Roots::System }
+    }
 }
 
 /// Whether what is sent to this host stays on this machine: then nothing is encrypted unless asked for.
@@ -94,18 +109,18 @@ pub fn is_loopback(host: &str) -> bool {
 pub struct Tls {
     pub when: When,
     config: Option<Arc<ClientConfig>>,
-    /// The option that names the roots, and where they came from: for messages.
+    /// The option that names the roots or the certificate, and where roots came from: for messages.
     roots_option: &'static str,
     roots_from: String,
 }
 
 impl Tls {
-    /// roots_option: its name in a URL of this engine. Fails where the roots cannot be read.
+    /// roots_option: its name in a URL of this engine, or on the command line. Fails where the roots cannot be read.
     pub fn new(wish: &Wish, roots_option: &'static str) -> Result<Tls, Error> {
         let (config, roots_from) = match wish {
             Wish { when: When::Never, .. } => (None, String::new()),
-            Wish { check: Check::Nothing, .. } => {
-                (Some(config(wish.check, Vec::new(), roots_option)?), String::new())
+            Wish { check, .. } if !check.needs_roots() => {
+                (Some(config(*check, Vec::new(), roots_option)?), String::new())
             }
             Wish { check, roots, .. } => {
                 let path = match roots {
@@ -117,11 +132,6 @@ impl Tls {
             }
         };
         Ok(Tls { when: wish.when, config, roots_option, roots_from })
-    }
-
-    /// Always, by rules of the caller's own. option: what chose them, for messages.
-    pub fn with(config: Arc<ClientConfig>, option: &'static str) -> Tls {
-        Tls { when: When::Always, config: Some(config), roots_option: option, roots_from: String::new() }
     }
 
     /// With TLS or without: what is tried, one after the other where the server refuses.
@@ -235,7 +245,7 @@ fn config(
     option: &str,
 ) -> Result<Arc<ClientConfig>, Error> {
     let mut roots = RootCertStore::empty();
-    if check != Check::Nothing && roots.add_parsable_certificates(trusted.iter().cloned()).0 == 0 {
+    if check.needs_roots() && roots.add_parsable_certificates(trusted.iter().cloned()).0 == 0 {
         return Err(Error::Plan(format!("target.url: {option}: no certificate there can be a root")));
     }
     let provider = Arc::new(ring::default_provider());
@@ -268,8 +278,13 @@ impl ServerCertVerifier for Verifier {
         _ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        if self.check == Check::Nothing {
-            return Ok(ServerCertVerified::assertion());
+        match self.check {
+            Check::Nothing => return Ok(ServerCertVerified::assertion()),
+            Check::Fingerprint(sha256) if Sha256::digest(certificate)[..] == sha256 => {
+                return Ok(ServerCertVerified::assertion())
+            }
+            Check::Fingerprint(_) => return Err(CertificateError::ApplicationVerificationFailure.into()),
+            Check::Chain | Check::ChainAndName => {}
         }
         let parsed = ParsedCertificate::try_from(certificate)?;
         // A self-signed certificate that the user has named is its own root, which the rules of chains do not know.

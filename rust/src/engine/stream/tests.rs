@@ -11,6 +11,7 @@ use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use sha2::{Digest, Sha256};
 
 use super::*;
 use crate::engine::tls::{Check, Roots, When, Wish};
@@ -96,6 +97,19 @@ fn outcome(certificate: &str, check: Check, roots: &str, host: &str) -> Result<(
     let done = done.map(|mut stream| stream.write_all(b"!").unwrap());
     assert_eq!(thread.join().unwrap(), done.is_ok(), "both sides know");
     done
+}
+
+#[test]
+fn a_certificate_known_by_its_fingerprint_needs_no_root_and_no_name_and_no_other_will_do() {
+    let sha256 = |name: &str| {
+        let der = CertificateDer::from_pem_file(certificates().join(format!("{name}.crt"))).unwrap();
+        Check::Fingerprint(Sha256::digest(der).into())
+    };
+    for certificate in ["server", "alone"] {
+        assert_eq!(outcome(certificate, sha256(certificate), "ca.crt", "other.example"), Ok(()));
+    }
+    let message = outcome("server", sha256("alone"), "ca.crt", "localhost").unwrap_err();
+    assert!(message.contains("is not the one that roots names"), "{message}");
 }
 
 #[test]
