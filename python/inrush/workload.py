@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-#: Logical types; `docs/engines.md` maps each to every engine. Twin of `LogicalType` in `plan.rs`.
+#: Logical types; `docs/engines.md` maps each to every engine. Twin of `LogicalType` in `plan/table.rs`.
 LOGICAL_TYPES = (
     "bool", "i16", "i32", "i64", "u64", "f32", "f64", "time_ms", "time_us", "text", "list_f64", "list_i64",
 )  # fmt: skip
@@ -66,7 +66,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Operation:
-    """One timed call: insert, query, together, execute (twin of `OpKind` in `plan.rs`)."""
+    """One timed call: insert, query, together, execute (twin of `OpKind` in `plan/operation.rs`)."""
 
     name: str
     kind: str

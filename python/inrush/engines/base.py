@@ -50,7 +50,7 @@ class Unsupported:
 
 @dataclass(frozen=True)
 class Proof:
-    """`screen` returns one row of numbers in the order of `items` (twin: ScreenItem in plan.rs)."""
+    """`screen` returns one row of numbers in the order of `items` (twin: ScreenItem in plan/segment.rs)."""
 
     screen: str
     items: tuple[Mapping[str, Any], ...]

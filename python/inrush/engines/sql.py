@@ -184,7 +184,7 @@ def ask_holder(namespace: str) -> str:
 
 
 def screen_items(table: Table, unsigned_is_signed: bool) -> tuple[Item, ...]:
-    """What engine and generator both count and sum, twin of ScreenItem in plan.rs.
+    """What engine and generator both count and sum, twin of ScreenItem in plan/segment.rs.
 
     unsigned_is_signed: u64 is stored with its bits reinterpreted, so its upper half shifts arithmetically.
     Floats from files are not summed: only generated ones are known to be k * 2**-bits.

@@ -199,7 +199,7 @@ def limits_of(
 ) -> dict[str, dict[str, Any]]:
     """Column -> what the database takes of it where that is less than its logical type says. Pure.
 
-    A row beyond it would be refused together with all that is stored in its transaction. Twin of `Limits` in plan.rs.
+    A row beyond it would be refused together with all that is stored in its transaction. Twin of `Limits` in plan/table.rs.
     """
     limits: dict[str, dict[str, Any]] = {}
     logical = {column.name: column.type for column in table.columns}

@@ -132,7 +132,7 @@ def table_plan(server: Server, table: Table, physical: str) -> TablePlan:
 
 
 def table_document(wanted: Wanted, planned: TablePlan, source: Mapping[str, Any]) -> Doc:
-    """Twin of `TablePlan` in plan.rs."""
+    """Twin of `TablePlan` in plan/table.rs."""
     columns = [
         {
             "name": c.name,

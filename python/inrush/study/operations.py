@@ -16,7 +16,7 @@ DIALECTS = (
     "duckdb", "sqlite", "postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb", "ndb", "adbc",
 )  # fmt: skip
 HOLDS = ("rows_regenerate", "count_bounds", "oracle", "freshness")
-#: Parameter generator -> its parameters; twin of `ParamGen` in plan.rs.
+#: Parameter generator -> its parameters; twin of `ParamGen` in plan/operation.rs.
 PARAM_GENS: Mapping[str, tuple[str, ...]] = {
     "constant": ("value",),
     "now_minus": ("seconds",),

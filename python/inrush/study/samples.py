@@ -11,7 +11,7 @@ from inrush.study.forms import MAX_ROWS, FromFactor, read_count
 
 Factors = Mapping[str, Sequence[Any]]
 
-#: Distributions that a collector may have; twin of `CollectPlan` in plan.rs.
+#: Distributions that a collector may have; twin of `CollectPlan` in plan/segment.rs.
 DISTRIBUTIONS = ("lognormal",)
 #: Without `most_s` no sample takes longer than so many medians.
 MOST_MEDIANS = 20.0

@@ -57,7 +57,7 @@ def rows_of(table: Table) -> st.SearchStrategy[list[tuple[Any, ...]]]:
 
 
 def expected(table: Table, items: Sequence[Mapping[str, Any]], rows: Sequence[Row]) -> list[int]:
-    """What ScreenItem in plan.rs says, on Python's integers."""
+    """What ScreenItem in plan/segment.rs says, on Python's integers."""
     place = {c.name: k for k, c in enumerate(table.columns)}
 
     def figure(item: Mapping[str, Any]) -> int:

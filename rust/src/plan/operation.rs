@@ -1,0 +1,95 @@
+//! What is called: operations with their parameters, and what their answers promise.
+
+use serde::{Deserialize, Serialize};
+
+use super::LogicalType;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpPlan {
+    pub name: String,
+    pub kind: OpKind,
+    /// Index into `RunPlan::tables`; absent for queries over several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<usize>,
+    /// Statement in the engine's dialect and placeholders. Empty where the wire needs none.
+    #[serde(default)]
+    pub text: String,
+    /// `bulk`, `multirow`, …; empty for queries.
+    #[serde(default)]
+    pub method: String,
+    /// In placeholder order.
+    #[serde(default)]
+    pub params: Vec<ParamPlan>,
+    /// Names of the operations of a `together`.
+    #[serde(default)]
+    pub members: Vec<String>,
+    /// Promises about the answer that are checked while writers run.
+    #[serde(default)]
+    pub holds: Vec<Hold>,
+    /// 0: no limit.
+    #[serde(default)]
+    pub deadline_ns: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OpKind {
+    Insert,
+    Query,
+    /// One due, all members at once, latency = max over members.
+    Together,
+    /// A statement without answer: delete by age, maintenance.
+    Execute,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ParamPlan {
+    pub name: String,
+    #[serde(rename = "type")]
+    pub ty: LogicalType,
+    pub gen: ParamGen,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum ParamGen {
+    Constant {
+        value: serde_json::Value,
+    },
+    /// Data time at which the call was due, less `seconds_ns`.
+    NowMinus {
+        ns: u64,
+    },
+    /// A value that column `column` of table `table` takes for a random series.
+    OfSeries {
+        table: usize,
+        column: String,
+    },
+    /// The value that `column` of `table` takes for one series, in the first sweep.
+    SeriesAt {
+        table: usize,
+        column: String,
+        series: u64,
+    },
+    /// Data time up to which every row of the series that [`Hold::Freshness`] names was seen.
+    SeenUntil {},
+    Uniform {
+        from: i64,
+        to: i64,
+    },
+}
+
+/// A promise about an answer, checked outside the timed part.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Hold {
+    /// Every returned row is a row of the generator: answer column -> table column, identity included.
+    RowsRegenerate { table: usize, columns: Vec<String> },
+    /// The single number returned lies between rows acknowledged before the call and rows issued after it.
+    CountBounds { table: usize },
+    /// Data times of rows of one series, those after `SeenUntil` at least: the first answer that holds one tells
+    /// how long after its due a reader could see it.
+    Freshness { table: usize, series: u64 },
+}

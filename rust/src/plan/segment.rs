@@ -1,0 +1,223 @@
+//! What is done, segment by segment: roles at work, and what is asked of the database before, meanwhile and after.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Segment {
+    /// Statements off the figures: DDL, settings, maintenance.
+    Control {
+        label: String,
+        statements: Vec<String>,
+        limit_ns: u64,
+    },
+    /// Roles at work. Only phase `measure` enters figures.
+    Drive(DriveSegment),
+    /// Counted, checksummed and read back.
+    Proof {
+        label: String,
+        proofs: Vec<ProofPlan>,
+    },
+    /// Sizes, counters and settings, into the tables `sizes` and `counters`.
+    Probe {
+        label: String,
+        probes: Vec<ProbePlan>,
+    },
+    /// Each operation once when quiet; answers go to the table `answers` for the oracle.
+    Ask {
+        label: String,
+        operations: Vec<String>,
+        now_ns: u64,
+    },
+    Settle {
+        label: String,
+        ns: u64,
+    },
+    /// Python acts (restart, drop caches, …) and says `resume`.
+    Pause {
+        label: String,
+        action: String,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DriveSegment {
+    pub label: String,
+    pub phase: Phase,
+    pub roles: Vec<RolePlan>,
+    /// Whole segment; what is then unfinished is cut and said.
+    pub limit_ns: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<RepeatPlan>,
+    /// Asked again and again while the roles work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<SamplePlan>,
+}
+
+/// A fixed volume repeated into fresh tables until enough time was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RepeatPlan {
+    /// Sum of makespans to reach.
+    pub at_least_ns: u64,
+    pub max: u32,
+    /// Run before every repetition but the first: empty the tables.
+    pub fresh: Vec<String>,
+    /// Screen proofs after every repetition, outside the measured time.
+    pub proofs: Vec<ProofPlan>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    Load,
+    Warm,
+    Measure,
+    Cool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RolePlan {
+    pub name: String,
+    /// Weights choose per ticket; one entry for most roles.
+    pub operations: Vec<Weighted>,
+    pub sessions: u32,
+    /// Operations in flight per session; 1 unless the engine pipelines.
+    pub depth: u32,
+    pub schedule: Schedule,
+    pub work: Work,
+    pub until: Until,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Weighted {
+    pub operation: String,
+    pub weight: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Schedule {
+    /// The next call when the last has ended (+ think time): due = sent.
+    Closed { think_ns: u64 },
+    /// Equally spaced arrivals, one line shared by all sessions.
+    Constant { rate_per_s: f64 },
+    /// Exponential gaps, seeded.
+    Poisson { rate_per_s: f64 },
+    /// A sample every `every_ns`, in `parts` operations that are all due with it; stored when the last is.
+    Samples {
+        every_ns: u64,
+        parts: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        collect: Option<CollectPlan>,
+    },
+}
+
+/// How long a sample takes from its due until its rows are there to be sent: a collector that nobody ran.
+///
+/// Lognormal: half of the samples take less than `median_ns`; `sigma` is the standard deviation of the logarithm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CollectPlan {
+    /// What stands for, in reports.
+    pub name: String,
+    pub median_ns: u64,
+    pub sigma: f64,
+    /// No sample takes longer.
+    pub most_ns: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Work {
+    /// `rows` rows of `table` from `first_row`, in batches; ticket `k` is batch `k`.
+    Rows { table: usize, first_row: u64, rows: u64, batch_rows: u32 },
+    /// So many calls.
+    Calls { count: u64 },
+    /// Until something else ends the role.
+    Endless,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Until {
+    /// All work done.
+    Work,
+    /// The named role has ended; `writers` also means all of `writers/a`, `writers/b`, ….
+    Role { name: String },
+    /// So long after the segment's start; what was due by then and never sent is `unsent`.
+    Time { ns: u64 },
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProbePlan {
+    /// `sizes` or `counters` or `settings`: where the answer goes.
+    pub into: String,
+    /// Rows of (name text, value text or number).
+    pub statement: String,
+}
+
+/// Probes on a connection of their own; a statement that fails leaves a gap.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SamplePlan {
+    pub every_ns: u64,
+    pub probes: Vec<ProbePlan>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProofPlan {
+    pub table: usize,
+    /// Rows that must be there: `first_row .. first_row + rows` of the generator; ignored for files.
+    pub first_row: u64,
+    pub rows: u64,
+    /// One row of numbers, in the order of `items`. Integers may come as text (numeric, hugeint). Empty: read back only.
+    pub screen: String,
+    pub items: Vec<ScreenItem>,
+    /// All columns of the table in order, any row order. Empty: no read-back.
+    #[serde(default)]
+    pub read_back: String,
+}
+
+/// One figure that engine and generator compute independently. All sums are over non-null values.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum ScreenItem {
+    Rows,
+    /// count(column)
+    NotNull {
+        column: String,
+    },
+    /// Σ (value & 0xffff_ffff), two's complement of the 64-bit pattern.
+    SumLow {
+        column: String,
+    },
+    /// Σ (value >> 32), arithmetic shift for signed and for u64 stored signed (`signed`), logical else.
+    SumHigh {
+        column: String,
+        signed: bool,
+    },
+    /// Σ value of the 64-bit pattern modulo 2^64, as a signed number: what an engine's own wrapping sum gives.
+    SumWrapped {
+        column: String,
+    },
+    /// Σ (key & 0xffff) * (value & 0xffff), rows where both are present: swapped values show.
+    Product {
+        key: String,
+        value: String,
+    },
+    /// Σ value * 2^bits as an integer: generated floats are k·2^-bits.
+    SumScaled {
+        column: String,
+        bits: u32,
+    },
+    /// Σ length in bytes of a text.
+    SumLength {
+        column: String,
+    },
+}

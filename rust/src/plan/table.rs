@@ -1,0 +1,98 @@
+//! What is stored: tables, what their columns mean, and where rows come from.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::rows::GenPlan;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TablePlan {
+    /// Name in the database.
+    pub name: String,
+    /// Name that seeds the generator: equal streams give equal rows under any `name`.
+    pub stream: String,
+    pub columns: Vec<ColumnPlan>,
+    pub source: RowSource,
+    /// Columns that together are unique; empty when none are.
+    #[serde(default)]
+    pub identity: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ColumnPlan {
+    pub name: String,
+    #[serde(rename = "type")]
+    pub ty: LogicalType,
+    /// Type on the wire, chosen by the engine's Python twin, e.g. `int8`, `numeric`, `timestamptz`.
+    pub wire: String,
+    #[serde(default)]
+    pub null_ppm: u32,
+    /// Absent for tables fed from files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gen: Option<GenPlan>,
+}
+
+/// What a value means, independent of any engine. `docs/engines.md` maps it to each of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogicalType {
+    Bool,
+    I16,
+    I32,
+    I64,
+    U64,
+    F32,
+    F64,
+    /// Milliseconds since 1970 UTC.
+    TimeMs,
+    /// Microseconds since 1970 UTC.
+    TimeUs,
+    Text,
+    ListF64,
+    ListI64,
+    /// A day as `2026-01-31`. Like a UUID it comes from files alone: no generator makes it.
+    Date,
+    /// `00112233-4455-6677-8899-aabbccddeeff`.
+    Uuid,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum RowSource {
+    /// Row `i` is sweep `i / series`, series `i % series`; `period_ns` between sweeps.
+    Generated { series: u64, period_ns: u64 },
+    /// The user's own files, in this order. `format`: csv, tsv, mysql, or arrow (IPC streams, which
+    /// Parquet files are turned into before the run).
+    Files {
+        paths: Vec<String>,
+        format: String,
+        delimiter: Option<String>,
+        header: bool,
+        null: Option<String>,
+        /// Rejected rows go here, with file, line and reason.
+        reject_path: String,
+        /// More rejected rows than this end the run.
+        reject_limit: u64,
+        /// Columns that may not be null, beside those of `identity`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        required: Vec<String>,
+        /// Column -> what the database takes of it, where that is less than its type says.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        limits: BTreeMap<String, Limits>,
+    },
+}
+
+/// A row with a value beyond these is rejected: the database would refuse it, with all that came in the same transaction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Most characters of a text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chars: Option<u32>,
+    /// Least and greatest integer, or time in the column's unit. Not for `u64`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<(i64, i64)>,
+}
