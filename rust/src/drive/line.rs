@@ -3,9 +3,11 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
+use crate::drive::freshness::watched;
 use crate::drive::samples::SampleBook;
-use crate::engine::Ns;
-use crate::plan::{RolePlan, Schedule, Until, Work};
+use crate::engine::{Context, Ns};
+use crate::error::Error;
+use crate::plan::{DriveSegment, RolePlan, Schedule, Until, Work};
 use crate::schedule::{self, Arrivals, Batching, Tickets};
 
 pub struct RoleLine {
@@ -115,6 +117,54 @@ impl RoleLine {
     pub fn count(&self) -> Option<u64> {
         self.count
     }
+}
+
+/// The lines of a segment, by role. Fails where one would have no end.
+pub fn lines(context: &Context, segment: &DriveSegment) -> Result<Vec<RoleLine>, Error> {
+    // A role that is one per table (`writers/a`, `writers/b`) has ended when all of them have.
+    let parts_of = |name: &str, of: &str| {
+        let is_part = |r: &RolePlan| {
+            r.name.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let parts: Box<[usize]> =
+            segment.roles.iter().enumerate().filter(|(_, r)| is_part(r)).map(|(at, _)| at).collect();
+        if parts.is_empty() {
+            return Err(Error::Plan(format!(
+                "role {of} ends with {name}, which is not a role of {}",
+                segment.label
+            )));
+        }
+        Ok(parts)
+    };
+    let called = |r: &RolePlan, name: &str| r.operations.iter().any(|w| w.operation == name);
+    let looked_for: Vec<usize> = context
+        .plan
+        .operations
+        .iter()
+        .filter(|op| segment.roles.iter().any(|role| called(role, &op.name)))
+        .filter_map(|op| Some(watched(op)?.0))
+        .collect();
+    segment
+        .roles
+        .iter()
+        .map(|role| {
+            let follows = match &role.until {
+                Until::Role { name } => parts_of(name, &role.name)?,
+                _ => Box::default(),
+            };
+            if matches!((&role.until, &role.work), (Until::Work, Work::Endless)) {
+                return Err(Error::Plan(format!("role {} has endless work and no end", role.name)));
+            }
+            let kept = match role.work {
+                Work::Rows { table, .. } => {
+                    matches!(role.schedule, Schedule::Samples { .. }) || looked_for.contains(&table)
+                }
+                _ => false,
+            };
+            let book = if kept { SampleBook::of(role, context.plan.seed)? } else { None };
+            Ok(RoleLine::new(role, follows, context.plan.seed).with_book(book))
+        })
+        .collect()
 }
 
 fn work_calls(work: &Work) -> Option<u64> {

@@ -4,6 +4,7 @@
 //! touches what the sessions time.
 
 pub mod freshness;
+mod gate;
 pub mod hold;
 pub mod line;
 pub mod page;
@@ -25,8 +26,9 @@ use crate::plan::{DriveSegment, Until};
 use crate::record::{Collector, Recorded, RoleEnd};
 use crate::rows::files::FileSummary;
 
+use gate::Gate;
 use source::TableCount;
-use stage::{Gate, Report, RoleStage};
+use stage::{Report, RoleStage};
 use work::Live;
 
 /// Between the word to start and the first due: every session is awake by then.
@@ -118,7 +120,7 @@ impl EndedBy {
 /// Runs one drive segment with all its repetitions.
 pub fn drive(site: &Site<'_>, segment: &DriveSegment, attend: &mut dyn Attend) -> Result<Driven, Error> {
     let halt = Arc::new(AtomicBool::new(false));
-    let lines = stage::lines(site.context, segment)?;
+    let lines = line::lines(site.context, segment)?;
     let stages = stage::roles(site, segment, &lines, &halt)?;
     let specs = stages.iter().flat_map(RoleStage::specs).collect();
     let (collector, recorders) = Collector::new(site.segment, site.context.plan.record.interval_ns, specs);

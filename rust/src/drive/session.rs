@@ -1,27 +1,24 @@
 //! One session at work: takes tickets, makes rows or parameters, sends, records.
 
+mod loss;
+
 use std::collections::VecDeque;
-use std::ops::{Deref, DerefMut};
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 
 use crate::clock::thread_cpu_ns;
 use crate::drive::source::{Filled, Source};
 use crate::drive::work::{Batch, Live, OpWork, RoleWork};
 use crate::encode::parts;
 use crate::engine::{Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work};
-use crate::error::{Error, TargetFault};
+use crate::error::Error;
 use crate::pace::{Pacer, Spin};
 use crate::proof::Expected;
 use crate::record::{Recorder, Times};
 use crate::rows::Columns;
 use crate::schedule::{Arrivals, Tickets};
 
-/// A session whose last calls all failed is not measuring anything any more.
-const FAILURES_IN_A_ROW: u32 = 1_000;
-/// How long a session tries to come back after its connection was lost.
-const RECONNECT_FOR: Duration = Duration::from_secs(5);
-const RECONNECT_EVERY: Duration = Duration::from_millis(100);
+use loss::Connected;
+
 const NEVER: Ns = Ns::MAX;
 
 /// A reader that looks for rows goes on for so long after their writers have ended.
@@ -359,52 +356,6 @@ impl<'a> Worker<'a> {
             self.fail(slot, outcome, done.done_ns, message);
         }
     }
-
-    fn fail(&mut self, slot: usize, outcome: Outcome, at: Ns, message: Option<String>) {
-        self.failures_in_a_row += 1;
-        self.told.errors += 1;
-        self.live.errors.store(self.told.errors, Relaxed);
-        let message = message.or_else(|| self.session.failure());
-        self.recorder.failed(slot, outcome, message.clone(), at);
-        if outcome == Outcome::Lost {
-            self.reconnect(message);
-        } else if self.failures_in_a_row >= FAILURES_IN_A_ROW {
-            let last = message.unwrap_or_else(|| outcome.name().to_owned());
-            self.fatal = Some(format!("{FAILURES_IN_A_ROW} failures in a row, the last: {last}"));
-        }
-    }
-
-    /// The failed call is not repeated: whether its rows are there is for the proof to say.
-    fn reconnect(&mut self, lost: Option<String>) {
-        let now = self.role.clock.now();
-        while let Some(flight) = self.flights.pop_front() {
-            // What was in flight with it is lost too, and counted.
-            self.recorder.record(self.ops[flight.at].slot, flight.times(now), Outcome::Lost, 0, 0);
-            self.told.ops += 1;
-            self.told.errors += 1;
-        }
-        // What the old connection still holds, a transaction or a place on the server, may be in the way of the new one.
-        self.session = Connected(None);
-        let until = self.role.clock.now() + RECONNECT_FOR.as_nanos() as u64;
-        loop {
-            match self.role.engine.open(&self.reopen) {
-                Ok(session) => {
-                    self.session = Connected(Some(session));
-                    return;
-                }
-                Err(error) if self.role.clock.now() >= until || self.role.halt.load(Relaxed) => {
-                    let lost = lost.unwrap_or_default();
-                    self.fatal = Some(format!("connection lost ({lost}) and not back: {error}"));
-                    return;
-                }
-                Err(Error::Target { class: TargetFault::Auth, message, .. }) => {
-                    self.fatal = Some(message);
-                    return;
-                }
-                Err(_) => std::thread::sleep(RECONNECT_EVERY),
-            }
-        }
-    }
 }
 
 /// Whatever is left of the session's work is not to be begun any more.
@@ -423,25 +374,6 @@ fn is_stopped(role: &RoleWork<'_>, ops: &[OpWork], lingers_since: Option<Ns>) ->
 
 fn looks(ops: &[OpWork]) -> bool {
     ops.iter().any(|op| op.freshness.is_some())
-}
-
-/// The session's connection: there, but while it is made anew.
-pub struct Connected(Option<Box<dyn Session>>);
-
-const THERE: &str = "a session that could not come back is fatal, and sends nothing more";
-
-impl Deref for Connected {
-    type Target = dyn Session;
-
-    fn deref(&self) -> &Self::Target {
-        self.0.as_deref().expect(THERE)
-    }
-}
-
-impl DerefMut for Connected {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        self.0.as_deref_mut().expect(THERE)
-    }
 }
 
 enum Next {

@@ -2,14 +2,14 @@
 
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
 use std::thread::Scope;
 
 use crate::drive::freshness::{watched, Freshness};
+use crate::drive::gate::Gate;
 use crate::drive::hold::Check;
 use crate::drive::line::RoleLine;
 use crate::drive::page::{Meeting, Member, PageShot};
-use crate::drive::samples::SampleBook;
 use crate::drive::session::Worker;
 use crate::drive::source::Source;
 use crate::drive::work::{Batch, Live, OpWork, RoleWork};
@@ -27,96 +27,6 @@ pub enum Report {
     Ready { thread: usize, canceller: Option<Canceller> },
     Failed(Error),
     Shot { role: usize, end_ns: Ns, fatal: Option<String> },
-}
-
-/// Where sessions wait between shots.
-#[derive(Default)]
-pub struct Gate {
-    state: Mutex<GateState>,
-    changed: Condvar,
-}
-
-#[derive(Default, Clone, Copy)]
-struct GateState {
-    opened: u64,
-    repetition: u32,
-    t0: Ns,
-    closed: bool,
-}
-
-impl Gate {
-    pub fn open(&self, repetition: u32, t0: Ns) {
-        let mut state = self.state.lock().unwrap_or_else(|p| p.into_inner());
-        state.opened += 1;
-        (state.repetition, state.t0) = (repetition, t0);
-        self.changed.notify_all();
-    }
-
-    pub fn close(&self) {
-        self.state.lock().unwrap_or_else(|p| p.into_inner()).closed = true;
-        self.changed.notify_all();
-    }
-
-    /// The next shot (repetition, start) after `seen` of them, or `None` when there is none.
-    fn wait(&self, seen: u64) -> Option<(u32, Ns)> {
-        let mut state = self.state.lock().unwrap_or_else(|p| p.into_inner());
-        loop {
-            if state.opened > seen {
-                return Some((state.repetition, state.t0));
-            }
-            if state.closed {
-                return None;
-            }
-            state = self.changed.wait(state).unwrap_or_else(|p| p.into_inner());
-        }
-    }
-}
-
-pub fn lines(context: &Context, segment: &DriveSegment) -> Result<Vec<RoleLine>, Error> {
-    // A role that is one per table (`writers/a`, `writers/b`) has ended when all of them have.
-    let parts_of = |name: &str, of: &str| {
-        let is_part = |r: &RolePlan| {
-            r.name.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        let parts: Box<[usize]> =
-            segment.roles.iter().enumerate().filter(|(_, r)| is_part(r)).map(|(at, _)| at).collect();
-        if parts.is_empty() {
-            return Err(Error::Plan(format!(
-                "role {of} ends with {name}, which is not a role of {}",
-                segment.label
-            )));
-        }
-        Ok(parts)
-    };
-    let called = |r: &RolePlan, name: &str| r.operations.iter().any(|w| w.operation == name);
-    let looked_for: Vec<usize> = context
-        .plan
-        .operations
-        .iter()
-        .filter(|op| segment.roles.iter().any(|role| called(role, &op.name)))
-        .filter_map(|op| Some(watched(op)?.0))
-        .collect();
-    segment
-        .roles
-        .iter()
-        .map(|role| {
-            let follows = match &role.until {
-                Until::Role { name } => parts_of(name, &role.name)?,
-                _ => Box::default(),
-            };
-            if matches!((&role.until, &role.work), (Until::Work, Work::Endless)) {
-                return Err(Error::Plan(format!("role {} has endless work and no end", role.name)));
-            }
-            let kept = match role.work {
-                Work::Rows { table, .. } => {
-                    matches!(role.schedule, Schedule::Samples { .. }) || looked_for.contains(&table)
-                }
-                _ => false,
-            };
-            let book = if kept { SampleBook::of(role, context.plan.seed)? } else { None };
-            Ok(RoleLine::new(role, follows, context.plan.seed).with_book(book))
-        })
-        .collect()
 }
 
 /// One role with all that its sessions share.

@@ -1,6 +1,8 @@
 //! The segments of a plan, one after the other. The top function reads as what a run is.
 
-use std::collections::HashMap;
+mod ask;
+mod attend;
+
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;
@@ -8,20 +10,19 @@ use std::time::Duration;
 
 use crate::clock::process_cpu_ns;
 use crate::drive::source::TableCount;
-use crate::drive::{drive, Attend, EndedBy, Progress, Site};
-use crate::engine::{self, Context, Done, Engine, Ns, Outcome, Work};
+use crate::drive::{drive, EndedBy, Site};
+use crate::engine::{self, Context, Engine};
 use crate::error::Error;
-use crate::mix::{operation_id, Params};
-use crate::plan::{DriveSegment, OpKind, Phase, ProbePlan, ProofPlan, RowSource, Segment};
-use crate::proof::{prove, value_text, Expectations, Expected};
-use crate::record::Recorded;
+use crate::plan::{DriveSegment, Phase, ProbePlan, ProofPlan, RowSource, Segment};
+use crate::proof::{prove, Expectations, Expected};
 use crate::rows::files::FileSummary;
 use crate::rows::Columns;
-use crate::run::sampler::{self, Sampler};
+use crate::run::sampler;
 use crate::run::Event;
-use crate::tables::{AnswerRow, ProbeRow, ProbeTable, ResourceRow, SegmentRow, Tables};
-use crate::watch::heartbeat::Heartbeat;
+use crate::tables::{ProbeRow, ProbeTable, ResourceRow, SegmentRow, Tables};
 use crate::watch::{Processes, Sample, Watch};
+
+use attend::Attendant;
 
 /// Statements and proofs without a limit of their own.
 const DEFAULT_LIMIT_NS: u64 = 3_600_000_000_000;
@@ -134,24 +135,9 @@ impl Running {
         let counts = self.counts.clone();
         let site =
             Site { context: &context, engine: engine.as_ref(), segment: index as u16, counts: &counts };
-        let cpu = (context.clock.now(), process_cpu_ns());
-        let sampler = match &segment.sample {
-            Some(plan) => Some(Sampler::start(plan, engine.clone(), context.clock, index as u16)?),
-            None => None,
-        };
-        let heartbeat = Heartbeat::start(context.clock)?;
-        let mut attendant = Attendant {
-            run: self,
-            engine: engine.clone(),
-            index,
-            segment,
-            measured_ns: 0,
-            cpu,
-            sampler,
-            heartbeat,
-        };
+        let mut attendant = Attendant::start(self, engine.clone(), index, segment)?;
         let driven = drive(&site, segment, &mut attendant);
-        attendant.sampled(Sampler::stop);
+        attendant.finish();
         let driven = driven?;
         self.count_files(index, &driven.files);
         match driven.fatal {
@@ -217,67 +203,6 @@ impl Running {
             for (into, row) in sampler::rows(probe, &answer, index as u16, t_ns) {
                 self.tables.probe(into, &row);
             }
-        }
-        Ok(EndedBy::Work)
-    }
-
-    /// Each query once, alone: what the oracle compares. Not timed.
-    fn ask(&mut self, index: usize, operations: &[String], now_ns: u64) -> Result<EndedBy, Error> {
-        let engine = self.engine()?;
-        let plan = self.context.plan.clone();
-        for name in operations {
-            let op = operation_id(&plan, name)?;
-            if plan.operations[op].kind != OpKind::Query {
-                continue;
-            }
-            let params = Params::new(&plan, op, "oracle")?;
-            let mut values = params.values();
-            params.fill(0, now_ns, &mut values);
-            let mut session = engine.open(&[op])?;
-            session.keep_answers();
-            let mut done: Vec<Done> = Vec::with_capacity(1);
-            session.submit(0, op, Work::Params(&values));
-            session.flush();
-            session.poll(Ns::MAX, &mut done);
-            if done[0].outcome != Outcome::Ok {
-                let message = session.failure().unwrap_or_else(|| done[0].outcome.name().to_owned());
-                return Err(Error::Statement {
-                    target: plan.target.url.clone(),
-                    statement: plan.operations[op].text.clone(),
-                    message,
-                });
-            }
-            let given: HashMap<&str, String> = plan.operations[op]
-                .params
-                .iter()
-                .zip(&values)
-                .map(|(p, v)| (p.name.as_str(), value_text(v)))
-                .collect();
-            let given = serde_json::to_string(&given).expect("a map of texts is JSON");
-            let answer =
-                session.answer().ok_or_else(|| Error::Plan(format!("{name} keeps no answer to ask for")))?;
-            let mut cell = AnswerRow {
-                segment: index as u16,
-                op: name.clone(),
-                params: given,
-                // An empty answer is an answer: one cell without a place says that it was given.
-                row: u32::MAX,
-                col: 0,
-                name: String::new(),
-                value: None,
-            };
-            if answer.rows.is_empty() {
-                self.tables.answer(&cell);
-            }
-            for (row, values) in answer.rows.iter().enumerate() {
-                for (col, value) in values.iter().enumerate() {
-                    (cell.row, cell.col) = (row as u32, col as u32);
-                    cell.name = answer.names.get(col).cloned().unwrap_or_default();
-                    cell.value = (*value != crate::rows::Value::Null).then(|| value_text(value));
-                    self.tables.answer(&cell);
-                }
-            }
-            session.close()?;
         }
         Ok(EndedBy::Work)
     }
@@ -350,97 +275,6 @@ impl Running {
     fn tell(&self, event: Event) {
         // Nobody listens any more when the handle was dropped; the tables are written all the same.
         let _ = self.events.send(event);
-    }
-}
-
-/// Attends to one drive: progress, samples, and fresh tables between repetitions.
-struct Attendant<'a> {
-    run: &'a mut Running,
-    engine: Arc<dyn Engine>,
-    index: usize,
-    segment: &'a DriveSegment,
-    measured_ns: Ns,
-    /// (time, process CPU) of the last progress.
-    cpu: (Ns, u64),
-    sampler: Option<Sampler>,
-    heartbeat: Heartbeat,
-}
-
-impl Attendant<'_> {
-    /// What the sampler was told goes to the tables, after `first` was done to it.
-    fn sampled(&mut self, first: impl FnOnce(&mut Sampler)) {
-        if let Some(sampler) = &mut self.sampler {
-            first(sampler);
-            for (into, row) in sampler.drain() {
-                self.run.tables.probe(into, &row);
-            }
-        }
-    }
-}
-
-impl Attend for Attendant<'_> {
-    fn recorded(&mut self, recorded: Recorded) -> Result<(), Error> {
-        self.run.tables.recorded(&recorded);
-        self.sampled(|_| {});
-        // A full disk ends the run here: figures that cannot be kept are not measured.
-        self.run.write_out()
-    }
-
-    fn progress(&mut self, progress: Progress) {
-        let (then, cpu_then) = self.cpu;
-        let cpu = process_cpu_ns();
-        let client_cpu = (cpu - cpu_then) as f64 / progress.t_ns.saturating_sub(then).max(1) as f64;
-        self.cpu = (progress.t_ns, cpu);
-        self.run.tell(Event::Progress {
-            segment: self.index,
-            label: self.segment.label.clone(),
-            phase: phase_name(self.segment.phase),
-            client_cpu,
-            progress,
-        });
-    }
-
-    fn spent(&mut self, cpu_ns: u64) {
-        let t_ns = self.run.context.clock.now();
-        let stalls = self.heartbeat.take();
-        let figures = [
-            ("repetition_cpu_s", cpu_ns),
-            ("stall_longest_s", stalls.longest_ns),
-            ("stall_total_s", stalls.total_ns),
-        ];
-        for (metric, ns) in figures {
-            self.run.tables.resource(&ResourceRow {
-                role: "client".to_owned(),
-                t_ns,
-                metric,
-                device: String::new(),
-                value: ns as f64 / 1e9,
-            });
-        }
-    }
-
-    fn repeat(&mut self, repetition: u32, makespan_ns: Ns) -> Result<bool, Error> {
-        let Some(repeat) = &self.segment.repeat else { return Ok(false) };
-        self.measured_ns += makespan_ns;
-        if !self.run.prove(self.index, repetition, &repeat.proofs)? {
-            // Rows are missing or changed: repeating would only hide it.
-            return Ok(false);
-        }
-        if self.measured_ns >= repeat.at_least_ns || repetition + 1 >= repeat.max {
-            return Ok(false);
-        }
-        for statement in &repeat.fresh {
-            self.engine.control(statement, DEFAULT_LIMIT_NS)?;
-        }
-        // What stalled between two repetitions is in neither.
-        self.heartbeat.take();
-        Ok(true)
-    }
-
-    fn stuck(&mut self, role: &str) {
-        let what = format!("a call of {role} that was cancelled");
-        let error = Error::Deadline { what, limit_s: 12.0 };
-        self.run.tell(Event::Failed { kind: error.kind(), message: error.to_string() });
     }
 }
 

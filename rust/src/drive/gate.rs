@@ -1,0 +1,48 @@
+//! Sessions begin a shot together.
+
+use std::sync::{Condvar, Mutex};
+
+use crate::engine::Ns;
+
+/// Where sessions wait between shots.
+#[derive(Default)]
+pub struct Gate {
+    state: Mutex<GateState>,
+    changed: Condvar,
+}
+
+#[derive(Default, Clone, Copy)]
+struct GateState {
+    opened: u64,
+    repetition: u32,
+    t0: Ns,
+    closed: bool,
+}
+
+impl Gate {
+    pub fn open(&self, repetition: u32, t0: Ns) {
+        let mut state = self.state.lock().unwrap_or_else(|p| p.into_inner());
+        state.opened += 1;
+        (state.repetition, state.t0) = (repetition, t0);
+        self.changed.notify_all();
+    }
+
+    pub fn close(&self) {
+        self.state.lock().unwrap_or_else(|p| p.into_inner()).closed = true;
+        self.changed.notify_all();
+    }
+
+    /// The next shot (repetition, start) after `seen` of them, or `None` when there is none.
+    pub fn wait(&self, seen: u64) -> Option<(u32, Ns)> {
+        let mut state = self.state.lock().unwrap_or_else(|p| p.into_inner());
+        loop {
+            if state.opened > seen {
+                return Some((state.repetition, state.t0));
+            }
+            if state.closed {
+                return None;
+            }
+            state = self.changed.wait(state).unwrap_or_else(|p| p.into_inner());
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Answers for the oracle.
+
+use std::collections::HashMap;
+
+use super::Running;
+use crate::drive::EndedBy;
+use crate::engine::{Done, Ns, Outcome, Work};
+use crate::error::Error;
+use crate::mix::{operation_id, Params};
+use crate::plan::OpKind;
+use crate::proof::value_text;
+use crate::rows::Value;
+use crate::tables::AnswerRow;
+
+impl Running {
+    /// Each query once, alone: what the oracle compares. Not timed.
+    pub(super) fn ask(&mut self, index: usize, operations: &[String], now_ns: u64) -> Result<EndedBy, Error> {
+        let engine = self.engine()?;
+        let plan = self.context.plan.clone();
+        for name in operations {
+            let op = operation_id(&plan, name)?;
+            if plan.operations[op].kind != OpKind::Query {
+                continue;
+            }
+            let params = Params::new(&plan, op, "oracle")?;
+            let mut values = params.values();
+            params.fill(0, now_ns, &mut values);
+            let mut session = engine.open(&[op])?;
+            session.keep_answers();
+            let mut done: Vec<Done> = Vec::with_capacity(1);
+            session.submit(0, op, Work::Params(&values));
+            session.flush();
+            session.poll(Ns::MAX, &mut done);
+            if done[0].outcome != Outcome::Ok {
+                let message = session.failure().unwrap_or_else(|| done[0].outcome.name().to_owned());
+                return Err(Error::Statement {
+                    target: plan.target.url.clone(),
+                    statement: plan.operations[op].text.clone(),
+                    message,
+                });
+            }
+            let given: HashMap<&str, String> = plan.operations[op]
+                .params
+                .iter()
+                .zip(&values)
+                .map(|(p, v)| (p.name.as_str(), value_text(v)))
+                .collect();
+            let given = serde_json::to_string(&given).expect("a map of texts is JSON");
+            let answer =
+                session.answer().ok_or_else(|| Error::Plan(format!("{name} keeps no answer to ask for")))?;
+            let mut cell = AnswerRow {
+                segment: index as u16,
+                op: name.clone(),
+                params: given,
+                // An empty answer is an answer: one cell without a place says that it was given.
+                row: u32::MAX,
+                col: 0,
+                name: String::new(),
+                value: None,
+            };
+            if answer.rows.is_empty() {
+                self.tables.answer(&cell);
+            }
+            for (row, values) in answer.rows.iter().enumerate() {
+                for (col, value) in values.iter().enumerate() {
+                    (cell.row, cell.col) = (row as u32, col as u32);
+                    cell.name = answer.names.get(col).cloned().unwrap_or_default();
+                    cell.value = (*value != Value::Null).then(|| value_text(value));
+                    self.tables.answer(&cell);
+                }
+            }
+            session.close()?;
+        }
+        Ok(EndedBy::Work)
+    }
+}

@@ -1,0 +1,128 @@
+//! What a run does while sessions drive: it hears, writes down, and empties the tables between repetitions.
+
+use std::sync::Arc;
+
+use super::{phase_name, Running, DEFAULT_LIMIT_NS};
+use crate::clock::process_cpu_ns;
+use crate::drive::{Attend, Progress};
+use crate::engine::{Engine, Ns};
+use crate::error::Error;
+use crate::plan::DriveSegment;
+use crate::record::Recorded;
+use crate::run::sampler::Sampler;
+use crate::run::Event;
+use crate::tables::ResourceRow;
+use crate::watch::heartbeat::Heartbeat;
+
+/// Attends to one drive: progress, samples, and fresh tables between repetitions.
+pub(super) struct Attendant<'a> {
+    run: &'a mut Running,
+    engine: Arc<dyn Engine>,
+    index: usize,
+    segment: &'a DriveSegment,
+    measured_ns: Ns,
+    /// (time, process CPU) of the last progress.
+    cpu: (Ns, u64),
+    sampler: Option<Sampler>,
+    heartbeat: Heartbeat,
+}
+
+impl<'a> Attendant<'a> {
+    /// From now on; a sampler and a thread that feels stalls work as long as it lives.
+    pub fn start(
+        run: &'a mut Running,
+        engine: Arc<dyn Engine>,
+        index: usize,
+        segment: &'a DriveSegment,
+    ) -> Result<Attendant<'a>, Error> {
+        let clock = run.context.clock;
+        let cpu = (clock.now(), process_cpu_ns());
+        let sampler = match &segment.sample {
+            Some(plan) => Some(Sampler::start(plan, engine.clone(), clock, index as u16)?),
+            None => None,
+        };
+        let heartbeat = Heartbeat::start(clock)?;
+        Ok(Attendant { run, engine, index, segment, measured_ns: 0, cpu, sampler, heartbeat })
+    }
+
+    /// Takes what the sampler was told last.
+    pub fn finish(mut self) {
+        self.sampled(Sampler::stop);
+    }
+
+    /// What the sampler was told goes to the tables, after `first` was done to it.
+    fn sampled(&mut self, first: impl FnOnce(&mut Sampler)) {
+        if let Some(sampler) = &mut self.sampler {
+            first(sampler);
+            for (into, row) in sampler.drain() {
+                self.run.tables.probe(into, &row);
+            }
+        }
+    }
+}
+
+impl Attend for Attendant<'_> {
+    fn recorded(&mut self, recorded: Recorded) -> Result<(), Error> {
+        self.run.tables.recorded(&recorded);
+        self.sampled(|_| {});
+        // A full disk ends the run here: figures that cannot be kept are not measured.
+        self.run.write_out()
+    }
+
+    fn progress(&mut self, progress: Progress) {
+        let (then, cpu_then) = self.cpu;
+        let cpu = process_cpu_ns();
+        let client_cpu = (cpu - cpu_then) as f64 / progress.t_ns.saturating_sub(then).max(1) as f64;
+        self.cpu = (progress.t_ns, cpu);
+        self.run.tell(Event::Progress {
+            segment: self.index,
+            label: self.segment.label.clone(),
+            phase: phase_name(self.segment.phase),
+            client_cpu,
+            progress,
+        });
+    }
+
+    fn spent(&mut self, cpu_ns: u64) {
+        let t_ns = self.run.context.clock.now();
+        let stalls = self.heartbeat.take();
+        let figures = [
+            ("repetition_cpu_s", cpu_ns),
+            ("stall_longest_s", stalls.longest_ns),
+            ("stall_total_s", stalls.total_ns),
+        ];
+        for (metric, ns) in figures {
+            self.run.tables.resource(&ResourceRow {
+                role: "client".to_owned(),
+                t_ns,
+                metric,
+                device: String::new(),
+                value: ns as f64 / 1e9,
+            });
+        }
+    }
+
+    fn repeat(&mut self, repetition: u32, makespan_ns: Ns) -> Result<bool, Error> {
+        let Some(repeat) = &self.segment.repeat else { return Ok(false) };
+        self.measured_ns += makespan_ns;
+        if !self.run.prove(self.index, repetition, &repeat.proofs)? {
+            // Rows are missing or changed: repeating would only hide it.
+            return Ok(false);
+        }
+        if self.measured_ns >= repeat.at_least_ns || repetition + 1 >= repeat.max {
+            return Ok(false);
+        }
+        for statement in &repeat.fresh {
+            self.engine.control(statement, DEFAULT_LIMIT_NS)?;
+        }
+        // What stalled between two repetitions is in neither.
+        self.heartbeat.take();
+        Ok(true)
+    }
+
+    fn stuck(&mut self, role: &str) {
+        let what = format!("a call of {role} that was cancelled");
+        let error = Error::Deadline { what, limit_s: 12.0 };
+        self.run.tell(Event::Failed { kind: error.kind(), message: error.to_string() });
+    }
+}
