@@ -9,6 +9,7 @@ pub mod drive;
 pub mod encode;
 pub mod engine;
 pub mod error;
+pub mod handle;
 pub mod load;
 pub mod mix;
 pub mod pace;

@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -11,6 +11,7 @@ use arrow_schema::SchemaRef;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
+use serde_json::Value as Json;
 
 use crate::calibrate;
 use crate::engine::{self, arrow};
@@ -60,36 +61,22 @@ struct Run {
 #[pymethods]
 impl Run {
     fn poll(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Vec<String>> {
-        let mut left =
-            Duration::try_from_secs_f64(timeout_s).map_err(|e| PyValueError::new_err(e.to_string()))?;
-        loop {
-            let tick = TICK.min(left);
-            let events = py.detach(|| self.locked().poll(tick));
-            py.check_signals()?;
-            if !events.is_empty() || left <= tick {
-                return Ok(events.iter().map(|e| e.to_json()).collect());
-            }
-            left -= tick;
-        }
+        polled(py, timeout_s, |tick| {
+            locked(&self.handle).poll(tick).iter().map(run::Event::to_json).collect()
+        })
     }
 
     #[pyo3(signature = (processes=None))]
     fn resume(&self, processes: Option<Processes>) {
-        self.locked().resume(processes.unwrap_or_default());
+        locked(&self.handle).resume(processes.unwrap_or_default());
     }
 
     fn stop(&self) {
-        self.locked().stop();
+        locked(&self.handle).stop();
     }
 
     fn done(&self) -> bool {
-        self.locked().done()
-    }
-}
-
-impl Run {
-    fn locked(&self) -> std::sync::MutexGuard<'_, run::Handle> {
-        self.handle.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        locked(&self.handle).done()
     }
 }
 
@@ -109,25 +96,15 @@ struct Load {
 #[pymethods]
 impl Load {
     fn poll(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Vec<String>> {
-        let wait =
-            Duration::try_from_secs_f64(timeout_s).map_err(|e| PyValueError::new_err(e.to_string()))?;
-        let events = py.detach(|| self.locked().poll(wait));
-        py.check_signals()?;
-        Ok(events)
+        polled(py, timeout_s, |tick| locked(&self.handle).poll(tick).iter().map(Json::to_string).collect())
     }
 
     fn stop(&self) {
-        self.locked().stop();
+        locked(&self.handle).stop();
     }
 
     fn done(&self) -> bool {
-        self.locked().done()
-    }
-}
-
-impl Load {
-    fn locked(&self) -> std::sync::MutexGuard<'_, load::Handle> {
-        self.handle.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        locked(&self.handle).done()
     }
 }
 
@@ -135,6 +112,29 @@ impl Load {
 fn start_load(py: Python<'_>, plan_json: &str) -> PyResult<Load> {
     let handle = py.detach(|| load::start(plan_json)).map_err(failure)?;
     Ok(Load { handle: Mutex::new(handle) })
+}
+
+fn locked<H>(handle: &Mutex<H>) -> MutexGuard<'_, H> {
+    handle.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Events of a handle within so long; others may use the interpreter meanwhile, and Ctrl-C is seen.
+fn polled(
+    py: Python<'_>,
+    timeout_s: f64,
+    mut poll: impl FnMut(Duration) -> Vec<String> + Send,
+) -> PyResult<Vec<String>> {
+    let mut left =
+        Duration::try_from_secs_f64(timeout_s).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    loop {
+        let tick = TICK.min(left);
+        let events = py.detach(|| poll(tick));
+        py.check_signals()?;
+        if !events.is_empty() || left <= tick {
+            return Ok(events);
+        }
+        left -= tick;
+    }
 }
 
 #[pyfunction]

@@ -21,15 +21,15 @@ mod tls;
 mod wire;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{channel, Sender};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde_json::{json, Value as Json};
 
 use crate::error::Error;
+use crate::handle::{self, Told};
 
 pub use client::{ClientFile, ClientPlan};
 pub use import::ImportPlan;
@@ -47,12 +47,8 @@ pub enum LoadPlan {
     Server(ServerPlan),
 }
 
-/// A running end. Dropping it asks it to stop and waits for it.
-pub struct Handle {
-    events: Receiver<Json>,
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
+/// A running end.
+pub type Handle = handle::Handle<Json>;
 
 /// Where an end tells what happens, and learns that it should stop.
 #[derive(Clone)]
@@ -77,59 +73,18 @@ pub fn start(plan_json: &str) -> Result<Handle, Error> {
     let (events, receiver) = channel();
     let stop = Arc::new(AtomicBool::new(false));
     let desk = Desk { events, stop: stop.clone() };
-    let thread = std::thread::Builder::new()
-        .name("inrush-load".into())
-        .spawn(move || {
-            let ended = match plan {
-                LoadPlan::Client(plan) => client::run(plan, &desk),
-                LoadPlan::Server(plan) => server::run(plan, &desk),
-            };
-            match ended {
-                Ok(last) => desk.tell(last),
-                Err(e) => {
-                    desk.tell(json!({"event": "failed", "kind": e.kind(), "message": e.to_string()}));
-                }
-            }
-        })
-        .map_err(|e| Error::io("starting the load's thread", e))?;
-    Ok(Handle { events: receiver, stop, thread: Some(thread) })
+    Handle::start("inrush-load", receiver, stop, move || {
+        let ended = match plan {
+            LoadPlan::Client(plan) => client::run(plan, &desk),
+            LoadPlan::Server(plan) => server::run(plan, &desk),
+        };
+        desk.tell(ended.unwrap_or_else(|e| Json::failed(e.kind(), e.to_string())));
+    })
 }
 
-impl Handle {
-    /// Events since the last call; waits up to `timeout` for the first.
-    pub fn poll(&mut self, timeout: Duration) -> Vec<String> {
-        let mut events = Vec::new();
-        match self.events.recv_timeout(timeout) {
-            Ok(event) => events.push(event),
-            // The thread is gone without a last word only if it panicked.
-            Err(RecvTimeoutError::Disconnected) => {
-                if self.thread.take().is_some_and(|t| t.join().is_err()) {
-                    let message = "the core broke an assumption of its own; see the lines above";
-                    events.push(json!({"event": "failed", "kind": "bug", "message": message}));
-                }
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-        }
-        events.extend(self.events.try_iter());
-        events.iter().map(Json::to_string).collect()
-    }
-
-    pub fn stop(&self) {
-        self.stop.store(true, Relaxed);
-    }
-
-    pub fn done(&self) -> bool {
-        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
-    }
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        self.stop();
-        if let Some(thread) = self.thread.take() {
-            // Its panic, if any, was printed by the panic hook.
-            let _ = thread.join();
-        }
+impl Told for Json {
+    fn failed(kind: &'static str, message: String) -> Json {
+        json!({"event": "failed", "kind": kind, "message": message})
     }
 }
 

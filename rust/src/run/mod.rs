@@ -4,10 +4,9 @@ mod execute;
 mod sampler;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{channel, Sender};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde_json::json;
@@ -16,6 +15,7 @@ use crate::clock::Clock;
 use crate::drive::Progress;
 use crate::engine::{self, Answer, Context};
 use crate::error::Error;
+use crate::handle::{self, Told};
 use crate::plan::{RecordPlan, RowSource, RunPlan, Segment, TablePlan, Target, WatchPlan, PLAN_VERSION};
 use crate::proof::value_text;
 use crate::rows;
@@ -36,10 +36,8 @@ pub enum Event {
 
 /// A running plan. Dropping it asks the run to stop and waits for it.
 pub struct Handle {
-    events: Receiver<Event>,
+    thread: handle::Handle<Event>,
     resume: Sender<Processes>,
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
 }
 
 /// Starts `plan`; its tables are appended to files in `parts_dir`.
@@ -53,30 +51,14 @@ pub fn start(plan: RunPlan, parts_dir: &Path) -> Result<Handle, Error> {
     let tables = Tables::create(parts_dir)?;
     let (send, events) = channel();
     let (resume, resumed) = channel();
-    let thread = std::thread::Builder::new()
-        .name("inrush-run".into())
-        .spawn(move || execute::execute(context, tables, send, resumed))
-        .map_err(|e| Error::io("starting the run's thread", e))?;
-    Ok(Handle { events, resume, stop, thread: Some(thread) })
+    let run = move || execute::execute(context, tables, send, resumed);
+    Ok(Handle { thread: handle::Handle::start("inrush-run", events, stop, run)?, resume })
 }
 
 impl Handle {
     /// Events since the last call; waits up to `timeout` for the first.
     pub fn poll(&mut self, timeout: Duration) -> Vec<Event> {
-        let mut events = Vec::new();
-        match self.events.recv_timeout(timeout) {
-            Ok(event) => events.push(event),
-            // The thread is gone without a last word only if it panicked.
-            Err(RecvTimeoutError::Disconnected) => {
-                if self.thread.take().is_some_and(|t| t.join().is_err()) {
-                    let message = "the core broke an assumption of its own; see the lines above".to_owned();
-                    events.push(Event::Failed { kind: "bug", message });
-                }
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-        }
-        events.extend(self.events.try_iter());
-        events
+        self.thread.poll(timeout)
     }
 
     /// Goes on after a `paused`; `processes` are the server's now.
@@ -86,22 +68,25 @@ impl Handle {
     }
 
     pub fn stop(&self) {
-        self.stop.store(true, Relaxed);
+        self.thread.stop();
         self.resume(Processes::new());
     }
 
     pub fn done(&self) -> bool {
-        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+        self.thread.done()
     }
 }
 
 impl Drop for Handle {
+    /// A paused run hears that it should stop; then the work itself is waited for.
     fn drop(&mut self) {
         self.stop();
-        if let Some(thread) = self.thread.take() {
-            // Its panic, if any, was printed by the panic hook.
-            let _ = thread.join();
-        }
+    }
+}
+
+impl Told for Event {
+    fn failed(kind: &'static str, message: String) -> Event {
+        Event::Failed { kind, message }
     }
 }
 
