@@ -14,6 +14,7 @@ use std::time::Instant;
 use base64::engine::general_purpose::STANDARD;
 use base64::Engine as _;
 
+use super::inbox::Inbox;
 use super::socket::{dial, unreachable, Place, CONNECT};
 use super::stream::Stream;
 use super::tls::{Tls, When};
@@ -80,10 +81,7 @@ pub struct Client {
     /// For [`HangUp`]: the socket of `connection`.
     hang_up: Arc<Mutex<Option<TcpStream>>>,
     outbox: Vec<u8>,
-    inbox: Vec<u8>,
-    /// Unread part of the inbox.
-    start: usize,
-    end: usize,
+    inbox: Inbox,
     /// Of the last answer, as it came.
     head: Vec<u8>,
     status: u16,
@@ -143,9 +141,7 @@ impl Client {
             connection: None,
             hang_up: Arc::new(Mutex::new(None)),
             outbox: Vec::with_capacity(4096),
-            inbox: vec![0; INBOX_BYTES],
-            start: 0,
-            end: 0,
+            inbox: Inbox::new(INBOX_BYTES),
             head: Vec::with_capacity(4096),
             status: 0,
             body: Body::Ended,
@@ -166,7 +162,8 @@ impl Client {
             stream.secure(&self.tls, &self.place)?;
         }
         self.connection = Some(Connection::new(stream));
-        (self.start, self.end, self.body, self.keep) = (0, 0, Body::Ended, true);
+        self.inbox.clear();
+        (self.body, self.keep) = (Body::Ended, true);
         Ok(())
     }
 
@@ -246,7 +243,7 @@ impl Client {
     /// The next piece of the answer's body as it came; `None` at its end.
     pub fn piece(&mut self, until: Option<Instant>) -> Result<Option<&[u8]>, Trouble> {
         loop {
-            let unread = self.end - self.start;
+            let unread = self.inbox.unread().len();
             match self.body {
                 Body::Ended => return Ok(None),
                 Body::Length(0) => self.body = Body::Ended,
@@ -255,40 +252,40 @@ impl Client {
                         self.fill_body(until)?;
                         continue;
                     }
-                    self.start += left as usize;
+                    self.inbox.take(left as usize);
                     self.body = Body::ChunkSize;
                 }
                 Body::Length(left) if unread > 0 => {
                     let taken = left.min(unread as u64);
                     self.body = Body::Length(left - taken);
-                    return Ok(Some(self.take(taken as usize)));
+                    return Ok(Some(self.inbox.take(taken as usize)));
                 }
                 // The line end behind the chunk is not handed out.
                 Body::Chunk(left) if unread > 0 => {
                     let taken = (left - 2).min(unread as u64);
                     self.body = Body::Chunk(left - taken);
-                    return Ok(Some(self.take(taken as usize)));
+                    return Ok(Some(self.inbox.take(taken as usize)));
                 }
-                Body::UntilClosed if unread > 0 => return Ok(Some(self.take(unread))),
+                Body::UntilClosed if unread > 0 => return Ok(Some(self.inbox.take(unread))),
                 Body::UntilClosed => {
                     if self.fill(until)? == 0 {
                         self.body = Body::Ended;
                     }
                 }
-                Body::ChunkSize => match httparse::parse_chunk_size(&self.inbox[self.start..self.end]) {
+                Body::ChunkSize => match httparse::parse_chunk_size(self.inbox.unread()) {
                     Ok(httparse::Status::Complete((used, size))) => {
-                        self.start += used;
+                        self.inbox.take(used);
                         self.body = if size == 0 { Body::Trailer } else { Body::Chunk(size + 2) };
                     }
                     Ok(httparse::Status::Partial) => self.fill_body(until)?,
                     Err(_) => return Err(self.garbled("a chunk of the answer has no size")),
                 },
                 Body::Trailer => {
-                    let rest = &self.inbox[self.start..self.end];
+                    let rest = self.inbox.unread();
                     match rest.iter().position(|&byte| byte == b'\n') {
                         Some(at) => {
                             let is_last = rest[..at].is_empty() || rest[..at] == *b"\r";
-                            self.start += at + 1;
+                            self.inbox.take(at + 1);
                             if is_last {
                                 self.body = Body::Ended;
                             }
@@ -313,18 +310,13 @@ impl Client {
     pub fn forget(&mut self) {
         self.connection = None;
         self.hang_up.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
-        (self.start, self.end, self.body, self.keep) = (0, 0, Body::Ended, false);
-    }
-
-    fn take(&mut self, bytes: usize) -> &[u8] {
-        let from = self.start;
-        self.start += bytes;
-        &self.inbox[from..self.start]
+        self.inbox.clear();
+        (self.body, self.keep) = (Body::Ended, false);
     }
 
     /// There is a connection, and the server has nothing to say, not even its end.
     fn is_idle(&mut self) -> bool {
-        self.start == self.end && self.connection.as_mut().is_some_and(Connection::is_silent)
+        self.inbox.is_empty() && self.connection.as_mut().is_some_and(Connection::is_silent)
     }
 
     /// An answer is there although the request could not be sent to its end.
@@ -336,9 +328,9 @@ impl Client {
     fn take_head(&mut self) -> Result<Option<u16>, Trouble> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS_MOST];
         let mut response = httparse::Response::new(&mut headers);
-        let used = match response.parse(&self.inbox[self.start..self.end]) {
+        let used = match response.parse(self.inbox.unread()) {
             Ok(httparse::Status::Complete(used)) => used,
-            Ok(httparse::Status::Partial) if self.end - self.start < INBOX_BYTES => return Ok(None),
+            Ok(httparse::Status::Partial) if self.inbox.unread().len() < INBOX_BYTES => return Ok(None),
             Ok(httparse::Status::Partial) => return Err(self.garbled("the head of the answer has no end")),
             Err(_) => return Err(self.garbled("what answers does not speak HTTP")),
         };
@@ -369,8 +361,7 @@ impl Client {
         }
         (self.status, self.body, self.keep) = (status, body, keep && body != Body::UntilClosed);
         self.head.clear();
-        self.head.extend_from_slice(&self.inbox[self.start..self.start + used]);
-        self.start += used;
+        self.head.extend_from_slice(self.inbox.take(used));
         Ok(Some(status))
     }
 
@@ -383,18 +374,12 @@ impl Client {
 
     /// Reads what has come; 0 when the server has hung up.
     fn fill(&mut self, until: Option<Instant>) -> Result<usize, Trouble> {
-        if self.start == self.end {
-            (self.start, self.end) = (0, 0);
-        } else if self.end == self.inbox.len() {
-            self.inbox.copy_within(self.start..self.end, 0);
-            (self.start, self.end) = (0, self.end - self.start);
-        }
         let Some(connection) = &mut self.connection else {
             return Err(Trouble::Lost(io::ErrorKind::NotConnected.into()));
         };
-        match connection.read(&mut self.inbox[self.end..], until) {
+        match connection.read(self.inbox.room(0), until) {
             Ok(bytes) => {
-                self.end += bytes;
+                self.inbox.came(bytes);
                 Ok(bytes)
             }
             Err(Trouble::Late) => Err(Trouble::Late),

@@ -8,6 +8,7 @@ mod clickhouse;
 mod duckdb;
 mod faulty;
 mod http;
+mod inbox;
 mod influxdb;
 mod mysql;
 mod null;

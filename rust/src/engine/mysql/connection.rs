@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::failure::Failure;
 use super::message::{self, Login, HEAD_BYTES, PACKET_MOST};
 use super::{auth, decode, Address};
+use crate::engine::inbox::Inbox;
 use crate::engine::socket::{self, CONNECT};
 use crate::engine::stream::Stream;
 use crate::engine::tls::When;
@@ -26,10 +27,7 @@ const SETTINGS: &str = "SET NAMES utf8mb4, time_zone = '+00:00', autocommit = 1,
 pub struct Connection {
     stream: Stream,
     address: Arc<Address>,
-    inbox: Vec<u8>,
-    /// Unread part of the inbox.
-    start: usize,
-    end: usize,
+    inbox: Inbox,
     /// A packet that came in several, put together.
     joined: Vec<u8>,
     /// Number of the last packet that was read.
@@ -55,9 +53,7 @@ impl Connection {
         let mut connection = Connection {
             stream: Stream::plain(socket),
             address: address.clone(),
-            inbox: vec![0; INBOX_BYTES],
-            start: 0,
-            end: 0,
+            inbox: Inbox::new(INBOX_BYTES),
             joined: Vec::new(),
             number: 0,
             id: 0,
@@ -142,7 +138,7 @@ impl Connection {
             return Ok(false);
         }
         // A server is silent until it is asked: these bytes would be somebody's who is in between.
-        if self.start < self.end {
+        if !self.inbox.is_empty() {
             return Err(not_mysql(address));
         }
         Ok(true)
@@ -151,7 +147,7 @@ impl Connection {
     fn login_packet(&mut self) -> Result<&[u8], Error> {
         let address = self.address.clone();
         while !self.buffered() {
-            let unread = &self.inbox[self.start..self.end];
+            let unread = self.inbox.unread();
             if unread.len() >= HEAD_BYTES && packet_bytes(unread) > LOGIN_PACKET_BYTES {
                 return Err(not_mysql(&address));
             }
@@ -162,7 +158,7 @@ impl Connection {
 
     /// A packet is there as a whole.
     pub fn buffered(&self) -> bool {
-        whole(&self.inbox[self.start..self.end]).is_some()
+        whole(self.inbox.unread()).is_some()
     }
 
     /// The next packet. Blocks until it is there.
@@ -175,21 +171,18 @@ impl Connection {
 
     /// The next packet once `buffered` says so.
     fn take(&mut self) -> &[u8] {
-        let first = packet_bytes(&self.inbox[self.start..]);
-        self.number = self.inbox[self.start + 3];
-        let body = self.start + HEAD_BYTES..self.start + HEAD_BYTES + first;
-        self.start = body.end;
+        let first = packet_bytes(self.inbox.unread());
         if first < PACKET_MOST {
-            return &self.inbox[body];
+            let packet = self.inbox.take(HEAD_BYTES + first);
+            self.number = packet[3];
+            return &packet[HEAD_BYTES..];
         }
         self.joined.clear();
-        self.joined.extend_from_slice(&self.inbox[body]);
         loop {
-            let bytes = packet_bytes(&self.inbox[self.start..]);
-            self.number = self.inbox[self.start + 3];
-            let body = self.start + HEAD_BYTES..self.start + HEAD_BYTES + bytes;
-            self.joined.extend_from_slice(&self.inbox[body.clone()]);
-            self.start = body.end;
+            let bytes = packet_bytes(self.inbox.unread());
+            let packet = self.inbox.take(HEAD_BYTES + bytes);
+            self.number = packet[3];
+            self.joined.extend_from_slice(&packet[HEAD_BYTES..]);
             if bytes < PACKET_MOST {
                 return &self.joined;
             }
@@ -198,26 +191,8 @@ impl Connection {
 
     /// Reads what has come; makes room for what is larger than the inbox.
     fn fill(&mut self) -> io::Result<()> {
-        if self.start == self.end {
-            (self.start, self.end) = (0, 0);
-        } else if self.end == self.inbox.len() {
-            self.inbox.copy_within(self.start..self.end, 0);
-            (self.start, self.end) = (0, self.end - self.start);
-            if self.end == self.inbox.len() {
-                self.inbox.resize(2 * self.end, 0);
-            }
-        }
-        loop {
-            match self.stream.read(&mut self.inbox[self.end..]) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(n) => {
-                    self.end += n;
-                    return Ok(());
-                }
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
-            }
-        }
+        let whole = self.inbox.unread().len() + 1;
+        self.inbox.fill(&mut self.stream, whole)
     }
 
     /// Whether a read would not block within `limit`.

@@ -11,6 +11,7 @@ use postgres_protocol::authentication::sasl::{ChannelBinding, ScramSha256, SCRAM
 
 use super::failure::Failure;
 use super::{message, Address};
+use crate::engine::inbox::Inbox;
 use crate::engine::socket::{self, Peer, Socket, CONNECT};
 use crate::engine::stream::Stream;
 use crate::engine::Canceller;
@@ -26,10 +27,7 @@ const LOGIN_MESSAGE_BYTES: usize = 64 << 10;
 pub struct Connection {
     stream: Stream,
     peer: Peer,
-    inbox: Vec<u8>,
-    /// Unread part of the inbox.
-    start: usize,
-    end: usize,
+    inbox: Inbox,
     /// Process and secret that a cancel request must name.
     key: (u32, u32),
 }
@@ -51,8 +49,7 @@ impl Connection {
         let (socket, peer) = socket::reach(&address.place())?;
         socket.set_read_timeout(Some(CONNECT)).map_err(|e| unreachable(address, &e))?;
         let stream = negotiated(address, socket, secure)?;
-        let mut connection =
-            Connection { stream, peer, inbox: vec![0; INBOX_BYTES], start: 0, end: 0, key: (0, 0) };
+        let mut connection = Connection { stream, peer, inbox: Inbox::new(INBOX_BYTES), key: (0, 0) };
         connection.log_in(address)?;
         connection.stream.socket().set_read_timeout(None).map_err(|e| unreachable(address, &e))?;
         Ok(connection)
@@ -80,7 +77,7 @@ impl Connection {
 
     fn login_message(&mut self, address: &Address) -> Result<(u8, &[u8]), Error> {
         loop {
-            let unread = &self.inbox[self.start..self.end];
+            let unread = self.inbox.unread();
             if unread.len() >= 5 {
                 let length = word(unread, 1) as usize;
                 if !b"REKZSN".contains(&unread[0]) || !(4..LOGIN_MESSAGE_BYTES).contains(&length) {
@@ -96,7 +93,7 @@ impl Connection {
 
     /// A message is there as a whole.
     pub fn buffered(&self) -> bool {
-        let unread = &self.inbox[self.start..self.end];
+        let unread = self.inbox.unread();
         unread.len() >= 5 && unread.len() > word(unread, 1) as usize
     }
 
@@ -110,38 +107,16 @@ impl Connection {
 
     /// The next message once `buffered` says so.
     fn take(&mut self) -> (u8, &[u8]) {
-        let length = word(&self.inbox[self.start..], 1) as usize;
-        let body = self.start + 5..self.start + 1 + length;
-        let tag = self.inbox[self.start];
-        self.start = body.end;
-        (tag, &self.inbox[body])
+        let length = word(self.inbox.unread(), 1) as usize;
+        let message = self.inbox.take(1 + length);
+        (message[0], &message[5..])
     }
 
     /// Reads what has come; makes room for a message that is larger than the inbox.
     fn fill(&mut self) -> io::Result<()> {
-        if self.start == self.end {
-            (self.start, self.end) = (0, 0);
-        } else if self.end == self.inbox.len() {
-            self.inbox.copy_within(self.start..self.end, 0);
-            (self.start, self.end) = (0, self.end - self.start);
-        }
-        if self.end - self.start >= 5 {
-            let length = word(&self.inbox[self.start..], 1) as usize;
-            if self.start + length + 1 > self.inbox.len() {
-                self.inbox.resize(self.start + length + 1, 0);
-            }
-        }
-        loop {
-            match self.stream.read(&mut self.inbox[self.end..]) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(n) => {
-                    self.end += n;
-                    return Ok(());
-                }
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
-            }
-        }
+        let unread = self.inbox.unread();
+        let whole = if unread.len() >= 5 { word(unread, 1) as usize + 1 } else { 5 };
+        self.inbox.fill(&mut self.stream, whole)
     }
 
     /// Whether a read would not block within `limit`.
