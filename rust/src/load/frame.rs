@@ -131,12 +131,17 @@ fn send(to: &mut impl Write, kind: u8, head: &[u8], body: &[u8]) -> io::Result<(
 
 /// The next frame; `None` when the other side has ended the connection between two frames.
 pub fn receive(from: &mut impl Read) -> io::Result<Option<Frame>> {
-    receive_up_to(from, FRAME_BYTES)
+    receive_into(from, Vec::new())
+}
+
+/// As `receive`, with the body of a chunk in `spare`, whatever that held.
+pub fn receive_into(from: &mut impl Read, spare: Vec<u8>) -> io::Result<Option<Frame>> {
+    receive_up_to(from, FRAME_BYTES, spare)
 }
 
 /// The first words of somebody unknown: version and token. `Err` in words for him where it is another version.
 pub fn receive_hello(from: &mut impl Read) -> io::Result<Result<String, String>> {
-    let said = match receive_up_to(from, STRANGER_BYTES)? {
+    let said = match receive_up_to(from, STRANGER_BYTES, Vec::new())? {
         Some(Frame::Talk(Talk::Hello { version: VERSION, token })) => return Ok(Ok(token)),
         Some(Frame::Talk(Talk::Hello { version, .. })) => version,
         _ => return Err(garbled("it did not say hello")),
@@ -144,7 +149,7 @@ pub fn receive_hello(from: &mut impl Read) -> io::Result<Result<String, String>>
     Ok(Err(format!("the client speaks version {said}, the load server {VERSION}: update one of them")))
 }
 
-fn receive_up_to(from: &mut impl Read, limit_bytes: u32) -> io::Result<Option<Frame>> {
+fn receive_up_to(from: &mut impl Read, limit_bytes: u32, mut rest: Vec<u8>) -> io::Result<Option<Frame>> {
     let mut start = [0u8; 9];
     if from.read(&mut start[..1])? == 0 {
         return Ok(None);
@@ -157,7 +162,7 @@ fn receive_up_to(from: &mut impl Read, limit_bytes: u32) -> io::Result<Option<Fr
     }
     let mut bytes = vec![0; head as usize];
     from.read_exact(&mut bytes)?;
-    let mut rest = vec![0; body as usize];
+    rest.resize(body as usize, 0);
     from.read_exact(&mut rest)?;
     let frame = match start[0] {
         TALK => Frame::Talk(serde_json::from_slice(&bytes).map_err(|e| garbled(&e.to_string()))?),
@@ -187,6 +192,19 @@ mod tests {
             _ => panic!("a chunk was sent"),
         }
         assert!(receive(&mut from).unwrap().is_none());
+    }
+
+    #[test]
+    fn nothing_of_an_earlier_chunk_is_left_in_its_memory() {
+        let head = ChunkHead { file: 0, chunk: 0, rows: 0, after: Position::default(), last: true };
+        for spare in [&b""[..], b"12", b"what was there before"] {
+            let mut wire = Vec::new();
+            send_chunk(&mut wire, &head, b"rows").unwrap();
+            match receive_into(&mut &wire[..], spare.to_vec()).unwrap() {
+                Some(Frame::Chunk(_, body)) => assert_eq!(body, b"rows"),
+                _ => panic!("a chunk was sent"),
+            }
+        }
     }
 
     #[test]

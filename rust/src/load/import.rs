@@ -4,16 +4,18 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::{channel, sync_channel, Receiver, RecvTimeoutError, Sender, SyncSender};
+use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-use arrow_ipc::reader::StreamReader;
+use arrow_buffer::Buffer;
+use arrow_ipc::reader::StreamDecoder;
 use serde::Deserialize;
 use serde_json::{json, Value as Json};
 
 use super::frame::{self, Ack, ChunkHead, Frame, Talk};
 use super::place::{Placement, Rule};
+use super::queue::Queue;
 use super::scatter::scatter;
 use super::server::{broken, lock};
 use super::shard::{self, Lines, Part, Pending, Shard, ShardPlan};
@@ -23,9 +25,6 @@ use crate::engine::arrow;
 use crate::engine::shared::clear;
 use crate::error::Error;
 use crate::rows::Columns;
-
-/// Parts that wait for a writer; more would only be memory.
-const QUEUE_PARTS: usize = 4;
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -58,7 +57,7 @@ struct Listeners {
 }
 
 /// Per shard, the queue of each of its writers.
-type Queues = Vec<Vec<SyncSender<Part>>>;
+type Queues = Vec<Vec<Arc<Queue<Part>>>>;
 
 pub struct Import {
     pub plan: ImportPlan,
@@ -119,32 +118,39 @@ impl Import {
     }
 
     fn start_writers(self: &Arc<Import>) -> Result<(), Error> {
-        let mut queues = Vec::new();
-        for (index, shard) in self.shards.iter().enumerate() {
-            let mut own = Vec::new();
-            for k in 0..shard.plan.connections.max(1) {
-                let (queue, parts) = sync_channel(QUEUE_PARTS);
-                own.push(queue);
+        let of = |shard: &Arc<Shard>| {
+            let queue = |_| Arc::new(Queue::new(shard.plan.flush_rows));
+            (0..shard.plan.connections.max(1)).map(queue).collect()
+        };
+        let queues: Queues = self.shards.iter().map(of).collect();
+        *lock(&self.queues) = Some(queues.clone());
+        for (index, (shard, own)) in self.shards.iter().zip(queues).enumerate() {
+            for (k, queue) in own.into_iter().enumerate() {
                 let (import, shard) = (self.clone(), shard.clone());
                 let writer = move || {
-                    let ended = shard::write(&shard, &parts, &import.desk);
+                    let ended = shard::write(&shard, &queue, &import.desk);
                     if let Err(e) = &ended {
                         import.fail(&e.to_string());
                     }
                     ended
                 };
-                let started = thread::Builder::new().name(format!("shard{index}.{k}")).spawn(writer);
-                lock(&self.writers).push(started.map_err(|e| Error::io("starting a writer", e))?);
+                match thread::Builder::new().name(format!("shard{index}.{k}")).spawn(writer) {
+                    Ok(started) => lock(&self.writers).push(started),
+                    Err(e) => {
+                        // Those that were started would wait for ever.
+                        let _ = self.close();
+                        return Err(Error::io("starting a writer", e));
+                    }
+                }
             }
-            queues.push(own);
         }
-        *lock(&self.queues) = Some(queues);
         Ok(())
     }
 
     /// Once nobody sends any more: waits until what is queued is stored. The failure that ended the load, if one did.
     pub fn close(&self) -> Result<(), Error> {
-        drop(lock(&self.queues).take());
+        let queues = lock(&self.queues).take();
+        queues.iter().flatten().flatten().for_each(|queue| queue.end());
         let writers: Vec<_> = lock(&self.writers).drain(..).collect();
         let failures: Vec<Error> =
             writers.into_iter().filter_map(|w| w.join().unwrap_or_else(|_| Err(broken())).err()).collect();
@@ -207,7 +213,6 @@ impl Import {
         // The acknowledging thread ends with its last sender: ours, that in the list, those of chunks under way.
         lock(&self.told).clients.remove(&number);
         drop(tell);
-        drop(queues);
         let _ = teller.join();
         read
     }
@@ -227,19 +232,18 @@ impl Import {
     fn read_chunks(
         &self,
         reader: &mut impl io::Read,
-        queues: &[Vec<SyncSender<Part>>],
+        queues: &Queues,
         tell: &Sender<Told>,
     ) -> io::Result<()> {
         let (mut hashes, mut shard_of) = (Vec::new(), Vec::new());
         let mut whole = self.empty();
+        let mut spare = Vec::new();
         loop {
-            match frame::receive(reader)? {
+            match frame::receive_into(reader, std::mem::take(&mut spare))? {
                 Some(Frame::Chunk(head, body)) => {
                     self.bytes.fetch_add(body.len() as u64, Relaxed);
                     clear(&mut whole);
-                    if !body.is_empty() {
-                        decode(&body, &mut whole).map_err(|e| self.failed(&e))?;
-                    }
+                    spare = decode(body, &mut whole).map_err(|e| self.failed(&e))?;
                     if whole.rows as u64 != head.rows {
                         let message = format!(
                             "chunk {} of file {} has {} rows, its head says {}",
@@ -247,11 +251,16 @@ impl Import {
                         );
                         return Err(self.failed(&message));
                     }
-                    self.placement
-                        .shards_of(&whole, &mut hashes, &mut shard_of)
-                        .map_err(|e| self.failed(&e.to_string()))?;
                     let mut parts: Vec<Columns> = self.plan.shards.iter().map(|_| self.empty()).collect();
-                    scatter(&whole, &shard_of, &mut parts);
+                    if let [all] = parts.as_mut_slice() {
+                        // Nothing to place: the rows go on as they are.
+                        std::mem::swap(all, &mut whole);
+                    } else {
+                        self.placement
+                            .shards_of(&whole, &mut hashes, &mut shard_of)
+                            .map_err(|e| self.failed(&e.to_string()))?;
+                        scatter(&whole, &shard_of, &mut parts);
+                    }
                     if !self.plan.replicas.is_empty() {
                         parts.extend_from_within(..);
                     }
@@ -279,7 +288,7 @@ impl Import {
         &self,
         head: &ChunkHead,
         parts: Vec<Columns>,
-        queues: &[Vec<SyncSender<Part>>],
+        queues: &Queues,
         tell: &Sender<Told>,
     ) -> io::Result<()> {
         let ack = Ack { file: head.file, chunk: head.chunk, rows: head.rows };
@@ -298,8 +307,9 @@ impl Import {
                 continue;
             }
             let writer = (head.chunk as usize + head.file as usize) % writers.len();
+            let count = rows.rows;
             let part = Part { head: head.clone(), rows, chunk: chunk.clone() };
-            writers[writer].send(part).map_err(|_| io::Error::other("a shard was given up"))?;
+            writers[writer].put(count, part).map_err(|_| io::Error::other("a shard was given up"))?;
         }
         Ok(())
     }
@@ -309,11 +319,14 @@ fn ledgers(shards: &[Arc<Shard>]) -> Result<Vec<Lines>, Error> {
     shards.iter().map(|shard| shard.lines()).collect()
 }
 
-/// Rows of one chunk. Errors: no Arrow stream, other columns, a value that does not fit.
-fn decode(body: &[u8], out: &mut Columns) -> Result<(), String> {
+/// Rows of one chunk; its memory for the next one. Errors: no Arrow stream, other columns, a value that does not fit.
+fn decode(body: Vec<u8>, out: &mut Columns) -> Result<Vec<u8>, String> {
     let garbled = |e: arrow_schema::ArrowError| format!("a chunk is no Arrow IPC stream: {e}");
-    for batch in StreamReader::try_new(body, None).map_err(garbled)? {
-        let batch = batch.map_err(garbled)?;
+    let body = Buffer::from_vec(body);
+    // Arrays of a batch are slices of the chunk as it came.
+    let mut rest = body.clone();
+    let mut stream = StreamDecoder::new();
+    while let Some(batch) = stream.decode(&mut rest).map_err(garbled)? {
         let schema = batch.schema();
         let names = schema.fields().iter().map(|f| f.name());
         if !names.eq(out.columns.iter().map(|c| &c.name)) {
@@ -321,7 +334,9 @@ fn decode(body: &[u8], out: &mut Columns) -> Result<(), String> {
         }
         arrow::append(&batch, out)?;
     }
-    Ok(())
+    stream.finish().map_err(garbled)?;
+    drop((stream, rest));
+    Ok(body.into_vec().unwrap_or_default())
 }
 
 /// Acknowledgements as they come, several in a frame, and a word now and then; ends with the last chunk or a failure.

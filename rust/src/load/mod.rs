@@ -6,7 +6,7 @@
 //! bounded, and a server that waits for a shard reads no more from its clients.
 //!
 //! Reading order: `frame` (what they say), `wire`, `tls` and `certificate` (how it gets there), `client`, `link` (the way to a
-//! server), `server` (who may come in), `import`, `place` and `scatter` (which shard), `shard` (storing).
+//! server), `server` (who may come in), `import`, `place` and `scatter` (which shard), `queue`, `shard` (storing).
 
 pub mod certificate;
 mod client;
@@ -14,6 +14,7 @@ mod frame;
 mod import;
 pub mod link;
 pub mod place;
+mod queue;
 mod scatter;
 mod server;
 mod shard;

@@ -1,17 +1,42 @@
 //! A batch of rows into one batch per shard, in row order. Pure.
 
-use crate::rows::{Column, Columns, ListValues, TextValues, Values};
+use crate::rows::{Columns, ListValues, Values};
 
 /// Appends every row of `rows` to the batch of its shard.
 pub fn scatter(rows: &Columns, shard_of: &[u32], out: &mut [Columns]) {
-    if let [only] = out {
-        return append(only, rows);
+    let mut chosen: Vec<Vec<u32>> = vec![Vec::with_capacity(2 * rows.rows / out.len() + 8); out.len()];
+    shard_of.iter().enumerate().for_each(|(row, shard)| chosen[*shard as usize].push(row as u32));
+    for (own, chosen) in out.iter_mut().zip(&chosen) {
+        pick(rows, chosen, own);
     }
-    for (at, column) in rows.columns.iter().enumerate() {
-        scatter_present(column, shard_of, at, out);
-        scatter_values(&column.values, shard_of, at, out);
+}
+
+/// Appends the rows `chosen` of `rows`, column by column: one branch a column, not one a value.
+fn pick(rows: &Columns, chosen: &[u32], out: &mut Columns) {
+    for (from, to) in rows.columns.iter().zip(&mut out.columns) {
+        if !from.present.is_empty() || !to.present.is_empty() {
+            to.present.resize(out.rows, 1);
+            to.present.extend(chosen.iter().map(|row| from.is_present(*row as usize) as u8));
+        }
+        match (&from.values, &mut to.values) {
+            (Values::I32(from), Values::I32(to)) => pick_values(from, chosen, to),
+            (Values::I64(from), Values::I64(to)) => pick_values(from, chosen, to),
+            (Values::F32(from), Values::F32(to)) => pick_values(from, chosen, to),
+            (Values::F64(from), Values::F64(to)) => pick_values(from, chosen, to),
+            (Values::Text(from), Values::Text(to)) => {
+                chosen.iter().for_each(|row| to.push(from.get(*row as usize)));
+            }
+            (Values::List(from), Values::List(to)) => {
+                chosen.iter().for_each(|row| push_list(from, *row as usize, to));
+            }
+            _ => unreachable!("both are columns of one table"),
+        }
     }
-    shard_of.iter().for_each(|shard| out[*shard as usize].rows += 1);
+    out.rows += chosen.len();
+}
+
+fn pick_values<T: Copy>(from: &[T], chosen: &[u32], to: &mut Vec<T>) {
+    to.extend(chosen.iter().map(|row| from[*row as usize]));
 }
 
 /// Appends all of `rows` to `out`, which has the same columns.
@@ -34,53 +59,6 @@ pub fn append(out: &mut Columns, rows: &Columns) {
     out.rows += rows.rows;
 }
 
-/// Presence before `rows` grows: a shard's batch may have had no NULL yet.
-fn scatter_present(column: &Column, shard_of: &[u32], at: usize, out: &mut [Columns]) {
-    if column.present.is_empty() && out.iter().all(|o| o.columns[at].present.is_empty()) {
-        return;
-    }
-    for batch in out.iter_mut() {
-        let before = batch.rows;
-        batch.columns[at].present.resize(before, 1);
-    }
-    for (row, shard) in shard_of.iter().enumerate() {
-        out[*shard as usize].columns[at].present.push(column.is_present(row) as u8);
-    }
-}
-
-fn scatter_values(values: &Values, shard_of: &[u32], at: usize, out: &mut [Columns]) {
-    macro_rules! each {
-        ($from:ident, $variant:ident, $push:expr) => {
-            for (row, shard) in shard_of.iter().enumerate() {
-                match &mut out[*shard as usize].columns[at].values {
-                    Values::$variant(to) => $push(to, row, $from),
-                    _ => unreachable!("both are columns of one table"),
-                }
-            }
-        };
-    }
-    match values {
-        Values::I32(from) => {
-            each!(from, I32, |to: &mut Vec<i32>, row: usize, from: &[i32]| to.push(from[row]))
-        }
-        Values::I64(from) => {
-            each!(from, I64, |to: &mut Vec<i64>, row: usize, from: &[i64]| to.push(from[row]))
-        }
-        Values::F32(from) => {
-            each!(from, F32, |to: &mut Vec<f32>, row: usize, from: &[f32]| to.push(from[row]))
-        }
-        Values::F64(from) => {
-            each!(from, F64, |to: &mut Vec<f64>, row: usize, from: &[f64]| to.push(from[row]))
-        }
-        Values::Text(from) => {
-            each!(from, Text, |to: &mut TextValues, row: usize, from: &TextValues| to.push(from.get(row)));
-        }
-        Values::List(from) => {
-            each!(from, List, |to: &mut ListValues, row: usize, from: &ListValues| push_list(from, row, to));
-        }
-    }
-}
-
 fn push_list(from: &ListValues, row: usize, to: &mut ListValues) {
     match (&*from.items, &mut *to.items) {
         (Values::I64(from_items), Values::I64(items)) => {
@@ -98,6 +76,7 @@ fn push_list(from: &ListValues, row: usize, to: &mut ListValues) {
 mod tests {
     use super::*;
     use crate::plan::LogicalType;
+    use crate::rows::Column;
     use proptest::prelude::*;
 
     fn table(values: &[Option<i64>], texts: &[String]) -> Columns {

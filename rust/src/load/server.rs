@@ -6,6 +6,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, BufReader};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
@@ -24,7 +25,7 @@ use crate::error::Error;
 use crate::plan::Target;
 use crate::run::control;
 
-/// How often the listening socket is asked.
+/// How long the listening socket is waited for at a time.
 const ACCEPT: Duration = Duration::from_millis(20);
 /// So long somebody may take to show the token.
 const HELLO: Duration = Duration::from_secs(5);
@@ -135,6 +136,7 @@ impl Server {
         let mut guests: Vec<JoinHandle<()>> = Vec::new();
         let mut number = 0;
         while !self.desk.stopped() {
+            wait_for_guest(listener);
             match listener.accept() {
                 Ok((stream, peer)) => {
                     number += 1;
@@ -146,7 +148,7 @@ impl Server {
                         Err(_) => drop(self.turned_away.fetch_add(1, Relaxed)),
                     }
                 }
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => thread::sleep(ACCEPT),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
                 // Too many files, or a client that has gone before it was let in: neither ends a server.
                 Err(_) => thread::sleep(ACCEPT),
             }
@@ -368,6 +370,13 @@ impl Server {
         lock(&self.imports).remove(name);
         self.changed.notify_all();
     }
+}
+
+/// Until somebody comes, for a while.
+fn wait_for_guest(listener: &TcpListener) {
+    let mut poll = libc::pollfd { fd: listener.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one pollfd, alive during the call. Whatever ends the wait, `accept` says who is there.
+    unsafe { libc::poll(&mut poll, 1, ACCEPT.as_millis() as libc::c_int) };
 }
 
 const NOT_OPEN: &str = "this load server is there for one import; `inrush load-server` waits for others";

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -10,9 +10,11 @@ use serde::Deserialize;
 
 use super::frame::{Ack, ChunkHead, Reached};
 use super::import::Told;
+use super::queue::Queue;
 use super::scatter::append;
 use super::{pause, Bucket, Desk};
 use crate::clock::Clock;
+use crate::encode;
 use crate::engine::shared::clear;
 use crate::engine::{build, Context, Done, Engine, Ns, Outcome, Payload, Session, Submit, Work};
 use crate::error::{Error, TargetFault};
@@ -176,8 +178,18 @@ pub fn reached(ledgers: &[Lines]) -> Vec<Reached> {
     out
 }
 
+/// Whoever waits for room in the queue of a writer that has ended, however it did, is told.
+struct Abandon<'a>(&'a Queue<Part>);
+
+impl Drop for Abandon<'_> {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
+}
+
 /// Stores what comes until nothing more does.
-pub fn write(shard: &Shard, parts: &Receiver<Part>, desk: &Desk) -> Result<(), Error> {
+pub fn write(shard: &Shard, parts: &Queue<Part>, desk: &Desk) -> Result<(), Error> {
+    let _abandon = Abandon(parts);
     let mut writer = Writer {
         shard,
         session: None,
@@ -187,14 +199,7 @@ pub fn write(shard: &Shard, parts: &Receiver<Part>, desk: &Desk) -> Result<(), E
         bucket: Bucket::new(shard.plan.rows_per_s),
     };
     let mut waiting: Vec<Part> = Vec::new();
-    while let Ok(first) = parts.recv() {
-        let mut rows = first.rows.rows;
-        waiting.push(first);
-        while rows < shard.plan.flush_rows {
-            let Ok(next) = parts.try_recv() else { break };
-            rows += next.rows.rows;
-            waiting.push(next);
-        }
+    while let Some(rows) = parts.take(shard.plan.flush_rows, &mut waiting) {
         writer.store(&waiting, desk)?;
         shard.stored.fetch_add(rows as u64, Ordering::Relaxed);
         shard.commits.fetch_add(1, Ordering::Relaxed);
@@ -320,18 +325,32 @@ impl Writer<'_> {
     }
 
     fn insert(&mut self, parts: &[&Part]) -> Result<(), Missed> {
-        let rows = match parts {
-            [only] => &only.rows,
+        let session = self.session.as_mut().expect("opened before the first row");
+        let method = &self.shard.plan.plan.operations[INSERT].method;
+        let filled: Vec<&Columns> =
+            parts.iter().map(|part| &part.rows).filter(|rows| rows.rows > 0).collect();
+        self.payload.bytes.clear();
+        self.payload.rows = 0;
+        let rows = match filled.as_slice() {
+            [only] => {
+                session.encode(INSERT, only, &mut self.payload).map_err(missed)?;
+                *only
+            }
+            // Statements of many rows are better made of all rows: each part would end with some of a few.
+            [.., last] if method == "bulk" && session.part_rows(INSERT).is_some() => {
+                for (k, rows) in filled.iter().enumerate() {
+                    let part = encode::Part { is_first: k == 0, is_last: k + 1 == filled.len() };
+                    session.encode_part(INSERT, rows, part, &mut self.payload).map_err(missed)?;
+                }
+                *last
+            }
             many => {
                 clear(&mut self.batch);
-                many.iter().for_each(|part| append(&mut self.batch, &part.rows));
+                many.iter().for_each(|rows| append(&mut self.batch, rows));
+                session.encode(INSERT, &self.batch, &mut self.payload).map_err(missed)?;
                 &self.batch
             }
         };
-        let session = self.session.as_mut().expect("opened before the first row");
-        self.payload.bytes.clear();
-        self.payload.rows = 0;
-        session.encode(INSERT, rows, &mut self.payload).map_err(missed)?;
         self.tickets += 1;
         let mut done: Vec<Done> = Vec::new();
         if matches!(
