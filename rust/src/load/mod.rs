@@ -89,6 +89,10 @@ impl Told for Json {
     }
 }
 
+/// What a bucket saves up at most, in seconds of its rate: enough to make up for a sleep that lasted too long, and far less
+/// than a file takes, or files that follow a wait would pass as if nothing held them. A block larger than that waits.
+const BURST_S: f64 = 0.05;
+
 /// A token bucket: holds its user to a rate, so that a slow device or a slow shard can be had on any machine.
 pub(crate) struct Bucket {
     per_s: f64,
@@ -101,13 +105,15 @@ impl Bucket {
         per_s.filter(|rate| *rate > 0.0).map(|per_s| Bucket { per_s, began: Instant::now(), taken: 0.0 })
     }
 
-    /// Takes `amount`; says how long to wait first. What was not used while idle is not saved up beyond a second.
+    /// Takes `amount`; says how long a device of this rate is at it from now.
     pub fn take(&mut self, amount: f64) -> Duration {
-        let earned = self.began.elapsed().as_secs_f64() * self.per_s;
-        if earned - self.taken > self.per_s {
-            self.taken = earned - self.per_s;
-        }
-        self.taken += amount;
+        self.take_at(self.began.elapsed().as_secs_f64(), amount)
+    }
+
+    /// `take` at `now_s` seconds after it was made. What was not used while idle is not saved up beyond BURST_S.
+    fn take_at(&mut self, now_s: f64, amount: f64) -> Duration {
+        let earned = now_s * self.per_s;
+        self.taken = self.taken.max(earned - BURST_S * self.per_s) + amount;
         Duration::try_from_secs_f64((self.taken - earned) / self.per_s).unwrap_or(Duration::ZERO)
     }
 }
@@ -121,5 +127,51 @@ pub(crate) fn pause(wait: Duration, desk: &Desk) {
             return;
         }
         std::thread::sleep(left.min(Duration::from_millis(50)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bucket(per_s: f64) -> Bucket {
+        Bucket::new(Some(per_s)).unwrap()
+    }
+
+    #[test]
+    fn no_rate_and_a_rate_of_nothing_are_no_bucket() {
+        assert!(Bucket::new(None).is_none() && Bucket::new(Some(0.0)).is_none());
+    }
+
+    #[test]
+    fn a_small_file_after_a_long_wait_takes_its_time_less_the_burst() {
+        let mut held = bucket(1e6);
+        // A tenth of a second of bytes, ten seconds after nothing was asked for.
+        let wait = held.take_at(10.0, 1e5);
+        assert!((wait.as_secs_f64() - (0.1 - BURST_S)).abs() < 1e-6, "{wait:?}");
+    }
+
+    #[test]
+    fn blocks_of_any_size_come_at_the_rate_though_every_sleep_is_late() {
+        for block in [10.0, 1e4, 5e6] {
+            let (mut held, mut now_s, mut taken) = (bucket(1e6), 0.0, 0.0);
+            while now_s < 20.0 {
+                now_s += held.take_at(now_s, block).as_secs_f64() + 1e-3;
+                taken += block;
+            }
+            // A block that is smaller than what a late sleep lets through is held by nobody's rate but the sleeper's.
+            let rate = taken / now_s;
+            assert!(
+                rate <= 1e6 * (1.0 + BURST_S / 20.0) && rate >= f64::min(0.99e6, block / 1e-3 * 0.99),
+                "{block}: {rate}"
+            );
+        }
+    }
+
+    #[test]
+    fn who_waited_longer_than_the_burst_earned_no_more_than_it() {
+        let mut held = bucket(100.0);
+        assert_eq!(held.take_at(1.0, 5.0), Duration::ZERO);
+        assert_eq!(held.take_at(1.0, 1.0), Duration::from_millis(10));
     }
 }

@@ -224,12 +224,18 @@ enum Missed {
 }
 
 impl Writer<'_> {
-    /// All of `parts`, in as many attempts as the shard's patience allows.
+    /// All of `parts`; on a slow shard that takes as long as their rows at its rate, the real storing included.
     fn store(&mut self, parts: &[Part], desk: &Desk) -> Result<(), Error> {
-        if let Some(bucket) = &mut self.bucket {
-            let rows: usize = parts.iter().map(|p| p.rows.rows).sum();
-            pause(bucket.take(rows as f64), desk);
-        }
+        let begun = Instant::now();
+        let rows: usize = parts.iter().map(|p| p.rows.rows).sum();
+        let takes = self.bucket.as_mut().map_or(Duration::ZERO, |bucket| bucket.take(rows as f64));
+        self.stored(parts, desk)?;
+        pause(takes.saturating_sub(begun.elapsed()), desk);
+        Ok(())
+    }
+
+    /// The same, in as many attempts as the shard's patience allows.
+    fn stored(&mut self, parts: &[Part], desk: &Desk) -> Result<(), Error> {
         let until = Instant::now() + Duration::from_nanos(self.shard.plan.patience_ns);
         let mut todo: Vec<&Part> = parts.iter().collect();
         let mut wait = Duration::from_millis(50);
