@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from inrush.report.figures import curve_rows
 from inrush.stats import stats
-from inrush.stats.answer import Answer, answer
+from inrush.stats.answer import Answer, answer, interval_of, ratio_of, shown
 from inrush.stats.effects import effects
 from inrush.stats.measures import StudyRecord
 from inrush.stats.points import Analysis, analyse
@@ -155,6 +156,16 @@ def test_a_curve_says_how_far_it_goes_and_whether_that_can_be_told() -> None:
 def test_one_block_gives_an_answer_without_an_interval_and_says_so() -> None:
     _, found = answered(synthetic.study({("duckdb", 1): 1.0, ("duckdb", 2): 2.0}, blocks=1))
     assert "(one run)" in found.line
+
+
+def test_a_figure_of_0_has_no_interval_and_is_shown_and_drawn_all_the_same() -> None:
+    shares = {1: 0.0, 2: 0.5, 3: 0.1}
+    assert interval_of(shares) is None and ratio_of(shares, {1: 1.0, 2: 1.0, 3: 1.0}) is None
+    assert shown(shares, "writers.in_time_share") == "10.0 % (median of 3 runs, 0 % to 50.0 %)"
+    (row,) = curve_rows({(("readers", 4),): shares}, "readers", "clickhouse", 1.0)
+    assert (row["low"], row["y"], row["high"]) == (0.0, 0.1, 0.5)
+    # Above 0 they have one, as ever.
+    assert interval_of({1: 0.2, 2: 0.5}) is not None
 
 
 def test_a_study_with_nothing_measured_has_no_answer() -> None:

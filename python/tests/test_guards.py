@@ -97,6 +97,17 @@ def test_a_run_with_wrong_rows_or_answers_has_no_figure_anywhere(guard: str) -> 
     assert all(h.n == 5 * 50 for h in with_bad.latencies.values())
 
 
+def test_rows_that_are_missing_are_laid_to_the_calls_that_failed() -> None:
+    proofs = [{"table": "pe", "item": "rows", "expected": "1200", "found": "1175", "holds": False}]
+    failure = {"role": "ports", "op": "insert", "outcome": "conflict", "count": 1, "first_message": "Deadlock found"}
+    lost, told = (
+        verdicts(synthetic.run("mysql", more={"proofs": proofs, **more}))["rows proven"].sentence
+        for more in ({}, {"failures": [failure]})
+    )
+    assert lost.endswith("look for lost, doubled or changed rows")
+    assert told.endswith("1 call failed and nobody sent their rows again: insert conflict, Deadlock found")
+
+
 def test_rows_that_were_never_proven_are_unverified() -> None:
     found = verdicts(synthetic.run("sqlite", without=["proofs"]))["rows proven"]
     assert found.outcome is Outcome.INVALID and "unverified" in found.sentence

@@ -187,7 +187,7 @@ def rows_proven(run: RunRecord, figures: Figures) -> Verdict | None:
         return invalid(
             name,
             f"{len(wrong)} of {len(proofs)} proofs fail, first {p['table']}: {p['item']} is {p['found']}, "
-            f"expected {p['expected']}. This run has no figures; look for lost, doubled or changed rows",
+            f"expected {p['expected']}. This run has no figures; {suspects(run)}",
             hides=True,
         )
     if proofs:
@@ -200,6 +200,16 @@ def rows_proven(run: RunRecord, figures: Figures) -> Verdict | None:
     return invalid(
         name, "Rows were written and never counted or read back: unverified. Keep the proof segments"
     )
+
+
+def suspects(run: RunRecord) -> str:
+    """Why rows are not as they should be, if calls failed; else where to look."""
+    failed = [f for f in run.rows("failures") if f["outcome"] != "wrong"]
+    if not failed:
+        return "look for lost, doubled or changed rows"
+    calls = counted(sum(f["count"] for f in failed), "call")
+    first = f"{failed[0]['op']} {failed[0]['outcome']}, {failed[0]['first_message']}"
+    return f"{calls} failed and nobody sent their rows again: {first}"
 
 
 def answers_right(run: RunRecord, figures: Figures) -> Verdict | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import Any
 
 import altair as alt
@@ -169,7 +170,7 @@ def curves(analysis: Analysis, answer: Answer) -> list[Figure]:
             chart = alt.layer(chart, *stopped_marks(stopped, x_values, sorted({r["series"] for r in rows})))
         found.append(Figure(
             f"curve-{n}", f"{name(answer.figure).capitalize()} along {along(answer)}{': ' + say(group) if group else ''}",
-            "Points: geometric means over runs; bars and bands: their 95 % intervals. "
+            "Points: geometric means over runs; bars and bands: their 95 % intervals (where a run's figure is 0: median and range). "
             + ("Crosses at the top: points that were stopped or are not supported, with the reason." if stopped else ""),
             finished(chart),
         ))  # fmt: skip
@@ -189,8 +190,10 @@ def curve_rows(of: Values, factor_name: str, engine: str, factor: float) -> list
     rows = []
     for point, values in sorted(of.items(), key=lambda item: dict(item[0])[factor_name]):
         interval = interval_of(values)
-        value = interval.value if interval else next(iter(values.values()))
-        low, high = (interval.low, interval.high) if interval else (value, value)
+        value = interval.value if interval else median(values.values())
+        low, high = (
+            (interval.low, interval.high) if interval else (min(values.values()), max(values.values()))
+        )
         rows.append({"x": dict(point)[factor_name], "y": value / factor, "low": low / factor, "high": high / factor,
                      "series": engine, "n": len(values)})  # fmt: skip
     return rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 from typing import TYPE_CHECKING
 
 import altair as alt
@@ -169,9 +170,9 @@ def measured(told: Told) -> dict[float, list[float]]:
 
 
 def dot(n: float, values: Sequence[float], unit: float, small: bool) -> Row:
-    interval = stats.log_t(values, LEVEL) if len(values) > 1 else None
-    low, high = (interval.low, interval.high) if interval else (values[0], values[0])
-    mean = interval.value if interval else values[0]
+    interval = stats.log_t(values, LEVEL) if len(values) > 1 and min(values) > 0 else None
+    low, high = (interval.low, interval.high) if interval else (min(values), max(values))
+    mean = interval.value if interval else median(values)
     return {
         "x": n,
         "y": mean / unit,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 from inrush.guards.comparability import default_along, refused
@@ -352,24 +353,26 @@ def ordered(values: Any) -> list[Any]:
 
 
 def ratio_of(a: Mapping[int, float], b: Mapping[int, float]) -> stats.Interval | None:
-    """Paired by block; None for fewer than two shared blocks."""
+    """Paired by block; None for fewer than two shared blocks, and where a figure is 0: nothing is so many times that."""
     shared = sorted(set(a) & set(b))
-    if len(shared) < 2:
+    if len(shared) < 2 or not all(a[k] > 0 and b[k] > 0 for k in shared):
         return None
     return stats.paired_ratio([a[k] for k in shared], [b[k] for k in shared])
 
 
 def interval_of(of: Mapping[int, float]) -> stats.Interval | None:
-    return stats.log_t(list(of.values())) if len(of) > 1 else None
+    """None for one run, and where a run's figure is 0 (a share of samples in time): a geometric mean has no place for it."""
+    return stats.log_t(list(of.values())) if len(of) > 1 and all(v > 0 for v in of.values()) else None
 
 
 def shown(of: Mapping[int, float], figure: str) -> str:
     interval = interval_of(of)
-    return (
-        show(next(iter(of.values())), figure) + " (one run)"
-        if interval is None
-        else show_interval(interval, figure)
-    )
+    if interval is not None:
+        return show_interval(interval, figure)
+    if len(of) == 1:
+        return show(next(iter(of.values())), figure) + " (one run)"
+    low, high = show(min(of.values()), figure), show(max(of.values()), figure)
+    return f"{show(median(of.values()), figure)} (median of {len(of)} runs, {low} to {high})"
 
 
 def times(ratio: stats.Interval) -> str:
