@@ -92,6 +92,7 @@ def test_a_slow_load_server(tmp_path: Path) -> None:
 def check(found: Told, name: str) -> None:
     first = found.resources[0]
     assert (first.name, first.verdict) == (name, "confirmed: full"), found.resources
-    assert 0.6 * KNEE <= first.full_at <= 1.6 * KNEE, "where it was made to be full"
+    # What a load server costs has a part that is there at any load, so that its knee lies beyond the one in proportion.
+    assert 0.6 * KNEE <= first.full_at < LARGEST, "where it was made to be full"
     others = [r for r in found.resources[1:] if r.verdict.startswith("rejected")]
     assert not others, "nothing else was told to be full"

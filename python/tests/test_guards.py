@@ -99,7 +99,13 @@ def test_a_run_with_wrong_rows_or_answers_has_no_figure_anywhere(guard: str) -> 
 
 def test_rows_that_are_missing_are_laid_to_the_calls_that_failed() -> None:
     proofs = [{"table": "pe", "item": "rows", "expected": "1200", "found": "1175", "holds": False}]
-    failure = {"role": "ports", "op": "insert", "outcome": "conflict", "count": 1, "first_message": "Deadlock found"}
+    failure = {
+        "role": "ports",
+        "op": "insert",
+        "outcome": "conflict",
+        "count": 1,
+        "first_message": "Deadlock found",
+    }
     lost, told = (
         verdicts(synthetic.run("mysql", more={"proofs": proofs, **more}))["rows proven"].sentence
         for more in ({}, {"failures": [failure]})

@@ -82,12 +82,14 @@ def _rule(name: str, weights: Sequence[int]) -> Doc:
 
 # what the server in front says of its shards
 
+# Both sides of a join have a name: servers of today refuse one without (`joined_subquery_requires_alias`).
+
 #: Columns that tell of one shard of a cluster.
 _SHARD = "shard_num, shard_weight, replica_num, host_name, port, user, substitution"
 _CLUSTERS = (
     f"SELECT cluster, {_SHARD} FROM (SELECT cluster, shard_num, shard_weight, replica_num, host_name, port, user, "
     f"if(cluster = {literal(CLUSTER)}, concat({literal(HTTP_OF)}, toString(shard_num)), '') AS macro FROM system.clusters) "
-    "ANY LEFT JOIN (SELECT macro, substitution FROM system.macros) USING macro"
+    "AS of_cluster ANY LEFT JOIN (SELECT macro, substitution FROM system.macros) AS of_macro USING macro"
 )
 
 
@@ -109,7 +111,7 @@ def ask_table(schema: str, name: str) -> str:
     cluster = "extract(engine_full, '^Distributed\\\\([\\'`\"]?([^\\'`\",) ]+)')"
     return (
         f"SELECT engine, engine_full, here, {_SHARD} FROM (SELECT engine, engine_full, currentDatabase() AS here, "
-        f"{cluster} AS cluster FROM system.tables WHERE {where}) ALL LEFT JOIN ({_CLUSTERS}) USING cluster "
+        f"{cluster} AS cluster FROM system.tables WHERE {where}) AS of_table ALL LEFT JOIN ({_CLUSTERS}) AS of_shard USING cluster "
         "ORDER BY shard_num, replica_num"
     )
 

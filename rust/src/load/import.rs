@@ -128,6 +128,7 @@ impl Import {
             for (k, queue) in own.into_iter().enumerate() {
                 let (import, shard) = (self.clone(), shard.clone());
                 let writer = move || {
+                    let _abandon = Abandon { import: &import, queue: &queue };
                     let ended = shard::write(&shard, &queue, &import.desk);
                     if let Err(e) = &ended {
                         import.fail(&e.to_string());
@@ -312,6 +313,22 @@ impl Import {
             writers[writer].put(count, part).map_err(|_| io::Error::other("a shard was given up"))?;
         }
         Ok(())
+    }
+}
+
+/// Whoever waits for room in the queue of a writer that has ended, however it did, is told; behind the failure itself, for
+/// a client that ends before it is known would wait for a word that never comes.
+struct Abandon<'a> {
+    import: &'a Import,
+    queue: &'a Queue<Part>,
+}
+
+impl Drop for Abandon<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.import.fail(&broken().to_string());
+        }
+        self.queue.abandon();
     }
 }
 

@@ -178,18 +178,8 @@ pub fn reached(ledgers: &[Lines]) -> Vec<Reached> {
     out
 }
 
-/// Whoever waits for room in the queue of a writer that has ended, however it did, is told.
-struct Abandon<'a>(&'a Queue<Part>);
-
-impl Drop for Abandon<'_> {
-    fn drop(&mut self) {
-        self.0.abandon();
-    }
-}
-
 /// Stores what comes until nothing more does.
 pub fn write(shard: &Shard, parts: &Queue<Part>, desk: &Desk) -> Result<(), Error> {
-    let _abandon = Abandon(parts);
     let mut writer = Writer {
         shard,
         session: None,
