@@ -79,20 +79,19 @@ def test_slow_shards(tmp_path: Path) -> None:
 
 
 def test_a_slow_load_server(tmp_path: Path) -> None:
-    """What a line costs it is measured here first: it differs between machines."""
+    """What so many lines cost it is measured here first: it differs between machines, and is not in proportion to them."""
     try:
         fence.made(fence.CGROUPS, 1.0).rmdir()
     except OSError as e:
         pytest.skip(f"part of a core takes a cgroup of ours, and there is none to be had here: {e}")
-    (two,) = [m.figures["load_server.busy_cores"] for m in analysed(tmp_path, [2], ()).runs if m.counts]
-    found = told(tmp_path, f"pipeline.load_server_cores={max(0.01, two / 2 * KNEE):.4f}")
+    (busy,) = [m.figures["load_server.busy_cores"] for m in analysed(tmp_path, [KNEE], ()).runs if m.counts]
+    found = told(tmp_path, f"pipeline.load_server_cores={max(0.01, busy):.4f}")
     check(found, LOAD_SERVER)
 
 
 def check(found: Told, name: str) -> None:
     first = found.resources[0]
     assert (first.name, first.verdict) == (name, "confirmed: full"), found.resources
-    # What a load server costs has a part that is there at any load, so that its knee lies beyond the one in proportion.
-    assert 0.6 * KNEE <= first.full_at < LARGEST, "where it was made to be full"
+    assert 0.6 * KNEE <= first.full_at <= 1.6 * KNEE, "where it was made to be full"
     others = [r for r in found.resources[1:] if r.verdict.startswith("rejected")]
     assert not others, "nothing else was told to be full"
