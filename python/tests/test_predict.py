@@ -16,6 +16,7 @@ from inrush.model.forecast import MODEL_VERSION, Refused
 from inrush.predict.board import board_document, board_lines
 from inrush.predict.claims import archive_of, claim, forecast_of
 from inrush.predict.proof import observed, score_document
+from inrush.predict.proving import proving_call
 from inrush.predict.training import chosen, trainings
 from inrush.report.scoreboard import scoreboard_page
 from inrush.results.predictions import Predictions, digest
@@ -254,6 +255,14 @@ def test_results_of_other_conditions_prove_nothing(tmp_path: Path) -> None:
     another = analyse(replace(made.record, study={**made.record.study, "study": "another"}))
     with pytest.raises(UsageError, match="of study another"):
         observed(another, held.doc)
+
+
+def test_a_proof_starts_the_server_with_the_settings_of_the_training(tmp_path: Path) -> None:
+    held = frozen(tmp_path, the_claim()).all()[0].doc
+    started = ["sqlite,synchronous=OFF", "mysql,innodb_redo_log_capacity=1073741824"]
+    call = proving_call({**held, "call": {**CALL, "start": started, "realtime": True}})
+    assert call.start == ("sqlite,synchronous=OFF",) and call.realtime
+    assert proving_call({**held, "call": {**CALL, "start": started}}, ["sqlite:///other.db"]).start == ()
 
 
 def test_a_knee_is_seen_where_the_curve_levels_off_and_nowhere_else(tmp_path: Path) -> None:

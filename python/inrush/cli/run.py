@@ -32,6 +32,14 @@ def run(
             help="Compare engines whose rows survive different things; the report says so.",
         ),
     ] = False,
+    realtime: Annotated[
+        bool,
+        typer.Option(
+            "--realtime",
+            help="Let the client come before all else on a machine that it shares with the server, so that it is on time. "
+            "Needs root.",
+        ),
+    ] = False,
     live: Annotated[
         bool, typer.Option("--live", help="Rewrite the report while the study runs; the page renews itself.")
     ] = False,
@@ -58,7 +66,16 @@ def run(
         if study is None:
             raise UsageError("say which study to run; `inrush studies` lists them")
         shown = tuple(split_password(t)[0] if "://" in t else t for t in targets or ())
-        call = Call(study, scale, tuple(overrides or ()), shown, tuple(start or ()), seed, unequal_durability)
+        call = Call(
+            study,
+            scale,
+            tuple(overrides or ()),
+            shown,
+            tuple(start or ()),
+            seed,
+            unequal_durability,
+            realtime,
+        )
         prepared, folder = begin(store, call, targets)
     outcome = execute(prepared, folder, data or store.instances_path, force, live)
     finish(store, outcome, as_json)

@@ -46,11 +46,15 @@ def execute(prepared: Any, folder: Any, data: Path, force: bool = False, live: b
     from inrush.run.marks import refuse_unmarked
     from inrush.run.prepare import StopRules, confirmations
     from inrush.run.progress import progress
+    from inrush.run.realtime import REALTIME_WORKER, realtime_environment, refuse_unable
     from inrush.run.run import run_study
     from inrush.run.sites import opened
 
     for reason in prepared.places.left_out.values():
         say(f"left out: {reason}")
+    realtime = prepared.call.realtime
+    if realtime:
+        refuse_unable(prepared.places.engines, prepared.plan.study.kind)
     with (
         progress(stderr(), folder.path) as listener,
         opened(prepared.places, data, listener.note) as sites,
@@ -65,7 +69,10 @@ def execute(prepared: Any, folder: Any, data: Path, force: bool = False, live: b
             raise
         plan = prepared.plan
         with live_page(folder, len(plan.all_runs), listener, live) as watched:
-            return run_study(plan.all_runs, folder, sites, watched, StopRules(plan), confirmations(plan))
+            return run_study(
+                plan.all_runs, folder, sites, watched, StopRules(plan), confirmations(plan),
+                *((REALTIME_WORKER, realtime_environment) if realtime else ()),
+            )  # fmt: skip
 
 
 @contextlib.contextmanager

@@ -79,7 +79,7 @@ def client_on_time(run: RunRecord, figures: Figures) -> Verdict | None:
         return invalid(
             "client on time",
             f"The client was late by itself ({'; '.join(late)}): these figures are the client's. "
-            "Lower the rate, use fewer sessions or more cores, and let nothing stop it",
+            "Lower the rate, use fewer sessions or more cores, let nothing stop it, and beside a server give it --realtime",
         )
     return (
         passed("client on time", "Paced calls were sent when due and their session free") if paced else None

@@ -28,7 +28,9 @@ def proving_call(claim: Mapping[str, Any], targets: Sequence[str] = ()) -> Call:
     return replace(
         call,
         targets=mine[:1] or (engine,),
-        start=tuple(e for e in call.start if e == engine and not any("://" in t for t in mine[:1])),
+        start=tuple(
+            s for s in call.start if s.split(",")[0] == engine and not any("://" in t for t in mine[:1])
+        ),
         overrides=(*call.overrides, *(f"{k}=[{toml(v)}]" for k, v in changed.items())),
     )
 

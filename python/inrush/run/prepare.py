@@ -31,6 +31,8 @@ class Call:
     seed: int | None = None
     #: Engines are compared although their acknowledged rows survive different things.
     unequal_durability: bool = False
+    #: The client comes before all else on its machine.
+    realtime: bool = False
     #: Study -> what it had found when this one was begun, for `best_of`.
     best: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
@@ -42,6 +44,7 @@ class Call:
         words += [word for override in self.overrides for word in ("-P", override)]
         words += ["--seed", str(self.seed)] if self.seed is not None else []
         words += ["--unequal-durability"] if self.unequal_durability else []
+        words += ["--realtime"] if self.realtime else []
         return shlex.join(words)
 
     def document(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""One run in a process of its own: `python -m inrush.run.worker PLAN.json PARTS_DIR`.
+"""One run in a process of its own: `python -m inrush.run.worker [--realtime] PLAN.json PARTS_DIR`.
 
 A crashing engine, its allocator and its caches end with the run. Events leave as JSON lines on stdout,
 commands (`resume` and the server's processes as JSON, `stop`) come as lines on stdin; both ends are `run.py`'s. The process dies with its
@@ -27,12 +27,19 @@ PR_SET_PDEATHSIG = 1
 
 def main(arguments: list[str]) -> int:
     """0: the core finished; 1: it failed and an event says how; 2: called wrongly."""
+    realtime = arguments[:1] == ["--realtime"]
+    arguments = arguments[realtime:]
     if len(arguments) != 2:
         print(
-            "usage: python -m inrush.run.worker PLAN.json PARTS_DIR (inrush run starts it)", file=sys.stderr
+            "usage: python -m inrush.run.worker [--realtime] PLAN.json PARTS_DIR (inrush run starts it)",
+            file=sys.stderr,
         )
         return 2
     die_with_parent()
+    if realtime:
+        from inrush.run.realtime import come_first
+
+        come_first()  # before the core's threads, which inherit it
     # Ctrl-C reaches the whole terminal; the parent decides and says `stop`.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # A crash in the core leaves the stack in the log, where the parent looks for it.

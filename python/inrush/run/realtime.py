@@ -1,0 +1,67 @@
+"""A client that comes before all else on a machine it shares with the server: `inrush run --realtime`.
+
+Sessions that are due at one instant wait for the cores that the server keeps busy, and that wait is the client's, not the
+server's. With the scheduler's first-in-first-out class the client runs the moment it is due. It needs a privilege of Linux.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from inrush.engines import server
+from inrush.errors import UsageError
+from inrush.run import host
+from inrush.run.process import WORKER
+
+OPTION = "--realtime"
+#: The lowest of the class: before every ordinary process, behind what the kernel itself runs there.
+PRIORITY = 1
+REALTIME_WORKER = (*WORKER, OPTION)
+
+
+def come_first() -> None:
+    """This thread and those it starts from now on. Raises PermissionError without the privilege."""
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+
+
+def refuse_unable(engines: Iterable[str], kind: str) -> None:
+    """Raises UsageError where what is measured would come first too, or where the kernel does not let us.
+
+    engines: their names; kind: of the study.
+    """
+    from inrush.study.pipeline import KIND
+
+    if kind == KIND:
+        raise UsageError(f"{OPTION}: the processes of a pipeline are what is measured; run it without")
+    if inside := [engine for engine in engines if server(engine).embedded]:
+        raise UsageError(
+            f"{OPTION}: {', '.join(inside)} runs inside of the client, which would come before itself; name servers, "
+            "or run without it"
+        )
+    if reason := unable():
+        raise UsageError(
+            f"{OPTION}: {reason}; run as root or with the capability CAP_SYS_NICE (a limit `ulimit -r 1` does too), "
+            "or without it"
+        )
+
+
+def realtime_environment(data: Path) -> dict[str, Any]:
+    """What `env.json` holds of the machine, and how the client was scheduled."""
+    return {
+        **host.environment(data),
+        "client_scheduling": f"first in, first out (SCHED_FIFO, priority {PRIORITY})",
+    }
+
+
+def unable() -> str | None:
+    """Tried on this very thread, and undone: neither a uid nor a limit tells what a container's kernel allows."""
+    policy, held = os.sched_getscheduler(0), os.sched_getparam(0)
+    try:
+        come_first()
+    except OSError as e:
+        return f"the kernel does not allow it ({e.strerror})"
+    os.sched_setscheduler(0, policy, held)
+    return None

@@ -1,0 +1,76 @@
+"""A client that comes first: its threads are of the first-in-first-out class, others' are not, and who cannot is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from inrush.errors import UsageError
+from inrush.run.prepare import Call
+from inrush.run.realtime import OPTION, refuse_unable, unable
+
+#: A worker whose work is to say how it, a thread of it and this very process are scheduled.
+TOLD = """
+import json, os, sys, threading
+from inrush.run import worker
+
+def work(plan, parts, commands, events):
+    seen = [os.sched_getscheduler(0)]
+    other = threading.Thread(target=lambda: seen.append(os.sched_getscheduler(threading.get_native_id())))
+    other.start()
+    other.join()
+    print(json.dumps([*seen, os.sched_getscheduler(os.getppid())]))
+    return 0
+
+worker.work = work
+sys.exit(worker.main(sys.argv[1:]))
+"""
+
+
+def scheduled(*words: str) -> list[int]:
+    """Policies of the worker's first thread, of another, and of its parent."""
+    done = subprocess.run(
+        [sys.executable, "-c", TOLD, *words, os.devnull, os.devnull],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "INRUSH_PARENT": str(os.getpid())},
+    )
+    found: list[int] = json.loads(done.stdout)
+    return found
+
+
+PERMITTED = pytest.mark.skipif(unable() is not None, reason=f"{OPTION}: {unable()}")
+
+
+@PERMITTED
+def test_all_threads_of_the_worker_come_first_and_nobody_else() -> None:
+    assert scheduled(OPTION) == [os.SCHED_FIFO, os.SCHED_FIFO, os.SCHED_OTHER]
+    assert scheduled() == [os.SCHED_OTHER] * 3
+    assert os.sched_getscheduler(0) == os.SCHED_OTHER, "trying it left this process changed"
+
+
+def test_what_is_measured_never_comes_first() -> None:
+    with pytest.raises(UsageError, match="duckdb, sqlite runs inside of the client"):
+        refuse_unable(["duckdb", "postgresql", "sqlite"], "fixed_volume")
+    with pytest.raises(UsageError, match="processes of a pipeline"):
+        refuse_unable(["postgresql"], "pipeline")
+
+
+def test_without_the_privilege_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "sched_setscheduler", forbidden)
+    with pytest.raises(UsageError, match="does not allow it .Operation not permitted.; run as root"):
+        refuse_unable(["postgresql"], "fixed_volume")
+
+
+def test_the_command_that_makes_a_study_again_names_it() -> None:
+    call = Call("telemetry-keepup", start=("postgresql",), realtime=True)
+    assert call.command() == "inrush run telemetry-keepup --start postgresql --realtime"
+    assert Call(**call.document()).realtime
