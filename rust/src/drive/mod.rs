@@ -22,9 +22,10 @@ use std::time::Duration;
 use crate::clock::process_cpu_ns;
 use crate::engine::{Canceller, Context, Engine, Ns};
 use crate::error::Error;
-use crate::plan::{DriveSegment, Until};
+use crate::plan::{DriveSegment, RolePlan, Until, Work};
 use crate::record::{Collector, Recorded, RoleEnd};
 use crate::rows::files::FileSummary;
+use crate::schedule;
 
 use gate::Gate;
 use source::TableCount;
@@ -33,6 +34,10 @@ use work::Live;
 
 /// Between the word to start and the first due: every session is awake by then.
 const LEAD_NS: Ns = 5_000_000;
+/// Sessions of paced roles make what is due first before the start, and have so long for a row: ten times what it
+/// takes, for they share the cores.
+const MAKING_ROW_NS: Ns = 1_000;
+const LONGEST_MAKING_NS: Ns = 5_000_000_000;
 const TICK: Duration = Duration::from_millis(20);
 const PROGRESS_EVERY_NS: Ns = 500_000_000;
 /// After a limit or a stop, running calls have this long before they are cancelled.
@@ -195,7 +200,7 @@ impl Driver<'_> {
     fn shoot(&mut self, gate: &Gate, repetition: u32, began: Ns) -> Result<(Driven, Ns), Error> {
         let clock = self.site.context.clock;
         self.stages.iter().try_for_each(|stage| stage.restart(repetition))?;
-        let t0 = clock.now() + LEAD_NS;
+        let t0 = clock.now() + LEAD_NS + making_ns(&self.segment.roles);
         self.collector.begin(repetition, t0);
         let cpu_before = process_cpu_ns();
         gate.open(repetition, t0);
@@ -379,4 +384,13 @@ impl Pulse {
         let left_s = share.filter(|s| *s > 0.0).map(|s| elapsed_s * (1.0 - s) / s);
         Progress { t_ns: now, repetition, share, left_s, roles }
     }
+}
+
+/// How long the sessions of paced roles may take to make their first batches.
+fn making_ns(roles: &[RolePlan]) -> Ns {
+    let rows = roles.iter().filter(|role| schedule::is_paced(&role.schedule)).map(|role| match role.work {
+        Work::Rows { batch_rows, .. } => u64::from(role.sessions) * u64::from(batch_rows),
+        _ => 0,
+    });
+    rows.sum::<u64>().saturating_mul(MAKING_ROW_NS).min(LONGEST_MAKING_NS)
 }

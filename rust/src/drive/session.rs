@@ -61,6 +61,8 @@ pub struct Worker<'a> {
     tickets: Tickets,
     /// A ticket whose arrival is not yet due while others are in flight.
     held: Option<Ticket>,
+    /// What is due first, made before the clock of a paced role starts; without rows that was the end.
+    first: Option<Result<Made, Next>>,
     t0: Ns,
     ready: Ns,
     failures_in_a_row: u32,
@@ -98,6 +100,7 @@ impl<'a> Worker<'a> {
             arrivals: role.line.arrivals(),
             tickets: role.line.tickets(),
             held: None,
+            first: None,
             role,
             session: Connected(Some(session)),
             ops,
@@ -140,6 +143,7 @@ impl<'a> Worker<'a> {
         self.live.clear();
         self.recorder.begin(repetition, t0);
         let cpu_before = thread_cpu_ns();
+        self.first = if self.role.line.is_paced() { Some(self.make_next()) } else { None };
         self.pace.wait_until(t0);
         self.work();
         self.recorder.finish(self.role.clock.now(), thread_cpu_ns() - cpu_before);
@@ -172,23 +176,11 @@ impl<'a> Worker<'a> {
     }
 
     fn send_next(&mut self) -> Next {
-        if self.is_over() {
-            return Next::End;
-        }
-        let Some(ticket) = self.held.take().or_else(|| self.tickets.take()) else { return Next::End };
+        let Made { ticket, at, due } = match self.first.take().unwrap_or_else(|| self.make_next()) {
+            Ok(made) => made,
+            Err(next) => return next,
+        };
         let paced = self.role.line.is_paced();
-        let due = if paced { self.t0 + self.arrivals.due_ns(ticket) } else { 0 };
-        if paced && self.role.line.end_ns.is_some_and(|end| due >= self.t0 + end) {
-            return Next::End;
-        }
-        if paced && !self.flights.is_empty() && due > self.role.clock.now() {
-            self.held = Some(ticket);
-            return Next::NotYet;
-        }
-        let at = self.place_of(self.role.mix.operation(ticket));
-        if !self.make(ticket, at, due) {
-            return Next::End;
-        }
         let collected = self.role.line.kept().map_or(due, |book| book.collected(ticket, due));
         if paced && !self.wait(collected) {
             return Next::End;
@@ -199,6 +191,29 @@ impl<'a> Worker<'a> {
         }
         self.submit(ticket, at, if paced { Some(due) } else { None });
         Next::Sent
+    }
+
+    /// Takes the next ticket and makes what it sends.
+    fn make_next(&mut self) -> Result<Made, Next> {
+        if self.is_over() {
+            return Err(Next::End);
+        }
+        let Some(ticket) = self.held.take().or_else(|| self.tickets.take()) else { return Err(Next::End) };
+        let paced = self.role.line.is_paced();
+        let due = if paced { self.t0 + self.arrivals.due_ns(ticket) } else { 0 };
+        if paced && self.role.line.end_ns.is_some_and(|end| due >= self.t0 + end) {
+            return Err(Next::End);
+        }
+        if paced && !self.flights.is_empty() && due > self.role.clock.now() {
+            self.held = Some(ticket);
+            return Err(Next::NotYet);
+        }
+        let at = self.place_of(self.role.mix.operation(ticket));
+        if self.make(ticket, at, due) {
+            Ok(Made { ticket, at, due })
+        } else {
+            Err(Next::End)
+        }
     }
 
     /// False when the role ended while waiting.
@@ -374,6 +389,13 @@ fn is_stopped(role: &RoleWork<'_>, ops: &[OpWork], lingers_since: Option<Ns>) ->
 
 fn looks(ops: &[OpWork]) -> bool {
     ops.iter().any(|op| op.freshness.is_some())
+}
+
+/// Ready to be sent: an operation by its place among the session's, due at `due` in a paced role.
+struct Made {
+    ticket: Ticket,
+    at: usize,
+    due: Ns,
 }
 
 enum Next {

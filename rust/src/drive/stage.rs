@@ -17,6 +17,7 @@ use crate::drive::Site;
 use crate::engine::{Canceller, Context, Ns, OpId, Session};
 use crate::error::Error;
 use crate::mix::{operation_id, Mix, Params};
+use crate::pace::come_before_batches;
 use crate::plan::{DriveSegment, OpKind, RolePlan, Schedule, Until, Work};
 use crate::record::{Recorder, RoleSpec};
 use crate::rows::Columns;
@@ -259,6 +260,7 @@ impl<'a> RoleStage<'a> {
             Ok((connection, ops.collect::<Result<Vec<_>, _>>()?))
         });
         let Some((connection, ops)) = self.ready(made, session, reports) else { return };
+        self.come_first();
         let think_ns = match self.plan.schedule {
             Schedule::Closed { think_ns } => think_ns,
             _ => 0,
@@ -278,6 +280,13 @@ impl<'a> RoleStage<'a> {
         worker.close();
     }
 
+    /// Single calls at their times wait for no batch of another session.
+    fn come_first(&self) {
+        if matches!(self.plan.schedule, Schedule::Constant { .. } | Schedule::Poisson { .. }) {
+            come_before_batches();
+        }
+    }
+
     fn run_member(
         &self,
         session: usize,
@@ -291,6 +300,7 @@ impl<'a> RoleStage<'a> {
         let thread = session * self.ops.len() + member;
         let made = self.open(&[op]).and_then(|connection| Ok((connection, self.op_work(op, 0)?)));
         let Some((connection, work)) = self.ready(made, thread, reports) else { return };
+        self.come_first();
         let mut reader = Member::new(&self.work, connection, work, recorder, &self.lives[thread]);
         let meeting = &self.meetings[session];
         let mut seen = 0;

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 
 use crate::clock::Clock;
 use crate::error::Error;
-use crate::pace::{Pacer, Spin, Wake};
+use crate::pace::{come_before_batches, Pacer, Spin, Wake};
 
 /// Fifty wake-ups a second cost less than a thousandth of a core.
 const PERIOD_NS: u64 = 20_000_000;
@@ -44,6 +44,8 @@ impl Heartbeat {
         let thread = std::thread::Builder::new()
             .name("inrush-heartbeat".into())
             .spawn(move || {
+                // A hundred sessions that encode at once are no stall of the process.
+                come_before_batches();
                 let pacer = Pacer::new(clock, stopped, Spin::Never);
                 let mut due_ns = clock.now() + PERIOD_NS;
                 while let Wake::Due(woke_ns) = pacer.wait_until(due_ns) {
