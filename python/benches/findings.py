@@ -30,7 +30,7 @@ SETTINGS = {"mysql": "innodb_redo_log_capacity=1073741824", "mariadb": "innodb_l
 TABLES = ("port_data_counters", "port_errors", "mpi_process_info")
 SAME = ("repeats.count=3",)
 #: What a published claim is about, on the engine that it names and at its size: others take minutes a run.
-CLAIMED = {("mixed", "clickhouse"): ("n=[1,8,32]", "rows.writers.per_session=50000")}
+CLAIMED = {("mixed", "clickhouse"): ("n=[1,8,32]", "roles.writers.rows.per_session=50000")}
 #: Studies whose client must be on time although the server keeps both cores busy.
 PACED = ("keepup", "mixed")
 

@@ -97,7 +97,7 @@ def predict_results(
 ) -> None:
     """Freezes a claim for each group and target. A group whose model does not hold is told and left out."""
     from inrush.model.forecast import MODEL_VERSION, Refused
-    from inrush.predict.claims import archive_of, claim, forecast_of
+    from inrush.predict.claims import archive_of, claim, forecast_of, kept_up
     from inrush.predict.training import chosen, trainings
     from inrush.results.predictions import Predictions
     from inrush.stats.measures import study_record
@@ -113,7 +113,8 @@ def predict_results(
         for n in to:
             try:
                 made = forecast_of(training, n, archive, level)
-                frozen.append(kept.freeze(claim(analysis, training, made, time.time_ns(), sources)))
+                schedule = kept_up(training, n, archive, level)
+                frozen.append(kept.freeze(claim(analysis, training, made, time.time_ns(), sources, schedule)))
             except Refused as e:
                 refused.append(f"{say_point(training.group)}: {e}")
     if not frozen:
@@ -182,7 +183,23 @@ def claim_lines(doc: dict[str, Any]) -> list[str]:
     return [
         f"{group}: {figure} at {doc['along']} {made['x']:g} will be {shown(made['median'], figure)} {bounds} "
         f"({made['level']:.0%}, {sure}, {made['model']}){limit}",
+        *([f"  {schedule_line(doc)}"] if "keeps_up" in doc else []),
         *(f"  {why}" for why in made["why"]),
         f"  frozen: {doc['id']} sha256 {doc['sha256']}",
         f"  next: inrush prove {doc['id']}",
     ]
+
+
+def schedule_line(doc: dict[str, Any]) -> str:
+    """Whether samples are stored in time at the load of the claim, and from which load they are not."""
+    from inrush.stats.quantity import digits
+
+    held = doc["keeps_up"]
+    sure = held["sure"] if held["says"] else 1 - held["sure"]
+    until = (
+        "" if held["until"] is None else f"; it falls behind from {doc['along']} {digits(held['until'])} on"
+    )
+    return (
+        f"{'keeps up' if held['says'] else 'falls behind'} ({sure:.0%} sure): the slowest samples take "
+        f"{digits(held['slowest_s'])} s, the next is due after {digits(held['limit_s'])} s{until}"
+    )

@@ -98,9 +98,16 @@ def score_lines(doc: dict[str, Any], score: dict[str, Any]) -> list[str]:
     named = f"; bottleneck {seen}, claimed {claimed}" if seen and claimed else ""
     return [
         f"{score['verdict']}: {doc['id']}: {shown(score['observed'], figure)} observed, {shown(made['median'], figure)} "
-        f"[{shown(made['lo'], figure)}, {shown(made['hi'], figure)}] claimed: off by {score['error']:.1%}{named}",
+        f"[{shown(made['lo'], figure)}, {shown(made['hi'], figure)}] claimed: off by {score['error']:.1%}{named}{kept_up(score)}",
         f"  skill over {skills}" if skills else "  no simpler claim to compare with",
     ]
+
+
+def kept_up(score: dict[str, Any]) -> str:
+    if "kept_up" not in score:
+        return ""
+    seen = "kept up" if score["kept_up"] else "fell behind"
+    return f"; {seen}, as claimed" if score["kept_up_hit"] else f"; {seen}, not as claimed"
 
 
 def scoreboard(html: Path | None, as_json: bool) -> None:

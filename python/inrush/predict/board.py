@@ -98,6 +98,15 @@ def p90(errors: Sequence[float]) -> float:
     return float(np.sort(errors)[int(np.ceil(0.9 * len(errors))) - 1])
 
 
+def schedules(entries: Sequence[Entry]) -> list[bool]:
+    """Of claims about samples: whether it was told right that they are stored in time."""
+    return [bool(s["kept_up_hit"]) for _, s in entries if s is not None and "kept_up_hit" in s]
+
+
+def schedule_line(told: Sequence[bool]) -> str:
+    return f"Keeping up with samples: told right {sum(told)} of {len(told)} times"
+
+
 def counts(entries: Sequence[Entry]) -> dict[str, int]:
     """Verdict -> how many; what is not scored yet is open."""
     found: dict[str, int] = {}
@@ -115,6 +124,7 @@ def board_document(entries: Sequence[Entry]) -> dict[str, Any]:
         "by": {name: {k: asdict(b) for k, b in of.items()} for name, of in groups(entries).items()},
         "beside": [asdict(b) for b in beside(entries)],
         "knees": [asdict(k) | {"error": k.error} for k in knees(entries)],
+        "kept_up": {"claims": len(told := schedules(entries)), "told_right": sum(told)},
         "claims": [{**entry_row(doc, s)} for doc, s in entries],
     }
 
@@ -162,11 +172,11 @@ def board_lines(entries: Sequence[Entry]) -> list[str]:
         return [told, "no claim has a score yet: inrush prove ID"]
     rows = [board_row("all", whole)]
     rows += [board_row(k, b) for name, of in groups(entries).items() if len(of) > 1 for k, b in of.items()]
-    found = knees(entries)
+    found, told_right = knees(entries), schedules(entries)
     against = [[b.name, str(b.n), f"{b.median_error:.1%}", f"{b.p90_error:.1%}"] for b in beside(entries)]
     return [told, *columns(rows, BOARD_HEADER, right=(1, 2, 3, 4, 5)),
             *columns(against, ("beside simpler claims", "n", "median error", "p90 error"), right=(1, 2, 3)),
-            *([knee_line(found)] if found else [])]  # fmt: skip
+            *([knee_line(found)] if found else []), *([schedule_line(told_right)] if told_right else [])]  # fmt: skip
 
 
 BOARD_HEADER = ("", "n", "median error", "p90 error", "inside", "bottleneck", "median skill over")

@@ -12,6 +12,7 @@ from inrush.model.curve import curve, forecast
 from inrush.model.forecast import MODEL_VERSION, UNCALIBRATED, Forecast, Refused
 from inrush.model.intervals import LEVEL, Scored
 from inrush.model.scaling import fit_batch
+from inrush.predict.samples import KeepsUp, keeps_up
 from inrush.predict.training import Training, as_measured
 from inrush.results.predictions import PREDICTION_SCHEMA
 from inrush.stats.points import Analysis
@@ -53,12 +54,23 @@ def forecast_of(
     )
 
 
+def kept_up(
+    training: Training, to: float, archive: Sequence[Scored] = (), level: float = LEVEL
+) -> KeepsUp | None:
+    """Whether each sample is stored before the next is due; None of roles that write no samples."""
+    if training.every_s is None or not all(r.slowest_s > 0 for r in training.runs):
+        return None
+    x, slowest = [r.x for r in training.runs], [r.slowest_s for r in training.runs]
+    return keeps_up(x, slowest, training.every_s, to, archive, level)
+
+
 def claim(
     analysis: Analysis,
     training: Training,
     made: Forecast,
     created_unix_ns: int,
     calibrated_by: Sequence[str] = (),
+    schedule: KeepsUp | None = None,
 ) -> dict[str, Any]:
     """Everything that must not change once the run it is about has begun; times in ns since 1970.
 
@@ -84,6 +96,7 @@ def claim(
         "figure": training.figure,
         "kind": training.kind,
         "forecast": made.document(),
+        **({"keeps_up": schedule.document()} if schedule else {}),
         "train_run_ids": [r.run_id for r in training.runs],
         "training": points(training),
         "parts": [{"name": p.name, "capacity": p.capacity * p.parts} for p in training.parts],

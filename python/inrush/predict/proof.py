@@ -17,7 +17,7 @@ import numpy as np
 from inrush.errors import UsageError
 from inrush.model.pipeline import SERIAL
 from inrush.model.score import score
-from inrush.predict.training import busy_of, value_of
+from inrush.predict.training import busy_of, role_of, value_of
 from inrush.stats import stats
 from inrush.stats.points import Analysis, Measured, is_number, point_key
 
@@ -37,6 +37,8 @@ class Observed:
     invalid: tuple[str, ...]
     #: Load at which proportion would have reached the highest rate seen; None where the curve was not seen to level off.
     knee: float | None = None
+    #: Of a claim about samples: whether every one of every run was stored before the next was due.
+    kept_up: bool | None = None
 
     @property
     def mean(self) -> float:
@@ -73,6 +75,7 @@ def observed(analysis: Analysis, claim: Mapping[str, Any]) -> Observed:
         seen_bottleneck(counted, claim) if counted else None,
         invalid if counted else (*invalid, "no run has a valid figure"),
         seen_knee(analysis, claim),
+        seen_keeping_up(counted, claim),
     )
 
 
@@ -127,6 +130,13 @@ def seen_knee(analysis: Analysis, claim: Mapping[str, Any]) -> float | None:
     return first * max(rates.values()) / rates[first]
 
 
+def seen_keeping_up(runs: Sequence[Measured], claim: Mapping[str, Any]) -> bool | None:
+    shares = [m.figures.get(f"{role_of(claim['figure'])}.in_time_share") for m in runs]
+    if "keeps_up" not in claim or not shares or None in shares:
+        return None
+    return all(share == 1 for share in shares)
+
+
 def agrees(m: Measured, wanted: Mapping[str, Any]) -> bool:
     held = {**dict(m.point), "engine": m.run.engine}
     return all(held.get(k) == v for k, v in dict(point_key(wanted)).items())
@@ -175,8 +185,14 @@ def score_document(
     skill = {k: v for k, v in scored.skill.items() if np.isfinite(v)}
     return {
         **base, "verdict": verdict, **scored.document(), "skill": skill, "bottleneck_seen": found.bottleneck,
-        **knee(made["saturation"], found.knee), "observed_low": interval.low if interval else None, "observed_high": interval.high if interval else None,
+        **knee(made["saturation"], found.knee), **keeping_up(claim, found), "observed_low": interval.low if interval else None, "observed_high": interval.high if interval else None,
     }  # fmt: skip
+
+
+def keeping_up(claim: Mapping[str, Any], found: Observed) -> dict[str, bool]:
+    if found.kept_up is None:
+        return {}
+    return {"kept_up": found.kept_up, "kept_up_hit": found.kept_up == claim["keeps_up"]["says"]}
 
 
 def knee(claimed: float | None, seen: float | None) -> dict[str, float | None]:

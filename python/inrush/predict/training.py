@@ -14,11 +14,13 @@ from inrush.guards.verdicts import Outcome
 from inrush.model.capacity import Measured as Load
 from inrush.model.pipeline import Part
 from inrush.predict.pipelines import fenced_busy, fenced_parts
+from inrush.predict.samples import interval_s, slowest_s
 from inrush.stats.measures import RunRecord, cumulative, grown, measured_windows
 from inrush.stats.points import Analysis, Measured, Point, is_number, lower_is_better
 
-#: load: sessions that share an engine; batch: rows of a call; volume: work to do; offered: a paced rate; other: the rest.
-Kind = Literal["load", "batch", "volume", "offered", "other"]
+#: load: sessions that share an engine; batch: rows of a call; volume: work to do; offered: a paced rate; sample: whatever
+#: is varied of a role whose samples are due one after the other; other: the rest.
+Kind = Literal["load", "batch", "volume", "offered", "sample", "other"]
 SAME = 0.01
 #: Not a figure of a run's clock, and predicted like one: the size of what was stored.
 STORED = "stored.bytes"
@@ -35,6 +37,8 @@ class Trained:
     busy: Mapping[str, float]
     #: Of each row or call, the seconds that one load paused by its schedule.
     pause_s: float = 0.0
+    #: Of a role that writes samples, what the slowest take; 0 of others.
+    slowest_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,8 @@ class Training:
     parts: tuple[Part, ...]
     #: Sentence of a guard that found throughput to swing: a mean of waves says nothing of another load.
     waves: str | None = None
+    #: Seconds until the next sample is due, of a role that writes samples.
+    every_s: float | None = None
 
     @property
     def curve_kind(self) -> Literal["rate", "time", "latency"]:
@@ -69,12 +75,14 @@ def trainings(analysis: Analysis, along: str | None = None, figure: str | None =
         raise UsageError("no counted run measured anything to predict")
     found = []
     for group, runs in grouped(analysis, along).items():
-        kind = kind_of(runs, along, asked)
-        name = figure or figure_for(kind, asked, runs)
+        measured = asked if figure else stand_in(runs, along, asked)
+        kind = kind_of(runs, along, measured)
+        name = figure or figure_for(kind, measured, runs)
         used = [m for m in runs if value_of(m, name) > 0 and m.outcome is not Outcome.INVALID]
         if len({dict(m.point)[along] for m in used}) >= 2:
             trained = tuple(as_trained(m, along, name) for m in used)
-            found.append(Training(group, along, name, kind, trained, parts_of(used), waves_of(used)))
+            every_s = interval_s(used[0].run, role_of(name)) if kind == "sample" else None
+            found.append(Training(group, along, name, kind, trained, parts_of(used), waves_of(used), every_s))
     if not found:
         broken = next((v for m in analysis.runs for v in m.verdicts if v.outcome is Outcome.INVALID), None)
         why = f" Invalid runs train nothing, here: {broken.guard}: {broken.sentence}" if broken else ""
@@ -104,11 +112,25 @@ def grouped(analysis: Analysis, along: str) -> dict[Point, list[Measured]]:
     return found
 
 
+def stand_in(runs: Sequence[Measured], along: str, asked: str) -> str:
+    """The figure asked for, or where a group has no such role (it only reads), the rate of the one that is scaled."""
+    if any(value_of(m, asked) > 0 for m in runs):
+        return asked
+    scaled = [
+        name.removesuffix(".sessions")
+        for name in runs[0].figures
+        if name.endswith(".sessions") and "/" not in name and follows(runs, along, name)
+    ]
+    return f"{scaled[0]}.ops_per_s" if scaled else asked
+
+
 def kind_of(runs: Sequence[Measured], along: str, figure: str) -> Kind:
     """What the factor scales, told from what the runs did; names only where those do not tell."""
     role = role_of(figure)
     if along == "batch_rows":
         return "batch"
+    if interval_s(runs[0].run, role) is not None:
+        return "sample"
     if along.endswith("_per_s"):
         return "offered"
     if follows(runs, along, f"{role}.sessions"):
@@ -135,7 +157,7 @@ def figure_for(kind: Kind, asked: str, runs: Sequence[Measured]) -> str:
         rate = f"{role}.rows_per_s"
         return rate if all(m.figures.get(rate) for m in runs) else f"{role}.ops_per_s"
     if asked.endswith(".in_time_share"):  # a share has no law; the time of a sample has
-        return f"{role}.sample_p50_s"
+        return f"{role}.insert_p50_s"
     return asked
 
 
@@ -145,7 +167,8 @@ def role_of(figure: str) -> str:
 
 def as_trained(m: Measured, along: str, figure: str) -> Trained:
     x = float(dict(m.point)[along])
-    return Trained(m.run.run_id, x, value_of(m, figure), busy_of(m), pause_of(m, figure))
+    slowest = slowest_s(m, role_of(figure))
+    return Trained(m.run.run_id, x, value_of(m, figure), busy_of(m), pause_of(m, figure), slowest)
 
 
 def pause_of(m: Measured, figure: str) -> float:

@@ -17,6 +17,8 @@ from inrush.predict.board import (
     groups,
     knee_line,
     knees,
+    schedule_line,
+    schedules,
     scores_of,
 )
 from inrush.report.charts import Figure, Row, finished, inline, scale_of
@@ -82,15 +84,16 @@ def together(entries: Sequence[Entry]) -> str:
 
 def knees_table(entries: Sequence[Entry]) -> str:
     """Empty, and left out of the page, where no run went beyond a claimed knee."""
-    found = knees(entries)
+    found, right = knees(entries), schedules(entries)
+    schedule = f'<p class="expected">{escape(schedule_line(right))}.</p>' if right else ""
     if not found:
-        return ""
+        return schedule
     told = f"{knee_line(found)}. Seen: the load at which proportion would have reached the highest rate of a curve that levelled off."
     rows = [
         [escape(k.name), number(f"{k.claimed:.3g}"), number(f"{k.seen:.3g}"), number(f"{k.error:.1%}")]
         for k in found
     ]
-    return f'<p class="expected">{escape(told)}</p>{table(["claim", "#claimed", "#seen", "#off by"], rows)}'
+    return f'<p class="expected">{escape(told)}</p>{table(["claim", "#claimed", "#seen", "#off by"], rows)}{schedule}'
 
 
 def beside_table(entries: Sequence[Entry]) -> str:
