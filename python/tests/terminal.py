@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 
 from inrush import cli
 from inrush.results.store import Store
+from tests.strategies import ENVIRONMENT
 
 
 @dataclass(frozen=True)
@@ -42,3 +45,18 @@ class Inrush:
             sys.argv = before
         out, err = self.capsys.readouterr()
         return Said(int(code or 0), out, err)
+
+
+def pipeline_results(words: Sequence[str], changes: Sequence[str], cwd: Path) -> Path:
+    """Results of `pipeline-parallel` at its smallest, made by the command in a process of its own."""
+    command = [
+        *(sys.executable, "-m", "inrush.cli", "run", "pipeline-parallel", *words, "--scale", "xs", "--json"),
+        *(word for change in changes for word in ("-P", change)),
+    ]
+    done = subprocess.run(
+        command, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=280, check=False
+    )
+    # 3: the machine was busy or the core is a debug build; what a test holds of the results holds all the same.
+    assert done.returncode in (0, 3), done.stderr
+    found: Path = cwd / json.loads(done.stdout)["run_dir"]
+    return found

@@ -5,9 +5,6 @@ In SQLite, on lines so slow that the machine itself has nothing to do: what is f
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,7 +16,7 @@ from inrush.predict.resources import Told, resources_told
 from inrush.results.store import Results
 from inrush.stats.measures import study_record
 from inrush.stats.points import Analysis, analyse
-from tests.strategies import ENVIRONMENT
+from tests.terminal import pipeline_results
 
 pytestmark = pytest.mark.slow
 
@@ -42,24 +39,7 @@ def analysed(cwd: Path, pipelines: Sequence[int], changes: Sequence[str]) -> Ana
         "repeats.pilot=false",
         *changes,
     )
-    command = [
-        sys.executable,
-        "-m",
-        "inrush.cli",
-        "run",
-        "pipeline-parallel",
-        "sqlite",
-        "--scale",
-        "xs",
-        "--json",
-    ]
-    done = subprocess.run(
-        [*command, *(w for change in words for w in ("-P", change))],
-        cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=280, check=False,
-    )  # fmt: skip
-    # 3: the core is a debug build, or the machine was busy.
-    assert done.returncode in (0, 3), done.stderr
-    return analyse(study_record(Results(cwd / json.loads(done.stdout)["run_dir"])))
+    return analyse(study_record(Results(pipeline_results(["sqlite"], words, cwd))))
 
 
 def told(cwd: Path, *changes: str) -> Told:

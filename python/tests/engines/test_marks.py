@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -90,14 +91,19 @@ def kept(there: Target, home: str) -> bool:
     return [str(row[-1]) for row in rows] == ["7"]
 
 
+def home_of(inrush: Inrush, words: Sequence[str]) -> str:
+    """Schema or database of a run's tables."""
+    plan = inrush("plan", *words, "--json").json["runs"][-1]
+    return str(plan["tables"][0]["name"].split(".")[0].strip('"'))
+
+
 @pytest.mark.parametrize("engine", SERVERS)
 def test_what_is_in_the_way_is_refused_and_dropped_by_force_alone(
     inrush: Inrush, engine: str, request: pytest.FixtureRequest
 ) -> None:
     there: Target = request.getfixturevalue(engine)
     words = ("quickstart", there.url, *QUICK)
-    plan = inrush("plan", *words, "--json").json["runs"][-1]
-    home = plan["tables"][0]["name"].split(".")[0].strip('"')
+    home = home_of(inrush, words)
     assert home.startswith("inrush_")
     beside = f"{home}_too"
     for name in (home, beside):
@@ -125,8 +131,7 @@ def test_what_inrush_left_is_nobody_elses_and_used_unasked(
 ) -> None:
     there: Target = request.getfixturevalue(engine)
     words = ("quickstart", there.url, *QUICK)
-    plan = inrush("plan", *words, "--json").json["runs"][-1]
-    home = plan["tables"][0]["name"].split(".")[0].strip('"')
+    home = home_of(inrush, words)
     for statement in server(engine).open_namespace(home):
         control(there, statement)
     said = inrush("run", *words)
@@ -141,8 +146,7 @@ def test_what_cannot_be_dropped_is_one_clear_line(inrush: Inrush, postgresql: Ta
     there = urlsplit(postgresql.url)
     url = there._replace(netloc=f"guest@127.0.0.1:{there.port}").geturl()
     words = ("quickstart", url, *QUICK)
-    plan = inrush("plan", *words, "--json").json["runs"][-1]
-    home = plan["tables"][0]["name"].split(".")[0].strip('"')
+    home = home_of(inrush, words)
     make(postgresql, home)
     try:
         said = inrush("run", *words, "--force")

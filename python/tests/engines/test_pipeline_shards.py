@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -15,7 +13,7 @@ import pytest
 from inrush.engines import life
 from inrush.engines.base import Target
 from inrush.run import instances
-from tests.strategies import ENVIRONMENT
+from tests.terminal import pipeline_results
 
 from .servers import control, databases, need, scratch
 
@@ -59,24 +57,7 @@ def test_a_study_over_shards_is_proven_to_the_row(
 
 
 def sealed_run(words: Sequence[str], changes: Sequence[str], cwd: Path) -> Path:
-    command = [
-        sys.executable,
-        "-m",
-        "inrush.cli",
-        "run",
-        "pipeline-parallel",
-        *words,
-        "--scale",
-        "xs",
-        "--json",
-    ]
-    done = subprocess.run(
-        [*command, *(word for change in changes for word in ("-P", change))],
-        cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=280, check=False,
-    )  # fmt: skip
-    # 3: the machine was busy or the core is a debug build; the proofs below hold all the same.
-    assert done.returncode in (0, 3), done.stderr
-    (sealed,) = (cwd / json.loads(done.stdout)["run_dir"]).glob("b01-*")
+    (sealed,) = pipeline_results([*words], changes, cwd).glob("b01-*")
     return sealed
 
 
