@@ -29,12 +29,6 @@ EMBEDDED = ("duckdb", "sqlite")
 SETTINGS = {"mysql": "innodb_redo_log_capacity=1073741824", "mariadb": "innodb_log_file_size=1073741824"}
 TABLES = ("port_data_counters", "port_errors", "mpi_process_info")
 SAME = ("repeats.count=3",)
-#: What a published claim is about, on the engine that it names and at its size: others take minutes a run.
-#: InfluxDB takes ten seconds for a run of MPI rows.
-OWN = {
-    ("mixed", "clickhouse"): ("n=[1,8,32]", "roles.writers.rows.per_session=50000"),
-    ("batch", "influxdb"): (tables(TABLES[0]),),
-}
 #: The alert over twelve counters of every port takes InfluxQL 1.6 two minutes with 2,000 ports, and more beside writers.
 FEWER_PORTS = ("ports=200", "processes=448")
 #: Studies whose client must be on time although the server keeps both cores busy.
@@ -50,6 +44,12 @@ def everything() -> str:
     return f'combination=[{{ name = "all", write = [{names}], read = [{names}], fresh = 1 }}]'
 
 
+#: What a published claim is about, on the engine that it names and at its size: others take minutes a run.
+#: InfluxDB takes ten seconds for a run of MPI rows.
+OWN = {
+    ("mixed", "clickhouse"): ("n=[1,8,32]", "roles.writers.rows.per_session=50000"),
+    ("batch", "influxdb"): (tables(TABLES[0]),),
+}
 #: Study -> what is changed of its scale `s`; for the engines of the published comparison, and for the others.
 STUDIES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "batch": (
