@@ -27,6 +27,9 @@ struct Behaviour {
     /// Encoding begun inside ends at its end, like a stopped client.
     client_frozen: Option<(Ns, Ns)>,
     service_ns: u64,
+    encode_ns: u64,
+    /// When encoding of each batch had ended.
+    encoded: Mutex<Vec<Ns>>,
     /// Never answers until cancelled.
     hangs: bool,
     fails: bool,
@@ -106,6 +109,8 @@ impl Session for KnownSession {
                 sleep_until(self.clock, to);
             }
         }
+        sleep_until(self.clock, self.clock.now() + self.behaviour.encode_ns);
+        self.behaviour.encoded.lock().unwrap().push(self.clock.now());
         Ok(())
     }
 
@@ -371,6 +376,22 @@ fn a_sample_is_stored_when_its_last_part_is_and_is_never_sent_before_it_was_coll
     // Collecting is in the latency; it is not the instrument's lateness.
     assert!(notes.hist("writers", Kind::Latency).min() >= 25 * MS);
     assert!(notes.hist("writers", Kind::Lag).quantile(0.5).unwrap() < 20 * MS);
+}
+
+#[test]
+fn what_is_due_at_the_start_is_made_before_it() {
+    let every = r#"{"kind": "samples", "every_ns": 500000000, "parts": 2}"#;
+    let mut notes = Notes::default();
+    let roles = role("writers", "insert", 2, every, &rows(300_000, 50_000), r#"{"kind": "work"}"#);
+    let behaviour = Behaviour { encode_ns: 20 * MS, ..Default::default() };
+    let (_, behaviour) = run(&roles, 60 * S, behaviour, &mut notes);
+    let samples = &notes.recorded.samples;
+    let mut encoded = behaviour.encoded.lock().unwrap().clone();
+    encoded.sort_unstable();
+    assert_eq!((samples.len(), encoded.len()), (3, 6));
+    for (sample, parts) in samples.iter().zip(encoded.chunks(2)) {
+        assert!(parts[1] <= sample.due_ns, "made {} ns, due {} ns", parts[1], sample.due_ns);
+    }
 }
 
 #[test]
