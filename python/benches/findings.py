@@ -49,6 +49,7 @@ def everything() -> str:
 OWN = {
     ("mixed", "clickhouse"): ("n=[1,8,32]", "roles.writers.rows.per_session=50000"),
     ("batch", "influxdb"): (tables(TABLES[0]),),
+    ("mixed", "influxdb"): ("n=[1,2]",),
 }
 #: Study -> what is changed of its scale `s`; for the engines of the published comparison, and for the others.
 STUDIES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
