@@ -74,7 +74,8 @@ def throughput(run: RunRecord, start_s: float) -> list[Panel]:
     """Rows of the roles that put rows in, calls of the others: two units, two panels."""
     writers = writing_roles(run.plan)
     rows: dict[str, list[dict[str, Any]]] = {"rows/s": [], "calls/s": []}
-    for role, s in role_series(run).items():
+    for role, each in role_series(run).items():
+        s = each.without_stubs()
         unit, amount = ("rows/s", s.rows) if role in writers else ("calls/s", s.ops)
         rate = np.divide(amount, s.dt_s, out=np.zeros_like(amount), where=s.dt_s > 0)
         rows[unit] += thinned(*with_pauses(s.t_s - start_s, s.dt_s, rate), role)

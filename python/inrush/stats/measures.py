@@ -312,6 +312,17 @@ class Series:
         whole_s = float(np.median(self.dt_s)) if len(self.dt_s) else 0.0
         return self.only(self.dt_s > 0.99 * whole_s)
 
+    def without_stubs(self) -> Series:
+        """An interval that the end cut to less than half of one joins the one before: its rate would be of a moment."""
+        if len(self.dt_s) < 2:
+            return self
+        follows = np.isclose(self.t_s[1:], self.t_s[:-1] + self.dt_s[:-1], rtol=0, atol=1e-3)
+        same = self.repetition[1:] == self.repetition[:-1]
+        stub = np.append(False, (self.dt_s[1:] < 0.5 * float(np.median(self.dt_s))) & follows & same)
+        first = np.flatnonzero(~stub)
+        joined = (np.add.reduceat(column, first) for column in (self.dt_s, self.rows, self.bytes, self.ops))
+        return Series(self.t_s[first], *joined, self.repetition[first])
+
     def only(self, wanted: NDArray[np.bool_]) -> Series:
         return Series(*(getattr(self, name)[wanted] for name in Series.__dataclass_fields__))
 
