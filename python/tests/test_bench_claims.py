@@ -41,7 +41,8 @@ def test_every_set_up_names_a_study_that_can_be_planned_with_its_overrides() -> 
     known = claims.set_ups(read_toml(claims.HERE / "setups.toml"))
     assert len({s.name for s in known}) == len(known) > 10
     for of in known:
-        study = claims.HERE / f"{of.study}.toml"
+        word = claims.study_word(of)
+        study = word if word == of.study else claims.HERE / word
         words = claims.run_words(of, targets=True)
         overrides = [words[i + 1] for i, word in enumerate(words) if word == "-P"]
         planned = load_study(str(study), overrides=overrides)

@@ -51,10 +51,14 @@ def set_ups(held: Mapping[str, Any]) -> list[SetUp]:
     return [SetUp(**{"name": name, **usual, **of}) for name, of in held.items()]
 
 
+def study_word(of: SetUp) -> str:
+    """What inrush ships goes by its name, what lies here by its file."""
+    return of.study if of.study.startswith("telemetry-") else f"{of.study}.toml"
+
+
 def run_words(of: SetUp, targets: bool) -> list[str]:
     """The command that trains, or with `targets` the one that was claimed."""
-    # What inrush ships goes by its name, what lies here by its file.
-    words = ["run", of.study if of.study.startswith("telemetry-") else f"{of.study}.toml"]
+    words = ["run", study_word(of)]
     words += ["--realtime"] if of.realtime else []
     words += ["--start", f"{of.engine},{of.start}"] if of.start else []
     overrides = [f'engines=["{of.engine}"]', *of.set, *([f"{of.along}={list(of.to)}"] if targets else [])]
