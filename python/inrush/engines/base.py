@@ -229,6 +229,10 @@ class Server(ABC):
         would change it already. Empty for what is no such file: a run will say so."""
         return []
 
+    def deleting(self, plan: TablePlan) -> str:
+        """A query with rows as long as deletes by age are worked on in the background; empty: they are done when answered."""
+        return ""
+
     def drop_stranger(self, name: str) -> tuple[str, ...]:
         """What `--force` does to one of them; nothing where it is no obstacle."""
         return ()

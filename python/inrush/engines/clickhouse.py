@@ -118,6 +118,9 @@ class Clickhouse(ClickhouseLife):
         names = ", ".join(map(literal, namespaces))
         return f"SELECT name FROM system.databases WHERE name IN ({names}) AND name NOT IN ({marked}) ORDER BY name"
 
+    def deleting(self, plan: TablePlan) -> str:
+        return _mutating(plan)
+
     def drop_stranger(self, name: str) -> tuple[str, ...]:
         return (f"DROP DATABASE {quote(name)}",)
 
@@ -316,6 +319,11 @@ def _delete_by_age(operation: Operation, tables: Mapping[str, TablePlan]) -> OpP
         (found["param"],),
         PIECE_S,
     )
+
+
+def _mutating(plan: TablePlan) -> str:
+    """Deletes that are no partitions: mutations, acknowledged before they are done."""
+    return f"SELECT mutation_id FROM system.mutations WHERE {_is_table(plan)} AND NOT is_done"
 
 
 def _is_table(plan: TablePlan) -> str:

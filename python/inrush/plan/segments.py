@@ -16,6 +16,8 @@ from inrush.plan.units import ns
 if TYPE_CHECKING:
     from inrush.plan.point import Draft
 
+#: Twin of `UNTIL_NONE` in run/execute.rs: a statement that is asked again until it gives no rows.
+UNTIL_NONE = "/* until none */"
 #: A load that is not measured uses batches that every engine takes well.
 LOAD_BATCH_ROWS = 10_000
 
@@ -44,7 +46,7 @@ class Segments:
             *([self.control("after_load", after_load)] if after_load else []),
             *([self.drive("warm", self.schedule.warm_s)] if timed and self.schedule.warm_s else []),
             self.drive("measure", self.schedule.measure_s),
-            *([self.retain()] if draft.retained else []),
+            *([self.retain(), *self.deleted()] if draft.retained else []),
             *([self.drive("cool", self.schedule.cool_s)] if timed and self.schedule.cool_s else []),
             *self.proof("proof", list(draft.tables)),
             *self.ask(),
@@ -137,6 +139,13 @@ class Segments:
             "roles": roles,
             "limit_ns": self.limit_ns,
         }
+
+    def deleted(self) -> list[Doc]:
+        """Waits for deletes that an engine works on after it has answered: what is left is proven afterwards."""
+        draft = self.draft
+        asked = [draft.server.deleting(draft.plans[name]) for name in draft.retained]
+        statements = [f"{UNTIL_NONE} {query}" for query in asked if query]
+        return [self.control("deleted", statements)] if statements else []
 
     def proof(self, label: str, names: Sequence[str]) -> list[Doc]:
         held = [n for n in names if self.draft.rows_of(n)]

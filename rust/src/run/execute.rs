@@ -26,6 +26,9 @@ use attend::Attendant;
 
 /// Statements and proofs without a limit of their own.
 const DEFAULT_LIMIT_NS: u64 = 3_600_000_000_000;
+/// A control statement that begins so is asked again until it gives no rows: what works on in the background is done.
+const UNTIL_NONE: &str = "/* until none */";
+const ASKED_AGAIN: Duration = Duration::from_millis(100);
 
 /// Runs the plan to its end and says how it ended; the last event is `Finished` or `Failed`.
 pub fn execute(context: Context, tables: Tables, events: Sender<Event>, resumed: Receiver<Processes>) {
@@ -124,7 +127,23 @@ impl Running {
     fn control(&mut self, statements: &[String], limit_ns: u64) -> Result<EndedBy, Error> {
         let engine = self.engine()?;
         for statement in statements {
-            engine.control(statement, limit_ns)?;
+            let Some(query) = statement.trim_start().strip_prefix(UNTIL_NONE) else {
+                engine.control(statement, limit_ns)?;
+                continue;
+            };
+            let until = self.context.clock.now() + limit_ns;
+            while !engine.control(query, limit_ns)?.rows.is_empty() {
+                if self.context.stop.load(Relaxed) {
+                    return Ok(EndedBy::Stop);
+                }
+                if limit_ns > 0 && self.context.clock.now() > until {
+                    return Err(Error::Deadline {
+                        what: query.trim().to_owned(),
+                        limit_s: limit_ns as f64 / 1e9,
+                    });
+                }
+                std::thread::sleep(ASKED_AGAIN);
+            }
         }
         Ok(EndedBy::Work)
     }
