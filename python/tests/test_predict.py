@@ -96,6 +96,14 @@ def test_writers_are_a_load_and_their_makespan_is_predicted_as_a_rate() -> None:
     assert all(r.busy["cores"] > 0.8 for r in found.runs)
 
 
+def test_a_rate_that_falls_with_larger_batches_is_no_cost_of_batches_and_rows() -> None:
+    falling = {("sqlite", b): s for b, s in ((100, 2.0), (200, 2.2), (500, 2.5))}
+    (found,) = trainings(analyse(synthetic.study(falling, spread=0.01)))
+    assert found.kind == "batch"
+    with pytest.raises(Refused, match="falls as batches grow"):
+        forecast_of(found, 2000)
+
+
 def test_batches_volumes_and_offered_rates_are_told_from_what_runs_did() -> None:
     batch = trainings(analyse(synthetic.study({("sqlite", b): 2 + 200 / b for b in (100, 1000, 10_000)})))
     assert [(t.kind, t.figure) for t in batch] == [("batch", "writers.rows_per_s")]

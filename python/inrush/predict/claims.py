@@ -32,6 +32,11 @@ def forecast_of(
     found = forecast(of, to, training.curve_kind, archive, level)
     if training.kind != "batch":
         return found
+    if found.model != "contention":
+        raise Refused(
+            "the rate falls as batches grow, which a cost for each batch and one for each row does not do: what was "
+            "measured is noise, or larger batches meet another limit. Repeat more often, or measure larger ones"
+        )
     cost = fit_batch(of.x, of.y, of.runs)
     parameters = {
         **found.parameters,
