@@ -320,8 +320,10 @@ class Series:
         same = self.repetition[1:] == self.repetition[:-1]
         stub = np.append(False, (self.dt_s[1:] < 0.5 * float(np.median(self.dt_s))) & follows & same)
         first = np.flatnonzero(~stub)
-        joined = (np.add.reduceat(column, first) for column in (self.dt_s, self.rows, self.bytes, self.ops))
-        return Series(self.t_s[first], *joined, self.repetition[first])
+        dt_s, rows, sent, ops = (
+            np.add.reduceat(column, first) for column in (self.dt_s, self.rows, self.bytes, self.ops)
+        )
+        return Series(self.t_s[first], dt_s, rows, sent, ops, self.repetition[first])
 
     def only(self, wanted: NDArray[np.bool_]) -> Series:
         return Series(*(getattr(self, name)[wanted] for name in Series.__dataclass_fields__))
