@@ -42,6 +42,18 @@ pub fn come_before_batches() {
     }
 }
 
+/// Whether this thread keeps its core until it waits for something.
+pub fn keeps_its_core() -> bool {
+    // SAFETY: 0 is the calling thread.
+    unsafe { libc::sched_getscheduler(0) == libc::SCHED_FIFO }
+}
+
+/// Those of this thread's rank that are due begin before it goes on.
+pub fn let_others_begin() {
+    // SAFETY: no arguments; it cannot fail.
+    unsafe { libc::sched_yield() };
+}
+
 /// One session's waiting. Made on the thread that waits.
 pub struct Pacer {
     clock: Clock,

@@ -1,5 +1,6 @@
 //! A socket to a server: opening it, what is said when that fails, waiting for bytes. Shared by the wires.
 
+mod pieces;
 mod unix;
 
 use std::io::{self, IoSlice, Read, Write};
@@ -169,17 +170,14 @@ impl Read for Socket {
 
 impl Write for Socket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Socket::Tcp(socket) => socket.write(bytes),
-            Socket::Unix(socket) => socket.write(bytes),
-        }
+        self.write_vectored(&[IoSlice::new(bytes)])
     }
 
     fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
-        match self {
+        pieces::send(parts, |parts| match self {
             Socket::Tcp(socket) => socket.write_vectored(parts),
             Socket::Unix(socket) => socket.write_vectored(parts),
-        }
+        })
     }
 
     fn flush(&mut self) -> io::Result<()> {
