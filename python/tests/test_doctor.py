@@ -57,6 +57,7 @@ def test_a_quiet_machine_has_no_findings() -> None:
         ({"pacer_lag_us_p99": 5000.0}, "leave late"),
         ({"steal_share": 0.05}, "steal"),
         ({"psi_cpu_some_share": 0.5}, "other processes"),
+        ({"data_filesystem": "ext4 without a journal"}, "--data"),
     ],
 )
 def test_each_trouble_is_one_sentence_with_a_remedy(changed: dict[str, float | str], says: str) -> None:

@@ -47,6 +47,20 @@ def test_the_mount_of_a_folder_that_does_not_exist_yet_is_that_of_its_parent(tmp
     assert host.mount_of(tmp_path / "not" / "yet") == host.mount_of(tmp_path)
 
 
+def test_a_journal_is_that_of_the_folders_own_device(tmp_path: Path) -> None:
+    ext4 = host.Mount("/dev/x", "/", "ext4", "rw")
+    device = tmp_path.stat().st_dev
+    block = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}")
+    if not block.exists():
+        pytest.skip("the folder of the tests is on no block device")
+    journals = tmp_path / "jbd2"
+    (journals / "other-8").mkdir(parents=True)
+    assert host.has_journal(tmp_path, ext4, journals) is False
+    (journals / f"{block.resolve().name}-8").mkdir()
+    assert host.has_journal(tmp_path, ext4, journals) is True
+    assert host.has_journal(tmp_path, host.Mount("x", "/", "xfs", "rw"), journals) is None
+
+
 def test_the_probe_measures_within_its_limit_and_leaves_nothing(tmp_path: Path) -> None:
     figures = host.disk_probe(tmp_path / "data", limit_s=0.2)
     assert figures["disk_write_bytes_per_s"] > 0 and figures["disk_fsync_per_s"] > 0

@@ -152,6 +152,7 @@ COMPARED = (
     "mem_total_bytes",
     "kernel",
     "data_filesystem",
+    "data_journal",
     "core",
     "core_build_profile",
     "cargo_lock_sha256",

@@ -55,8 +55,20 @@ def examine(calibrate: Calibrate, build_profile: str, data: Path, seconds: float
         Figure("pacer_lag_us_p50", pick(found["pacer"], "lag_us_p50"), "µs", "lateness of a paced operation, median"),
         Figure("pacer_lag_us_p99", pick(found["pacer"], "lag_us_p99"), "µs", "the same, 99th percentile"),
         *[Figure(key, value, units(key), about(key)) for key, value in {**disk, **noise}.items() if isinstance(value, float) and key != "disk_probe_s"],
+        Figure("data_filesystem", filesystem(data), "", "of the data folder"),
         Figure("build_profile", build_profile, "", "figures of a debug core are invalid"),
     ]  # fmt: skip
+
+
+#: ext4 searches a free inode in one call of the kernel and, without a journal, passes over all that were freed in the last minutes.
+UNJOURNALED = "ext4 without a journal"
+
+
+def filesystem(data: Path) -> str:
+    """As the doctor names it."""
+    if host.read_or_none(host.has_journal, data) is False:
+        return UNJOURNALED
+    return str(host.read_or_none(lambda folder: host.mount_of(folder).filesystem, data) or "unknown")
 
 
 def pick(found: Mapping[str, Any], key: str) -> float:
@@ -96,6 +108,11 @@ def findings(figures: list[Figure]) -> list[str]:
         )
     if above("steal_share", STEAL_LIMIT):
         said.append("other machines take time from this one (steal): repeat more, compare within blocks only")
+    if value.get("data_filesystem") == UNJOURNALED:
+        said.append(
+            f"the data folder is on {UNJOURNALED}: where a server makes and deletes many files (ClickHouse) each new one holds a "
+            "processor for milliseconds, and the client is late by them; use --data on a filesystem with one"
+        )
     if above("psi_cpu_some_share", PSI_CPU_LIMIT) or above("busy_share", BUSY_LIMIT + 0.5):
         said.append("other processes keep the processors busy: stop them, or compare within blocks only")
     return said

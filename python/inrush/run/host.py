@@ -141,6 +141,21 @@ def block_folder(path: Path) -> Path:
     return folder.parent if (folder / "partition").exists() else folder
 
 
+JOURNALS = Path("/proc/fs/jbd2")
+
+
+def has_journal(path: Path, mount: Mount | None = None, journals: Path = JOURNALS) -> bool | None:
+    """Whether ext4 below `path` keeps a journal; None for other filesystems, which the question does not concern.
+
+    mount: of `path`, looked up by default. journals: the kernel's folder with an entry for each, `<device>-<inode>`.
+    """
+    if (mount or mount_of(path)).filesystem != "ext4":
+        return None
+    device = existing(path).stat().st_dev
+    name = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").resolve(strict=True).name
+    return any(entry.name.rpartition("-")[0] == name for entry in journals.iterdir())
+
+
 def free_bytes(path: Path) -> int:
     stat = os.statvfs(existing(path))
     return stat.f_bavail * stat.f_frsize
@@ -231,6 +246,7 @@ KEYS: tuple[Key, ...] = (
     Key("data_dir", str, "", "where embedded engines and started servers keep their files", lambda d: str(d.absolute())),
     Key("data_filesystem", str, "", "of the data folder", lambda d: mount_of(d).filesystem),
     Key("data_mount_options", str, "", "of the data folder", lambda d: mount_of(d).options),
+    Key("data_journal", bool, "", "ext4 of the data folder has a journal; without, making files waits for what was deleted", has_journal),
     Key("data_device", str, "", "block device below the data folder; absent on tmpfs and overlay", lambda d: block_folder(d).name),
     Key("data_rotational", bool, "", "a spinning disk", lambda d: text(f"{block_folder(d)}/queue/rotational") == "1"),
     Key("data_scheduler", str, "", "of the block device", lambda d: chosen(f"{block_folder(d)}/queue/scheduler")),
