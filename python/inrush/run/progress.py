@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Seconds between two lines where there is no terminal.
 PLAIN_EVERY_S = 10.0
+#: Rates are over so long: samples that come every few seconds are in it as often as they come.
+RECENT_NS = 10_000_000_000
 
 
 def progress(console: Console, results: Path | None = None) -> Live_ | Plain:
@@ -122,6 +125,7 @@ class StudyClock:
         self.point = ""
         self.block = 0
         self.last: Event = {}
+        self.recent = Recent()
         self.label = ""
         self.run_began_s = time.monotonic()
         self.took_s: list[float] = []
@@ -129,11 +133,13 @@ class StudyClock:
     def begun(self, n: int, of: int, point: str, block: int) -> None:
         self.n, self.of, self.point, self.block = n, of, point, block
         self.last, self.label = {}, ""
+        self.recent = Recent()
         self.run_began_s = time.monotonic()
 
     def event(self, event: Event) -> None:
         if event["event"] == "progress":
             self.last = event
+            self.recent.add(event)
             self.label = event["label"]
         elif event["event"] == "segment":
             self.label = event["label"]
@@ -146,7 +152,7 @@ class StudyClock:
         return " · ".join(
             [
                 f"[{self.n}/{self.of}] {self.point}",
-                *filter(None, [self.label, *figures(self.last), self.left()]),
+                *filter(None, [self.label, *figures(self.last, self.recent), self.left()]),
             ]
         )
 
@@ -161,12 +167,41 @@ class StudyClock:
         return f"{show_s((this if this is not None else max(0.0, mean - spent)) + ahead * mean)} left"
 
 
-def figures(event: Mapping[str, Any]) -> list[str]:
+class Recent:
+    """What was done within the last moments of one repetition: of progress events, whose counts begin again with each."""
+
+    def __init__(self) -> None:
+        self.seen: deque[tuple[int, int, int]] = deque()
+        self.of: tuple[Any, ...] = ()
+
+    def add(self, event: Event) -> None:
+        of = (event.get("segment"), event.get("repetition"))
+        if of != self.of:
+            self.seen.clear()
+            self.of = of
+        roles = event.get("roles", {}).values()
+        done = (event["t_ns"], sum(r["rows"] for r in roles), sum(r["ops"] for r in roles))
+        self.seen.append(done)
+        while len(self.seen) > 2 and done[0] - self.seen[1][0] >= RECENT_NS:
+            self.seen.popleft()
+
+    def per_s(self) -> tuple[float, float] | None:
+        """Rows and operations a second; None while there is one event alone."""
+        if len(self.seen) < 2:
+            return None
+        (since, rows, ops), (until, more_rows, more_ops) = self.seen[0], self.seen[-1]
+        took_s = (until - since) / 1e9
+        return ((more_rows - rows) / took_s, (more_ops - ops) / took_s) if took_s > 0 else None
+
+
+def figures(event: Mapping[str, Any], recent: Recent) -> list[str]:
     """Rate, worst p99 and client CPU of a progress event; nothing of a core that has not said any."""
     roles = event.get("roles", {}).values()
     shown = []
-    rows = sum(r["rows_per_s"] for r in roles)
-    operations = sum(r["ops_per_s"] for r in roles)
+    rows, operations = recent.per_s() or (
+        sum(r["rows_per_s"] for r in roles),
+        sum(r["ops_per_s"] for r in roles),
+    )
     if rows:
         shown.append(f"{show_count(rows)} rows/s")
     elif operations:

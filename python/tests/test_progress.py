@@ -1,0 +1,64 @@
+"""The line that a study says of itself: its rates are those of the last moments, however seldom a sample is due."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from inrush.run.progress import StudyClock
+
+ROWS, CALLS = 5_000, 20
+EVERY_S = 0.25
+
+
+def beat(at_s: float, rows: int, ops: int, repetition: int = 0, rate: float = 0.0) -> dict[str, Any]:
+    role = {"rows": rows, "ops": ops, "rows_per_s": rate, "ops_per_s": 0.0, "p99_ms": None, "errors": 0}
+    return {
+        "event": "progress",
+        "t_ns": int(at_s * 1e9),
+        "segment": 3,
+        "repetition": repetition,
+        "label": "measure",
+        "roles": {"ports": role},
+    }
+
+
+def rate_in(line: str) -> str:
+    (shown,) = (part for part in line.split(" · ") if part.endswith("/s"))
+    return shown
+
+
+@pytest.mark.parametrize("ends_at_s", [30.0, 30.25, 30.5, 30.75])
+def test_a_sample_a_second_is_one_rate_at_every_moment(ends_at_s: float) -> None:
+    study = StudyClock()
+    study.begun(1, 1, "mysql", 1)
+    for k in range(int(ends_at_s / EVERY_S) + 1):
+        at_s = k * EVERY_S
+        study.event(beat(at_s, rows=int(at_s) * ROWS, ops=int(at_s) * CALLS))
+    assert rate_in(study.line()) in ("5 k rows/s", "5000 rows/s")
+
+
+def test_one_event_alone_says_its_own_rate() -> None:
+    study = StudyClock()
+    study.begun(1, 1, "mysql", 1)
+    study.event(beat(0.25, rows=ROWS, ops=CALLS, rate=20_000))
+    assert rate_in(study.line()) == "20 k rows/s"
+
+
+def test_a_repetition_begins_to_count_anew() -> None:
+    study = StudyClock()
+    study.begun(1, 1, "mysql", 1)
+    for k in range(9):
+        study.event(beat(k, rows=k * ROWS, ops=k * CALLS))
+    for k in range(3):
+        study.event(beat(9 + k, rows=k * 1_000, ops=k, repetition=1))
+    assert rate_in(study.line()) == "1000 rows/s"
+
+
+def test_what_writes_no_rows_is_told_by_its_calls() -> None:
+    study = StudyClock()
+    study.begun(1, 1, "mysql", 1)
+    for k in range(5):
+        study.event(beat(k, rows=0, ops=k * CALLS))
+    assert rate_in(study.line()) == "20 op/s"
