@@ -15,6 +15,8 @@ use std::sync::OnceLock;
 const CALIBRATE_NS: u64 = 20_000_000;
 /// Two anchors closer than this would measure jitter, not drift.
 const ANCHOR_EVERY_NS: u64 = 100_000_000;
+/// A bend that takes longer, because its thread lost its core, is given up: the next one corrects the same error.
+const PUBLISH_WITHIN_NS: u64 = 20_000;
 /// Bound on the correction of the slope.
 const BEND_MAX: f64 = 500e-6;
 
@@ -93,19 +95,45 @@ fn clock_ns(id: libc::clockid_t) -> u64 {
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
-/// `ns = ns0 + (tsc - tsc0) * factor / 2^32`, shared by every clock of the process.
+/// A line from counter to time, shared by every clock of the process; one writer at a time bends it.
 ///
-/// One writer at a time bends it; readers never wait: they read again if a bend fell in between.
+/// A reader never waits for a writer, which may have lost its core in the middle of a bend to that very reader
+/// (threads that come first: `pace::come_before_batches`). So there are two slopes: the one that `version` points at
+/// is whole, the other one is written.
 #[repr(align(128))]
 struct Line {
     tsc: bool,
-    /// Odd while a bend is being written.
+    /// Its last bit is the place of the slope that holds.
     version: AtomicU64,
+    slopes: [Slope; 2],
+    /// Held by the one thread that bends.
+    bending: std::sync::Mutex<Pair>,
+}
+
+/// `ns = ns0 + (tsc - tsc0) * factor / 2^32`.
+#[derive(Default)]
+struct Slope {
     tsc0: AtomicU64,
     ns0: AtomicU64,
     factor: AtomicU64,
-    /// Held by the one thread that bends.
-    bending: std::sync::Mutex<Pair>,
+}
+
+impl Slope {
+    #[inline(always)]
+    fn at(&self, tsc: u64) -> u64 {
+        at(
+            tsc,
+            self.tsc0.load(Ordering::Relaxed),
+            self.ns0.load(Ordering::Relaxed),
+            self.factor.load(Ordering::Relaxed),
+        )
+    }
+
+    fn set(&self, tsc0: u64, ns0: u64, factor: u64) {
+        self.tsc0.store(tsc0, Ordering::Relaxed);
+        self.ns0.store(ns0, Ordering::Relaxed);
+        self.factor.store(factor, Ordering::Relaxed);
+    }
 }
 
 /// Two clocks read at one instant.
@@ -131,14 +159,14 @@ impl Line {
             }
             factor = slope(first, pair());
         }
-        Line {
+        let line = Line {
             tsc,
             version: AtomicU64::new(0),
-            tsc0: AtomicU64::new(first.tsc),
-            ns0: AtomicU64::new(first.monotonic_ns),
-            factor: AtomicU64::new(factor as u64),
+            slopes: Default::default(),
             bending: std::sync::Mutex::new(first),
-        }
+        };
+        line.slopes[0].set(first.tsc, first.monotonic_ns, factor as u64);
+        line
     }
 
     #[inline(always)]
@@ -147,15 +175,15 @@ impl Line {
             return monotonic_ns();
         }
         loop {
-            let before = self.version.load(Ordering::Acquire);
-            let tsc0 = self.tsc0.load(Ordering::Relaxed);
-            let ns0 = self.ns0.load(Ordering::Relaxed);
-            let factor = self.factor.load(Ordering::Relaxed);
+            let version = self.version.load(Ordering::Acquire);
+            let slope = &self.slopes[(version & 1) as usize];
+            let (tsc0, ns0) = (slope.tsc0.load(Ordering::Relaxed), slope.ns0.load(Ordering::Relaxed));
+            let factor = slope.factor.load(Ordering::Relaxed);
             fence(Ordering::Acquire);
-            if before & 1 == 0 && self.version.load(Ordering::Relaxed) == before {
+            // Another version: a whole bend fell in between, and the next one writes the slope that was read.
+            if self.version.load(Ordering::Relaxed) == version {
                 return at(read_tsc(), tsc0, ns0, factor);
             }
-            std::hint::spin_loop();
         }
     }
 
@@ -168,26 +196,25 @@ impl Line {
             return;
         };
         let here = pair();
-        let tsc0 = self.tsc0.load(Ordering::Relaxed);
-        let ns0 = self.ns0.load(Ordering::Relaxed);
-        let factor = self.factor.load(Ordering::Relaxed);
-        if at(here.tsc, tsc0, ns0, factor) < ns0 + ANCHOR_EVERY_NS {
+        let version = self.version.load(Ordering::Relaxed);
+        let (held, next) = (&self.slopes[(version & 1) as usize], &self.slopes[(!version & 1) as usize]);
+        let ns = held.at(here.tsc);
+        if ns < held.ns0.load(Ordering::Relaxed) + ANCHOR_EVERY_NS {
             return;
         }
-        let ahead_ns = at(here.tsc, tsc0, ns0, factor) as f64 - here.monotonic_ns as f64;
-        let bent = bent_factor(slope(*first, here), ahead_ns);
+        let bent = bent_factor(slope(*first, here), ns as f64 - here.monotonic_ns as f64);
         // The long baseline averages jitter out; a minute later NTP may have changed the rate.
         if here.monotonic_ns - first.monotonic_ns > 60_000_000_000 {
             *first = here;
         }
         let next_tsc = read_tsc();
-        let next_ns = at(next_tsc, tsc0, ns0, factor);
-        self.version.fetch_add(1, Ordering::Relaxed);
+        // Whoever sees a word of the next slope sees the version before it, and reads again.
         fence(Ordering::Release);
-        self.tsc0.store(next_tsc, Ordering::Relaxed);
-        self.ns0.store(next_ns, Ordering::Relaxed);
-        self.factor.store(bent as u64, Ordering::Relaxed);
-        self.version.fetch_add(1, Ordering::Release);
+        next.set(next_tsc, held.at(next_tsc), bent as u64);
+        // Meanwhile others read the slope that holds: one that begins long before it is published would take time back.
+        if held.at(read_tsc()) - held.at(next_tsc) < PUBLISH_WITHIN_NS {
+            self.version.store(version + 1, Ordering::Release);
+        }
     }
 }
 
@@ -276,6 +303,16 @@ mod tests {
             }
             stop.store(true, Ordering::Relaxed);
         });
+    }
+
+    #[test]
+    fn a_reading_waits_for_no_writer_that_lost_its_core() {
+        let line = Line::calibrated();
+        let before = line.now();
+        // What a writer leaves that was stopped before it had written all of the next slope.
+        line.slopes[1].set(0, u64::MAX / 2, 0);
+        let after = line.now();
+        assert!(after >= before && after < before + 60_000_000_000, "{before} {after}");
     }
 
     #[test]
