@@ -132,6 +132,14 @@ def test_a_client_is_late_against_five_percent_of_a_slow_median() -> None:
     )
 
 
+@pytest.mark.parametrize(("steal", "said"), [(0.03, True), (0.005, False)])
+def test_a_late_client_is_told_of_a_host_that_took_its_processors(steal: float, said: bool) -> None:
+    late = {"schedule": "constant", "lag_ns": [2_000_000] * 50, "latency_ns": [4_000_000] * 50}
+    verdict = verdicts(synthetic.run("postgresql", noise={"steal": steal}, **late))["client on time"]
+    assert verdict.outcome is Outcome.INVALID
+    assert ("gave 3.0% of the processors to others (steal)" in verdict.sentence) is said
+
+
 def test_a_server_freeze_leaves_the_client_valid_and_a_late_client_does_not() -> None:
     frozen_server = synthetic.run(
         "postgresql", schedule="constant", latency_ns=[10**6] * 40 + [SECOND] * 10, lag_ns=[20_000] * 50,

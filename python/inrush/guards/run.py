@@ -79,10 +79,21 @@ def client_on_time(run: RunRecord, figures: Figures) -> Verdict | None:
         return invalid(
             "client on time",
             f"The client was late by itself ({'; '.join(late)}): these figures are the client's. "
-            "Lower the rate, use fewer sessions or more cores, let nothing stop it, and beside a server give it --realtime",
+            "Lower the rate, use fewer sessions or more cores, let nothing stop it, and beside a server give it --realtime"
+            f"{taken_by_others(run)}",
         )
     return (
         passed("client on time", "Paced calls were sent when due and their session free") if paced else None
+    )
+
+
+def taken_by_others(run: RunRecord) -> str:
+    """What no client can help: a processor that its host has taken away wakes nobody."""
+    steal = notes.noise_shares(run).get("steal", 0.0)
+    if steal <= notes.STEAL_SHARE:
+        return ""
+    return (
+        f". The host meanwhile gave {steal:.1%} of the processors to others (steal): repeat when it does not"
     )
 
 
