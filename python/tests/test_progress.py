@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from inrush.run.progress import StudyClock
+from inrush.run.progress import StudyClock, written_per_s
 
 ROWS, CALLS = 5_000, 20
 EVERY_S = 0.25
@@ -62,3 +62,13 @@ def test_what_writes_no_rows_is_told_by_its_calls() -> None:
     for k in range(5):
         study.event(beat(k, rows=0, ops=k * CALLS))
     assert rate_in(study.line()) == "20 op/s"
+
+
+def test_a_runs_rate_is_of_all_that_write_side_by_side() -> None:
+    figures = {
+        "ports.rows_per_s": 10_000.0, "ports.makespan_s": 90.0,
+        "jobs.rows_per_s": 9_500.0, "jobs.makespan_s": 85.0,
+    }  # fmt: skip
+    assert written_per_s(figures, {"ports", "jobs"}) == pytest.approx((900_000 + 807_500) / 90)
+    assert written_per_s(figures, {"jobs"}) == pytest.approx(9_500)
+    assert written_per_s(figures, {"readers"}) is None

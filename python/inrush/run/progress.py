@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inrush.plan.calibration import OWN_SHARE
 from inrush.results.store import SealedRun
 from inrush.run.process import Event
-from inrush.stats.measures import RunRecord, figures_of_run, writing_roles
+from inrush.stats.measures import RunRecord, figures_of_run, whole, writing_roles
 from inrush.text import show_count, show_s
 
 if TYPE_CHECKING:
@@ -233,8 +233,16 @@ def found_line(run: SealedRun) -> str:
     if run.doc.get("status") != "done" or not proofs:
         return ""
     record = RunRecord(run.id, run.plan, run.env, run.doc, run.tables)
-    figures, writers = figures_of_run(record), sorted(writing_roles(run.plan), key=len)
-    rates = [figures[f"{role}.rows_per_s"] for role in writers[:1] if f"{role}.rows_per_s" in figures]
-    rate = f"{show_count(rates[0])} rows/s, " if rates else ""
+    rows_per_s = written_per_s(figures_of_run(record), {whole(role) for role in writing_roles(run.plan)})
+    rate = f"{show_count(rows_per_s)} rows/s, " if rows_per_s else ""
     holds = f"{sum(proofs)} of {len(proofs)} proofs hold"
     return f"{rate}{holds}" if all(proofs) else f"NO FIGURE: {holds}"
+
+
+def written_per_s(figures: Mapping[str, float], writers: Iterable[str]) -> float | None:
+    """Rows of all roles that write side by side, over the time of the longest; None where none of them has a rate."""
+    rated = [role for role in writers if f"{role}.rows_per_s" in figures]
+    took_s = max((figures[f"{role}.makespan_s"] for role in rated), default=0.0)
+    if not took_s:
+        return None
+    return sum(figures[f"{role}.rows_per_s"] * figures[f"{role}.makespan_s"] for role in rated) / took_s
