@@ -136,9 +136,14 @@ def existing(path: Path) -> Path:
 
 def block_folder(path: Path) -> Path:
     """/sys folder of the whole disk below `path`; OSError for tmpfs, overlay and network mounts."""
-    device = existing(path).stat().st_dev
-    folder = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").resolve(strict=True)
+    folder = device_folder(path)
     return folder.parent if (folder / "partition").exists() else folder
+
+
+def device_folder(path: Path) -> Path:
+    """/sys folder of the disk or partition that holds `path`; OSError where it is on none."""
+    device = existing(path).stat().st_dev
+    return Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").resolve(strict=True)
 
 
 JOURNALS = Path("/proc/fs/jbd2")
@@ -151,8 +156,7 @@ def has_journal(path: Path, mount: Mount | None = None, journals: Path = JOURNAL
     """
     if (mount or mount_of(path)).filesystem != "ext4":
         return None
-    device = existing(path).stat().st_dev
-    name = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").resolve(strict=True).name
+    name = device_folder(path).name
     return any(entry.name.rpartition("-")[0] == name for entry in journals.iterdir())
 
 
