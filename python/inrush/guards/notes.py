@@ -6,9 +6,9 @@ import numpy as np
 
 from inrush.guards.verdicts import Figures, Verdict, noted, paced_roles, passed
 from inrush.stats import series
+from inrush.stats.calm import STEAL_SHARE
 from inrush.stats.measures import RunRecord, cumulative, grown, measured_windows, role_series, writing_roles
 
-STEAL_SHARE = 0.01
 PSI_CPU_SHARE = 0.05
 OTHERS_CPU_SHARE = 0.03  # of all cores, used by processes that are not ours
 UNIT_GROWTH = 0.10  # bytes per row, start to end

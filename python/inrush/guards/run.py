@@ -6,7 +6,7 @@ the engine, or not of the work: exit 3, watermark). A guard that does not apply 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from inrush.guards import laws, notes, settings
 from inrush.guards.verdicts import (
@@ -21,6 +21,7 @@ from inrush.guards.verdicts import (
     passed,
     survives,
 )
+from inrush.stats.calm import STEAL_SHARE, calm_part
 from inrush.stats.files import CACHED_SHARE, cached_share, is_pipeline
 from inrush.stats.measures import RunRecord, cumulative, measured_windows, writing_roles
 
@@ -62,13 +63,14 @@ def ended_as_planned(run: RunRecord, _: Figures) -> Verdict:
 
 def client_on_time(run: RunRecord, figures: Figures) -> Verdict | None:
     """Lag = sent - max(due, ready): the instrument's own lateness, of paced roles."""
-    late = []
+    late, late_roles = [], []
     paced = [role for role in paced_roles(run) if f"{role}.lag_p99_s" in figures]
     for role in paced:
         lag_s = figures[f"{role}.lag_p99_s"]
         limit_s = max(LAG_FLOOR_S, LAG_SHARE * figures.get(f"{role}.latency_p50_s", 0.0))
         if lag_s > limit_s:
             late.append(f"{role}: lag p99 {lag_s * 1e3:.3g} ms, limit {limit_s * 1e3:.3g} ms")
+            late_roles.append(role)
         stall_s, ran_s = longest_lag_s(run, role), figures.get(f"{role}.makespan_s", 0.0)
         if stall_s > max(LAG_FLOOR_S, STALL_SHARE * ran_s):
             late.append(f"{role}: the client stood still for {stall_s * 1e3:.3g} ms of {ran_s:.3g} s")
@@ -80,20 +82,31 @@ def client_on_time(run: RunRecord, figures: Figures) -> Verdict | None:
             "client on time",
             f"The client was late by itself ({'; '.join(late)}): these figures are the client's. "
             "Lower the rate, use fewer sessions or more cores, let nothing stop it, and beside a server give it --realtime"
-            f"{taken_by_others(run)}",
+            f"{taken_by_others(run, late_roles)}",
         )
     return (
         passed("client on time", "Paced calls were sent when due and their session free") if paced else None
     )
 
 
-def taken_by_others(run: RunRecord) -> str:
+def taken_by_others(run: RunRecord, late_roles: Sequence[str]) -> str:
     """What no client can help: a processor that its host has taken away wakes nobody."""
     steal = notes.noise_shares(run).get("steal", 0.0)
-    if steal <= notes.STEAL_SHARE:
+    if steal <= STEAL_SHARE:
         return ""
+    return f". The host meanwhile gave {steal:.1%} of the processors to others (steal): {without_steal(run, late_roles)}"
+
+
+def without_steal(run: RunRecord, roles: Sequence[str]) -> str:
+    """Whether the client is on time where its host lets it: what to do hangs on that."""
+    calm = calm_part(run)
+    held = {role: calm.figures.get(f"{role}.lag_p99_s") for role in roles} if calm else {}
+    told = [f"{lag_s * 1e3:.3g} ms ({role})" for role, lag_s in held.items() if lag_s is not None]
+    if calm is None or not told:
+        return "repeat when it does not"
     return (
-        f". The host meanwhile gave {steal:.1%} of the processors to others (steal): repeat when it does not"
+        f"in the {calm.seconds:,.0f} of {calm.of_s:,.0f} s in which it gave at most {STEAL_SHARE:.0%}, lag p99 was "
+        f"{', '.join(told)}. Repeat when it does not"
     )
 
 

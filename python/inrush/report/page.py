@@ -17,6 +17,7 @@ from inrush.report.footprint import HEADER, resource_rows
 from inrush.report.html import Cells, badge, data, number, outcome_word, prose, section, table
 from inrush.report.points import points_table
 from inrush.report.published import published_rows
+from inrush.report.stolen import stolen_table
 from inrush.stats import quantity
 from inrush.stats.answer import Answer, name, plain, times
 from inrush.stats.claims import COLUMNS, claim_rows, judged_claims
@@ -56,6 +57,7 @@ def page(
         answered(analysis, answer),
         section("What is full, and where", resources_table(analysis)),
         section("Verdicts", guards_table(analysis)),
+        section("What the host took", stolen_table(analysis)),
         section("Figures", figure_cards(figures, specs)),
         section("Published claims, tried here", claims_table(analysis)),
         section("Published beside ours", published_table(analysis, answer)),

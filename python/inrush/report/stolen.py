@@ -1,0 +1,67 @@
+"""Figures of runs whose host took processors away, with what it took and without. Pure."""
+
+from __future__ import annotations
+
+from html import escape
+
+from inrush.guards.notes import noise_shares
+from inrush.report.html import Cells, number, table
+from inrush.stats import quantity
+from inrush.stats.calm import STEAL_SHARE, Calm, calm_part
+from inrush.stats.measures import whole
+from inrush.stats.points import Analysis, Measured, say
+
+#: What lateness shows in, in this order.
+SHOWN = (
+    "lag_p99_s", "latency_p50_s", "latency_p99_s", "sample_p50_s", "sample_p99_s", "freshness_p50_s", "freshness_p99_s"
+)  # fmt: skip
+#: Runs that lost most are shown.
+MOST_RUNS = 12
+
+
+def stolen_table(analysis: Analysis) -> str:
+    """A row for each role of the runs that lost more than STEAL_SHARE, those that lost most first; nothing where none did."""
+    shares = [(noise_shares(m.run).get("steal", 0.0), m) for m in analysis.runs if m.counts]
+    lost = sorted(((share, m) for share, m in shares if share > STEAL_SHARE), key=lambda pair: -pair[0])
+    held = [(share, m, calm) for share, m in lost[:MOST_RUNS] if (calm := calm_part(m.run)) is not None]
+    metrics = [k for k in SHOWN if any(f.endswith(f".{k}") for _, m, _ in held for f in m.figures)]
+    rows = [row for share, m, calm in held for row in role_rows(share, m, calm, metrics)]
+    if not rows:
+        return ""
+    more = f" Of {len(lost)} runs the {MOST_RUNS} that lost most." if len(lost) > MOST_RUNS else ""
+    told = (
+        f"The host gave processors to others (steal). Each figure of the whole run, then of its intervals in which the host took at "
+        f"most {STEAL_SHARE:.0%}: what differs is the host's. No better estimate of the whole, since a host takes from who asks "
+        f"and busy intervals are rarer among the second; verdicts are of the whole run.{more}"
+    )
+    header = [
+        "point",
+        "#taken",
+        "#seconds, left alone",
+        "role",
+        *(f"#{k.removesuffix('_s').replace('_', ' ')}" for k in metrics),
+    ]
+    return f'<p class="expected">{told}</p>' + table(header, rows)
+
+
+def role_rows(share: float, m: Measured, calm: Calm, metrics: list[str]) -> list[Cells]:
+    """One row for each whole role that has any of the metrics."""
+    roles = dict.fromkeys(f.rsplit(".", 1)[0] for f in m.figures if f.endswith(SHOWN))
+    return [
+        [
+            escape(say(m.point)),
+            number(f"{share:.1%}"),
+            number(f"{calm.of_s:,.0f}, {calm.seconds:,.0f}"),
+            escape(role),
+            *(number(with_and_without(m, calm, f"{role}.{metric}")) for metric in metrics),
+        ]
+        for role in roles
+        if role == whole(role)
+    ]
+
+
+def with_and_without(m: Measured, calm: Calm, figure: str) -> str:
+    if figure not in m.figures:
+        return "–"
+    without = quantity.show(calm.figures[figure], figure) if figure in calm.figures else "none"
+    return f"{quantity.show(m.figures[figure], figure)} · {without}"

@@ -1,0 +1,122 @@
+"""The part of a run in which its host left it alone: figures without what the host took, beside those with it. Pure.
+
+A host of virtual machines takes processors away (steal); what falls due meanwhile is late by no fault of the engine or
+of the client. Nothing is deleted for that: figures and verdicts are of the whole run. The calm part tells whether the
+lateness was the host's. It is no fair sample of the work: a host takes from who asks, so that busy moments are rarer in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from inrush.stats.measures import (
+    FloatArray,
+    RunRecord,
+    cumulative,
+    histogram_figures,
+    measured_windows,
+    role_histograms,
+    whole,
+)
+from inrush.stats.samples import role_samples, sample_figures
+
+#: Up to this share of the processors' time a host counts as having left us alone: two ticks of a second on two cores.
+STEAL_SHARE = 0.01
+
+#: (begin_ns, end_ns), arrays of one length -> share of the processors' time that the host took in each.
+Stolen = Callable[[FloatArray, FloatArray], FloatArray]
+
+
+@dataclass(frozen=True)
+class Calm:
+    """What a run did in the intervals in which its host took at most STEAL_SHARE."""
+
+    #: Seconds of such intervals, and of all intervals that were measured.
+    seconds: float
+    of_s: float
+    #: Named as `measures.figures_of_run` names them: of histograms (by the interval in which a call ended) and samples.
+    figures: Mapping[str, float]
+
+
+def calm_part(run: RunRecord) -> Calm | None:
+    """None where the host does not tell what it takes, or no interval was measured."""
+    stolen, windows = stolen_share(run), measured_windows(run)
+    held = run.tables.get("hist")
+    if stolen is None or held is None:
+        return None
+    measured = held.filter(pa.array(np.isin(held.column("segment").to_numpy(), list(windows))))
+    if measured.num_rows == 0:
+        return None
+    begin_ns, dt_ns = (measured.column(c).to_numpy().astype(np.float64) for c in ("t_ns", "dt_ns"))
+    left_alone = stolen(begin_ns, begin_ns + dt_ns) <= STEAL_SHARE
+    part = replace(
+        run,
+        tables={
+            **run.tables,
+            "hist": measured.filter(pa.array(left_alone)),
+            "samples": calm_samples(run, stolen),
+        },
+        _rows={},
+    )
+    figures: dict[str, float] = {}
+    for (role, kind), histogram in role_histograms(part, windows).items():
+        figures |= {f"{role}.{kind}_{name}": value for name, value in histogram_figures(histogram).items()}
+    for role, sampled in role_samples(part, windows).items():
+        figures |= {f"{role}.{name}": value for name, value in sample_figures(sampled).items()}
+    return Calm(covered_s(begin_ns[left_alone], dt_ns[left_alone]), covered_s(begin_ns, dt_ns), figures)
+
+
+def stolen_share(run: RunRecord) -> Stolen | None:
+    """What the host took is counted several times a second: a stretch is asked with one count more at each end."""
+    steal, total = (cumulative(run, metric).get("host") for metric in ("cpu_steal_s", "cpu_total_s"))
+    if steal is None or total is None or len(steal[0]) < 2:
+        return None
+    margin_ns = float(np.median(np.diff(steal[0])))
+
+    def share(begin_ns: FloatArray, end_ns: FloatArray) -> FloatArray:
+        took_s, had_s = (
+            np.interp(end_ns + margin_ns, *series) - np.interp(begin_ns - margin_ns, *series)
+            for series in (steal, total)
+        )
+        found: FloatArray = np.divide(took_s, had_s, out=np.zeros_like(took_s), where=had_s > 0)
+        return found
+
+    return share
+
+
+def calm_samples(run: RunRecord, stolen: Stolen) -> pa.Table | None:
+    """Parts of the samples that the host left alone from their due until the last of their parts was stored."""
+    held = run.tables.get("samples")
+    if held is None or held.num_rows == 0:
+        return held
+    keys = list(
+        zip(
+            *(held.column(c).to_pylist() for c in ("segment", "repetition", "sample")),
+            map(whole, held.column("role").to_pylist()),
+            strict=True,
+        )
+    )
+    number = {key: n for n, key in enumerate(dict.fromkeys(keys))}
+    of_row = np.array([number[key] for key in keys], np.int64)
+    due_ns, done_ns = (held.column(c).to_numpy().astype(np.float64) for c in ("due_ns", "done_ns"))
+    begin_ns, end_ns = np.full(len(number), np.inf), np.zeros(len(number))
+    np.minimum.at(begin_ns, of_row, due_ns)
+    np.maximum.at(end_ns, of_row, np.maximum(due_ns, done_ns))
+    left_alone: NDArray[np.bool_] = stolen(begin_ns, end_ns) <= STEAL_SHARE
+    return held.filter(pa.array(left_alone[of_row]))
+
+
+def covered_s(begin_ns: FloatArray, dt_ns: FloatArray) -> float:
+    """Seconds that intervals cover together: those of several roles lie over one another."""
+    if not len(begin_ns):
+        return 0.0
+    order = np.argsort(begin_ns, kind="stable")
+    begins = begin_ns[order]
+    ends = np.maximum.accumulate(begins + dt_ns[order])
+    before = np.append(begins[:1], ends[:-1])
+    return float(np.maximum(0.0, ends - np.maximum(begins, before)).sum()) / 1e9
