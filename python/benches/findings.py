@@ -15,11 +15,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from inrush.analysis.answer import answer
+from inrush.analysis.claims import Judged, judged_claims
+from inrush.analysis.points import Analysis, analyse
 from inrush.results.store import Results
-from inrush.stats.answer import answer
-from inrush.stats.claims import Judged, judged_claims
 from inrush.stats.measures import study_record
-from inrush.stats.points import Analysis, analyse
 
 #: Those of the published comparison, and those that stand beside it.
 PUBLISHED = ("clickhouse", "mysql", "influxdb")

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from inrush.analysis.points import Analysis, Measured
 from inrush.results.histogram import of_values
 from inrush.stats.measures import Absent, RunRecord, StudyRecord
-from inrush.stats.points import Analysis, Measured
 
 SECOND = 10**9
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from inrush.analysis.answer import Answer, answer, interval_of, ratio_of, shown
+from inrush.analysis.effects import effects
+from inrush.analysis.points import Analysis, analyse
 from inrush.report.figures import curve_rows
 from inrush.stats import stats
-from inrush.stats.answer import Answer, answer, interval_of, ratio_of, shown
-from inrush.stats.effects import effects
 from inrush.stats.measures import StudyRecord
-from inrush.stats.points import Analysis, analyse
 from inrush.stats.quantity import digits, show
 from inrush.stats.stats import Interval
 from tests import synthetic

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from inrush.analysis.points import Analysis, analyse
 from inrush.pipeline import fence
 from inrush.predict.pipelines import INPUT_DISK, LOAD_SERVER, SHARDS
 from inrush.predict.resources import Told, resources_told
 from inrush.results.store import Results
 from inrush.stats.measures import study_record
-from inrush.stats.points import Analysis, analyse
 from tests.terminal import pipeline_results
 
 pytestmark = pytest.mark.slow

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inrush.analysis.points import analyse
 from inrush.guards.run import client_on_time
 from inrush.guards.verdicts import Outcome
 from inrush.report.stolen import stolen_table
 from inrush.results.schema import SCHEMAS
 from inrush.stats.calm import Calm, calm_part, covered_s
 from inrush.stats.measures import RunRecord, StudyRecord, figures_of_run
-from inrush.stats.points import analyse
 from tests import synthetic
 from tests.synthetic import SECOND
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from inrush.analysis.claims import RULES, Judged, Status, effect, judged_claims
+from inrush.analysis.points import Analysis, analyse
 from inrush.errors import StudyInvalid
 from inrush.report.export import write_claims
-from inrush.stats.claims import RULES, Judged, Status, effect, judged_claims
-from inrush.stats.points import Analysis, analyse
 from inrush.stats.stats import Interval
 from inrush.studies import shipped_studies
 from inrush.study import parts

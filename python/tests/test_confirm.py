@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from inrush.analysis.answer import answer, contenders
+from inrush.analysis.points import Analysis, Measured
 from inrush.engines import server
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results
-from inrush.stats.answer import answer, contenders
 from inrush.stats.measures import StudyRecord
-from inrush.stats.points import Analysis, Measured
 from inrush.study.study import load_study
 from tests import synthetic
 from tests.terminal import Inrush

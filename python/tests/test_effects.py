@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inrush.stats.effects import effects
+from inrush.analysis.effects import effects
+from inrush.analysis.points import Analysis
 from inrush.stats.measures import StudyRecord
-from inrush.stats.points import Analysis
 from tests import synthetic
 
 

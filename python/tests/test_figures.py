@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inrush.analysis.answer import answer
+from inrush.analysis.points import analyse
 from inrush.errors import UsageError
 from inrush.report.charts import Figure, ticks
 from inrush.report.draw import render, themes
 from inrush.report.figures import figures, five_numbers
 from inrush.report.published import published_rows
 from inrush.report.report import write_figures
-from inrush.stats.answer import answer
 from inrush.stats.measures import Absent, StudyRecord
-from inrush.stats.points import analyse
 from tests import synthetic
 
 TRUTH = {

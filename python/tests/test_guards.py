@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from inrush.analysis.points import analyse
 from inrush.guards import notes
 from inrush.guards.run import RUN_GUARDS, guard_run
 from inrush.guards.settings import same
 from inrush.guards.verdicts import Outcome, Verdict, by_guard, worst
 from inrush.stats.measures import RunRecord, StudyRecord, figures_of_run
-from inrush.stats.points import analyse
 from inrush.study.pipeline import KIND
 from tests import synthetic
 from tests.synthetic import SECOND

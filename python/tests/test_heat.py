@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inrush.analysis.answer import answer
+from inrush.analysis.points import analyse
 from inrush.report.figures import figures
 from inrush.report.heat import MOST_STEPS, cells, steps_of
 from inrush.report.report import write_report
 from inrush.results.histogram import merge, of_table
-from inrush.stats.answer import answer
 from inrush.stats.measures import RunRecord, StudyRecord
-from inrush.stats.points import analyse
 from tests import synthetic
 from tests.synthetic import SECOND
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from inrush import _core
+from inrush.analysis.comparability import unequal_mix
+from inrush.analysis.points import analyse
+from inrush.analysis.study_guards import equal_work
 from inrush.engines import server
 from inrush.errors import StudyInvalid
-from inrush.guards.comparability import unequal_mix
-from inrush.guards.study import equal_work
 from inrush.plan.plan import StudyPlan, plan_study
 from inrush.stats.measures import RunRecord, StudyRecord, figures_of_run
-from inrush.stats.points import analyse
 from inrush.stats.quantity import show
 from inrush.studies import SHIPPED
 from inrush.study.study import Study, load_study, parse_study

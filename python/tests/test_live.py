@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from inrush.analysis.points import analyse
 from inrush.report.live import EVERY_S, LivePage
 from inrush.report.page import Live, live_banner
 from inrush.results.store import Results, Store
 from inrush.run.run import Silent
-from inrush.stats.points import analyse
 from tests import synthetic
 from tests.terminal import Inrush
 from tests.test_run import FINISHED, Planned, begin, make

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inrush.analysis.points import Analysis, analyse
 from inrush.engines import server
 from inrush.engines.base import Target
 from inrush.guards.run import guard_run
@@ -22,7 +23,6 @@ from inrush.run.run import Silent, run_study
 from inrush.run.site import Site
 from inrush.stats.measures import RunRecord, StudyRecord, study_record
 from inrush.stats.own_share import own_share
-from inrush.stats.points import Analysis, analyse
 from inrush.study.study import load_study
 from tests import synthetic
 from tests.synthetic import SECOND

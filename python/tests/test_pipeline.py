@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from inrush import _core
+from inrush.analysis.points import say
 from inrush.engines import ENGINES, server
 from inrush.engines.base import Target
 from inrush.errors import StudyInvalid, UsageError
@@ -26,7 +27,6 @@ from inrush.run.site import Site, at_site
 from inrush.stats.files import file_figures, gain_per_doubling
 from inrush.stats.levels import levels_off
 from inrush.stats.measures import RunRecord
-from inrush.stats.points import say
 from inrush.study.study import Known, load_study
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from inrush.analysis.points import Analysis, analyse
 from inrush.errors import ResultUnreadable, UsageError
 from inrush.model.forecast import MODEL_VERSION, Refused
 from inrush.predict.board import board_document, board_lines
@@ -22,7 +23,6 @@ from inrush.report.scoreboard import scoreboard_page
 from inrush.results.predictions import Predictions, digest
 from inrush.results.store import Store, write_json
 from inrush.stats.measures import RunRecord, StudyRecord
-from inrush.stats.points import Analysis, analyse
 from tests import synthetic
 from tests.terminal import Inrush
 

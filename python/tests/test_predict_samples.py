@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from inrush.analysis.points import Analysis, analyse
 from inrush.commands.predict import claim_lines
 from inrush.commands.prove import score_lines
 from inrush.predict.board import board_document, board_lines
@@ -23,7 +24,6 @@ from inrush.results.predictions import Predictions
 from inrush.results.schema import SCHEMAS
 from inrush.results.store import Store
 from inrush.stats.measures import RunRecord, StudyRecord
-from inrush.stats.points import Analysis, analyse
 from tests import synthetic
 from tests.terminal import Inrush
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
+from inrush.analysis.points import analyse
 from inrush.report.report import three_lines, write_report
 from inrush.run.prepare import Call
 from inrush.stats.measures import Absent, StudyRecord
-from inrush.stats.points import analyse
 from tests import synthetic
 
 TRUTH = {

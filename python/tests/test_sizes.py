@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from inrush.analysis.answer import answer
+from inrush.analysis.points import analyse
 from inrush.report.figures import figures
-from inrush.stats.answer import answer
-from inrush.stats.points import analyse
 from inrush.stats.sizes import rows_at, rows_written, sizes_over_rows
 from tests import synthetic
 from tests.synthetic import SECOND

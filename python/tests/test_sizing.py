@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from inrush.analysis.points import Analysis, analyse
 from inrush.errors import UsageError
 from inrush.predict.sizing import Need, Sizing, sizing_lines, sizings
 from inrush.stats.measures import StudyRecord
-from inrush.stats.points import Analysis, analyse
 from tests import synthetic
 from tests.terminal import Inrush
 from tests.test_predict import load_study

@@ -14,7 +14,9 @@ LAYERS = (
     {"errors", "text", "workload", "_core"},
     {"study", "studies", "engines"},
     {"results"},
-    {"stats", "guards", "model"},
+    {"stats"},
+    {"guards", "model"},
+    {"analysis"},
     {"plan", "load", "run", "pipeline"},
     {"predict"},
     {"report"},
@@ -23,7 +25,7 @@ LAYERS = (
     {"__main__"},
 )
 #: Folders of deciders: no I/O and no clock.
-PURE = ("plan", "stats", "guards", "model")
+PURE = ("plan", "stats", "guards", "analysis", "model")
 IMPURE = {
     "os",
     "shutil",

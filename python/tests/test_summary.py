@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from inrush.analysis.points import Analysis, analyse
 from inrush.report.summary import compare_lines
-from inrush.stats.points import Analysis, analyse
 from tests import synthetic
 
 TRUTH = {("duckdb", b): s for b, s in ((200, 3.0), (1000, 1.0))}

@@ -46,10 +46,10 @@ def show_results(
     check: Annotated[bool, typer.Option("--check", help="Compare every file with what was sealed.")] = False,
 ) -> None:
     """Results in short; exports for other tools."""
+    from inrush.analysis.points import analyse
     from inrush.report.export import write_bmf, write_claims, write_csv, write_hdr
     from inrush.report.summary import summary, summary_lines
     from inrush.stats.measures import study_record
-    from inrush.stats.points import analyse
 
     results = opened_store().find(which)
     if check and (damage := [d for r in results.runs for d in r.damage()]):
@@ -76,9 +76,9 @@ def compare(
     b: Annotated[str, typer.Argument(metavar="RESULTS", help="What it is compared with, named likewise.")],
 ) -> None:
     """Two results of one study, point by point, as ratios with intervals."""
+    from inrush.analysis.points import analyse
     from inrush.report.summary import compare_lines
     from inrush.stats.measures import study_record
-    from inrush.stats.points import analyse
 
     store = opened_store()
     show(compare_lines(*(analyse(study_record(store.find(x))) for x in (a, b))))

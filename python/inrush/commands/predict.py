@@ -96,13 +96,13 @@ def predict_results(
     as_json: bool,
 ) -> None:
     """Freezes a claim for each group and target. A group whose model does not hold is told and left out."""
+    from inrush.analysis.points import analyse
+    from inrush.analysis.points import say as say_point
     from inrush.model.forecast import MODEL_VERSION, Refused
     from inrush.predict.claims import archive_of, claim, forecast_of, kept_up
     from inrush.predict.training import chosen, trainings
     from inrush.results.predictions import Predictions
     from inrush.stats.measures import study_record
-    from inrush.stats.points import analyse
-    from inrush.stats.points import say as say_point
 
     store = opened_store()
     kept = Predictions(store)
@@ -133,13 +133,13 @@ def predict_need(
     rows_per_s: float, p99_ms: float | None, days: float, which: Sequence[str], as_json: bool
 ) -> None:
     """What a required rate needs, engine by engine, from the named results or from all."""
+    from inrush.analysis.points import analyse
     from inrush.model.forecast import MODEL_VERSION
     from inrush.predict.claims import archive_of
     from inrush.predict.sizing import Need, sizing_lines, sizings
     from inrush.results.predictions import Predictions
     from inrush.results.store import Results
     from inrush.stats.measures import study_record
-    from inrush.stats.points import analyse
 
     if not rows_per_s > 0 or not days > 0 or (p99_ms is not None and not p99_ms > 0):
         raise UsageError("rates, latencies and days are above 0")

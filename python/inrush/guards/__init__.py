@@ -1,1 +1,1 @@
-"""What could make a figure a lie, and what each guard says of it. Pure."""
+"""What could make a run's figures a lie, and what each guard says of it. Pure."""

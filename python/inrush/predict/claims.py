@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from inrush.analysis.points import Analysis
 from inrush.errors import UsageError
 from inrush.model.capacity import forecast_load
 from inrush.model.curve import curve, forecast
@@ -15,7 +16,6 @@ from inrush.model.scaling import fit_batch
 from inrush.predict.samples import KeepsUp, keeps_up
 from inrush.predict.training import Training, as_measured
 from inrush.results.predictions import PREDICTION_SCHEMA
-from inrush.stats.points import Analysis
 
 
 def forecast_of(

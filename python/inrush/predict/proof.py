@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from inrush.analysis.points import Analysis, Measured, is_number, point_key
 from inrush.errors import UsageError
 from inrush.model.pipeline import SERIAL
 from inrush.model.score import score
 from inrush.predict.training import busy_of, role_of, value_of
 from inrush.stats import stats
-from inrush.stats.points import Analysis, Measured, is_number, point_key
 
 #: A resource is seen as full from this share of its servers; a load as unhindered from this share of proportion.
 FULL_SHARE = 0.85

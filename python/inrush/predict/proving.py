@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from inrush.analysis.points import is_number
 from inrush.engines import engine_of_url
 from inrush.errors import UsageError
 from inrush.run.prepare import Call, call_from
-from inrush.stats.points import is_number
 
 
 def proving_call(claim: Mapping[str, Any], targets: Sequence[str] = ()) -> Call:

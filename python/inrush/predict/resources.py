@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from inrush.analysis.points import Analysis, Point
 from inrush.errors import UsageError
 from inrush.model.capacity import means
 from inrush.model.pipeline import Pipeline, fit_pipeline
 from inrush.predict.proof import FULL_SHARE
 from inrush.predict.training import Training, as_measured, trainings
-from inrush.stats.points import Analysis, Point
 
 #: Loads up to so many times the smallest are the small ones, that the others are told from.
 SMALL_REACH = 4.0

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from inrush.analysis.points import Measured
 from inrush.model.curve import curve, forecast
 from inrush.model.forecast import Refused
 from inrush.model.intervals import LEVEL, Scored
 from inrush.stats import tails
 from inrush.stats.measures import RunRecord
-from inrush.stats.points import Measured
 from inrush.stats.samples import intervals_s
 
 

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from inrush.analysis.points import Analysis, Measured, is_number
 from inrush.errors import UsageError
 from inrush.guards.notes import stored_bytes
 from inrush.model.capacity import forecast_load, middle_of_load
@@ -28,7 +29,6 @@ from inrush.predict.claims import forecast_of
 from inrush.predict.training import Training, as_measured, cores_busy, trainings, written_bytes_per_s
 from inrush.stats import tails
 from inrush.stats.measures import RunRecord, measured_windows, writing_roles
-from inrush.stats.points import Analysis, Measured, is_number
 
 #: Writers are looked for up to this many times what was measured.
 MOST_TIMES = 8

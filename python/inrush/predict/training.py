@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from inrush.analysis.comparability import default_along
+from inrush.analysis.points import Analysis, Measured, Point, is_number, lower_is_better
+from inrush.analysis.study_guards import headline
 from inrush.errors import UsageError
-from inrush.guards.comparability import default_along
 from inrush.guards.notes import stored_bytes
-from inrush.guards.study import headline
 from inrush.guards.verdicts import Outcome
 from inrush.model.capacity import Measured as Load
 from inrush.model.pipeline import Part
 from inrush.predict.pipelines import fenced_busy, fenced_parts
 from inrush.predict.samples import interval_s, slowest_s
 from inrush.stats.measures import RunRecord, cumulative, grown, measured_windows
-from inrush.stats.points import Analysis, Measured, Point, is_number, lower_is_better
 
 #: load: sessions that share an engine; batch: rows of a call; volume: work to do; offered: a paced rate; sample: whatever
 #: is varied of a role whose samples are due one after the other; other: the rest.

@@ -9,9 +9,9 @@ from typing import Any
 import altair as alt
 import numpy as np
 
+from inrush.analysis.answer import Answer, Values
+from inrush.analysis.points import Analysis, Point, say
 from inrush.stats import quantity
-from inrush.stats.answer import Answer, Values
-from inrush.stats.points import Analysis, Point, say
 
 WIDTH, HEIGHT = 640, 260
 #: Wider ratios than this are shown on a log axis.

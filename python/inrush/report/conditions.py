@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+from inrush.analysis.points import Analysis, Measured
 from inrush.guards.verdicts import is_embedded, survives
 from inrush.report.html import table
 from inrush.stats import quantity
-from inrush.stats.points import Analysis, Measured
 
 
 def settings(analysis: Analysis) -> str:

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from inrush.analysis.claims import COLUMNS, claim_rows, judged_claims
+from inrush.analysis.points import Analysis, say
 from inrush.errors import UsageError
 from inrush.results.store import Results
-from inrush.stats.claims import COLUMNS, claim_rows, judged_claims
-from inrush.stats.points import Analysis, say
 
 V2_COOKIE = 0x1C849303 | 0x10
 V2_COMPRESSED_COOKIE = 0x1C849304 | 0x10

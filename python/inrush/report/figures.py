@@ -14,7 +14,19 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from inrush.guards.study import roles
+from inrush.analysis.answer import (
+    Answer,
+    Values,
+    groups,
+    interval_of,
+    name,
+    ordered,
+    plain,
+    ratio_of,
+    work_grows,
+)
+from inrush.analysis.points import Analysis, Point, is_number, lower_is_better, say
+from inrush.analysis.study_guards import roles
 from inrush.guards.verdicts import Outcome
 from inrush.report.charts import (
     HEIGHT,
@@ -41,18 +53,6 @@ from inrush.report.sampled import sample_panels
 from inrush.report.size_curves import size_curves
 from inrush.report.timeline import Panel, panels, typical_runs
 from inrush.results.histogram import Histogram
-from inrush.stats.answer import (
-    Answer,
-    Values,
-    groups,
-    interval_of,
-    name,
-    ordered,
-    plain,
-    ratio_of,
-    work_grows,
-)
-from inrush.stats.points import Analysis, Point, is_number, lower_is_better, say
 
 MOST_BOXES, MOST_LINES = 12, 8
 

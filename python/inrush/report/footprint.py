@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import altair as alt
 import numpy as np
 
+from inrush.analysis.answer import Answer
+from inrush.analysis.points import Analysis, say
 from inrush.model.pipeline import SERIAL
 from inrush.predict.resources import Told, curve, resources_told
 from inrush.report.charts import (
@@ -25,10 +27,8 @@ from inrush.report.charts import (
 )
 from inrush.report.pipeline import LEVEL, Loaded, loads, stacked, words
 from inrush.stats import stats
-from inrush.stats.answer import Answer
 from inrush.stats.files import is_pipeline
 from inrush.stats.footprint import embedded_shard_threads, footprint
-from inrush.stats.points import Analysis, say
 
 if TYPE_CHECKING:
     from inrush.model.pipeline import Pipeline

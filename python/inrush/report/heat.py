@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from inrush.analysis.answer import Answer
+from inrush.analysis.points import Analysis, Point
 from inrush.guards.verdicts import paced_roles
 from inrush.report.charts import Chart, Figure, Row, finished, inline, label, ticks
 from inrush.report.timeline import typical_runs
 from inrush.results.histogram import Histogram, bucket_upper, merge
-from inrush.stats.answer import Answer
 from inrush.stats.measures import RunRecord, measured_windows, scheduled_operations, whole
-from inrush.stats.points import Analysis, Point
 
 #: Columns and rows of a map at most; maps of a report at most: the page stays small whatever a run's length.
 MOST_STEPS, MOST_MAPS = 90, 3

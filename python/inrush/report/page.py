@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from inrush.guards.comparability import left_out
+from inrush.analysis.answer import Answer, name, plain, times
+from inrush.analysis.claims import COLUMNS, claim_rows, judged_claims
+from inrush.analysis.comparability import left_out
+from inrush.analysis.effects import effects
+from inrush.analysis.points import Analysis, say
 from inrush.guards.verdicts import Outcome, by_guard
 from inrush.report.charts import Figure
 from inrush.report.conditions import machine, settings
@@ -19,11 +23,7 @@ from inrush.report.points import points_table
 from inrush.report.published import published_rows
 from inrush.report.stolen import stolen_table
 from inrush.stats import quantity
-from inrush.stats.answer import Answer, name, plain, times
-from inrush.stats.claims import COLUMNS, claim_rows, judged_claims
-from inrush.stats.effects import effects
 from inrush.stats.files import is_pipeline
-from inrush.stats.points import Analysis, say
 
 #: Where a live page says what is going on.
 NOW_BEGINS, NOW_ENDS = "<!--now-->", "<!--/now-->"

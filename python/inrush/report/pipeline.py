@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 import altair as alt
 import numpy as np
 
+from inrush.analysis.answer import Answer, groups
+from inrush.analysis.points import Analysis, Measured, Point, is_number, say
 from inrush.report.charts import (
     HEIGHT,
     WIDTH,
@@ -25,9 +27,7 @@ from inrush.report.charts import (
     ticks,
 )
 from inrush.stats import stats
-from inrush.stats.answer import Answer, groups
 from inrush.stats.files import Files, files_of
-from inrush.stats.points import Analysis, Measured, Point, is_number, say
 from inrush.stats.quantity import show
 
 MB = 1e6

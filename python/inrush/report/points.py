@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from inrush.guards.study import roles
+from inrush.analysis.answer import Answer, name, plain
+from inrush.analysis.points import Analysis, Point, PointSummary
+from inrush.analysis.study_guards import roles
 from inrush.report.html import Cells, number, table
 from inrush.stats import quantity
-from inrush.stats.answer import Answer, name, plain
-from inrush.stats.points import Analysis, Point, PointSummary
 
 #: Latency quantiles of the point table.
 QUANTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}

@@ -8,11 +8,11 @@ from typing import Any
 import altair as alt
 import numpy as np
 
+from inrush.analysis.answer import Answer, name, plain
+from inrush.analysis.effects import effects
+from inrush.analysis.points import Analysis, Point, is_number, lower_is_better, say
 from inrush.report.charts import Figure, Row, finished, inline, scale_of
 from inrush.stats import quantity
-from inrush.stats.answer import Answer, name, plain
-from inrush.stats.effects import effects
-from inrush.stats.points import Analysis, Point, is_number, lower_is_better, say
 
 #: What a factor costs, as `beside` of a claim.
 COST_OF = "cost of "

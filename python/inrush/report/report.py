@@ -9,11 +9,11 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from inrush.analysis.answer import Answer, answer
+from inrush.analysis.points import Analysis, analyse
 from inrush.errors import UsageError
 from inrush.guards.verdicts import Outcome, by_guard
-from inrush.stats.answer import Answer, answer
 from inrush.stats.measures import StudyRecord, study_record
-from inrush.stats.points import Analysis, analyse
 
 if TYPE_CHECKING:
     from inrush.report.page import Live

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import altair as alt
 
+from inrush.analysis.answer import Answer
+from inrush.analysis.points import Analysis, Point
 from inrush.report.charts import Figure, Row, finished, inline, label
 from inrush.report.timeline import typical_runs
-from inrush.stats.answer import Answer
-from inrush.stats.points import Analysis, Point
 from inrush.stats.sizes import sizes_over_rows
 
 MB = 1e6

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from html import escape
 
+from inrush.analysis.points import Analysis, Measured, say
 from inrush.guards.notes import noise_shares
 from inrush.report.html import Cells, number, table
 from inrush.stats import quantity
 from inrush.stats.calm import STEAL_SHARE, Calm, calm_part
 from inrush.stats.measures import whole
-from inrush.stats.points import Analysis, Measured, say
 
 #: What lateness shows in, in this order.
 SHOWN = (

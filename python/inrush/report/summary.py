@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from inrush.guards.study import headline
+from inrush.analysis.points import Analysis, say
+from inrush.analysis.study_guards import headline
 from inrush.guards.verdicts import Outcome, by_guard, survives
-from inrush.stats.points import Analysis, say
 from inrush.stats.quantity import show, show_interval
 from inrush.stats.stats import welch_ratio
 from inrush.text import columns, show_count, show_s

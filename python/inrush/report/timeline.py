@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from inrush.analysis.points import Analysis, Measured, Point
 from inrush.stats.measures import (
     FloatArray,
     RunRecord,
@@ -16,7 +17,6 @@ from inrush.stats.measures import (
     role_series,
     writing_roles,
 )
-from inrush.stats.points import Analysis, Measured, Point
 
 MOST_POINTS, MOST_RUNS = 240, 4
 

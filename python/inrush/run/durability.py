@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from inrush.analysis.comparability import holds_engines_together, told_unequal
 from inrush.engines.base import Durability
 from inrush.errors import UsageError
-from inrush.guards.comparability import holds_engines_together, told_unequal
 from inrush.guards.verdicts import is_instrument
 from inrush.plan.plan import PlannedRun, StudyPlan
 from inrush.run.site import Site, environment

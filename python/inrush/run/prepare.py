@@ -147,9 +147,9 @@ def best_found(store: Store, names: Sequence[str], scale: str | None) -> dict[st
 
 
 def bests(results: Results) -> list[dict[str, Any]]:
-    from inrush.stats.answer import answer
+    from inrush.analysis.answer import answer
+    from inrush.analysis.points import analyse
     from inrush.stats.measures import study_record
-    from inrush.stats.points import analyse
 
     decided = answer(analyse(study_record(results)))
     if decided is None or decided.kind != "best":
@@ -231,9 +231,9 @@ def confirmations(plan: StudyPlan) -> Callable[[Results], Sequence[PlannedRun]]:
     def chosen(results: Results) -> Sequence[PlannedRun]:
         if not plan.confirmations:
             return ()
-        from inrush.stats.answer import contenders
+        from inrush.analysis.answer import contenders
+        from inrush.analysis.points import analyse, point_key
         from inrush.stats.measures import study_record
-        from inrush.stats.points import analyse, point_key
 
         # Those that are sealed already, after a resume, must not change the choice: they enter no figure.
         wanted = set(contenders(analyse(study_record(results))))

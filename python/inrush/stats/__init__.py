@@ -1,1 +1,1 @@
-"""What was measured: from sealed runs to points, intervals and the answer. Pure."""
+"""What was measured: figures of runs, and what can be said of many numbers. Pure."""

@@ -23,7 +23,7 @@ METRICS = (
     *(f"{kind}_{q}_s" for kind in ("sample", "collect", "queue", "insert") for q in ("p50", "p90", "p99")),
     "latency_s", "busy_cores", "cpu_us_per_row", "files", "file_bytes_per_s", "file_p50_s", "file_p90_s",
 )  # fmt: skip
-#: Rule of a published claim -> what it needs to know beside the figure; twin of `RULES` in `stats/claims.py`.
+#: Rule of a published claim -> what it needs to know beside the figure; twin of `RULES` in `analysis/claims.py`.
 RULES: Mapping[str, tuple[str, ...]] = {
     "speed_up": ("along", "from", "to"),
     "cost": ("along", "from", "to"),
@@ -119,7 +119,7 @@ class Published:
     #: What of ours it stands beside: `role.metric`, `answer` or `cost of <factor>`; empty: it is only told.
     beside: str = ""
     where: Mapping[str, Any] = field(default_factory=dict)
-    #: How it is held against ours (`stats/claims.py`); empty: it only stands beside.
+    #: How it is held against ours (`analysis/claims.py`); empty: it only stands beside.
     rule: Mapping[str, Any] = field(default_factory=dict)
 
 

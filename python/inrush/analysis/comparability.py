@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from inrush.analysis.points import Analysis, Point
 from inrush.guards.verdicts import is_instrument, survives
-from inrush.stats.points import Analysis, Point
 
 #: Key of a study that compares engines although their rows survive different things.
 ALLOWED = "unequal_durability"

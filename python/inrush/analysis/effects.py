@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from inrush.guards.comparability import refused
+from inrush.analysis.comparability import refused
+from inrush.analysis.points import Analysis, Point
 from inrush.stats import stats
-from inrush.stats.points import Analysis, Point
 
 
 @dataclass(frozen=True)

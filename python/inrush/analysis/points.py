@@ -142,7 +142,7 @@ class Analysis:
     @cached_property
     def verdicts(self) -> list[tuple[str, Verdict]]:
         """(run id, verdict) of every run, and ("", verdict) of the study as a whole."""
-        from inrush.guards.study import guard_study  # it reads an Analysis
+        from inrush.analysis.study_guards import guard_study  # it reads an Analysis
 
         return [(m.run.run_id, v) for m in self.runs for v in m.verdicts] + [
             ("", v) for v in guard_study(self)

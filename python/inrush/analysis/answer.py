@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from inrush.guards.comparability import default_along, refused
-from inrush.guards.study import headline
+from inrush.analysis.comparability import default_along, refused
+from inrush.analysis.points import Analysis, Point, lower_is_better, say, say_value
+from inrush.analysis.study_guards import headline
 from inrush.stats import shape, stats
 from inrush.stats.levels import CONFIDENCE, LEAST_GAIN, levels_off
-from inrush.stats.points import Analysis, Point, lower_is_better, say, say_value
 from inrush.stats.quantity import show, show_interval
 
 #: Makespans of weak scaling do n times the work; a base within this factor of equal work is strong scaling.

@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from inrush.analysis.answer import best_part, groups, interval_of, ratio_of, shown
+from inrush.analysis.points import Analysis, say
 from inrush.guards.verdicts import is_instrument
 from inrush.stats import stats
-from inrush.stats.answer import best_part, groups, interval_of, ratio_of, shown
-from inrush.stats.points import Analysis, say
 from inrush.stats.quantity import digits
 
 #: How far a speed-up, and a cost, may lie from the claim's and still be called the same.

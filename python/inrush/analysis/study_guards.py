@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from inrush.analysis.comparability import ALLOWED, compares_engines, unequal_durability, unequal_mix
+from inrush.analysis.points import Analysis, Point, say
 from inrush.guards.agreement import disagreements
-from inrush.guards.comparability import ALLOWED, compares_engines, unequal_durability, unequal_mix
 from inrush.guards.verdicts import (
     Verdict,
     counted,
@@ -20,7 +21,6 @@ from inrush.guards.verdicts import (
 )
 from inrush.stats import stats
 from inrush.stats.measures import writing_roles
-from inrush.stats.points import Analysis, Point, say
 
 ENOUGH_BLOCKS = 5
 NULL_SHARE = 0.7  # of the rate that the null engine reached on the same plan
