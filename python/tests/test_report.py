@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from inrush.analysis.points import analyse
+from inrush.report.conditions import facts_by_engine
 from inrush.report.report import three_lines, write_report
 from inrush.run.prepare import Call
 from inrush.stats.measures import Absent, StudyRecord
@@ -198,6 +199,18 @@ def wait(browser: Any, script: str, limit_s: float = 180.0) -> Any:
     raise AssertionError(
         f"{script} did not become true in {limit_s} s; console: {browser.get_log('browser')}"
     )
+
+
+def test_facts_of_several_disks_name_their_engines_and_those_of_the_host_none() -> None:
+    disks = {"duckdb": {"data_filesystem": "xfs"}, "sqlite": {"data_filesystem": "btrfs"}}
+    runs = [synthetic.run(engine, env=env) for engine, env in disks.items()]
+    theirs = synthetic.run("postgresql")
+    unknown = {k: v for k, v in theirs.env.items() if not k.startswith(("data_", "disk_"))}
+    record = StudyRecord(synthetic.STUDY, [*runs, replace(theirs, env=unknown)])
+    found = facts_by_engine(analyse(record))
+    assert found["data_filesystem"] == "<code>xfs</code> (duckdb), <code>btrfs</code> (sqlite)"
+    assert found["disk_fsync_per_s"].endswith(" (duckdb, sqlite)")
+    assert found["cpu_model"] == "<code>Imaginary 9000</code>"
 
 
 def test_the_page_opens_offline_draws_every_figure_and_changes_its_theme(browser: Any, page: Path) -> None:

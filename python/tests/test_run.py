@@ -291,6 +291,38 @@ def test_a_plan_at_its_site_differs_in_address_processes_and_data_alone(tmp_path
     assert plan["target"]["url"] == ""
 
 
+def test_facts_of_the_disk_are_of_where_the_engine_keeps_its_files(tmp_path: Path) -> None:
+    """A server of ours on storage of its own, one in our process, and one that is somewhere."""
+
+    class Embedded(FakeServer):
+        embedded = True
+
+    there = tmp_path / "other storage" / "fake"
+    ours = FakeServer()
+    instance = ours.start(there, {})
+    sites = {
+        "ours": Site(ours, Target("fake", instance.url, {}, instance)),
+        "embedded": Site(Embedded(), Target("fake", "")),
+        "theirs": site(),
+    }
+    looked: list[Path] = []
+
+    def environment(place: Path) -> dict[str, Any]:
+        looked.append(place)
+        return {"cpu_model": "a test's", "data_dir": str(place), "disk_fsync_per_s": 1.0}
+
+    folder = begin(tmp_path)
+    runs = [Planned(2 * i + k, [FINISHED], engine=e) for i, e in enumerate(sites) for k in range(2)]
+    make(folder, runs, sites=sites, environment=environment)
+    found = {r.plan["target"]["engine"]: dict(r.env) for r in Results(folder.path).runs}
+    assert looked == [there, folder.data_path]
+    assert found == {
+        "ours": {"cpu_model": "a test's", "data_dir": str(there), "disk_fsync_per_s": 1.0},
+        "embedded": {"cpu_model": "a test's", "data_dir": str(folder.data_path), "disk_fsync_per_s": 1.0},
+        "theirs": {"cpu_model": "a test's"},
+    }
+
+
 def test_a_server_of_the_users_is_never_restarted() -> None:
     with pytest.raises(TargetError, match="--start fake"):
         site().restart(Stop.CLEAN)

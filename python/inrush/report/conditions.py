@@ -73,17 +73,33 @@ def first_of_each_engine(analysis: Analysis) -> dict[str, Measured]:
 def machine(analysis: Analysis) -> str:
     if not analysis.runs:
         return ""
-    env = analysis.runs[0].run.env
+    told = facts_by_engine(analysis)
     first = ("cpu_model", "cpu_logical", "mem_total_bytes", "os", "kernel", "data_filesystem", "disk_write_bytes_per_s",
              "disk_fsync_per_s", "core_build_profile", "inrush", "git_commit", "python")  # fmt: skip
-    shown = [[escape(k), fact(k, env[k])] for k in first if k in env]
-    others = [[escape(k), fact(k, v)] for k, v in sorted(env.items()) if k not in first]
+    shown = [[escape(k), told[k]] for k in first if k in told]
+    others = [[escape(k), v] for k, v in sorted(told.items()) if k not in first]
     more = (
         f"<details><summary>{len(others)} more facts</summary>{table(['fact', 'value'], others)}</details>"
         if others
         else ""
     )
     return table(["fact", "value"], shown) + more
+
+
+def facts_by_engine(analysis: Analysis) -> dict[str, str]:
+    """Fact -> its value; where engines lie on several disks, each value with the engines that it is of."""
+    held = {engine: m.run.env for engine, m in first_of_each_engine(analysis).items()}
+    found: dict[str, str] = {}
+    for key in dict.fromkeys(key for env in held.values() for key in env):
+        engines: dict[str, list[str]] = {}
+        for engine, env in held.items():
+            if key in env:
+                engines.setdefault(fact(key, env[key]), []).append(engine)
+        of_all = len(engines) == 1 and all(key in env for env in held.values())
+        found[key] = ", ".join(
+            value if of_all else f"{value} ({escape(', '.join(named))})" for value, named in engines.items()
+        )
+    return found
 
 
 def fact(key: str, value: Any) -> str:

@@ -102,7 +102,9 @@ def run_study(
     with folder.locked(), Stopping() as stopping, no_space_explained(folder):
         check_same_plan(runs, folder)
         clean_up(runs, folder, sites)
-        env = environment(folder.data_path)
+        facts = Facts(folder.data_path, environment)
+        for engine in dict.fromkeys(map(engine_of, runs)):  # before any of them keeps a disk busy
+            facts.of(sites[engine])
         ahead, failures = deque(runs), dict[str, int]()
         n, of, chosen = 0, len(runs), False
         while ahead or not chosen:
@@ -127,7 +129,7 @@ def run_study(
             if stopping.asked:
                 raise interrupted(folder)
             listener.begun(n, of, run)
-            doc = run_one(run, folder, sites[engine], env, listener, stopping, worker)
+            doc = run_one(run, folder, sites[engine], facts.of(sites[engine]), listener, stopping, worker)
             listener.ended(run, doc)
             failures[engine] = failures.get(engine, 0) + 1 if doc["status"] == "failed" else 0
             if doc["status"] == "done":
@@ -138,6 +140,25 @@ def run_study(
     status = "failed" if outcome.failed else "done"
     folder.write({"status": status, "stopped": never_run(outcome, folder), "ended_unix_ns": time.time_ns()})
     return outcome
+
+
+class Facts:
+    """What `env.json` says of this machine and of the disk below an engine's files: each place is looked at once."""
+
+    def __init__(self, own: Path, environment: Callable[[Path], Mapping[str, Any]]) -> None:
+        """own: where engines in our process keep their files."""
+        self.own, self.environment = own, environment
+        self.looked: dict[Path, Mapping[str, Any]] = {}
+
+    def of(self, site: Site) -> Mapping[str, Any]:
+        place = site.data_place(self.own)
+        at = place or self.own
+        if at not in self.looked:
+            self.looked[at] = self.environment(at)
+        if place is not None:
+            return self.looked[at]
+        # Any disk of this machine would be a guess.
+        return {k: v for k, v in self.looked[at].items() if not k.startswith(("data_", "disk_"))}
 
 
 def run_one(
@@ -179,7 +200,8 @@ def run_one(
     told = settings_of(opened)
     survived = durability(site, told)
     durable = survived["survives"] == "POWER_LOSS"
-    again = disk_after(run.plan, opened.table("shots"), env, folder.data_path) if durable else {}
+    place = site.data_place(folder.data_path)
+    again = disk_after(run.plan, opened.table("shots"), env, place) if durable and place else {}
     return opened.seal(
         {
             "status": "failed" if ended.failure else "done",

@@ -69,6 +69,12 @@ class Site:
                 with contextlib.suppress(_core.CoreFailure):
                     self.ask(statement, place)
 
+    def data_place(self, own: Path) -> Path | None:
+        """Where the engine's files lie: `own` of one in our process; None of a server that inrush did not start."""
+        if self.target.instance is not None:
+            return self.target.instance.data
+        return own if self.server.embedded else None
+
     def find_shards(self) -> None:
         """Asks a coordinator at an address of the user's which shards it knows; of any other server nothing comes.
 
