@@ -64,6 +64,23 @@ def test_what_writes_no_rows_is_told_by_its_calls() -> None:
     assert rate_in(study.line()) == "20 op/s"
 
 
+def test_rows_that_are_deleted_or_read_are_in_no_rate_of_what_is_put_in() -> None:
+    def told(*writers: str) -> str:
+        study = StudyClock()
+        study.begun(1, 1, "mysql", 1, writers)
+        for k in range(5):
+            roles = {
+                role: beat(k, rows=k * rows, ops=k * 10, rate=rows)["roles"]["ports"]
+                for role, rows in {"ports/a": 3_000, "ports/b": 1_000, "deletes": 6_000, "fresh": 50}.items()
+            }
+            study.event({**beat(k, 0, 0), "roles": roles})
+            assert k > 0 or rate_in(study.line()) == ("4000 rows/s" if writers else "10.1 k rows/s")
+        return rate_in(study.line())
+
+    assert told("ports/a", "ports/b", "ports") == "4000 rows/s"
+    assert told() == "10.1 k rows/s"
+
+
 def test_a_runs_rate_is_of_all_that_write_side_by_side() -> None:
     figures = {
         "ports.rows_per_s": 10_000.0, "ports.makespan_s": 90.0,

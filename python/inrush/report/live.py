@@ -17,6 +17,7 @@ from inrush.report.report import write_page, write_report
 from inrush.results.store import Results
 from inrush.run.process import Event
 from inrush.run.progress import StudyClock
+from inrush.stats.measures import writing_roles
 
 if TYPE_CHECKING:
     from inrush.run.run import Listener, PlannedRun
@@ -43,7 +44,7 @@ class LivePage:
     def begun(self, n: int, of: int, run: PlannedRun) -> None:
         self.inner.begun(n, of, run)
         self.planned = of
-        self.study.begun(n, of, run.point, run.block)
+        self.study.begun(n, of, run.point, run.block, writing_roles(run.plan))
         self.say()
 
     def event(self, event: Event) -> None:

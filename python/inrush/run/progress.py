@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +47,7 @@ class Plain:
     def __exit__(self, *_: object) -> None: ...
 
     def begun(self, n: int, of: int, run: PlannedRun) -> None:
-        self.study.begun(n, of, run.point, run.block)
+        self.study.begun(n, of, run.point, run.block, writing_roles(run.plan))
         self.said_s = time.monotonic()
 
     def event(self, event: Event) -> None:
@@ -125,12 +125,15 @@ class StudyClock:
         self.point = ""
         self.block = 0
         self.last: Event = {}
+        self.writers: Collection[str] = ()
         self.recent = Recent()
         self.label = ""
         self.run_began_s = time.monotonic()
         self.took_s: list[float] = []
 
-    def begun(self, n: int, of: int, point: str, block: int) -> None:
+    def begun(self, n: int, of: int, point: str, block: int, writers: Collection[str] = ()) -> None:
+        """writers: roles whose rows are a rate; without any, the rows of all are."""
+        self.writers = writers
         self.n, self.of, self.point, self.block = n, of, point, block
         self.last, self.label = {}, ""
         self.recent = Recent()
@@ -138,8 +141,8 @@ class StudyClock:
 
     def event(self, event: Event) -> None:
         if event["event"] == "progress":
-            self.last = event
-            self.recent.add(event)
+            self.last = {**event, "roles": rows_of_writers(event.get("roles", {}), self.writers)}
+            self.recent.add(self.last)
             self.label = event["label"]
         elif event["event"] == "segment":
             self.label = event["label"]
@@ -165,6 +168,15 @@ class StudyClock:
         mean = sum(self.took_s) / len(self.took_s) if self.took_s else 0.0
         spent = time.monotonic() - self.run_began_s
         return f"{show_s((this if this is not None else max(0.0, mean - spent)) + ahead * mean)} left"
+
+
+def rows_of_writers(roles: Mapping[str, Any], writers: Collection[str]) -> dict[str, Any]:
+    """Rows that were deleted or read are in no rate beside rows that were put in."""
+    of_others = {"rows": 0, "rows_per_s": 0.0}
+    return {
+        name: figures if not writers or name in writers else {**figures, **of_others}
+        for name, figures in roles.items()
+    }
 
 
 class Recent:
