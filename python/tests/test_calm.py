@@ -141,6 +141,19 @@ def test_a_late_client_is_told_how_late_it_was_where_its_host_left_it_alone() ->
     assert verdict is not None and verdict.sentence.endswith("to others (steal): repeat when it does not")
 
 
+def test_a_client_that_was_late_by_itself_is_not_told_of_its_host() -> None:
+    late = [
+        {"segment": 2, "role": "writers", "op": "insert", "t_ns": t * SECOND, "dt_ns": SECOND, "kind": "lag",
+         **synthetic.hist([5 * MS] * 50)}
+        for t in SECONDS
+    ]  # fmt: skip
+    run = ran(taken=())
+    held = [r for r in run.rows("hist") if r["kind"] != "lag"]
+    run = replace(run, tables={**run.tables, "hist": synthetic.table("hist", [*held, *late])}, _rows={})
+    verdict = client_on_time(run, figures_of_run(run))
+    assert verdict is not None and verdict.outcome is Outcome.INVALID and "steal" not in verdict.sentence
+
+
 def test_the_page_shows_both_where_the_host_took_and_nothing_where_it_did_not() -> None:
     def shown(run: RunRecord) -> str:
         return stolen_table(analyse(StudyRecord(synthetic.STUDY, [run])))

@@ -90,23 +90,19 @@ def client_on_time(run: RunRecord, figures: Figures) -> Verdict | None:
 
 
 def taken_by_others(run: RunRecord, late_roles: Sequence[str]) -> str:
-    """What no client can help: a processor that its host has taken away wakes nobody."""
-    steal = notes.noise_shares(run).get("steal", 0.0)
-    if steal <= STEAL_SHARE:
-        return ""
-    return f". The host meanwhile gave {steal:.1%} of the processors to others (steal): {without_steal(run, late_roles)}"
-
-
-def without_steal(run: RunRecord, roles: Sequence[str]) -> str:
-    """Whether the client is on time where its host lets it: what to do hangs on that."""
+    """What no client can help: a processor that its host has taken away wakes nobody. Was it on time where it had them?"""
     calm = calm_part(run)
-    held = {role: calm.figures.get(f"{role}.lag_p99_s") for role in roles} if calm else {}
-    told = [f"{lag_s * 1e3:.3g} ms ({role})" for role, lag_s in held.items() if lag_s is not None]
-    if calm is None or not told:
-        return "repeat when it does not"
+    if calm is None or calm.seconds >= calm.of_s:
+        return ""
+    steal = notes.noise_shares(run).get("steal", 0.0)
+    held = {role: calm.figures.get(f"{role}.lag_p99_s") for role in late_roles}
+    told = ", ".join(f"{lag_s * 1e3:.3g} ms ({role})" for role, lag_s in held.items() if lag_s is not None)
+    taken = f". The host meanwhile gave {steal:.1%} of the processors to others (steal)"
+    if not told:
+        return f"{taken}: repeat when it does not"
     return (
-        f"in the {calm.seconds:,.0f} of {calm.of_s:,.0f} s in which it gave at most {STEAL_SHARE:.0%}, lag p99 was "
-        f"{', '.join(told)}. Repeat when it does not"
+        f"{taken}: in the {calm.seconds:,.0f} of {calm.of_s:,.0f} s in which it gave at most {STEAL_SHARE:.0%}, lag p99 was "
+        f"{told}. Repeat when it does not"
     )
 
 
