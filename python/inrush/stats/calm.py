@@ -54,15 +54,9 @@ def calm_part(run: RunRecord) -> Calm | None:
         return None
     begin_ns, dt_ns = (measured.column(c).to_numpy().astype(np.float64) for c in ("t_ns", "dt_ns"))
     left_alone = stolen(begin_ns, begin_ns + dt_ns) <= STEAL_SHARE
-    part = replace(
-        run,
-        tables={
-            **run.tables,
-            "hist": measured.filter(pa.array(left_alone)),
-            "samples": calm_samples(run, stolen),
-        },
-        _rows={},
-    )
+    # Only what is asked below: a table of a run is read when it is first touched.
+    tables = {"hist": measured.filter(pa.array(left_alone)), "samples": calm_samples(run, stolen)}
+    part = replace(run, tables={name: t for name, t in tables.items() if t is not None}, _rows={})
     figures: dict[str, float] = {}
     for (role, kind), histogram in role_histograms(part, windows).items():
         figures |= {f"{role}.{kind}_{name}": value for name, value in histogram_figures(histogram).items()}
