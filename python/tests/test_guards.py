@@ -250,6 +250,30 @@ def test_waves_in_throughput_are_told_with_their_period() -> None:
     assert found.outcome is Outcome.NOTE and "every 2 s" in found.sentence
 
 
+def test_a_wave_behind_a_role_without_one_is_found_and_what_is_paced_has_none() -> None:
+    steady = synthetic.run(
+        "postgresql", makespan_s=30.0, rows=3_000_000, batch_rows=100, reader_ns=[10**6] * 300
+    )
+    noise = np.random.default_rng(1).normal(0, 3, 300)
+
+    def calls(t: int, role: str, ops: float) -> dict[str, Any]:
+        return {"segment": 2, "role": role, "op": "page" if role == "readers" else "insert", "dt_ns": SECOND // 10,
+                "t_ns": SECOND + t * SECOND // 10, "ops": int(ops)}  # fmt: skip
+
+    rows = [calls(t, "writers", 100 + noise[t]) for t in range(300)]
+    rows += [calls(t, "readers", 100 + 50 * (t % 20 < 10) + noise[t]) for t in range(300)]
+    run = replace(steady, tables={**steady.tables, "intervals": synthetic.table("intervals", rows)}, _rows={})
+    found = verdicts(run)["no waves"]
+    assert found.outcome is Outcome.NOTE and found.sentence.startswith("readers:")
+
+    roles = [
+        {**role, "schedule": {"kind": "constant", "rate_per_s": 1.0}} if role["name"] == "readers" else role
+        for role in run.plan["segments"][1]["roles"]
+    ]
+    plan = {**run.plan, "segments": [run.plan["segments"][0], {**run.plan["segments"][1], "roles": roles}]}
+    assert verdicts(replace(run, plan=plan, _rows={}))["no waves"].outcome is Outcome.PASS
+
+
 def test_notes_never_invalidate() -> None:
     assert not hasattr(notes, "invalid")
 

@@ -81,21 +81,21 @@ def long_enough(run: RunRecord, figures: Figures) -> Verdict | None:
 
 
 def no_waves(run: RunRecord, _: Figures) -> Verdict | None:
+    """Of closed roles: the throughput of paced calls swings as they are due, and their latency tells what holds them up."""
+    paced, judged = paced_roles(run), False
     for role, s in role_series(run).items():
         steady = s.steady()
-        if len(set(steady.repetition.tolist())) > 1:
+        if role in paced or len(set(steady.repetition.tolist())) > 1:
             continue
         found = series.wave(steady.ops / steady.dt_s)
-        if found is None:
-            continue
-        if found.found:
+        if found is not None and found.found:
             return noted(
                 "no waves",
                 f"{role}: throughput swings by ±{found.amplitude:.0%} every {found.period * np.median(steady.dt_s):.3g} s "
                 f"(p = {found.p:.3f}): look for checkpoints or feedback before trusting a mean",
             )
-        return passed("no waves", "No period stands out of the noise of the throughput")
-    return None
+        judged |= found is not None
+    return passed("no waves", "No period stands out of the noise of the throughput") if judged else None
 
 
 def data_larger_than_caches(run: RunRecord, _: Figures) -> Verdict | None:
