@@ -8,6 +8,7 @@ from inrush.guards.verdicts import Figures, Verdict, noted, paced_roles, passed
 from inrush.stats import series
 from inrush.stats.calm import STEAL_SHARE
 from inrush.stats.measures import RunRecord, cumulative, grown, measured_windows, role_series, writing_roles
+from inrush.stats.quantity import show
 
 PSI_CPU_SHARE = 0.05
 OTHERS_CPU_SHARE = 0.03  # of all cores, used by processes that are not ours
@@ -107,10 +108,10 @@ def data_larger_than_caches(run: RunRecord, _: Figures) -> Verdict | None:
     if stored < memory:
         return noted(
             name,
-            f"{stored / 1e6:.3g} MB of data fit into {memory / 1e9:.3g} GB of memory: figures are of cached data, "
+            f"{show(stored, 'bytes')} of data fit into {show(memory, 'bytes')} of memory: figures are of cached data, "
             "say nothing of a larger table",
         )
-    return passed(name, f"{stored / 1e9:.3g} GB of data, {memory / 1e9:.3g} GB of memory")
+    return passed(name, f"{show(stored, 'bytes')} of data, {show(memory, 'bytes')} of memory")
 
 
 def stored_bytes(run: RunRecord) -> float:
