@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from inrush.engines.base import NotCold, Stop, Target
+from inrush.engines.base import Durability, NotCold, Stop, Survives, Target
 from inrush.errors import CoreError, Interrupted, TargetError, UsageError
 from inrush.results.store import Results, SealedRun, Store, StudyFolder
+from inrush.run import host
 from inrush.run.process import Event
 from inrush.run.run import GIVE_UP_AFTER, Outcome, Silent, disk_after, run_study
 from inrush.run.site import Site, at_site, split_password
@@ -321,6 +322,27 @@ def test_facts_of_the_disk_are_of_where_the_engine_keeps_its_files(tmp_path: Pat
         "embedded": {"cpu_model": "a test's", "data_dir": str(folder.data_path), "disk_fsync_per_s": 1.0},
         "theirs": {"cpu_model": "a test's"},
     }
+
+
+@pytest.mark.parametrize(
+    ("filesystem", "survives"), [("ext4", Survives.POWER_LOSS), ("tmpfs", Survives.PROCESS_CRASH)]
+)
+def test_nothing_in_memory_survives_a_loss_of_power_whatever_the_server_says(
+    filesystem: str, survives: Survives, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Durable(FakeServer):
+        def durability(self, settings: Mapping[str, str]) -> Durability:
+            return Durability(Survives.POWER_LOSS, because=settings)
+
+    monkeypatch.setattr(host, "mount_of", lambda _: host.Mount("", "/", filesystem, ""))
+    server = Durable()
+    instance = server.start(tmp_path, {})
+    ours = Site(server, Target("fake", instance.url, {}, instance)).durability({"fsync": "on"}, tmp_path)
+    assert ours.survives is survives
+    assert ours.because == {"fsync": "on"} | ({} if filesystem == "ext4" else {"filesystem": "tmpfs"})
+    # Where a server that we did not start keeps its rows is not known: its settings are what there is.
+    theirs = Site(server, Target("fake", "fake://localhost:1")).durability({"fsync": "on"}, tmp_path)
+    assert theirs.survives is Survives.POWER_LOSS
 
 
 def test_a_server_of_the_users_is_never_restarted() -> None:

@@ -93,4 +93,4 @@ def ask(plan: Mapping[str, Any], site: Site, data: Path) -> Durability | None:
                 }
         except _core.CoreFailure:
             return None
-    return site.server.durability(settings)
+    return site.durability(settings, data)

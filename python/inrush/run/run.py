@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from inrush.engines.base import Durability
 from inrush.errors import CoreError, Interrupted, UsageError
 from inrush.pipeline.place import at_pipeline
 from inrush.plan.calibration import OWN_SHARE
@@ -198,7 +199,7 @@ def run_one(
         site.drop_leftover(run.plan)
     ended_unix_ns, noise = time.time_ns(), host.noise(before, host.noise_counters())
     told = settings_of(opened)
-    survived = durability(site, told)
+    survived = durability(site.durability(told, folder.data_path))
     durable = survived["survives"] == "POWER_LOSS"
     place = site.data_place(folder.data_path)
     again = disk_after(run.plan, opened.table("shots"), env, place) if durable and place else {}
@@ -344,9 +345,8 @@ def settings_of(opened: OpenRun) -> dict[str, str]:
     return dict(zip(settings.column("name").to_pylist(), settings.column("value").to_pylist(), strict=True))
 
 
-def durability(site: Site, settings: Mapping[str, str]) -> Doc:
-    """What an acknowledged row survives, by these settings."""
-    normal = site.server.durability(settings)
+def durability(normal: Durability) -> Doc:
+    """What an acknowledged row survives, as run.json says it."""
     return {"survives": normal.survives.name, "window_s": normal.window_s, "because": dict(normal.because)}
 
 

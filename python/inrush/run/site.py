@@ -8,14 +8,15 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from inrush.engines import life
-from inrush.engines.base import Cold, Server, Stop, Target
+from inrush.engines.base import Cold, Durability, Server, Stop, Survives, Target
 from inrush.errors import TargetError, UsageError, from_core
+from inrush.run import host
 
 Doc = dict[str, Any]
 
@@ -29,6 +30,8 @@ PASSWORD_VARIABLE = {
     "clickhouse": "CLICKHOUSE_PASSWORD",
     "influxdb": "INFLUX_PASSWORD",
 }
+#: Filesystems that are gone with the power, whatever a server says that it made durable there.
+IN_MEMORY = ("tmpfs", "ramfs")
 #: Limit of one statement outside a run, s.
 ASK_S = 30.0
 
@@ -74,6 +77,15 @@ class Site:
         if self.target.instance is not None:
             return self.target.instance.data
         return own if self.server.embedded else None
+
+    def durability(self, settings: Mapping[str, str], own: Path) -> Durability:
+        """What an acknowledged row survives: by the server's settings, and by what the engine's files lie on."""
+        told, place = self.server.durability(settings), self.data_place(own)
+        filesystem = host.read_or_none(lambda d: host.mount_of(d).filesystem, place) if place else None
+        if filesystem not in IN_MEMORY or told.survives is not Survives.POWER_LOSS:
+            return told
+        because = {**told.because, "filesystem": str(filesystem)}
+        return replace(told, survives=Survives.PROCESS_CRASH, because=because)
 
     def find_shards(self) -> None:
         """Asks a coordinator at an address of the user's which shards it knows; of any other server nothing comes.
