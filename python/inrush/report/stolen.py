@@ -23,12 +23,14 @@ def stolen_table(analysis: Analysis) -> str:
     """A row for each role of the runs that lost more than STEAL_SHARE, those that lost most first; nothing where none did."""
     shares = [(noise_shares(m.run).get("steal", 0.0), m) for m in analysis.runs if m.counts]
     lost = sorted(((share, m) for share, m in shares if share > STEAL_SHARE), key=lambda pair: -pair[0])
-    held = [(share, m, calm) for share, m in lost[:MOST_RUNS] if (calm := calm_part(m.run)) is not None]
+    parts = [(share, m, calm_part(m.run)) for share, m in lost[:MOST_RUNS]]
+    # A run that was nowhere left alone has nothing to set beside its figures.
+    held = [(share, m, calm) for share, m, calm in parts if calm is not None and calm.seconds > 0]
     metrics = [k for k in SHOWN if any(f.endswith(f".{k}") for _, m, _ in held for f in m.figures)]
     rows = [row for share, m, calm in held for row in role_rows(share, m, calm, metrics)]
     if not rows:
         return ""
-    more = f" Of {len(lost)} runs the {MOST_RUNS} that lost most." if len(lost) > MOST_RUNS else ""
+    more = f" {len(held)} of {len(lost)} runs that lost more: those that lost most and have such intervals."
     told = (
         f"The host gave processors to others (steal). Each figure of the whole run, then of its intervals in which the host took at "
         f"most {STEAL_SHARE:.0%}: what differs is the host's. No better estimate of the whole, since a host takes from who asks "
@@ -51,7 +53,7 @@ def role_rows(share: float, m: Measured, calm: Calm, metrics: list[str]) -> list
         [
             escape(say(m.point)),
             number(f"{share:.1%}"),
-            number(f"{calm.of_s:,.0f}, {calm.seconds:,.0f}"),
+            number(f"{quantity.digits(calm.of_s)}, {quantity.digits(calm.seconds)}"),
             escape(role),
             *(number(with_and_without(m, calm, f"{role}.{metric}")) for metric in metrics),
         ]
