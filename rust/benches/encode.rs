@@ -58,10 +58,7 @@ fn measure(table: &TablePlan, wire: &str, batch: usize) -> Vec<Measured> {
     let mut encoder = encoder(wire, table).unwrap_or_else(|e| panic!("{e}"));
     let mut columns = gen.columns(batch);
     let mut out = Vec::new();
-    let mut ways = vec![("encode", batch, false), ("with rows", batch, true)];
-    if encoder.takes_parts() {
-        ways.push(("rows in parts", PART_ROWS, true));
-    }
+    let ways = [("encode", batch, false), ("with rows", batch, true), ("rows in parts", PART_ROWS, true)];
     let mut best = vec![f64::INFINITY; ways.len()];
     let batches = (ROWS / batch) as u64;
     for _ in 0..ROUNDS {

@@ -2,7 +2,7 @@
 
 use super::decimal::{float32, float64, signed, unsigned, Times, FLOAT_BYTES, INTEGER_BYTES, TIME_BYTES};
 use super::tail::Tail;
-use super::{does_not_fit, mismatch, Encoder, Part};
+use super::{does_not_fit, mismatch, Encoder};
 use crate::error::Error;
 use crate::plan::{LogicalType, TablePlan};
 use crate::rows::{Column, Columns, ListValues, Values};
@@ -74,15 +74,6 @@ impl<S: Style> Delimited<S> {
 }
 
 impl<S: Style> Encoder for Delimited<S> {
-    fn takes_parts(&self) -> bool {
-        true
-    }
-
-    /// Rows follow one another: nothing stands around a batch.
-    fn encode_part(&mut self, rows: &Columns, _part: Part, out: &mut Vec<u8>) -> Result<(), Error> {
-        self.encode(rows, out)
-    }
-
     fn encode(&mut self, rows: &Columns, out: &mut Vec<u8>) -> Result<(), Error> {
         if rows.columns.len() != self.columns.len() {
             return Err(mismatch("(all)", "this table"));

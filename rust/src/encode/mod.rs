@@ -37,14 +37,9 @@ pub trait Encoder: Send {
     /// An error means that a value does not fit the wire type; nothing is cut or wrapped silently.
     fn encode(&mut self, rows: &Columns, out: &mut Vec<u8>) -> Result<(), Error>;
 
-    /// Whether a batch may come in parts; a wire that stores by column needs it whole.
-    fn takes_parts(&self) -> bool {
-        false
-    }
-
-    /// Appends a part of a batch: all parts in order give the bytes that `encode` gives of the whole.
-    fn encode_part(&mut self, rows: &Columns, part: Part, out: &mut Vec<u8>) -> Result<(), Error> {
-        assert!(part == Part::WHOLE, "this wire takes whole batches");
+    /// Appends a part of a batch: all parts in order give the rows of the whole, and parts of `PART_ROWS` its bytes.
+    /// Here of a wire whose rows, or blocks of them, follow one another, with nothing around a batch.
+    fn encode_part(&mut self, rows: &Columns, _part: Part, out: &mut Vec<u8>) -> Result<(), Error> {
         self.encode(rows, out)
     }
 }

@@ -3,7 +3,7 @@
 use super::calendar;
 use super::decimal::{float64, signed, FLOAT_BYTES};
 use super::tail::Tail;
-use super::{does_not_fit, mismatch, Encoder, Part};
+use super::{does_not_fit, mismatch, Encoder};
 use crate::error::Error;
 use crate::plan::{LogicalType, TablePlan};
 use crate::rows::{Column, Columns, ListValues, Value, Values};
@@ -97,15 +97,6 @@ enum Field<'a> {
 impl Encoder for Cells {
     fn encode(&mut self, rows: &Columns, out: &mut Vec<u8>) -> Result<(), Error> {
         self.append(rows, 0..rows.rows, out)
-    }
-
-    fn takes_parts(&self) -> bool {
-        true
-    }
-
-    /// Rows follow one another: nothing stands around a batch.
-    fn encode_part(&mut self, rows: &Columns, _part: Part, out: &mut Vec<u8>) -> Result<(), Error> {
-        self.encode(rows, out)
     }
 }
 

@@ -1,13 +1,14 @@
 //! ClickHouse Native: blocks of columns, each with its name and type. Whole columns are copied, values not looked at.
 
 use super::clickhouse::{cells, put_length, put_text, start, types, Cells, ChType};
-use super::Encoder;
+use super::{Encoder, PART_ROWS};
 use crate::error::Error;
 use crate::plan::TablePlan;
 use crate::rows::{Column, Columns, Values};
 
-/// Rows of a block at most: the server's own measure, and what it writes from each block while it reads the next.
-const BLOCK_ROWS: usize = 65_536;
+/// Rows of a block at most: those that are generated and encoded together. The server joins blocks before it writes
+/// them, so that blocks of 2,048 to 65,536 rows cost it the same CPU (18.16, 100,000 rows an INSERT).
+const BLOCK_ROWS: usize = PART_ROWS;
 
 pub struct Native {
     types: Vec<ChType>,

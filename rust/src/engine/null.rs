@@ -83,7 +83,7 @@ impl Session for NullSession {
     }
 
     fn part_rows(&self, op: OpId) -> Option<usize> {
-        self.encoders[op].as_ref().filter(|encoder| encoder.takes_parts()).map(|_| PART_ROWS)
+        self.encoders[op].as_ref().map(|_| PART_ROWS)
     }
 
     fn encode_part(&mut self, op: OpId, rows: &Columns, part: Part, out: &mut Payload) -> Result<(), Error> {

@@ -8,7 +8,7 @@ mod roles;
 
 use super::decimal::{signed, INTEGER_BYTES};
 use super::tail::Tail;
-use super::{does_not_fit, mismatch, Encoder, Part};
+use super::{does_not_fit, mismatch, Encoder};
 use crate::error::Error;
 use crate::plan::{ColumnPlan, LogicalType, TablePlan};
 use crate::rows::{Column, Columns, Values};
@@ -137,14 +137,6 @@ impl Encoder for Line {
         }
         tail.finish();
         Ok(())
-    }
-
-    fn takes_parts(&self) -> bool {
-        true
-    }
-
-    fn encode_part(&mut self, rows: &Columns, _part: Part, out: &mut Vec<u8>) -> Result<(), Error> {
-        self.encode(rows, out)
     }
 }
 

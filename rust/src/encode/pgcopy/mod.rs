@@ -47,10 +47,6 @@ impl Encoder for PgCopy {
         self.encode_part(rows, Part::WHOLE, out)
     }
 
-    fn takes_parts(&self) -> bool {
-        true
-    }
-
     fn encode_part(&mut self, rows: &Columns, part: Part, out: &mut Vec<u8>) -> Result<(), Error> {
         if part.is_first {
             out.extend_from_slice(HEADER);

@@ -9,7 +9,7 @@ use super::failure::Failure;
 use super::request::{insert, Requests};
 use super::statement::Template;
 use super::{read_blocks, statement_failed};
-use crate::encode::{encoder, Encoder};
+use crate::encode::{encoder, Encoder, Part, PART_ROWS};
 use crate::engine::http::{Client, Trouble};
 use crate::engine::shared::{columns_of, empty_like};
 use crate::engine::{
@@ -180,8 +180,16 @@ impl ChSession {
 
 impl Session for ChSession {
     fn encode(&mut self, op: OpId, rows: &Columns, out: &mut Payload) -> Result<(), Error> {
+        self.encode_part(op, rows, Part::WHOLE, out)
+    }
+
+    fn part_rows(&self, op: OpId) -> Option<usize> {
+        matches!(self.ops[op], Some(Prepared::Insert { .. })).then_some(PART_ROWS)
+    }
+
+    fn encode_part(&mut self, op: OpId, rows: &Columns, part: Part, out: &mut Payload) -> Result<(), Error> {
         match &mut self.ops[op] {
-            Some(Prepared::Insert { encoder, .. }) => encoder.encode(rows, &mut out.bytes),
+            Some(Prepared::Insert { encoder, .. }) => out.encode_part(encoder.as_mut(), rows, part),
             _ => Err(Error::Plan(format!("operation {} takes no rows", self.ctx.op(op).name))),
         }
     }
