@@ -298,6 +298,19 @@ def test_what_an_engine_cannot_do_is_shown_with_its_reason() -> None:
     assert plan.document()["unsupported"][0]["factors"] == {"batch_rows": 200, "method": "bulk"}
 
 
+def test_a_transport_may_be_a_factor_where_a_server_has_the_choice_and_is_refused_elsewhere() -> None:
+    study = study_of(
+        factors={"batch_rows": [200], "transport": ["tcp", "unix"]},
+        options={engine: {"transport": "@transport"} for engine in ("duckdb", "postgresql")},
+        engines=["duckdb", "postgresql"],
+    )
+    plan = plan_study(study, {engine: server(engine) for engine in ("duckdb", "postgresql")})
+    assert {(m.engine, m.factors["transport"]) for m in plan.unsupported} == {("duckdb", "unix")}
+    assert plan.unsupported[0].reason == "duckdb has no transport unix; it has tcp"
+    asked = {(r.labels["engine"], r.plan["target"]["options"]["transport"]) for r in plan.block(1)}
+    assert asked == {("duckdb", "tcp"), ("postgresql", "tcp"), ("postgresql", "unix")}
+
+
 def test_an_engine_with_one_writer_keeps_its_sessions_and_says_so() -> None:
     plan = plan_study(load_study("telemetry-writers", "xs"), fake_servers())
     run = next(r for r in plan.runs if r.labels["engine"] == "sqlite" and r.labels["factors"]["writers"] == 4)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from inrush.errors import TargetError, UsageError
 from inrush.run import sites
+from inrush.run.prepare import check_transports
 from inrush.run.sites import Places, opened, places, started_words
 from tests.fake_server import FakeServer
 
@@ -49,6 +52,16 @@ def test_what_cannot_be_meant_is_refused(targets: list[str], start: list[str], s
 def test_a_study_of_servers_alone_says_how_to_give_one() -> None:
     with pytest.raises(UsageError, match="--start postgresql"):
         places(["postgresql"])
+
+
+def test_a_server_at_an_address_has_the_transport_of_its_address() -> None:
+    run = SimpleNamespace(plan={"target": {"engine": "postgresql", "options": {"transport": "unix"}}})
+    plan: Any = SimpleNamespace(runs=[run])
+    check_transports(plan, places(STUDY, start=["postgresql"]))
+    with pytest.raises(
+        UsageError, match=r"options.postgresql.transport: unix is for servers that inrush starts"
+    ):
+        check_transports(plan, places(STUDY, ["postgresql://h/db"]))
 
 
 def test_settings_follow_the_engine_and_may_hold_commas() -> None:

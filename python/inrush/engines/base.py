@@ -72,6 +72,10 @@ class Probes:
 TLS = "tls"
 
 
+#: Option of a target: how sessions of a run reach a server on this machine. The first value is what they do anyway.
+TRANSPORT = "transport"
+TCP, UNIX = TRANSPORTS = ("tcp", "unix")
+
 #: Name among the sizes: a write-ahead log, which holds nothing that the tables do not.
 LOG = "log:wal"
 
@@ -191,6 +195,8 @@ class Server(ABC):
     embedded: ClassVar[bool] = False
     #: Dropping the namespace drops its tables.
     namespace_holds_tables: ClassVar[bool] = True
+    #: Values that the option `transport` may have; empty: there is no choice.
+    transports: ClassVar[tuple[str, ...]] = ()
     #: Sessions that may write at once; None: no limit.
     max_writers: ClassVar[int | None] = None
     #: Gives back what it was given; instruments keep nothing, so nobody asks them.
@@ -375,6 +381,10 @@ class Server(ABC):
     def asked(self, instance: Instance) -> Mapping[str, str]:
         """Settings that a server of ours was started with, by the names under which it tells them."""
         return {}
+
+    def socket_url(self, instance: Instance) -> str | None:
+        """The instance's address by its Unix socket; None where it has none (its path would be too long)."""
+        return None
 
     def processes(self, target: Target) -> dict[str, list[int]]:
         """Role -> process ids; empty if remote or embedded."""

@@ -6,9 +6,10 @@ import contextlib
 import socket
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 from inrush.engines import debian, life
-from inrush.engines.base import Release
+from inrush.engines.base import TRANSPORTS, Instance, Release
 from inrush.engines.own_server import OwnServer, Place
 
 MYSQL = {
@@ -45,6 +46,7 @@ SWITCHED_OFF = {"off", "0", "false"}
 class MysqlLife(OwnServer):
     title = "MySQL"
     home = "data"
+    transports = TRANSPORTS
     reserved = frozenset(
         {
             "port",
@@ -83,6 +85,12 @@ class MysqlLife(OwnServer):
             *_serve(place),
             "--mysqlx=OFF",
         ]
+
+    def socket_url(self, instance: Instance) -> str | None:
+        file = instance.data / self.home / SOCKET
+        if len(bytes(file)) > life.SOCKET_PATH_BYTES:
+            return None
+        return f"{self.name}://{ACCOUNT}@localhost:{instance.port}/?socket={quote(str(file))}"
 
     def told_as(self, name: str) -> str:
         return name.replace("-", "_").lower()
@@ -141,7 +149,10 @@ def _serve(place: Place) -> list[str | Path]:
     """Loopback only; the log goes where the process writes."""
     account = place.data / "account.sql"
     account.write_text(
-        f"CREATE USER IF NOT EXISTS {ACCOUNT}@'127.0.0.1';\nGRANT ALL ON *.* TO {ACCOUNT}@'127.0.0.1' WITH GRANT OPTION;\n"
+        "".join(
+            f"CREATE USER IF NOT EXISTS {ACCOUNT}@'{host}';\nGRANT ALL ON *.* TO {ACCOUNT}@'{host}' WITH GRANT OPTION;\n"
+            for host in ("127.0.0.1", "localhost")  # by the network and by the socket
+        )
     )
     account.chmod(0o644)
     return [

@@ -6,14 +6,12 @@ import json
 import signal
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 from inrush.engines import life, postgresql_release
-from inrush.engines.base import Release
+from inrush.engines.base import TRANSPORTS, Instance, Release
 from inrush.engines.own_server import OwnServer, Place
 from inrush.errors import UsageError
-
-#: The longest path of a Unix socket, bytes (rust/src/engine/socket/unix.rs).
-PATH_MOST = 107
 
 
 class PostgresqlLife(OwnServer):
@@ -25,6 +23,7 @@ class PostgresqlLife(OwnServer):
     home = "cluster"
     #: A fast shutdown: sessions end, a checkpoint is written.
     stop_signal = signal.SIGINT
+    transports = TRANSPORTS
     reserved = frozenset({"listen_addresses", "port", "unix_socket_directories", "data_directory"})
 
     def fetch(self, version: str | None = None) -> Release:
@@ -73,6 +72,11 @@ class PostgresqlLife(OwnServer):
             argv += ["-c", f"{key}={value}"]
         return argv
 
+    def socket_url(self, instance: Instance) -> str | None:
+        if not socket_fits(instance.data, instance.port):
+            return None
+        return f"{self.name}://postgres@:{instance.port}/postgres?host={quote(str(instance.data))}"
+
     def told_as(self, name: str) -> str:
         return name.lower()
 
@@ -97,9 +101,13 @@ class PostgresqlLife(OwnServer):
         return True
 
 
+def socket_fits(data: Path, port: int) -> bool:
+    return len(bytes(data / f".s.PGSQL.{port}")) <= life.SOCKET_PATH_BYTES
+
+
 def socket_folder(place: Place) -> str:
     """The instance's folder as a list of one name; none where a socket's path would be too long, which keeps a server from
     starting: whoever names that folder in a URL is told."""
-    if len(bytes(place.data / f".s.PGSQL.{place.port}")) > PATH_MOST:
+    if not socket_fits(place.data, place.port):
         return ""
     return '"' + str(place.data).replace('"', '""') + '"'

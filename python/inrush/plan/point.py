@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from inrush.engines.base import Server, TablePlan, Unsupported
+from inrush.engines.base import TCP, TRANSPORT, Server, TablePlan, Unsupported
 from inrush.errors import Problem
 from inrush.plan.documents import (
     Doc,
@@ -82,6 +82,11 @@ def plan_point(
     method = server.ways.get(asked, asked)
     if method not in server.methods:
         return Unsupported(f"{engine} has no method {method}; it has {', '.join(server.methods)}")
+    options = {key: str(resolve(value, point)) for key, value in study.options.get(engine, {}).items()}
+    offered = (TCP,) if study.pipeline is not None or not server.transports else server.transports
+    if (transport := options.get(TRANSPORT, TCP)) not in offered:
+        what = "a pipeline" if study.pipeline is not None else engine
+        return Unsupported(f"{what} has no {TRANSPORT} {transport}; it has {', '.join(offered)}")
     namespace = f"inrush_{short_hash(study.name, point_id, seed)}"
     if study.pipeline is not None:
         return plan_pipeline(study, server, engine, point, namespace, method, seed)
@@ -101,7 +106,6 @@ def plan_point(
     reason = draft.plan_operations()
     if reason is not None:
         return reason
-    options = {key: str(resolve(value, point)) for key, value in study.options.get(engine, {}).items()}
     plan = {
         "version": PLAN_VERSION,
         "study": study.name,

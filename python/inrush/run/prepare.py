@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from inrush.engines import server
+from inrush.engines.base import TRANSPORT, UNIX
 from inrush.errors import UsageError
 from inrush.results.store import Results, SealedRun, Store, StudyFolder
 from inrush.run import shards
@@ -81,7 +82,23 @@ def prepare(call: Call, secret_targets: Sequence[str] | None = None) -> Prepared
     if not plan.runs:
         reasons = "; ".join(dict.fromkeys(f"{m.point}: {m.reason}" for m in plan.unsupported))
         raise UsageError(f"{call.study}: nothing to run on {', '.join(found.engines)}: {reasons}")
+    check_transports(plan, found)
     return Prepared(call, plan, found)
+
+
+def check_transports(plan: StudyPlan, found: Places) -> None:
+    """Raises UsageError where a run wants the socket of a server whose URL says how it is reached."""
+    by_socket = {
+        str(run.plan["target"]["engine"])
+        for run in plan.runs
+        if run.plan["target"]["options"].get(TRANSPORT) == UNIX
+    }
+    if given := sorted(by_socket & found.urls.keys()):
+        engine = given[0]
+        raise UsageError(
+            f"options.{engine}.{TRANSPORT}: {UNIX} is for servers that inrush starts (--start {engine}); name the socket of "
+            "yours in its URL (docs/engines.md) and leave the option out"
+        )
 
 
 def over_shards(study: Study, found: Places) -> Study:

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from inrush.engines import life
-from inrush.engines.base import Cold, Durability, Server, Stop, Survives, Target
+from inrush.engines.base import TRANSPORT, UNIX, Cold, Durability, Server, Stop, Survives, Target
 from inrush.errors import TargetError, UsageError, from_core
 from inrush.run import host
 
@@ -132,8 +132,8 @@ class Site:
 
 def at_site(plan: Mapping[str, Any], site: Site, data: Path) -> Doc:
     """The plan with its address filled in: what differs between two machines, and nothing else."""
-    target = site.server.run_target(site.target, data)
     planned = plan["target"]
+    target = site.server.run_target(by_transport(site, planned.get("options", {})), data)
     watch = {**plan["watch"], "processes": site.server.processes(target)}
     if not watch.get("data_dir"):
         watch["data_dir"] = str(target.instance.data if target.instance else data)
@@ -142,6 +142,20 @@ def at_site(plan: Mapping[str, Any], site: Site, data: Path) -> Doc:
         "target": {**planned, "url": target.url, "options": {**planned.get("options", {}), **target.options}},
         "watch": watch,
     }
+
+
+def by_transport(site: Site, options: Mapping[str, str]) -> Target:
+    """The target as the option `transport` wants it reached. Raises TargetError where a server has no socket."""
+    instance = site.target.instance
+    if options.get(TRANSPORT) != UNIX or instance is None:
+        return site.target
+    url = site.server.socket_url(instance)
+    if url is None:
+        raise TargetError(
+            f"{site.target.engine} in {instance.data} has no Unix socket, whose path would be longer than the "
+            f"{life.SOCKET_PATH_BYTES} bytes that the kernel takes; choose a shorter --data, or {TRANSPORT}=tcp"
+        )
+    return replace(site.target, url=url)
 
 
 def split_password(url: str) -> tuple[str, dict[str, str], str | None]:

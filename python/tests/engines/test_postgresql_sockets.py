@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inrush import _core
-from inrush.engines import postgresql_life, server
+from inrush.engines import life, server
 from inrush.engines.base import Instance, Stop, Target
 from inrush.run import oracle
 from inrush.run.site import Site
@@ -115,7 +115,7 @@ def test_a_server_in_a_folder_too_deep_for_a_socket_runs_without_and_a_killed_on
     folder: Path,
 ) -> None:
     own = twin("postgresql")
-    deep = folder / ("d" * (postgresql_life.PATH_MOST - len(bytes(folder)) - 4))
+    deep = folder / ("d" * (life.SOCKET_PATH_BYTES - len(bytes(folder)) - 4))
     server = own.start(deep, {"shared_buffers": "16MB"})
     assert control(server, "SHOW unix_socket_directories") == [[""]]
     own.stop(server, Stop.CLEAN)

@@ -1,16 +1,18 @@
 //! Where the server is, and where its password is found. The password is never part of any message.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::engine::socket::Place;
+use crate::engine::socket::{Place, PATH_MOST};
 use crate::engine::tls::{is_loopback, Check, Roots, Tls, When, Wish};
-use crate::engine::url::Url;
+use crate::engine::url::{escape, Url};
 use crate::error::Error;
 
 #[derive(Debug, Clone)]
 pub struct Address {
     pub host: String,
     pub port: u16,
+    /// The server's Unix socket: then host and port say no more, and nothing is encrypted.
+    pub socket: Option<PathBuf>,
     pub user: String,
     /// Empty: none is chosen.
     pub database: String,
@@ -24,20 +26,32 @@ pub struct Address {
 impl std::fmt::Display for Address {
     /// As people may read it: without password.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}://{}@{}:{}/{}", self.engine, self.user, self.host, self.port, self.database)
+        write!(f, "{}://{}@{}:{}/{}", self.engine, self.user, self.host, self.port, self.database)?;
+        let Some(socket) = &self.socket else { return Ok(()) };
+        let mut path = String::new();
+        for name in socket.to_string_lossy().split('/').skip(1) {
+            path.push('/');
+            escape(name, &mut path);
+        }
+        write!(f, "?socket={path}")
     }
 }
 
 impl Address {
     /// `mysql://user@host:port/database`, or `mariadb://`. The user defaults to `root`; a database is not needed.
+    ///
+    /// With `?socket=/path/of/mysql.sock` the server is reached by that Unix socket, as its clients' `--socket` does.
     pub fn parse(engine: &str, url: &str) -> Result<Address, Error> {
-        let url = Url::parse(url, &[engine], &format!("{engine}://user@host:port/database"))?;
+        let mut url = Url::parse(url, &[engine], &format!("{engine}://user@host:port/database"))?;
+        let socket = take_socket(&mut url.options)?;
         let named = |name: String, default: &str| if name.is_empty() { default.to_owned() } else { name };
         let host = named(url.host, "localhost");
+        let wish = wish(&host, &url.options)?;
         Ok(Address {
-            tls: Tls::new(&wish(&host, &url.options)?, "ssl-ca")?,
+            tls: Tls::new(if socket.is_some() { &Wish::NEVER } else { &wish }, "ssl-ca")?,
             host,
             port: url.port.unwrap_or(3306),
+            socket,
             user: named(url.user, "root"),
             database: url.path,
             engine: engine.to_owned(),
@@ -46,7 +60,7 @@ impl Address {
     }
 
     pub fn place(&self) -> Place {
-        Place::new(&self.host, self.port, self.to_string())
+        Place { file: self.socket.clone(), ..Place::new(&self.host, self.port, self.to_string()) }
     }
 
     /// From the URL, `MYSQL_PWD`, or `~/.my.cnf`, in this order; empty where none is given, as the clients do.
@@ -57,6 +71,18 @@ impl Address {
         };
         self.given.clone().or_else(|| std::env::var("MYSQL_PWD").ok()).or_else(file).unwrap_or_default()
     }
+}
+
+/// The option `socket`, taken out of the others.
+fn take_socket(options: &mut Vec<(String, String)>) -> Result<Option<PathBuf>, Error> {
+    let Some(at) = options.iter().position(|(name, _)| name == "socket") else { return Ok(None) };
+    let (_, path) = options.remove(at);
+    if !path.starts_with('/') || path.len() > PATH_MOST {
+        return Err(Error::Plan(format!(
+            "target.url: socket={path} is no absolute path of at most {PATH_MOST} bytes; a symbolic link can shorten it"
+        )));
+    }
+    Ok(Some(PathBuf::from(path)))
 }
 
 /// What `ssl-mode` and `ssl-ca` mean to MySQL's clients.
@@ -70,7 +96,7 @@ fn wish(host: &str, options: &[(String, String)]) -> Result<Wish, Error> {
             "ssl-ca" => roots = Some(Roots::named(value)),
             _ => {
                 return Err(Error::Plan(format!(
-                    "target.url: option {name} is not known; known are ssl-mode, ssl-ca"
+                    "target.url: option {name} is not known; known are socket, ssl-mode, ssl-ca"
                 )))
             }
         }
@@ -152,6 +178,19 @@ mod tests {
         assert!(!address.to_string().contains("crt"), "a password is never shown");
         let address = Address::parse("mariadb", "mariadb://h").unwrap();
         assert_eq!(address.to_string(), "mariadb://root@h:3306/");
+    }
+
+    #[test]
+    fn a_socket_is_a_file_beside_which_nothing_is_encrypted() {
+        let url = "mysql://me@localhost/d?socket=/var/My%20data/mysql.sock&ssl-mode=REQUIRED";
+        let address = Address::parse("mysql", url).unwrap();
+        assert_eq!(address.place().file.as_deref(), Some(Path::new("/var/My data/mysql.sock")));
+        assert_eq!(address.tls.when, When::Never);
+        assert_eq!(address.to_string(), "mysql://me@localhost:3306/d?socket=/var/My%20data/mysql.sock");
+        for wrong in ["mysql.sock".to_owned(), format!("/{}", "d".repeat(PATH_MOST))] {
+            let message = Address::parse("mysql", &format!("mysql://h/?socket={wrong}")).unwrap_err().to_string();
+            assert!(message.contains("is no absolute path"), "{message}");
+        }
     }
 
     #[test]

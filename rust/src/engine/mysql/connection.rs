@@ -48,7 +48,7 @@ struct Greeting {
 impl Connection {
     pub fn open(address: &Arc<Address>) -> Result<Connection, Error> {
         let failed = |e: io::Error| unreachable(address, &e);
-        let (socket, _) = socket::dial(&address.place())?;
+        let (socket, _) = socket::reach(&address.place())?;
         socket.set_read_timeout(Some(CONNECT)).map_err(failed)?;
         let mut connection = Connection {
             stream: Stream::plain(socket),
