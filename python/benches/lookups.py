@@ -9,14 +9,14 @@ import re
 import resource
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from itertools import product
 from typing import Any
 
-from benches import ingest
+from benches import ingest, places
 from benches.floors import Parts
-from benches.places import ask, call, host_and_port, url_of, user_of
+from benches.places import INSTANCES, ask, call, host_and_port, socket_of, url_of, user_of
 from benches.rounds import Rounds
 
 SECONDS = 2
@@ -33,10 +33,12 @@ def comparisons() -> Iterator[Parts]:
     if url_of("postgresql") and shutil.which("pgbench"):
         for c in CONNECTIONS:
             yield from both("postgresql", "pgbench -S", c, 1.0)
+            yield from by_socket("postgresql", "pgbench -S", c, 1.0)
     for engine in MYSQL_LIKE:
         if url_of(engine) and shutil.which("sysbench"):
             for c in CONNECTIONS:
                 yield from both(engine, "sysbench point_select", c, MYSQL_BAR)
+                yield from by_socket(engine, "sysbench point_select", c, MYSQL_BAR)
         elif url_of(engine):
             print(f"no sysbench here: look-ups on {engine} are left out", flush=True)
     for engine, keys in product((*MYSQL_LIKE, "postgresql"), LISTS):
@@ -51,6 +53,22 @@ def both(engine: str, peer: str, connections: int, bar: float) -> Iterator[Parts
     us, them = Rounds(partial(ours, engine, connections)), Rounds(partial(theirs, engine, connections))
     yield name, peer, "ops/s", bar, us.figure(0), them.figure(0)
     yield f"{name}, client", peer, "ops/CPU-s", 1.0, us.figure(1), them.figure(1)
+
+
+def by_socket(engine: str, peer: str, connections: int, bar: float) -> Iterator[Parts]:
+    """The same by the server's Unix socket, for both sides; a server at an address has no other way."""
+    if engine not in INSTANCES:
+        return
+    for name, _, unit, least, us, them in both(engine, peer, connections, bar):
+        yield f"{name}, Unix socket", peer, unit, least, at_socket(engine, us), at_socket(engine, them)
+
+
+def at_socket(engine: str, measure: Callable[[], float]) -> Callable[[], float]:
+    def measured() -> float:
+        with places.by_socket(engine):
+            return measure()
+
+    return measured
 
 
 def agreements() -> Iterator[Parts]:
@@ -166,8 +184,10 @@ def pgbench(work: str, connections: int) -> str:
 
 def sysbench(engine: str, what: str, connections: int) -> str:
     host, port = host_and_port(engine)
+    file = socket_of(engine)
+    place = [f"--mysql-socket={file}"] if file else [f"--mysql-host={host}", f"--mysql-port={port}"]
     command = [
-        "sysbench", "oltp_point_select", "--db-driver=mysql", f"--mysql-host={host}", f"--mysql-port={port}",
+        "sysbench", "oltp_point_select", "--db-driver=mysql", *place,
         f"--mysql-user={user_of(engine)}", "--mysql-db=sbtest", "--tables=1", f"--table-size={KEYS}", f"--time={SECONDS}",
         f"--threads={connections}", what,
     ]  # fmt: skip

@@ -6,10 +6,13 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from inrush import _core
+from inrush.engines import server
 from inrush.engines.base import Instance
 
 #: Started for the bench, by engine.
@@ -31,6 +34,24 @@ def host_and_port(engine: str) -> tuple[str, int]:
     parts = urlsplit(str(url_of(engine)))
     assert parts.port is not None, "a URL of a bench names its port"
     return parts.hostname or "127.0.0.1", parts.port
+
+
+def socket_of(engine: str) -> str | None:
+    """The file of a MySQL's or MariaDB's socket, where its URL names one."""
+    return dict(parse_qsl(urlsplit(str(url_of(engine))).query)).get("socket")
+
+
+@contextmanager
+def by_socket(engine: str) -> Iterator[None]:
+    """Both sides reach the server that was started for the bench by its Unix socket."""
+    url = server(engine).socket_url(INSTANCES[engine])
+    assert url is not None, "a bench's folder is short enough for a socket"
+    variable = f"INRUSH_{engine.upper()}_URL"
+    before, os.environ[variable] = os.environ[variable], url
+    try:
+        yield
+    finally:
+        os.environ[variable] = before
 
 
 def user_of(engine: str) -> str:
