@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from inrush.results.histogram import of_values
-from inrush.stats.measures import RunRecord, Series, figures_of_run, role_series, study_record
+from inrush.stats.measures import RunRecord, figures_of_run, role_series, study_record
 from tests import synthetic
 from tests.synthetic import SECOND
 
@@ -94,21 +94,3 @@ def test_what_the_store_reads_becomes_a_record() -> None:
     assert (
         record.absent[0].point == {"engine": "sqlite", "batch_rows": 9} and record.absent[0].why == "stopped"
     )
-
-
-def test_a_moment_at_the_end_of_a_repetition_joins_the_interval_before_it() -> None:
-    def series(t_s: list[float], dt_s: list[float], repetition: list[int]) -> Series:
-        amount = np.array([10.0 * (i + 1) for i in range(len(t_s))])
-        return Series(np.array(t_s), np.array(dt_s), amount, amount, amount, np.array(repetition))
-
-    # Two seconds, and a hundredth in which the last rows came in: no rate of a thousand a second.
-    joined = series([0.0, 1.0, 2.0], [1.0, 1.0, 0.01], [0, 0, 0]).without_stubs()
-    assert joined.t_s.tolist() == [0.0, 1.0] and joined.dt_s.tolist() == pytest.approx([1.0, 1.01])
-    assert joined.rows.tolist() == [10.0, 50.0]
-    # After a pause, of another repetition, or alone, it stays what it is.
-    for apart in (
-        series([0.0, 1.0, 5.0], [1.0, 1.0, 0.01], [0, 0, 0]),
-        series([0.0, 1.0, 2.0], [1.0, 1.0, 0.01], [0, 0, 1]),
-        series([0.0], [0.01], [0]),
-    ):
-        assert apart.without_stubs().rows.tolist() == apart.rows.tolist()

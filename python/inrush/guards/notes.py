@@ -7,8 +7,16 @@ import numpy as np
 from inrush.guards.verdicts import Figures, Verdict, noted, paced_roles, passed
 from inrush.stats import series
 from inrush.stats.calm import STEAL_SHARE
-from inrush.stats.measures import RunRecord, cumulative, grown, measured_windows, role_series, writing_roles
+from inrush.stats.measures import (
+    RunRecord,
+    cumulative,
+    grown,
+    measured_windows,
+    role_series,
+    writing_roles,
+)
 from inrush.stats.quantity import show
+from inrush.stats.rates import role_rates
 
 PSI_CPU_SHARE = 0.05
 OTHERS_CPU_SHARE = 0.03  # of all cores, used by processes that are not ours
@@ -33,8 +41,7 @@ def keeps_the_rate(run: RunRecord, figures: Figures) -> Verdict | None:
 
 def warm_up_not_counted(run: RunRecord, _: Figures) -> Verdict | None:
     """Figures come from phase `measure`; its own start is looked at for a warm-up that was missed."""
-    for role, s in role_series(run).items():
-        steady = s.steady()
+    for role, steady in role_rates(run).items():
         if len(steady.t_s) < 60 or len(set(steady.repetition.tolist())) > 1:
             continue
         found = series.warm_up(steady.ops / steady.dt_s)
@@ -84,8 +91,7 @@ def long_enough(run: RunRecord, figures: Figures) -> Verdict | None:
 def no_waves(run: RunRecord, _: Figures) -> Verdict | None:
     """Of closed roles: the throughput of paced calls swings as they are due, and their latency tells what holds them up."""
     paced, judged = paced_roles(run), False
-    for role, s in role_series(run).items():
-        steady = s.steady()
+    for role, steady in role_rates(run).items():
         if role in paced or len(set(steady.repetition.tolist())) > 1:
             continue
         found = series.wave(steady.ops / steady.dt_s)

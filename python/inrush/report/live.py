@@ -44,7 +44,7 @@ class LivePage:
     def begun(self, n: int, of: int, run: PlannedRun) -> None:
         self.inner.begun(n, of, run)
         self.planned = of
-        self.study.begun(n, of, run.point, run.block, writing_roles(run.plan))
+        self.study.begun(n, of, run.point, run.block, writing_roles(run.plan), run.plan)
         self.say()
 
     def event(self, event: Event) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,13 @@ from inrush.stats.measures import (
     RunRecord,
     cumulative,
     measured_windows,
-    role_series,
     writing_roles,
 )
+from inrush.stats.rates import no_faster, role_rates, steps
 
 MOST_POINTS, MOST_RUNS = 240, 4
+#: Looks at a counter that a step of its rate spans: CPU is counted in ticks, and two looks lie side by side.
+LOOKS = 5
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,14 @@ def panels(run: RunRecord) -> list[Panel]:
             row
             for metric, prefix in metrics.items()
             for series, (t_ns, value) in every_device(run, metric).items()
-            for row in slopes(t_ns, value * factor, prefix + series, start_ns, end_ns)
+            for row in slopes(
+                t_ns / 1e9,
+                value * factor,
+                prefix + series,
+                start_ns / 1e9,
+                end_ns / 1e9,
+                float(run.env.get("cpu_logical") or inf) if metric == "cpu_s" else inf,
+            )
         ]
         if rows:
             found.append(Panel(title, rows))
@@ -74,8 +84,7 @@ def throughput(run: RunRecord, start_s: float) -> list[Panel]:
     """Rows of the roles that put rows in, calls of the others: two units, two panels."""
     writers = writing_roles(run.plan)
     rows: dict[str, list[dict[str, Any]]] = {"rows/s": [], "calls/s": []}
-    for role, each in role_series(run).items():
-        s = each.without_stubs()
+    for role, s in role_rates(run, MOST_POINTS).items():
         unit, amount = ("rows/s", s.rows) if role in writers else ("calls/s", s.ops)
         rate = np.divide(amount, s.dt_s, out=np.zeros_like(amount), where=s.dt_s > 0)
         rows[unit] += thinned(*with_pauses(s.t_s - start_s, s.dt_s, rate), role)
@@ -109,15 +118,19 @@ def every_device(run: RunRecord, metric: str) -> Mapping[str, tuple[FloatArray, 
 
 
 def slopes(
-    t_ns: FloatArray, value: FloatArray, series: str, start_ns: int, end_ns: int
+    t_s: FloatArray, value: FloatArray, series: str, start_s: float, end_s: float, most_per_s: float = inf
 ) -> list[dict[str, Any]]:
-    """A cumulative series as a rate, inside the measured time."""
-    inside = (t_ns >= start_ns) & (t_ns <= end_ns)
-    t, v = t_ns[inside] / 1e9, value[inside]
-    if len(t) < 2:
+    """A cumulative series as a rate, inside the measured time. most_per_s: no counter of this kind grows faster."""
+    if len(t_s) < 2:
         return []
-    rate = np.diff(v) / np.maximum(np.diff(t), 1e-9)
-    return thinned(t - start_ns / 1e9, np.append(rate, rate[-1]), series)
+    begin_s, until_s = max(start_s, float(t_s[0])), min(end_s, float(t_s[-1]))
+    width_s = max(LOOKS * float(np.median(np.diff(t_s))), (until_s - begin_s) / MOST_POINTS)
+    spent = no_faster(t_s, value, most_per_s) if np.isfinite(most_per_s) else value
+    t, dt, grown = steps(t_s, spent, begin_s, until_s, width_s)
+    if not len(t):
+        return []
+    # The last rate holds until its step ends.
+    return thinned(np.append(t, t[-1] + dt[-1]) - start_s, np.append(grown / dt, grown[-1] / dt[-1]), series)
 
 
 def thinned(t: FloatArray, y: FloatArray, series: str) -> list[dict[str, Any]]:

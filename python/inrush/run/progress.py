@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from inrush.plan.calibration import OWN_SHARE
 from inrush.results.store import SealedRun
 from inrush.run.process import Event
-from inrush.stats.measures import RunRecord, figures_of_run, whole, writing_roles
+from inrush.stats.measures import RunRecord, call_gaps_s, figures_of_run, whole, writing_roles
 from inrush.text import show_count, show_s
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 PLAIN_EVERY_S = 10.0
 #: Rates are over so long: samples that come every few seconds are in it as often as they come.
 RECENT_NS = 10_000_000_000
+#: A paced role is behind when so much of its schedule is due and not done; less is what is under way.
+BEHIND_S = 1.0
 
 
 def progress(console: Console, results: Path | None = None) -> Live_ | Plain:
@@ -47,7 +49,7 @@ class Plain:
     def __exit__(self, *_: object) -> None: ...
 
     def begun(self, n: int, of: int, run: PlannedRun) -> None:
-        self.study.begun(n, of, run.point, run.block, writing_roles(run.plan))
+        self.study.begun(n, of, run.point, run.block, writing_roles(run.plan), run.plan)
         self.said_s = time.monotonic()
 
     def event(self, event: Event) -> None:
@@ -126,17 +128,27 @@ class StudyClock:
         self.block = 0
         self.last: Event = {}
         self.writers: Collection[str] = ()
+        self.gaps_s: Mapping[str, float] = {}
         self.recent = Recent()
         self.label = ""
         self.run_began_s = time.monotonic()
         self.took_s: list[float] = []
 
-    def begun(self, n: int, of: int, point: str, block: int, writers: Collection[str] = ()) -> None:
+    def begun(
+        self,
+        n: int,
+        of: int,
+        point: str,
+        block: int,
+        writers: Collection[str] = (),
+        plan: Mapping[str, Any] | None = None,
+    ) -> None:
         """writers: roles whose rows are a rate; without any, the rows of all are."""
         self.writers = writers
+        self.gaps_s = call_gaps_s(plan or {})
         self.n, self.of, self.point, self.block = n, of, point, block
         self.last, self.label = {}, ""
-        self.recent = Recent()
+        self.recent = Recent(self.gaps_s)
         self.run_began_s = time.monotonic()
 
     def event(self, event: Event) -> None:
@@ -179,11 +191,16 @@ def rows_of_writers(roles: Mapping[str, Any], writers: Collection[str]) -> dict[
     }
 
 
+#: Role -> rows, operations, and operations that are due and not done.
+Counts = Mapping[str, tuple[int, int, int]]
+
+
 class Recent:
     """What was done within the last moments of one repetition: of progress events, whose counts begin again with each."""
 
-    def __init__(self) -> None:
-        self.seen: deque[tuple[int, int, int]] = deque()
+    def __init__(self, gaps_s: Mapping[str, float] | None = None) -> None:
+        self.gaps_s = gaps_s or {}
+        self.seen: deque[tuple[int, Counts]] = deque()
         self.of: tuple[Any, ...] = ()
 
     def add(self, event: Event) -> None:
@@ -191,29 +208,52 @@ class Recent:
         if of != self.of:
             self.seen.clear()
             self.of = of
-        roles = event.get("roles", {}).values()
-        done = (event["t_ns"], sum(r["rows"] for r in roles), sum(r["ops"] for r in roles))
-        self.seen.append(done)
-        while len(self.seen) > 2 and done[0] - self.seen[1][0] >= RECENT_NS:
+        counts = {
+            role: (r["rows"], r["ops"], r.get("backlog", 0)) for role, r in event.get("roles", {}).items()
+        }
+        self.seen.append((event["t_ns"], counts))
+        while len(self.seen) > 2 and event["t_ns"] - self.seen[1][0] >= RECENT_NS:
             self.seen.popleft()
 
     def per_s(self) -> tuple[float, float] | None:
         """Rows and operations a second; None while there is one event alone."""
         if len(self.seen) < 2:
             return None
-        (since, rows, ops), (until, more_rows, more_ops) = self.seen[0], self.seen[-1]
-        took_s = (until - since) / 1e9
-        return ((more_rows - rows) / took_s, (more_ops - ops) / took_s) if took_s > 0 else None
+        (since_ns, before), (until_ns, now) = self.seen[0], self.seen[-1]
+        took_s = (until_ns - since_ns) / 1e9
+        if took_s <= 0:
+            return None
+        rates = []
+        for role in (r for r in now if r in before):
+            (rows, ops, backlog), (more_rows, more_ops, _) = before[role], now[role]
+            rates.append(self.as_due(role, (more_rows - rows) / took_s, (more_ops - ops) / took_s, backlog))
+        return sum(rows for rows, _ in rates), sum(ops for _, ops in rates)
+
+    def alone(self, event: Mapping[str, Any]) -> tuple[float, float]:
+        """What one event says by itself: rows and operations a second since the one before it."""
+        rates = [
+            self.as_due(role, r["rows_per_s"], r["ops_per_s"], r.get("backlog", 0))
+            for role, r in event.get("roles", {}).items()
+        ]
+        return sum(rows for rows, _ in rates), sum(ops for _, ops in rates)
+
+    def as_due(self, role: str, rows_per_s: float, ops_per_s: float, backlog: int) -> tuple[float, float]:
+        """Of a paced role no more than its schedule: nine batches end within two seconds where four a second are due.
+
+        backlog: when the moments began; a role that was behind then is as fast as it catches up.
+        """
+        gap_s = self.gaps_s.get(role, 0.0)
+        if not gap_s or not ops_per_s or backlog * gap_s > BEHIND_S:
+            return rows_per_s, ops_per_s
+        share = min(1.0, 1 / gap_s / ops_per_s)
+        return share * rows_per_s, share * ops_per_s
 
 
 def figures(event: Mapping[str, Any], recent: Recent) -> list[str]:
     """Rate, worst p99 and client CPU of a progress event; nothing of a core that has not said any."""
     roles = event.get("roles", {}).values()
     shown = []
-    rows, operations = recent.per_s() or (
-        sum(r["rows_per_s"] for r in roles),
-        sum(r["ops_per_s"] for r in roles),
-    )
+    rows, operations = recent.per_s() or recent.alone(event)
     if rows:
         shown.append(f"{show_count(rows)} rows/s")
     elif operations:

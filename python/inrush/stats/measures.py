@@ -5,7 +5,8 @@ of the role before the slash (`writers`), whose figures are those of all its par
 
 `<role>.<metric>`, from the drive segments of phase `measure` alone:
     makespan_s          first due to last done, mean over the repetitions of a fixed volume
-    rows_per_s, bytes_per_s, ops_per_s          whole work over the sum of makespans
+    rows_per_s, bytes_per_s, ops_per_s          whole work over the sum of makespans; of roles with equally spaced calls
+                        a makespan lasts at least until the next call would be due, so that no rate is above the schedule's
     keys_per_s          of roles whose calls ask for lists of keys: keys of calls that were answered right
     rows, bytes, ops, ok, errors, wrong, late, unsent, repetitions, sessions
     achieved_share      operations sent / operations due
@@ -144,8 +145,11 @@ def figures_of_run(run: RunRecord) -> dict[str, float]:
     shots = [s for s in run.rows("shots") if s["segment"] in windows]
     figures: dict[str, float] = {}
     keys: Mapping[str, int] = run.labels.get("keys_per_call", {})
+    gaps_s = call_gaps_s(run.plan)
     for role, mine in grouped(shots).items():
-        figures |= {f"{role}.{name}": value for name, value in shot_figures(mine, keys.get(role)).items()}
+        figures |= {
+            f"{role}.{name}": value for name, value in shot_figures(mine, keys.get(role), gaps_s).items()
+        }
     for (role, kind), histogram in role_histograms(run, windows).items():
         figures |= {f"{role}.{kind}_{name}": value for name, value in histogram_figures(histogram).items()}
         if kind == "freshness":
@@ -182,13 +186,14 @@ def whole(role: str) -> str:
     return role.split("/", 1)[0]
 
 
-def shot_figures(shots: Sequence[Row], keys_per_call: int | None = None) -> dict[str, float]:
-    """shots: rows of one role or of all its parts. The makespan of a repetition spans its parts."""
-    spans: dict[tuple[int, int], tuple[int, int]] = {}
-    for s in shots:
-        key = (s["segment"], s["repetition"])
-        start, end = spans.get(key, (s["start_ns"], s["end_ns"]))
-        spans[key] = (min(start, s["start_ns"]), max(end, s["end_ns"]))
+def shot_figures(
+    shots: Sequence[Row], keys_per_call: int | None = None, gaps_s: Mapping[str, float] | None = None
+) -> dict[str, float]:
+    """shots: rows of one role or of all its parts. The makespan of a repetition spans its parts.
+
+    gaps_s: `call_gaps_s`.
+    """
+    spans = repetition_spans(shots, {})
     total = {
         name: sum(s[name] for s in shots)
         for name in ("rows", "bytes", "ops", "ok", "errors", "wrong", "late", "unsent", "cpu_ns")
@@ -201,12 +206,46 @@ def shot_figures(shots: Sequence[Row], keys_per_call: int | None = None) -> dict
         figures["achieved_share"] = total["ops"] / (total["ops"] + total["unsent"])
     if span_s > 0:
         figures["makespan_s"] = span_s / len(spans)
-        figures |= {f"{name}_per_s": total[name] / span_s for name in ("rows", "bytes", "ops")}
+        worked_s = sum(end - start for start, end in repetition_spans(shots, gaps_s or {}).values()) / 1e9
+        figures |= {f"{name}_per_s": total[name] / worked_s for name in ("rows", "bytes", "ops")}
         if keys_per_call is not None:
-            figures["keys_per_s"] = total["ok"] * keys_per_call / span_s
+            figures["keys_per_s"] = total["ok"] * keys_per_call / worked_s
     if total["rows"]:
         figures["client_cpu_us_per_row"] = total["cpu_ns"] / 1e3 / total["rows"]
     return figures
+
+
+def repetition_spans(
+    shots: Iterable[Row], gaps_s: Mapping[str, float]
+) -> dict[tuple[int, int], tuple[float, float]]:
+    """(segment, repetition) -> its (start_ns, end_ns), all shots together.
+
+    gaps_s: what each call of a role has of the schedule, s: n calls are the work of n gaps, though first due to last
+    done is little more than n - 1 of them.
+    """
+    spans: dict[tuple[int, int], tuple[float, float]] = {}
+    for s in shots:
+        key = (s["segment"], s["repetition"])
+        offered_ns = gaps_s.get(s["role"], 0.0) * 1e9 * (s["ops"] + s["unsent"])
+        start, end = spans.get(key, (s["start_ns"], s["end_ns"]))
+        spans[key] = (min(start, s["start_ns"]), max(end, s["end_ns"], s["start_ns"] + offered_ns))
+    return spans
+
+
+def call_gaps_s(plan: Mapping[str, Any]) -> dict[str, float]:
+    """Role with equally spaced calls -> seconds from one to the next; of samples in parts, each part its share.
+
+    Calls with random gaps have no next due that their count would tell.
+    """
+    gaps: dict[str, float] = {}
+    for segment in plan.get("segments", ()):
+        for role in segment.get("roles", ()) if segment.get("phase") == "measure" else ():
+            how = role["schedule"]
+            if how["kind"] == "constant":
+                gaps[role["name"]] = 1 / how["rate_per_s"]
+            elif how["kind"] == "samples":
+                gaps[role["name"]] = how["every_ns"] / 1e9 / how["parts"]
+    return gaps
 
 
 def role_histograms(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, str], Histogram]:
@@ -306,24 +345,6 @@ class Series:
     bytes: FloatArray
     ops: FloatArray
     repetition: NDArray[np.int64]
-
-    def steady(self) -> Series:
-        """Without intervals that a repetition cut short: rates of the others are comparable."""
-        whole_s = float(np.median(self.dt_s)) if len(self.dt_s) else 0.0
-        return self.only(self.dt_s > 0.99 * whole_s)
-
-    def without_stubs(self) -> Series:
-        """An interval that the end cut to less than half of one joins the one before: its rate would be of a moment."""
-        if len(self.dt_s) < 2:
-            return self
-        follows = np.isclose(self.t_s[1:], self.t_s[:-1] + self.dt_s[:-1], rtol=0, atol=1e-3)
-        same = self.repetition[1:] == self.repetition[:-1]
-        stub = np.append(False, (self.dt_s[1:] < 0.5 * float(np.median(self.dt_s))) & follows & same)
-        first = np.flatnonzero(~stub)
-        dt_s, rows, sent, ops = (
-            np.add.reduceat(column, first) for column in (self.dt_s, self.rows, self.bytes, self.ops)
-        )
-        return Series(self.t_s[first], dt_s, rows, sent, ops, self.repetition[first])
 
     def only(self, wanted: NDArray[np.bool_]) -> Series:
         return Series(*(getattr(self, name)[wanted] for name in Series.__dataclass_fields__))
