@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from inrush.analysis.points import Analysis, analyse
 from inrush.report.summary import compare_lines
@@ -34,3 +35,47 @@ def test_a_result_that_promises_less_is_named_with_both_promises() -> None:
 def test_results_without_a_point_in_common_are_said_to_have_none() -> None:
     other = analyse(synthetic.study({("sqlite", 200): 1.0}, blocks=2))
     assert "no point was measured by both" in compare_lines(analysed("POWER_LOSS", "a"), other)
+
+
+MAKESPANS = {("duckdb", b): s for b, s in ((200, 3.0), (1000, 1.0))}
+
+
+def made(factor: int, doc: dict[str, Any] | None = None, **how: Any) -> Analysis:
+    """The study with `factor` times the rows, which take `factor` times as long: the engine is as fast."""
+    truth = {point: factor * s for point, s in MAKESPANS.items()}
+    return analyse(synthetic.study(truth, blocks=5, spread=0.001, doc=doc, rows=50_000 * factor, **how))
+
+
+def test_results_of_different_volumes_are_compared_by_rate_and_the_volumes_are_named() -> None:
+    """Ten times the rows in ten times the time are no tenth of the speed."""
+    lines = compare_lines(made(10, {"scale": "s"}), made(1, {"scale": "xs"}))
+    assert lines[0].startswith("writers.rows_per_s")
+    assert not any("0.1" in line for line in lines if line.startswith("duckdb"))
+    assert sum("not distinguishable" in line for line in lines) == 2
+    told = "\n".join(lines)
+    assert (
+        "! writers.makespan_s is a time of the whole volume, and volumes differ: compared by writers.rows_per_s"
+        in told
+    )
+    assert "! scale differs: s and xs" in told
+    assert "500,000 rows and 50,000 rows a repetition" in told
+
+
+def test_results_of_the_same_volume_are_compared_by_what_was_asked_and_say_nothing_of_volumes() -> None:
+    lines = compare_lines(made(1), made(1))
+    assert lines[0].startswith("writers.makespan_s")
+    assert not any("volume" in line or "differs" in line for line in lines)
+
+
+def test_other_rows_are_not_compared() -> None:
+    lines = compare_lines(made(1), made(1, row_bytes=300))
+    rows = [line for line in lines if line.startswith("duckdb")]
+    assert len(rows) == 2 and all("not compared" in r and "100 and 300 bytes" in r for r in rows)
+
+
+def test_how_roles_worked_is_named_where_it_differs() -> None:
+    lines = compare_lines(
+        made(1, {"sizes": {"ports": 100}}), made(1, {"sizes": {"ports": 50_000}}, writers=4)
+    )
+    assert "! sizes.ports differs: 100 and 50000" in lines
+    assert "! writers.sessions differs: 1 and 4" in lines

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from inrush.analysis.points import Analysis, say
+from inrush.analysis.points import Analysis, Point, PointSummary, say
+from inrush.analysis.same_work import Work, by_rate, other_work, work
 from inrush.analysis.study_guards import headline
 from inrush.guards.verdicts import Outcome, by_guard, survives
 from inrush.stats.quantity import show, show_interval
@@ -100,30 +101,24 @@ def summary(analysis: Analysis) -> dict[str, Any]:
 def compare_lines(a: Analysis, b: Analysis) -> list[str]:
     """Ratio b/a of the headline figure at every point that both measured, with a Welch interval on logs.
 
+    Where they did not write the same volume, times become rates; where rows are not alike there is no ratio.
     The two were not run in turns: a drift of the machine between them is part of the ratio, and is said.
     """
-    figure = headline(a)
-    if figure is None or headline(b) != figure:
+    asked = headline(a)
+    if asked is None or headline(b) != asked:
         return ["these two do not answer the same question: " + f"{headline(a)} and {headline(b)}"]
+    role = asked.rsplit(".", 1)[0]
+    shared = [p for p in a.values(asked) if p in b.values(asked)]
+    works = {p: (work(a, p, role), work(b, p, role)) for p in shared}
+    figures = {by_rate(asked, x, y) for x, y in works.values() if x and y}
+    # One figure for all points: a column of times and rates would be read as one of either.
+    figure = min(figures - {asked}, default=asked)
     left, right = ({s.point: s for s in x.summaries(figure)} for x in (a, b))
-    rows = []
-    for point in (p for p in left if p in right):
-        x, y = left[point], right[point]
-        if x.interval is None or y.interval is None:
-            rows.append(
-                (
-                    say(point),
-                    show(x.values[0], figure),
-                    show(y.values[0], figure),
-                    "too few runs for a ratio",
-                    "",
-                )
-            )
-            continue
-        ratio = welch_ratio(y.values, x.values)
-        told = "not distinguishable" if ratio.holds(1.0) else f"{'more' if ratio.value > 1 else 'less'}"
-        shown = f"{ratio.value:.3g} [{ratio.low:.3g}, {ratio.high:.3g}]"
-        rows.append((say(point), show(x.interval.value, figure), show(y.interval.value, figure), shown, told))
+    rows = [
+        compared_row(point, left[point], right[point], works[point], figure)
+        for point in shared
+        if point in left and point in right
+    ]
     only = [
         f"only in {x.study.get('id')}: {say(p)}"
         for x, mine, other in ((a, left, right), (b, right, left))
@@ -131,9 +126,11 @@ def compare_lines(a: Analysis, b: Analysis) -> list[str]:
         if p not in other
     ]
     names = (str(a.study.get("id")), str(b.study.get("id")))
-    shared = columns(rows, ("point", *names, "ratio", "")) if rows else ["no point was measured by both"]
-    lines = [f"{figure}, {names[1]} / {names[0]}", *shared, *only]
-    lines += [f"! {sentence}" for sentence in differences(a, b)]
+    table = columns(rows, ("point", *names, "ratio", "")) if rows else ["no point was measured by both"]
+    lines = [f"{figure}, {names[1]} / {names[0]}", *table, *only]
+    if figure != asked:
+        lines.append(f"! {asked} is a time of the whole volume, and volumes differ: compared by {figure}")
+    lines += [f"! {sentence}" for sentence in (*other_work(a, b, shared, asked), *differences(a, b))]
     lines.append(
         "! run one after the other, not in turns: what changed on the machine between them is part of the ratio"
     )
@@ -143,6 +140,21 @@ def compare_lines(a: Analysis, b: Analysis) -> list[str]:
         if not z.valid
     ]
     return lines
+
+
+def compared_row(
+    point: Point, x: PointSummary, y: PointSummary, works: tuple[Work | None, Work | None], figure: str
+) -> list[str]:
+    shown = [show(s.interval.value if s.interval else s.values[0], figure) for s in (x, y)]
+    before, after = works
+    if before and after and not before.has_rows_like(after):
+        each = [f"{w.bytes / w.rows:,.0f}" if w.rows else "no" for w in (before, after)]
+        return [say(point), *shown, "not compared", f"rows of {' and '.join(each)} bytes are other rows"]
+    if x.interval is None or y.interval is None:
+        return [say(point), *shown, "too few runs for a ratio", ""]
+    ratio = welch_ratio(y.values, x.values)
+    told = "not distinguishable" if ratio.holds(1.0) else f"{'more' if ratio.value > 1 else 'less'}"
+    return [say(point), *shown, f"{ratio.value:.3g} [{ratio.low:.3g}, {ratio.high:.3g}]", told]
 
 
 #: Facts of the host that must agree before two figures are compared.
