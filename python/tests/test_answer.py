@@ -221,3 +221,44 @@ def test_no_engine_is_called_faster_where_rows_survive_different_things(asked: d
     assert effects(analysis, found.figure) == []
     _, allowed = answered(replace(record, study={**record.study, **doc, "unequal_durability": True}))
     assert len(allowed.parts) == 1 and "No engine" not in allowed.line
+
+
+def factored(points: dict[tuple[int, int], float], doc: dict[str, Any]) -> StudyRecord:
+    """(batch_rows, writers) -> makespan, in five blocks."""
+    runs = [
+        synthetic.run("duckdb", {"batch_rows": b, "writers": w}, block, order, makespan_s=s * (1 + 0.001 * block), writers=w)
+        for block in range(1, 6) for order, ((b, w), s) in enumerate(points.items())
+    ]  # fmt: skip
+    return StudyRecord({**synthetic.STUDY, "answer": doc}, runs)
+
+
+GRID = {(200, 1): 3.0, (200, 4): 2.0, (1000, 1): 1.5, (1000, 4): 1.0}
+
+
+def test_a_factor_that_competed_is_named_in_the_answer() -> None:
+    doc = {"kind": "best", "of": "writers.makespan_s", "along": "batch_rows", "per": ["engine"]}
+    _, found = answered(factored(GRID, doc))
+    assert "best batch_rows is 1,000 with 4 writers with makespan" in found.line
+    near = factored({**GRID, (1000, 1): 1.0005, (200, 4): 1.0004}, doc)
+    noisy = [
+        replace(m, figures={k: v * (1 + 0.01 * (i * i % 7)) for k, v in m.figures.items()})
+        for i, m in enumerate(analyse(near).runs)
+    ]
+    found = answer(Analysis(near, noisy))
+    assert found is not None
+    assert "not distinguishable from it: 200 with 4 writers, 1,000 with 1 writer" in found.line
+
+
+def test_a_comparison_names_what_each_was_best_with() -> None:
+    doc = {"kind": "comparison", "of": "writers.makespan_s", "along": "batch_rows", "per": ["engine"]}
+    _, found = answered(factored(GRID, doc))
+    assert "1,000 with 4 writers has the lowest" in found.line and "; 200 with 4 writers 2.00×" in found.line
+
+
+@pytest.mark.parametrize("kind", ["curve", "scaling"])
+def test_a_curve_never_jumps_between_values_of_another_factor(kind: str) -> None:
+    doc = {"kind": kind, "of": "writers.makespan_s", "along": "batch_rows", "per": ["engine"]}
+    _, found = answered(factored(GRID, doc))
+    told = {p.group[-1]: p.sentence for p in found.parts}
+    assert set(told) == {("writers", 1), ("writers", 4)}
+    assert all("writers 1" in told["writers", 1] and "writers 4" in told["writers", 4] for _ in told)

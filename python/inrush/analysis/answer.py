@@ -9,6 +9,7 @@ from typing import Any
 
 from inrush.analysis.comparability import default_along, refused
 from inrush.analysis.points import Analysis, Point, lower_is_better, say, say_value
+from inrush.analysis.settled import Values, apart, beside, ranked, settled
 from inrush.analysis.study_guards import headline
 from inrush.stats import shape, stats
 from inrush.stats.levels import CONFIDENCE, LEAST_GAIN, levels_off
@@ -18,6 +19,8 @@ from inrush.stats.quantity import show, show_interval
 WEAK_FROM = 1.5
 #: The best and its nearest contenders, that are made again with fresh rows.
 MOST_CONFIRMED = 3
+#: Kinds in which points of one group compete; in the others every point of a group has a value of its own.
+COMPETING = ("best", "comparison")
 #: Groups that the terminal's line names one by one.
 PARTS_IN_LINE = 2
 
@@ -72,6 +75,8 @@ def answer(analysis: Analysis) -> Answer | None:
         "levels_off": levels_off_part,
     }[kind]
     found = groups(analysis, figure, along, per)
+    if kind not in COMPETING:
+        found = apart(analysis, found, along)
     why = refused(analysis)
     if why is None or not any(len(engines_of(of)) > 1 for of in found.values()):
         parts = [decide(analysis, figure, along, group, of) for group, of in found.items()]
@@ -88,9 +93,6 @@ def answer(analysis: Analysis) -> Answer | None:
     return Answer(kind, figure, along, parts)
 
 
-Values = dict[Point, dict[int, float]]
-
-
 def contenders(analysis: Analysis) -> list[Point]:
     """What fresh repeats confirm: of every group its best point, and the nearest that cannot be told from it."""
     asked: Mapping[str, Any] = analysis.study.get("answer") or {}
@@ -105,13 +107,6 @@ def contenders(analysis: Analysis) -> list[Point]:
         for of in found.values()
         for point in [p for p, in_set in ranked(of, figure) if in_set][:MOST_CONFIRMED]
     ]
-
-
-def ranked(of: Values, figure: str) -> list[tuple[Point, bool]]:
-    """Points, best first, and whether each cannot be told from the best."""
-    keys = {say(p): p for p in of}
-    found = stats.best_set({say(p): v for p, v in of.items()}, lower_is_better(figure))
-    return [(keys[c.key], c.in_set) for c in found]
 
 
 def groups(analysis: Analysis, figure: str, along: str, per: Sequence[str]) -> dict[Point, Values]:
@@ -155,30 +150,41 @@ def level_part(analysis: Analysis, figure: str, along: str, group: Point, of: Va
 
 
 def best_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
-    """The best of the search. What it is comes from fresh repeats where they were made: of many that are nearly
-    equal, the one that looks best was also lucky, and its own runs flatter it."""
-    found = ranked(of, figure)
-    best = found[0][0]
-    together = [dict(p)[along] for p, in_set in found if in_set]
+    """The best value. Where fresh repeats were made they settle it, and say what it is: of many that are nearly equal,
+    the one that looks best in the search was also lucky, and its own runs flatter it."""
     fresh = {p: v for p, v in analysis.fresh(figure).items() if p in of}
-    told = f"{head(analysis, group)}best {along} is {plain(dict(best)[along])} with {name(figure)} "
+    found = settled(of, fresh, figure)
+    best = found.best
+
+    def named(points: Sequence[Point]) -> str:
+        each = {p: dict(p)[along] for p in points}
+        if all(isinstance(v, int | float) for v in each.values()):
+            points = sorted(points, key=lambda p: each[p])
+        return ", ".join(dict.fromkeys(plain(each[p]) + beside(analysis, p, group, along) for p in points))
+
+    told = f"{head(analysis, group)}best {along} is {named([best])} with {name(figure)} "
     if best in fresh:
         n = len(fresh[best])
         told += f"{shown(fresh[best], figure)} in {n} fresh repeat{'s' * (n != 1)} ({shown(of[best], figure)} in the search)"
     else:
         told += shown(of[best], figure)
-    others = [v for v in dict.fromkeys(together) if v != dict(best)[along]]
     if len(of) == 1:
         told += "; nothing else was measured"
-    elif others:
-        told += f"; not distinguishable from it: {', '.join(plain(v) for v in ordered(others))}"
+    elif found.together:
+        told += f"; not distinguishable from it: {named(found.together)}"
     else:
         told += "; every other value is worse"
-    better = ranked(fresh, figure)[0][0] if best in fresh else best
-    if better != best and not dict(ranked(fresh, figure))[best]:
-        told += f". Not confirmed: in the fresh repeats {plain(dict(better)[along])} is better, {shown(fresh[better], figure)}"
-        together = [dict(p)[along] for p, in_set in ranked(fresh, figure) if in_set]
-    return Part(group, told, interval_of(fresh.get(best, of[best])), tuple(dict.fromkeys(together)))
+    worse = [p for p in found.settled if p != found.looked_best]
+    if worse:
+        each = ", ".join(f"{named([p])} with {shown(fresh[p], figure)}" for p in worse)
+        told += f"; not distinguishable in the search and worse in the fresh repeats: {each}"
+    if found.looked_best != best:
+        told += (
+            f". Not confirmed: the best of the search, {named([found.looked_best])}, has "
+            f"{shown(fresh[found.looked_best], figure)} in the fresh repeats"
+        )
+    values = dict.fromkeys(dict(p)[along] for p in (best, *found.together))
+    return Part(group, told, interval_of(fresh.get(best, of[best])), tuple(values))
 
 
 def curve_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
@@ -262,19 +268,26 @@ def work_grows(analysis: Analysis, figure: str, along: str, of: Values) -> bool:
 
 
 def comparison_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
-    """Each value of `along` against the best, paired by block."""
-    by_value = {dict(p).get(along): v for p, v in of.items()}
+    """Each value of `along` against the best, paired by block; what varies besides competes, and each has its best of it."""
+    points: dict[Any, Point] = {}
+    for point, _ in ranked(of, figure):
+        points.setdefault(dict(point).get(along), point)
+    by_value = {value: of[point] for value, point in points.items()}
     sign = 1 if lower_is_better(figure) else -1
     means = {k: sign * sum(v.values()) / len(v) for k, v in by_value.items()}
     best, *others = sorted(means, key=lambda k: means[k])
-    told = f"{head(analysis, group)}{plain(best)} has the {'lowest' if sign > 0 else 'highest'} {name(figure)}, {shown(by_value[best], figure)}"
+
+    def named(value: Any) -> str:
+        return plain(value) + beside(analysis, points[value], group, along)
+
+    told = f"{head(analysis, group)}{named(best)} has the {'lowest' if sign > 0 else 'highest'} {name(figure)}, {shown(by_value[best], figure)}"
     interval = interval_of(by_value[best])
     for k in others[:3]:
         ratio = ratio_of(by_value[k], by_value[best])
         if ratio is None:
             continue
         interval = ratio if k == others[0] else interval
-        told += f"; {plain(k)} {'is not distinguishable' if ratio.holds(1.0) else times(ratio)}"
+        told += f"; {named(k)} {'is not distinguishable' if ratio.holds(1.0) else times(ratio)}"
     return Part(group, told, interval, (best,))
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from inrush.analysis.answer import Answer, Values
+from inrush.analysis.answer import Answer
 from inrush.analysis.points import Analysis, Point, say
+from inrush.analysis.settled import Values
 from inrush.stats import quantity
 
 WIDTH, HEIGHT = 640, 260

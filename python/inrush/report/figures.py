@@ -16,7 +16,6 @@ import numpy as np
 
 from inrush.analysis.answer import (
     Answer,
-    Values,
     groups,
     interval_of,
     name,
@@ -26,6 +25,7 @@ from inrush.analysis.answer import (
     work_grows,
 )
 from inrush.analysis.points import Analysis, Point, is_number, lower_is_better, say
+from inrush.analysis.settled import Values
 from inrush.analysis.study_guards import roles
 from inrush.guards.verdicts import Outcome
 from inrush.report.charts import (

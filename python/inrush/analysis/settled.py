@@ -1,0 +1,87 @@
+"""Which points compete for an answer, which of them is best, and what fresh repeats say of that. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from inrush.analysis.points import Analysis, Point, lower_is_better, say, say_value
+from inrush.stats import stats
+
+#: Point -> block -> figure.
+Values = dict[Point, dict[int, float]]
+
+
+def ranked(of: Values, figure: str) -> list[tuple[Point, bool]]:
+    """Points, best first, and whether each cannot be told from the best."""
+    keys = {say(p): p for p in of}
+    found = stats.best_set({say(p): v for p, v in of.items()}, lower_is_better(figure))
+    return [(keys[c.key], c.in_set) for c in found]
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What is best, by the search and the fresh repeats after it."""
+
+    best: Point
+    #: Cannot be told from the best.
+    together: list[Point]
+    #: Could not be told from the best in the search, and are worse in the fresh repeats.
+    settled: list[Point]
+    looked_best: Point
+
+
+def settled(of: Values, fresh: Values, figure: str) -> Settled:
+    """The search leaves a set; fresh repeats of two or more of it decide between those by themselves.
+
+    They were made after the choice, so that luck in the search favours none of them. A point of the set without
+    fresh repeats stays in it.
+    """
+    found = ranked(of, figure)
+    looked_best, contending = found[0][0], [p for p, in_set in found if in_set]
+    again = {p: fresh[p] for p in contending if p in fresh}
+    if looked_best not in again or len(again) < 2:
+        return Settled(looked_best, [p for p in contending if p != looked_best], [], looked_best)
+    decided = ranked(again, figure)
+    in_set = dict(decided)
+    # Of two that the fresh repeats cannot tell apart, the one that the search found keeps its place.
+    best = looked_best if in_set[looked_best] else decided[0][0]
+    return Settled(
+        best,
+        [p for p in contending if p != best and in_set.get(p, True)],
+        [p for p in again if not in_set[p]],
+        looked_best,
+    )
+
+
+def beside(analysis: Analysis, point: Point, group: Point, along: str) -> str:
+    """` with 4 writers`: what else varied and competed for the answer, at this point."""
+    known = {along, *dict(group)}
+    rest = [(k, v) for k, v in point if k in analysis.factors and k not in known]
+    return f" with {', '.join(say_with(k, v) for k, v in rest)}" if rest else ""
+
+
+def say_with(factor: str, value: Any) -> str:
+    """`4 writers`, `batch_rows 1,000`: a number goes before what it counts."""
+    counts = (
+        isinstance(value, int) and not isinstance(value, bool) and factor.endswith("s") and "_" not in factor
+    )
+    return (
+        f"{value:,} {factor.removesuffix('s') if value == 1 else factor}"
+        if counts
+        else say_value(factor, value)
+    )
+
+
+def apart(analysis: Analysis, found: Mapping[Point, Values], along: str) -> dict[Point, Values]:
+    """Groups in which a value of `along` has several points, cut by whatever else varies: a curve goes through one each."""
+    cut: dict[Point, Values] = {}
+    for group, of in found.items():
+        values = [dict(p).get(along) for p in of]
+        names = [n for n in analysis.factors if n != along and n not in dict(group)]
+        several = len(set(values)) < len(values)
+        for point, measured in of.items():
+            rest = tuple((n, dict(point)[n]) for n in names if n in dict(point)) if several else ()
+            cut.setdefault((*group, *rest), {})[point] = measured
+    return cut
