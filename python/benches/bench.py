@@ -1,9 +1,9 @@
 """What inrush costs, and how it compares with what others use: `make bench`.
 
 Every comparison is made in interleaved rounds on the same rows and judged by the paired 95 % log-t
-interval of its ratio (ours / theirs of speeds, theirs / ours of costs: above 1 is better). A bar is missed
-only when the whole interval lies below it. Peers that are not installed are named and left out. Writes
-results/bench.json.
+interval of its ratio (ours / theirs of speeds, theirs / ours of costs: above 1 is better): met, short or undecided
+(`verdict.judged`). What is undecided after its rounds gets more of them until the interval is narrower than ±8 %. Peers
+that are not installed are named and left out. Writes results/bench.json.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -22,11 +22,12 @@ from math import inf
 from pathlib import Path
 
 from benches import clickhouse, floors, influxdb, ingest, loading, lookups, mysql, places, watching
+from benches.verdict import MOST_ROUNDS, Word, is_narrow, judged
 from inrush import _core
 from inrush.engines import server
 from inrush.engines.base import Instance, Stop
 from inrush.engines.own_server import OwnServer
-from inrush.stats.stats import log_t, paired_ratio
+from inrush.stats.stats import Interval, log_t, paired_ratio
 
 ROUNDS = 10
 #: Rounds of what takes half a minute a time.
@@ -37,7 +38,7 @@ COSTS = ("MB",)
 
 @dataclass(frozen=True)
 class Line:
-    """One line of results/bench.json; `ours` and `theirs` are medians in `unit`."""
+    """One line of results/bench.json; `ours` and `theirs` are geometric means in `unit`."""
 
     name: str
     peer: str
@@ -49,7 +50,8 @@ class Line:
     lo: float
     hi: float
     bar: float
-    met: bool
+    #: met, short or undecided
+    verdict: str
     #: Of what should agree with its peer: the ratio is not above this either.
     most: float | None = None
     #: What else was measured in the same rounds.
@@ -61,6 +63,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--most-rounds", type=int, default=MOST_ROUNDS, help="of what is undecided before")
     parser.add_argument("--only", default="", help="comparisons whose name holds this text")
     parser.add_argument("--out", type=Path, default=Path("results/bench.json"))
     asked = parser.parse_args()
@@ -75,13 +78,25 @@ def main() -> int:
     lines = []
     with servers(asked.only):
         for comparison in comparisons(asked.only):
-            line = measured(comparison, asked.rounds)
+            line = measured(comparison, asked.rounds, asked.most_rounds)
             print(shown(line), flush=True)
             lines.append(line)
     asked.out.parent.mkdir(parents=True, exist_ok=True)
     asked.out.write_text(json.dumps([asdict(line) for line in lines], indent=1) + "\n")
-    print(f"{asked.out}: {len(lines)} comparisons, {sum(not line.met for line in lines)} bars missed")
+    print("\n".join([f"{asked.out}: {len(lines)} comparisons", *by_verdict(lines)]))
     return 0
+
+
+def by_verdict(lines: Sequence[Line]) -> Iterator[str]:
+    """How many bars are met, and each that is not by name, its interval beside it."""
+    yield f"met: {sum(line.verdict == Word.MET.value for line in lines)}"
+    for word in (Word.SHORT, Word.UNDECIDED):
+        of = [line for line in lines if line.verdict == word.value]
+        yield f"{word.value}: {len(of)}"
+        yield from (
+            f"  {line.name}, {line.peer}: {line.ratio:.2f} [{line.lo:.2f}, {line.hi:.2f}], {barred(line)}"
+            for line in of
+        )
 
 
 @contextmanager
@@ -156,16 +171,32 @@ def comparisons(only: str) -> Iterator[Comparison]:
     return (c for c in (*made, *loads, *both_sides) if only in c.name)
 
 
-def measured(comparison: Comparison, rounds: int) -> Line:
-    rounds = min(rounds, comparison.rounds or rounds)
+def measured(comparison: Comparison, rounds: int, most_rounds: int) -> Line:
+    """`rounds` of both sides; of what is undecided then, more of them, until the interval is narrow.
+
+    When the interval is narrow does not depend on which side of the bar it lies: stopping as soon as it lies well would
+    call a bar met, or short, by luck.
+    """
     ours: list[float] = []
     theirs: list[float] = []
-    for n in range(rounds):
+
+    def measure(n: int) -> Interval:
         # The order turns every round: neither always follows the other.
         pair = [(ours, comparison.ours), (theirs, comparison.theirs)]
-        for values, measure in pair if n % 2 == 0 else reversed(pair):
-            values.append(measure())
-    ratio = paired_ratio(theirs, ours) if comparison.unit in COSTS else paired_ratio(ours, theirs)
+        for values, once in pair if n % 2 == 0 else reversed(pair):
+            values.append(once())
+        if n == 0:
+            return Interval(ours[0] / theirs[0], 0.0, inf, 0.95, 1)
+        return paired_ratio(theirs, ours) if comparison.unit in COSTS else paired_ratio(ours, theirs)
+
+    first = max(2, min(rounds, comparison.rounds or rounds))
+    for n in range(first):
+        ratio = measure(n)
+    if judged(ratio, comparison.bar, comparison.most) is Word.UNDECIDED:
+        for n in range(first, most_rounds):
+            if is_narrow(ratio):
+                break
+            ratio = measure(n)
     return Line(
         name=comparison.name,
         peer=comparison.peer,
@@ -173,23 +204,26 @@ def measured(comparison: Comparison, rounds: int) -> Line:
         theirs=log_t(theirs).value if len(set(theirs)) > 1 else theirs[0],
         ratio=ratio.value,
         unit=comparison.unit,
-        rounds=rounds,
+        rounds=len(ours),
         lo=ratio.low,
         hi=ratio.high,
         bar=comparison.bar,
-        met=ratio.high >= comparison.bar and ratio.low <= (comparison.most or inf),
+        verdict=judged(ratio, comparison.bar, comparison.most).value,
         most=comparison.most,
         note=comparison.note(),
     )
 
 
 def shown(line: Line) -> str:
-    verdict = "met" if line.met else "MISSED"
     return (
         f"{line.name:<34} {line.ours:>14,.0f} {line.unit:<22} {line.ratio:6.2f} × {line.peer} "
-        f"[{line.lo:.2f}, {line.hi:.2f}], bar {line.bar:g}{f' to {line.most:g}' if line.most else ''}: {verdict}"
+        f"[{line.lo:.2f}, {line.hi:.2f}] in {line.rounds} rounds, {barred(line)}: {line.verdict}"
         f"{f'; {line.note}' if line.note else ''}"
     )
+
+
+def barred(line: Line) -> str:
+    return f"bar {line.bar:g}{f' to {line.most:g}' if line.most else ''}"
 
 
 if __name__ == "__main__":

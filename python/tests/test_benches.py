@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
 import pytest
 
+from benches.bench import Comparison, by_verdict, measured
 from benches.lookups import reported
 from benches.rounds import Rounds
+from benches.verdict import Word, judged
 from benches.watching import iostat_figure, pidstat_figures
+from inrush.stats.stats import Interval
 
 PIDSTAT = """\
 Linux 6.1.0 (vm) \t2026-11-20 \t_x86_64_\t(2 CPU)
@@ -69,3 +75,77 @@ def test_figures_of_one_measurement_come_from_the_same_rounds() -> None:
         "made rounds are told again, missing ones made"
     )
     assert first() == 3.0
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "bar", "word"),
+    [
+        (0.85, 0.55, 1.33, 1.0, Word.UNDECIDED),  # noise is no proof of a bar
+        (0.91, 0.84, 0.99, 1.0, Word.SHORT),
+        (0.91, 0.82, 1.01, 1.0, Word.SHORT),
+        (0.91, 0.77, 1.08, 1.0, Word.UNDECIDED),
+        (0.99, 0.96, 1.0499, 1.0, Word.SHORT),
+        (0.99, 0.96, 1.05, 1.0, Word.UNDECIDED),
+        (1.00, 0.95, 1.05, 1.0, Word.MET),
+        (1.00, 0.949, 1.06, 1.0, Word.UNDECIDED),
+        (1.20, 0.90, 1.60, 1.0, Word.UNDECIDED),
+        (1.20, 1.11, 1.29, 1.0, Word.MET),
+        (1.86, 1.95 * 0.95, 2.1, 1.95, Word.UNDECIDED),
+        (0.50, 0.49, 0.51, 2.0, Word.SHORT),
+    ],
+)
+def test_a_bar_is_met_short_or_undecided(
+    value: float, low: float, high: float, bar: float, word: Word
+) -> None:
+    assert judged(Interval(value, low, high, 0.95, 10), bar) is word
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "word"),
+    [
+        (1.00, 0.95, 1.05, Word.MET),
+        (1.00, 0.949, 1.05, Word.UNDECIDED),
+        (1.00, 0.95, 1.051, Word.UNDECIDED),
+        (0.99, 0.90, 1.09, Word.UNDECIDED),
+        (0.90, 0.85, 0.96, Word.SHORT),
+        (0.94, 0.90, 0.999, Word.UNDECIDED),
+        (1.10, 1.02, 1.18, Word.SHORT),
+        (1.10, 0.99, 1.22, Word.UNDECIDED),
+        (1.50, 1.49, 1.51, Word.SHORT),
+    ],
+)
+def test_what_should_agree_does_so_where_the_whole_interval_lies_within(
+    value: float, low: float, high: float, word: Word
+) -> None:
+    assert judged(Interval(value, low, high, 0.95, 10), 0.95, 1.05) is word
+
+
+def compared(ratio: float, spread: float, seed: int = 1, bar: float = 1.0) -> Comparison:
+    rng = np.random.default_rng(seed)
+    ours: Callable[[], float] = lambda: ratio * float(np.exp(rng.normal(0, spread)))  # noqa: E731
+    return Comparison("a", "a peer", "rows/s", bar, ours, lambda: 1.0)
+
+
+def test_what_is_undecided_gets_rounds_until_its_interval_is_narrow() -> None:
+    line = measured(compared(1.02, 0.15), 5, 40)
+    assert 5 < line.rounds <= 40
+    assert line.rounds == 40 or (line.hi <= 1.08 * line.ratio and line.lo >= 0.92 * line.ratio)
+
+
+def test_what_is_decided_gets_no_more_rounds_and_noise_no_more_than_forty() -> None:
+    assert measured(compared(2.0, 0.01), 5, 40).rounds == 5
+    assert measured(compared(1.0, 1.0), 5, 40).rounds == 40
+    assert measured(compared(1.0, 1.0), 5, 40).verdict == "undecided"
+
+
+def test_a_peer_as_fast_is_rarely_called_faster_and_one_ten_percent_faster_is_never_met() -> None:
+    words = [measured(compared(1.0, 0.1, seed), 10, 40).verdict for seed in range(60)]
+    slower = [measured(compared(0.9, 0.1, seed), 10, 40).verdict for seed in range(60)]
+    assert slower.count("met") <= 1 and slower.count("short") >= 50
+    assert words.count("met") >= 10
+
+
+def test_the_end_names_every_bar_that_is_not_met() -> None:
+    lines = [measured(compared(r, 0.001), 5, 40) for r in (2.0, 0.5)] + [measured(compared(1.0, 1.0), 5, 6)]
+    told = list(by_verdict(lines))
+    assert told[:2] == ["met: 1", "short: 1"] and "a, a peer: 0.50 [" in told[2] and told[3] == "undecided: 1"
