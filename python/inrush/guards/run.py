@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from inrush.guards import laws, notes, settings
+from inrush.guards import laws, notes, settings, trends
 from inrush.guards.verdicts import (
     Figures,
     Verdict,
@@ -388,5 +388,5 @@ def probed(run: RunRecord, kind: str) -> list[float]:
 RUN_GUARDS: tuple[Callable[[RunRecord, Figures], Verdict | None], ...] = (
     ended_as_planned, rows_proven, answers_right, oracle_agrees, errors_not_fast, client_on_time, client_not_saturated, cold_was_cold, inputs_cold,
     one_server, settings.settings_as_asked, release_build, below_physical_ceilings, laws.little_holds, laws.nothing_overfull, laws.parts_add_up, notes.keeps_the_rate, notes.warm_up_not_counted, notes.unit_of_work_constant,
-    notes.long_enough, notes.no_waves, notes.data_larger_than_caches, notes.quiet_machine,
+    notes.long_enough, notes.no_waves, trends.service_time_steady, notes.data_larger_than_caches, notes.quiet_machine,
 )  # fmt: skip

@@ -1,0 +1,46 @@
+"""The guard that says when a run measured no one state: calls take longer, or less, the longer it lasts. Pure."""
+
+from __future__ import annotations
+
+from inrush.guards.verdicts import Figures, Verdict, noted, passed
+from inrush.stats.measures import RunRecord, measured_windows, whole, writing_roles
+from inrush.stats.trends import Trend, service_trends
+from inrush.text import show_count, show_s
+
+NAME = "service time steady"
+
+
+def service_time_steady(run: RunRecord, _: Figures) -> Verdict | None:
+    """Of every role, within a repetition; a note, since the figures are what was asked for, and of no one size."""
+    trends = service_trends(run)
+    moved = {role: t for role, t in trends.items() if t.found}
+    if moved:
+        each = "; ".join(sentence(role, t) for role, t in moved.items())
+        return noted(NAME, f"{each}. {because(run, moved)}")
+    if not trends:
+        return None
+    return passed(NAME, f"Service times at the end are those of the beginning: {', '.join(trends)}")
+
+
+def sentence(role: str, t: Trend) -> str:
+    word = "rises" if t.times > 1 else "falls"
+    return f"{role}: service time {word} to {t.times:.2g} times within {show_s(t.seconds)} (p = {t.p:.1g})"
+
+
+def because(run: RunRecord, moved: dict[str, Trend]) -> str:
+    rows = rows_written(run)
+    if rows and any(t.times > 1 for t in moved.values()):
+        return (
+            f"Meanwhile {show_count(rows)} rows were written: this run measured a growing table, and its means and percentiles are "
+            "of no one size. Read them over the rows, or fill the table first (`load`)"
+        )
+    if any(t.times > 1 for t in moved.values()):
+        return "No table grew: look for what else did (temperature, other work, memory)"
+    return "The first calls met a colder state than the last: a longer `warm_s` leaves them out"
+
+
+def rows_written(run: RunRecord) -> int:
+    windows, writers = measured_windows(run), {whole(role) for role in writing_roles(run.plan)}
+    return sum(
+        s["rows"] for s in run.rows("shots") if s["segment"] in windows and whole(s["role"]) in writers
+    )

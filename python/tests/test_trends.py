@@ -1,0 +1,113 @@
+"""A role whose calls take longer and longer is told; one that only varies is not, however alike its neighbours are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from inrush.analysis.answer import answer
+from inrush.analysis.points import analyse
+from inrush.guards.trends import NAME, service_time_steady
+from inrush.guards.verdicts import Outcome
+from inrush.stats.measures import RunRecord, StudyRecord
+from inrush.stats.trends import service_trends
+from tests import synthetic
+from tests.synthetic import SECOND
+
+SEEDS = 200
+CALLS = 40
+
+
+def served(service_s: np.ndarray, role: str = "readers", block: int = 1, kind: str = "service") -> RunRecord:
+    """A run with one histogram a second; service_s: shape (seconds, calls)."""
+    base = synthetic.run(block=block, makespan_s=float(len(service_s)), resources=False)
+    rows: list[dict[str, Any]] = [
+        {"segment": 2, "repetition": 0, "role": role, "op": "insert" if role == "writers" else "page", "kind": kind,
+         "t_ns": SECOND + i * SECOND, "dt_ns": SECOND, **synthetic.hist([int(s * 1e9) for s in of])}
+        for i, of in enumerate(service_s)
+    ]  # fmt: skip
+    more = {"hist": synthetic.table("hist", rows)}
+    return replace(base, tables={**base.tables, **more}, _rows={})
+
+
+def drawn(
+    seconds: int, level: Callable[[np.ndarray], np.ndarray], rho: float, spread: float, seed: int
+) -> np.ndarray:
+    """Service times around a level, whose noise from second to second is an AR(1) of the given sd of logs."""
+    rng = np.random.default_rng(seed)
+    noise = rng.normal(0, spread * np.sqrt(1 - rho**2), seconds + 100)
+    for i in range(1, seconds + 100):
+        noise[i] += rho * noise[i - 1]
+    each = rng.normal(0, 0.3, (seconds, CALLS))
+    return np.exp(np.log(level(np.arange(seconds) / seconds))[:, None] + noise[100:, None] + each)
+
+
+def steady(_: np.ndarray) -> np.ndarray:
+    return np.full(len(_), 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "rho"), [(7, 0.0), (7, 0.5), (12, 0.5), (20, 0.5), (60, 0.8), (120, 0.8)]
+)
+@pytest.mark.parametrize("spread", [0.05, 0.3])
+def test_a_stationary_role_is_not_flagged_in_95_of_100_seeds(seconds: int, rho: float, spread: float) -> None:
+    flagged = [
+        service_trends(served(drawn(seconds, steady, rho, spread, seed)))["readers"].found
+        for seed in range(SEEDS)
+    ]
+    assert np.mean(flagged) <= 0.05
+
+
+def test_a_reader_that_falls_from_3000_to_150_calls_a_second_in_7_seconds_is_told() -> None:
+    """What a scan of a table costs that grows at an even rate, from a third of a millisecond on."""
+    found = [
+        service_trends(served(drawn(7, lambda t: (1 + 22 * t) / 3000, 0.0, 0.05, seed)))["readers"]
+        for seed in range(SEEDS)
+    ]
+    assert np.mean([t.found for t in found]) >= 0.95
+    assert np.median([t.times for t in found]) == pytest.approx(15, rel=0.4)
+
+
+@pytest.mark.parametrize(("end", "seconds"), [(1.5, 30), (2.0, 12), (0.5, 12), (1.25, 120)])
+def test_a_rise_and_a_fall_are_told_alike(end: float, seconds: int) -> None:
+    found = [
+        service_trends(served(drawn(seconds, lambda t: 1e-3 * end**t, 0.3, 0.05, seed)))["readers"]
+        for seed in range(50)
+    ]
+    assert np.mean([t.found and (t.times > 1) == (end > 1) for t in found]) >= 0.9
+
+
+def test_a_change_of_less_than_a_tenth_is_not_worth_a_word() -> None:
+    found = service_trends(served(drawn(600, lambda t: 1e-3 * 1.05**t, 0.0, 0.001, 1)))["readers"]
+    assert found.p < 1e-4 and not found.found
+
+
+def test_the_verdict_says_that_a_growing_table_was_measured() -> None:
+    verdict = service_time_steady(served(drawn(7, lambda t: (1 + 22 * t) / 3000, 0.0, 0.05, 1)), {})
+    assert verdict is not None and verdict.outcome is Outcome.NOTE
+    assert verdict.sentence.startswith("readers: service time rises to ")
+    assert "50 k rows were written: this run measured a growing table" in verdict.sentence
+
+
+def test_a_steady_run_passes_and_a_short_one_is_not_judged() -> None:
+    verdict = service_time_steady(served(drawn(30, steady, 0.0, 0.05, 1)), {})
+    assert verdict is not None and verdict.outcome is Outcome.PASS
+    assert service_time_steady(served(drawn(5, steady, 0.0, 0.05, 1)), {}) is None
+
+
+def test_the_answer_says_it_where_most_runs_of_its_role_show_it() -> None:
+    def study(level: Callable[[np.ndarray], np.ndarray]) -> StudyRecord:
+        runs = [served(drawn(12, level, 0.0, 0.05, b), "writers", b) for b in range(1, 6)]
+        return StudyRecord({**synthetic.STUDY, "answer": {"kind": "comparison", "of": "writers.rows_per_s", "along": "engine"}}, runs)  # fmt: skip
+
+    grown = answer(analyse(study(lambda t: 1e-3 * 4.0**t)))
+    assert grown is not None
+    assert "Service time of writers rises to" in grown.line and "in 5 of 5 runs" in grown.line
+    assert "these runs measured a growing table" in grown.line
+    same = answer(analyse(study(steady)))
+    assert same is not None and "Service time" not in same.line
+    assert any(v.guard == NAME for m in analyse(study(steady)).runs for v in m.verdicts)
