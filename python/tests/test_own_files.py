@@ -97,6 +97,8 @@ def test_bad_rows_are_counted_apart_and_the_good_ones_proven(user: User, tmp_pat
     (tmp_path / "kept-mine.toml").write_text(text)
     changes = ["-P", "repeats.count=1", "-P", "batch_rows=[500]", "-P", "schedule.at_least_s=0"]
     result = json.loads(user("run", "kept-mine.toml", "duckdb", "--json", *changes))
+    rejected = "mine: 5 of 2,005 rows rejected, in every run"
+    assert rejected in user("show") and rejected in Path(result["report"]).read_text()
     for sealed in Path(result["run_dir"]).glob("*/run.json"):
         counters = {
             c["name"]: c["value"] for c in pq.read_table(sealed.parent / "counters.parquet").to_pylist()

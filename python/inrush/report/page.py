@@ -13,6 +13,7 @@ from inrush.analysis.claims import COLUMNS, claim_rows, judged_claims
 from inrush.analysis.comparability import left_out
 from inrush.analysis.effects import effects
 from inrush.analysis.points import Analysis, say
+from inrush.analysis.rejected import by_table, reject_lines
 from inrush.guards.verdicts import Outcome, by_guard
 from inrush.report.charts import Figure
 from inrush.report.conditions import machine, settings
@@ -57,6 +58,7 @@ def page(
         answered(analysis, answer),
         section("What is full, and where", resources_table(analysis)),
         section("Verdicts", guards_table(analysis)),
+        section("Rejected rows", rejected_table(analysis)),
         section("What the host took", stolen_table(analysis)),
         section("Figures", figure_cards(figures, specs)),
         section("Published claims, tried here", claims_table(analysis)),
@@ -196,6 +198,21 @@ def guards_table(analysis: Analysis) -> str:
     return doubted + (
         f"<details{'' if doubted else ' open'}><summary>{said}</summary>{passed}</details>" if passed else ""
     )
+
+
+def rejected_table(analysis: Analysis) -> str:
+    """Rows of files that were not stored: sentences, and the share of each table at its worst run."""
+    lines = reject_lines(analysis)
+    if not lines:
+        return ""
+    worst = {table: max(each) for table, each in by_table(analysis).items()}
+    rows = [
+        [escape(table), number(f"{rejected:,}"), number(f"{of:,}"), number(f"{rejected / of:.2%}")]
+        for table, (rejected, of) in worst.items()
+        if rejected
+    ]
+    told = "".join(f'<p class="expected">{escape(line)}</p>' for line in lines)
+    return told + table(["table", "#rejected", "#of", "#share"], rows)
 
 
 def figure_cards(figures: Sequence[Figure], specs: Sequence[Mapping[str, Any]]) -> str:

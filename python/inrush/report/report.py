@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from inrush.analysis.answer import Answer, answer
 from inrush.analysis.points import Analysis, analyse
+from inrush.analysis.rejected import reject_lines
 from inrush.errors import UsageError
 from inrush.guards.verdicts import Outcome, by_guard
 from inrush.stats.measures import StudyRecord, study_record
@@ -64,11 +65,12 @@ def write_figures(results: Any, folder: Path, formats: tuple[str, ...] = ("png",
 
 
 def three_lines(results: Any) -> list[str]:
-    """The answer with its interval, the verdict, the next command."""
+    """The answer with its interval, the verdict, the next command; and rows of files that were not stored, if any."""
     analysis = results if isinstance(results, Analysis) else analyse(recorded(results))
     found = answer(analysis)
     return [
         found.line if found else "No answer: no run measured anything",
+        *reject_lines(analysis),
         verdict_line(analysis),
         next_command(analysis, found),
     ]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from inrush.analysis.points import Analysis, Point, PointSummary, say
+from inrush.analysis.rejected import by_table, reject_lines
 from inrush.analysis.same_work import Work, by_rate, other_work, work
 from inrush.analysis.study_guards import headline
 from inrush.guards.verdicts import Outcome, by_guard, survives
@@ -48,6 +49,8 @@ def summary_lines(results: Results, analysis: Analysis) -> list[str]:
             for entry in study.get(why) or ()
         ]
         lines += ["", *columns(absent)]
+    if rejected := reject_lines(analysis):
+        lines += ["", *rejected]
     doubts = doubt_lines(analysis)
     return [*lines, *(["", *doubts] if doubts else [])]
 
@@ -91,6 +94,11 @@ def summary(analysis: Analysis) -> dict[str, Any]:
         "study": analysis.study.get("id"),
         "valid": analysis.valid,
         "points": list(points.values()),
+        "rejected": {
+            table: {"rejected": rejected, "of": of}
+            for table, each in by_table(analysis).items()
+            for rejected, of in [max(each)]
+        },
         "verdicts": [
             {"run": run, "guard": v.guard, "outcome": v.outcome.value, "sentence": v.sentence}
             for run, v in analysis.verdicts

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from inrush.plan.calibration import OWN_SHARE
 from inrush.results.store import SealedRun
 from inrush.run.process import Event
+from inrush.stats.files import rejected_rows
 from inrush.stats.measures import RunRecord, call_gaps_s, figures_of_run, whole, writing_roles
 from inrush.text import show_count, show_s
 
@@ -288,7 +289,13 @@ def found_line(run: SealedRun) -> str:
     rows_per_s = written_per_s(figures_of_run(record), {whole(role) for role in writing_roles(run.plan)})
     rate = f"{show_count(rows_per_s)} rows/s, " if rows_per_s else ""
     holds = f"{sum(proofs)} of {len(proofs)} proofs hold"
-    return f"{rate}{holds}" if all(proofs) else f"NO FIGURE: {holds}"
+    return with_rejected(f"{rate}{holds}" if all(proofs) else f"NO FIGURE: {holds}", record)
+
+
+def with_rejected(line: str, run: RunRecord) -> str:
+    """The line, with rows of files that did not fit and were not stored."""
+    rejected = sum(n for n, _ in rejected_rows(run).values())
+    return f"{line}, {rejected:,} rows rejected" if rejected else line
 
 
 def written_per_s(figures: Mapping[str, float], writers: Iterable[str]) -> float | None:

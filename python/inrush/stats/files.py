@@ -81,6 +81,32 @@ def cached_share(run: RunRecord) -> float | None:
     return held["inputs_cached_bytes"] / whole if whole else None
 
 
+#: Counters of a table that is fed from files; `rows_read` are those that were stored.
+COUNTED = "inrush.files."
+READ, REJECTED = ".rows_read", ".rows_rejected"
+
+
+def rejected_rows(run: RunRecord) -> dict[str, tuple[int, int]]:
+    """Table that was fed from files (of a pipeline: its role) -> rows rejected, and of how many; empty without files.
+
+    A table that several segments fed has the most that one of them rejected.
+    """
+    counts: dict[tuple[str, int], dict[str, int]] = {}
+    for r in run.rows("counters"):
+        for kind in (READ, REJECTED):
+            if r["name"].startswith(COUNTED) and r["name"].endswith(kind):
+                table = r["name"].removeprefix(COUNTED).removesuffix(kind)
+                counts.setdefault((table, r["segment"]), {})[kind] = int(r["value"])
+    found: dict[str, tuple[int, int]] = {}
+    for (table, _), of in counts.items():
+        new = of.get(REJECTED, 0), of.get(REJECTED, 0) + of.get(READ, 0)
+        found[table] = max(found.get(table, new), new)
+    if files := run.rows("files"):
+        rejected = sum(f["rejected"] or 0 for f in files)
+        found[str(files[0]["role"])] = rejected, rejected + sum(f["rows"] for f in files)
+    return found
+
+
 def gain_per_doubling(ratio: float, small: float, large: float) -> float:
     """What one doubling of the size brings, from the rate's ratio between two sizes: 0.05 is 5 %."""
     return float(ratio ** (1 / np.log2(large / small)) - 1)

@@ -1,0 +1,89 @@
+"""Rows of a user's files that were not stored stand wherever the study's figures stand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+from inrush.analysis.points import analyse
+from inrush.analysis.rejected import reject_lines
+from inrush.guards.run import rows_rejected
+from inrush.guards.verdicts import Outcome
+from inrush.report.page import page
+from inrush.report.report import three_lines
+from inrush.report.summary import summary, summary_lines
+from inrush.run.progress import with_rejected
+from inrush.stats.measures import RunRecord, StudyRecord
+from tests import synthetic
+
+TOLD = "mine: 5 of 2,005 rows rejected, in every run; reject-mine.csv in the folder of a run has each with line and reason"
+
+
+def fed(rejected: int, record: StudyRecord | None = None) -> StudyRecord:
+    """A study whose rows come from files, so many of which did not fit."""
+    made = record or synthetic.study({("duckdb", 1): 1.0, ("duckdb", 2): 2.0})
+    counters = [
+        {"segment": 2, "name": f"inrush.files.mine.rows_{what}", "value": str(n)}
+        for what, n in (("read", 2000), ("rejected", rejected))
+    ]
+    runs = [
+        replace(r, tables={**r.tables, "counters": synthetic.table("counters", counters)}, _rows={})
+        for r in made.runs
+    ]
+    return replace(made, runs=runs)
+
+
+def shown(record: StudyRecord) -> str:
+    analysis = analyse(record)
+    results = SimpleNamespace(study={**record.study, "status": "done"}, runs=record.runs)
+    return "\n".join(summary_lines(results, analysis))  # type: ignore[arg-type]
+
+
+def test_rejected_rows_stand_in_show_in_the_terminal_and_in_the_report() -> None:
+    record = fed(5)
+    analysis = analyse(record)
+    assert reject_lines(analysis) == [TOLD]
+    assert TOLD in shown(record)
+    assert TOLD in "\n".join(three_lines(record))
+    drawn = page(analysis, None, [], {}, "")
+    assert "Rejected rows" in drawn and TOLD in drawn and "0.25%" in drawn
+    assert summary(analysis)["rejected"] == {"mine": {"rejected": 5, "of": 2005}}
+
+
+def test_a_study_that_stored_every_row_says_so_once_and_one_without_files_nothing() -> None:
+    assert "rejected" not in shown(fed(0)) and len(three_lines(fed(0))) == 3
+    (verdict,) = [v for v in analyse(fed(0)).runs[0].verdicts if v.guard == "rows rejected"]
+    assert verdict.outcome is Outcome.PASS
+    generated = synthetic.study({("duckdb", 1): 1.0})
+    assert rows_rejected(generated.runs[0], {}) is None
+    assert "Rejected rows" not in page(analyse(generated), None, [], {}, "")
+
+
+def test_runs_that_rejected_differently_are_told_by_their_least_and_most() -> None:
+    record = fed(5)
+    other = fed(9).runs[0]
+    told = reject_lines(analyse(replace(record, runs=[other, *record.runs[1:]])))
+    assert told[0].startswith("mine: 5 to 9 of 2,005 to 2,009 rows rejected")
+
+
+def test_the_line_of_a_run_that_ended_tells_them() -> None:
+    run: RunRecord = fed(5).runs[0]
+    assert (
+        with_rejected("431 k rows/s, 26 of 26 proofs hold", run)
+        == "431 k rows/s, 26 of 26 proofs hold, 5 rows rejected"
+    )
+    assert with_rejected("431 k rows/s", fed(0).runs[0]) == "431 k rows/s"
+
+
+def test_files_of_a_pipeline_count_too() -> None:
+    run = synthetic.run("duckdb")
+    import pyarrow as pa
+
+    files = pa.table({"role": ["pipelines"] * 2, "rows": [10, 20], "rejected": [1, 2]})
+    run = replace(run, tables={**run.tables, "files": files}, _rows={})
+    verdict = rows_rejected(run, {})
+    assert (
+        verdict is not None
+        and verdict.outcome is Outcome.NOTE
+        and "3 of 33 rows rejected" in verdict.sentence
+    )
