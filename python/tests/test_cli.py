@@ -157,6 +157,36 @@ def test_engines_whose_rows_survive_different_things_are_refused_before_the_run_
     assert inrush(*words).code == 0
 
 
+def test_engines_side_by_side_are_refused_too_where_the_answer_speaks_of_each_alone(
+    inrush: Inrush, tmp_path: Path
+) -> None:
+    """A table with three servers of unequal promises is read as a comparison, whatever its answer compares."""
+    study = tmp_path / "alone.toml"
+    study.write_text(inrush("config", "quickstart").out + '\n[options.sqlite]\nsynchronous = "OFF"\n')
+    words = (
+        "run",
+        str(study),
+        "--scale",
+        "xs",
+        "-P",
+        "batch_rows=2000",
+        "-P",
+        "repeats={count=1, confirm=0}",
+    )
+    said = inrush(*words)
+    assert said.code == 2 and said.out == "" and inrush.store.studies() == []
+    assert "duckdb: power loss; sqlite: process crash" in said.err
+    assert "for rows that survive power loss on all, [options.sqlite] synchronous = 'FULL'" in said.err
+    assert (
+        "for rows that survive a crash of the process on all, [options.duckdb] 'set.fsync_mode' = 'NONE'"
+        in said.err
+    )
+    # What it says, done.
+    study.write_text(study.read_text() + '\n[options.duckdb]\n"set.fsync_mode" = "NONE"\n')
+    assert inrush(*words).code == 0
+    assert inrush(*words[:2], "sqlite", *words[2:]).code == 0, "one engine is beside none"
+
+
 # What a run leaves.
 
 

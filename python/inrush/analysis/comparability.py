@@ -32,11 +32,15 @@ def unequal_durability(analysis: Analysis) -> str | None:
 
 def told_unequal(points: Iterable[Mapping[str, str]]) -> str | None:
     """Engine -> what its rows survive, of the first point where that differs; None where it is the same everywhere."""
-    for engines in points:
-        if len(set(engines.values())) > 1:
-            words = sorted((engine, word.replace("_", " ").lower()) for engine, word in engines.items())
-            return "; ".join(f"{engine}: {word}" for engine, word in words)
-    return None
+    engines = first_unequal(points)
+    if engines is None:
+        return None
+    words = sorted((engine, word.replace("_", " ").lower()) for engine, word in engines.items())
+    return "; ".join(f"{engine}: {word}" for engine, word in words)
+
+
+def first_unequal(points: Iterable[Mapping[str, str]]) -> Mapping[str, str] | None:
+    return next((engines for engines in points if len(set(engines.values())) > 1), None)
 
 
 def left_out(analysis: Analysis) -> dict[Point, Mapping[str, str]]:

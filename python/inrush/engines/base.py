@@ -205,6 +205,8 @@ class Server(ABC):
     transactional: ClassVar[bool] = False
     #: Type of a column in the database, lower case and without length -> what its values may mean, the usual first.
     column_types: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    #: What rows are to survive -> how it is set: the end of an `--start`, or an entry of `[options.<engine>]`.
+    survive_by: ClassVar[Mapping[Survives, str]] = {}
     #: Several servers of this kind stand as one behind a coordinator.
     coordinated: ClassVar[bool] = False
     #: It knows them by its configuration alone, which tells no passwords: theirs is its own.

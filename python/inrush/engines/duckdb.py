@@ -9,6 +9,7 @@ import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 from inrush.engines import sql
 from inrush.engines.base import (
@@ -69,6 +70,10 @@ class DuckDB(Server):
     embedded = True
     transactional = True
     column_types = COLUMN_TYPES
+    survive_by: ClassVar[Mapping[Survives, str]] = {
+        Survives.POWER_LOSS: "[options.duckdb] 'set.fsync_mode' = 'STANDARD'",
+        Survives.PROCESS_CRASH: "[options.duckdb] 'set.fsync_mode' = 'NONE'",
+    }
 
     def open_namespace(self, namespace: str) -> tuple[str, ...]:
         mark = _mark(namespace)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from inrush.engines import http, sql
 from inrush.engines.base import (
@@ -62,6 +62,7 @@ class Influxdb(InfluxdbLife):
     name = "influxdb"
     schemes = ("influxdb",)
     methods = ("bulk",)
+    survive_by: ClassVar[Mapping[Survives, str]] = {Survives.POWER_LOSS: "as shipped"}
 
     # decides
 

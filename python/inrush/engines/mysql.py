@@ -110,6 +110,10 @@ class Mysql(MysqlLife):
     ways: ClassVar[Mapping[str, str]] = {"bulk": "load"}
     transactional: ClassVar[bool] = True
     column_types: ClassVar[Mapping[str, tuple[str, ...]]] = COLUMN_TYPES
+    survive_by: ClassVar[Mapping[Survives, str]] = {
+        Survives.POWER_LOSS: "--start {engine},innodb_flush_log_at_trx_commit=1,innodb_doublewrite=ON,sync_binlog=1",
+        Survives.PROCESS_CRASH: "--start {engine},innodb_flush_log_at_trx_commit=2",
+    }
     #: Texts are compared byte by byte, blanks at their end included.
     collation: ClassVar[str] = "utf8mb4_0900_bin"
     #: Where a connection reads its own status.

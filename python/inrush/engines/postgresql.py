@@ -96,6 +96,10 @@ class Postgresql(PostgresqlLife):
     methods = ("bulk", "multirow", "unnest")
     transactional = True
     column_types = COLUMN_TYPES
+    survive_by: ClassVar[Mapping[Survives, str]] = {
+        Survives.POWER_LOSS: "--start {engine},fsync=on,full_page_writes=on,synchronous_commit=on",
+        Survives.PROCESS_CRASH: "--start {engine},fsync=off",
+    }
     coordinated = True
 
     # decides

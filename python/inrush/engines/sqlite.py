@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 from inrush.engines import sql
 from inrush.engines.base import (
@@ -91,6 +92,10 @@ class Sqlite(Server):
     embedded = True
     transactional = True
     column_types = COLUMN_TYPES
+    survive_by: ClassVar[Mapping[Survives, str]] = {
+        Survives.POWER_LOSS: "[options.sqlite] synchronous = 'FULL'",
+        Survives.PROCESS_CRASH: "[options.sqlite] synchronous = 'NORMAL'",
+    }
     max_writers = 1
 
     def open_namespace(self, namespace: str) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
-"""Before a study runs: may its engines be held against each other?
+"""Before a study runs: do rows survive the same on all its engines?
 
 Each server is asked for its settings as the runs will ask it; what acknowledged rows survive must then be the same on
-all, or the study asks for the comparison.
+all, or the study asks for the comparison. Engines in one study stand in one table and on one chart, whatever its
+answer holds against what: a reader compares them.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from inrush.analysis.comparability import holds_engines_together, told_unequal
-from inrush.engines.base import Durability
+from inrush.analysis.comparability import first_unequal, told_unequal
+from inrush.engines.base import Durability, Survives
 from inrush.errors import UsageError
 from inrush.guards.verdicts import is_instrument
 from inrush.plan.plan import PlannedRun, StudyPlan
@@ -27,11 +28,11 @@ Asked = Callable[[PlannedRun], Durability | None]
 
 
 def refuse_unequal(plan: StudyPlan, sites: Mapping[str, Site], data: Path) -> None:
-    """Raises UsageError when the study compares engines whose rows survive different things, unasked.
+    """Raises UsageError when a study's engines let rows survive different things, unasked.
 
     data: folder for the files that embedded engines open to be asked.
     """
-    if plan.study.unequal_durability or not compares(plan):
+    if plan.study.unequal_durability or len(measured_engines(plan.runs)) < 2:
         return
     found: dict[str, Durability | None] = {}
 
@@ -42,30 +43,52 @@ def refuse_unequal(plan: StudyPlan, sites: Mapping[str, Site], data: Path) -> No
             found[key] = ask(run.plan, sites[target["engine"]], data)
         return found[key]
 
-    if told := unequal(plan.runs, asked):
+    if engines := unequal(plan.runs, asked):
+        ways = to_make_equal(engines, {e: sites[e].server.survive_by for e in engines})
         raise UsageError(
-            f"{plan.study.name} compares engines whose acknowledged rows survive different things ({told}); make them "
-            "equal by settings (docs/engines.md says which), or compare them all the same with --unequal-durability"
+            f"{plan.study.name} runs engines side by side whose acknowledged rows survive different things "
+            f"({told_unequal([engines])}). Make them equal: {'; or '.join(ways)}. Or run them all the same with "
+            "--unequal-durability, which the report then says"
         )
 
 
-def compares(plan: StudyPlan) -> bool:
-    """Whether the answer will hold engines against each other."""
-    engines = {e for e in (run.plan["target"]["engine"] for run in plan.runs) if not is_instrument(e)}
-    answer = plan.study.answer
-    along, per = (answer.along, tuple(answer.per)) if answer else (None, ())
-    return holds_engines_together(len(engines), along, per, {**plan.study.factors, "engine": sorted(engines)})
+def measured_engines(runs: Sequence[PlannedRun]) -> set[str]:
+    return {e for e in (str(run.plan["target"]["engine"]) for run in runs) if not is_instrument(e)}
 
 
-def unequal(runs: Sequence[PlannedRun], asked: Asked) -> str | None:
-    """What differs at points that are equal but for their engine, as words; None where nothing does."""
+def unequal(runs: Sequence[PlannedRun], asked: Asked) -> Mapping[str, str] | None:
+    """Engine -> what its rows survive, at the first point where engines differ that is equal otherwise."""
     at: dict[str, dict[str, str]] = {}
     for run in runs:
         engine = str(run.plan["target"]["engine"])
         if not is_instrument(engine) and (known := asked(run)) is not None:
             factors = {k: v for k, v in run.labels.get("factors", {}).items() if k != "engine"}
             at.setdefault(json.dumps(factors, sort_keys=True, default=str), {})[engine] = known.survives.name
-    return told_unequal(at.values())
+    return first_unequal(at.values())
+
+
+def to_make_equal(engines: Mapping[str, str], ways: Mapping[str, Mapping[Survives, str]]) -> list[str]:
+    """A sentence for each level that some of the engines have already: what brings the others there, the highest first.
+
+    Where an engine has no setting for it, that is said: it cannot be had.
+    """
+    told = []
+    for level in sorted({Survives[name] for name in engines.values()}, key=lambda s: -s.value):
+        others = sorted(e for e, name in engines.items() if name != level.name)
+        each = [
+            ways[e][level].format(engine=e) if level in ways[e] else f"{e} has no setting for it"
+            for e in others
+        ]
+        told.append(f"for {WORDS[level]} on all, {', '.join(each)}")
+    return told
+
+
+#: What rows survive, as words of a sentence.
+WORDS = {
+    Survives.POWER_LOSS: "rows that survive power loss",
+    Survives.PROCESS_CRASH: "rows that survive a crash of the process",
+    Survives.NOTHING: "rows that survive nothing",
+}
 
 
 def ask(plan: Mapping[str, Any], site: Site, data: Path) -> Durability | None:
