@@ -407,7 +407,8 @@ def test_a_prediction_beyond_its_validity_is_told() -> None:
 
 def test_every_guard_of_a_run_is_provoked_by_a_test() -> None:
     by_other_tests = {
-        "cold was cold", "inputs cold", "warm-up not counted", "unit of work constant", "no waves"
+        "cold was cold", "inputs cold", "warm-up not counted", "unit of work constant", "no waves",
+        "service time steady", "rows rejected",
     }  # fmt: skip
     assert len(RUN_GUARDS) == len(PROVOKED) + len(by_other_tests)
 
