@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 from inrush.analysis.points import analyse
 from inrush.analysis.rejected import reject_lines
-from inrush.guards.run import rows_rejected
+from inrush.guards.notes import rows_rejected
 from inrush.guards.verdicts import Outcome
 from inrush.report.page import page
 from inrush.report.report import three_lines

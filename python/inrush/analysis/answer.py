@@ -7,20 +7,14 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-import numpy as np
-
 from inrush.analysis.comparability import default_along, refused
+from inrush.analysis.moved import moved_sentence
 from inrush.analysis.points import Analysis, Point, lower_is_better, say, say_value
 from inrush.analysis.settled import Values, apart, beside, ranked, settled
 from inrush.analysis.study_guards import headline
-from inrush.guards.trends import NAME as STEADY
-from inrush.guards.trends import rows_written
-from inrush.guards.verdicts import Outcome
 from inrush.stats import shape, stats
 from inrush.stats.levels import CONFIDENCE, LEAST_GAIN, levels_off
-from inrush.stats.measures import whole
 from inrush.stats.quantity import show, show_interval
-from inrush.stats.trends import service_trends
 
 #: Makespans of weak scaling do n times the work; a base within this factor of equal work is strong scaling.
 WEAK_FROM = 1.5
@@ -84,11 +78,13 @@ def answer(analysis: Analysis) -> Answer | None:
     found = groups(analysis, figure, along, per)
     if kind not in COMPETING:
         found = apart(analysis, found, along)
+    told = moved_sentence(analysis, figure)
+    moved = [Part((), told, None)] if told else []
     why = refused(analysis)
     if why is None or not any(len(engines_of(of)) > 1 for of in found.values()):
         parts = [decide(analysis, figure, along, group, of) for group, of in found.items()]
         parts += spread_part(found, figure) if kind == "curve" else []
-        return Answer(kind, figure, along, parts + moved_part(analysis, figure))
+        return Answer(kind, figure, along, [*parts, *moved])
     parts = [
         Part(
             (), f"No engine is held against another: acknowledged rows survive different things ({why})", None
@@ -97,7 +93,7 @@ def answer(analysis: Analysis) -> Answer | None:
     for group, of in each_engine(found).items():
         part = level_part if along == "engine" else decide
         parts.append(part(analysis, figure, along, group, of))
-    return Answer(kind, figure, along, parts + moved_part(analysis, figure))
+    return Answer(kind, figure, along, [*parts, *moved])
 
 
 def contenders(analysis: Analysis) -> list[Point]:
@@ -233,27 +229,6 @@ def spread_part(found: Mapping[Point, Values], figure: str) -> list[Part]:
     each = ", ".join(f"{engine} {sd:.1%}" for engine, sd in spread.sd.items())
     word = "differs" if spread.differ else "cannot be told apart"
     return [Part((), f"Spread from run to run {word} (p = {spread.p:.2g}): {each}", None)]
-
-
-def moved_part(analysis: Analysis, figure: str) -> list[Part]:
-    """That the answer's role was slower at the end of most runs than at their beginning, or faster."""
-    role = whole(figure.rsplit(".", 1)[0])
-    counted = [m for m in analysis.runs if m.counts]
-    noted = [m for m in counted if any(v.guard == STEADY and v.outcome is Outcome.NOTE for v in m.verdicts)]
-    moved = [t for m in noted if (t := service_trends(m.run).get(role)) is not None and t.found]
-    if not moved or 2 * len(moved) <= len(counted):
-        return []
-    middle = float(np.exp(np.median([np.log(t.times) for t in moved])))
-    grew = middle > 1 and any(rows_written(m.run) for m in noted)
-    told = f"Service time of {role} {'rises' if middle > 1 else 'falls'} to {middle:.2g} times in {len(moved)} of {len(counted)} runs"
-    return [
-        Part(
-            (),
-            told
-            + (": these runs measured a growing table" if grew else ": these runs measured no one state"),
-            None,
-        )
-    ]
 
 
 def scaling_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:

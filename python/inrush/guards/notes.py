@@ -7,6 +7,7 @@ import numpy as np
 from inrush.guards.verdicts import Figures, Verdict, noted, paced_roles, passed
 from inrush.stats import series
 from inrush.stats.calm import STEAL_SHARE
+from inrush.stats.files import rejected_rows
 from inrush.stats.measures import (
     RunRecord,
     cumulative,
@@ -24,6 +25,24 @@ UNIT_GROWTH = 0.10  # bytes per row, start to end
 ACHIEVED_SHARE = 0.99
 SHORTEST_S = 1.0
 WARM_UP_HEAD = 0.9  # head slower than this share of the rest
+
+
+def rows_rejected(run: RunRecord, _: Figures) -> Verdict | None:
+    """Of runs fed from files: what did not fit its columns is in no figure, and must be known of."""
+    found = rejected_rows(run)
+    if not found:
+        return None
+    lost = [
+        f"{table}: {rejected:,} of {of:,} rows rejected"
+        for table, (rejected, of) in found.items()
+        if rejected
+    ]
+    if lost:
+        return noted(
+            "rows rejected",
+            f"{', '.join(lost)}: they did not fit their columns, were not stored and are in no figure; the reject file says why",
+        )
+    return passed("rows rejected", "Every row of the files was stored")
 
 
 def keeps_the_rate(run: RunRecord, figures: Figures) -> Verdict | None:

@@ -22,7 +22,7 @@ from inrush.guards.verdicts import (
     survives,
 )
 from inrush.stats.calm import STEAL_SHARE, calm_part
-from inrush.stats.files import CACHED_SHARE, cached_share, is_pipeline, rejected_rows
+from inrush.stats.files import CACHED_SHARE, cached_share, is_pipeline
 from inrush.stats.measures import RunRecord, cumulative, measured_windows, writing_roles
 
 LAG_FLOOR_S = 1e-3  # lag p99 above the larger of this …
@@ -59,24 +59,6 @@ def ended_as_planned(run: RunRecord, _: Figures) -> Verdict:
             "raise the limit or lower the work",
         )
     return passed("ended as planned", "Every segment ended with its work or its time")
-
-
-def rows_rejected(run: RunRecord, _: Figures) -> Verdict | None:
-    """Of runs fed from files: what did not fit its columns is in no figure, and must be known of."""
-    found = rejected_rows(run)
-    if not found:
-        return None
-    lost = [
-        f"{table}: {rejected:,} of {of:,} rows rejected"
-        for table, (rejected, of) in found.items()
-        if rejected
-    ]
-    if lost:
-        return noted(
-            "rows rejected",
-            f"{', '.join(lost)}: they did not fit their columns, were not stored and are in no figure; the reject file says why",
-        )
-    return passed("rows rejected", "Every row of the files was stored")
 
 
 def client_on_time(run: RunRecord, figures: Figures) -> Verdict | None:
@@ -404,7 +386,7 @@ def probed(run: RunRecord, kind: str) -> list[float]:
 
 
 RUN_GUARDS: tuple[Callable[[RunRecord, Figures], Verdict | None], ...] = (
-    ended_as_planned, rows_proven, rows_rejected, answers_right, oracle_agrees, errors_not_fast, client_on_time, client_not_saturated, cold_was_cold, inputs_cold,
+    ended_as_planned, rows_proven, notes.rows_rejected, answers_right, oracle_agrees, errors_not_fast, client_on_time, client_not_saturated, cold_was_cold, inputs_cold,
     one_server, settings.settings_as_asked, release_build, below_physical_ceilings, laws.little_holds, laws.nothing_overfull, laws.parts_add_up, notes.keeps_the_rate, notes.warm_up_not_counted, notes.unit_of_work_constant,
     notes.long_enough, notes.no_waves, trends.service_time_steady, notes.data_larger_than_caches, notes.quiet_machine,
 )  # fmt: skip

@@ -1,0 +1,29 @@
+"""Was the answer's role as fast at the end of its runs as at their beginning? Pure."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inrush.analysis.points import Analysis
+from inrush.guards.trends import NAME, rows_written
+from inrush.guards.verdicts import Outcome
+from inrush.stats.measures import whole
+from inrush.stats.trends import service_trends
+
+
+def moved_sentence(analysis: Analysis, figure: str) -> str | None:
+    """What became of the role's service time during most of the runs that count; None where it stayed as it was."""
+    role = whole(figure.rsplit(".", 1)[0])
+    counted = [m for m in analysis.runs if m.counts]
+    noted = [m for m in counted if any(v.guard == NAME and v.outcome is Outcome.NOTE for v in m.verdicts)]
+    moved = [(m, t) for m in noted if (t := service_trends(m.run).get(role)) is not None and t.found]
+    if not moved or 2 * len(moved) <= len(counted):
+        return None
+    middle = float(np.exp(np.median([np.log(t.times) for _, t in moved])))
+    word = "rises" if middle > 1 else "falls"
+    grew = middle > 1 and any(rows_written(m.run) for m, _ in moved)
+    what = "a growing table" if grew else "no one state"
+    return (
+        f"Service time of {role} {word} to {middle:.2g} times in {len(moved)} of {len(counted)} runs: "
+        f"these runs measured {what}"
+    )
