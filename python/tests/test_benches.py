@@ -72,7 +72,7 @@ def test_figures_of_one_measurement_come_from_the_same_rounds() -> None:
     first, second = rounds.figure(0), rounds.figure(1)
     assert [first(), first()] == [1.0, 2.0]
     assert [second(), second(), second()] == [10.0, 20.0, 30.0], (
-        "made rounds are told again, missing ones made"
+        "made rounds are lines again, missing ones made"
     )
     assert first() == 3.0
 
@@ -147,5 +147,7 @@ def test_a_peer_as_fast_is_rarely_called_faster_and_one_ten_percent_faster_is_ne
 
 def test_the_end_names_every_bar_that_is_not_met() -> None:
     lines = [measured(compared(r, 0.001), 5, 40) for r in (2.0, 0.5)] + [measured(compared(1.0, 1.0), 5, 6)]
-    told = list(by_verdict(lines))
-    assert told[:2] == ["met: 1", "short: 1"] and "a, a peer: 0.50 [" in told[2] and told[3] == "undecided: 1"
+    shown = list(by_verdict(lines))
+    assert (
+        shown[:2] == ["met: 1", "short: 1"] and "a, a peer: 0.50 [" in shown[2] and shown[3] == "undecided: 1"
+    )

@@ -11,12 +11,12 @@ from inrush.run.durability import to_make_equal
 SERVERS = ("postgresql", "mysql", "clickhouse", "influxdb")
 
 
-def told(**engines: str) -> list[str]:
+def ways(**engines: str) -> list[str]:
     return to_make_equal(engines, {e: server(e).survive_by for e in engines})
 
 
 def test_every_level_that_an_engine_has_is_offered_with_the_settings_of_the_others() -> None:
-    up, down = told(postgresql="POWER_LOSS", mysql="POWER_LOSS", clickhouse="PROCESS_CRASH")
+    up, down = ways(postgresql="POWER_LOSS", mysql="POWER_LOSS", clickhouse="PROCESS_CRASH")
     assert up.startswith(
         "for rows that survive power loss on all, --start clickhouse,merge_tree.fsync_after_insert=1"
     )
@@ -24,7 +24,7 @@ def test_every_level_that_an_engine_has_is_offered_with_the_settings_of_the_othe
 
 
 def test_what_no_setting_brings_about_is_said() -> None:
-    _, down = told(influxdb="POWER_LOSS", clickhouse="PROCESS_CRASH")
+    _, down = ways(influxdb="POWER_LOSS", clickhouse="PROCESS_CRASH")
     assert down == "for rows that survive a crash of the process on all, influxdb has no setting for it"
 
 

@@ -16,7 +16,7 @@ from inrush.run.progress import with_rejected
 from inrush.stats.measures import RunRecord, StudyRecord
 from tests import synthetic
 
-TOLD = "mine: 5 of 2,005 rows rejected, in every run; reject-mine.csv in the folder of a run has each with line and reason"
+SENTENCE = "mine: 5 of 2,005 rows rejected, in every run; reject-mine.csv in the folder of a run has each with line and reason"
 
 
 def fed(rejected: int, record: StudyRecord | None = None) -> StudyRecord:
@@ -42,11 +42,11 @@ def shown(record: StudyRecord) -> str:
 def test_rejected_rows_stand_in_show_in_the_terminal_and_in_the_report() -> None:
     record = fed(5)
     analysis = analyse(record)
-    assert reject_lines(analysis) == [TOLD]
-    assert TOLD in shown(record)
-    assert TOLD in "\n".join(three_lines(record))
+    assert reject_lines(analysis) == [SENTENCE]
+    assert SENTENCE in shown(record)
+    assert SENTENCE in "\n".join(three_lines(record))
     drawn = page(analysis, None, [], {}, "")
-    assert "Rejected rows" in drawn and TOLD in drawn and "0.25%" in drawn
+    assert "Rejected rows" in drawn and SENTENCE in drawn and "0.25%" in drawn
     assert summary(analysis)["rejected"] == {"mine": {"rejected": 5, "of": 2005}}
 
 
@@ -62,8 +62,8 @@ def test_a_study_that_stored_every_row_says_so_once_and_one_without_files_nothin
 def test_runs_that_rejected_differently_are_told_by_their_least_and_most() -> None:
     record = fed(5)
     other = fed(9).runs[0]
-    told = reject_lines(analyse(replace(record, runs=[other, *record.runs[1:]])))
-    assert told[0].startswith("mine: 5 to 9 of 2,005 to 2,009 rows rejected")
+    lines = reject_lines(analyse(replace(record, runs=[other, *record.runs[1:]])))
+    assert lines[0].startswith("mine: 5 to 9 of 2,005 to 2,009 rows rejected")
 
 
 def test_the_line_of_a_run_that_ended_tells_them() -> None:

@@ -52,13 +52,13 @@ def test_results_of_different_volumes_are_compared_by_rate_and_the_volumes_are_n
     assert lines[0].startswith("writers.rows_per_s")
     assert not any("0.1" in line for line in lines if line.startswith("duckdb"))
     assert sum("not distinguishable" in line for line in lines) == 2
-    told = "\n".join(lines)
+    text = "\n".join(lines)
     assert (
         "! writers.makespan_s is a time of the whole volume, and volumes differ: compared by writers.rows_per_s"
-        in told
+        in text
     )
-    assert "! scale differs: s and xs" in told
-    assert "500,000 rows and 50,000 rows a repetition" in told
+    assert "! scale differs: s and xs" in text
+    assert "500,000 rows and 50,000 rows a repetition" in text
 
 
 def test_results_of_the_same_volume_are_compared_by_what_was_asked_and_say_nothing_of_volumes() -> None:

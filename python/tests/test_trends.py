@@ -1,4 +1,4 @@
-"""A role whose calls take longer and longer is told; one that only varies is not, however alike its neighbours are."""
+"""A role whose calls take longer and longer is flagged; one that only varies is not, however alike its neighbours are."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_stationary_role_is_not_flagged_in_95_of_100_seeds(seconds: int, rho: 
     assert np.mean(flagged) <= 0.05
 
 
-def test_a_reader_that_falls_from_3000_to_150_calls_a_second_in_7_seconds_is_told() -> None:
+def test_a_reader_that_falls_from_3000_to_150_calls_a_second_in_7_seconds_is_flagged() -> None:
     """What a scan of a table costs that grows at an even rate, from a third of a millisecond on."""
     found = [
         service_trends(served(drawn(7, lambda t: (1 + 22 * t) / 3000, 0.0, 0.05, seed)))["readers"]
@@ -73,7 +73,7 @@ def test_a_reader_that_falls_from_3000_to_150_calls_a_second_in_7_seconds_is_tol
 
 
 @pytest.mark.parametrize(("end", "seconds"), [(1.5, 30), (2.0, 12), (0.5, 12), (1.25, 120)])
-def test_a_rise_and_a_fall_are_told_alike(end: float, seconds: int) -> None:
+def test_a_rise_and_a_fall_are_flagged_alike(end: float, seconds: int) -> None:
     found = [
         service_trends(served(drawn(seconds, lambda t: 1e-3 * end**t, 0.3, 0.05, seed)))["readers"]
         for seed in range(50)

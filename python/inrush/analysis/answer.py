@@ -78,8 +78,8 @@ def answer(analysis: Analysis) -> Answer | None:
     found = groups(analysis, figure, along, per)
     if kind not in COMPETING:
         found = apart(analysis, found, along)
-    told = moved_sentence(analysis, figure)
-    moved = [Part((), told, None)] if told else []
+    trend = moved_sentence(analysis, figure)
+    moved = [Part((), trend, None)] if trend else []
     why = refused(analysis)
     if why is None or not any(len(engines_of(of)) > 1 for of in found.values()):
         parts = [decide(analysis, figure, along, group, of) for group, of in found.items()]

@@ -78,8 +78,8 @@ def other_work(a: Analysis, b: Analysis, points: list[Point], figure: str) -> It
                 "weighs more on the smaller one, and a small table is cheaper to write and to read"
             )
             break
-    told = (s for p in points for s in unequal_roles(planned(a, p), planned(b, p)))
-    yield from dict.fromkeys(told)
+    found = (s for p in points for s in unequal_roles(planned(a, p), planned(b, p)))
+    yield from dict.fromkeys(found)
 
 
 def unequal_roles(x: Mapping[str, Any], y: Mapping[str, Any]) -> Iterator[str]:

@@ -211,8 +211,8 @@ def rejected_table(analysis: Analysis) -> str:
         for table, (rejected, of) in worst.items()
         if rejected
     ]
-    told = "".join(f'<p class="expected">{escape(line)}</p>' for line in lines)
-    return told + table(["table", "#rejected", "#of", "#share"], rows)
+    sentences = "".join(f'<p class="expected">{escape(line)}</p>' for line in lines)
+    return sentences + table(["table", "#rejected", "#of", "#share"], rows)
 
 
 def figure_cards(figures: Sequence[Figure], specs: Sequence[Mapping[str, Any]]) -> str:

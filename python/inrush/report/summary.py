@@ -161,8 +161,8 @@ def compared_row(
     if x.interval is None or y.interval is None:
         return [say(point), *shown, "too few runs for a ratio", ""]
     ratio = welch_ratio(y.values, x.values)
-    told = "not distinguishable" if ratio.holds(1.0) else f"{'more' if ratio.value > 1 else 'less'}"
-    return [say(point), *shown, f"{ratio.value:.3g} [{ratio.low:.3g}, {ratio.high:.3g}]", told]
+    word = "not distinguishable" if ratio.holds(1.0) else f"{'more' if ratio.value > 1 else 'less'}"
+    return [say(point), *shown, f"{ratio.value:.3g} [{ratio.low:.3g}, {ratio.high:.3g}]", word]
 
 
 #: Facts of the host that must agree before two figures are compared.

@@ -70,17 +70,17 @@ def unequal(runs: Sequence[PlannedRun], asked: Asked) -> Mapping[str, str] | Non
 def to_make_equal(engines: Mapping[str, str], ways: Mapping[str, Mapping[Survives, str]]) -> list[str]:
     """A sentence for each level that some of the engines have already: what brings the others there, the highest first.
 
-    Where an engine has no setting for it, that is said: it cannot be had.
+    Where an engine has no setting for it, the sentence says so.
     """
-    told = []
+    sentences = []
     for level in sorted({Survives[name] for name in engines.values()}, key=lambda s: -s.value):
         others = sorted(e for e, name in engines.items() if name != level.name)
         each = [
             ways[e][level].format(engine=e) if level in ways[e] else f"{e} has no setting for it"
             for e in others
         ]
-        told.append(f"for {WORDS[level]} on all, {', '.join(each)}")
-    return told
+        sentences.append(f"for {WORDS[level]} on all, {', '.join(each)}")
+    return sentences
 
 
 #: What rows survive, as words of a sentence.

@@ -19,9 +19,9 @@ from inrush.stats.measures import (
 
 #: Fewer intervals are no series; of more, neighbours are taken together, so that what lasts over some is one value.
 LEAST, MOST = 6, 10
-#: A change of less, end over beginning, is not worth a word; from there on one is said below this p.
+#: A change of less, end over beginning, is not reported; from there on it is, below this p.
 MATERIAL, ALPHA = 1.10, 0.002
-#: What is so many times larger is said of few values too: noise that wanders seldom goes so far.
+#: What is so many times larger is reported of few values too: noise that wanders seldom goes so far.
 LARGE, ALPHA_OF_LARGE = 2.0, 0.01
 #: More cannot be told from a series that wanders off for good.
 MOST_RHO = 0.95
