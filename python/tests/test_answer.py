@@ -238,7 +238,7 @@ GRID = {(200, 1): 3.0, (200, 4): 2.0, (1000, 1): 1.5, (1000, 4): 1.0}
 def test_a_factor_that_competed_is_named_in_the_answer() -> None:
     doc = {"kind": "best", "of": "writers.makespan_s", "along": "batch_rows", "per": ["engine"]}
     _, found = answered(factored(GRID, doc))
-    assert "best batch_rows is 1,000 with 4 writers with makespan" in found.line
+    assert "best batch_rows is 1,000 with 4 writers, makespan" in found.line
     near = factored({**GRID, (1000, 1): 1.0005, (200, 4): 1.0004}, doc)
     noisy = [
         replace(m, figures={k: v * (1 + 0.01 * (i * i % 7)) for k, v in m.figures.items()})

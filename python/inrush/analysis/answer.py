@@ -165,7 +165,8 @@ def best_part(analysis: Analysis, figure: str, along: str, group: Point, of: Val
             points = sorted(points, key=lambda p: each[p])
         return ", ".join(dict.fromkeys(plain(each[p]) + beside(analysis, p, group, along) for p in points))
 
-    told = f"{head(analysis, group)}best {along} is {named([best])} with {name(figure)} "
+    link = ", " if beside(analysis, best, group, along) else " with "
+    told = f"{head(analysis, group)}best {along} is {named([best])}{link}{name(figure)} "
     if best in fresh:
         n = len(fresh[best])
         told += f"{shown(fresh[best], figure)} in {n} fresh repeat{'s' * (n != 1)} ({shown(of[best], figure)} in the search)"
