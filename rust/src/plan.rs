@@ -18,7 +18,7 @@ pub use segment::{
     CollectPlan, DriveSegment, Phase, ProbePlan, ProofPlan, RepeatPlan, RolePlan, SamplePlan, Schedule,
     ScreenItem, Segment, Until, Weighted, Work,
 };
-pub use table::{ColumnPlan, Limits, LogicalType, RowSource, TablePlan};
+pub use table::{ColumnPlan, Limits, LogicalType, RowSource, TablePlan, TimeForm};
 
 pub const PLAN_VERSION: u32 = 1;
 

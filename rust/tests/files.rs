@@ -12,7 +12,7 @@ use arrow_array::{
     TimestampMillisecondArray, UInt64Array,
 };
 use arrow_ipc::writer::StreamWriter;
-use inrush_core::plan::{ColumnPlan, LogicalType, RowSource, TablePlan};
+use inrush_core::plan::{ColumnPlan, LogicalType, RowSource, TablePlan, TimeForm};
 use inrush_core::rows::files::{FileFeed, FileRows, Position};
 use inrush_core::rows::{Columns, Value};
 use inrush_core::Error;
@@ -201,6 +201,36 @@ fn empty_and_null_are_what_the_format_says() {
     assert_eq!(name(b"\\\\N", "mysql", None), text("\\N"));
     assert_eq!(name(b"", "tsv", None), text(""));
     assert_eq!(name(b"\\\\.", "tsv", None), text("\\."));
+}
+
+#[test]
+fn times_are_read_in_the_form_that_the_plan_says_and_in_no_other() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("rows.csv");
+    std::fs::write(&path, "1,03/01/2026\n2,2026-01-03\n3,20260103\n4,25/01/2026\n5,\n").unwrap();
+    let columns = [("id", LogicalType::I64), ("at", LogicalType::TimeMs)];
+    let ms = |day: i64| Value::TimeMs(1_767_225_600_000 + (day - 1) * 86_400_000);
+    let cases = [
+        (None, vec![(2, ms(3)), (3, Value::TimeMs(20_260_103))]),
+        (Some(TimeForm::Iso), vec![(2, ms(3))]),
+        (Some(TimeForm::Dmy), vec![(1, ms(3)), (4, ms(25))]),
+        (Some(TimeForm::Mdy), vec![(1, ms(60))]),
+    ];
+    for (form, expected) in cases {
+        let mut table = csv_table(&dir, &[&path], &columns, &[]);
+        let RowSource::Files { times, .. } = &mut table.source else { unreachable!() };
+        times.extend(form.map(|form| ("at".to_string(), form)));
+        let read = read_all(&table, 10);
+        let null = (5, Value::Null);
+        let expected: Vec<Vec<Value>> =
+            expected.into_iter().chain([null]).map(|(id, at)| vec![Value::I64(id), at]).collect();
+        assert_eq!(read.rows, expected, "{form:?}");
+        assert_eq!(read.end.rejected + read.end.stored, 5, "{form:?}");
+    }
+    let mut table = csv_table(&dir, &[&path], &columns, &[]);
+    let RowSource::Files { times, .. } = &mut table.source else { unreachable!() };
+    times.insert("id".into(), TimeForm::Dmy);
+    assert!(failure(&table).contains("source.times names id; it is no column of times or dates"));
 }
 
 #[test]
@@ -649,6 +679,7 @@ fn table(
             reject_limit: 1_000_000,
             required: required.iter().map(|c| c.to_string()).collect(),
             limits: Default::default(),
+            times: Default::default(),
         },
         identity: vec!["id".into()],
     }

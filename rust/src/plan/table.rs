@@ -82,7 +82,22 @@ pub enum RowSource {
         /// Column -> what the database takes of it, where that is less than its type says.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         limits: BTreeMap<String, Limits>,
+        /// Column of times or dates -> the one form that its texts have. Without: ISO's, or units since 1970.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        times: BTreeMap<String, TimeForm>,
     },
+}
+
+/// How the times of a column are written; a text of another form is rejected. Of text files alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TimeForm {
+    /// `2026-01-31`.
+    Iso,
+    /// `31/01/2026`.
+    Dmy,
+    /// `01/31/2026`.
+    Mdy,
 }
 
 /// A row with a value beyond these is rejected: the database would refuse it, with all that came in the same transaction.

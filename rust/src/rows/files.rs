@@ -13,10 +13,12 @@ mod reject;
 mod split;
 mod text;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::plan::{Limits, LogicalType, RowSource, TablePlan};
+use crate::plan::{Limits, LogicalType, RowSource, TablePlan, TimeForm};
 
 use super::columns::{Column, Columns};
 
@@ -73,6 +75,7 @@ struct Layout {
     columns: Vec<ColumnSpec>,
     required: Vec<bool>,
     limits: Vec<Option<Limits>>,
+    times: Vec<Option<TimeForm>>,
 }
 
 impl FileRows {
@@ -96,6 +99,7 @@ impl FileRows {
             reject_limit,
             required,
             limits,
+            times,
         } = &table.source
         else {
             return Err(Error::Plan(format!(
@@ -117,6 +121,7 @@ impl FileRows {
             columns: specs.clone(),
             required: table.columns.iter().map(|c| is_required(&c.name)).collect(),
             limits: table.columns.iter().map(|c| limits.get(&c.name).copied()).collect(),
+            times: times_of(table, times)?,
         };
         let reader = if format == "arrow" {
             Reader::Arrow(Box::new(ArrowFiles::new(layout)))
@@ -165,6 +170,19 @@ impl FileRows {
         self.stored = to.stored;
         self.rejects.resume(to.rejected, to.reject_bytes)
     }
+}
+
+/// The form of each column's times. Errors: a column that the table has not, or whose type is no time.
+fn times_of(table: &TablePlan, times: &BTreeMap<String, TimeForm>) -> Result<Vec<Option<TimeForm>>, Error> {
+    let is_time = |ty| matches!(ty, LogicalType::TimeMs | LogicalType::TimeUs | LogicalType::Date);
+    let known = |name: &String| table.columns.iter().any(|c| c.name == *name && is_time(c.ty));
+    if let Some(name) = times.keys().find(|name| !known(name)) {
+        return Err(Error::Plan(format!(
+            "table {}: source.times names {name}; it is no column of times or dates",
+            table.name
+        )));
+    }
+    Ok(table.columns.iter().map(|c| times.get(&c.name).copied()).collect())
 }
 
 fn dialect(table: &str, format: &str, delimiter: Option<&str>, null: Option<&str>) -> Result<Dialect, Error> {

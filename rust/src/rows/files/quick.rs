@@ -14,11 +14,11 @@ use super::limit;
 use super::parse;
 use super::split::{Dialect, Quoting};
 use super::{ColumnSpec, Layout};
-use crate::plan::{Limits, LogicalType};
+use crate::plan::{Limits, LogicalType, TimeForm};
 
 use digits::find_end;
 use numbers::{float, integer, word};
-use times::{time, DayOfLast};
+use times::{is_date, time, DayOfLast};
 
 /// Zeros that must follow the bytes: no value has one, so that reading ends there and never beyond.
 pub const PAD_BYTES: usize = 32;
@@ -41,6 +41,8 @@ struct Cell {
     ty: LogicalType,
     required: bool,
     limits: Option<Limits>,
+    /// An integer is no time here.
+    iso: bool,
 }
 
 /// How many records were stored, and their bytes.
@@ -68,6 +70,7 @@ impl Quick {
                 ty,
                 required: column.is_some_and(|at| layout.required[at]),
                 limits: column.and_then(|at| layout.limits[at]),
+                iso: column.is_some_and(|at| layout.times[at] == Some(TimeForm::Iso)),
             }
         };
         let cells: Vec<Cell> = order.iter().map(cell).collect();
@@ -77,7 +80,9 @@ impl Quick {
             || dialect.null.iter().any(|b| [dialect.delimiter, b'"', b'\r', b'\n', 0].contains(b));
         let odd_delimiter =
             dialect.delimiter.is_ascii_alphanumeric() || b"+-.: \0".contains(&dialect.delimiter);
-        if lists || odd_null || odd_delimiter {
+        let turned =
+            order.iter().flatten().any(|at| matches!(layout.times[*at], Some(TimeForm::Dmy | TimeForm::Mdy)));
+        if lists || odd_null || odd_delimiter || turned {
             return None;
         }
         let quotes = dialect.quoting == Quoting::Quotes;
@@ -121,9 +126,9 @@ impl Quick {
             let end = match cell.column {
                 None => self.text(bytes, at, crlf)?.next,
                 Some(column) => {
-                    let (ty, required, limits) = (cell.ty, cell.required, cell.limits);
+                    let (ty, required, limits, iso) = (cell.ty, cell.required, cell.limits, cell.iso);
                     let row = out.rows;
-                    self.value(bytes, at, crlf, ty, required, limits, row, &mut out.columns[column])?
+                    self.value(bytes, at, crlf, ty, required, limits, iso, row, &mut out.columns[column])?
                 }
             };
             if k < last {
@@ -153,10 +158,12 @@ impl Quick {
         ty: LogicalType,
         required: bool,
         limits: Option<Limits>,
+        iso: bool,
         row: usize,
         column: &mut Column,
     ) -> Option<usize> {
         let end = match (&mut column.values, ty) {
+            (Values::I64(_), LogicalType::TimeMs | LogicalType::TimeUs) if iso && !is_date(bytes, at) => None,
             (Values::I64(v), LogicalType::I64) => put(v, integer(bytes, at)),
             (Values::I64(v), LogicalType::U64) => put(v, integer(bytes, at).filter(|(n, _)| *n >= 0)),
             (Values::I64(v), LogicalType::TimeMs) => put(v, time(bytes, at, 3, &mut self.day)),

@@ -192,9 +192,12 @@ fn store_fields(
             push_null(column, row, layout.required[at])
         } else {
             let text = unescaped(dialect, bytes, *field, scratch);
-            parse::push(column, text)
-                .and_then(|()| limit::checked(column, layout.limits[at].as_ref()))
-                .map(|()| mark_present(column))
+            match layout.times[at] {
+                None => parse::push(column, text),
+                Some(form) => parse::push_time(column, text, form),
+            }
+            .and_then(|()| limit::checked(column, layout.limits[at].as_ref()))
+            .map(|()| mark_present(column))
         };
         if let Err(reason) = stored {
             out.columns.iter_mut().for_each(|c| truncate(c, row));

@@ -1,5 +1,6 @@
 //! One field of text into one typed value, or the reason why not.
 
+mod form;
 mod lists;
 mod numbers;
 mod reason;
@@ -13,6 +14,7 @@ use lists::list;
 use numbers::{float, integer_within, unsigned};
 use times::time;
 
+pub use form::push_time;
 pub use reason::{type_name, Reason};
 pub use times::day;
 

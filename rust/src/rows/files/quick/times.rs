@@ -11,10 +11,16 @@ pub struct DayOfLast {
     day: i64,
 }
 
+/// By its first hyphen: a date, and no integer.
+#[inline(always)]
+pub fn is_date(bytes: &[u8], at: usize) -> bool {
+    bytes[at + 4] == b'-' && bytes[at] != b'-'
+}
+
 /// `2026-01-31`, `2026-01-31 23:59:59[.123456][Z|+00[[:]00]]`, or an integer in the column's unit.
 #[inline(always)]
 pub fn time(bytes: &[u8], at: usize, places: usize, last: &mut DayOfLast) -> Option<(i64, usize)> {
-    if bytes[at + 4] != b'-' || bytes[at] == b'-' {
+    if !is_date(bytes, at) {
         return integer(bytes, at);
     }
     let per_second = TENS[places] as i64;

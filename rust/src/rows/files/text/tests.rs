@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::super::quick::{Quick, Room, PAD_BYTES};
 use super::super::ColumnSpec;
 use super::*;
-use crate::plan::{Limits, LogicalType};
+use crate::plan::{Limits, LogicalType, TimeForm};
 use crate::rows::Column;
 
 const TYPES: [LogicalType; 13] = [
@@ -122,6 +122,7 @@ fn layout(path: &str, types: &[LogicalType], required: bool) -> Layout {
         columns: types.iter().enumerate().map(spec).collect(),
         required: vec![required; types.len()],
         limits: types.iter().map(|ty| limits(*ty)).collect(),
+        times: types.iter().map(|ty| (*ty == LogicalType::TimeUs).then_some(TimeForm::Iso)).collect(),
     }
 }
 
