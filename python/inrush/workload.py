@@ -44,6 +44,8 @@ class FileSource:
     reject_limit: int = 1000
     #: Columns that may not be null, beside those of the table's identity.
     required: tuple[str, ...] = ()
+    #: Column of times -> the one form that its texts have: iso, dmy (03/01/2026 is in January), mdy.
+    times: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

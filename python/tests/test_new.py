@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from inrush.errors import UsageError
 from inrush.plan.plan import plan_study
 from inrush.study.new import write_new
-from inrush.study.sniff import sniff, text_dialect, type_of
+from inrush.study.sniff import sniff, text_dialect
 from inrush.study.study import load_study
+from inrush.study.types import type_of
 from tests.strategies import KNOWN, fake_servers
 
 

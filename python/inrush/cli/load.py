@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from inrush.cli.words import AsJson, Shards
+from inrush.cli.words import AsJson, Dates, Shards, Strict
 
 
 def load(
@@ -60,6 +60,8 @@ def load(
     fingerprint: Annotated[
         str | None, typer.Option(metavar="SHA256", help="With --server: its certificate's fingerprint.")
     ] = None,
+    strict: Strict = False,
+    dates: Dates = None,
     as_json: AsJson = False,
 ) -> None:
     """Load files into one server or many shards: every row stored once, or rejected with line and reason."""
@@ -70,7 +72,7 @@ def load(
     call = Call(
         tuple(files), table, into, tuple(shard or ()), keys, method, create, parallel, connections, chunk_rows,
         flush_rows, reject_limit, patience, process_per_file, import_id=import_id, replica=replica,
-        server=server, token_file=token_file, ca=ca, fingerprint=fingerprint,
+        server=server, token_file=token_file, ca=ca, fingerprint=fingerprint, strict=strict, dates=dates,
     )  # fmt: skip
     raise typer.Exit(command(call, as_json))
 

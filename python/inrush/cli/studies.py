@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from inrush.cli.words import AsJson, Study
+from inrush.cli.words import AsJson, Dates, Strict, Study
 from inrush.commands.printing import say, show, show_json
 
 
@@ -52,11 +52,18 @@ def new(
         ),
     ],
     folder: Annotated[Path, typer.Option(help="Where to write the files.")] = Path(),
+    strict: Strict = False,
+    dates: Dates = None,
 ) -> None:
     """A study of the user's own data: infers the table from a file, writes workload and study."""
+    from inrush.commands.dates import with_dates
+    from inrush.study.chosen import Asked, read_dates
     from inrush.study.new import write_new
 
-    written = write_new(name, [source], folder)
+    def write(dates: str | None) -> list[Path]:
+        return write_new(name, [source], folder, Asked(strict, read_dates(dates)), say)
+
+    written = with_dates(write, dates)
     for path in written:
         show([str(path)])
     say(f"look at the types in {written[0]}, then: inrush run {written[-1]}")

@@ -33,6 +33,20 @@ Overrides = Annotated[
     list[str] | None, typer.Option("-P", metavar="KEY=VALUE", help="Change one value of the study.")
 ]
 Seed = Annotated[int | None, typer.Option(help="In place of the study's own: decides rows and order.")]
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict",
+        help="New columns: a type that 99 % of the values fit; rows with other values are rejected.",
+    ),
+]
+Dates = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ORDER",
+        help="Dates such as 03/01/2026: dmy (day first), mdy or text; COLUMN=dmy,… for single columns.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable, on stdout.")]
 Which = Annotated[
     str | None,

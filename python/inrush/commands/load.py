@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from inrush.commands.dates import with_dates
 from inrush.commands.printing import say, show, show_json
 
 if TYPE_CHECKING:
@@ -24,7 +26,9 @@ def load(call: Call, as_json: bool) -> int:
 
     progress = Progress(len(call.files))
     try:
-        done = run(call, Root().loads_path, say, progress.event)
+        done = with_dates(
+            lambda dates: run(replace(call, dates=dates), Root().loads_path, say, progress.event), call.dates
+        )
     finally:
         progress.end()
     if as_json:

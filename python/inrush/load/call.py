@@ -37,3 +37,6 @@ class Call:
     fingerprint: str | None = None
     #: How the key places rows, where a table that is there says it: twin of `Rule` in rust/src/load/place.rs.
     rule: Mapping[str, Any] | None = None
+    #: Types of a table that is made: those that nearly all values fit; and the order of day and month, see `read_dates`.
+    strict: bool = False
+    dates: str | None = None

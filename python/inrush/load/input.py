@@ -12,9 +12,18 @@ from pathlib import Path
 from typing import IO, Any
 
 from inrush.errors import UsageError
+from inrush.study.chosen import (
+    AS_FOUND,
+    Asked,
+    Chosen,
+    choose_columns,
+    forms,
+    forms_in_table,
+    lines,
+    refuse_undecided,
+)
 from inrush.study.files import arrow_stream
-from inrush.study.new import widest
-from inrush.study.sniff import SAMPLE_ROWS, Found, Sniffed, sniff
+from inrush.study.sniff import SAMPLE_ROWS, Sniffed, sniff
 from inrush.workload import Column, Table
 
 STDIN = "-"
@@ -150,6 +159,7 @@ def table_of(
     name: str,
     described: Sequence[tuple[str, str, bool]],
     column_types: Mapping[str, tuple[str, ...]],
+    asked: Asked = AS_FOUND,
 ) -> Table:
     """The columns that are loaded, in the order of the table. Pure.
 
@@ -157,16 +167,9 @@ def table_of(
     they were found in the files. column_types: the engine's, see `Server`. Raises UsageError for columns that do not
     go together.
     """
-    found = widest([i.sniffed.columns for i in inputs])
+    found = columns_of(inputs, name, described, asked)
     if not described:
         return Table(name, tuple(Column(c.name, c.type) for c in found))
-    if not inputs[0].sniffed.header and inputs[0].sniffed.format != "parquet":
-        if len(found) != len(described):
-            raise UsageError(f"{inputs[0].shown}: has {len(found)} columns, table {name} {len(described)}")
-        found = [
-            Found(column, kind, 0)
-            for (column, _, _), (kind) in zip(described, (c.type for c in found), strict=True)
-        ]
     here = {c.name: c for c in found}
     lost = [c for c in here if c not in {column for column, _, _ in described}]
     if lost:
@@ -187,6 +190,38 @@ def table_of(
     if unknown:
         raise UsageError(f"table {name}: columns that are not loaded yet by their type: {', '.join(unknown)}")
     return Table(name, tuple(columns))
+
+
+def columns_of(
+    inputs: Sequence[Input], name: str, described: Sequence[tuple[str, str, bool]], asked: Asked
+) -> list[Chosen]:
+    """The columns of the files; of files without a header under the names of the table that is there. Pure."""
+    found = choose_columns([i.sniffed for i in inputs], asked)
+    if described and not inputs[0].sniffed.header and inputs[0].sniffed.format != "parquet":
+        if len(found) != len(described):
+            raise UsageError(f"{inputs[0].shown}: has {len(found)} columns, table {name} {len(described)}")
+        found = [replace(c, name=column) for c, (column, _, _) in zip(found, described, strict=True)]
+    return found
+
+
+def times_of(
+    inputs: Sequence[Input], table: Table, described: Sequence[tuple[str, str, bool]], asked: Asked
+) -> dict[str, str]:
+    """Column of the table -> how its times are written in the files: iso, dmy or mdy. Pure.
+
+    Raises DatesUndecided for dates such as 03/01/2026 whose order neither the files nor `asked` say.
+    """
+    columns, names = columns_of(inputs, table.name, described, asked), [i.shown for i in inputs]
+    if not described:
+        refuse_undecided(columns, names)
+        return forms(columns)
+    times = {c.name for c in table.columns if c.type in ("time_ms", "time_us", "date")}
+    return forms_in_table([c for c in columns if c.name in times], asked, names)
+
+
+def type_lines(inputs: Sequence[Input], name: str, asked: Asked) -> list[str]:
+    """A line for each column of a new table whose type is in doubt. Pure."""
+    return lines(columns_of(inputs, name, (), asked), [i.sniffed for i in inputs], [i.shown for i in inputs])
 
 
 def with_required(table: Table, required: Collection[str]) -> Table:

@@ -54,6 +54,8 @@ class Wanted:
     #: Columns that the database does not take NULL in, and what else it does not take: `input.limits_of`.
     required: tuple[str, ...] = ()
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: Column of times -> how they are written: iso, dmy, mdy.
+    times: Mapping[str, str] = field(default_factory=dict)
     bytes_per_s: float | None = None
     shard_rows_per_s: float | None = None
     #: How the key places rows on the shards.
@@ -163,6 +165,7 @@ def source_of(wanted: Wanted, file: Mapping[str, Any], reject_path: str, reject_
         "reject_limit": reject_limit,
         "required": list(wanted.required),
         "limits": {column: dict(limit) for column, limit in wanted.limits.items()},
+        "times": dict(wanted.times),
     }
 
 

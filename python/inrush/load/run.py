@@ -24,12 +24,15 @@ from inrush.load.input import (
     limits_of,
     open_inputs,
     table_of,
+    times_of,
+    type_lines,
     with_required,
 )
 from inrush.load.process import End
 from inrush.load.remote import RemoteShards, link
 from inrush.load.shards import Shards, shards_at, shards_of
 from inrush.run.site import split_password
+from inrush.study.chosen import Asked, read_dates
 from inrush.study.sniff import SAMPLE_ROWS
 
 Doc = dict[str, Any]
@@ -224,7 +227,9 @@ def prepare(
     physical = plan.target_table(call.table)
     try:
         described = describe(shards, targets[0][1], call.table)
-        table = table_of(inputs, call.table.rpartition(".")[2], described, shards.twin.column_types)
+        asked = Asked(call.strict, read_dates(call.dates))
+        table = table_of(inputs, call.table.rpartition(".")[2], described, shards.twin.column_types, asked)
+        times = times_of(inputs, table, described, asked)
         if shards.twin.null_is_a_type:
             required = {name for name, _, nullable in described if not nullable}
             table = with_required(table, required | set(call.key if len(targets) > 1 else ()))
@@ -233,6 +238,8 @@ def prepare(
                 raise UsageError(
                     f"{targets[0][0]}: there is no table {call.table}; --create makes it from the files"
                 )
+            for line in type_lines(inputs, table.name, asked):
+                note(line)
             for statement in plan.table_plan(shards.twin, table, physical).create:
                 for _, target in targets:
                     shards.ask(target, statement)
@@ -280,6 +287,7 @@ def prepare(
             if not nullable and name in {c.name for c in table.columns}
         ),
         limits=limits_of(described, table, shards.engine),
+        times=times,
         bytes_per_s=call.bytes_per_s,
         shard_rows_per_s=call.shard_rows_per_s,
         replica_table=plan.replica_table(call.table) if call.replica else "",

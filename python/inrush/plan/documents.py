@@ -126,6 +126,7 @@ def source_document(table: Table) -> Doc:
         "reject_path": f"reject-{table.name}.csv",
         "reject_limit": table.files.reject_limit,
         **({"required": list(table.files.required)} if table.files.required else {}),
+        **({"times": dict(table.files.times)} if table.files.times else {}),
     }
 
 

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from inrush.errors import UsageError
-from inrush.study.sniff import Found, Sniffed, sniff
+from inrush.study.chosen import AS_FOUND, Asked, Chosen, choose_columns, forms, lines, refuse_undecided
+from inrush.study.sniff import Sniffed, sniff
 
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,47}\Z")
 BATCHES = (200, 1_000, 5_000, 20_000)
 
 
-def write_new(name: str, sources: Sequence[Path], folder: Path) -> list[Path]:
+def write_new(
+    name: str,
+    sources: Sequence[Path],
+    folder: Path,
+    asked: Asked = AS_FOUND,
+    note: Callable[[str], None] = lambda line: None,
+) -> list[Path]:
     """Writes NAME-workload.toml and NAME.toml into `folder`; returns both.
 
-    sources: files of one table, alike. Raises UsageError for names and files that cannot be, and never overwrites.
+    sources: files of one table, alike. note: gets a line for each column whose type is in doubt. Raises UsageError for
+    names and files that cannot be, DatesUndecided where only the user knows, and never overwrites.
     """
     if not NAME.match(name):
         raise UsageError(f"{name}: names are lower case letters, digits, - and _, and begin with a letter")
@@ -33,31 +41,17 @@ def write_new(name: str, sources: Sequence[Path], folder: Path) -> list[Path]:
             0
         ].format:
             raise UsageError(f"{path}: has other columns than {sources[0]}; name files of one table")
-    columns = widest([found.columns for found in seen])
+    columns, names = choose_columns(seen, asked), [str(path) for path in sources]
+    refuse_undecided(columns, names)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         workload.write_text(workload_text(name, sources, folder, seen[0], columns, sum(s.rows for s in seen)))
         study.write_text(study_text(name, workload.name, sum(s.rows for s in seen)))
     except OSError as error:
         raise UsageError(f"{folder}: cannot be written ({error.strerror or error})") from error
+    for line in lines(columns, seen, names):
+        note(line)
     return [workload, study]
-
-
-#: Types by what they hold: a later one holds every value of an earlier one of its line.
-WIDENINGS = (("i32", "i64", "u64"), ("i16", "i32", "i64"), ("i32", "f64"), ("i64", "f64"), ("f32", "f64"), ("time_ms", "time_us"))  # fmt: skip
-
-
-def widest(files: Sequence[Sequence[Found]]) -> list[Found]:
-    """One type per column over all files; text where no other holds all of them."""
-    found = []
-    for same in zip(*files, strict=True):
-        types = {column.type for column in same if column.nulls >= 0}
-        fitting = [line for line in WIDENINGS if types <= set(line)]
-        kind = same[0].type
-        if len(types) > 1:
-            kind = max(types, key=fitting[0].index) if fitting else "text"
-        found.append(Found(same[0].name, kind, sum(column.nulls for column in same)))
-    return found
 
 
 def table_name(name: str) -> str:
@@ -65,7 +59,7 @@ def table_name(name: str) -> str:
 
 
 def workload_text(
-    name: str, sources: Sequence[Path], folder: Path, sniffed: Sniffed, columns: Sequence[Found], rows: int
+    name: str, sources: Sequence[Path], folder: Path, sniffed: Sniffed, columns: Sequence[Chosen], rows: int
 ) -> str:
     """The workload file. Paths are absolute: the study may be run from anywhere."""
     table = table_name(name)
@@ -78,10 +72,13 @@ def workload_text(
     if sniffed.null is not None:
         options.append(f"null = {quoted(sniffed.null)}")
     looked = f"all {rows:_} rows" if sniffed.complete else f"the first {rows:_} rows"
-    lines = "\n".join(column_line(column) for column in columns)
+    listed = "\n".join(column_text(column) for column in columns)
+    if times := forms(columns):
+        written = ", ".join(f"{quoted(name)} = {quoted(form)}" for name, form in times.items())
+        options.append(f"times = {{ {written} }}")
     return f"""\
-# Rows of your own. Types were chosen so that {looked} fit them; a value that does not
-# fit is not stored: its row goes to a reject file with line and reason. Types: docs/studies.md.
+# Rows of your own. Types were chosen by {looked}; a value that does not fit
+# is not stored: its row goes to a reject file with line and reason. Types: docs/studies.md.
 schema = 1
 epoch = "2026-01-01T00:00:00Z"
 
@@ -90,7 +87,7 @@ source = "files"
 # Columns that together are unique, e.g. identity = ["id"]; needed for layouts = {{ pk = ["identity"] }}.
 identity = []
 columns = [
-{lines}
+{listed}
 ]
 
 [tables.{table}.files]
@@ -109,7 +106,7 @@ sql.default = "SELECT COUNT(*) AS n FROM {{{table}}}"
 """
 
 
-def column_line(column: Found) -> str:
+def column_text(column: Chosen) -> str:
     nulls = f"  # {column.nulls:_} NULL" if column.nulls else ""
     return f"  {{ name = {quoted(column.name)}, type = {quoted(column.type)} }},{nulls}"
 

@@ -1,22 +1,21 @@
 """What a file of rows is: its format, its columns and their types, by looking at its rows.
 
-A type is taken where every value fits it as the core's reader reads values; what is in doubt is text.
+What a value is stands in `types`; over the files of one table `chosen` decides, and says what is in doubt.
 Parquet says its types itself.
 """
 
 from __future__ import annotations
 
 import csv
-import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inrush.errors import UsageError
+from inrush.study.types import FLOAT, TIME, Evidence, Kind, Place, Seen, choose, is_day, kind_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,19 +32,6 @@ DELIMITERS = (",", "\t", ";", "|")
 #: Words that files write for NULL; the first that lets most columns have a type of their own is taken.
 NULL_WORDS = ("", "NA", "NULL", "null", "N/A", "NaN", "nan", "None", "\\N", "-")
 
-INTEGER = re.compile(r"[+-]?\d+\Z", re.ASCII)
-#: Codes such as 007 or 00501 are not numbers: they would come back without their zeros.
-CODE = re.compile(r"[+-]?0\d+\Z", re.ASCII)
-FLOAT = re.compile(r"([+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf|nan)\Z", re.ASCII | re.IGNORECASE)
-WORDS = frozenset(("true", "false", "t", "f", "yes", "no", "y", "n", "on", "off"))
-TIME = re.compile(
-    r"\d{4}-\d\d-\d\d([Tt ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|z| UTC|[+-]\d\d(:?\d\d)?)?)?\Z",
-    re.ASCII,
-)
-#: Digits of a second that say something; empty where there are none.
-FRACTION = re.compile(r"(?:\.(\d*?)0*)?(?:Z|z| UTC|[+-]\d\d(?::?\d\d)?)?\Z")
-LIST = re.compile(r"\[\s*([+-]?[\d.eE+-]+\s*(,\s*[\d.eE+-]+\s*)*)?\]\Z", re.ASCII)
-
 
 @dataclass(frozen=True)
 class Found:
@@ -54,6 +40,8 @@ class Found:
     name: str
     type: str
     nulls: int
+    #: Of text files, which do not say their types.
+    evidence: Evidence | None = None
 
 
 @dataclass(frozen=True)
@@ -146,59 +134,110 @@ def is_header(first: Sequence[str]) -> bool:
 
 def sniff_text(path: Path, dialect: Dialect, sample_rows: int) -> Sniffed:
     quoted = dialect.format == "csv"
-    rows, columns = values_of(path, dialect, sample_rows)
+    rows, counts = values_of(path, dialect, sample_rows)
     if rows == 0:
         raise UsageError(f"{path}: has no rows{' below its header' if dialect.header else ''}")
-    words = [word for word in NULL_WORDS if word == "" or any(word in column for column in columns)]
-    tried = {
-        word: [found_column(name, column, word) for name, column in zip(dialect.names, columns, strict=True)]
-        for word in (words if quoted else ("\\N",))
-    }
-    null = max(tried, key=lambda word: sum(column.type != "text" for column in tried[word]))
+    columns = [Values(column, {value: kind_of(value) for value in column}) for column in counts]
+    words = [word for word in NULL_WORDS if word == "" or any(word in column for column in counts)]
+    tried = {word: [column.without(word) for column in columns] for word in (words if quoted else ("\\N",))}
+    null = max(tried, key=lambda word: sum(choose(e).typed for e in tried[word]))
+    placed = with_places(path, dialect, columns, null, tried[null])
     usual = "" if quoted else "\\N"
     usual_delimiter = "," if quoted else "\t"
+    found = [
+        found_column(name, evidence, column.get(null, 0), rows < sample_rows)
+        for name, evidence, column in zip(dialect.names, placed, counts, strict=True)
+    ]
     return Sniffed(
         format=dialect.format,
         delimiter=None if dialect.delimiter == usual_delimiter else dialect.delimiter,
         header=dialect.header,
         null=None if null == usual else null,
-        columns=distinct_names([roomy(c) if rows == sample_rows else c for c in tried[null]]),
+        columns=distinct_names(found),
         rows=rows,
         complete=rows < sample_rows,
     )
 
 
-def roomy(column: Found) -> Found:
+def found_column(name: str, evidence: Evidence, nulls: int, complete: bool) -> Found:
+    """By the evidence of this file alone."""
+    kind = choose(evidence).fit.type
+    return Found(name, kind_with_room(kind, complete), nulls, evidence)
+
+
+def kind_with_room(kind: str, complete: bool) -> str:
     """Later rows may hold larger integers than those that were looked at."""
-    return Found(column.name, "i64", column.nulls) if column.type == "i32" else column
+    return "i64" if kind == "i32" and not complete else kind
 
 
-#: A value, and how often it stands in its column.
-Values = dict[str, int]
+@dataclass(frozen=True)
+class Values:
+    """The different values of a column, how often each stands in it, and its kind."""
+
+    counts: Mapping[str, int]
+    kinds: Mapping[str, Kind]
+
+    def without(self, null: str) -> Evidence:
+        """Of all values but this one."""
+        found: Counter[Kind] = Counter()
+        for value, n in self.counts.items():
+            if value != null:
+                found[self.kinds[value]] += n
+        return Evidence({kind: Seen(n) for kind, n in found.items()})
 
 
-def values_of(path: Path, dialect: Dialect, sample_rows: int) -> tuple[int, list[Values]]:
+def with_places(
+    path: Path, dialect: Dialect, columns: Sequence[Values], null: str, evidence: Sequence[Evidence]
+) -> list[Evidence]:
+    """The evidence with the first value of each kind, of columns that have several."""
+    sought = {at: set(e.kinds) for at, e in enumerate(evidence) if len(e.kinds) > 1 or e.count(is_day)}
+    firsts: list[dict[Kind, Place]] = [{} for _ in columns]
+    for line, record in records_of(path, dialect) if sought else ():
+        for at in list(sought):
+            value = record[at] if at < len(record) else null
+            if value == null or (kind := columns[at].kinds[value]) not in sought[at]:
+                continue
+            firsts[at][kind] = Place(0, line, value)
+            sought[at].discard(kind)
+            if not sought[at]:
+                del sought[at]
+        if not sought:
+            break
+    return [
+        Evidence({kind: Seen(seen.number, places.get(kind)) for kind, seen in e.kinds.items()})
+        for e, places in zip(evidence, firsts, strict=True)
+    ]
+
+
+def values_of(path: Path, dialect: Dialect, sample_rows: int) -> tuple[int, list[Counter[str]]]:
     """How many rows were looked at, and the different values of each column; a field that a short line lacks is left out."""
     seen: list[Counter[str]] = [Counter() for _ in dialect.names]
     rows = 0
+    records = (record for _, record in records_of(path, dialect))
+    while part := list(islice(records, min(PART_ROWS, sample_rows - rows))):
+        rows += len(part)
+        for counts, values in zip(seen, zip_longest(*part), strict=False):
+            counts.update(value for value in values if value is not None)
+    return rows, seen
+
+
+def records_of(path: Path, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
+    """Records below the header, each with the number of its first line."""
     csv.field_size_limit(FIELD_BYTES)
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         records = whole_records(file, dialect)
         if dialect.header:
             next(records, None)
-        while part := list(islice(records, min(PART_ROWS, sample_rows - rows))):
-            rows += len(part)
-            for counts, values in zip(seen, zip_longest(*part), strict=False):
-                counts.update(value for value in values if value is not None)
-    return rows, [dict(counts) for counts in seen]
+        yield from records
 
 
-def whole_records(lines: Iterator[str], dialect: Dialect) -> Iterator[list[str]]:
+def whole_records(lines: Iterator[str], dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
     """Records of a text. What is no record, or has more fields than columns, the core's reader would reject: left out."""
     quoting = csv.QUOTE_MINIMAL if dialect.format == "csv" else csv.QUOTE_NONE
     reader = csv.reader(lines, delimiter=dialect.delimiter, quoting=quoting, strict=True)  # type: ignore[arg-type]
     most = len(dialect.names)
     while True:
+        line = reader.line_num + 1
         try:
             record = next(reader, None)
         except csv.Error:
@@ -208,50 +247,7 @@ def whole_records(lines: Iterator[str], dialect: Dialect) -> Iterator[list[str]]
         if not record and most == 1:
             record = [""]
         if 0 < len(record) <= most:
-            yield record
-
-
-def found_column(name: str, values: Values, null: str) -> Found:
-    """A column's type if `null` means NULL. Pure."""
-    return Found(name, type_of([value.strip() for value in values if value != null]), values.get(null, 0))
-
-
-def type_of(values: Sequence[str]) -> str:
-    """The narrowest type that all values fit. Pure."""
-    if not values or any(CODE.match(value) for value in values):
-        return "text"
-    if all(INTEGER.match(value) for value in values):
-        return integer_type([int(value) for value in values])
-    if all(FLOAT.match(value) for value in values):
-        return "f64"
-    if all(value.lower() in WORDS for value in values):
-        return "bool"
-    if all(is_time(value) for value in values):
-        digits = max(len(found.group(1) or "") for value in values if (found := FRACTION.search(value)))
-        return "text" if digits > 6 else "time_us" if digits > 3 else "time_ms"
-    if all(LIST.match(value) for value in values):
-        return "list_f64" if any(set(value) & set(".eE") for value in values) else "list_i64"
-    return "text"
-
-
-def integer_type(values: Sequence[int]) -> str:
-    low, high = min(values), max(values)
-    if low >= -(2**31) and high < 2**31:
-        return "i32"
-    if low >= -(2**63) and high < 2**63:
-        return "i64"
-    return "u64" if low >= 0 and high < 2**64 else "text"
-
-
-def is_time(value: str) -> bool:
-    """A date that there is; `TIME` says the rest."""
-    if not TIME.match(value):
-        return False
-    try:
-        date.fromisoformat(value[:10])
-    except ValueError:
-        return False
-    return True
+            yield line, record
 
 
 def distinct_names(columns: Sequence[Found]) -> tuple[Found, ...]:

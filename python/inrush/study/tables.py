@@ -10,6 +10,9 @@ from inrush.study.document import Node, plain, unknown
 from inrush.study.sizes import parse_seconds, parse_size
 from inrush.workload import LOGICAL_TYPES, Column, FileSource, Table
 
+#: Types whose texts have a form.
+TIMES = ("time_ms", "time_us", "date")
+TIME_FORMS = ("iso", "dmy", "mdy")
 FORMATS = ("csv", "tsv", "mysql", "parquet")
 NAME = re.compile(r"[a-z][a-z0-9_]{0,47}\Z")
 
@@ -28,7 +31,8 @@ def parse_table(node: Node, name: str, sizes: Mapping[str, float], catalogue: Ca
             item.problem(f"column `{column.name}` is there already; rename one")
         columns.append(column)
     names = [c.name for c in columns]
-    files = parse_files(fields["files"], names) if "files" in fields else None
+    times = [c.name for c in columns if c.type in TIMES]
+    files = parse_files(fields["files"], names, times) if "files" in fields else None
     if from_files and files is None:
         node.problem('source = "files" needs files = { paths = […], format = "csv" }')
     if files is not None and not from_files:
@@ -144,8 +148,9 @@ def parse_layouts(
     return layouts
 
 
-def parse_files(node: Node, columns: Sequence[str]) -> FileSource:
-    allowed = ("paths", "format", "delimiter", "header", "null", "reject_limit", "required")
+def parse_files(node: Node, columns: Sequence[str], times: Sequence[str]) -> FileSource:
+    """times: those of the columns that are times."""
+    allowed = ("paths", "format", "delimiter", "header", "null", "reject_limit", "required", "times")
     fields = node.fields(allowed, required=("paths", "format"))
     delimiter = fields["delimiter"].value if "delimiter" in fields else None
     if delimiter is not None and not (isinstance(delimiter, str) and len(delimiter.encode()) == 1):
@@ -163,4 +168,14 @@ def parse_files(node: Node, columns: Sequence[str]) -> FileSource:
         null=null,
         reject_limit=fields["reject_limit"].integer() if "reject_limit" in fields else 1000,
         required=fields["required"].texts(columns, "column") if "required" in fields else (),
+        times=parse_times(fields["times"], times) if "times" in fields else {},
     )
+
+
+def parse_times(node: Node, columns: Sequence[str]) -> dict[str, str]:
+    """Column -> how its times are written."""
+    members = node.members()
+    for name, entry in members.items():
+        if name not in columns:
+            entry.problem(unknown("column of times", name, columns))
+    return {name: entry.text(TIME_FORMS, "form") for name, entry in members.items()}

@@ -1,0 +1,243 @@
+"""The columns of files that hold one table: their types, and a line for each type that is in doubt. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from inrush.errors import UsageError
+from inrush.study.sniff import Found, Sniffed, kind_with_room
+from inrush.study.types import (
+    ORDERS,
+    Choice,
+    Evidence,
+    Fit,
+    Form,
+    Holds,
+    choose,
+    fits_not,
+    has_form,
+    in_either_order,
+    is_undecided,
+    only,
+    together,
+)
+
+#: What the values of a type are, as a line says it.
+NOUNS = {
+    "i32": "whole number", "i64": "whole number", "u64": "whole number of 64 bits", "f64": "number", "bool": "truth value",
+    "time_ms": "time", "time_us": "time", "list_i64": "list of whole numbers", "list_f64": "list of numbers",
+}  # fmt: skip
+ORDER_NAMES = {"dmy": "day/month/year", "mdy": "month/day/year"}
+#: Types by what they hold: a later one holds every value of an earlier one of its line.
+WIDENINGS = (("i32", "i64", "u64"), ("i16", "i32", "i64"), ("i32", "f64"), ("i64", "f64"), ("f32", "f64"), ("time_ms", "time_us"))  # fmt: skip
+
+
+class DatesUndecided(UsageError):
+    """Dates such as 03/01/2026, and nothing in the files says whether the day or the month stands first."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a command line says about types."""
+
+    #: Columns get the type that nearly all values fit; rows with other values are rejected.
+    strict: bool = False
+    #: Column, or "" for all of them -> dmy, mdy or text.
+    dates: Mapping[str, str] = field(default_factory=dict)
+
+    def order(self, column: str) -> str | None:
+        return self.dates.get(column, self.dates.get(""))
+
+
+def read_dates(words: str | None) -> dict[str, str]:
+    """`dmy`, `mdy` or `text`, or `COLUMN=dmy,…`. Raises UsageError."""
+    found: dict[str, str] = {}
+    for word in (words or "").split(",") if words else ():
+        column, _, order = word.strip().rpartition("=")
+        if order not in (*ORDERS, "text"):
+            raise UsageError(f"--dates {words}: write dmy, mdy or text, or COLUMN=dmy for one column")
+        found[column] = order
+    return found
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A column of all files."""
+
+    name: str
+    type: str
+    nulls: int
+    #: How its times are written: iso, dmy, mdy; None of other types and of Parquet.
+    form: str | None = None
+    evidence: Evidence | None = None
+    choice: Choice | None = None
+
+
+#: Types as all values have them.
+AS_FOUND = Asked()
+
+
+def choose_columns(files: Sequence[Sniffed], asked: Asked = AS_FOUND) -> list[Chosen]:
+    """One type for each column over all files.
+
+    A column whose dates are undecided is text here; `refuse_undecided` asks for their order.
+    """
+    complete = all(s.complete for s in files)
+    names = [c.name for c in files[0].columns]
+    if unknown := [name for name in asked.dates if name and name not in names]:
+        raise UsageError(f"--dates {unknown[0]}=…: there is no such column; there are {', '.join(names)}")
+    return [chosen_column(same, asked, complete) for same in zip(*(s.columns for s in files), strict=True)]
+
+
+def chosen_column(same: Sequence[Found], asked: Asked, complete: bool) -> Chosen:
+    """same: a column as it is in each file."""
+    name, nulls = same[0].name, sum(c.nulls for c in same)
+    parts = [c.evidence for c in same if c.evidence is not None]
+    if len(parts) < len(same):
+        return Chosen(name, widest(same), nulls)
+    evidence = together(parts)
+    choice = choose(evidence, asked.strict, asked.order(name))
+    kind = kind_with_room(choice.fit.type, complete)
+    return Chosen(name, kind, nulls, choice.fit.form, evidence, choice)
+
+
+def widest(same: Sequence[Found]) -> str:
+    """One type over all files; text where no other holds all of them."""
+    types = {column.type for column in same}
+    if len(types) == 1:
+        return same[0].type
+    fitting = [line for line in WIDENINGS if types <= set(line)]
+    return max(types, key=fitting[0].index) if fitting else "text"
+
+
+def refuse_undecided(columns: Sequence[Chosen], names: Sequence[str]) -> None:
+    """Raises DatesUndecided for columns whose day and month may stand in either order. names: of the files."""
+    found = [c for c in columns if c.choice is not None and c.choice.undecided]
+    if found:
+        raise DatesUndecided("\n".join([*(undecided_line(c, names) for c in found), HOW_TO_SAY]))
+
+
+HOW_TO_SAY = "say --dates dmy (day first) or --dates mdy (month first); --dates text keeps them as they stand"
+
+
+def undecided_line(c: Chosen, names: Sequence[str]) -> str:
+    evidence = evidence_of(c)
+    counts = [evidence.count(only(order)) for order in ORDERS]
+    if not all(counts):
+        shown = first(evidence, in_either_order, names)
+        return f"column {c.name}: dates have their day or their month first, and none says which{shown}"
+    parts = [
+        f"{n:,} dates have their {part} first{first(evidence, only(order), names)}"
+        for n, part, order in zip(counts, ("day", "month"), ORDERS, strict=True)
+    ]
+    return f"column {c.name}: {', '.join(parts)}"
+
+
+def evidence_of(c: Chosen) -> Evidence:
+    assert c.evidence is not None, "choices are made by evidence"
+    return c.evidence
+
+
+def first(evidence: Evidence, holds: Holds, names: Sequence[str]) -> str:
+    """` (first: line 4,711, 'n/a')`, with the file where there are several; empty where it is not known."""
+    place = evidence.first(holds)
+    if place is None:
+        return ""
+    file = f"{names[place.file]}, " if len(names) > 1 else ""
+    value = place.value if len(place.value) <= SHOWN_CHARS else place.value[:SHOWN_CHARS] + "…"
+    return f" (first: {file}line {place.line:,}, {value!r})"
+
+
+#: Of a value, in a line.
+SHOWN_CHARS = 40
+
+
+def lines(columns: Sequence[Chosen], files: Sequence[Sniffed], names: Sequence[str]) -> list[str]:
+    """A line for each column whose type is in doubt, for the word for NULL, and for rows that were not looked at."""
+    complete = all(s.complete for s in files)
+    found = [line for c in columns for line in [column_line(c, complete, names)] if line]
+    null = next((s.null for s in files if s.null is not None), None)
+    if null is not None and (taken := [f"{c.nulls:,} in {c.name}" for c in columns if c.nulls]):
+        found.append(f"NULL is written {null!r}: {', '.join(taken)}")
+    if not complete:
+        found.append(
+            f"types are decided by the first {max(s.rows for s in files):,} rows of a file; "
+            "a later row that does not fit them is rejected"
+        )
+    return found
+
+
+def column_line(c: Chosen, complete: bool, names: Sequence[str]) -> str | None:
+    """None where all values fit a type and no other was in question."""
+    choice = c.choice
+    if choice is None:
+        return None
+    sampled = "" if complete else "sampled "
+    if choice.values == 0:
+        return f"column {c.name}: every {sampled}value is NULL; stored as text"
+    if choice.nearly is None:
+        return order_line(c, sampled, names)
+    evidence, noun = evidence_of(c), noun_of(choice.nearly.type, choice.nearly.form)
+    what = f"{'is' if choice.misfits == 1 else 'are'} no {noun}"
+    if choice.changed:
+        what = f"would not come back unchanged from a {noun}"
+    at = first(evidence, fits_not(choice.nearly), names)
+    head = f"column {c.name}: {choice.misfits:,} of {choice.values:,} {sampled}values {what}{at}; stored as {c.type}"
+    if choice.rejects:
+        return f"{head}, rows with such values are rejected"
+    with_strict = choose(evidence, strict=True, order=choice.nearly.form)
+    if c.type == "text" and with_strict.fit == choice.nearly:
+        return f"{head}. --strict stores {noun}s and rejects those rows"
+    return head
+
+
+def noun_of(kind: str, form: str | None) -> str:
+    return f"date of the form {ORDER_NAMES[form]}" if form in ORDER_NAMES else NOUNS[kind]
+
+
+def order_line(c: Chosen, sampled: str, names: Sequence[str]) -> str | None:
+    """That dates are read with their day, or their month, first, and what says so; None of other columns."""
+    order: Form | None = next((o for o in ORDERS if o == c.form), None)
+    if order is None:
+        return None
+    evidence, head = evidence_of(c), f"column {c.name}: dates are read as {ORDER_NAMES[order]}"
+    decisive = evidence.count(only(order))
+    if not decisive:
+        return f"{head}, as --dates says; stored as {c.type}"
+    at = first(evidence, only(order), names)
+    verb = "fits" if decisive == 1 else "fit"
+    return f"{head}: {decisive:,} of {evidence.values:,} {sampled}values {verb} no other order{at}; stored as {c.type}"
+
+
+def forms(columns: Sequence[Chosen]) -> dict[str, str]:
+    """Column -> how its times are written, for those that say so."""
+    return {c.name: c.form for c in columns if c.form is not None}
+
+
+def forms_in_table(columns: Sequence[Chosen], asked: Asked, names: Sequence[str]) -> dict[str, str]:
+    """The same of columns that a table which is there declares as times, whatever else their values would be.
+
+    A column of whole numbers, units since 1970, has no form. Raises DatesUndecided.
+    """
+    found: dict[str, str] = {}
+    undecided = []
+    for c in columns:
+        if c.evidence is None:
+            continue
+        counts = {form: c.evidence.count(has_form(form)) for form in ("iso", *ORDERS)}
+        whole = c.evidence.count(lambda kind: Fit("i64") in kind.fits)
+        order = asked.order(c.name)
+        if max(counts.values()) == 0 or whole > max(counts.values()):
+            continue
+        if counts["iso"] >= max(counts[form] for form in ORDERS):
+            found[c.name] = "iso"
+        elif order is not None:
+            found.update({c.name: order} if order in ORDERS else {})
+        elif is_undecided(c.evidence):
+            undecided.append(c)
+        else:
+            found[c.name] = max(ORDERS, key=lambda form: counts[form])
+    if undecided:
+        raise DatesUndecided("\n".join([*(undecided_line(c, names) for c in undecided), HOW_TO_SAY]))
+    return found

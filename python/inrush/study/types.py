@@ -1,0 +1,272 @@
+"""Which types the values of a column fit, and the one that is chosen. Pure.
+
+A value is given its kind: the types that hold it. How many values there are of each kind is the evidence of a column;
+that of several files is the sum of theirs. A type that all values fit is taken, the narrowest first. Where some values fit
+none that the others do, the column is text, or with `strict` the type that 99 % fit: the reader rejects the rest.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal, NamedTuple
+
+#: A value of a text file that says nothing but blanks around it: what `trim_ascii` of the core takes away.
+BLANKS = " \t\n\x0c\r"
+INTEGER = re.compile(r"[+-]?\d+\Z", re.ASCII)
+#: Codes such as 007 or 00501 are not numbers: they would come back without their zeros.
+CODE = re.compile(r"[+-]?0\d+\Z", re.ASCII)
+FLOAT = re.compile(r"([+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf|nan)\Z", re.ASCII | re.IGNORECASE)
+WORDS = frozenset(("true", "false", "t", "f", "yes", "no", "y", "n", "on", "off"))
+CLOCK = r"([Tt ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|z| UTC|[+-](0\d|1[0-5])(:?[0-5]\d)?)?)?\Z"
+TIME = re.compile(r"\d{4}-\d\d-\d\d" + CLOCK, re.ASCII)
+DAY = re.compile(
+    r"(?P<first>\d{1,2})(?P<by>[/.-])(?P<second>\d{1,2})(?P=by)(?P<year>\d{4})" + CLOCK, re.ASCII
+)
+#: Digits of a second that say something; empty where there are none.
+FRACTION = re.compile(r"(?:\.(\d*?)0*)?(?:Z|z| UTC|[+-]\d\d(?::?\d\d)?)?\Z")
+LIST = re.compile(r"\[\s*([+-]?[\d.eE+-]+\s*(,\s*[\d.eE+-]+\s*)*)?\]\Z", re.ASCII)
+
+Form = Literal["iso", "dmy", "mdy"]
+ORDERS: tuple[Form, Form] = ("dmy", "mdy")
+#: Share of the values that fit a type from which on `strict` takes it.
+STRICT_SHARE = 0.99
+#: Share of the values that fit a narrower type from which on the others are named.
+NAMED_SHARE = 0.5
+
+
+class Fit(NamedTuple):
+    """A type, and the form that its texts have where it is one of times."""
+
+    type: str
+    form: Form | None = None
+
+
+#: Narrowest first; of two that hold the same values the first is taken.
+FITS = (
+    Fit("i32"), Fit("i64"), Fit("u64"), Fit("f64"), Fit("bool"), Fit("time_ms", "iso"), Fit("time_us", "iso"),
+    *(Fit(f"time_{unit}", order) for order in ORDERS for unit in ("ms", "us")), Fit("list_i64"), Fit("list_f64"),
+)  # fmt: skip
+TEXT = Fit("text")
+WHOLE = frozenset((Fit("i32"), Fit("i64"), Fit("u64")))
+NUMBERS = WHOLE | {Fit("f64")}
+
+
+class Kind(NamedTuple):
+    """What holds a value, and what the reader would take it for although it is another."""
+
+    fits: frozenset[Fit]
+    changed: frozenset[Fit] = frozenset()
+
+
+NOTHING = Kind(frozenset())
+A_CODE = Kind(frozenset(), NUMBERS)
+A_FLOAT = Kind(frozenset((Fit("f64"),)))
+A_WORD = Kind(frozenset((Fit("bool"),)))
+INTEGER_LIST = Kind(frozenset((Fit("list_i64"), Fit("list_f64"))))
+FLOAT_LIST = Kind(frozenset((Fit("list_f64"),)))
+
+
+def kind_of(value: str) -> Kind:
+    """By the rules of the core's reader (rust/src/rows/files/parse), and stricter where it would change a value."""
+    text = value.strip(BLANKS)
+    if INTEGER.match(text):
+        return A_CODE if CODE.match(text) else integer_kind(int(text))
+    if FLOAT.match(text):
+        finite = math.isfinite(float(text)) or not any(c.isdigit() for c in text)
+        return A_FLOAT if finite else NOTHING
+    if found := TIME.match(text):
+        return time_kind(text, "iso", int(text[:4]), int(text[5:7]), int(text[8:10]))
+    if found := DAY.match(text):
+        first, second, year = (int(found[name]) for name in ("first", "second", "year"))
+        dmy, mdy = time_kind(text, "dmy", year, second, first), time_kind(text, "mdy", year, first, second)
+        return Kind(dmy.fits | mdy.fits)
+    if text.lower() in WORDS:
+        return A_WORD
+    if LIST.match(text):
+        return FLOAT_LIST if set(text) & set(".eE") else INTEGER_LIST
+    return NOTHING
+
+
+def integer_kind(value: int) -> Kind:
+    low, high = min(value, 0), max(value, 0)
+    exact = abs(value) <= 2**53
+    fits = {
+        Fit("i32"): low >= -(2**31) and high < 2**31,
+        Fit("i64"): low >= -(2**63) and high < 2**63,
+        Fit("u64"): value >= 0 and high < 2**64,
+        Fit("f64"): exact,
+        Fit("bool"): value in (0, 1),
+    }
+    return Kind(
+        frozenset(fit for fit, holds in fits.items() if holds), frozenset(() if exact else (Fit("f64"),))
+    )
+
+
+def time_kind(text: str, form: Form, year: int, month: int, day: int) -> Kind:
+    """Of a day that there is, to the microsecond."""
+    try:
+        date(year, month, day)
+    except ValueError:
+        return NOTHING
+    found = FRACTION.search(text)
+    digits = len(found[1] or "") if found else 0
+    return Kind(
+        frozenset(Fit(f"time_{unit}", form) for unit, most in (("ms", 3), ("us", 6)) if digits <= most)
+    )
+
+
+class Place(NamedTuple):
+    """Where a value stands; in order of files and lines."""
+
+    file: int
+    line: int
+    value: str
+
+
+class Seen(NamedTuple):
+    """Values of one kind: how many, and the first."""
+
+    number: int
+    first: Place | None = None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How many values of each kind a column has; NULL is no value."""
+
+    kinds: Mapping[Kind, Seen]
+
+    @property
+    def values(self) -> int:
+        return sum(seen.number for seen in self.kinds.values())
+
+    def count(self, holds: Holds) -> int:
+        return sum(seen.number for kind, seen in self.kinds.items() if holds(kind))
+
+    def first(self, holds: Holds) -> Place | None:
+        """The first value of such a kind; None where there is none, or it was not looked for."""
+        places = [seen.first for kind, seen in self.kinds.items() if holds(kind) and seen.first is not None]
+        return min(places, default=None)
+
+
+Holds = Callable[[Kind], bool]
+
+
+def fits(fit: Fit) -> Holds:
+    return lambda kind: fit in kind.fits
+
+
+def fits_not(fit: Fit) -> Holds:
+    return lambda kind: fit not in kind.fits
+
+
+def has_form(form: Form) -> Holds:
+    return fits(Fit("time_us", form))
+
+
+def only(order: Form) -> Holds:
+    """Dates that there are in this order of day and month alone."""
+    (other,) = (o for o in ORDERS if o != order)
+    return lambda kind: Fit("time_us", order) in kind.fits and Fit("time_us", other) not in kind.fits
+
+
+def is_day(kind: Kind) -> bool:
+    """A date such as 03/01/2026, in one order or in both."""
+    return any(has_form(order)(kind) for order in ORDERS)
+
+
+def in_either_order(kind: Kind) -> bool:
+    return all(has_form(order)(kind) for order in ORDERS)
+
+
+def evidence_of(counts: Mapping[str, int]) -> Evidence:
+    """counts: value -> how often it stands in the column."""
+    kinds: Counter[Kind] = Counter()
+    for value, n in counts.items():
+        kinds[kind_of(value)] += n
+    return Evidence({kind: Seen(n) for kind, n in kinds.items()})
+
+
+def together(parts: Sequence[Evidence]) -> Evidence:
+    """Of a column of several files, in their order."""
+    kinds: dict[Kind, Seen] = {}
+    for number, part in enumerate(parts):
+        for kind, seen in part.kinds.items():
+            before = kinds.get(kind, Seen(0))
+            first = None if seen.first is None else seen.first._replace(file=number)
+            kinds[kind] = Seen(before.number + seen.number, before.first or first)
+    return Evidence(kinds)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The type of a column, and what of its values does not go with it."""
+
+    fit: Fit
+    #: The narrower type that most values fit; None where all values fit `fit` as narrowly as most of them.
+    nearly: Fit | None = None
+    #: Values that do not fit `nearly`, and those of them that it would change instead of rejecting them.
+    misfits: int = 0
+    changed: int = 0
+    values: int = 0
+    #: Dates whose day and month may stand in either order, and nothing decides; or values decide for both.
+    undecided: bool = False
+
+    @property
+    def typed(self) -> bool:
+        """All values have a type of their own, or would as soon as the order of their dates is known."""
+        return self.fit != TEXT or self.undecided
+
+    @property
+    def rejects(self) -> bool:
+        """Rows with values that do not fit are rejected."""
+        return self.nearly is not None and self.fit == self.nearly
+
+
+def choose(evidence: Evidence, strict: bool = False, order: str | None = None) -> Choice:
+    """order: dmy, mdy, or text for no dates of either; None where the values shall decide."""
+    values = evidence.values
+    fitting = {
+        fit: evidence.count(fits(fit))
+        for fit in FITS
+        if order is None or fit.form not in ORDERS or fit.form == order
+    }
+    full = next((fit for fit, n in fitting.items() if values and n == values), None)
+    undecided = order is None and is_undecided(evidence)
+    if full is not None:
+        if undecided and full.form in ORDERS:
+            return Choice(TEXT, values=values, undecided=True)
+        nearly = nearly_whole(full, fitting, values)
+        return Choice(full, nearly, values - fitting[nearly] if nearly else 0, 0, values)
+    nearly = max(fitting, key=lambda fit: fitting[fit])
+    if fitting[nearly] <= NAMED_SHARE * values:
+        return Choice(TEXT, values=values)
+    changed = evidence.count(lambda kind: nearly in kind.changed)
+    taken = strict and not changed and fitting[nearly] >= STRICT_SHARE * values
+    undecided = undecided and taken and nearly.form in ORDERS
+    fit = nearly if taken and not undecided else TEXT
+    return Choice(fit, nearly, values - fitting[nearly], changed, values, undecided)
+
+
+def is_undecided(evidence: Evidence) -> bool:
+    """Dates of which none, or some on each side, says whether the day stands first."""
+    decisive = [evidence.count(only(order)) > 0 for order in ORDERS]
+    return decisive[0] == decisive[1] and evidence.count(in_either_order) + sum(decisive) > 0
+
+
+def nearly_whole(full: Fit, fitting: Mapping[Fit, int], values: int) -> Fit | None:
+    """The type of whole numbers that a few fractions have made into floats."""
+    if full != Fit("f64"):
+        return None
+    nearly = max((Fit("i32"), Fit("i64"), Fit("u64")), key=lambda fit: fitting[fit])
+    return nearly if fitting[nearly] >= STRICT_SHARE * values else None
+
+
+def type_of(values: Iterable[str]) -> str:
+    """The narrowest type that all values fit."""
+    return choose(evidence_of(Counter(values))).fit.type
