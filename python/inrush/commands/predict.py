@@ -136,7 +136,9 @@ def predict_need(
     from inrush.analysis.points import analyse
     from inrush.model.forecast import MODEL_VERSION
     from inrush.predict.claims import archive_of
-    from inrush.predict.sizing import Need, sizing_lines, sizings
+    from inrush.predict.sizing import Need, sizings
+    from inrush.predict.sizing_text import sizing_lines
+    from inrush.predict.support import records_of
     from inrush.results.predictions import Predictions
     from inrush.results.store import Results
     from inrush.stats.measures import study_record
@@ -146,9 +148,11 @@ def predict_need(
     store = opened_store()
     done = [s for s in reversed(store.studies()) if s.doc.get("status") == "done"]
     results = [store.find(w) for w in which] if which else [Results(s.path) for s in done]
-    archive, _ = archive_of(Predictions(store).scores(MODEL_VERSION))
+    kept = Predictions(store)
+    archive, _ = archive_of(kept.scores(MODEL_VERSION))
+    records = records_of([(c.doc, c.score) for c in kept.all()], MODEL_VERSION)
     need = Need(rows_per_s, None if p99_ms is None else p99_ms / 1e3, days)
-    found = sizings([analyse(study_record(r)) for r in results], need, archive)
+    found = sizings([analyse(study_record(r)) for r in results], need, archive, records)
     if as_json:
         show_json(
             {

@@ -9,6 +9,7 @@ from typing import Any
 from inrush.analysis.points import is_number
 from inrush.engines import engine_of_url
 from inrush.errors import UsageError
+from inrush.predict.training import Training
 from inrush.run.prepare import Call, call_from
 
 
@@ -33,6 +34,31 @@ def proving_call(claim: Mapping[str, Any], targets: Sequence[str] = ()) -> Call:
         ),
         overrides=(*call.overrides, *(f"{k}=[{toml(v)}]" for k, v in changed.items())),
     )
+
+
+def showing_call(
+    study: Mapping[str, Any],
+    training: Training,
+    x: float,
+    batch_rows: float | None,
+    rows: int,
+    seconds: float,
+) -> str | None:
+    """The command of a run with so many rows at one value of a training's factor; None where its results do not say how.
+
+    batch_rows: in place of the study's own. seconds: that the run will take at the rate that is asked about.
+    """
+    if not isinstance(study.get("call"), dict):
+        return None
+    about = {
+        "id": study.get("id"), "call": study["call"], "group": dict(training.group), "along": training.along,
+        "forecast": {"x": x},
+    }  # fmt: skip
+    call, role = proving_call(about), training.figure.rsplit(".", 1)[0].partition("/")[0]
+    more = [f"roles.{role}.rows={{total={rows}}}", f"schedule.limit_s={max(60, round(2 * seconds))}"]
+    more.append("repeats.count=1")
+    more += [f"roles.{role}.batch_rows={batch_rows:.0f}"] if batch_rows else []
+    return replace(call, overrides=(*call.overrides, *more)).command()
 
 
 def plain(factor: str, value: Any, call: Call) -> bool:

@@ -4,11 +4,13 @@ batch       smallest with 95 % of what any batch reaches, and within the latency
 writers     fewest whose predicted rate holds the required one at 80 % busy; from a study of sessions, else one
 cores       CPU per row × rate
 disk        stored bytes per row × rate, a day; written bytes per row × rate
-how sure    probability that the predicted rate is above the required one, by its interval
+shown       whether runs were large and long enough, and what run would be; no rate above one that was measured
+how sure    probability that the predicted rate is above the required one, at most what such claims have scored
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -17,22 +19,36 @@ import numpy as np
 
 from inrush.analysis.points import Analysis, Measured, is_number
 from inrush.errors import UsageError
-from inrush.guards.notes import stored_bytes
 from inrush.model.capacity import forecast_load, middle_of_load
 from inrush.model.curve import MOST_BUSY, Curve, curve
 from inrush.model.forecast import Forecast, Refused
-from inrush.model.intervals import LEVEL, Scored, spread
+from inrush.model.intervals import LEVEL, Scored, reach_bin, spread
 from inrush.model.open_load import erlang_c
 from inrush.model.scaling import fit_batch
 from inrush.model.work import fit_proportion
 from inrush.predict.claims import forecast_of
-from inrush.predict.training import Training, as_measured, cores_busy, trainings, written_bytes_per_s
+from inrush.predict.costs import cores_for, stored_for, write_for
+from inrush.predict.proving import showing_call
+from inrush.predict.support import (
+    SHOWN_TIMES,
+    Record,
+    Records,
+    ceilings,
+    evidence,
+    exceeded,
+    not_shown,
+    shown_at,
+)
+from inrush.predict.training import Training, as_measured, trainings
 from inrush.stats import tails
-from inrush.stats.measures import RunRecord, measured_windows, writing_roles
+from inrush.stats.measures import writing_roles
 
 #: Writers are looked for up to this many times what was measured.
 MOST_TIMES = 8
 DAY_S = 86_400
+#: Model of a rate that was measured at the very value that is asked for.
+MEASURED = "measured"
+Verdict = Literal["yes", "no", "not shown"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +57,10 @@ class Need:
     p99_s: float | None = None
     days: float = 1.0
 
+    @property
+    def seconds(self) -> float:
+        return self.days * DAY_S
+
 
 @dataclass(frozen=True)
 class Sizing:
@@ -48,29 +68,39 @@ class Sizing:
 
     engine: str
     group: dict[str, Any]
-    verdict: Literal["yes", "no"]
+    verdict: Verdict
     batch_rows: float | None = None
     writers: int | None = None
     rows_per_s: float | None = None
     lo: float | None = None
     hi: float | None = None
+    #: None where the verdict is not yes, and where claims of this kind and reach have no score yet.
     sure: float | None = None
+    #: Scores of claims of this kind and reach, and those whose interval held; a measured rate is no claim.
+    scored: int = 0
+    scored_inside: int = 0
+    measured: bool = False
     calibrated: bool = False
     p99_s: float | None = None
     cores: float | None = None
     disk_bytes: float | None = None
     write_bytes_per_s: float | None = None
     why: tuple[str, ...] = ()
+    #: Command of the run that would show it.
+    next: str | None = None
     from_results: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def sizings(analyses: Sequence[Analysis], need: Need, archive: Sequence[Scored] = ()) -> list[Sizing]:
+def sizings(
+    analyses: Sequence[Analysis], need: Need, archive: Sequence[Scored] = (), records: Records | None = None
+) -> list[Sizing]:
     """An answer for each engine with a study of batches or writers, newest results first in `analyses`.
 
-    Raises UsageError where no results can say anything.
+    records: how claims have scored, without which no answer has a percentage. Raises UsageError where no results can say
+    anything.
     """
     batches, loads = of_kind(analyses, "batch_rows"), of_kind(analyses, None)
     engines = dict.fromkeys([*batches, *loads])
@@ -78,7 +108,15 @@ def sizings(analyses: Sequence[Analysis], need: Need, archive: Sequence[Scored] 
         raise UsageError(
             "no results say how a rate grows; run `inrush run batch` and `inrush run writers` first"
         )
-    return [sizing(engine, batches.get(engine), loads.get(engine), need, archive) for engine in engines]
+    found = []
+    for engine in engines:
+        sources = [s for s in (batches.get(engine), loads.get(engine)) if s]
+        group = {k: v for _, t in sources for k, v in t.group if k != "engine"}
+        runs = evidence(analyses, engine, group)
+        found.append(
+            sizing(engine, batches.get(engine), loads.get(engine), need, archive, records or {}, runs)
+        )
+    return found
 
 
 Source = tuple[Analysis, Training]
@@ -124,32 +162,70 @@ def highest(t: Training) -> float:
 
 
 def sizing(
-    engine: str, batch: Source | None, load: Source | None, need: Need, archive: Sequence[Scored]
+    engine: str,
+    batch: Source | None,
+    load: Source | None,
+    need: Need,
+    archive: Sequence[Scored],
+    records: Records,
+    measured: Sequence[Measured],
 ) -> Sizing:
+    """measured: every valid run of the engine that agrees with the group of the sources."""
     sources = [s for s in (batch, load) if s]
     group = {k: v for _, t in sources for k, v in t.group if k != "engine"}
     ids = tuple(dict.fromkeys(str(a.study.get("id", "")) for a, _ in sources))
     why: list[str] = []
+    most = ceilings(measured)
     try:
         rows, one = batch_for(batch, need, archive, why)
-        writers, made = writers_for(load, one, need, archive, why)
+        writers, made, claimed = writers_for(load, one, need, archive, why)
     except Refused as e:
         return Sizing(engine, group, "no", why=(*why, str(e)), from_results=ids)
     p99_s = p99_for(sources[0], rows, writers, need.rows_per_s / made.median, why)
     runs = [m for a, t in sources for m in runs_of(a, t)]
-    sure = sureness(made, need.rows_per_s)
-    fits = need.p99_s is None or (p99_s is not None and p99_s <= need.p99_s)
-    if not fits:
-        why.append(
-            f"p99 of a call would be {p99_s * 1e3:.4g} ms"
-            if p99_s is not None
-            else "latency was not measured"
-        )
+    cores, write = cores_for(runs, need.rows_per_s), write_for(runs, need.rows_per_s)
+    disk = stored_for(runs, need.rows_per_s * need.seconds)
+    unshown = not_shown(most, shown_at(measured, need.rows_per_s), need.rows_per_s, need.seconds)
+    # What so many rows take on disk is known only as far as so many were stored.
+    against = too_slow(p99_s, need) + exceeded(most, cores, write, None if unshown else disk)
+    verdict: Verdict = "no" if against else "not shown" if unshown else "yes"
+    capped = {
+        name: min(value, most.rows_per_s)
+        for name, value in (("rows_per_s", made.median), ("lo", made.lo), ("hi", made.hi))
+    }
+    record = record_of(claimed, records)
+    sure = sureness(made, need.rows_per_s, record) if verdict == "yes" else None
+    command = showing_command(sources, rows, writers, need) if verdict == "not shown" else None
+    if command and (full := exceeded(most, None, None, disk and disk / SHOWN_TIMES)):
+        unshown.append(f"of that run, if each row takes as much as those measured, {full[0]}")
     return Sizing(
-        engine, group, "yes" if fits and made.median >= need.rows_per_s else "no", rows, writers, made.median, made.lo, made.hi,
-        sure, made.calibrated, p99_s, cores_for(runs, need.rows_per_s), disk_for(runs, need),
-        write_for(runs, need.rows_per_s), tuple(why), ids,
+        engine, group, verdict, rows, writers, **capped, sure=sure, scored=record.claims, scored_inside=record.inside,
+        measured=not claimed, calibrated=made.calibrated, p99_s=p99_s, cores=None if against else cores,
+        disk_bytes=disk, write_bytes_per_s=write, why=(*why, *against, *unshown), next=command, from_results=ids,
     )  # fmt: skip
+
+
+def too_slow(p99_s: float | None, need: Need) -> list[str]:
+    if need.p99_s is None or (p99_s is not None and p99_s <= need.p99_s):
+        return []
+    return [
+        f"p99 of a call would be {p99_s * 1e3:.4g} ms" if p99_s is not None else "latency was not measured"
+    ]
+
+
+def showing_command(sources: Sequence[Source], rows: float | None, writers: int, need: Need) -> str | None:
+    """The run that would show what no run has: writers or batches of the answer, a quarter of its rows."""
+    analysis, training = sources[-1]
+    x = float(writers) if training.kind == "load" else float(rows or 0)
+    seconds = need.seconds / SHOWN_TIMES
+    batch = rows if training.kind == "load" else None
+    return showing_call(analysis.study, training, x, batch, math.ceil(need.rows_per_s * seconds), seconds)
+
+
+def record_of(claimed: Sequence[tuple[str, float]], records: Records) -> Record:
+    """Of the claims (kind, reach) that an answer is made of, the record of the one that has scored worst."""
+    found = [records.get((kind, reach_bin(reach)), Record(kind, 0, 0)) for kind, reach in claimed]
+    return min(found, key=lambda r: r.share if r.claims else 0.0, default=Record("measured", 0, 0))
 
 
 def batch_for(
@@ -180,6 +256,15 @@ def batch_for(
     return rows, measured_at(of, rows) if rows in of.x else forecast_of(training, rows, archive)
 
 
+#: What an answer takes from the model: kinds of claims and their reaches.
+Claimed = tuple[tuple[str, float], ...]
+
+
+def claim_of(made: Forecast | None, kind: str) -> Claimed:
+    """None for what was measured."""
+    return () if made is None or made.model == MEASURED else ((kind, made.reach),)
+
+
 def measured_at(of: Curve, x: float) -> Forecast:
     """What was measured needs no law: its mean, and the spread of its runs."""
     i = int(np.flatnonzero(of.x == x)[0])
@@ -187,7 +272,7 @@ def measured_at(of: Curve, x: float) -> Forecast:
     half = run.quantile(LEVEL) * run.sd / float(np.sqrt(of.runs[i]))
     value = float(of.y[i])
     return Forecast(
-        x, value, value * float(np.exp(-half)), value * float(np.exp(half)), LEVEL, "measured", True, x / float(of.x[-1]), {}, {}, None
+        x, value, value * float(np.exp(-half)), value * float(np.exp(half)), LEVEL, MEASURED, True, x / float(of.x[-1]), {}, {}, None
     )  # fmt: skip
 
 
@@ -215,8 +300,8 @@ def latency_law(analysis: Analysis, training: Training) -> tuple[float, float] |
 
 def writers_for(
     source: Source | None, one: Forecast | None, need: Need, archive: Sequence[Scored], why: list[str]
-) -> tuple[int, Forecast]:
-    """Fewest writers whose rate holds the need at 80 % busy. Raises Refused where no number does.
+) -> tuple[int, Forecast, Claimed]:
+    """Fewest writers whose rate holds the need at 80 % busy, and the claims in it. Raises Refused where no number does.
 
     How a rate grows with writers is taken from their study; its level from the batch's, where there is one.
     """
@@ -228,7 +313,7 @@ def writers_for(
             raise Refused(
                 f"one writer reaches {one.median:,.0f} rows/s at most, {MOST_BUSY:.0%} of that busy"
             )
-        return 1, one
+        return 1, one, claim_of(one, "batch")
     _, training = source
     most = int(MOST_TIMES * max(r.x for r in training.runs))
     level = 1.0
@@ -242,10 +327,9 @@ def writers_for(
         found[n] = middle(float(n)) * level
         if found[n] * MOST_BUSY >= need.rows_per_s:
             made = forecast_load(as_measured(training), training.parts, float(n), archive)
-            return n, scaled(made, level)
-    best = max(found, key=lambda n: found[n])
+            return n, scaled(made, level), claim_of(made, "load") + claim_of(one, "batch")
     raise Refused(
-        f"no number of writers up to {most} reaches it: the most is {found[best]:,.0f} rows/s with {best}"
+        f"no number of writers up to {most} reaches it, as their rate grows in the study of writers"
     )
 
 
@@ -288,8 +372,13 @@ def p99_for(source: Source, rows: float | None, writers: int, busy: float, why: 
     return alone_s * (1 + wait)
 
 
-def sureness(made: Forecast, needed: float) -> float:
-    """Probability that the rate is above what is needed, as if its log were normal in its interval."""
+def sureness(made: Forecast, needed: float, record: Record) -> float | None:
+    """Probability that the rate is above what is needed, and never more than such claims have scored; None without scores."""
+    return min(probability(made, needed), record.share) if record.claims else None
+
+
+def probability(made: Forecast, needed: float) -> float:
+    """That the rate is above what is needed, as if its log were normal in its interval."""
     half = float(np.log(made.hi / made.lo)) / 2
     sd = half / tails.normal_quantile(0.5 + made.level / 2)
     if sd <= 0:
@@ -297,86 +386,6 @@ def sureness(made: Forecast, needed: float) -> float:
     return tails.normal_below(float(np.log(made.median / needed)) / sd)
 
 
-def cores_for(runs: Sequence[Measured], rate: float) -> float | None:
-    """Cores of client and engine together: the median over the points of the studies."""
-    held = [cores_busy(m.figures) / written for m in runs for written in [written_rows_per_s(m)] if written]
-    return float(np.median(held)) * rate if held else None
-
-
-def written_rows_per_s(m: Measured) -> float:
-    writers = writing_roles(m.run.plan)
-    return sum(
-        v
-        for k, v in m.figures.items()
-        for role, _, metric in [k.rpartition(".")]
-        if metric == "rows_per_s" and role in writers and "/" not in role
-    )
-
-
-def disk_for(runs: Sequence[Measured], need: Need) -> float | None:
-    """Bytes stored in `days` at the rate."""
-    held = [(rows, stored_bytes(m.run)) for m in runs for rows in [rows_at_end(m.run)] if rows]
-    if not held:
-        return None
-    rows, size = (np.array(v, np.float64) for v in zip(*held, strict=True))
-    if len(np.unique(rows)) > 1:
-        per_row = fit_proportion(rows, size).per_unit_s
-    else:
-        per_row = float(np.median(size / rows))
-    return float(per_row * need.rows_per_s * DAY_S * need.days)
-
-
-def rows_at_end(run: RunRecord) -> int:
-    """Rows in the tables when sizes were probed: those of the last repetition."""
-    windows, writers = measured_windows(run), writing_roles(run.plan)
-    shots = [s for s in run.rows("shots") if s["segment"] in windows and s["role"] in writers]
-    if not shots:
-        return 0
-    last = max((s["segment"], s["repetition"]) for s in shots)
-    return int(sum(s["rows"] for s in shots if (s["segment"], s["repetition"]) == last))
-
-
-def write_for(runs: Sequence[Measured], rate: float) -> float | None:
-    held = [
-        w / rows
-        for m in runs
-        for w, rows in [(written_bytes_per_s(m.run), written_rows_per_s(m))]
-        if w and rows
-    ]
-    return float(np.median(held)) * rate if held else None
-
-
 def runs_of(analysis: Analysis, training: Training) -> list[Measured]:
     used = {r.run_id for r in training.runs}
     return [m for m in analysis.runs if m.run.run_id in used and is_number(dict(m.point).get(training.along))]
-
-
-def sizing_lines(found: Sequence[Sizing], need: Need) -> list[str]:
-    """The answer as people read it."""
-    from inrush.stats.quantity import show
-
-    lines = []
-    for s in found:
-        asked = f"{need.rows_per_s:,.0f} rows/s" + (
-            f" with p99 below {need.p99_s * 1e3:g} ms" if need.p99_s else ""
-        )
-        group = ", ".join(f"{k} {v}" for k, v in s.group.items())
-        head = f"{s.engine}{f' ({group})' if group else ''}: {asked}:"
-        if s.writers is None:
-            lines.append(f"{head} no")
-        else:
-            told = [f"{s.writers} writer{'s' * (s.writers != 1)}"]
-            told += [f"batches of {s.batch_rows:,.0f} rows"] if s.batch_rows else []
-            told += [f"{s.cores:.2f} cores"] if s.cores is not None else []
-            told += (
-                [f"{show(s.disk_bytes, 'x.bytes')} of disk in {need.days:g} day{'s' * (need.days != 1)}"]
-                if s.disk_bytes
-                else []
-            )
-            told += [f"{show(s.write_bytes_per_s, 'x.bytes_per_s')} written"] if s.write_bytes_per_s else []
-            told += [f"p99 {show(s.p99_s, 'x.p99_s')}"] if s.p99_s else []
-            sure = f"{s.sure:.0%} sure that it reaches the rate ({'calibrated' if s.calibrated else 'uncalibrated'})"
-            lines.append(f"{head} {s.verdict}: {', '.join(told)}; {sure}")
-        lines += [f"  {why}" for why in s.why]
-        lines.append(f"  from {', '.join(s.from_results)}")
-    return lines
