@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inrush.errors import UsageError
-from inrush.study.types import FLOAT, TIME, Evidence, Kind, Place, Seen, choose, is_day, kind_of
+from inrush.study.types import NUMBER, TIME, Evidence, Kind, Place, Seen, choose, is_day, kind_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -128,7 +128,7 @@ def is_header(first: Sequence[str]) -> bool:
     """Names are there, differ and are no values."""
     values = (field.strip() for field in first)
     return len(set(first)) == len(first) and not any(
-        value in ("", "\\N") or FLOAT.match(value) or TIME.match(value) for value in values
+        value in ("", "\\N") or NUMBER.match(value) or TIME.match(value) for value in values
     )
 
 
@@ -137,7 +137,7 @@ def sniff_text(path: Path, dialect: Dialect, sample_rows: int) -> Sniffed:
     rows, counts = values_of(path, dialect, sample_rows)
     if rows == 0:
         raise UsageError(f"{path}: has no rows{' below its header' if dialect.header else ''}")
-    columns = [Values(column, {value: kind_of(value) for value in column}) for column in counts]
+    columns = [Values(column) for column in counts]
     words = [word for word in NULL_WORDS if word == "" or any(word in column for column in counts)]
     tried = {word: [column.without(word) for column in columns] for word in (words if quoted else ("\\N",))}
     null = max(tried, key=lambda word: sum(choose(e).typed for e in tried[word]))
@@ -170,19 +170,21 @@ def kind_with_room(kind: str, complete: bool) -> str:
     return "i64" if kind == "i32" and not complete else kind
 
 
-@dataclass(frozen=True)
 class Values:
     """The different values of a column, how often each stands in it, and its kind."""
 
-    counts: Mapping[str, int]
-    kinds: Mapping[str, Kind]
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        self.counts = counts
+        self.kinds = {value: kind_of(value) for value in counts}
+        self.all: Counter[Kind] = Counter()
+        for value, n in counts.items():
+            self.all[self.kinds[value]] += n
 
     def without(self, null: str) -> Evidence:
         """Of all values but this one."""
-        found: Counter[Kind] = Counter()
-        for value, n in self.counts.items():
-            if value != null:
-                found[self.kinds[value]] += n
+        found = self.all
+        if null in self.counts:
+            found = found - Counter({self.kinds[null]: self.counts[null]})
         return Evidence({kind: Seen(n) for kind, n in found.items()})
 
 

@@ -9,18 +9,23 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 #: A value of a text file that says nothing but blanks around it: what `trim_ascii` of the core takes away.
 BLANKS = " \t\n\x0c\r"
-INTEGER = re.compile(r"[+-]?\d+\Z", re.ASCII)
+#: A whole number, or with a group of what makes it none.
+NUMBER = re.compile(
+    r"[+-]?(?:\d+(\.\d*(?:[eE][+-]?\d+)?|[eE][+-]?\d+)?|(\.\d+(?:[eE][+-]?\d+)?|inf))\Z|(nan)\Z",
+    re.ASCII | re.IGNORECASE,
+)
 #: Codes such as 007 or 00501 are not numbers: they would come back without their zeros.
 CODE = re.compile(r"[+-]?0\d+\Z", re.ASCII)
-FLOAT = re.compile(r"([+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf|nan)\Z", re.ASCII | re.IGNORECASE)
 WORDS = frozenset(("true", "false", "t", "f", "yes", "no", "y", "n", "on", "off"))
 CLOCK = r"([Tt ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|z| UTC|[+-](0\d|1[0-5])(:?[0-5]\d)?)?)?\Z"
 TIME = re.compile(r"\d{4}-\d\d-\d\d" + CLOCK, re.ASCII)
@@ -56,8 +61,12 @@ WHOLE = frozenset((Fit("i32"), Fit("i64"), Fit("u64")))
 NUMBERS = WHOLE | {Fit("f64")}
 
 
-class Kind(NamedTuple):
-    """What holds a value, and what the reader would take it for although it is another."""
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """What holds a value, and what the reader would take it for although it is another.
+
+    There is one object of each kind: a million values are counted by it.
+    """
 
     fits: frozenset[Fit]
     changed: frozenset[Fit] = frozenset()
@@ -74,17 +83,17 @@ FLOAT_LIST = Kind(frozenset((Fit("list_f64"),)))
 def kind_of(value: str) -> Kind:
     """By the rules of the core's reader (rust/src/rows/files/parse), and stricter where it would change a value."""
     text = value.strip(BLANKS)
-    if INTEGER.match(text):
-        return A_CODE if CODE.match(text) else integer_kind(int(text))
-    if FLOAT.match(text):
-        finite = math.isfinite(float(text)) or not any(c.isdigit() for c in text)
-        return A_FLOAT if finite else NOTHING
+    if found := NUMBER.match(text):
+        if found.lastindex is not None:  # a fraction, an exponent, or a word
+            finite = math.isfinite(float(text)) or not any(c.isdigit() for c in text)
+            return A_FLOAT if finite else NOTHING
+        return A_CODE if CODE.match(text) else INTEGER_KINDS[bisect_right(BOUNDS, int(text))]
     if found := TIME.match(text):
         return time_kind(text, "iso", int(text[:4]), int(text[5:7]), int(text[8:10]))
     if found := DAY.match(text):
         first, second, year = (int(found[name]) for name in ("first", "second", "year"))
         dmy, mdy = time_kind(text, "dmy", year, second, first), time_kind(text, "mdy", year, first, second)
-        return Kind(dmy.fits | mdy.fits)
+        return either(dmy, mdy)
     if text.lower() in WORDS:
         return A_WORD
     if LIST.match(text):
@@ -92,13 +101,17 @@ def kind_of(value: str) -> Kind:
     return NOTHING
 
 
-def integer_kind(value: int) -> Kind:
-    low, high = min(value, 0), max(value, 0)
+#: First whole numbers of the ranges that differ in what holds them.
+BOUNDS = (-(2**63), -(2**53), -(2**31), 0, 2, 2**31, 2**53 + 1, 2**63, 2**64)
+
+
+def range_kind(value: int) -> Kind:
+    """Of all whole numbers in the range of this one. A float holds those that it keeps as they are written."""
     exact = abs(value) <= 2**53
     fits = {
-        Fit("i32"): low >= -(2**31) and high < 2**31,
-        Fit("i64"): low >= -(2**63) and high < 2**63,
-        Fit("u64"): value >= 0 and high < 2**64,
+        Fit("i32"): -(2**31) <= value < 2**31,
+        Fit("i64"): -(2**63) <= value < 2**63,
+        Fit("u64"): 0 <= value < 2**64,
         Fit("f64"): exact,
         Fit("bool"): value in (0, 1),
     }
@@ -107,14 +120,35 @@ def integer_kind(value: int) -> Kind:
     )
 
 
+INTEGER_KINDS = tuple(range_kind(value) for value in (BOUNDS[0] - 1, *BOUNDS))
+
+
 def time_kind(text: str, form: Form, year: int, month: int, day: int) -> Kind:
     """Of a day that there is, to the microsecond."""
+    if not is_a_day(year, month, day):
+        return NOTHING
+    found = FRACTION.search(text) if "." in text else None
+    return times_of_digits(form, len(found[1] or "") if found else 0)
+
+
+@lru_cache(4096)
+def is_a_day(year: int, month: int, day: int) -> bool:
     try:
         date(year, month, day)
     except ValueError:
-        return NOTHING
-    found = FRACTION.search(text)
-    digits = len(found[1] or "") if found else 0
+        return False
+    return True
+
+
+@lru_cache
+def either(one: Kind, other: Kind) -> Kind:
+    """Of dates that there may be in two orders."""
+    return one if one is other else Kind(one.fits | other.fits)
+
+
+@lru_cache
+def times_of_digits(form: Form, digits: int) -> Kind:
+    """digits: of a second's fraction."""
     return Kind(
         frozenset(Fit(f"time_{unit}", form) for unit, most in (("ms", 3), ("us", 6)) if digits <= most)
     )
