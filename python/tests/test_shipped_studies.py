@@ -19,6 +19,7 @@ SMALLEST = {
     "pipeline-filesize": (["sqlite"], ["file_bytes=[20000, 100000]"]),
     "pipeline-parallel": (["duckdb", "sqlite"], ["pipelines=2", "pipeline.shards=2"]),
     "telemetry-batch": (["duckdb"], ["table=mpi_process_info", "batch_rows=1000", "readers=1", "method=multirow"]),
+    "telemetry-indexes": (["duckdb", "sqlite"], []),
     "telemetry-keepup": (["duckdb"], ["readers=2"]),
     "telemetry-lookups": (["duckdb", "sqlite"], ["keys_per_call=16", "schedule.measure_s=0.2"]),
     "telemetry-mixed": (["duckdb"], ["n=2", f'combination=[{{ name = "all", write = [{ALL}], read = [{ALL}], fresh = 1 }}]']),

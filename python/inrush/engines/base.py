@@ -197,6 +197,8 @@ class Server(ABC):
     namespace_holds_tables: ClassVar[bool] = True
     #: Values that the option `transport` may have; empty: there is no choice.
     transports: ClassVar[tuple[str, ...]] = ()
+    #: A table may have keys and indexes; without, every layout is the same table.
+    indexes: ClassVar[bool] = True
     #: Sessions that may write at once; None: no limit.
     max_writers: ClassVar[int | None] = None
     #: Gives back what it was given; instruments keep nothing, so nobody asks them.

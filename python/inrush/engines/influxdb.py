@@ -63,6 +63,7 @@ class Influxdb(InfluxdbLife):
     schemes = ("influxdb",)
     methods = ("bulk",)
     survive_by: ClassVar[Mapping[Survives, str]] = {Survives.POWER_LOSS: "as shipped"}
+    indexes = False
 
     # decides
 

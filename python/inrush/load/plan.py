@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from inrush.engines.base import HASH_PARTITIONS, OpPlan, Server, TablePlan, Unsupported
@@ -165,7 +165,7 @@ def source_of(wanted: Wanted, file: Mapping[str, Any], reject_path: str, reject_
         "reject_limit": reject_limit,
         "required": list(wanted.required),
         "limits": {column: dict(limit) for column, limit in wanted.limits.items()},
-        "times": dict(wanted.times),
+        **({"times": dict(wanted.times)} if wanted.times else {}),
     }
 
 
@@ -228,7 +228,8 @@ def shard_plan(wanted: Wanted, planned: TablePlan, insert: OpPlan, target: Mappi
         "seed": 0,
         "epoch_ns": 0,
         "target": dict(target),
-        "tables": [table_document(wanted, planned, source_of(wanted, no_files, "-", 0))],
+        # How texts are read is the client's alone.
+        "tables": [table_document(wanted, planned, source_of(replace(wanted, times={}), no_files, "-", 0))],
         "operations": [
             {"name": "insert", "kind": "insert", "table": 0, "text": insert.text, "method": insert.method, "params": []}
         ],

@@ -87,6 +87,10 @@ def plan_point(
     if (transport := options.get(TRANSPORT, TCP)) not in offered:
         what = "a pipeline" if study.pipeline is not None else engine
         return Unsupported(f"{what} has no {TRANSPORT} {transport}; it has {', '.join(offered)}")
+    if point.get("layout", "none") != "none" and not server.indexes:
+        return Unsupported(
+            f"{engine} has no indexes of a table's own: layout {point['layout']} would be none"
+        )
     namespace = f"inrush_{short_hash(study.name, point_id, seed)}"
     if study.pipeline is not None:
         return plan_pipeline(study, server, engine, point, namespace, method, seed)
