@@ -13,6 +13,7 @@ mod influxdb;
 mod mysql;
 mod null;
 mod postgresql;
+pub(crate) mod secrets;
 pub(crate) mod shared;
 pub mod simulated;
 pub(crate) mod socket;

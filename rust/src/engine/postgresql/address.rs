@@ -1,8 +1,8 @@
 //! Where the server is, and where its password is found. The password is never part of any message.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::engine::secrets::private_text;
 use crate::engine::socket::{Place, PATH_MOST};
 use crate::engine::tls::{is_loopback, Check, Roots, Tls, When, Wish};
 use crate::engine::url::{escape, Url};
@@ -190,12 +190,6 @@ fn wish(
     let roots = roots.or(implied.map(Roots::File));
     let check = if roots.is_some() { check.max(Check::Chain) } else { check };
     Ok(Wish { when, check, roots: roots.unwrap_or(Roots::System) })
-}
-
-/// As libpq: a password file that others can read is not used.
-fn private_text(path: &Path) -> Option<String> {
-    let mode = std::fs::metadata(path).ok()?.permissions().mode();
-    (mode & 0o077 == 0).then(|| std::fs::read_to_string(path).ok()).flatten()
 }
 
 /// Split at colons; a backslash keeps the next character.
