@@ -9,6 +9,8 @@ pub mod drive;
 pub mod encode;
 pub mod engine;
 pub mod error;
+#[cfg(test)]
+mod fuzz;
 pub mod handle;
 pub mod load;
 pub mod mix;

@@ -7,6 +7,8 @@
 mod address;
 mod decode;
 mod failure;
+#[cfg(test)]
+mod fuzz;
 mod request;
 mod session;
 mod statement;

@@ -4,6 +4,8 @@
 //! sends them, with a length, in chunks or up to the end of the connection. With TLS or without is all the same here.
 
 mod connection;
+#[cfg(test)]
+mod fuzz;
 pub mod options;
 
 use std::io::{self, IoSlice, Write};
@@ -165,6 +167,14 @@ impl Client {
         self.inbox.clear();
         (self.body, self.keep) = (Body::Ended, true);
         Ok(())
+    }
+
+    /// Connected to a server that was captured, its answer to come.
+    #[cfg(test)]
+    pub fn replay(&mut self, replay: crate::fuzz::Replay) {
+        self.connection = Some(Connection::new(Stream::plain(super::socket::Socket::Replay(replay))));
+        self.inbox.clear();
+        (self.body, self.keep) = (Body::Ended, true);
     }
 
     pub fn hang_up(&self) -> HangUp {

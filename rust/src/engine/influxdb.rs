@@ -6,6 +6,8 @@
 mod address;
 mod answer;
 mod failure;
+#[cfg(test)]
+mod fuzz;
 mod session;
 mod statement;
 

@@ -9,6 +9,8 @@ mod auth;
 mod connection;
 mod decode;
 mod failure;
+#[cfg(test)]
+mod fuzz;
 mod insert;
 mod message;
 mod session;

@@ -8,6 +8,8 @@ mod address;
 mod connection;
 mod decode;
 mod failure;
+#[cfg(test)]
+mod fuzz;
 mod insert;
 mod message;
 mod session;

@@ -48,6 +48,9 @@ impl Place {
 pub enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
+    /// A server that was captured.
+    #[cfg(test)]
+    Replay(crate::fuzz::Replay),
 }
 
 /// Whom a connection was made to: another one to it finds the same server.
@@ -130,6 +133,8 @@ impl Socket {
         match self {
             Socket::Tcp(socket) => socket.try_clone().map(Socket::Tcp),
             Socket::Unix(socket) => socket.try_clone().map(Socket::Unix),
+            #[cfg(test)]
+            Socket::Replay(_) => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 
@@ -138,6 +143,8 @@ impl Socket {
         match self {
             Socket::Tcp(socket) => socket.set_read_timeout(limit),
             Socket::Unix(socket) => socket.set_read_timeout(limit),
+            #[cfg(test)]
+            Socket::Replay(_) => Ok(()),
         }
     }
 
@@ -146,6 +153,8 @@ impl Socket {
         match self {
             Socket::Tcp(socket) => socket.set_write_timeout(limit),
             Socket::Unix(socket) => socket.set_write_timeout(limit),
+            #[cfg(test)]
+            Socket::Replay(_) => Ok(()),
         }
     }
 }
@@ -155,6 +164,8 @@ impl AsRawFd for Socket {
         match self {
             Socket::Tcp(socket) => socket.as_raw_fd(),
             Socket::Unix(socket) => socket.as_raw_fd(),
+            #[cfg(test)]
+            Socket::Replay(_) => crate::fuzz::Replay::fd(),
         }
     }
 }
@@ -164,6 +175,8 @@ impl Read for Socket {
         match self {
             Socket::Tcp(socket) => socket.read(room),
             Socket::Unix(socket) => socket.read(room),
+            #[cfg(test)]
+            Socket::Replay(replay) => replay.read(room),
         }
     }
 }
@@ -177,6 +190,8 @@ impl Write for Socket {
         pieces::send(parts, |parts| match self {
             Socket::Tcp(socket) => socket.write_vectored(parts),
             Socket::Unix(socket) => socket.write_vectored(parts),
+            #[cfg(test)]
+            Socket::Replay(_) => Ok(parts.iter().map(|part| part.len()).sum()),
         })
     }
 

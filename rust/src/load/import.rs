@@ -337,7 +337,7 @@ fn ledgers(shards: &[Arc<Shard>]) -> Result<Vec<Lines>, Error> {
 }
 
 /// Rows of one chunk; its memory for the next one. Errors: no Arrow stream, other columns, a value that does not fit.
-fn decode(body: Vec<u8>, out: &mut Columns) -> Result<Vec<u8>, String> {
+pub(super) fn decode(body: Vec<u8>, out: &mut Columns) -> Result<Vec<u8>, String> {
     let garbled = |e: arrow_schema::ArrowError| format!("a chunk is no Arrow IPC stream: {e}");
     let body = Buffer::from_vec(body);
     // Arrays of a batch are slices of the chunk as it came.

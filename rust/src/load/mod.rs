@@ -11,6 +11,8 @@
 pub mod certificate;
 mod client;
 mod frame;
+#[cfg(test)]
+mod fuzz;
 mod import;
 pub mod link;
 pub mod place;

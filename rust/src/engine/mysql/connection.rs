@@ -50,8 +50,14 @@ impl Connection {
         let failed = |e: io::Error| unreachable(address, &e);
         let (socket, _) = socket::reach(&address.place())?;
         socket.set_read_timeout(Some(CONNECT)).map_err(failed)?;
+        Connection::begin(address, Stream::plain(socket))
+    }
+
+    /// Logged in through `stream`, encrypted where that is asked for, and set up.
+    pub(super) fn begin(address: &Arc<Address>, stream: Stream) -> Result<Connection, Error> {
+        let failed = |e: io::Error| unreachable(address, &e);
         let mut connection = Connection {
-            stream: Stream::plain(socket),
+            stream,
             address: address.clone(),
             inbox: Inbox::new(INBOX_BYTES),
             joined: Vec::new(),

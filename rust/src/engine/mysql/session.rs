@@ -71,10 +71,20 @@ enum Reading {
 
 impl MySession {
     pub fn open(ctx: &Context, address: &Arc<Address>, ops: &[OpId]) -> Result<MySession, Error> {
+        MySession::over(ctx, address, Connection::open(address)?, ops)
+    }
+
+    /// On a connection that has just been made.
+    pub(super) fn over(
+        ctx: &Context,
+        address: &Arc<Address>,
+        connection: Connection,
+        ops: &[OpId],
+    ) -> Result<MySession, Error> {
         let mut session = MySession {
             ctx: ctx.clone(),
             address: address.clone(),
-            connection: Connection::open(address)?,
+            connection,
             ops: ctx.plan.operations.iter().map(|_| None).collect(),
             depth: depth(ctx, ops),
             longest: usize::MAX,

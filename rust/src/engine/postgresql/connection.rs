@@ -48,7 +48,11 @@ impl Connection {
     fn attempt(address: &Address, secure: bool) -> Result<Connection, Error> {
         let (socket, peer) = socket::reach(&address.place())?;
         socket.set_read_timeout(Some(CONNECT)).map_err(|e| unreachable(address, &e))?;
-        let stream = negotiated(address, socket, secure)?;
+        Connection::begin(address, negotiated(address, socket, secure)?, peer)
+    }
+
+    /// Logged in through `stream`.
+    pub(super) fn begin(address: &Address, stream: Stream, peer: Peer) -> Result<Connection, Error> {
         let mut connection = Connection { stream, peer, inbox: Inbox::new(INBOX_BYTES), key: (0, 0) };
         connection.log_in(address)?;
         connection.stream.socket().set_read_timeout(None).map_err(|e| unreachable(address, &e))?;

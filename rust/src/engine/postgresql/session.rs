@@ -78,10 +78,20 @@ impl Sent {
 
 impl PgSession {
     pub fn open(ctx: &Context, address: &Arc<Address>, ops: &[OpId]) -> Result<PgSession, Error> {
+        PgSession::over(ctx, address, Connection::open(address)?, ops)
+    }
+
+    /// On a connection that has just been made.
+    pub(super) fn over(
+        ctx: &Context,
+        address: &Arc<Address>,
+        connection: Connection,
+        ops: &[OpId],
+    ) -> Result<PgSession, Error> {
         let mut session = PgSession {
             ctx: ctx.clone(),
             address: address.clone(),
-            connection: Connection::open(address)?,
+            connection,
             ops: ctx.plan.operations.iter().map(|_| None).collect(),
             depth: depth(ctx, ops),
             outbox: Vec::with_capacity(4096),

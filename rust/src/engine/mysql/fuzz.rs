@@ -1,0 +1,187 @@
+//! A whole conversation with a server whose bytes are not what they were: log-in, look-ups, batches, read-back, control.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::connection::Connection;
+use super::session::MySession;
+use super::{text_query, Address};
+use crate::engine::socket::Socket;
+use crate::engine::stream::Stream;
+use crate::engine::{Context, Done, Outcome, Payload, Session, Work};
+use crate::error::Error;
+use crate::fuzz::plan::{context, keys};
+use crate::fuzz::{self, Memory, Replay};
+use crate::plan::LogicalType;
+use crate::rows::{Column, Columns, Value, Values};
+
+const SESSION: &[u8] = include_bytes!("../../../tests/captures/mysql-session.bin");
+const CONTROL: &[u8] = include_bytes!("../../../tests/captures/mysql-control.bin");
+/// A log-in by `caching_sha2_password` where the server has forgotten the password's hash, and asks under its key.
+const LOG_IN: &[u8] = include_bytes!("../../../tests/captures/mysql-log-in.bin");
+const TABLE: &str = "inrush_capture.t";
+
+/// A value of one byte is one of 32, in a vector that may have grown twice as long.
+const MEMORY: Memory = Memory { per_byte: 96, constant: 1 << 20 };
+
+const URL: &str = "mysql://me:secret@localhost/inrush_capture";
+const COLUMNS: &str = "k, t, tm, f, n, l, b, d, s, u";
+
+fn plan(url: &str) -> Context {
+    let param = json!([{"name": "k", "type": "i64", "gen": {"kind": "uniform", "from": 0, "to": 1}}]);
+    let operations = json!([
+        {"name": "load", "kind": "insert", "table": 0, "method": "load",
+         "text": format!("LOAD DATA LOCAL INFILE 'rows' INTO TABLE {TABLE} (k)")},
+        {"name": "multirow", "kind": "insert", "table": 0, "method": "multirow",
+         "text": format!("INSERT INTO {TABLE} (k) VALUES (?)")},
+        {"name": "look_up", "kind": "query", "text": format!("SELECT {COLUMNS} FROM {TABLE} WHERE k = ?"), "params": param},
+        {"name": "refused", "kind": "query", "text": format!("SELECT (SELECT k FROM {TABLE} WHERE k >= ?)"), "params": param},
+        {"name": "change", "kind": "execute", "text": format!("UPDATE {TABLE} SET t = 'u' WHERE k = ?"), "params": param},
+    ]);
+    context("mysql", url, keys(TABLE, "bigint"), operations, 8)
+}
+
+fn rows(first: i64) -> Columns {
+    let mut column = Column::new("k", LogicalType::I64);
+    column.values = Values::I64((first..first + 3).collect());
+    Columns { rows: 3, columns: vec![column] }
+}
+
+/// What is read back, in columns of every kind.
+fn read_back() -> Columns {
+    use LogicalType::*;
+    let columns = [("k", I64), ("t", Text), ("tm", TimeMs), ("f", F64), ("u", U64), ("l", ListF64), ("s", I16)];
+    Columns { rows: 0, columns: columns.iter().map(|(name, ty)| Column::new(*name, *ty)).collect() }
+}
+
+fn outcomes(session: &mut MySession, calls: usize) -> Vec<Outcome> {
+    session.flush();
+    let mut done: Vec<Done> = vec![];
+    // A session that answers nothing more has nothing more on its way.
+    while done.len() < calls {
+        let before = done.len();
+        session.poll(u64::MAX, &mut done);
+        if done.len() == before {
+            break;
+        }
+    }
+    done.iter().map(|d| d.outcome).collect()
+}
+
+/// Everything a session does; true where every answer was the one that belongs to it.
+fn converse(ctx: &Context, address: &Arc<Address>, connection: Connection) -> Result<bool, Error> {
+    let mut session = MySession::over(ctx, address, connection, &[0, 1, 2, 3, 4])?;
+    session.keep_answers();
+    for k in 0..8 {
+        session.submit(k, 2, Work::Params(&[Value::I64(k as i64 % 3)]));
+    }
+    let mut fine = outcomes(&mut session, 8) == [Outcome::Ok; 8];
+    fine &= session.answer().is_some_and(|answer| answer.names.len() == 10);
+    for (op, first) in [(0, 100), (1, 200)] {
+        let (columns, mut payload) = (rows(first), Payload::default());
+        session.encode(op, &columns, &mut payload)?;
+        session.submit(9, op, Work::Rows { columns: &columns, payload: &payload });
+        fine &= outcomes(&mut session, 1) == [Outcome::Ok];
+    }
+    for (ticket, op) in [(10, 3), (11, 4)] {
+        session.submit(ticket, op, Work::Params(&[Value::I64(1)]));
+    }
+    fine &= outcomes(&mut session, 2) == [Outcome::Other, Outcome::Ok];
+    fine &= session.failure().is_some();
+    session.execute("BEGIN")?;
+    session.execute("COMMIT")?;
+    let mut bytes = 0;
+    let text = format!("SELECT k, t, tm, f, u, l, s FROM {TABLE} ORDER BY k");
+    let count = session.scan(&text, &read_back(), &mut |found| {
+        for row in 0..found.rows {
+            bytes += found.columns.iter().map(|c| crate::proof::value_text(&c.value(row)).len()).sum::<usize>();
+        }
+    })?;
+    Ok(fine && count == 9 && bytes > 0)
+}
+
+/// Statements off the clock: several at once, one that is refused, one that asks for a file.
+fn control(address: &Arc<Address>, mut connection: Connection) -> Result<bool, Error> {
+    let mut ask = |text: &str| text_query(&mut connection, address, text, 0);
+    let last = ask("SELECT 1 AS one; SELECT 2 AS two, 'x' AS t, NULL AS none, 0.5 AS n, 1e300 AS f")?;
+    let refused = matches!(ask("SELECT nothing FROM nowhere"), Err(Error::Statement { .. }));
+    let file = ask(&format!("LOAD DATA LOCAL INFILE 'rows' INTO TABLE {TABLE} (k)"))?;
+    Ok(refused && file.rows.is_empty() && last.rows.len() == 1 && last.names.len() == 5)
+}
+
+fn replayed(address: &Arc<Address>, replay: Replay) -> Result<Connection, Error> {
+    Connection::begin(address, Stream::plain(Socket::Replay(replay)))
+}
+
+fn address(url: &str) -> Arc<Address> {
+    Arc::new(Address::parse("mysql", url).unwrap())
+}
+
+#[test]
+fn a_session_survives_mutated_answers() {
+    let (ctx, address) = (plan(URL), address(URL));
+    fuzz::survives("mysql session", &[SESSION], MEMORY, |replay| {
+        replayed(&address, replay).and_then(|c| converse(&ctx, &address, c)).unwrap_or(false)
+    });
+}
+
+#[test]
+fn control_survives_mutated_answers() {
+    let address = address(URL);
+    fuzz::survives("mysql control", &[CONTROL], MEMORY, |replay| {
+        replayed(&address, replay).and_then(|c| control(&address, c)).unwrap_or(false)
+    });
+}
+
+#[test]
+fn a_log_in_survives_mutated_answers() {
+    let address = address(URL);
+    fuzz::survives("mysql log-in", &[LOG_IN], MEMORY, |replay| replayed(&address, replay).is_ok());
+}
+
+#[test]
+#[ignore = "writes the captures anew; needs INRUSH_MYSQL_URL, whose user may create users"]
+fn capture_of_mysql() {
+    let url = std::env::var("INRUSH_MYSQL_URL").expect("INRUSH_MYSQL_URL names a server");
+    let own_address = address(&url);
+    let mut own = Connection::open(&own_address).unwrap();
+    let mut do_all = |texts: &[&str]| {
+        for text in texts {
+            text_query(&mut own, &own_address, text, 0).unwrap();
+        }
+    };
+    do_all(&[
+        "DROP DATABASE IF EXISTS inrush_capture",
+        "CREATE DATABASE inrush_capture",
+        &format!(
+            "CREATE TABLE {TABLE} (k bigint PRIMARY KEY, t varchar(20), tm datetime(6), f double, n decimal(20), \
+             l json, b bool, d date, s smallint, u bigint unsigned)"
+        ),
+        &format!(
+            "INSERT INTO {TABLE} VALUES (0, 'a', '2026-01-01', 0.5, 18446744073709551615, '[0.5, -1.5]', 1, \
+             '2026-02-03', -7, 18446744073709551615), (1, 'é', NULL, NULL, 0, '[]', NULL, NULL, NULL, 0), \
+             (2, NULL, '1969-12-31 23:59:59.999', 1, 7, NULL, 0, '1970-01-01', 1, 1)"
+        ),
+        "DROP USER IF EXISTS inrush_capture",
+        "CREATE USER inrush_capture IDENTIFIED WITH caching_sha2_password BY 'secret'",
+        "GRANT ALL ON inrush_capture.* TO inrush_capture",
+        "FLUSH PRIVILEGES",
+    ]);
+    // What is said in the capture is the same for `me`, whose name only the client sends.
+    let through = |port: u16| address(&format!("mysql://inrush_capture:secret@127.0.0.1:{port}/inrush_capture"));
+    let (port, kept) = fuzz::recorded(&own_address.host, own_address.port);
+    Connection::open(&through(port)).unwrap().close();
+    fuzz::save("mysql-log-in.bin", &kept.join().unwrap());
+
+    let (port, kept) = fuzz::recorded(&own_address.host, own_address.port);
+    let proxied = through(port);
+    assert!(converse(&plan(&url), &proxied, Connection::open(&proxied).unwrap()).unwrap());
+    fuzz::save("mysql-session.bin", &kept.join().unwrap());
+
+    let (port, kept) = fuzz::recorded(&own_address.host, own_address.port);
+    let proxied = through(port);
+    assert!(control(&proxied, Connection::open(&proxied).unwrap()).unwrap());
+    fuzz::save("mysql-control.bin", &kept.join().unwrap());
+    do_all(&["DROP DATABASE inrush_capture", "DROP USER inrush_capture"]);
+}

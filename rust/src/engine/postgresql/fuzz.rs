@@ -1,0 +1,163 @@
+//! A whole conversation with a server whose bytes are not what they were: log-in, look-ups, batches, read-back, control.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::connection::Connection;
+use super::session::PgSession;
+use super::{simple_query, Address};
+use crate::engine::socket::{Peer, Socket};
+use crate::engine::stream::Stream;
+use crate::engine::{Context, Done, Outcome, Payload, Session, Work};
+use crate::error::Error;
+use crate::fuzz::plan::{context, keys};
+use crate::fuzz::{self, Memory, Replay};
+use crate::plan::LogicalType;
+use crate::rows::{Column, Columns, Value, Values};
+
+const SESSION: &[u8] = include_bytes!("../../../tests/captures/postgresql-session.bin");
+const CONTROL: &[u8] = include_bytes!("../../../tests/captures/postgresql-control.bin");
+const TABLE: &str = "inrush_capture";
+
+/// A NULL of four bytes is a value of 32, in a vector that may have grown twice as long.
+const MEMORY: Memory = Memory { per_byte: 64, constant: 1 << 20 };
+
+fn plan(url: &str) -> Context {
+    let look_up = format!("SELECT k, t, tm, f, n, l, b FROM {TABLE} WHERE k = $1");
+    let param = json!([{"name": "k", "type": "i64", "gen": {"kind": "uniform", "from": 0, "to": 1}}]);
+    let operations = json!([
+        {"name": "bulk", "kind": "insert", "table": 0, "method": "bulk",
+         "text": format!("COPY {TABLE} (k) FROM STDIN (FORMAT binary)")},
+        {"name": "multirow", "kind": "insert", "table": 0, "method": "multirow",
+         "text": format!("INSERT INTO {TABLE} (k) VALUES ($1)")},
+        {"name": "look_up", "kind": "query", "text": look_up, "params": param},
+        {"name": "ratio", "kind": "query", "text": "SELECT 10 / $1", "params": param},
+        {"name": "change", "kind": "execute", "text": format!("UPDATE {TABLE} SET t = 'u' WHERE k = $1"), "params": param},
+    ]);
+    context("postgresql", url, keys(TABLE, "int8"), operations, 8)
+}
+
+fn rows(first: i64) -> Columns {
+    let mut column = Column::new("k", LogicalType::I64);
+    column.values = Values::I64((first..first + 3).collect());
+    Columns { rows: 3, columns: vec![column] }
+}
+
+/// What is read back, in columns of every kind.
+fn read_back() -> Columns {
+    use LogicalType::*;
+    let columns = [("k", I64), ("t", Text), ("tm", TimeMs), ("f", F64), ("n", U64), ("l", ListF64), ("b", Bool)];
+    Columns { rows: 0, columns: columns.iter().map(|(name, ty)| Column::new(*name, *ty)).collect() }
+}
+
+fn outcomes(session: &mut PgSession, calls: usize) -> Vec<Outcome> {
+    session.flush();
+    let mut done: Vec<Done> = vec![];
+    // A session that answers nothing more has nothing more on its way.
+    while done.len() < calls {
+        let before = done.len();
+        session.poll(u64::MAX, &mut done);
+        if done.len() == before {
+            break;
+        }
+    }
+    done.iter().map(|d| d.outcome).collect()
+}
+
+/// Everything a session does; true where every answer was the one that belongs to it.
+fn converse(ctx: &Context, address: &Arc<Address>, connection: Connection) -> Result<bool, Error> {
+    let mut session = PgSession::over(ctx, address, connection, &[0, 1, 2, 3, 4])?;
+    session.keep_answers();
+    for k in 0..8 {
+        session.submit(k, 2, Work::Params(&[Value::I64(k as i64 % 3)]));
+    }
+    let mut fine = outcomes(&mut session, 8) == [Outcome::Ok; 8];
+    fine &= session.answer().is_some_and(|answer| answer.names.len() == 7);
+    for (op, first) in [(0, 100), (1, 200)] {
+        let (columns, mut payload) = (rows(first), Payload::default());
+        session.encode(op, &columns, &mut payload)?;
+        session.submit(9, op, Work::Rows { columns: &columns, payload: &payload });
+        fine &= outcomes(&mut session, 1) == [Outcome::Ok];
+    }
+    for (ticket, op) in [(10, 3), (11, 3), (12, 4)] {
+        session.submit(ticket, op, Work::Params(&[Value::I64(0)]));
+    }
+    fine &= outcomes(&mut session, 3) == [Outcome::Other; 3];
+    fine &= session.failure().is_some();
+    session.submit(13, 4, Work::Params(&[Value::I64(1)]));
+    fine &= outcomes(&mut session, 1) == [Outcome::Ok];
+    session.execute("BEGIN")?;
+    session.execute("COMMIT")?;
+    let mut texts = 0;
+    let text = format!("SELECT k, t, tm, f, n, l, b FROM {TABLE} ORDER BY k");
+    let count = session.scan(&text, &read_back(), &mut |found| {
+        texts += (0..found.rows).map(|row| found.columns.iter().map(|c| show(&c.value(row))).sum::<usize>()).sum::<usize>();
+    })?;
+    Ok(fine && count == 9 && texts > 0)
+}
+
+fn show(value: &Value) -> usize {
+    crate::proof::value_text(value).len()
+}
+
+fn replayed(address: &Arc<Address>, replay: Replay) -> Result<Connection, Error> {
+    Connection::begin(address, Stream::plain(Socket::Replay(replay)), Peer::Unix("/".into()))
+}
+
+const URL: &str = "postgresql://me:secret@localhost/postgres";
+
+#[test]
+fn a_session_survives_mutated_answers() {
+    let (ctx, address) = (plan(URL), Arc::new(Address::parse(URL).unwrap()));
+    fuzz::survives("postgresql session", &[SESSION], MEMORY, |replay| {
+        replayed(&address, replay).and_then(|c| converse(&ctx, &address, c)).unwrap_or(false)
+    });
+}
+
+#[test]
+fn control_survives_mutated_answers() {
+    let address = Arc::new(Address::parse(URL).unwrap());
+    fuzz::survives("postgresql control", &[CONTROL], MEMORY, |replay| {
+        replayed(&address, replay).and_then(|c| control(&address, c)).unwrap_or(false)
+    });
+}
+
+/// Statements off the clock: several at once, one that is refused, one that begins a COPY.
+fn control(address: &Arc<Address>, mut connection: Connection) -> Result<bool, Error> {
+    let mut ask = |text: &str| simple_query(&mut connection, address, text, 0);
+    let last = ask("SELECT 1 AS one; SELECT 2 AS two, 'x' AS t, NULL AS none, true AS b, 0.5 AS n, 1e300::float8 AS f")?;
+    let refused = matches!(ask("SELECT nothing FROM nowhere"), Err(Error::Statement { .. }));
+    let copy = matches!(ask(&format!("COPY {TABLE} (k) FROM STDIN")), Err(Error::Statement { .. }));
+    Ok(refused && copy && last.rows.len() == 1 && last.names.len() == 6)
+}
+
+#[test]
+#[ignore = "writes the captures anew; needs INRUSH_POSTGRESQL_URL"]
+fn capture_of_postgresql() {
+    let url = std::env::var("INRUSH_POSTGRESQL_URL").expect("INRUSH_POSTGRESQL_URL names a server");
+    let address = Address::parse(&url).unwrap();
+    let mut own = Connection::open(&address).unwrap();
+    let create = format!(
+        "DROP TABLE IF EXISTS {TABLE}; CREATE TABLE {TABLE} (k int8 PRIMARY KEY, t text, tm timestamptz, f float8, \
+         n numeric, l float8[], b bool); INSERT INTO {TABLE} VALUES (0, 'a', '2026-01-01', 0.5, 18446744073709551615, \
+         '{{0.5,-1.5}}', true), (1, 'é', NULL, NULL, 0, '{{}}', NULL), (2, NULL, 'epoch', 1, 7, NULL, false)"
+    );
+    simple_query(&mut own, &address, &create, 0).unwrap();
+    let through = |port| {
+        let mut through = address.clone();
+        (through.host, through.port) = ("127.0.0.1".into(), port);
+        Arc::new(through)
+    };
+
+    let (port, kept) = fuzz::recorded(&address.host, address.port);
+    let proxied = through(port);
+    assert!(converse(&plan(&url), &proxied, Connection::open(&proxied).unwrap()).unwrap());
+    fuzz::save("postgresql-session.bin", &kept.join().unwrap());
+
+    let (port, kept) = fuzz::recorded(&address.host, address.port);
+    let proxied = through(port);
+    assert!(control(&proxied, Connection::open(&proxied).unwrap()).unwrap());
+    fuzz::save("postgresql-control.bin", &kept.join().unwrap());
+    simple_query(&mut own, &address, &format!("DROP TABLE {TABLE}"), 0).unwrap();
+}

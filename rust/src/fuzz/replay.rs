@@ -1,0 +1,47 @@
+//! A server that was captured: its bytes in pieces, then the end of the connection. What it is sent is dropped.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::OnceLock;
+
+use super::mutate::Random;
+
+#[derive(Debug)]
+pub struct Replay {
+    bytes: Vec<u8>,
+    at: usize,
+    /// Longest pieces, taken in turn.
+    pieces: [usize; 4],
+    reads: usize,
+}
+
+impl Replay {
+    pub fn whole(bytes: Vec<u8>) -> Replay {
+        Replay { bytes, at: 0, pieces: [usize::MAX; 4], reads: 0 }
+    }
+
+    /// As segments of a network come: all at once, or cut anywhere.
+    pub fn in_pieces(bytes: Vec<u8>, random: &mut Random) -> Replay {
+        let most = [usize::MAX, usize::MAX, 1448, 16][random.below(4)];
+        let pieces = [(); 4].map(|()| if most == usize::MAX { most } else { 1 + random.below(most) });
+        Replay { bytes, at: 0, pieces, reads: 0 }
+    }
+
+    /// For those who wait for bytes: they are always there, or the end is.
+    pub fn fd() -> RawFd {
+        static ALWAYS_READABLE: OnceLock<File> = OnceLock::new();
+        ALWAYS_READABLE.get_or_init(|| File::open("/dev/null").expect("every machine has it")).as_raw_fd()
+    }
+}
+
+impl Read for Replay {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let rest = &self.bytes[self.at..];
+        let bytes = rest.len().min(room.len()).min(self.pieces[self.reads % 4]);
+        room[..bytes].copy_from_slice(&rest[..bytes]);
+        self.at += bytes;
+        self.reads += 1;
+        Ok(bytes)
+    }
+}
