@@ -14,6 +14,8 @@ use crate::rows::files::Position;
 const FRAME_BYTES: u32 = 1 << 30;
 /// Of whoever has not shown the token yet: longest frame.
 const STRANGER_BYTES: u32 = 4 << 10;
+/// Of a frame's body, what is read before more memory is taken.
+const FIRST_BYTES: usize = 64 << 10;
 pub const VERSION: u32 = 2;
 
 /// One part of a file: the smallest unit that is stored whole, acknowledged and noted in the ledger.
@@ -160,15 +162,31 @@ fn receive_up_to(from: &mut impl Read, limit_bytes: u32, mut rest: Vec<u8>) -> i
     if !matches!(start[0], TALK | CHUNK) || head > limit_bytes || body > limit_bytes {
         return Err(garbled("what came is no frame of inrush load"));
     }
-    let mut bytes = vec![0; head as usize];
-    from.read_exact(&mut bytes)?;
-    rest.resize(body as usize, 0);
-    from.read_exact(&mut rest)?;
+    let mut bytes = Vec::new();
+    fill(from, &mut bytes, head as usize)?;
+    fill(from, &mut rest, body as usize)?;
     let frame = match start[0] {
         TALK => Frame::Talk(serde_json::from_slice(&bytes).map_err(|e| garbled(&e.to_string()))?),
         _ => Frame::Chunk(serde_json::from_slice(&bytes).map_err(|e| garbled(&e.to_string()))?, rest),
     };
     Ok(Some(frame))
+}
+
+/// The next `length` bytes, in `out` whatever that held. Memory that is not there yet comes as the bytes do: a length
+/// is only announced.
+fn fill(from: &mut impl Read, out: &mut Vec<u8>, length: usize) -> io::Result<()> {
+    let mut filled = 0;
+    while filled < length {
+        let room = length.min(out.capacity()).max(length.min(2 * filled.max(FIRST_BYTES)));
+        if out.len() < room {
+            out.reserve_exact(room - out.len());
+            out.resize(room, 0);
+        }
+        from.read_exact(&mut out[filled..room])?;
+        filled = room;
+    }
+    out.truncate(length);
+    Ok(())
 }
 
 fn garbled(why: &str) -> io::Error {

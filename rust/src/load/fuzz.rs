@@ -23,8 +23,18 @@ const CLIENT: Memory = Memory { per_byte: 512, constant: 1 << 20 };
 
 fn rows() -> Columns {
     use LogicalType::*;
-    let types = [("k", I64), ("b", Bool), ("s", I16), ("u", U64), ("f", F64), ("tm", TimeMs), ("t", Text), ("l", ListF64)];
-    let mut columns = Columns { rows: 0, columns: types.iter().map(|(n, ty)| Column::new(*n, *ty)).collect() };
+    let types = [
+        ("k", I64),
+        ("b", Bool),
+        ("s", I16),
+        ("u", U64),
+        ("f", F64),
+        ("tm", TimeMs),
+        ("t", Text),
+        ("l", ListF64),
+    ];
+    let mut columns =
+        Columns { rows: 0, columns: types.iter().map(|(n, ty)| Column::new(*n, *ty)).collect() };
     for row in 0..20i64 {
         for column in &mut columns.columns {
             if row % 7 == 3 {
@@ -55,7 +65,13 @@ fn rows() -> Columns {
 
 /// One batch as an Arrow IPC stream.
 fn chunk(rows: &Columns) -> Vec<u8> {
-    let plan = |c: &Column| ColumnPlan { name: c.name.clone(), ty: c.ty, wire: String::new(), null_ppm: 0, gen: None };
+    let plan = |c: &Column| ColumnPlan {
+        name: c.name.clone(),
+        ty: c.ty,
+        wire: String::new(),
+        null_ppm: 0,
+        gen: None,
+    };
     let schema = arrow::schema_of(&rows.columns.iter().map(plan).collect::<Vec<_>>());
     let mut out = Vec::new();
     let mut writer = StreamWriter::try_new(&mut out, &schema).unwrap();
@@ -95,7 +111,11 @@ fn from_client() -> Vec<u8> {
 fn from_server() -> Vec<u8> {
     let reached = vec![Reached { file: 1, chunk: 2, after: Position::default(), done: false }];
     sent(&[
-        Talk::Serves { engine: "postgresql".into(), shards: vec!["postgresql://h/d".into()], coordinator: None },
+        Talk::Serves {
+            engine: "postgresql".into(),
+            shards: vec!["postgresql://h/d".into()],
+            coordinator: None,
+        },
         Talk::Answer { rows: json!([[1, "x", null, {"a": [0.5]}]]) },
         Talk::Welcome { reached },
         Talk::Acked { acks: vec![Ack { file: 1, chunk: 0, rows: 20 }, Ack { file: 1, chunk: 1, rows: 20 }] },
@@ -128,9 +148,12 @@ fn looked_at(columns: &Columns) {
 #[test]
 fn the_hello_of_a_client_without_token_survives_mutations() {
     let hello = sent(&[Talk::Hello { version: VERSION, token: "0123456789abcdef0123456789abcdef".into() }]);
-    fuzz::survives("load hello", &[&hello], STRANGER, |mut replay| {
-        matches!(frame::receive_hello(&mut replay), Ok(Ok(token)) if token.len() == 32)
-    });
+    fuzz::survives(
+        "load hello",
+        &[&hello],
+        STRANGER,
+        |mut replay| matches!(frame::receive_hello(&mut replay), Ok(Ok(token)) if token.len() == 32),
+    );
 }
 
 #[test]

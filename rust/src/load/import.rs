@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::{json, Value as Json};
 
 use super::frame::{self, Ack, ChunkHead, Frame, Talk};
+use super::ipc;
 use super::place::{Placement, Rule};
 use super::queue::Queue;
 use super::scatter::scatter;
@@ -307,7 +308,7 @@ impl Import {
                 chunk.stored();
                 continue;
             }
-            let writer = (head.chunk as usize + head.file as usize) % writers.len();
+            let writer = head.chunk.wrapping_add(u64::from(head.file)) as usize % writers.len();
             let count = rows.rows;
             let part = Part { head: head.clone(), rows, chunk: chunk.clone() };
             writers[writer].put(count, part).map_err(|_| io::Error::other("a shard was given up"))?;
@@ -339,6 +340,7 @@ fn ledgers(shards: &[Arc<Shard>]) -> Result<Vec<Lines>, Error> {
 /// Rows of one chunk; its memory for the next one. Errors: no Arrow stream, other columns, a value that does not fit.
 pub(super) fn decode(body: Vec<u8>, out: &mut Columns) -> Result<Vec<u8>, String> {
     let garbled = |e: arrow_schema::ArrowError| format!("a chunk is no Arrow IPC stream: {e}");
+    ipc::check(&body).map_err(|what| format!("a chunk is no Arrow IPC stream: {what}"))?;
     let body = Buffer::from_vec(body);
     // Arrays of a batch are slices of the chunk as it came.
     let mut rest = body.clone();

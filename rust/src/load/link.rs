@@ -9,6 +9,7 @@ use serde_json::{json, Value as Json};
 use super::frame::{self, Frame, Talk, VERSION};
 use super::tls::{self, ClientTls};
 use super::wire::{self, Reader, Writer};
+use crate::engine::secrets::sent_in_clear;
 use crate::engine::socket::{dial, Place, CONNECT};
 use crate::error::{Error, TargetFault};
 
@@ -34,6 +35,9 @@ pub struct Link {
 impl LinkPlan {
     pub fn connect(&self) -> Result<Link, Error> {
         let place = self.place()?;
+        if self.tls.is_none() {
+            sent_in_clear(&place, "the token", "use --ca FILE or --fingerprint SHA256");
+        }
         let lost = |e: io::Error| unreachable_server(&self.server, &e);
         let (socket, _) = dial(&place)?;
         let (reader, writer) = match &self.tls {

@@ -14,6 +14,7 @@ mod frame;
 #[cfg(test)]
 mod fuzz;
 mod import;
+mod ipc;
 pub mod link;
 pub mod place;
 mod queue;
