@@ -131,7 +131,7 @@ fn read_blocks(
     until: Option<Instant>,
     reader: &mut dyn Reader,
 ) -> Result<Result<u64, Failure>, Trouble> {
-    stream.buffer().clear();
+    stream.clear();
     if client.status() != 200 {
         let code = client.header("X-ClickHouse-Exception-Code").and_then(|code| code.parse().ok());
         client.read_all(stream.buffer(), until)?;
@@ -144,10 +144,10 @@ fn read_blocks(
                 bytes += piece.len() as u64;
                 stream.buffer().extend_from_slice(piece);
             }
-            Ok(None) => return Ok(stream.end().map(|()| bytes)),
+            Ok(None) => return Ok(stream.end(reader).map(|()| bytes)),
             Err(Trouble::Late) => return Err(Trouble::Late),
             // Servers of today break the answer off behind an exception: what they said tells more than how it ended.
-            Err(trouble) => return stream.exception().map(Err).ok_or(trouble),
+            Err(trouble) => return stream.end(reader).err().filter(|f| f.code > 0).map(Err).ok_or(trouble),
         }
         if let Err(failure) = stream.read(reader) {
             // The rest of an answer that cannot be read is of no use.

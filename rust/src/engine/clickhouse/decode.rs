@@ -31,6 +31,8 @@ pub struct BlockColumn<'a> {
 #[derive(Default)]
 pub struct Stream {
     buffer: Vec<u8>,
+    /// The block in front was not whole when there were fewer bytes.
+    retry_bytes: usize,
 }
 
 /// More columns or rows in one block are no block.
@@ -40,13 +42,29 @@ const ROWS_MOST: u64 = 1 << 32;
 const EXCEPTIONS: [&[u8]; 2] = [b"Code: ", b"\r\n__exception__"];
 
 impl Stream {
+    /// Ready for another answer.
+    pub fn clear(&mut self) {
+        self.buffer.clear();
+        self.retry_bytes = 0;
+    }
+
     /// Where pieces of the answer are appended.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
     }
 
-    /// Hands on all blocks that are there as a whole.
+    /// Hands on blocks that are there as a whole; the last of them when some more has come, or with `end`.
+    ///
+    /// A block that is not whole is looked at again when it is an eighth longer: one that comes in many pieces would be
+    /// read from its beginning with each of them.
     pub fn read(&mut self, reader: &mut dyn Reader) -> Result<(), Failure> {
+        match self.buffer.len() < self.retry_bytes {
+            true => Ok(()),
+            false => self.read_now(reader),
+        }
+    }
+
+    fn read_now(&mut self, reader: &mut dyn Reader) -> Result<(), Failure> {
         let mut start = 0;
         while start < self.buffer.len() {
             let rest = &self.buffer[start..];
@@ -63,17 +81,19 @@ impl Stream {
             }
         }
         self.buffer.drain(..start);
+        self.retry_bytes = self.buffer.len() + self.buffer.len() / 8;
         Ok(())
     }
 
     /// After the last piece: nothing is left, or it is an exception, or the answer was cut off.
-    pub fn end(&mut self) -> Result<(), Failure> {
+    pub fn end(&mut self, reader: &mut dyn Reader) -> Result<(), Failure> {
+        self.read_now(reader)?;
         if self.buffer.is_empty() {
             return Ok(());
         }
         let cut_off = || Failure::new("the answer ended in the middle of a block");
         let failure = self.exception().unwrap_or_else(cut_off);
-        self.buffer.clear();
+        self.clear();
         Err(failure)
     }
 
@@ -93,7 +113,8 @@ impl Block<'_> {
             return Err("the answer is not in format Native".into());
         }
         let rows = rows as usize;
-        let mut block = Block { rows, columns: Vec::with_capacity(columns as usize) };
+        // Columns are announced before they come: they get memory one by one.
+        let mut block = Block { rows, columns: Vec::new() };
         for _ in 0..columns {
             let Some((name, ty)) = cursor.text().zip(cursor.text()) else { return Ok(None) };
             let (Ok(name), Ok(ty)) = (std::str::from_utf8(name), std::str::from_utf8(ty)) else {
@@ -188,17 +209,14 @@ fn append(column: &mut Column, ty: &Type, rows: usize, cursor: &mut Cursor<'_>) 
         // Lists that may be NULL: lists of one list or of none.
         Type::Array(inner) if matches!(**inner, Type::Array(_)) => {
             let Values::List(list) = &mut column.values else { return None };
-            let ends = cursor.words(rows)?;
-            let outer: Vec<u64> = ends.collect();
+            let outer = ends(rows, cursor)?;
             let mut inner_list = ListValues { ends: Vec::new(), items: empty_items(&list.items) };
             append_list(&mut inner_list, inner, *outer.last().unwrap_or(&0) as usize, cursor)?;
             let mut before = 0;
             for end in outer {
-                if end - before > 1 {
-                    return None;
-                }
-                column.present.push((end - before) as u8);
-                let last = if end == 0 { 0 } else { inner_list.ends[end as usize - 1] };
+                let lists = u8::try_from(end - before).ok().filter(|&lists| lists <= 1)?;
+                column.present.push(lists);
+                let last = if end == 0 { 0 } else { *inner_list.ends.get(end as usize - 1)? };
                 list.ends.push(last);
                 before = end;
             }
@@ -225,7 +243,7 @@ fn append_plain(values: &mut Values, ty: &Type, rows: usize, cursor: &mut Cursor
         (Values::F64(v), Type::Float64) => v.extend(cursor.numbers(rows, f64::from_le_bytes)?),
         (Values::Text(v), Type::Text) => {
             for _ in 0..rows {
-                v.push(cursor.text()?);
+                v.push(std::str::from_utf8(cursor.text()?).ok()?.as_bytes());
             }
         }
         (Values::List(list), Type::Array(_)) => append_list(list, ty, rows, cursor)?,
@@ -236,10 +254,17 @@ fn append_plain(values: &mut Values, ty: &Type, rows: usize, cursor: &mut Cursor
 
 fn append_list(list: &mut ListValues, ty: &Type, rows: usize, cursor: &mut Cursor<'_>) -> Option<()> {
     let Type::Array(item) = ty else { return None };
-    let ends: Vec<u64> = cursor.words(rows)?.collect();
+    let ends = ends(rows, cursor)?;
     append_plain(&mut list.items, item, *ends.last().unwrap_or(&0) as usize, cursor)?;
     list.ends.extend(ends.iter().map(|&end| end as u32));
     Some(())
+}
+
+/// Where lists end: numbers that do not fall and that a list of ours can hold.
+fn ends(rows: usize, cursor: &mut Cursor<'_>) -> Option<Vec<u64>> {
+    let ends: Vec<u64> = cursor.words(rows)?.collect();
+    let fits = ends.last().is_none_or(|&last| last <= u64::from(u32::MAX));
+    (fits && ends.is_sorted()).then_some(ends)
 }
 
 fn empty_items(like: &Values) -> Box<Values> {

@@ -86,7 +86,7 @@ fn scan(pieces: &[&[u8]], like: &TablePlan) -> Result<Vec<String>, Failure> {
         stream.buffer().extend_from_slice(piece);
         stream.read(&mut reader)?;
     }
-    stream.end()?;
+    stream.end(&mut reader)?;
     Ok(found)
 }
 
@@ -125,7 +125,7 @@ proptest! {
         let mut stream = Stream::default();
         stream.buffer().extend_from_slice(&bytes);
         let mut reader = AnswerReader::default();
-        let _ = stream.read(&mut reader).and_then(|()| stream.end());
+        let _ = stream.read(&mut reader).and_then(|()| stream.end(&mut reader));
     }
 }
 

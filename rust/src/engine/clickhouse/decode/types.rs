@@ -21,6 +21,7 @@ pub enum Type {
     DateTime64(u32),
     Enum {
         bytes: usize,
+        /// In the order of their numbers.
         names: Vec<(i16, String)>,
     },
     Uuid,
@@ -35,10 +36,17 @@ pub enum Type {
 }
 
 const DAY_MS: i64 = 86_400_000;
+/// Types inside of one another. Reading is as deep as they are.
+const DEPTH_MOST: usize = 16;
 
 impl Type {
     /// `None`: not one that we read.
     pub fn parse(text: &str) -> Option<Type> {
+        Type::parse_within(text, DEPTH_MOST)
+    }
+
+    fn parse_within(text: &str, depth: usize) -> Option<Type> {
+        let within = |inside: &str| Type::parse_within(inside, depth.checked_sub(1)?).map(Box::new);
         let (name, rest) =
             text.split_once('(').map_or((text, None), |(name, rest)| (name, rest.strip_suffix(')')));
         let int = |bytes, signed| Some(Type::Int { bytes, signed });
@@ -68,17 +76,19 @@ impl Type {
             ("UUID", None) => Some(Type::Uuid),
             ("Decimal", Some(inside)) => {
                 let (digits, scale) = inside.split_once(',')?;
-                let bytes = match digits.trim().parse().ok()? {
+                let (digits, scale): (usize, usize) =
+                    (digits.trim().parse().ok()?, scale.trim().parse().ok()?);
+                let bytes = match digits {
                     1..=9 => 4,
                     10..=18 => 8,
                     19..=38 => 16,
                     _ => return None,
                 };
-                Some(Type::Decimal { bytes, scale: scale.trim().parse().ok()? })
+                (scale <= digits).then_some(Type::Decimal { bytes, scale })
             }
             ("Nothing", None) => Some(Type::Nothing),
-            ("Nullable", Some(inside)) => Type::parse(inside).map(Box::new).map(Type::Nullable),
-            ("Array", Some(inside)) => Type::parse(inside).map(Box::new).map(Type::Array),
+            ("Nullable", Some(inside)) => within(inside).map(Type::Nullable),
+            ("Array", Some(inside)) => within(inside).map(Type::Array),
             _ => None,
         }
     }
@@ -161,8 +171,8 @@ impl Type {
                 _ => Value::I64(whole as i64),
             },
             Type::Enum { names, .. } => {
-                let found = names.iter().find(|(number, _)| i128::from(*number) == whole);
-                Value::Text(found.map_or_else(|| whole.to_string(), |(_, name)| name.clone()))
+                let found = names.binary_search_by_key(&whole, |(number, _)| i128::from(*number));
+                Value::Text(found.map_or_else(|_| whole.to_string(), |at| names[at].1.clone()))
             }
             Type::Uuid => Value::Text(uuid(bytes)),
             Type::Decimal { scale, .. } => Value::Text(decimal(whole, *scale)),
@@ -239,6 +249,7 @@ fn names(inside: &str) -> Option<Vec<(i16, String)>> {
         found.push((number[..digits].trim().parse().ok()?, name));
         rest = number[digits..].trim_start_matches(',').trim_start();
     }
+    found.sort_by_key(|(number, _)| *number);
     Some(found)
 }
 
