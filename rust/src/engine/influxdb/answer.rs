@@ -227,7 +227,11 @@ pub fn append(series: &Series, names: &[String], batch: &mut Columns) -> Result<
     for row in &series.values {
         for ((place, name), column) in places.iter().zip(names).zip(&mut batch.columns) {
             let found = match place {
-                Place::Cell(at) => value(&row[*at], Some(column.ty), name == "time"),
+                Place::Cell(at) => {
+                    let cell =
+                        row.get(*at).ok_or_else(|| format!("a row has fewer cells than columns: {name}"))?;
+                    value(cell, Some(column.ty), name == "time")
+                }
                 Place::Tag("") | Place::Nowhere => Some(Value::Null),
                 Place::Tag(tag) => text_value(tag, column.ty),
             };

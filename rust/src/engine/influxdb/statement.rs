@@ -104,10 +104,11 @@ impl Statement {
         for part in series {
             let places: Vec<Place> = names.iter().map(|name| part.place(name)).collect();
             for cells in &part.values {
+                let at = |at: &usize| cells.get(*at).unwrap_or(&serde_json::Value::Null);
                 let cell = |(place, name): (&Place, &String)| {
                     let ty = ty(name);
                     let found = match place {
-                        Place::Cell(at) => answer::value(&cells[*at], ty, name == "time"),
+                        Place::Cell(k) => answer::value(at(k), ty, name == "time"),
                         Place::Tag("") | Place::Nowhere => Some(Value::Null),
                         Place::Tag(tag) => match ty {
                             Some(ty) => answer::text_value(tag, ty),
@@ -116,7 +117,7 @@ impl Statement {
                     };
                     // What is not of its type is shown as it came: a proof or an oracle will not find it right.
                     found.unwrap_or_else(|| match place {
-                        Place::Cell(at) => Value::Text(cells[*at].to_string()),
+                        Place::Cell(k) => Value::Text(at(k).to_string()),
                         Place::Tag(tag) => Value::Text((*tag).to_owned()),
                         Place::Nowhere => Value::Null,
                     })
