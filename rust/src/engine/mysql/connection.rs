@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice, Read, Write};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::failure::Failure;
 use super::message::{self, Login, HEAD_BYTES, PACKET_MOST};
@@ -18,6 +18,8 @@ use crate::error::{Error, TargetFault};
 const INBOX_BYTES: usize = 256 << 10;
 /// A longer packet before login is no MySQL's.
 const LOGIN_PACKET_BYTES: usize = 64 << 10;
+/// Packets that continue one another are this long at most: what we said we take, and the most that a server can.
+const JOINED_BYTES: usize = 1 << 30;
 /// What LOAD DATA reads is sent in packets of this size at most.
 const FILE_CHUNK_BYTES: usize = 1 << 20;
 /// As every session works: times in UTC, no value cut or changed without an error, `"` quotes names.
@@ -34,6 +36,8 @@ pub struct Connection {
     number: u8,
     /// What a KILL must name.
     id: u32,
+    /// When the log-in must have ended, however slowly its bytes come.
+    logged_in_by: Option<Instant>,
 }
 
 /// What the server says first.
@@ -63,6 +67,7 @@ impl Connection {
             joined: Vec::new(),
             number: 0,
             id: 0,
+            logged_in_by: Some(Instant::now() + CONNECT),
         };
         connection.log_in()?;
         connection.command(SETTINGS).map_err(failed)?.map_err(|failure| failure.on_connect(address))?;
@@ -210,7 +215,13 @@ impl Connection {
         self.stream.write_all(bytes)
     }
 
+        if let Some(until) = self.logged_in_by {
+            self.stream.socket().read_until(until)?;
+        }
     /// `first`, then `second`, in one call.
+        if whole > JOINED_BYTES + HEAD_BYTES * (JOINED_BYTES / PACKET_MOST + 2) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a packet of more than 1 GiB came"));
+        }
     pub fn send_both(&mut self, first: &[u8], second: &[u8]) -> io::Result<()> {
         self.stream.send_parts(&mut [first, second].map(IoSlice::new))
     }

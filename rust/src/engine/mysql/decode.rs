@@ -246,7 +246,7 @@ fn push_cell(column: &mut Column, cell: &Cell) -> Option<()> {
         (Values::I64(v), LogicalType::I64, Cell::Unsigned(n)) => v.push(n.try_into().ok()?),
         (Values::F32(v), _, Cell::F32(x)) => v.push(x),
         (Values::F64(v), _, Cell::F64(x)) => v.push(x),
-        (Values::Text(v), _, Cell::Text(text)) => v.push(text),
+        (Values::Text(v), _, Cell::Text(text)) => v.push(std::str::from_utf8(text).ok()?.as_bytes()),
         (Values::List(list), _, Cell::Text(text)) => push_list(list, text)?,
         _ => return None,
     }
@@ -297,7 +297,8 @@ fn span_us(bytes: &mut Bytes) -> Option<i64> {
     let negative = bytes.u8()? != 0;
     let (days, h, m, s) = (bytes.u32()? as i64, bytes.u8()? as i64, bytes.u8()? as i64, bytes.u8()? as i64);
     let us = if length == 12 { bytes.u32()? as i64 } else { 0 };
-    let size = (((days * 24 + h) * 60 + m) * 60 + s) * 1_000_000 + us;
+    // 32 bits of days are more microseconds than there are.
+    let size = ((((days * 24 + h) * 60 + m) * 60 + s).checked_mul(1_000_000)?).checked_add(us)?;
     Some(if negative { -size } else { size })
 }
 

@@ -152,7 +152,7 @@ impl MySession {
         match self.reading {
             Reading::Head if packet.first() == Some(&0x00) => {
                 let okay = decode::okay(packet).ok_or_else(garbled)?;
-                sent.rows += okay.affected;
+                sent.rows = sent.rows.saturating_add(okay.affected);
                 if !okay.more {
                     self.finish(Outcome::Ok);
                 }

@@ -24,7 +24,7 @@ impl Stored {
     fn add(&mut self, answer: Result<Okay, Failure>) {
         match answer {
             Ok(okay) => {
-                self.rows += okay.affected;
+                self.rows = self.rows.saturating_add(okay.affected);
                 self.warnings += okay.warnings as u64;
             }
             Err(failure) => {
