@@ -148,6 +148,15 @@ impl Socket {
         }
     }
 
+    /// The next read waits until then at most. `TimedOut` where that is over.
+    pub fn read_until(&self, until: Instant) -> io::Result<()> {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.set_read_timeout(Some(left))
+    }
+
     /// Longest wait of one write; none when `None`.
     pub fn set_write_timeout(&self, limit: Option<Duration>) -> io::Result<()> {
         match self {

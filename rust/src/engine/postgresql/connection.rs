@@ -4,7 +4,7 @@
 //! one that sends a Sync per query costs ten times a hand-made pipeline.
 
 use std::io::{self, IoSlice, Read, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, ScramSha256, SCRAM_SHA_256};
@@ -40,6 +40,8 @@ impl Connection {
                 // Refused so, the server may still take us the other way.
                 Err(Error::Target { class, .. }) if class != TargetFault::Unreachable => {}
                 done => return done,
+    /// When the log-in must have ended, however slowly its bytes come.
+    logged_in_by: Option<Instant>,
             }
         }
         Connection::attempt(address, *last)
@@ -95,21 +97,21 @@ impl Connection {
         }
     }
 
-    /// A message is there as a whole.
+    /// A message is there as a whole, or what is there is none: `receive` does not block.
     pub fn buffered(&self) -> bool {
         let unread = self.inbox.unread();
-        unread.len() >= 5 && unread.len() > word(unread, 1) as usize
+        whole(unread).map_or(true, |whole| whole.is_some_and(|bytes| unread.len() >= bytes))
     }
 
     /// The next message: tag and body. Blocks until it is there.
     pub fn receive(&mut self) -> io::Result<(u8, &[u8])> {
-        while !self.buffered() {
+        while whole(self.inbox.unread())?.is_none_or(|bytes| self.inbox.unread().len() < bytes) {
             self.fill()?;
         }
         Ok(self.take())
     }
 
-    /// The next message once `buffered` says so.
+    /// The next message, which is there.
     fn take(&mut self) -> (u8, &[u8]) {
         let length = word(self.inbox.unread(), 1) as usize;
         let message = self.inbox.take(1 + length);
@@ -118,8 +120,10 @@ impl Connection {
 
     /// Reads what has come; makes room for a message that is larger than the inbox.
     fn fill(&mut self) -> io::Result<()> {
-        let unread = self.inbox.unread();
-        let whole = if unread.len() >= 5 { word(unread, 1) as usize + 1 } else { 5 };
+        if let Some(until) = self.logged_in_by {
+            self.stream.socket().read_until(until)?;
+        }
+        let whole = whole(self.inbox.unread())?.unwrap_or(5);
         self.inbox.fill(&mut self.stream, whole)
     }
 
@@ -223,6 +227,21 @@ fn answer(
         return Err(not_postgresql(address));
     }
     let refused =
+/// Bytes of the message in front, its head included; `None` where not even that is there. Fails where no message has
+/// such a length.
+fn whole(unread: &[u8]) -> io::Result<Option<usize>> {
+    if unread.len() < 5 {
+        return Ok(None);
+    }
+    match word(unread, 1) as usize {
+        length @ 4..=MESSAGE_BYTES => Ok(Some(1 + length)),
+        length => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("a message of {length} bytes came, which no PostgreSQL sends"),
+        )),
+    }
+}
+
         |message: String| Error::Target { target: address.to_string(), class: TargetFault::Auth, message };
     let password = || {
         address
@@ -265,3 +284,16 @@ fn answer(
 fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
+            let rounds = scram_rounds(rest).unwrap_or(0);
+            if rounds > SCRAM_ROUNDS {
+                return Err(refused(format!(
+                    "the server asks for {rounds} rounds of SCRAM, inrush computes {SCRAM_ROUNDS} at most; lower \
+                     scram_iterations there and set the password again"
+                )));
+            }
+/// `i=` of the server's first message; one that is not there or too long for a number is for the exchange to refuse.
+fn scram_rounds(message: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(message).ok()?;
+    text.split(',').find_map(|part| part.strip_prefix("i="))?.parse().ok()
+}
+

@@ -230,7 +230,7 @@ fn push_cell(column: &mut Column, cell: &[u8]) -> Option<()> {
             v.push(date_text(days)?.as_bytes());
         }
         (Values::Text(v), LogicalType::Uuid) => v.push(&uuid_text(cell.try_into().ok()?)),
-        (Values::Text(v), _) => v.push(cell),
+        (Values::Text(v), _) => v.push(std::str::from_utf8(cell).ok()?.as_bytes()),
         (Values::List(list), _) => push_list(list, cell)?,
     }
     Some(())

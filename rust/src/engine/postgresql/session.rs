@@ -189,7 +189,7 @@ impl PgSession {
                         self.finish(at, Outcome::Ok);
                     }
                     prepared => {
-                        sent.rows += decode::command_rows(body);
+                        sent.rows = sent.rows.saturating_add(decode::command_rows(body));
                         // A batch may be several statements: it is answered by its Sync.
                         sent.answered = matches!(prepared, Prepared::Statement(_));
                     }
@@ -205,7 +205,7 @@ impl PgSession {
                     self.finish(at, outcome);
                 }
             }
-            (b'Z', _) => self.committed(),
+            (b'Z', _) => self.committed()?,
             _ => {}
         }
         Ok(())
@@ -223,11 +223,16 @@ impl PgSession {
     }
 
     /// Ready for query: what stands before this Sync is committed.
-    fn committed(&mut self) {
-        let Some(end) = self.sent.iter().position(|sent| sent.last_before_sync) else { return };
+    ///
+    /// Fails where a statement was not answered at all: then no later answer can be known to be its own.
+    fn committed(&mut self) -> io::Result<()> {
+        let Some(end) = self.sent.iter().position(|sent| sent.last_before_sync) else { return Ok(()) };
         for at in 0..=end {
             let sent = &self.sent[at];
             match sent.expected_rows {
+            if !sent.answered && matches!(self.ops[sent.op], Some(Prepared::Statement(_))) {
+                return Err(io::Error::other("the server left out the answer to a statement"));
+            }
                 Some(expected) if !sent.finished && sent.rows != expected => {
                     let stored = sent.rows;
                     self.finish(at, Outcome::Wrong);
@@ -238,6 +243,7 @@ impl PgSession {
         }
         self.sent.drain(..=end);
     }
+        Ok(())
 }
 
 impl Session for PgSession {
@@ -314,10 +320,11 @@ impl Session for PgSession {
 
     fn poll(&mut self, until: Ns, done: &mut Vec<Done>) {
         self.flush();
-        while !self.broken {
+        // Nothing is read that was not asked for.
+        while !self.broken && !self.sent.is_empty() {
             // What has come is read to its end, the Sync's answer included.
             if !self.connection.buffered() {
-                if !self.finished.is_empty() || self.sent.is_empty() {
+                if !self.finished.is_empty() {
                     break;
                 }
                 match self.wait(until) {
@@ -352,6 +359,7 @@ impl Session for PgSession {
         let address = self.address.clone();
         let lost = |e: io::Error| lost(&address, &e);
         let mut out = Vec::new();
+        self.drain().map_err(lost)?;
         message::query(&mut out, &format!("COPY ({}) TO STDOUT (FORMAT binary)", text.trim_end_matches(';')));
         self.connection.send(&out).map_err(lost)?;
 
@@ -388,6 +396,7 @@ impl Session for PgSession {
 
     fn execute(&mut self, text: &str) -> Result<(), Error> {
         super::simple_query(&mut self.connection, &self.address, text, 0).map(drop)
+        self.drain().map_err(|e| lost(&self.address, &e))?;
     }
 
     fn canceller(&self) -> Option<Canceller> {
@@ -414,6 +423,18 @@ impl Session for PgSession {
 
 impl PgSession {
     /// Until something can be read; false when `until` has passed.
+    /// Until the server is ready: of calls that are done, the answer to their Sync may be on its way.
+    fn drain(&mut self) -> io::Result<()> {
+        self.flush();
+        while !self.broken && !self.sent.is_empty() {
+            self.read_one()?;
+        }
+        match self.broken {
+            true => Err(io::Error::other("the connection was lost before")),
+            false => Ok(()),
+        }
+    }
+
     fn wait(&mut self, until: Ns) -> io::Result<bool> {
         if until == Ns::MAX {
             return Ok(true); // the read itself blocks
