@@ -11,7 +11,7 @@ pub mod options;
 use std::io::{self, IoSlice, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use base64::engine::general_purpose::STANDARD;
 use base64::Engine as _;
@@ -28,6 +28,8 @@ use connection::Connection;
 const INBOX_BYTES: usize = 256 << 10;
 const HEADERS_MOST: usize = 64;
 /// Slices of one body, at most.
+/// The line with a chunk's size, with whatever a server adds to it.
+const CHUNK_LINE_BYTES: usize = 1 << 10;
 pub const SLICES_MOST: usize = 7;
 
 /// Why there is no answer.
@@ -172,7 +174,7 @@ impl Client {
     /// Connected to a server that was captured, its answer to come.
     #[cfg(test)]
     pub fn replay(&mut self, replay: crate::fuzz::Replay) {
-        self.connection = Some(Connection::new(Stream::plain(super::socket::Socket::Replay(replay))));
+        self.connection = Some(Connection::new(Stream::plain(super::socket::Socket::Replay(replay)), None));
         self.inbox.clear();
         (self.body, self.keep) = (Body::Ended, true);
     }
@@ -262,7 +264,10 @@ impl Client {
                         self.fill_body(until)?;
                         continue;
                     }
-                    self.inbox.take(left as usize);
+                    // Of what is behind the chunk's bytes, as much as was not taken yet.
+                    if !b"\r\n".ends_with(self.inbox.take(left as usize)) {
+                        return Err(self.garbled("a chunk of the answer does not end where its size says"));
+                    }
                     self.body = Body::ChunkSize;
                 }
                 Body::Length(left) if unread > 0 => {
@@ -283,12 +288,16 @@ impl Client {
                     }
                 }
                 Body::ChunkSize => match httparse::parse_chunk_size(self.inbox.unread()) {
-                    Ok(httparse::Status::Complete((used, size))) => {
+                    Ok(httparse::Status::Complete((used, size))) if used <= CHUNK_LINE_BYTES => {
                         self.inbox.take(used);
-                        self.body = if size == 0 { Body::Trailer } else { Body::Chunk(size + 2) };
+                        self.body = match size.checked_add(2) {
+                            _ if size == 0 => Body::Trailer,
+                            Some(bytes) => Body::Chunk(bytes),
+                            None => return Err(self.garbled("a chunk of the answer has no size")),
+                        };
                     }
-                    Ok(httparse::Status::Partial) => self.fill_body(until)?,
-                    Err(_) => return Err(self.garbled("a chunk of the answer has no size")),
+                    Ok(httparse::Status::Partial) if unread < CHUNK_LINE_BYTES => self.fill_body(until)?,
+                    Ok(_) | Err(_) => return Err(self.garbled("a chunk of the answer has no size")),
                 },
                 Body::Trailer => {
                     let rest = self.inbox.unread();
@@ -359,12 +368,16 @@ impl Client {
                 if value.eq_ignore_ascii_case(b"chunked") {
                     body = Body::ChunkSize;
                 }
-            } else if header.name.eq_ignore_ascii_case("content-length") && body == Body::UntilClosed {
+            } else if header.name.eq_ignore_ascii_case("content-length") {
                 match std::str::from_utf8(value).ok().and_then(|text| text.parse().ok()) {
-                    Some(length) => body = Body::Length(length),
+                    Some(length) if announced.is_some_and(|other| other != length) => {
+                        return Err(self.garbled("the answer has two lengths"))
+                    }
+                    Some(length) => announced = Some(length),
                     None => return Err(self.garbled("the answer has a length that is no number")),
                 }
             }
+        let mut announced: Option<u64> = None;
         }
         if status < 200 || matches!(status, 204 | 304) {
             body = Body::Ended;
@@ -384,6 +397,10 @@ impl Client {
 
     /// Reads what has come; 0 when the server has hung up.
     fn fill(&mut self, until: Option<Instant>) -> Result<usize, Trouble> {
+        // Where both are there, chunks count. Source: RFC 9112, section 6.3.
+        if let Some(length) = announced.filter(|_| body == Body::UntilClosed) {
+            body = Body::Length(length);
+        }
         let Some(connection) = &mut self.connection else {
             return Err(Trouble::Lost(io::ErrorKind::NotConnected.into()));
         };
