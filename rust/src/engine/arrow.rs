@@ -321,10 +321,10 @@ fn append_times(
     };
     let convert = |x: i64| {
         let ns = x as i128 * per_unit_ns;
-        (ns % wanted_ns == 0).then_some((ns / wanted_ns) as i64)
+        (ns % wanted_ns == 0).then(|| i64::try_from(ns / wanted_ns).ok())?
     };
     let mut push = |x: i64| {
-        out.push(convert(x).ok_or_else(|| format!("the time {x} {unit:?}, finer than {ty:?}"))?);
+        out.push(convert(x).ok_or_else(|| format!("the time {x} {unit:?}, finer than {ty:?} or beyond it"))?);
         Ok::<(), String>(())
     };
     match unit {
