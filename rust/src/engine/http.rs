@@ -165,7 +165,7 @@ impl Client {
         if self.tls.when != When::Never {
             stream.secure(&self.tls, &self.place)?;
         }
-        self.connection = Some(Connection::new(stream));
+        self.connection = Some(Connection::new(stream, self.send_limit));
         self.inbox.clear();
         (self.body, self.keep) = (Body::Ended, true);
         Ok(())
@@ -180,6 +180,15 @@ impl Client {
     }
 
     pub fn hang_up(&self) -> HangUp {
+    /// Longest time in which a request is sent where its caller names none: a server that reads no more takes what
+    /// fits into buffers, and then nothing for ever.
+    pub fn limit_sends(&mut self, limit: Option<Duration>) {
+        self.send_limit = limit;
+        if let Some(connection) = &mut self.connection {
+            connection.send_limit = limit;
+        }
+    }
+
         HangUp(self.hang_up.clone())
     }
 

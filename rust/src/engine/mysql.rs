@@ -24,7 +24,7 @@ pub use address::Address;
 use connection::{garbled, Connection};
 use failure::Failure;
 
-use super::shared::{StatementLimit, EACH, STEP};
+use super::shared::{limit_of, StatementLimit, EACH, STEP};
 use super::{Answer, Caps, Context, Engine, OpId, Session};
 use crate::error::Error;
 use crate::rows::Value;
@@ -75,6 +75,7 @@ impl Engine for Mysql {
             Some(connection) => connection,
             None => Connection::open(&self.address)?,
         };
+        connection.limit_sends(limit_of(limit_ns)).map_err(|e| lost(&self.address, &e))?;
         let answer = run(&mut connection, &self.address, text, limit_ns);
         // A lost connection is not kept; after a refused statement it is as good as before.
         if !matches!(answer, Err(Error::Target { .. } | Error::Deadline { .. })) {

@@ -23,7 +23,7 @@ use connection::Connection;
 use decode::AnswerColumn;
 use failure::Failure;
 
-use super::shared::{StatementLimit, STEP};
+use super::shared::{limit_of, StatementLimit, STEP};
 use super::{Answer, Caps, Context, Engine, OpId, Session};
 use crate::error::{Error, TargetFault};
 
@@ -68,6 +68,7 @@ impl Engine for Postgresql {
             Some(connection) => connection,
             None => Connection::open(&self.address)?,
         };
+        connection.limit_sends(limit_of(limit_ns)).map_err(|e| lost(&self.address, &e))?;
         let answer = simple_query(&mut connection, &self.address, text, limit_ns);
         // A lost connection is not kept; after a refused statement it is as good as before.
         if !matches!(answer, Err(Error::Target { .. } | Error::Deadline { .. })) {

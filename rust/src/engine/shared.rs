@@ -64,6 +64,24 @@ impl StatementLimit {
     }
 }
 
+/// So long a server may take to read a request where the plan limits nothing.
+const SEND_MOST: Duration = Duration::from_secs(300);
+
+/// Longest time in which a request of `ops` is sent: their shortest deadline, else the longest limit of a segment.
+pub fn send_limit(ctx: &Context, ops: &[OpId]) -> Option<Duration> {
+    let deadlines = ops.iter().map(|&op| ctx.op(op).deadline_ns).filter(|&ns| ns > 0);
+    let limits = ctx.plan.segments.iter().filter_map(|segment| match segment {
+        Segment::Drive(drive) if drive.limit_ns > 0 => Some(drive.limit_ns),
+        _ => None,
+    });
+    Some(deadlines.min().or(limits.max()).map_or(SEND_MOST, Duration::from_nanos))
+}
+
+/// A limit of a plan, where 0 is none.
+pub fn limit_of(limit_ns: u64) -> Option<Duration> {
+    (limit_ns > 0).then(|| Duration::from_nanos(limit_ns))
+}
+
 /// Columns of the table that `op` inserts into.
 pub fn columns_of(ctx: &Context, op: &OpPlan) -> Result<usize, Error> {
     let table = op.table.and_then(|t| ctx.plan.tables.get(t));

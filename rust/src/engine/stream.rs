@@ -16,6 +16,7 @@ const RECORDS_BYTES: usize = 64 << 10;
 pub struct Stream {
     socket: Socket,
     tls: Option<Box<Secured>>,
+    send_limit: Option<Duration>,
 }
 
 struct Secured {
@@ -26,7 +27,7 @@ struct Secured {
 
 impl Stream {
     pub fn plain(socket: impl Into<Socket>) -> Stream {
-        Stream { socket: socket.into(), tls: None }
+        Stream { socket: socket.into(), tls: None, send_limit: None }
     }
 
     /// With TLS from here on: both sides have agreed to it. The socket's limits hold for each step of the handshake.
@@ -74,18 +75,51 @@ impl Stream {
         }
     }
 
-    /// All of `parts`, one behind the other, in as few calls as the kernel takes.
+    /// Longest time of one `send_parts`, from its first byte to its last: a server that reads no more takes what fits
+    /// into buffers, and then nothing for ever. None when `None`.
+    pub fn limit_sends(&mut self, limit: Option<Duration>) -> io::Result<()> {
+        self.send_limit = limit;
+        self.socket.set_write_timeout(limit)
+    }
+
+    /// All of `parts`, one behind the other, in as few calls as the kernel takes. `TimedOut` where the server does not
+    /// take them in time; some of them have left then.
     pub fn send_parts(&mut self, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+        let until = self.send_limit.map(|limit| Instant::now() + limit);
+        let mut shortened = false;
         IoSlice::advance_slices(&mut parts, 0); // drops empty parts in front
         while !parts.is_empty() {
             match self.write_vectored(parts) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(n) => IoSlice::advance_slices(&mut parts, n),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                    return Err(self.not_taken())
+                }
                 Err(e) => return Err(e),
             }
+            // A server that takes a little now and then gets no more time for it.
+            if let Some(until) = until.filter(|_| !parts.is_empty()) {
+                let left = until.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return Err(self.not_taken());
+                }
+                self.socket.set_write_timeout(Some(left))?;
+                shortened = true;
+            }
         }
-        Ok(())
+        match shortened {
+            true => self.socket.set_write_timeout(self.send_limit),
+            false => Ok(()),
+        }
+    }
+
+    fn not_taken(&self) -> io::Error {
+        let limit_s = self.send_limit.map_or(0.0, |limit| limit.as_secs_f64());
+        io::Error::new(
+            io::ErrorKind::TimedOut,
+            format!("the server did not read a request within {limit_s} s"),
+        )
     }
 
     /// Says goodbye, where TLS wants one; a server that has gone needs none.

@@ -45,3 +45,22 @@ impl Read for Replay {
         Ok(bytes)
     }
 }
+
+/// The port of a server that says this to each who connects, and reads nothing.
+pub fn stalled(says: &'static [u8]) -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("its number").port();
+    std::thread::spawn(move || {
+        let mut open = Vec::new();
+        while let Ok((mut socket, _)) = listener.accept() {
+            std::io::Write::write_all(&mut socket, says).expect("it fits into the buffers");
+            open.push(socket);
+        }
+    });
+    port
+}
+
+/// More than the buffers of both ends take.
+pub fn more_than_buffers() -> Vec<u8> {
+    vec![0; 64 << 20]
+}

@@ -11,7 +11,7 @@ use super::statement::Template;
 use super::{read_blocks, statement_failed};
 use crate::encode::{encoder, Encoder, Part, PART_ROWS};
 use crate::engine::http::{Client, Trouble};
-use crate::engine::shared::{columns_of, empty_like};
+use crate::engine::shared::{columns_of, empty_like, send_limit};
 use crate::engine::{
     Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
 };
@@ -95,6 +95,7 @@ impl ChSession {
         for &op in ops {
             session.ops[op] = Some(prepare(ctx, ctx.op(op))?);
         }
+        session.client.limit_sends(send_limit(ctx, ops));
         session.client.connect()?;
         Ok(session)
     }

@@ -11,12 +11,14 @@ pub struct Connection {
     stream: Stream,
     /// The socket has a limit from an earlier call.
     limited: bool,
+    /// Longest time of one request's sending where its caller names none.
+    pub send_limit: Option<Duration>,
 }
 
 impl Connection {
     /// Its socket has the limits of connecting.
-    pub fn new(stream: Stream) -> Connection {
-        Connection { stream, limited: true }
+    pub fn new(stream: Stream, send_limit: Option<Duration>) -> Connection {
+        Connection { stream, limited: true, send_limit }
     }
 
     /// The other side has nothing to say, not even its end.
@@ -26,6 +28,7 @@ impl Connection {
 
     /// All parts, one behind the other.
     pub fn write(&mut self, mut parts: &mut [IoSlice<'_>], until: Option<Instant>) -> Result<(), Trouble> {
+        let until = until.or_else(|| self.send_limit.map(|limit| Instant::now() + limit));
         IoSlice::advance_slices(&mut parts, 0); // drops empty parts in front
         while !parts.is_empty() {
             self.limit(until)?;

@@ -76,3 +76,15 @@ fn a_size_of_a_chunk_is_a_short_line() {
     answer.resize(answer.len() + 10_000, b'x');
     assert_eq!(garbled(&answer), "a chunk of the answer has no size");
 }
+
+#[test]
+fn a_server_that_reads_no_more_ends_a_request_in_time() {
+    let place = Place::new("127.0.0.1", fuzz::stalled(b""), "test://localhost");
+    let mut client = Client::new(&place, &Tls::new(&Wish::NEVER, "ca_cert").unwrap(), None, &[]);
+    client.limit_sends(Some(Duration::from_millis(300)));
+    client.connect().unwrap();
+    let began = Instant::now();
+    let late = client.send("POST", "/", &[&fuzz::more_than_buffers()], None).unwrap_err();
+    assert_eq!(late.outcome(), Outcome::Timeout);
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+}

@@ -11,7 +11,7 @@ use super::{query_path, Address};
 use crate::encode::line::{database, roles, Line, Role};
 use crate::encode::{Part, PART_ROWS};
 use crate::engine::http::{Client, Trouble};
-use crate::engine::shared::{clear, empty_like};
+use crate::engine::shared::{clear, empty_like, send_limit};
 use crate::engine::url::escape;
 use crate::engine::{
     Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
@@ -59,6 +59,7 @@ struct Flight {
 impl InfluxSession {
     pub fn open(ctx: &Context, address: &Address, ops: &[OpId]) -> Result<InfluxSession, Error> {
         let mut client = address.client();
+        client.limit_sends(send_limit(ctx, ops));
         client.connect()?;
         let mut prepared: Vec<Option<Prepared>> = ctx.plan.operations.iter().map(|_| None).collect();
         for &op in ops {

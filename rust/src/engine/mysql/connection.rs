@@ -1,6 +1,6 @@
 //! One blocking socket: opened, logged in, written and read packet by packet.
 
-use std::io::{self, IoSlice, Read, Write};
+use std::io::{self, IoSlice, Read};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -69,8 +69,11 @@ impl Connection {
             id: 0,
             logged_in_by: Some(Instant::now() + CONNECT),
         };
+        connection.limit_sends(Some(CONNECT)).map_err(failed)?;
         connection.log_in()?;
         connection.command(SETTINGS).map_err(failed)?.map_err(|failure| failure.on_connect(address))?;
+        connection.limit_sends(None).map_err(failed)?;
+        connection.logged_in_by = None;
         connection.stream.socket().set_read_timeout(None).map_err(failed)?;
         Ok(connection)
     }
@@ -212,7 +215,12 @@ impl Connection {
     }
 
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.stream.write_all(bytes)
+        self.stream.send_parts(&mut [IoSlice::new(bytes)])
+    }
+
+    /// Longest time of one send, see [`Stream::limit_sends`].
+    pub fn limit_sends(&mut self, limit: Option<Duration>) -> io::Result<()> {
+        self.stream.limit_sends(limit)
     }
 
         if let Some(until) = self.logged_in_by {

@@ -142,6 +142,44 @@ fn a_log_in_survives_mutated_answers() {
 
 #[test]
 #[ignore = "writes the captures anew; needs INRUSH_MYSQL_URL, whose user may create users"]
+#[test]
+fn a_password_goes_under_a_key_of_the_servers_only_on_this_machine_or_where_that_is_allowed() {
+    let log_in =
+        |url: &str| replayed(&address(url), Replay::whole(LOG_IN.to_vec())).err().map(|e| e.to_string());
+    assert_eq!(log_in("mysql://me:secret@127.0.0.1/d"), None);
+    let refused = log_in("mysql://me:secret@db.example/d?ssl-mode=DISABLED").unwrap();
+    assert!(refused.contains("get-server-public-key=true") && !refused.contains("secret"), "{refused}");
+    assert_eq!(log_in("mysql://me:secret@db.example/d?ssl-mode=DISABLED&get-server-public-key=true"), None);
+}
+
+#[test]
+fn a_key_that_was_not_asked_for_gets_no_password() {
+    let asks =
+        LOG_IN.windows(6).position(|packet| packet[..3] == [2, 0, 0] && packet[4..] == [1, 4]).unwrap();
+    let unasked = [&LOG_IN[..asks], &LOG_IN[asks + 6..]].concat();
+    let refused = replayed(&address(URL), Replay::whole(unasked)).err().unwrap().to_string();
+    assert!(refused.contains("does not speak MySQL's protocol"), "{refused}");
+}
+
+#[test]
+fn a_time_of_more_microseconds_than_there_are_is_an_error() {
+    use super::decode::{binary_row, AnswerColumn};
+    let column = AnswerColumn { name: "t".into(), ty: 11, unsigned: false };
+    let row = [0, 0, 8, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0];
+    assert_eq!(binary_row(&row, &[column]), None);
+}
+
+#[test]
+fn a_server_that_reads_no_more_ends_a_load_in_time() {
+    let url = format!("mysql://me:secret@127.0.0.1:{}/d", fuzz::stalled(SESSION));
+    let mut connection = Connection::open(&address(&url)).unwrap();
+    connection.limit_sends(Some(std::time::Duration::from_millis(300))).unwrap();
+    let began = std::time::Instant::now();
+    let late = connection.send_file(&fuzz::more_than_buffers()).unwrap_err();
+    assert_eq!(late.to_string(), "the server did not read a request within 0.3 s");
+    assert!(began.elapsed() < std::time::Duration::from_secs(30), "{:?}", began.elapsed());
+}
+
 fn capture_of_mysql() {
     let url = std::env::var("INRUSH_MYSQL_URL").expect("INRUSH_MYSQL_URL names a server");
     let own_address = address(&url);

@@ -13,7 +13,7 @@ use super::decode::{self, AnswerColumn};
 use super::failure::Failure;
 use super::{lost, message, statement_failed, Address};
 use crate::encode::{Part, PART_ROWS};
-use crate::engine::shared::{clear, depth, empty_like};
+use crate::engine::shared::{clear, depth, empty_like, send_limit};
 use crate::engine::{
     Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
 };
@@ -99,6 +99,7 @@ impl MySession {
             broken: false,
             held: false,
         };
+        session.connection.limit_sends(send_limit(ctx, ops)).map_err(|e| lost(address, &e))?;
         for &op in ops {
             session.ops[op] = Some(session.prepare(op)?);
         }

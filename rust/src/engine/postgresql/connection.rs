@@ -55,7 +55,10 @@ impl Connection {
 
     /// Logged in through `stream`.
     pub(super) fn begin(address: &Address, stream: Stream, peer: Peer) -> Result<Connection, Error> {
-        let mut connection = Connection { stream, peer, inbox: Inbox::new(INBOX_BYTES), key: (0, 0) };
+        let until = Some(Instant::now() + CONNECT);
+        let mut connection =
+            Connection { stream, peer, inbox: Inbox::new(INBOX_BYTES), key: (0, 0), logged_in_by: until };
+        connection.limit_sends(Some(CONNECT)).map_err(|e| unreachable(address, &e))?;
         connection.log_in(address)?;
         connection.stream.socket().set_read_timeout(None).map_err(|e| unreachable(address, &e))?;
         Ok(connection)
@@ -67,6 +70,8 @@ impl Connection {
         message::startup(&mut out, &address.user, &address.database);
         let mut scram: Option<ScramSha256> = None;
         loop {
+        connection.limit_sends(None).map_err(|e| unreachable(address, &e))?;
+        connection.logged_in_by = None;
             self.send(&out).map_err(|e| unreachable(address, &e))?;
             out.clear();
             let (tag, body) = self.login_message(address)?;
@@ -133,7 +138,12 @@ impl Connection {
     }
 
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.stream.write_all(bytes)
+        self.stream.send_parts(&mut [IoSlice::new(bytes)])
+    }
+
+    /// Longest time of one send, see [`Stream::limit_sends`].
+    pub fn limit_sends(&mut self, limit: Option<Duration>) -> io::Result<()> {
+        self.stream.limit_sends(limit)
     }
 
     /// `command`, `data` as COPY messages, and their end; a batch of ordinary size goes out in one call.

@@ -137,6 +137,93 @@ fn control(address: &Arc<Address>, mut connection: Connection) -> Result<bool, E
 fn capture_of_postgresql() {
     let url = std::env::var("INRUSH_POSTGRESQL_URL").expect("INRUSH_POSTGRESQL_URL names a server");
     let address = Address::parse(&url).unwrap();
+/// What a server's message is answered with when it comes first in a session.
+fn asked(message: &[u8]) -> String {
+    let address = Arc::new(Address::parse(URL).unwrap());
+    replayed(&address, Replay::whole(message.to_vec())).err().map(|e| e.to_string()).unwrap_or_default()
+}
+
+#[test]
+fn a_length_that_no_message_has_is_an_error() {
+    let address = Arc::new(Address::parse(URL).unwrap());
+    for length in [0u32, 1, 3, 0x4000_0000, u32::MAX] {
+        let message = [&CONTROL[..], b"T", &length.to_be_bytes(), b"rest"].concat();
+        let mut connection = replayed(&address, Replay::whole(message)).unwrap();
+        let (read, bytes) = fuzz::peak_bytes(|| loop {
+            match connection.receive() {
+                Ok(_) => {}
+                Err(e) => break e.to_string(),
+            }
+        });
+        assert!(read.contains(&format!("a message of {length} bytes")), "{read}");
+        assert!(bytes < 1 << 20, "{bytes}");
+        assert!(
+            asked(&[b"R", &length.to_be_bytes()[..], b"rest"].concat()).contains("does not speak PostgreSQL")
+        );
+    }
+}
+
+#[test]
+fn an_announced_message_that_does_not_come_takes_no_memory() {
+    let address = Arc::new(Address::parse(URL).unwrap());
+    let message = [&CONTROL[..], b"D", &0x3000_0000u32.to_be_bytes(), b"rest"].concat();
+    let mut connection = replayed(&address, Replay::whole(message)).unwrap();
+    let (_, bytes) = fuzz::peak_bytes(|| while connection.receive().is_ok() {});
+    assert!(bytes < 1 << 20, "{bytes}");
+}
+
+#[test]
+fn a_statement_without_answer_is_not_done_by_the_next_ready() {
+    // The log-in and two prepared statements, then nothing but "ready".
+    let (ctx, address) = (plan(URL), Arc::new(Address::parse(URL).unwrap()));
+    let prepared = {
+        let messages =
+            |tag: u8, from: usize| SESSION[from..].iter().position(|&byte| byte == tag).map(|at| from + at);
+        let ready = b"Z\0\0\0\x05I";
+        let mut at = 0;
+        // One after the log-in, one after each of the four that are prepared.
+        for _ in 0..5 {
+            let mut from = at;
+            at = loop {
+                let found = messages(b'Z', from).unwrap();
+                if SESSION[found..].starts_with(ready) {
+                    break found + ready.len();
+                }
+                from = found + 1;
+            };
+        }
+        [&SESSION[..at], ready].concat()
+    };
+    let connection = replayed(&address, Replay::whole(prepared)).unwrap();
+    let mut session = PgSession::over(&ctx, &address, connection, &[0, 1, 2, 3, 4]).unwrap();
+    session.submit(1, 2, Work::Params(&[Value::I64(1)]));
+    assert_eq!(outcomes(&mut session, 1), [Outcome::Lost]);
+    assert!(session.failure().unwrap().contains("left out the answer"));
+}
+
+#[test]
+fn no_server_keeps_us_computing_for_its_rounds_of_scram() {
+    let sasl = b"R\0\0\0\x17\0\0\0\x0aSCRAM-SHA-256\0\0";
+    let next = b"\0\0\0\x0br=abc,s=c2FsdA==,i=2000000000";
+    let message = [&sasl[..], b"R", &(next.len() as u32 + 4).to_be_bytes(), next].concat();
+    let refused = asked(&message);
+    assert!(refused.contains("2000000000 rounds of SCRAM"), "{refused}");
+}
+
+#[test]
+fn a_server_that_reads_no_more_ends_a_copy_by_its_deadline() {
+    let url = format!("postgresql://me@127.0.0.1:{}/postgres", fuzz::stalled(SESSION));
+    let mut ctx = plan(&url);
+    Arc::get_mut(&mut ctx.plan).unwrap().operations[0].deadline_ns = 300_000_000;
+    let mut session = PgSession::open(&ctx, &Arc::new(Address::parse(&url).unwrap()), &[0]).unwrap();
+    let payload = Payload { bytes: fuzz::more_than_buffers(), rows: 1, parcel: None };
+    let began = std::time::Instant::now();
+    session.submit(1, 0, Work::Rows { columns: &rows(0), payload: &payload });
+    assert_eq!(outcomes(&mut session, 1), [Outcome::Lost]);
+    assert!(session.failure().unwrap().contains("did not read a request within 0.3 s"));
+    assert!(began.elapsed() < std::time::Duration::from_secs(30), "{:?}", began.elapsed());
+}
+
     let mut own = Connection::open(&address).unwrap();
     let create = format!(
         "DROP TABLE IF EXISTS {TABLE}; CREATE TABLE {TABLE} (k int8 PRIMARY KEY, t text, tm timestamptz, f float8, \

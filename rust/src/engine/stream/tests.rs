@@ -237,3 +237,22 @@ proptest! {
         prop_assert!(thread.join().unwrap() == sent);
     }
 }
+
+#[test]
+fn a_server_that_reads_no_more_ends_a_send_through_tls_in_time() {
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let (place, server) = serve("server", move |mut served: Served| {
+        served.conn.complete_io(&mut served.sock).expect("a handshake");
+        let _ = ended.recv();
+    });
+    let (socket, _) = socket::dial(&place).unwrap();
+    let mut stream = Stream::plain(socket);
+    stream.secure(&tls(Check::ChainAndName, "ca.crt"), &place).unwrap();
+    stream.limit_sends(Some(Duration::from_millis(300))).unwrap();
+    let began = Instant::now();
+    let late = stream.send_parts(&mut [IoSlice::new(&crate::fuzz::more_than_buffers())]).unwrap_err();
+    assert_eq!(late.kind(), io::ErrorKind::TimedOut);
+    assert!(began.elapsed() < LONG, "{:?}", began.elapsed());
+    drop(end);
+    server.join().unwrap();
+}
