@@ -173,13 +173,36 @@ def test_a_user_who_must_use_tls_logs_in_by_password_through_it(packets: Target)
     control(packets, "CREATE USER inrush_tls IDENTIFIED BY 'p§ss' REQUIRE SSL")
     try:
         login = "inrush_tls:p%C2%A7ss"
-        assert control(at(packets, "ssl-mode=REQUIRED", "127.0.0.1", login), "SELECT CURRENT_USER()") == [
-            ["inrush_tls@%"]
-        ]
+        allowed = at(packets, "ssl-mode=REQUIRED&allow-cleartext-password=true", "127.0.0.1", login)
+        assert control(allowed, "SELECT CURRENT_USER()") == [["inrush_tls@%"]]
         refusal(at(packets, "ssl-mode=DISABLED", "127.0.0.1", login))
         refusal(at(packets, "ssl-mode=REQUIRED", "127.0.0.1", "inrush_tls:wrong"))
     finally:
         control(packets, "DROP USER inrush_tls")
+
+
+def test_a_password_itself_goes_to_a_verified_mysql_only(mysql: Target) -> None:
+    ((data,),) = control(mysql, "SELECT @@datadir")
+    control(mysql, "DROP USER IF EXISTS inrush_forgotten")
+    control(mysql, "CREATE USER inrush_forgotten IDENTIFIED WITH caching_sha2_password BY 'hidden'")
+    try:
+        login = "inrush_forgotten:hidden"
+
+        def who(query: str) -> object:
+            # The server forgets what it knows of passwords, and asks for the next one itself.
+            control(mysql, "FLUSH PRIVILEGES")
+            return control(at(mysql, query, "127.0.0.1", login), "SELECT CURRENT_USER()")
+
+        control(mysql, "FLUSH PRIVILEGES")
+        message = refusal(at(mysql, "ssl-mode=REQUIRED", "127.0.0.1", login))
+        assert "ssl-ca=FILE" in message and "allow-cleartext-password=true" in message
+        assert "hidden" not in message
+        here = [["inrush_forgotten@%"]]
+        assert who(f"ssl-ca={Path(data) / 'ca.pem'}") == here
+        assert who("ssl-mode=REQUIRED&allow-cleartext-password=true") == here
+        assert who("ssl-mode=DISABLED") == here, "on this machine, under the server's key"
+    finally:
+        control(mysql, "DROP USER inrush_forgotten")
 
 
 # ClickHouse and InfluxDB, behind a proxy that ends TLS

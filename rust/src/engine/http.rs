@@ -17,6 +17,7 @@ use base64::engine::general_purpose::STANDARD;
 use base64::Engine as _;
 
 use super::inbox::Inbox;
+use super::secrets::sent_in_clear;
 use super::socket::{dial, unreachable, Place, CONNECT};
 use super::stream::Stream;
 use super::tls::{Tls, When};
@@ -27,9 +28,9 @@ use connection::Connection;
 /// One read takes what has come, up to this much. A head must fit.
 const INBOX_BYTES: usize = 256 << 10;
 const HEADERS_MOST: usize = 64;
-/// Slices of one body, at most.
 /// The line with a chunk's size, with whatever a server adds to it.
 const CHUNK_LINE_BYTES: usize = 1 << 10;
+/// Slices of one body, at most.
 pub const SLICES_MOST: usize = 7;
 
 /// Why there is no answer.
@@ -82,6 +83,9 @@ pub struct Client {
     /// Lines that every request has.
     headers: String,
     connection: Option<Connection>,
+    send_limit: Option<Duration>,
+    /// The login, a password among it, is in `headers`, and nothing is encrypted.
+    in_clear: bool,
     /// For [`HangUp`]: the socket of `connection`.
     hang_up: Arc<Mutex<Option<TcpStream>>>,
     outbox: Vec<u8>,
@@ -143,6 +147,8 @@ impl Client {
             tls: tls.clone(),
             headers: lines,
             connection: None,
+            send_limit: None,
+            in_clear: tls.when == When::Never && login.is_some_and(|(_, password)| !password.is_empty()),
             hang_up: Arc::new(Mutex::new(None)),
             outbox: Vec::with_capacity(4096),
             inbox: Inbox::new(INBOX_BYTES),
@@ -155,6 +161,9 @@ impl Client {
 
     /// Off the clock: a wrong host or port shows here, with its remedy.
     pub fn connect(&mut self) -> Result<(), Error> {
+        if self.in_clear {
+            sent_in_clear(&self.place, "the password", "use secure=true in the URL");
+        }
         let (socket, _) = dial(&self.place)?;
         let failed = |e: io::Error| unreachable(&self.place, &e);
         socket.set_write_timeout(Some(CONNECT)).map_err(failed)?;
@@ -171,15 +180,6 @@ impl Client {
         Ok(())
     }
 
-    /// Connected to a server that was captured, its answer to come.
-    #[cfg(test)]
-    pub fn replay(&mut self, replay: crate::fuzz::Replay) {
-        self.connection = Some(Connection::new(Stream::plain(super::socket::Socket::Replay(replay)), None));
-        self.inbox.clear();
-        (self.body, self.keep) = (Body::Ended, true);
-    }
-
-    pub fn hang_up(&self) -> HangUp {
     /// Longest time in which a request is sent where its caller names none: a server that reads no more takes what
     /// fits into buffers, and then nothing for ever.
     pub fn limit_sends(&mut self, limit: Option<Duration>) {
@@ -189,6 +189,15 @@ impl Client {
         }
     }
 
+    /// Connected to a server that was captured, its answer to come.
+    #[cfg(test)]
+    pub fn replay(&mut self, replay: crate::fuzz::Replay) {
+        self.connection = Some(Connection::new(Stream::plain(super::socket::Socket::Replay(replay)), None));
+        self.inbox.clear();
+        (self.body, self.keep) = (Body::Ended, true);
+    }
+
+    pub fn hang_up(&self) -> HangUp {
         HangUp(self.hang_up.clone())
     }
 
@@ -365,6 +374,7 @@ impl Client {
         let status = response.code.expect("a complete head has a status");
         let mut keep = response.version == Some(1);
         let mut body = Body::UntilClosed;
+        let mut announced: Option<u64> = None;
         for header in response.headers.iter() {
             let value = header.value.trim_ascii();
             if header.name.eq_ignore_ascii_case("connection") {
@@ -386,7 +396,10 @@ impl Client {
                     None => return Err(self.garbled("the answer has a length that is no number")),
                 }
             }
-        let mut announced: Option<u64> = None;
+        }
+        // Where both are there, chunks count. Source: RFC 9112, section 6.3.
+        if let Some(length) = announced.filter(|_| body == Body::UntilClosed) {
+            body = Body::Length(length);
         }
         if status < 200 || matches!(status, 204 | 304) {
             body = Body::Ended;
@@ -406,10 +419,6 @@ impl Client {
 
     /// Reads what has come; 0 when the server has hung up.
     fn fill(&mut self, until: Option<Instant>) -> Result<usize, Trouble> {
-        // Where both are there, chunks count. Source: RFC 9112, section 6.3.
-        if let Some(length) = announced.filter(|_| body == Body::UntilClosed) {
-            body = Body::Length(length);
-        }
         let Some(connection) = &mut self.connection else {
             return Err(Trouble::Lost(io::ErrorKind::NotConnected.into()));
         };

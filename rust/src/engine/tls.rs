@@ -108,6 +108,7 @@ pub fn is_loopback(host: &str) -> bool {
 #[derive(Debug, Clone)]
 pub struct Tls {
     pub when: When,
+    check: Check,
     config: Option<Arc<ClientConfig>>,
     /// The option that names the roots or the certificate, and where roots came from: for messages.
     roots_option: &'static str,
@@ -131,7 +132,12 @@ impl Tls {
                 (Some(config(*check, certificates(&path, roots_option)?, roots_option)?), shown)
             }
         };
-        Ok(Tls { when: wish.when, config, roots_option, roots_from })
+        Ok(Tls { when: wish.when, check: wish.check, config, roots_option, roots_from })
+    }
+
+    /// Whether an encrypted connection is to the server that was named, and not to whoever answers.
+    pub fn verifies(&self) -> bool {
+        self.check != Check::Nothing
     }
 
     /// With TLS or without: what is tried, one after the other where the server refuses.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::engine::secrets::private_text;
 use crate::engine::socket::{Place, PATH_MOST};
 use crate::engine::tls::{is_loopback, Check, Roots, Tls, When, Wish};
 use crate::engine::url::{escape, Url};
@@ -19,6 +20,10 @@ pub struct Address {
     /// `mysql` or `mariadb`: what the server must be.
     pub engine: String,
     pub tls: Tls,
+    /// The password itself may go through TLS to a server that is not verified.
+    pub allow_cleartext: bool,
+    /// Without TLS the password may go under a key that the server has just sent.
+    pub trust_key: bool,
     /// From the URL only; see [`Address::password`].
     given: Option<String>,
 }
@@ -46,8 +51,12 @@ impl Address {
         let socket = take_socket(&mut url.options)?;
         let named = |name: String, default: &str| if name.is_empty() { default.to_owned() } else { name };
         let host = named(url.host, "localhost");
+        let allow_cleartext = taken(&mut url.options, "allow-cleartext-password")?;
+        let trust_key = taken(&mut url.options, "get-server-public-key")?;
         let wish = wish(&host, &url.options)?;
         Ok(Address {
+            allow_cleartext,
+            trust_key,
             tls: Tls::new(if socket.is_some() { &Wish::NEVER } else { &wish }, "ssl-ca")?,
             host,
             port: url.port.unwrap_or(3306),
@@ -67,7 +76,7 @@ impl Address {
     pub fn password(&self) -> String {
         let file = || {
             let path = Path::new(&std::env::var_os("HOME")?).join(".my.cnf");
-            password_in(&std::fs::read_to_string(path).ok()?, &self.engine)
+            password_in(&private_text(&path)?, &self.engine)
         };
         self.given.clone().or_else(|| std::env::var("MYSQL_PWD").ok()).or_else(file).unwrap_or_default()
     }
@@ -85,6 +94,19 @@ fn take_socket(options: &mut Vec<(String, String)>) -> Result<Option<PathBuf>, E
     Ok(Some(PathBuf::from(path)))
 }
 
+/// Whether an option that is there or not is set to true; it is taken out.
+fn taken(options: &mut Vec<(String, String)>, name: &str) -> Result<bool, Error> {
+    let mut set = false;
+    for (_, value) in options.extract_if(.., |(found, _)| found == name) {
+        set = match value.as_str() {
+            "true" | "1" => true,
+            "false" | "0" => false,
+            _ => return Err(Error::Plan(format!("target.url: {name}={value}, but it is true or false"))),
+        };
+    }
+    Ok(set)
+}
+
 /// What `ssl-mode` and `ssl-ca` mean to MySQL's clients.
 ///
 /// They prefer TLS where nothing is said. So do we, but on this machine's own addresses nothing is encrypted then.
@@ -96,7 +118,9 @@ fn wish(host: &str, options: &[(String, String)]) -> Result<Wish, Error> {
             "ssl-ca" => roots = Some(Roots::named(value)),
             _ => {
                 return Err(Error::Plan(format!(
-                    "target.url: option {name} is not known; known are socket, ssl-mode, ssl-ca"
+                    "target.url: option {name} is not known; known are socket, ssl-mode, ssl-ca, \
+                     allow-cleartext-password, \
+                     get-server-public-key"
                 )))
             }
         }

@@ -10,7 +10,7 @@ use super::{auth, decode, Address};
 use crate::engine::inbox::Inbox;
 use crate::engine::socket::{self, CONNECT};
 use crate::engine::stream::Stream;
-use crate::engine::tls::When;
+use crate::engine::tls::{is_loopback, When};
 use crate::engine::Canceller;
 use crate::error::{Error, TargetFault};
 
@@ -108,6 +108,7 @@ impl Connection {
             self.stream.secure(&address.tls, &address.place())?;
         }
         message::login(&mut out, number, &login);
+        let mut key_asked_for = false;
         loop {
             self.send(&out).map_err(|e| unreachable(&address, &e))?;
             out.clear();
@@ -125,9 +126,19 @@ impl Connection {
                 }
                 Some((0x01, rest)) if plugin == auth::CACHING_SHA2 => match rest {
                     [3] => continue, // the proof was enough: OK follows
-                    // It was not: the password itself, which nobody else can read here.
-                    [4] if secure => [password.as_bytes(), &[0]].concat(),
-                    [4] => vec![2], // the password under the server's key, which is asked for
+                    // It was not: the password itself, which only the server can read here.
+                    [4] if address.socket.is_some() => [password.as_bytes(), &[0]].concat(),
+                    [4] if secure && (address.tls.verifies() || address.allow_cleartext) => {
+                        [password.as_bytes(), &[0]].concat()
+                    }
+                    [4] if secure => return Err(refused(&address, UNVERIFIED.to_owned())),
+                    // The password under the server's key, which is asked for.
+                    [4] if is_loopback(&address.host) || address.trust_key => {
+                        key_asked_for = true;
+                        vec![2]
+                    }
+                    [4] => return Err(refused(&address, UNKNOWN_KEY.to_owned())),
+                    _ if !key_asked_for => return Err(not_mysql(&address)),
                     key => auth::encrypted(&password, &challenge, key, &seed()?).ok_or_else(|| {
                         refused(&address, "the server's key for passwords could not be read".to_owned())
                     })?,
@@ -205,7 +216,13 @@ impl Connection {
 
     /// Reads what has come; makes room for what is larger than the inbox.
     fn fill(&mut self) -> io::Result<()> {
+        if let Some(until) = self.logged_in_by {
+            self.stream.socket().read_until(until)?;
+        }
         let whole = self.inbox.unread().len() + 1;
+        if whole > JOINED_BYTES + HEAD_BYTES * (JOINED_BYTES / PACKET_MOST + 2) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a packet of more than 1 GiB came"));
+        }
         self.inbox.fill(&mut self.stream, whole)
     }
 
@@ -223,13 +240,7 @@ impl Connection {
         self.stream.limit_sends(limit)
     }
 
-        if let Some(until) = self.logged_in_by {
-            self.stream.socket().read_until(until)?;
-        }
     /// `first`, then `second`, in one call.
-        if whole > JOINED_BYTES + HEAD_BYTES * (JOINED_BYTES / PACKET_MOST + 2) {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "a packet of more than 1 GiB came"));
-        }
     pub fn send_both(&mut self, first: &[u8], second: &[u8]) -> io::Result<()> {
         self.stream.send_parts(&mut [first, second].map(IoSlice::new))
     }
@@ -315,6 +326,12 @@ fn whole(unread: &[u8]) -> Option<usize> {
 }
 
 const CHALLENGE_BYTES: usize = 20;
+const UNVERIFIED: &str = "the server asks for the password itself, and its certificate is not verified, so that whoever \
+    answers would get it; name the certificate's root by ssl-ca=FILE (MySQL keeps its own in ca.pem of its data folder), or \
+    allow it by allow-cleartext-password=true";
+const UNKNOWN_KEY: &str =
+    "the server asks for the password under a key that it sends itself, and without TLS that key \
+    may be anyone's; use ssl-mode=VERIFY_CA with ssl-ca=FILE, or allow it by get-server-public-key=true";
 
 fn greeting(packet: &[u8]) -> Option<Greeting> {
     let mut bytes = decode::Bytes(packet);

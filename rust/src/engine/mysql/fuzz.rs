@@ -51,7 +51,8 @@ fn rows(first: i64) -> Columns {
 /// What is read back, in columns of every kind.
 fn read_back() -> Columns {
     use LogicalType::*;
-    let columns = [("k", I64), ("t", Text), ("tm", TimeMs), ("f", F64), ("u", U64), ("l", ListF64), ("s", I16)];
+    let columns =
+        [("k", I64), ("t", Text), ("tm", TimeMs), ("f", F64), ("u", U64), ("l", ListF64), ("s", I16)];
     Columns { rows: 0, columns: columns.iter().map(|(name, ty)| Column::new(*name, *ty)).collect() }
 }
 
@@ -95,7 +96,8 @@ fn converse(ctx: &Context, address: &Arc<Address>, connection: Connection) -> Re
     let text = format!("SELECT k, t, tm, f, u, l, s FROM {TABLE} ORDER BY k");
     let count = session.scan(&text, &read_back(), &mut |found| {
         for row in 0..found.rows {
-            bytes += found.columns.iter().map(|c| crate::proof::value_text(&c.value(row)).len()).sum::<usize>();
+            bytes +=
+                found.columns.iter().map(|c| crate::proof::value_text(&c.value(row)).len()).sum::<usize>();
         }
     })?;
     Ok(fine && count == 9 && bytes > 0)
@@ -141,8 +143,6 @@ fn a_log_in_survives_mutated_answers() {
 }
 
 #[test]
-#[ignore = "writes the captures anew; needs INRUSH_MYSQL_URL, whose user may create users"]
-#[test]
 fn a_password_goes_under_a_key_of_the_servers_only_on_this_machine_or_where_that_is_allowed() {
     let log_in =
         |url: &str| replayed(&address(url), Replay::whole(LOG_IN.to_vec())).err().map(|e| e.to_string());
@@ -180,6 +180,8 @@ fn a_server_that_reads_no_more_ends_a_load_in_time() {
     assert!(began.elapsed() < std::time::Duration::from_secs(30), "{:?}", began.elapsed());
 }
 
+#[test]
+#[ignore = "writes the captures anew; needs INRUSH_MYSQL_URL, whose user may create users"]
 fn capture_of_mysql() {
     let url = std::env::var("INRUSH_MYSQL_URL").expect("INRUSH_MYSQL_URL names a server");
     let own_address = address(&url);
@@ -207,7 +209,8 @@ fn capture_of_mysql() {
         "FLUSH PRIVILEGES",
     ]);
     // What is said in the capture is the same for `me`, whose name only the client sends.
-    let through = |port: u16| address(&format!("mysql://inrush_capture:secret@127.0.0.1:{port}/inrush_capture"));
+    let through =
+        |port: u16| address(&format!("mysql://inrush_capture:secret@127.0.0.1:{port}/inrush_capture"));
     let (port, kept) = fuzz::recorded(&own_address.host, own_address.port);
     Connection::open(&through(port)).unwrap().close();
     fuzz::save("mysql-log-in.bin", &kept.join().unwrap());

@@ -12,6 +12,7 @@ use postgres_protocol::authentication::sasl::{ChannelBinding, ScramSha256, SCRAM
 use super::failure::Failure;
 use super::{message, Address};
 use crate::engine::inbox::Inbox;
+use crate::engine::secrets::sent_in_clear;
 use crate::engine::socket::{self, Peer, Socket, CONNECT};
 use crate::engine::stream::Stream;
 use crate::engine::Canceller;
@@ -23,6 +24,15 @@ const INBOX_BYTES: usize = 256 << 10;
 const COPY_CHUNK_BYTES: usize = 1 << 20;
 /// A longer message before login is no PostgreSQL's.
 const LOGIN_MESSAGE_BYTES: usize = 64 << 10;
+/// The longest message that a server makes. Source: `MaxAllocSize` in PostgreSQL's memutils.h.
+const MESSAGE_BYTES: usize = 0x3fff_ffff;
+/// More rounds of SCRAM would keep us computing for whoever asks for them; servers ask for 4,096 as shipped.
+const SCRAM_ROUNDS: u64 = 1_000_000;
+
+/// The authentication request for the password as it is.
+const CLEAR_PASSWORD: u32 = 3;
+const IN_CLEAR_REMEDY: &str =
+    "let the server ask by scram-sha-256 (pg_hba.conf), or use sslmode=verify-full with sslrootcert=FILE";
 
 pub struct Connection {
     stream: Stream,
@@ -30,6 +40,8 @@ pub struct Connection {
     inbox: Inbox,
     /// Process and secret that a cancel request must name.
     key: (u32, u32),
+    /// When the log-in must have ended, however slowly its bytes come.
+    logged_in_by: Option<Instant>,
 }
 
 impl Connection {
@@ -40,8 +52,6 @@ impl Connection {
                 // Refused so, the server may still take us the other way.
                 Err(Error::Target { class, .. }) if class != TargetFault::Unreachable => {}
                 done => return done,
-    /// When the log-in must have ended, however slowly its bytes come.
-    logged_in_by: Option<Instant>,
             }
         }
         Connection::attempt(address, *last)
@@ -60,6 +70,8 @@ impl Connection {
             Connection { stream, peer, inbox: Inbox::new(INBOX_BYTES), key: (0, 0), logged_in_by: until };
         connection.limit_sends(Some(CONNECT)).map_err(|e| unreachable(address, &e))?;
         connection.log_in(address)?;
+        connection.limit_sends(None).map_err(|e| unreachable(address, &e))?;
+        connection.logged_in_by = None;
         connection.stream.socket().set_read_timeout(None).map_err(|e| unreachable(address, &e))?;
         Ok(connection)
     }
@@ -69,9 +81,8 @@ impl Connection {
         let mut out = Vec::new();
         message::startup(&mut out, &address.user, &address.database);
         let mut scram: Option<ScramSha256> = None;
+        let verified = self.stream.is_secure() && address.tls.verifies();
         loop {
-        connection.limit_sends(None).map_err(|e| unreachable(address, &e))?;
-        connection.logged_in_by = None;
             self.send(&out).map_err(|e| unreachable(address, &e))?;
             out.clear();
             let (tag, body) = self.login_message(address)?;
@@ -79,7 +90,12 @@ impl Connection {
                 b'E' => return Err(Failure::read(body).on_connect(address)),
                 b'K' if body.len() >= 8 => self.key = (word(body, 0), word(body, 4)),
                 b'Z' => return Ok(()),
-                b'R' => answer(address, body, &mut scram, &mut out)?,
+                b'R' => {
+                    if body.len() >= 4 && word(body, 0) == CLEAR_PASSWORD && !verified {
+                        sent_in_clear(&address.place(), "the password", IN_CLEAR_REMEDY);
+                    }
+                    answer(address, body, &mut scram, &mut out)?
+                }
                 b'S' | b'N' | b'K' => {}
                 _ => return Err(not_postgresql(address)),
             }
@@ -211,6 +227,21 @@ fn negotiated(address: &Address, mut socket: Socket, secure: bool) -> Result<Str
     Ok(stream)
 }
 
+/// Bytes of the message in front, its head included; `None` where not even that is there. Fails where no message has
+/// such a length.
+fn whole(unread: &[u8]) -> io::Result<Option<usize>> {
+    if unread.len() < 5 {
+        return Ok(None);
+    }
+    match word(unread, 1) as usize {
+        length @ 4..=MESSAGE_BYTES => Ok(Some(1 + length)),
+        length => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("a message of {length} bytes came, which no PostgreSQL sends"),
+        )),
+    }
+}
+
 fn unreachable(address: &Address, error: &io::Error) -> Error {
     socket::unreachable(&address.place(), error)
 }
@@ -237,21 +268,6 @@ fn answer(
         return Err(not_postgresql(address));
     }
     let refused =
-/// Bytes of the message in front, its head included; `None` where not even that is there. Fails where no message has
-/// such a length.
-fn whole(unread: &[u8]) -> io::Result<Option<usize>> {
-    if unread.len() < 5 {
-        return Ok(None);
-    }
-    match word(unread, 1) as usize {
-        length @ 4..=MESSAGE_BYTES => Ok(Some(1 + length)),
-        length => Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            format!("a message of {length} bytes came, which no PostgreSQL sends"),
-        )),
-    }
-}
-
         |message: String| Error::Target { target: address.to_string(), class: TargetFault::Auth, message };
     let password = || {
         address
@@ -262,7 +278,7 @@ fn whole(unread: &[u8]) -> io::Result<Option<usize>> {
     let rest = &body[4..];
     match word(body, 0) {
         0 => {}
-        3 => message::password(out, &password()?),
+        CLEAR_PASSWORD => message::password(out, &password()?),
         5 if rest.len() == 4 => {
             let salt = [rest[0], rest[1], rest[2], rest[3]];
             message::password(out, &md5_hash(address.user.as_bytes(), password()?.as_bytes(), salt));
@@ -278,6 +294,13 @@ fn whole(unread: &[u8]) -> io::Result<Option<usize>> {
         }
         11 => {
             let scram = scram.as_mut().ok_or_else(|| not_postgresql(address))?;
+            let rounds = scram_rounds(rest).unwrap_or(0);
+            if rounds > SCRAM_ROUNDS {
+                return Err(refused(format!(
+                    "the server asks for {rounds} rounds of SCRAM, inrush computes {SCRAM_ROUNDS} at most; lower \
+                     scram_iterations there and set the password again"
+                )));
+            }
             scram.update(rest).map_err(broken)?;
             message::sasl_next(out, scram.message());
         }
@@ -291,19 +314,12 @@ fn whole(unread: &[u8]) -> io::Result<Option<usize>> {
     Ok(())
 }
 
-fn word(bytes: &[u8], at: usize) -> u32 {
-    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
-}
-            let rounds = scram_rounds(rest).unwrap_or(0);
-            if rounds > SCRAM_ROUNDS {
-                return Err(refused(format!(
-                    "the server asks for {rounds} rounds of SCRAM, inrush computes {SCRAM_ROUNDS} at most; lower \
-                     scram_iterations there and set the password again"
-                )));
-            }
 /// `i=` of the server's first message; one that is not there or too long for a number is for the exchange to refuse.
 fn scram_rounds(message: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(message).ok()?;
     text.split(',').find_map(|part| part.strip_prefix("i="))?.parse().ok()
 }
 
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}

@@ -47,7 +47,8 @@ fn rows(first: i64) -> Columns {
 /// What is read back, in columns of every kind.
 fn read_back() -> Columns {
     use LogicalType::*;
-    let columns = [("k", I64), ("t", Text), ("tm", TimeMs), ("f", F64), ("n", U64), ("l", ListF64), ("b", Bool)];
+    let columns =
+        [("k", I64), ("t", Text), ("tm", TimeMs), ("f", F64), ("n", U64), ("l", ListF64), ("b", Bool)];
     Columns { rows: 0, columns: columns.iter().map(|(name, ty)| Column::new(*name, *ty)).collect() }
 }
 
@@ -92,7 +93,9 @@ fn converse(ctx: &Context, address: &Arc<Address>, connection: Connection) -> Re
     let mut texts = 0;
     let text = format!("SELECT k, t, tm, f, n, l, b FROM {TABLE} ORDER BY k");
     let count = session.scan(&text, &read_back(), &mut |found| {
-        texts += (0..found.rows).map(|row| found.columns.iter().map(|c| show(&c.value(row))).sum::<usize>()).sum::<usize>();
+        texts += (0..found.rows)
+            .map(|row| found.columns.iter().map(|c| show(&c.value(row))).sum::<usize>())
+            .sum::<usize>();
     })?;
     Ok(fine && count == 9 && texts > 0)
 }
@@ -126,17 +129,14 @@ fn control_survives_mutated_answers() {
 /// Statements off the clock: several at once, one that is refused, one that begins a COPY.
 fn control(address: &Arc<Address>, mut connection: Connection) -> Result<bool, Error> {
     let mut ask = |text: &str| simple_query(&mut connection, address, text, 0);
-    let last = ask("SELECT 1 AS one; SELECT 2 AS two, 'x' AS t, NULL AS none, true AS b, 0.5 AS n, 1e300::float8 AS f")?;
+    let last = ask(
+        "SELECT 1 AS one; SELECT 2 AS two, 'x' AS t, NULL AS none, true AS b, 0.5 AS n, 1e300::float8 AS f",
+    )?;
     let refused = matches!(ask("SELECT nothing FROM nowhere"), Err(Error::Statement { .. }));
     let copy = matches!(ask(&format!("COPY {TABLE} (k) FROM STDIN")), Err(Error::Statement { .. }));
     Ok(refused && copy && last.rows.len() == 1 && last.names.len() == 6)
 }
 
-#[test]
-#[ignore = "writes the captures anew; needs INRUSH_POSTGRESQL_URL"]
-fn capture_of_postgresql() {
-    let url = std::env::var("INRUSH_POSTGRESQL_URL").expect("INRUSH_POSTGRESQL_URL names a server");
-    let address = Address::parse(&url).unwrap();
 /// What a server's message is answered with when it comes first in a session.
 fn asked(message: &[u8]) -> String {
     let address = Arc::new(Address::parse(URL).unwrap());
@@ -224,6 +224,11 @@ fn a_server_that_reads_no_more_ends_a_copy_by_its_deadline() {
     assert!(began.elapsed() < std::time::Duration::from_secs(30), "{:?}", began.elapsed());
 }
 
+#[test]
+#[ignore = "writes the captures anew; needs INRUSH_POSTGRESQL_URL"]
+fn capture_of_postgresql() {
+    let url = std::env::var("INRUSH_POSTGRESQL_URL").expect("INRUSH_POSTGRESQL_URL names a server");
+    let address = Address::parse(&url).unwrap();
     let mut own = Connection::open(&address).unwrap();
     let create = format!(
         "DROP TABLE IF EXISTS {TABLE}; CREATE TABLE {TABLE} (k int8 PRIMARY KEY, t text, tm timestamptz, f float8, \

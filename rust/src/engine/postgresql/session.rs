@@ -230,10 +230,10 @@ impl PgSession {
         let Some(end) = self.sent.iter().position(|sent| sent.last_before_sync) else { return Ok(()) };
         for at in 0..=end {
             let sent = &self.sent[at];
-            match sent.expected_rows {
             if !sent.answered && matches!(self.ops[sent.op], Some(Prepared::Statement(_))) {
                 return Err(io::Error::other("the server left out the answer to a statement"));
             }
+            match sent.expected_rows {
                 Some(expected) if !sent.finished && sent.rows != expected => {
                     let stored = sent.rows;
                     self.finish(at, Outcome::Wrong);
@@ -243,8 +243,8 @@ impl PgSession {
             }
         }
         self.sent.drain(..=end);
-    }
         Ok(())
+    }
 }
 
 impl Session for PgSession {
@@ -359,8 +359,8 @@ impl Session for PgSession {
     fn scan(&mut self, text: &str, like: &Columns, each: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
         let address = self.address.clone();
         let lost = |e: io::Error| lost(&address, &e);
-        let mut out = Vec::new();
         self.drain().map_err(lost)?;
+        let mut out = Vec::new();
         message::query(&mut out, &format!("COPY ({}) TO STDOUT (FORMAT binary)", text.trim_end_matches(';')));
         self.connection.send(&out).map_err(lost)?;
 
@@ -396,8 +396,8 @@ impl Session for PgSession {
     }
 
     fn execute(&mut self, text: &str) -> Result<(), Error> {
-        super::simple_query(&mut self.connection, &self.address, text, 0).map(drop)
         self.drain().map_err(|e| lost(&self.address, &e))?;
+        super::simple_query(&mut self.connection, &self.address, text, 0).map(drop)
     }
 
     fn canceller(&self) -> Option<Canceller> {
@@ -423,7 +423,6 @@ impl Session for PgSession {
 }
 
 impl PgSession {
-    /// Until something can be read; false when `until` has passed.
     /// Until the server is ready: of calls that are done, the answer to their Sync may be on its way.
     fn drain(&mut self) -> io::Result<()> {
         self.flush();
@@ -436,6 +435,7 @@ impl PgSession {
         }
     }
 
+    /// Until something can be read; false when `until` has passed.
     fn wait(&mut self, until: Ns) -> io::Result<bool> {
         if until == Ns::MAX {
             return Ok(true); // the read itself blocks
