@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help core build run test test-all test-rust test-python check bench servers chdb clean
+.PHONY: help core build run test test-all test-rust test-python fuzz check bench servers chdb clean
 
 PYTHON ?= python3
 # Tests at once. Where servers must be there, all work on the same ones: then one after the other.
@@ -44,6 +44,9 @@ test-python: core ## tests of the Python half and of the border
 
 test-rust: ## tests of the Rust half
 	cargo test --workspace
+
+fuzz: ## a million mutated answers to each decoder (INRUSH_MUTATIONS; about an hour on two cores)
+	INRUSH_MUTATIONS=$${INRUSH_MUTATIONS:-1000000} cargo test --release --lib fuzz:: -- --nocapture
 
 check: core ## formatting, lints and types of both halves
 	cargo fmt --all -- --check

@@ -43,7 +43,9 @@ const LONGEST: usize = 64 << 10;
 
 impl Random {
     pub fn new(name: &str, case: u64) -> Random {
-        let name = name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
+        let name = name
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
         let mut random = Random(name ^ case.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         random.next();
         random
@@ -130,9 +132,10 @@ fn set_number(random: &mut Random, bytes: &mut [u8], at: usize) {
     let big = random.below(2) == 0;
     let mut word = [0u8; 8];
     if random.below(3) == 0 {
-        let was = field.iter().enumerate().fold(0u64, |n, (k, &byte)| {
-            n | u64::from(byte) << (8 * if big { width - 1 - k } else { k })
-        });
+        let was = field
+            .iter()
+            .enumerate()
+            .fold(0u64, |n, (k, &byte)| n | u64::from(byte) << (8 * if big { width - 1 - k } else { k }));
         word = was.wrapping_add(random.next() % 9).wrapping_sub(4).to_le_bytes();
     } else {
         word[..8].copy_from_slice(&random.of(&EXTREMES).to_le_bytes());

@@ -37,6 +37,9 @@ impl Connection {
                 Ok(bytes) => IoSlice::advance_slices(&mut parts, bytes),
                 Err(e) => interrupted(e)?,
             }
+            if !parts.is_empty() && until.is_some_and(|until| Instant::now() >= until) {
+                return Err(Trouble::Late);
+            }
         }
         Ok(())
     }

@@ -67,7 +67,10 @@ fn a_chunk_that_does_not_end_where_its_size_says_is_an_error() {
 fn two_lengths_that_differ_are_an_error() {
     let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 3\r\n\r\nhello";
     assert_eq!(garbled(answer), "the answer has two lengths");
-    assert_eq!(body(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello").unwrap(), b"hello");
+    assert_eq!(
+        body(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello").unwrap(),
+        b"hello"
+    );
 }
 
 #[test]

@@ -17,7 +17,8 @@ const REFUSED: &[u8] = include_bytes!("../../../tests/captures/influxdb-refused.
 const MEMORY: Memory = Memory { per_byte: 512, constant: 1 << 20 };
 const URL: &str = "influxdb://me:secret@localhost/";
 const DATABASE: &str = "inrush_capture";
-const POINTS: &str = "t,port=1 d=1i,f=0.5,s=\"a\",b=true 1767225600000000000\nt,port=2 d=-1i,f=1e300 1767225601000000000\n\
+const POINTS: &str =
+    "t,port=1 d=1i,f=0.5,s=\"a\",b=true 1767225600000000000\nt,port=2 d=-1i,f=1e300 1767225601000000000\n\
     t,port=1 d=9007199254740993i,f=0.25,s=\"é\" 1767225602000000000\n";
 const QUESTION: &str = "SELECT * FROM t GROUP BY port";
 
@@ -37,7 +38,8 @@ fn taken(reader: &mut Reader) -> bool {
     let statement = Statement::parse(&format!("-- columns: {}\n{QUESTION}", names.join(", ")));
     let answer = statement.answer(reader.series(), &ty);
     let any = Statement::parse(QUESTION).answer(reader.series(), &|_| None);
-    let pairs = Statement::parse("-- pairs: t.d as d, t.*\nSELECT * FROM t").answer(reader.series(), &|_| None);
+    let pairs =
+        Statement::parse("-- pairs: t.d as d, t.*\nSELECT * FROM t").answer(reader.series(), &|_| None);
     let (mut batch, mut appended) = (empty_like(&columns()), true);
     for series in reader.take_series() {
         appended &= append(&series, &names, &mut batch).is_ok();
@@ -73,7 +75,9 @@ fn an_answer_survives_mutations() {
 #[test]
 fn a_refusal_survives_mutations() {
     fuzz::survives("influxdb refusal", &[REFUSED], MEMORY, |replay| match answered(replay) {
-        Err(Failed::Failure(failure)) => !failure.with_remedy().is_empty() && failure.outcome() != Outcome::Ok,
+        Err(Failed::Failure(failure)) => {
+            !failure.with_remedy().is_empty() && failure.outcome() != Outcome::Ok
+        }
         _ => false,
     });
 }
@@ -103,7 +107,8 @@ fn json_survives_mutations() {
 
 #[test]
 fn a_row_with_fewer_cells_than_columns_is_an_error_and_in_an_answer_null() {
-    let json = r#"{"results":[{"series":[{"name":"t","columns":["time","d"],"values":[[1767225600000000000]]}]}]}"#;
+    let json =
+        r#"{"results":[{"series":[{"name":"t","columns":["time","d"],"values":[[1767225600000000000]]}]}]}"#;
     let reader = read(Replay::whole(json.into()), Reader::kept()).unwrap();
     let answer = Statement::parse("-- columns: time, d\nSELECT d FROM t").answer(reader.series(), &ty);
     assert_eq!(answer.rows, [[crate::rows::Value::TimeMs(1_767_225_600_000), crate::rows::Value::Null]]);
