@@ -212,7 +212,8 @@ mod tests {
         assert_eq!(address.tls.when, When::Never);
         assert_eq!(address.to_string(), "mysql://me@localhost:3306/d?socket=/var/My%20data/mysql.sock");
         for wrong in ["mysql.sock".to_owned(), format!("/{}", "d".repeat(PATH_MOST))] {
-            let message = Address::parse("mysql", &format!("mysql://h/?socket={wrong}")).unwrap_err().to_string();
+            let message =
+                Address::parse("mysql", &format!("mysql://h/?socket={wrong}")).unwrap_err().to_string();
             assert!(message.contains("is no absolute path"), "{message}");
         }
     }
