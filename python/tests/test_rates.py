@@ -90,6 +90,14 @@ def test_a_rate_that_does_not_change_is_a_straight_line_until_its_end(calls: int
     assert found[:-1] == pytest.approx([ROWS_PER_S] * (len(found) - 1))
 
 
+def test_a_role_does_not_pause_in_what_is_cut_at_the_end_of_its_work() -> None:
+    """31 calls are the work of 7.75 s: the rate holds until then, and falls to nothing there and not at 7 s."""
+    (panel,) = (p for p in panels(made_up(31)) if p.title == "rows/s")
+    assert [(row["t"], row["y"] > 0) for row in panel.rows[-2:]] == [(6.0, True), (7.75, False)]
+    (panel,) = (p for p in panels(made_up(9, repetitions=2)) if p.title == "rows/s")
+    assert [row["t"] for row in panel.rows if not row["y"]] == pytest.approx([2.25, 5.26], abs=0.02)
+
+
 def test_short_repetitions_are_one_step_each_of_their_whole_time() -> None:
     rated = role_rates(made_up(3, repetitions=5))["writers"]
     assert len(rated.t_s) == 5

@@ -17,7 +17,7 @@ from inrush.stats.measures import (
     measured_windows,
     writing_roles,
 )
-from inrush.stats.rates import no_faster, role_rates, steps
+from inrush.stats.rates import no_faster, role_rates, steps, worked
 
 MOST_POINTS, MOST_RUNS = 240, 4
 #: Looks at a counter that a step of its rate spans: CPU is counted in ticks, and two looks lie side by side.
@@ -84,11 +84,26 @@ def throughput(run: RunRecord, start_s: float) -> list[Panel]:
     """Rows of the roles that put rows in, calls of the others: two units, two panels."""
     writers = writing_roles(run.plan)
     rows: dict[str, list[dict[str, Any]]] = {"rows/s": [], "calls/s": []}
+    spans = worked(run)
     for role, s in role_rates(run, MOST_POINTS).items():
+        ends = until_the_end(s.t_s, s.t_s + s.dt_s, [end / 1e9 for _, end in spans[role].values()])
         unit, amount = ("rows/s", s.rows) if role in writers else ("calls/s", s.ops)
         rate = np.divide(amount, s.dt_s, out=np.zeros_like(amount), where=s.dt_s > 0)
-        rows[unit] += thinned(*with_pauses(s.t_s - start_s, s.dt_s, rate), role)
+        rows[unit] += thinned(*with_pauses(s.t_s - start_s, ends - s.t_s, rate), role)
     return [Panel(unit, held) for unit, held in rows.items() if held]
+
+
+def until_the_end(begins: FloatArray, ends: FloatArray, last_s: Sequence[float]) -> FloatArray:
+    """Ends of steps; of each repetition's last whole one the end of its work. The role did not pause in what was cut.
+
+    last_s: ends of the work of each repetition.
+    """
+    drawn = ends.copy()
+    for last in last_s:
+        before = np.flatnonzero(begins < last)
+        if len(before):
+            drawn[before[-1]] = max(ends[before[-1]], last)
+    return drawn
 
 
 def with_pauses(t: FloatArray, dt: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:

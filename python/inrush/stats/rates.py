@@ -32,14 +32,22 @@ def role_rates(run: RunRecord, most: int | None = None) -> dict[str, Series]:
 
     most: steps are so much longer than an interval that about so many are left.
     """
-    shots = {role: mine for role, mine in grouped(run.rows("shots")).items() if role == whole(role)}
+    spans = worked(run)
+    return {
+        role: in_steps(s, spans.get(role, {}), interval_s(run, s), most)
+        for role, s in role_series(run).items()
+    }
+
+
+def worked(run: RunRecord) -> dict[str, dict[tuple[int, int], tuple[float, float]]]:
+    """Role (the whole) -> (segment, repetition) -> from when to when it worked, ns (`repetition_spans`)."""
     windows, gaps_s = measured_windows(run), call_gaps_s(run.plan)
-    found = {}
-    for role, s in role_series(run).items():
-        mine = [shot for shot in shots.get(role, ()) if shot["segment"] in windows]
-        spans = repetition_spans(mine, gaps_s)
-        found[role] = in_steps(s, spans, interval_s(run, s), most)
-    return found
+    measured = [s for s in run.rows("shots") if s["segment"] in windows]
+    return {
+        role: repetition_spans(mine, gaps_s)
+        for role, mine in grouped(measured).items()
+        if role == whole(role)
+    }
 
 
 def interval_s(run: RunRecord, series: Series) -> float:
