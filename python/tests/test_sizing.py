@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -195,6 +196,20 @@ def test_more_than_the_disk_was_measured_to_take_is_no() -> None:
         "2.00 MB/s would be written, and the disk takes 1.00 MB/s"
     ]
     assert exceeded(Ceilings(1.0, 8.0, 1e6, 1e9), 8.0, 1e6, 1e9) == []
+
+
+def test_more_writers_than_were_studied_are_not_a_no_but_not_shown() -> None:
+    call = {
+        "study": "telemetry-batch",
+        "scale": "s",
+        "targets": ["duckdb", "sqlite"],
+        "overrides": ["batch_rows=[1]"],
+    }
+    record = batch_study().record
+    analysis = analyse(replace(record, study={**record.study, "call": call}))
+    found = only(sizings([analysis], Need(90_000, days=BRIEF)))  # one writer: 95,000, 80 % of them busy
+    assert found.verdict == "not shown" and "one writer reaches" in found.why[-1]
+    assert found.next == "inrush run telemetry-writers sqlite --scale s"
 
 
 # How sure.

@@ -23,7 +23,7 @@ def proving_call(claim: Mapping[str, Any], targets: Sequence[str] = ()) -> Call:
         )
     call = call_from(kept)
     engine = str(claim["group"]["engine"])
-    mine = tuple(t for t in (*targets, *call.targets) if (engine_of_url(t) if "://" in t else t) == engine)
+    mine = tuple(t for t in (*targets, *call.targets) if engine_of_target(t) == engine)
     changed = {k: v for k, v in claim["group"].items() if k != "engine" and plain(k, v, call)}
     changed[claim["along"]] = claim["forecast"]["x"]
     return replace(
@@ -59,6 +59,23 @@ def showing_call(
     more.append("repeats.count=1")
     more += [f"roles.{role}.batch_rows={batch_rows:.0f}"] if batch_rows else []
     return replace(call, overrides=(*call.overrides, *more)).command()
+
+
+def writers_command(study: Mapping[str, Any], engine: str) -> str | None:
+    """The command that studies more writers of an engine, where and at the scale that a study of it was run."""
+    if not isinstance(study.get("call"), dict):
+        return None
+    call = call_from(study["call"])
+    mine = tuple(t for t in call.targets if engine_of_target(t) == engine)
+    start = tuple(s for s in call.start if s.split(",")[0] == engine)
+    targets = mine[:1] or (() if start else (engine,))
+    return replace(
+        call, study="telemetry-writers", targets=targets, start=start, overrides=(), best={}
+    ).command()
+
+
+def engine_of_target(target: str) -> str:
+    return engine_of_url(target) if "://" in target else target
 
 
 def plain(factor: str, value: Any, call: Call) -> bool:

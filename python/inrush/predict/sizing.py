@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -28,7 +28,7 @@ from inrush.model.scaling import fit_batch
 from inrush.model.work import fit_proportion
 from inrush.predict.claims import forecast_of
 from inrush.predict.costs import cores_for, stored_for, write_for
-from inrush.predict.proving import showing_call
+from inrush.predict.proving import showing_call, writers_command
 from inrush.predict.support import (
     SHOWN_TIMES,
     Record,
@@ -46,7 +46,7 @@ from inrush.stats.measures import writing_roles
 #: Writers are looked for up to this many times what was measured.
 MOST_TIMES = 8
 DAY_S = 86_400
-#: Model of a rate that was measured at the very value that is asked for.
+#: Model of a rate that was measured.
 MEASURED = "measured"
 Verdict = Literal["yes", "no", "not shown"]
 
@@ -178,9 +178,14 @@ def sizing(
     most = ceilings(measured)
     try:
         rows, one = batch_for(batch, need, archive, why)
+        one = None if one is None else capped(one, most.rows_per_s)
         writers, made, claimed = writers_for(load, one, need, archive, why)
+    except NotStudied as e:
+        command = writers_command(sources[0][0].study, engine)
+        return Sizing(engine, group, "not shown", why=(*why, str(e)), next=command, from_results=ids)
     except Refused as e:
         return Sizing(engine, group, "no", why=(*why, str(e)), from_results=ids)
+    made = capped(made, most.rows_per_s)
     p99_s = p99_for(sources[0], rows, writers, need.rows_per_s / made.median, why)
     runs = [m for a, t in sources for m in runs_of(a, t)]
     cores, write = cores_for(runs, need.rows_per_s), write_for(runs, need.rows_per_s)
@@ -189,20 +194,25 @@ def sizing(
     # What so many rows take on disk is known only as far as so many were stored.
     against = too_slow(p99_s, need) + exceeded(most, cores, write, None if unshown else disk)
     verdict: Verdict = "no" if against else "not shown" if unshown else "yes"
-    capped = {
-        name: min(value, most.rows_per_s)
-        for name, value in (("rows_per_s", made.median), ("lo", made.lo), ("hi", made.hi))
-    }
     record = record_of(claimed, records)
     sure = sureness(made, need.rows_per_s, record) if verdict == "yes" else None
     command = showing_command(sources, rows, writers, need) if verdict == "not shown" else None
     if command and (full := exceeded(most, None, None, disk and disk / SHOWN_TIMES)):
         unshown.append(f"of that run, if each row takes as much as those measured, {full[0]}")
     return Sizing(
-        engine, group, verdict, rows, writers, **capped, sure=sure, scored=record.claims, scored_inside=record.inside,
+        engine, group, verdict, rows, writers, made.median, made.lo, made.hi, sure, scored=record.claims, scored_inside=record.inside,
         measured=not claimed, calibrated=made.calibrated, p99_s=p99_s, cores=None if against else cores,
         disk_bytes=disk, write_bytes_per_s=write, why=(*why, *against, *unshown), next=command, from_results=ids,
     )  # fmt: skip
+
+
+class NotStudied(Refused):
+    """More writers may reach it: nothing was measured of them."""
+
+
+def capped(made: Forecast, rows_per_s: float) -> Forecast:
+    """Nothing above a rate that was measured."""
+    return replace(made, **{name: min(getattr(made, name), rows_per_s) for name in ("median", "lo", "hi")})
 
 
 def too_slow(p99_s: float | None, need: Need) -> list[str]:
@@ -310,7 +320,7 @@ def writers_for(
             raise Refused("neither batches nor writers were studied")
         why.append("more than one writer was not studied here")
         if one.median * MOST_BUSY < need.rows_per_s:
-            raise Refused(
+            raise NotStudied(
                 f"one writer reaches {one.median:,.0f} rows/s at most, {MOST_BUSY:.0%} of that busy"
             )
         return 1, one, claim_of(one, "batch")
