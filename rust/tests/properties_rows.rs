@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use inrush_core::plan::{ScreenItem, TablePlan};
 use inrush_core::rows::{
-    digest, generators_json, problems, row_hashes, Columns, Digest, Level, RowGen, ScreenSums, SeriesIndex,
-    Value, Values,
+    digest, generators_json, problems, row_hashes, Columns, Digest, Level, Picked, RowGen, ScreenSums,
+    SeriesIndex, Value, Values,
 };
 use proptest::prelude::*;
 use rows_common::{column, every_kind, filled, integers, made, table, telemetry, EPOCH_NS};
@@ -360,4 +360,31 @@ fn an_identity_that_names_two_rows_is_refused() {
     plan.identity = vec!["k".into(), "t".into()];
     let error = SeriesIndex::new(&made(&plan, 1), &plan).err().unwrap().to_string();
     assert!(error.contains("two of its series have the same identity"), "{error}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn rows_picked_anywhere_are_those_of_their_batches(
+        seed: u64, series in prop::sample::select(vec![1u64, 2, 7, 1000, 3000]),
+        rows in prop::collection::vec(0u64..1 << 40, 1..=Picked::ROWS),
+    ) {
+        let gen = RowGen::new(&every_kind(series), seed, EPOCH_NS).unwrap();
+        let width = gen.columns(0).columns.len();
+        let all: Vec<usize> = (0..width).collect();
+        let mut picked = Picked::new(&gen, &all);
+        // What was picked before leaves no trace.
+        for rows in [&[5, 6, 7], rows.as_slice()] {
+            picked.pick(&gen, rows);
+            for (at, &row) in rows.iter().enumerate() {
+                let found: Vec<Value> = all.iter().map(|&c| {
+                    let mut value = Value::Text("before".into());
+                    picked.write(c, at, &mut value);
+                    value
+                }).collect();
+                prop_assert_eq!(found, gen.row(row));
+            }
+        }
+    }
 }

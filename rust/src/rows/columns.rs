@@ -137,6 +137,17 @@ impl Column {
         self.present.is_empty() || self.present[row] == 1
     }
 
+    /// Row `row` on its own, in the buffer of a text that `out` holds: allocates nothing once that is long enough.
+    pub fn write_value(&self, row: usize, out: &mut Value) {
+        match (&self.values, &mut *out) {
+            (Values::Text(v), Value::Text(text)) if self.is_present(row) => {
+                text.clear();
+                text.push_str(&String::from_utf8_lossy(v.get(row)));
+            }
+            _ => *out = self.value(row),
+        }
+    }
+
     /// Row `row` on its own; for proofs and messages.
     pub fn value(&self, row: usize) -> Value {
         if !self.is_present(row) {

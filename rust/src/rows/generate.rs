@@ -1,9 +1,9 @@
 //! Rows of a table as functions of (seed, stream, row): any row can be made again, alone, anywhere.
 
-use super::columns::{Column, Columns, TextValues, Value, Values};
+use super::columns::{Column, Columns, Value, Values};
 use super::compile::{problems, share, Made, Maker, Setting, MAX_NARROW_SOURCES};
 use super::hash::{hash, key};
-use super::lane::{Chunk, Lane, Sources, CHUNK};
+use super::lane::{Chunk, Lane, Sources, CHUNK, FEW};
 use super::remembered::Room;
 use super::simd::{vectorised, Level};
 use crate::error::Error;
@@ -70,15 +70,21 @@ impl RowGen {
 
     /// Empty columns with room for `capacity` rows, so that `fill` allocates nothing for as many.
     pub fn columns(&self, capacity: usize) -> Columns {
-        let columns = self.columns.iter().map(|ready| {
-            let mut column = Column::new(ready.name.clone(), ready.ty);
+        self.some_columns(&self.order, capacity)
+    }
+
+    /// As `columns`, with room in those of `order` alone.
+    pub(super) fn some_columns(&self, order: &[usize], capacity: usize) -> Columns {
+        let columns = self.columns.iter().map(|ready| Column::new(ready.name.clone(), ready.ty));
+        let mut found = Columns { rows: 0, columns: columns.collect() };
+        for &c in order {
+            let (column, ready) = (&mut found.columns[c], &self.columns[c]);
             reserve(&mut column.values, &ready.made.maker, capacity);
             if ready.null.is_some() {
                 column.present.reserve(capacity);
             }
-            column
-        });
-        Columns { rows: 0, columns: columns.collect() }
+        }
+        found
     }
 
     /// Rows `first_row … first_row + rows - 1`, in place of what `out` held.
@@ -132,14 +138,15 @@ impl RowGen {
         assert_eq!(out.columns.len(), self.columns.len(), "columns of another table");
         out.rows = rows;
         for &c in order {
-            self.prepare(c, first_row, rows, &mut out.columns[c]);
+            prepare(rows, &mut out.columns[c].values);
+            self.mark_nulls(c, first_row, rows, &mut out.columns[c].present);
         }
         let mut places = Places::new();
         for at in (0..rows).step_by(CHUNK) {
             let n = (rows - at).min(CHUNK);
             let chunk = places.chunk(first_row + at as u64, n, self.series);
             for &c in order {
-                self.fill_column(c, &chunk, at, &mut out.columns);
+                self.fill_column::<CHUNK>(c, &chunk, at, &mut out.columns);
             }
             for &c in order {
                 zero_nulls(&mut out.columns[c], at, n);
@@ -147,32 +154,56 @@ impl RowGen {
         }
     }
 
-    fn prepare(&self, c: usize, first_row: u64, rows: usize, column: &mut Column) {
-        match &mut column.values {
-            Values::I32(v) => v.resize(rows, 0),
-            Values::I64(v) => v.resize(rows, 0),
-            Values::F32(v) => v.resize(rows, 0.0),
-            Values::F64(v) => v.resize(rows, 0.0),
-            Values::Text(v) => clear_text(v),
-            Values::List(v) => {
-                v.ends.clear();
-                match &mut *v.items {
-                    Values::I64(items) => items.clear(),
-                    Values::F64(items) => items.clear(),
-                    _ => unreachable!("lists hold I64 or F64"),
-                }
-            }
+    /// Single rows of the columns of `order`, `FEW` at most: they need not follow one another.
+    pub(super) fn fill_single(&self, order: &[usize], rows: &[u64], out: &mut Columns) {
+        let n = rows.len();
+        out.rows = n;
+        let (mut series, mut sweep) = ([0u64; FEW], [0u64; FEW]);
+        for (at, &row) in rows.iter().enumerate() {
+            (sweep[at], series[at]) =
+                if self.series == 1 { (row, 0) } else { (row / self.series, row % self.series) };
         }
+        let chunk = Chunk {
+            rows,
+            series: &series[..n],
+            sweep: &sweep[..n],
+            one_series: self.series == 1,
+            in_order: false,
+        };
+        for &c in order {
+            prepare(n, &mut out.columns[c].values);
+            self.mark_single_nulls(c, rows, &mut out.columns[c].present);
+            self.fill_column::<FEW>(c, &chunk, 0, &mut out.columns);
+        }
+        for &c in order {
+            zero_nulls(&mut out.columns[c], 0, n);
+        }
+    }
+
+    fn mark_single_nulls(&self, c: usize, rows: &[u64], present: &mut Vec<u8>) {
+        present.clear();
+        if let Some(null) = &self.columns[c].null {
+            present.extend(rows.iter().map(|&row| ((hash(null.key, row) >> 32) >= null.below) as u8));
+        }
+    }
+
+    /// Whether some of its values are NULL.
+    pub fn is_nullable(&self, column: usize) -> bool {
+        self.columns[column].null.is_some()
+    }
+
+    fn mark_nulls(&self, c: usize, first_row: u64, rows: usize, present: &mut Vec<u8>) {
         match &self.columns[c].null {
-            None => column.present.clear(),
+            None => present.clear(),
             Some(null) => {
-                column.present.resize(rows, 0);
-                presence(self.level, null.key, null.below, first_row, &mut column.present);
+                present.resize(rows, 0);
+                presence(self.level, null.key, null.below, first_row, present);
             }
         }
     }
 
-    fn fill_column(&self, c: usize, chunk: &Chunk, at: usize, columns: &mut [Column]) {
+    /// `ROOM`: rows of the longest chunk.
+    fn fill_column<const ROOM: usize>(&self, c: usize, chunk: &Chunk, at: usize, columns: &mut [Column]) {
         let ready = &self.columns[c];
         let n = chunk.len();
         // Taken out, so that sources can be read while it is written; an empty vector allocates nothing.
@@ -182,8 +213,8 @@ impl RowGen {
         match (&ready.made.maker, &mut values) {
             (Maker::Lane { lane, unit }, values) => {
                 let unit = *unit;
-                let lanes = |out: &mut [i64]| self.fill_lane(c, lane, chunk, columns, at, out);
-                let mut wide = [0i64; CHUNK];
+                let lanes = |out: &mut [i64]| self.fill_lane::<ROOM>(c, lane, chunk, columns, at, out);
+                let mut wide = [0i64; ROOM];
                 match values {
                     Values::I64(v) => lanes(&mut v[at..at + n]),
                     Values::I32(v) => {
@@ -201,7 +232,9 @@ impl RowGen {
                     Values::Text(_) | Values::List(_) => unreachable!("lanes fill numbers"),
                 }
             }
-            (Maker::Text(maker), Values::Text(texts)) => maker.append(self.level, chunk, present, texts),
+            (Maker::Text(maker), Values::Text(texts)) => {
+                maker.append::<ROOM>(self.level, chunk, present, texts)
+            }
             (Maker::List(maker), Values::List(lists)) => maker.append(self.level, chunk, present, lists),
             _ => unreachable!("columns() made the values by type"),
         }
@@ -209,7 +242,7 @@ impl RowGen {
     }
 
     /// The lane of column `c`; the 32-bit columns that it derives from are widened first.
-    fn fill_lane(
+    fn fill_lane<const ROOM: usize>(
         &self,
         c: usize,
         lane: &Lane,
@@ -225,9 +258,9 @@ impl RowGen {
                 _ => None,
             });
         if narrow.clone().next().is_none() {
-            return lane.fill(self.level, chunk, &Sources { columns, rows, wide: &[] }, out);
+            return lane.fill::<ROOM>(self.level, chunk, &Sources { columns, rows, wide: &[] }, out);
         }
-        let mut wide = [(usize::MAX, [0i64; CHUNK]); MAX_NARROW_SOURCES];
+        let mut wide = [(usize::MAX, [0i64; ROOM]); MAX_NARROW_SOURCES];
         for ((slot, lane), (source, values)) in wide.iter_mut().zip(narrow) {
             *slot = source;
             lane.iter_mut().zip(values).for_each(|(lane, &v)| *lane = v as i64);
@@ -326,9 +359,26 @@ fn reserve(values: &mut Values, maker: &Maker, capacity: usize) {
     }
 }
 
-fn clear_text(text: &mut TextValues) {
-    text.ends.clear();
-    text.bytes.clear();
+/// Room for `rows` values, those of before gone.
+fn prepare(rows: usize, values: &mut Values) {
+    match values {
+        Values::I32(v) => v.resize(rows, 0),
+        Values::I64(v) => v.resize(rows, 0),
+        Values::F32(v) => v.resize(rows, 0.0),
+        Values::F64(v) => v.resize(rows, 0.0),
+        Values::Text(v) => {
+            v.ends.clear();
+            v.bytes.clear();
+        }
+        Values::List(v) => {
+            v.ends.clear();
+            match &mut *v.items {
+                Values::I64(items) => items.clear(),
+                Values::F64(items) => items.clear(),
+                _ => unreachable!("lists hold I64 or F64"),
+            }
+        }
+    }
 }
 
 fn zero_nulls(column: &mut Column, at: usize, n: usize) {

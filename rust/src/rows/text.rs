@@ -46,8 +46,14 @@ pub enum Part {
 }
 
 impl TextMaker {
-    /// Appends one text per row of the chunk; an empty one where `present` is 0.
-    pub fn append(&self, level: Level, chunk: &Chunk, present: Option<&[u8]>, out: &mut TextValues) {
+    /// Appends one text per row of the chunk, `ROOM` at most; an empty one where `present` is 0.
+    pub fn append<const ROOM: usize>(
+        &self,
+        level: Level,
+        chunk: &Chunk,
+        present: Option<&[u8]>,
+        out: &mut TextValues,
+    ) {
         let there = |i: usize| present.is_none_or(|p| p[i] == 1);
         let mut push = |i: usize, write: &mut dyn FnMut(&mut Vec<u8>)| {
             if there(i) {
@@ -62,16 +68,16 @@ impl TextMaker {
                 }
             }
             TextMaker::Choice { lane, texts } => {
-                let mut index = [0i64; CHUNK];
-                lane.fill(level, chunk, &Sources::NONE, &mut index[..chunk.len()]);
+                let mut index = [0i64; ROOM];
+                lane.fill(level, chunk, &Sources::<ROOM>::NONE, &mut index[..chunk.len()]);
                 for (i, &text) in index[..chunk.len()].iter().enumerate() {
                     push(i, &mut |bytes| bytes.extend_from_slice(&texts[text as usize]));
                 }
             }
             TextMaker::Format { parts, fields, pad_to } => {
-                let mut values = [[0i64; CHUNK]; MAX_FIELDS];
+                let mut values = [[0i64; ROOM]; MAX_FIELDS];
                 for (field, values) in fields.iter().zip(&mut values) {
-                    field.fill(level, chunk, &Sources::NONE, &mut values[..chunk.len()]);
+                    field.fill(level, chunk, &Sources::<ROOM>::NONE, &mut values[..chunk.len()]);
                 }
                 let value = |field: usize, i: usize| values[field][i];
                 for i in 0..chunk.len() {
@@ -90,10 +96,10 @@ impl TextMaker {
                 }
             }
             TextMaker::Foreign { series, of, one_series } => {
-                let mut places = [0u64; CHUNK];
+                let mut places = [0u64; ROOM];
                 foreign_places(series, level, chunk, &mut places);
-                with_foreign_chunk(&places[..chunk.len()], *one_series, |chunk| {
-                    of.append(level, chunk, present, out)
+                with_foreign_chunk::<ROOM, _>(&places[..chunk.len()], *one_series, |chunk| {
+                    of.append::<ROOM>(level, chunk, present, out)
                 });
             }
         }
@@ -265,7 +271,7 @@ impl ListMaker {
                 one_series: true,
                 in_order: false,
             };
-            self.of.fill(level, &chunk, &Sources::NONE, &mut lane[..n]);
+            self.of.fill(level, &chunk, &Sources::<CHUNK>::NONE, &mut lane[..n]);
             match out {
                 Values::I64(out) => out.extend_from_slice(&lane[..n]),
                 Values::F64(out) => out.extend(lane[..n].iter().map(|&k| k as f64 * self.unit)),

@@ -5,8 +5,10 @@ use super::super::spec::Per;
 
 /// Rows are made in chunks of this many: all of a chunk's lanes stay in the first cache.
 pub const CHUNK: usize = 1024;
+/// Rows that are made one by one, for keys: room for a whole chunk would cost more than they do.
+pub const FEW: usize = 16;
 
-/// Where the rows of a chunk stand. All slices have one length, `CHUNK` at most.
+/// Where the rows of a chunk stand. All slices have one length, that of the room they are made in at most.
 pub struct Chunk<'a> {
     pub rows: &'a [u64],
     pub series: &'a [u64],
@@ -31,17 +33,17 @@ impl Chunk<'_> {
     }
 }
 
-/// Lanes of other columns in the same rows.
-pub struct Sources<'a> {
+/// Lanes of other columns in the same rows; `ROOM`: rows of the longest chunk.
+pub struct Sources<'a, const ROOM: usize> {
     pub columns: &'a [Column],
     /// Where the chunk's rows stand in the columns.
     pub rows: std::ops::Range<usize>,
     /// 32-bit columns, widened.
-    pub wide: &'a [(usize, [i64; CHUNK])],
+    pub wide: &'a [(usize, [i64; ROOM])],
 }
 
-impl<'a> Sources<'a> {
-    pub const NONE: Sources<'static> = Sources { columns: &[], rows: 0..0, wide: &[] };
+impl<'a, const ROOM: usize> Sources<'a, ROOM> {
+    pub const NONE: Sources<'static, ROOM> = Sources { columns: &[], rows: 0..0, wide: &[] };
 
     pub(super) fn lane(&self, column: usize) -> &'a [i64] {
         if let Values::I64(v) = &self.columns[column].values {

@@ -23,7 +23,7 @@ use drawn::{choice, flag, quantile, uniform};
 use times::{series_time, time};
 use walk::walk;
 
-pub use chunk::{Chunk, Draw, Sources, CHUNK};
+pub use chunk::{Chunk, Draw, Sources, CHUNK, FEW};
 pub use job::Job;
 pub use times::{period_and_phase, TimeBy};
 
@@ -141,8 +141,14 @@ pub enum Lane {
 }
 
 impl Lane {
-    /// Values of the chunk's rows. `source` gives the lanes of columns filled before.
-    pub fn fill(&self, level: Level, chunk: &Chunk, source: &Sources, out: &mut [i64]) {
+    /// Values of the chunk's rows, `ROOM` at most. `source` gives the lanes of columns filled before.
+    pub fn fill<const ROOM: usize>(
+        &self,
+        level: Level,
+        chunk: &Chunk,
+        source: &Sources<ROOM>,
+        out: &mut [i64],
+    ) {
         match self {
             Lane::Sequence { start, step } => sequence(level, *start, *step, chunk.rows, out),
             Lane::Constant { value } => out.fill(*value),
@@ -203,9 +209,9 @@ impl Lane {
                 each_run(chunk.place(), *every, out, |number| (prefix | order.at(number)) as i64)
             }
             Lane::Foreign { series, of, one_series } => {
-                let mut places = [0u64; CHUNK];
+                let mut places = [0u64; ROOM];
                 foreign_places(series, level, chunk, &mut places);
-                with_foreign_chunk(&places[..chunk.len()], *one_series, |chunk| {
+                with_foreign_chunk::<ROOM, _>(&places[..chunk.len()], *one_series, |chunk| {
                     of.fill(level, chunk, source, out)
                 });
             }
@@ -260,15 +266,24 @@ impl Lane {
 }
 
 /// Series of the other table, as places.
-pub fn foreign_places(series: &Lane, level: Level, chunk: &Chunk, places: &mut [u64; CHUNK]) {
-    let mut drawn = [0i64; CHUNK];
-    series.fill(level, chunk, &Sources::NONE, &mut drawn[..chunk.len()]);
+pub fn foreign_places<const ROOM: usize>(
+    series: &Lane,
+    level: Level,
+    chunk: &Chunk,
+    places: &mut [u64; ROOM],
+) {
+    let mut drawn = [0i64; ROOM];
+    series.fill(level, chunk, &Sources::<ROOM>::NONE, &mut drawn[..chunk.len()]);
     places.iter_mut().zip(drawn).for_each(|(place, v)| *place = v as u64);
 }
 
 /// The rows of sweep 0 of another table, for these series.
-pub fn with_foreign_chunk<T>(places: &[u64], one_series: bool, then: impl FnOnce(&Chunk) -> T) -> T {
-    let zeros = [0u64; CHUNK];
+pub fn with_foreign_chunk<const ROOM: usize, T>(
+    places: &[u64],
+    one_series: bool,
+    then: impl FnOnce(&Chunk) -> T,
+) -> T {
+    let zeros = [0u64; ROOM];
     let zeros = &zeros[..places.len()];
     if one_series {
         then(&Chunk { rows: places, series: zeros, sweep: places, one_series, in_order: false })
