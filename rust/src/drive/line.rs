@@ -17,6 +17,8 @@ pub struct RoleLine {
     batching: Batching,
     schedule: Schedule,
     seed: u64,
+    /// Of the driver's own thread, which looks at what was offered now and then.
+    progress: Mutex<Arrivals>,
     sessions: u32,
     /// From the start of the shot.
     pub end_ns: Option<Ns>,
@@ -33,12 +35,14 @@ impl RoleLine {
         let count = work_calls(&role.work);
         let free = !schedule::is_paced(&role.schedule) && !matches!(role.work, Work::Rows { .. });
         let batching = if free { Batching::Guided } else { Batching::One };
+        let seed = schedule::arrival_seed(plan_seed, &role.name);
         RoleLine {
             line: Mutex::new(schedule::Line::new(count, role.sessions, batching)),
             count,
             batching,
             schedule: role.schedule.clone(),
-            seed: schedule::arrival_seed(plan_seed, &role.name),
+            seed,
+            progress: Mutex::new(Arrivals::new(&role.schedule, seed)),
             sessions: role.sessions,
             end_ns: match role.until {
                 Until::Time { ns } => Some(ns),
@@ -93,7 +97,8 @@ impl RoleLine {
     /// Arrivals due in the first `ns` of the shot, never more than there is work.
     pub fn offered(&self, ns: Ns) -> u64 {
         let until = self.end_ns.map_or(ns, |end| ns.min(end));
-        schedule::offered_before(&self.schedule, self.seed, self.count, until)
+        let mut progress = self.progress.lock().unwrap_or_else(|p| p.into_inner());
+        progress.offered_before(until).min(self.count.unwrap_or(u64::MAX))
     }
 
     /// A session has left the line; the last one ends the role.
@@ -172,5 +177,28 @@ fn work_calls(work: &Work) -> Option<u64> {
         Work::Rows { rows, batch_rows, .. } => Some(rows.div_ceil(u64::from(batch_rows.max(1)))),
         Work::Calls { count } => Some(count),
         Work::Endless => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::GAPS;
+
+    #[test]
+    fn progress_walks_along_the_arrivals_once_however_often_it_is_shown() {
+        let role = serde_json::json!({"name": "users", "operations": [], "sessions": 1, "depth": 1,
+            "schedule": {"kind": "poisson", "rate_per_s": 1_000.0}, "work": {"kind": "endless"},
+            "until": {"kind": "time", "ns": 600_000_000_000u64}});
+        let line = RoleLine::new(&serde_json::from_value(role).expect("a role"), Box::default(), 1);
+        let before = GAPS.get();
+        let beats = 1_200u64;
+        let offered = (1..=beats).map(|beat| line.offered(beat * 500_000_000)).last().expect("some");
+        let walked = GAPS.get() - before;
+        assert!(offered > 590_000, "{offered}");
+        assert!(walked < offered + 10 * beats, "{walked} gaps for {offered} arrivals");
+        // A repetition begins at its own start.
+        line.reset();
+        assert!(line.offered(1_000_000_000) < 1_300);
     }
 }

@@ -6,7 +6,7 @@ use super::recorder::{Ended, Failure, OpCounts, Snapshot};
 use super::role::Place;
 use super::{FailureRow, Recorded, SessionRow, ShotRow};
 use crate::engine::Outcome;
-use crate::schedule::{offered_before, Arrivals};
+use crate::schedule::Arrivals;
 
 /// Sums since the repetition began.
 pub(super) struct Total {
@@ -170,12 +170,9 @@ impl Total {
         let wrong = sum(|o| o.outcomes[Outcome::Wrong as usize]);
         let (rows, bytes, late) = (sum(|o| o.rows), sum(|o| o.bytes), sum(|o| o.late));
         let cpu_ns = self.sessions.iter().map(|s| s.cpu_ns).sum();
-        let offered = offered_before(
-            &spec.schedule,
-            spec.seed,
-            spec.count,
-            shot.offer_end_ns.saturating_sub(shot.origin_ns),
-        );
+        // The cursor stands at the last interval, not far from the end of what was offered.
+        let offer_end_ns = shot.offer_end_ns.saturating_sub(shot.origin_ns);
+        let offered = self.arrivals.clone().offered_before(offer_end_ns).min(spec.count.unwrap_or(u64::MAX));
         ShotRow {
             segment: shot.segment,
             repetition: shot.repetition,
