@@ -19,6 +19,15 @@ const BATCH_ROWS: usize = 8192;
 /// Beyond this many rows the digest says that something is wrong but not which row.
 const DIAGNOSE_ROWS: u64 = 2_000_000;
 
+/// How long a statement over so many rows may take: an hour, and as long as the slowest engine needs for the rows.
+///
+/// An engine that counts fewer than 10,000 rows a second is taken to stand still.
+pub fn limit_ns(rows: u64) -> u64 {
+    const HOUR_NS: u64 = 3_600_000_000_000;
+    const ROW_NS: u64 = 100_000;
+    HOUR_NS.saturating_add(rows.saturating_mul(ROW_NS))
+}
+
 /// What the rows of a table must add up to.
 #[derive(Clone)]
 pub struct Expected {
@@ -273,5 +282,18 @@ fn item_name(item: &ScreenItem) -> String {
         ScreenItem::Product { key, value } => format!("product({key},{value})"),
         ScreenItem::SumScaled { column, bits } => format!("sum_scaled({column},{bits})"),
         ScreenItem::SumLength { column } => format!("sum_length({column})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_over_many_rows_has_as_long_as_they_take() {
+        let hours = |rows: u64| limit_ns(rows) as f64 / 3.6e12;
+        assert!((hours(0) - 1.0).abs() < 1e-9 && hours(1_000_000) < 1.1);
+        assert!(hours(1_000_000_000) > 24.0, "a day for 10^9 rows: {}", hours(1_000_000_000));
+        assert_eq!(limit_ns(u64::MAX), u64::MAX);
     }
 }

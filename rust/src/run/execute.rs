@@ -14,7 +14,7 @@ use crate::drive::{drive, EndedBy, Site};
 use crate::engine::{self, Context, Engine};
 use crate::error::Error;
 use crate::plan::{DriveSegment, Phase, ProbePlan, ProofPlan, RowSource, Segment};
-use crate::proof::{prove, Expectations, Expected};
+use crate::proof::{self, prove, Expectations, Expected};
 use crate::rows::files::FileSummary;
 use crate::rows::Columns;
 use crate::run::sampler;
@@ -24,7 +24,7 @@ use crate::watch::{Processes, Sample, Watch};
 
 use attend::Attendant;
 
-/// Statements and proofs without a limit of their own.
+/// Statements without a limit of their own.
 const DEFAULT_LIMIT_NS: u64 = 3_600_000_000_000;
 /// A control statement that begins so is asked again until it gives no rows: what works on in the background is done.
 const UNTIL_NONE: &str = "/* until none */";
@@ -202,7 +202,7 @@ impl Running {
                 proof,
                 stored.as_ref(),
                 &mut self.expectations,
-                DEFAULT_LIMIT_NS,
+                proof::limit_ns(stored.as_ref().map_or(proof.rows, |s| s.digest.rows)),
             )?;
             holds &= rows.iter().all(|r| r.holds);
             for mut row in rows {
