@@ -67,6 +67,21 @@ class Table:
 
 
 @dataclass(frozen=True)
+class KeyRows:
+    """Rows of one table that calls ask for: a row number is drawn by a law, its columns are parameters."""
+
+    table: str
+    by: str = "uniform"
+    #: Of `zipf`: the row of rank k is drawn in proportion to k^-exponent.
+    exponent: float = 1.0
+    #: Of `hot_set`, both 0…1: this share of the draws falls on this share of the rows.
+    share_of_draws: float = 0.0
+    share_of_rows: float = 0.0
+    #: Rows from the table's first on; None: all that are loaded before anything is measured.
+    rows: int | None = None
+
+
+@dataclass(frozen=True)
 class Operation:
     """One timed call: insert, query, together, execute (twin of `OpKind` in `plan/operation.rs`)."""
 
@@ -75,6 +90,8 @@ class Operation:
     table: str | None = None
     #: Parameter name -> {"type": …, "gen": {...}} in logical form.
     params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: The rows that its parameters with gen = "key" are columns of.
+    key_rows: KeyRows | None = None
     members: tuple[str, ...] = ()
     holds: tuple[str, ...] = ()
     #: Column of `table` behind each column of the answer, where rows of the answer are rows of the table.

@@ -42,7 +42,8 @@ def looking(plan: StudyPlan) -> dict[str, Any]:
 def test_a_statement_has_a_placeholder_for_every_key(engine: str, keys: int) -> None:
     operation = looking(lookups(engine, keys))
     assert [p["name"] for p in operation["params"]] == [f"jobs_{k}" for k in range(keys)]
-    assert {p["gen"]["kind"] for p in operation["params"]} == {"of_series"}
+    assert {p["gen"]["kind"] for p in operation["params"]} == {"key"}
+    assert len({p["gen"]["draw"] for p in operation["params"]}) == keys
     assert len(re.findall(r"\?|\$\d+", operation["text"])) == keys
     assert ":jobs" not in operation["text"]
 

@@ -141,6 +141,7 @@ fn null(seconds: f64) -> Result<Json, Error> {
             text: String::new(),
             method: String::new(),
             params: Vec::new(),
+            keys: Vec::new(),
             members: Vec::new(),
             holds: Vec::new(),
             deadline_ns: 0,

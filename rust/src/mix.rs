@@ -1,16 +1,17 @@
 //! Which operation a ticket is, and with which parameters: functions of (seed, role, ticket).
 
-use std::collections::HashMap;
+mod keys;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::engine::{Ns, OpId, Ticket};
 use crate::error::Error;
-use crate::plan::{LogicalType, ParamGen, ParamPlan, RolePlan, RunPlan, Weighted};
-use crate::rows::{Columns, RowGen, Value};
+use crate::plan::{KeyLaw, KeyPlan, LogicalType, OpPlan, ParamGen, ParamPlan, RolePlan, RunPlan, Weighted};
+use crate::rows::{Generators, Value};
 use crate::schedule::arrival_seed;
 
-/// Series values kept per `OfSeries` parameter: all of them up to this many, a seeded sample beyond.
-const SERIES_SAMPLE: u64 = 65_536;
+pub use keys::{KeySet, RowDraw, SessionKeys, Share};
 
 /// Chooses the operation of each ticket of a role by weight.
 #[derive(Clone)]
@@ -51,69 +52,83 @@ impl Mix {
     }
 }
 
-/// Makes the parameters of one operation for any ticket.
+/// Makes the parameters of one operation for any ticket, in one session.
 pub struct Params {
+    shared: Arc<Shared>,
+    keys: Vec<SessionKeys>,
+}
+
+/// What all sessions of a role share of the parameters of one operation.
+pub struct Shared {
     makers: Vec<Maker>,
+    keys: Vec<Arc<KeySet>>,
     seed: u64,
     epoch_ns: i64,
 }
 
 enum Maker {
+    /// Written once.
     Constant(Value),
     NowMinus {
         ty: LogicalType,
         ns: u64,
     },
-    /// Shared by all parameters of the same column: a list of keys is as many parameters as it has keys.
-    OneOf(Arc<[Value]>),
     Uniform {
         ty: LogicalType,
         from: i64,
         span: u64,
     },
-    /// The session knows it, and writes it over this.
+    /// The session knows it, or one of its key sets: it is written over this.
     Later,
 }
 
-impl Params {
-    pub fn new(plan: &RunPlan, op: OpId, role: &str) -> Result<Params, Error> {
+impl Shared {
+    pub fn new(generators: &Generators, op: OpId, role: &str) -> Result<Arc<Shared>, Error> {
+        let plan = generators.plan();
         let operation = &plan.operations[op];
-        let mut pools = Pools::new();
-        let makers = operation
-            .params
-            .iter()
-            .map(|p| maker(plan, &operation.name, p, &mut pools))
-            .collect::<Result<_, _>>()?;
-        Ok(Params {
-            makers,
+        let makers = operation.params.iter().map(|p| maker(generators, &operation.name, p));
+        Ok(Arc::new(Shared {
+            makers: makers.collect::<Result<_, _>>()?,
+            keys: key_sets(generators, operation)?,
             seed: arrival_seed(plan.seed, &format!("{role}/{}", operation.name)),
             epoch_ns: plan.epoch_ns,
-        })
+        }))
     }
 
-    /// Room for `fill`: one value per parameter.
+    pub fn in_session(self: &Arc<Shared>, share: Share) -> Result<Params, Error> {
+        let keys = self.keys.iter().map(|set| set.in_session(share)).collect::<Result<_, _>>()?;
+        Ok(Params { shared: Arc::clone(self), keys })
+    }
+}
+
+impl Params {
+    /// Room for `fill`: one value per parameter, those that never change written.
     pub fn values(&self) -> Vec<Value> {
-        vec![Value::Null; self.makers.len()]
+        let value = |maker: &Maker| match maker {
+            Maker::Constant(value) => value.clone(),
+            _ => Value::Null,
+        };
+        self.shared.makers.iter().map(value).collect()
     }
 
-    /// `due_ns` counts from the start of the measured phase; data time is `epoch + due`.
-    pub fn fill(&self, ticket: Ticket, due_ns: Ns, out: &mut [Value]) {
-        for (place, (maker, value)) in self.makers.iter().zip(out).enumerate() {
-            let draw = || splitmix(self.seed ^ splitmix(draw_at(ticket, place as u64)));
+    /// `due_ns` counts from the start of the measured phase; data time is `epoch + due`. `out` comes from `values`.
+    pub fn fill(&mut self, ticket: Ticket, due_ns: Ns, out: &mut [Value]) {
+        let shared = &*self.shared;
+        for (place, (maker, value)) in shared.makers.iter().zip(&mut *out).enumerate() {
             match maker {
-                Maker::Constant(constant) => value.clone_from(constant),
                 Maker::NowMinus { ty, ns } => {
-                    let at_ns = self.epoch_ns + due_ns as i64 - *ns as i64;
+                    let at_ns = shared.epoch_ns + due_ns as i64 - *ns as i64;
                     *value = time_value(*ty, at_ns);
                 }
-                Maker::OneOf(values) => {
-                    value.clone_from(&values[below(draw(), values.len() as u64) as usize])
-                }
-                Maker::Later => {}
                 Maker::Uniform { ty, from, span } => {
-                    *value = integer_value(*ty, from.wrapping_add(below(draw(), *span) as i64))
+                    let draw = splitmix(shared.seed ^ splitmix(draw_at(ticket, place as u64)));
+                    *value = integer_value(*ty, from.wrapping_add(below(draw, *span) as i64))
                 }
+                Maker::Constant(_) | Maker::Later => {}
             }
+        }
+        for keys in &mut self.keys {
+            keys.fill(shared.seed, ticket, out);
         }
     }
 }
@@ -124,10 +139,45 @@ fn draw_at(ticket: Ticket, place: u64) -> u64 {
     ticket.wrapping_mul(64).wrapping_add(place % 64) ^ ((place / 64) << 48)
 }
 
-/// (table, column) -> its values over the series.
-type Pools = HashMap<(usize, String), Arc<[Value]>>;
+/// The parameters of an operation that are of rows of tables: a set for each table and law.
+fn key_sets(generators: &Generators, operation: &OpPlan) -> Result<Vec<Arc<KeySet>>, Error> {
+    let refuse = |why: String| Error::Plan(format!("operation {}: {why}", operation.name));
+    // (rows, its parameters): those of the plan by their place, those of series by their table.
+    type Params<'a> = Vec<(usize, u64, &'a str)>;
+    let mut stated: Vec<Params> = operation.keys.iter().map(|_| Vec::new()).collect();
+    let mut of_series: BTreeMap<usize, Params> = BTreeMap::new();
+    for (place, param) in operation.params.iter().enumerate() {
+        match &param.gen {
+            ParamGen::Key { keys, draw, column } => stated
+                .get_mut(*keys)
+                .ok_or_else(|| refuse(format!("parameter {}: there are no keys {keys}", param.name)))?
+                .push((place, u64::from(*draw), column)),
+            // Each draws for itself, also where two are of one table.
+            ParamGen::OfSeries { table, column } => {
+                of_series.entry(*table).or_default().push((place, place as u64, column))
+            }
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    for (plan, params) in operation.keys.iter().zip(&stated).filter(|(_, params)| !params.is_empty()) {
+        let set = KeySet::new(generators, plan, params).map_err(|e| refuse(e.to_string()))?;
+        let nullable =
+            |column: &str| set.generator().position(column).is_some_and(|c| set.generator().is_nullable(c));
+        if let Some((_, _, column)) = params.iter().find(|(_, _, column)| nullable(column)) {
+            return Err(refuse(format!("keys: column {column} can be NULL, which no row is found by")));
+        }
+        found.push(Arc::new(set));
+    }
+    for (table, params) in &of_series {
+        let rows = generators.of(*table).map_err(|e| refuse(e.to_string()))?.series();
+        let plan = KeyPlan { table: *table, first_row: 0, rows, by: KeyLaw::Uniform {} };
+        found.push(Arc::new(KeySet::new(generators, &plan, params).map_err(|e| refuse(e.to_string()))?));
+    }
+    Ok(found)
+}
 
-fn maker(plan: &RunPlan, operation: &str, param: &ParamPlan, pools: &mut Pools) -> Result<Maker, Error> {
+fn maker(generators: &Generators, operation: &str, param: &ParamPlan) -> Result<Maker, Error> {
     let refuse = |why: String| Error::Plan(format!("operation {operation}, parameter {}: {why}", param.name));
     match &param.gen {
         ParamGen::Constant { value } => Ok(Maker::Constant(
@@ -143,17 +193,9 @@ fn maker(plan: &RunPlan, operation: &str, param: &ParamPlan, pools: &mut Pools) 
             span: (*to as i128 - *from as i128 + 1).min(u64::MAX as i128) as u64,
         }),
         ParamGen::Uniform { from, to } => Err(refuse(format!("from {from} lies above to {to}"))),
-        ParamGen::OfSeries { table, column } => {
-            let key = (*table, column.clone());
-            if let Some(pool) = pools.get(&key) {
-                return Ok(Maker::OneOf(pool.clone()));
-            }
-            let pool: Arc<[Value]> = series_values(plan, *table, column, operation)?.into();
-            pools.insert(key, pool.clone());
-            Ok(Maker::OneOf(pool))
-        }
+        ParamGen::OfSeries { .. } | ParamGen::Key { .. } => Ok(Maker::Later),
         ParamGen::SeriesAt { table, column, series } => {
-            Ok(Maker::Constant(series_value(plan, *table, column, *series, operation)?))
+            Ok(Maker::Constant(series_value(generators, *table, column, *series).map_err(refuse)?))
         }
         ParamGen::SeenUntil {} => match param.ty {
             LogicalType::TimeMs | LogicalType::TimeUs => Ok(Maker::Later),
@@ -162,56 +204,14 @@ fn maker(plan: &RunPlan, operation: &str, param: &ParamPlan, pools: &mut Pools) 
     }
 }
 
-/// `column` of `table` in the first sweep: its generator, and the column's place.
-fn series_column(
-    plan: &RunPlan,
-    table: usize,
-    column: &str,
-    operation: &str,
-) -> Result<(RowGen, usize), Error> {
-    let refuse = |why: String| Error::Plan(format!("operation {operation}: series, {column}: {why}"));
-    let table = plan.tables.get(table).ok_or_else(|| refuse(format!("there is no table {table}")))?;
-    let at = table
-        .columns
-        .iter()
-        .position(|c| c.name == column)
-        .ok_or_else(|| refuse(format!("table {} has no such column", table.name)))?;
-    Ok((RowGen::new(table, plan.seed, plan.epoch_ns)?, at))
-}
-
-fn series_value(
-    plan: &RunPlan,
-    table: usize,
-    column: &str,
-    series: u64,
-    operation: &str,
-) -> Result<Value, Error> {
-    let (generator, at) = series_column(plan, table, column, operation)?;
+/// `column` of `table` for one series, in the first sweep.
+fn series_value(generators: &Generators, table: usize, column: &str, series: u64) -> Result<Value, String> {
+    let generator = generators.of(table).map_err(|e| e.to_string())?;
+    let at = generator.position(column).ok_or_else(|| format!("its table has no column {column}"))?;
     if series >= generator.series() {
-        return Err(Error::Plan(format!(
-            "operation {operation}: there is no series {series}; the table has {}",
-            generator.series()
-        )));
+        return Err(format!("there is no series {series}; the table has {}", generator.series()));
     }
-    let mut one: Columns = generator.columns(1);
-    generator.fill(series, 1, &mut one);
-    Ok(one.columns[at].value(0))
-}
-
-/// Values of `column` over the series of `table`, in the first sweep.
-fn series_values(plan: &RunPlan, table: usize, column: &str, operation: &str) -> Result<Vec<Value>, Error> {
-    let (generator, at) = series_column(plan, table, column, operation)?;
-    let series = generator.series().max(1);
-    let count = series.min(SERIES_SAMPLE);
-    let mut one: Columns = generator.columns(1);
-    Ok((0..count)
-        .map(|k| {
-            let row =
-                if series <= SERIES_SAMPLE { k } else { below(splitmix(plan.seed ^ splitmix(k)), series) };
-            generator.fill(row, 1, &mut one);
-            one.columns[at].value(0)
-        })
-        .collect())
+    Ok(generator.value(series, at))
 }
 
 fn constant(ty: LogicalType, value: &serde_json::Value) -> Option<Value> {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
-pub use operation::{Hold, OpKind, OpPlan, ParamGen, ParamPlan};
+pub use operation::{Hold, KeyLaw, KeyPlan, OpKind, OpPlan, ParamGen, ParamPlan};
 pub use segment::{
     CollectPlan, DriveSegment, Phase, ProbePlan, ProofPlan, RepeatPlan, RolePlan, SamplePlan, Schedule,
     ScreenItem, Segment, Until, Weighted, Work,

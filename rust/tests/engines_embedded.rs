@@ -336,6 +336,7 @@ fn op(kind: OpKind, text: String) -> OpPlan {
         text,
         method: String::new(),
         params: vec![],
+        keys: Vec::new(),
         members: vec![],
         holds: vec![],
         deadline_ns: 0,

@@ -67,7 +67,12 @@ def samples_document(samples: Sampling) -> Doc:
 
 
 def operation_document(
-    operation: Operation, index: Mapping[str, int], text: str, method: str, params: list[Doc]
+    operation: Operation,
+    index: Mapping[str, int],
+    text: str,
+    method: str,
+    params: list[Doc],
+    keys: Doc | None = None,
 ) -> Doc:
     document: Doc = {
         "name": operation.name,
@@ -79,6 +84,8 @@ def operation_document(
         "holds": [],
         "deadline_ns": 0,
     }
+    if keys is not None:
+        document["keys"] = [keys]
     if operation.table is not None and operation.table in index:
         document["table"] = index[operation.table]
         for hold in operation.holds:
@@ -110,6 +117,8 @@ def param_document(name: str, param: Mapping[str, Any], index: Mapping[str, int]
         gen["table"] = index[gen["table"]]
         if "series" in gen:
             gen["kind"] = "series_at"
+    elif gen["kind"] == "key":
+        gen = {"kind": "key", "keys": 0, "draw": gen.get("draw", 0), "column": gen["column"]}
     return {"name": name, "type": param["type"], "gen": gen}
 
 

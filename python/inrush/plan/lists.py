@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from inrush.engines import server
 from inrush.engines.base import Server
@@ -46,13 +47,19 @@ def with_lists(workload: Workload, keys: Mapping[str, int]) -> Workload:
     return replace(workload, operations={**workload.operations, **written}) if written else workload
 
 
+def of_its_own_row(param: Mapping[str, Any], k: int) -> Mapping[str, Any]:
+    """Element k of a list of keys: each is of another row, none of that of the call's single keys (draw 0)."""
+    gen = param["gen"]
+    return {**param, "gen": {**gen, "draw": k + 1}} if gen["kind"] == "key" else param
+
+
 def written_out(operation: Operation, keys: int) -> Operation:
     params = dict(operation.params)
     texts = dict(operation.sql)
     for name in list_params(operation):
         one = {key: value for key, value in params.pop(name).items() if key != "list"}
         names = [f"{name}_{k}" for k in range(keys)]
-        params |= dict.fromkeys(names, one)
+        params |= {key: of_its_own_row(one, k) for k, key in enumerate(names)}
         for dialect, text in texts.items():
             twin = Server if dialect == "default" else type(server(dialect))
             texts[dialect] = twin.spread_list(text, name, names)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from inrush.engines.base import Server, TablePlan, Unsupported
 from inrush.load import plan as ends
 from inrush.plan.documents import Doc, epoch_ns, source_document
+from inrush.plan.intervals import interval_s, watch_s
 from inrush.plan.units import ns
 from inrush.study.forms import resolve, rows_of
 from inrush.study.pipeline import KIND, ROLE, Pipeline
@@ -127,8 +128,8 @@ def plan_pipeline(
             }
         ],
         "segments": segments(study, shards, at, table.name),
-        "record": {"interval_ns": ns(study.record.interval_s)},
-        "watch": {"every_ns": ns(study.record.watch_s), "processes": {}, "data_dir": ""},
+        "record": {"interval_ns": ns(interval_s(study.record.interval_s, 0.0))},
+        "watch": {"every_ns": ns(watch_s(study.record.watch_s, 0.0)), "processes": {}, "data_dir": ""},
         "inputs": {
             "files": at.files,
             "rows_per_file": at.rows_per_file,

@@ -18,6 +18,8 @@ from inrush.plan.documents import (
     row_bytes,
     source_document,
 )
+from inrush.plan.intervals import coarser, interval_s, watch_s
+from inrush.plan.keys import coverage, planned_keys, sentence
 from inrush.plan.lists import lengths, with_lists
 from inrush.plan.oracle import oracle_book
 from inrush.plan.pipeline import plan_pipeline
@@ -25,7 +27,7 @@ from inrush.plan.ranges import read_back_ranges
 from inrush.plan.retention import Retained, in_pieces, retain_operation, retained
 from inrush.plan.roles import ALL_ROWS, ActiveRole, Broken, active_roles
 from inrush.plan.segments import LOAD_BATCH_ROWS, Segments
-from inrush.plan.units import ns
+from inrush.plan.units import NS, ns
 from inrush.study.forms import Best, resolve
 from inrush.study.operations import tables_of
 from inrush.study.study import Study
@@ -107,9 +109,15 @@ def plan_point(
         return Impossible(tuple(problems))
     study = replace(study, workload=with_lists(study.workload, keys))
     draft = Draft(study, server, method, resolve(study.layout, point), namespace, roles, seed, kept)
+    draft.keys, problems = planned_keys(
+        study.workload, draft.roles, draft.index, draft.loaded_rows, draft.rows_of
+    )
+    if problems:
+        return Impossible(tuple(problems))
     reason = draft.plan_operations()
     if reason is not None:
         return reason
+    longest_s = draft.longest_s()
     plan = {
         "version": PLAN_VERSION,
         "study": study.name,
@@ -120,10 +128,10 @@ def plan_point(
         "operations": draft.operations,
         "segments": Segments(draft).all(),
         "record": {
-            "interval_ns": ns(study.record.interval_s),
-            "flush_ns": ns(max(2.0, study.record.interval_s)),
+            "interval_ns": ns(interval := interval_s(study.record.interval_s, longest_s)),
+            "flush_ns": ns(max(2.0, interval)),
         },
-        "watch": {"every_ns": ns(study.record.watch_s), "processes": {}, "data_dir": ""},
+        "watch": {"every_ns": ns(watch_s(study.record.watch_s, longest_s)), "processes": {}, "data_dir": ""},
     }
     asked_keys = {r.name: r.keys_per_call for r in roles if keys.keys() & set(r.operations)}
     return draft.summary(plan, options, asked_keys)
@@ -170,6 +178,8 @@ class Draft:
         #: Table -> rows that roles write in one repetition.
         self.written = {role.table: role.rows for role in roles if role.table is not None}
         self.operations: list[Doc] = []
+        #: Operation -> the rows that its keys are of.
+        self.keys: dict[str, Doc] = {}
 
     def loaded_rows(self, name: str) -> int:
         """Rows a table holds before anything is measured."""
@@ -250,7 +260,14 @@ class Draft:
                 return Unsupported(f"{operation.name}: {planned.reason}")
             params = [param_document(p, operation.params[p], self.index) for p in planned.params]
             self.operations.append(
-                operation_document(operation, self.index, planned.text, planned.method or method, params)
+                operation_document(
+                    operation,
+                    self.index,
+                    planned.text,
+                    planned.method or method,
+                    params,
+                    self.keys.get(operation.name),
+                )
             )
             kept = self.retained.get(operation.table or "")
             if kept is not None and planned.piece_s and kept.operation == operation.name:
@@ -262,6 +279,19 @@ class Draft:
             document = next(o for o in self.operations if o["name"] == of.operation)
             self.operations.append(retain_operation(document, of, at))
         return None
+
+    def longest_s(self) -> float:
+        """The longest segment whose length is planned: seconds that are said, samples, calls at a rate."""
+        schedule = self.study.schedule
+        timed = any(r.table is None and r.calls is None for r in self.roles)
+        said = [schedule.warm_s, schedule.cool_s, schedule.measure_s if timed else 0.0]
+        said += [r.samples.count * r.samples.every_s for r in self.roles if r.samples]
+        paced = [r for r in self.roles if r.rate_per_s > 0 and r.samples is None]
+        said += [r.calls / r.rate_per_s for r in paced if r.calls is not None]
+        said += [
+            r.rows / r.batch_rows / r.rate_per_s for r in paced if r.table is not None and r.rows < ALL_ROWS
+        ]
+        return max(said)
 
     # --- documents of the border
 
@@ -329,6 +359,11 @@ class Draft:
             for name, rows in held.items()
             if rows > READ_BACK_ROWS
         ]
+        covered = self.covered()
+        record, watch = plan["record"]["interval_ns"] / NS, plan["watch"]["every_ns"] / NS
+        asked = self.study.record.interval_s is not None and self.study.record.watch_s is not None
+        notes += [told for told in [coarser(self.longest_s(), record, watch)] if told and not asked]
+        notes += [sentence(name, keys) for name, keys in covered.items()]
         sampled = [r.samples.count * r.samples.every_s for r in writers if r.samples]
         timed = self.study.kind == "timed" or not writers
         return PointPlan(
@@ -342,6 +377,7 @@ class Draft:
                 "batch_rows": {role.name: role.batch_rows for role in writers},
                 "sessions": {role.name: role.sessions for role in self.roles},
                 **({"keys_per_call": dict(keys_per_call)} if keys_per_call else {}),
+                **({"keys": covered} if covered else {}),
                 **({"left_out": dict(self.left_out)} if self.left_out else {}),
                 "notes": list(dict.fromkeys(notes)),
                 "oracle": self.oracle(),
@@ -361,6 +397,17 @@ class Draft:
                 if r.samples and r.table
             },
         )
+
+    def covered(self) -> dict[str, Doc]:
+        """Operation -> what its keys cover, of those that are called."""
+        found = {}
+        for name in (o["name"] for o in self.operations if "keys" in o):
+            operation = self.study.workload.operations[name]
+            assert operation.key_rows is not None, "it was planned from them"
+            found[name] = coverage(
+                operation, operation.key_rows, self.tables[operation.key_rows.table], self.keys[name]
+            )
+        return found
 
     def asked(self) -> list[str]:
         """The queries whose quiet answers an oracle can compare."""

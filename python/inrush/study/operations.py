@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from inrush.study.document import I64, Node, plain, unknown
+from inrush.study.keys import keys_table, parse_keys
 from inrush.study.sizes import parse_seconds
 from inrush.workload import LOGICAL_TYPES, Operation, Table, Workload
 
@@ -19,13 +20,14 @@ HOLDS = ("rows_regenerate", "count_bounds", "oracle", "freshness")
 #: Parameter generator -> its parameters; twin of `ParamGen` in plan/operation.rs.
 PARAM_GENS: Mapping[str, tuple[str, ...]] = {
     "constant": ("value",),
+    "key": ("column",),
     "now_minus": ("seconds",),
     "of_series": ("column", "table", "series"),
     "seen_until": (),
     "uniform": ("from", "to"),
 }
 #: What a list of keys is drawn by.
-LISTED = ("of_series", "uniform")
+LISTED = ("key", "of_series", "uniform")
 TABLE_IN_SQL = re.compile(r"\{(\w+)\}")
 
 
@@ -33,7 +35,8 @@ def parse_operation(
     node: Node, name: str, tables: Mapping[str, Table], names: Sequence[str], sizes: Mapping[str, float]
 ) -> Operation:
     allowed = (
-        "kind", "table", "params", "members", "holds", "returns", "deletes_before", "sql", "unsupported", "about",
+        "kind", "table", "params", "keys", "members", "holds", "returns", "deletes_before", "sql", "unsupported",
+        "about",
     )  # fmt: skip
     fields = node.fields(allowed, required=("kind",))
     kind = (fields["kind"].text(KINDS, "kind") if "kind" in fields else "") or "query"
@@ -50,10 +53,12 @@ def parse_operation(
         node.problem("write sql.default, the statement for every engine without its own")
     if kind in ("insert", "together") and texts:
         fields["sql"].problem(f"the statement of kind `{kind}` is the engine's own; remove it")
+    of_keys = keys_table(fields.get("keys"), table)
     params = {
-        key: parse_param(child, table, tables, sizes)
+        key: parse_param(child, table, tables, sizes, of_keys)
         for key, child in (fields["params"].members() if "params" in fields else {}).items()
     }
+    key_rows = parse_keys(fields.get("keys"), node, params, table, tables, sizes)
     for dialect, text in texts.items():
         check_statement(fields["sql"].at(dialect, text), text, params, tables, table)
     check_lists(fields, params, texts)
@@ -93,6 +98,7 @@ def parse_operation(
         kind=kind,
         table=table,
         params=params,
+        key_rows=key_rows,
         members=members,
         holds=holds,
         returns=returns,
@@ -115,9 +121,13 @@ def check_members(nodes: Mapping[str, Node], operations: Mapping[str, Operation]
 
 
 def parse_param(
-    node: Node, table: str | None, tables: Mapping[str, Table], sizes: Mapping[str, float]
+    node: Node,
+    table: str | None,
+    tables: Mapping[str, Table],
+    sizes: Mapping[str, float],
+    of_keys: str | None = None,
 ) -> dict[str, Any]:
-    """{ gen = "…", … } -> {"type": logical type, "gen": {"kind": …, …}}."""
+    """{ gen = "…", … } -> {"type": logical type, "gen": {"kind": …, …}}. of_keys: table that keys are rows of."""
     members = node.members()
     kind = members["gen"].text(PARAM_GENS, "generator of a parameter") if "gen" in members else ""
     if not kind:
@@ -142,6 +152,10 @@ def parse_param(
         if "series" in fields:
             most = tables[source].series - 1 if source in tables else 0
             gen["series"] = fields["series"].integer(0, most)
+        logical = columns.get(gen["column"], logical)
+    elif kind == "key" and "column" in fields:
+        columns = {c.name: c.type for c in tables[of_keys].columns} if of_keys and of_keys in tables else {}
+        gen |= {"table": of_keys or "", "column": fields["column"].text()}
         logical = columns.get(gen["column"], logical)
     elif kind == "uniform":
         gen |= {key: fields[key].integer(*I64) for key in ("from", "to") if key in fields}

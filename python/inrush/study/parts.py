@@ -74,8 +74,9 @@ class Repeats:
 
 @dataclass(frozen=True)
 class Record:
-    interval_s: float = 1.0
-    watch_s: float = 0.2
+    #: None: they follow the length of the run (`plan/intervals.py`).
+    interval_s: float | None = None
+    watch_s: float | None = None
     #: Between two looks at the sizes of the tables while they are measured; None: before and after alone.
     sizes_s: float | None = None
 

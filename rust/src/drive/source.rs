@@ -8,14 +8,14 @@ use crate::error::Error;
 use crate::plan::{RowSource, RunPlan, ScreenItem, Segment, TablePlan};
 use crate::proof::Expected;
 use crate::rows::files::{FileFeed, FileRows, FileSummary};
-use crate::rows::{Columns, RowGen};
+use crate::rows::{Columns, Generators, RowGen};
 
 /// Batches read ahead of the sessions, beyond one for each.
 const AHEAD: usize = 4;
 
 /// Rows of one table, by batch.
 pub enum Source {
-    Generated(RowGen),
+    Generated(Arc<RowGen>),
     Files(Box<Files>),
 }
 
@@ -29,10 +29,15 @@ pub struct Files {
 }
 
 impl Source {
-    pub fn of(plan: &RunPlan, table: usize, batch_rows: u32, sessions: u32) -> Result<Source, Error> {
-        let spec = &plan.tables[table];
-        Ok(match spec.source {
-            RowSource::Generated { .. } => Source::Generated(RowGen::new(spec, plan.seed, plan.epoch_ns)?),
+    pub fn of(
+        generators: &Generators,
+        table: usize,
+        batch_rows: u32,
+        sessions: u32,
+    ) -> Result<Source, Error> {
+        let plan = generators.plan();
+        Ok(match plan.tables[table].source {
+            RowSource::Generated { .. } => Source::Generated(generators.of(table)?),
             RowSource::Files { .. } => {
                 Source::Files(Box::new(Files::open(plan, table, batch_rows, sessions)?))
             }

@@ -16,11 +16,11 @@ use crate::drive::work::{Batch, Live, OpWork, RoleWork};
 use crate::drive::Site;
 use crate::engine::{Canceller, Context, Ns, OpId, Session};
 use crate::error::Error;
-use crate::mix::{operation_id, Mix, Params};
+use crate::mix::{operation_id, Mix, Share, Shared};
 use crate::pace::come_before_batches;
 use crate::plan::{DriveSegment, OpKind, RolePlan, Schedule, Until, Work};
 use crate::record::{Recorder, RoleSpec};
-use crate::rows::Columns;
+use crate::rows::{Columns, Generators};
 use crate::schedule;
 
 /// From a session's thread to the driver.
@@ -41,6 +41,8 @@ pub struct RoleStage<'a> {
     meetings: Vec<Meeting>,
     /// Operations that one session calls: those of the mix, or the members of its page.
     ops: Vec<OpId>,
+    /// By operation.
+    params: Vec<Arc<Shared>>,
     page: Option<OpId>,
     first_thread: usize,
     deadline_ns: u64,
@@ -53,6 +55,7 @@ pub fn roles<'a>(
     halt: &Arc<AtomicBool>,
 ) -> Result<Vec<RoleStage<'a>>, Error> {
     let plan = &site.context.plan;
+    let generators = Arc::new(Generators::new(plan.clone()));
     let mut first_thread = 0;
     let mut stages = Vec::with_capacity(segment.roles.len());
     for (at, role) in segment.roles.iter().enumerate() {
@@ -72,7 +75,7 @@ pub fn roles<'a>(
         };
         let batch = match role.work {
             Work::Rows { table, first_row, rows, batch_rows } => Some(Batch {
-                source: Source::of(plan, table, batch_rows, role.sessions)?,
+                source: Source::of(&generators, table, batch_rows, role.sessions)?,
                 table,
                 first_row,
                 rows,
@@ -99,6 +102,10 @@ pub fn roles<'a>(
             site,
             lives: (0..threads).map(|_| Live::default()).collect(),
             meetings: (0..role.sessions).map(|_| Meeting::default()).collect(),
+            params: ops
+                .iter()
+                .map(|&op| Shared::new(&generators, op, &role.name))
+                .collect::<Result<_, _>>()?,
             ops,
             page,
             first_thread,
@@ -256,7 +263,7 @@ impl<'a> RoleStage<'a> {
 
     fn run_session(&self, session: usize, recorder: Recorder, gate: &Gate, reports: &Sender<Report>) {
         let made = self.open(&self.ops).and_then(|connection| {
-            let ops = self.ops.iter().enumerate().map(|(slot, &op)| self.op_work(op, slot));
+            let ops = (0..self.ops.len()).map(|at| self.op_work(session, at, at));
             Ok((connection, ops.collect::<Result<Vec<_>, _>>()?))
         });
         let Some((connection, ops)) = self.ready(made, session, reports) else { return };
@@ -298,7 +305,8 @@ impl<'a> RoleStage<'a> {
     ) {
         let op = self.ops[member];
         let thread = session * self.ops.len() + member;
-        let made = self.open(&[op]).and_then(|connection| Ok((connection, self.op_work(op, 0)?)));
+        let made =
+            self.open(&[op]).and_then(|connection| Ok((connection, self.op_work(session, member, 0)?)));
         let Some((connection, work)) = self.ready(made, thread, reports) else { return };
         self.come_first();
         let mut reader = Member::new(&self.work, connection, work, recorder, &self.lives[thread]);
@@ -352,9 +360,12 @@ impl<'a> RoleStage<'a> {
         }
     }
 
-    fn op_work(&self, op: OpId, slot: usize) -> Result<OpWork, Error> {
+    /// `at`: the operation's place among those of the role; `slot`: in the recorder.
+    fn op_work(&self, session: usize, at: usize, slot: usize) -> Result<OpWork, Error> {
+        let op = self.ops[at];
         let plan = &self.site.context.plan;
-        let params = Params::new(plan, op, &self.plan.name)?;
+        let share = Share { session: session as u64, sessions: u64::from(self.plan.sessions) };
+        let params = self.params[at].in_session(share)?;
         Ok(OpWork {
             op,
             slot,

@@ -21,6 +21,9 @@ pub struct OpPlan {
     /// In placeholder order.
     #[serde(default)]
     pub params: Vec<ParamPlan>,
+    /// Where keys among the parameters come from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<KeyPlan>,
     /// Names of the operations of a `together`.
     #[serde(default)]
     pub members: Vec<String>,
@@ -62,7 +65,7 @@ pub enum ParamGen {
     NowMinus {
         ns: u64,
     },
-    /// A value that column `column` of table `table` takes for a random series.
+    /// A value that column `column` of table `table` takes for a random series: any of them, in the first sweep.
     OfSeries {
         table: usize,
         column: String,
@@ -79,6 +82,36 @@ pub enum ParamGen {
         from: i64,
         to: i64,
     },
+    /// `column` of a row of [`OpPlan::keys`]`[keys]`; parameters with the same `draw` are of one row.
+    Key {
+        keys: usize,
+        draw: u32,
+        column: String,
+    },
+}
+
+/// Rows that a call asks for: row numbers `first_row .. first_row + rows` of `table`, drawn by a law.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyPlan {
+    pub table: usize,
+    #[serde(default)]
+    pub first_row: u64,
+    pub rows: u64,
+    pub by: KeyLaw,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum KeyLaw {
+    /// Every row alike.
+    Uniform {},
+    /// The row of rank k in proportion to k^-exponent; ranks are spread over the rows by a seeded permutation.
+    Zipf { exponent: f64 },
+    /// This share of the draws falls on this share of the rows, uniformly; the others on the rest of the rows.
+    HotSet { draws_ppm: u32, rows_ppm: u32 },
+    /// Session i of n draws uniformly from the i-th of n equal, contiguous parts.
+    OwnRange {},
 }
 
 /// A promise about an answer, checked outside the timed part.

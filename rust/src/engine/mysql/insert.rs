@@ -221,6 +221,7 @@ mod tests {
             text: "INSERT INTO t (a) VALUES (?)".into(),
             method: "multirow".into(),
             params: vec![],
+            keys: Vec::new(),
             members: vec![],
             holds: vec![],
             deadline_ns: 0,

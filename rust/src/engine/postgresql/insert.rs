@@ -209,6 +209,7 @@ mod tests {
             text: text.into(),
             method: "multirow".into(),
             params: vec![],
+            keys: Vec::new(),
             members: vec![],
             holds: vec![],
             deadline_ns: 0,

@@ -6,10 +6,10 @@ use super::Running;
 use crate::drive::EndedBy;
 use crate::engine::{Done, Ns, Outcome, Work};
 use crate::error::Error;
-use crate::mix::{operation_id, Params};
+use crate::mix::{operation_id, Share, Shared};
 use crate::plan::OpKind;
 use crate::proof::value_text;
-use crate::rows::Value;
+use crate::rows::{Generators, Value};
 use crate::tables::AnswerRow;
 
 impl Running {
@@ -17,12 +17,13 @@ impl Running {
     pub(super) fn ask(&mut self, index: usize, operations: &[String], now_ns: u64) -> Result<EndedBy, Error> {
         let engine = self.engine()?;
         let plan = self.context.plan.clone();
+        let generators = Generators::new(plan.clone());
         for name in operations {
             let op = operation_id(&plan, name)?;
             if plan.operations[op].kind != OpKind::Query {
                 continue;
             }
-            let params = Params::new(&plan, op, "oracle")?;
+            let mut params = Shared::new(&generators, op, "oracle")?.in_session(Share::WHOLE)?;
             let mut values = params.values();
             params.fill(0, now_ns, &mut values);
             let mut session = engine.open(&[op])?;

@@ -1,0 +1,161 @@
+"""What the keys of an operation cover: whose rows, how many, by which law, and how many different ones. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inrush.errors import Problem
+from inrush.plan.roles import ActiveRole, problem
+from inrush.workload import KeyRows, Operation, Table, Workload
+
+Doc = dict[str, Any]
+
+#: What coverage is told for: a run's number of draws is known only afterwards.
+DRAWS = 1_000_000
+#: Ranks of Zipf's law that are summed one by one; beyond them in bins of equal ratio.
+SINGLE_RANKS, BINS = 10_000, 4_000
+
+
+def planned_keys(
+    workload: Workload,
+    roles: Sequence[ActiveRole],
+    index: Mapping[str, int],
+    loaded: Callable[[str], int],
+    held: Callable[[str], int],
+) -> tuple[dict[str, Doc], list[Problem]]:
+    """Operation -> its keys as the core reads them, of every operation that the roles call.
+
+    loaded, held: table -> rows before anything is measured, and with those that are written while it is.
+    """
+    sessions: dict[str, int] = {}
+    for role in roles:
+        for name in role.operations:
+            for op in workload.operations[name].members or (name,):
+                sessions[op] = max(sessions.get(op, 0), role.sessions)
+    found: dict[str, Doc] = {}
+    problems = []
+    for name, most in sessions.items():
+        keys = workload.operations[name].key_rows
+        if keys is None:
+            continue
+        if keys.table not in index:
+            rows: int | str = (
+                f"nothing here reads or writes {keys.table}; keys are of rows that are asked for"
+            )
+        else:
+            rows = rows_of_keys(keys, loaded(keys.table), held(keys.table), most)
+        if isinstance(rows, str):
+            problems.append(problem(f"operations.{name}.keys", "", rows))
+        else:
+            found[name] = keys_document(keys, index, rows)
+    return found, problems
+
+
+def rows_of_keys(keys: KeyRows, loaded: int, held: int, sessions: int) -> int | str:
+    """Rows that are drawn from, or why there are none.
+
+    loaded: rows of the table before anything is measured. held: with those that are written while it is. sessions: of
+    the largest role that asks.
+    """
+    rows = loaded if keys.rows is None else keys.rows
+    if rows == 0:
+        return (
+            f"no row of {keys.table} is loaded before it is asked for; write load = {{ rows = N }}, or keys.rows for "
+            "rows that are written meanwhile"
+        )
+    if rows > held:
+        return f"keys of {rows:_} rows of {keys.table}, which has {held:_}; lower keys.rows"
+    if keys.by == "own_range" and sessions > rows:
+        return f"own_range gives each of {sessions:_} sessions rows of its own, and there are {rows:_}; lower sessions"
+    return rows
+
+
+def keys_document(keys: KeyRows, index: Mapping[str, int], rows: int) -> Doc:
+    """As the core reads it: `KeyPlan` in plan/operation.rs."""
+    by: Doc = {"kind": keys.by}
+    if keys.by == "zipf":
+        by["exponent"] = keys.exponent
+    elif keys.by == "hot_set":
+        by |= {"draws_ppm": round(keys.share_of_draws * 1e6), "rows_ppm": round(keys.share_of_rows * 1e6)}
+    return {"table": index[keys.table], "first_row": 0, "rows": rows, "by": by}
+
+
+def coverage(operation: Operation, keys: KeyRows, table: Table, document: Doc) -> Doc:
+    """`labels.keys`: what a reader of the run must know of the keys."""
+    columns = [p["gen"]["column"] for p in operation.params.values() if p["gen"]["kind"] == "key"]
+    return {
+        "table": keys.table,
+        "columns": list(dict.fromkeys(columns)),
+        "rows": document["rows"],
+        "by": document["by"],
+        "different_rows_per_million_draws": round(different_rows(document["by"], document["rows"])),
+        "names_a_row": names_a_row(table, columns, document["rows"]),
+    }
+
+
+def names_a_row(table: Table, columns: list[str], rows: int) -> bool:
+    """Whether the values of `columns` are of one row alone: they hold the identity, in the first sweep without its time."""
+    times = {c.name for c in table.columns if c.gen is not None and c.gen["kind"] in ("sweep_time", "time")}
+    identity = set(table.identity) - (times if rows <= table.series else set())
+    return bool(table.identity) and identity <= set(columns)
+
+
+def different_rows(by: Mapping[str, Any], rows: int, draws: int = DRAWS) -> float:
+    """Expected number of different rows in `draws` draws: Σ 1 - (1 - p)^draws over the rows.
+
+    by: as in the plan. `own_range` is uniform when its sessions draw alike. Zipf's far ranks are summed in bins, to a
+    relative error below 1e-3.
+    """
+    if by["kind"] == "hot_set":
+        hot = min(max(-(-rows * by["rows_ppm"] // 10**6), 1), rows)
+        share = by["draws_ppm"] / 1e6 if hot < rows else 1.0
+        parts = [(hot, share), (rows - hot, 1.0 - share)]
+        return float(sum(n * drawn(share / n, draws) for n, share in parts if n))
+    if by["kind"] == "zipf":
+        ranks, width = rank_bins(rows)
+        weight = ranks ** -float(by["exponent"])
+        p = weight / float(np.sum(weight * width))
+        return float(np.sum(width * -np.expm1(draws * np.log1p(-np.minimum(p, 1 - 1e-16)))))
+    return rows * drawn(1.0 / rows, draws)
+
+
+def drawn(p: float, draws: int) -> float:
+    """Probability that something with probability p at each draw is drawn at all."""
+    return 1.0 if p >= 1.0 else float(-np.expm1(draws * np.log1p(-p)))
+
+
+def rank_bins(rows: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(middle rank, ranks in it) of bins over ranks 1 … rows."""
+    single = np.arange(1, min(rows, SINGLE_RANKS) + 1, dtype=np.float64)
+    if rows <= SINGLE_RANKS:
+        return single, np.ones_like(single)
+    edges = np.geomspace(SINGLE_RANKS + 0.5, rows + 0.5, BINS + 1)
+    return (
+        np.concatenate([single, np.sqrt(edges[:-1] * edges[1:])]),
+        np.concatenate([np.ones_like(single), np.diff(edges)]),
+    )
+
+
+def sentence(operation: str, covered: Mapping[str, Any]) -> str:
+    """For people: `inrush plan` and the report."""
+    by = covered["by"]
+    law = {
+        "uniform": "uniformly",
+        "zipf": f"by Zipf's law (exponent {by.get('exponent', 0):g}, ranks spread over the table)",
+        "hot_set": (
+            f"from a hot set ({by.get('draws_ppm', 0) / 1e4:g} % of the draws on {by.get('rows_ppm', 0) / 1e4:g} % of the "
+            "rows, spread over the table)"
+        ),
+        "own_range": "uniformly, each session from a range of its own",
+    }[by["kind"]]
+    told = (
+        f"{operation} draws keys ({', '.join(covered['columns'])}) from {covered['rows']:_} rows of {covered['table']} {law}: "
+        f"{covered['different_rows_per_million_draws']:_} different rows in a million draws"
+    )
+    return (
+        told if covered["names_a_row"] else f"{told}; rows share keys, so that there are fewer different keys"
+    )
