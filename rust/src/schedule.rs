@@ -4,11 +4,15 @@
 //! one queue; ticket `k` is due at the same nanosecond whoever takes it, on every machine.
 
 mod line;
+mod marks;
+
+use std::sync::Arc;
 
 use crate::error::Error;
 use crate::plan::{CollectPlan, Schedule};
 
 pub use line::{Batching, Line, Tickets};
+pub use marks::Marks;
 
 /// An operation sent more than this after it was due is counted as `late`.
 ///
@@ -81,6 +85,8 @@ pub struct Arrivals {
     due_ns: u64,
     /// Operations that [`Arrivals::offered_before`] has passed.
     offered: u64,
+    /// Of all who walk along the same arrivals.
+    marks: Option<Arc<Marks>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -118,7 +124,13 @@ impl Arrivals {
             Spacing::Exponential { mean_ns } => gap_ns(mean_ns, seed, 0),
             _ => 0,
         };
-        Arrivals { spacing, seed, k: 0, due_ns, offered: 0 }
+        Arrivals { spacing, seed, k: 0, due_ns, offered: 0, marks: None }
+    }
+
+    /// The same arrivals, found and left along `marks`: of one schedule and seed, shared by its sessions.
+    pub fn along(mut self, marks: Arc<Marks>) -> Arrivals {
+        self.marks = Some(marks);
+        self
     }
 
     /// As the free function; Poisson walks from the operation asked for last.
@@ -142,9 +154,19 @@ impl Arrivals {
             self.due_ns -= gap_ns(mean_ns, self.seed, self.k);
             self.k -= 1;
         }
+        if k - self.k > marks::EVERY {
+            if let Some(mark) = self.marks.as_ref().and_then(|marks| marks.before(k, self.k)) {
+                (self.k, self.due_ns) = mark;
+            }
+        }
         while self.k < k {
             self.k += 1;
             self.due_ns = self.due_ns.saturating_add(gap_ns(mean_ns, self.seed, self.k));
+            if self.k % marks::EVERY == 0 {
+                if let Some(marks) = &self.marks {
+                    marks.leave(self.k, self.due_ns);
+                }
+            }
         }
         self.due_ns
     }

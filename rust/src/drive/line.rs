@@ -8,11 +8,13 @@ use crate::drive::samples::SampleBook;
 use crate::engine::{Context, Ns};
 use crate::error::Error;
 use crate::plan::{DriveSegment, RolePlan, Schedule, Until, Work};
-use crate::schedule::{self, Arrivals, Batching, Tickets};
+use crate::schedule::{self, Arrivals, Batching, Marks, Tickets};
 
 pub struct RoleLine {
     /// Of the present shot; taken once per shot and session, never between calls.
     line: Mutex<Arc<schedule::Line>>,
+    /// Of the present shot; taken as seldom.
+    marks: Mutex<Arc<Marks>>,
     count: Option<u64>,
     batching: Batching,
     schedule: Schedule,
@@ -38,6 +40,7 @@ impl RoleLine {
         let seed = schedule::arrival_seed(plan_seed, &role.name);
         RoleLine {
             line: Mutex::new(schedule::Line::new(count, role.sessions, batching)),
+            marks: Mutex::default(),
             count,
             batching,
             schedule: role.schedule.clone(),
@@ -74,6 +77,7 @@ impl RoleLine {
     pub fn reset(&self) {
         let fresh = schedule::Line::new(self.count, self.sessions, self.batching);
         *self.line.lock().unwrap_or_else(|p| p.into_inner()) = fresh;
+        *self.marks.lock().unwrap_or_else(|p| p.into_inner()) = Arc::default();
         self.sessions_left.store(self.sessions, Relaxed);
         self.ended.store(false, Relaxed);
         if let Some(book) = &self.book {
@@ -87,7 +91,8 @@ impl RoleLine {
     }
 
     pub fn arrivals(&self) -> Arrivals {
-        Arrivals::new(&self.schedule, self.seed)
+        let marks = self.marks.lock().unwrap_or_else(|p| p.into_inner()).clone();
+        Arrivals::new(&self.schedule, self.seed).along(marks)
     }
 
     pub fn is_paced(&self) -> bool {
@@ -197,8 +202,27 @@ mod tests {
         let walked = GAPS.get() - before;
         assert!(offered > 590_000, "{offered}");
         assert!(walked < offered + 10 * beats, "{walked} gaps for {offered} arrivals");
+        assert_eq!(offered, schedule::offered_before(&line.schedule, line.seed, None, beats * 500_000_000));
         // A repetition begins at its own start.
         line.reset();
         assert!(line.offered(1_000_000_000) < 1_300);
+    }
+
+    #[test]
+    fn a_thousand_sessions_draw_an_arrivals_gap_a_few_times_and_not_a_thousand() {
+        let role = serde_json::json!({"name": "users", "operations": [], "sessions": 1_000, "depth": 1,
+            "schedule": {"kind": "poisson", "rate_per_s": 1_000.0}, "work": {"kind": "endless"},
+            "until": {"kind": "time", "ns": 600_000_000_000u64}});
+        let line = RoleLine::new(&serde_json::from_value(role).expect("a role"), Box::default(), 1);
+        let mut sessions: Vec<Arrivals> = (0..1_000).map(|_| line.arrivals()).collect();
+        let mut alone = Arrivals::new(&line.schedule, line.seed);
+        let tickets = 50_000u64;
+        let due: Vec<u64> = (0..tickets).map(|ticket| alone.due_ns(ticket)).collect();
+        let before = GAPS.get();
+        for ticket in 0..tickets {
+            assert_eq!(sessions[ticket as usize % 1_000].due_ns(ticket), due[ticket as usize]);
+        }
+        let walked = GAPS.get() - before;
+        assert!(walked < 64 * tickets, "{} gaps for an arrival", walked / tickets);
     }
 }
