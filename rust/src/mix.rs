@@ -11,7 +11,7 @@ use crate::plan::{KeyLaw, KeyPlan, LogicalType, OpPlan, ParamGen, ParamPlan, Rol
 use crate::rows::{Generators, Value};
 use crate::schedule::arrival_seed;
 
-pub use keys::{KeySet, RowDraw, SessionKeys, Share};
+pub use keys::{key_problems, KeySet, RowDraw, SessionKeys, Share};
 
 /// Chooses the operation of each ticket of a role by weight.
 #[derive(Clone)]

@@ -1,11 +1,13 @@
 //! Promises about answers, checked between two calls and outside the timed part.
 
+use std::sync::Arc;
+
 use crate::drive::source::TableCount;
 use crate::engine::Answer;
 use crate::error::Error;
-use crate::plan::{Hold, OpPlan, RunPlan};
+use crate::plan::{Hold, OpPlan};
 use crate::proof::value_text;
-use crate::rows::{Columns, RowGen, SeriesIndex, Value};
+use crate::rows::{Columns, Generators, RowGen, SeriesIndex, Value};
 
 pub enum Check {
     /// Every returned row is one that the generator makes.
@@ -15,8 +17,8 @@ pub enum Check {
         at: usize,
         /// A row on its way may be seen in part: what is not yet there is NULL.
         torn: bool,
-        index: SeriesIndex,
-        generator: Box<RowGen>,
+        index: Arc<SeriesIndex>,
+        generator: Arc<RowGen>,
         row: Columns,
         columns: Vec<usize>,
     },
@@ -26,18 +28,18 @@ pub enum Check {
 
 impl Check {
     /// `torn`: the engine's `Caps::reads_torn`.
-    pub fn of(plan: &RunPlan, op: &OpPlan, torn: bool) -> Result<Vec<Check>, Error> {
-        op.holds.iter().filter_map(|hold| Check::new(plan, op, hold, torn).transpose()).collect()
+    pub fn of(generators: &Generators, op: &OpPlan, torn: bool) -> Result<Vec<Check>, Error> {
+        op.holds.iter().filter_map(|hold| Check::new(generators, op, hold, torn).transpose()).collect()
     }
 
     /// `None` for a hold that promises nothing about a single answer.
-    fn new(plan: &RunPlan, op: &OpPlan, hold: &Hold, torn: bool) -> Result<Option<Check>, Error> {
+    fn new(generators: &Generators, op: &OpPlan, hold: &Hold, torn: bool) -> Result<Option<Check>, Error> {
         match hold {
             Hold::Freshness { .. } => Ok(None),
             Hold::CountBounds { table } => Ok(Some(Check::Count { table: *table })),
             Hold::RowsRegenerate { table: at, columns } => {
-                let table = &plan.tables[*at];
-                let generator = RowGen::new(table, plan.seed, plan.epoch_ns)?;
+                let generator = generators.of(*at)?;
+                let table = &generators.plan().tables[*at];
                 let columns = columns
                     .iter()
                     .map(|name| {
@@ -49,14 +51,14 @@ impl Check {
                         })
                     })
                     .collect::<Result<_, _>>()?;
-                let index = SeriesIndex::new(&generator, table)?;
+                let index = generators.index(*at)?;
                 let row = generator.columns(1);
                 Ok(Some(Check::Regenerate {
                     table: table.name.clone(),
                     at: *at,
                     torn,
                     index,
-                    generator: Box::new(generator),
+                    generator,
                     row,
                     columns,
                 }))
@@ -152,8 +154,8 @@ mod tests {
             "target": {"engine": "null", "url": ""}, "tables": [table], "operations": [operation],
             "segments": [], "record": {"interval_ns": 1, "flush_ns": 1},
             "watch": {"every_ns": 0, "processes": {}}});
-        let plan: RunPlan = serde_json::from_value(plan).expect("it is written here");
-        Check::of(&plan, &plan.operations[0], torn).expect("it is valid").remove(0)
+        let generators = Generators::new(Arc::new(serde_json::from_value(plan).expect("it is written here")));
+        Check::of(&generators, &generators.plan().operations[0], torn).expect("it is valid").remove(0)
     }
 
     fn answer(v: Value) -> Answer {

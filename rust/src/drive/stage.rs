@@ -41,6 +41,8 @@ pub struct RoleStage<'a> {
     meetings: Vec<Meeting>,
     /// Operations that one session calls: those of the mix, or the members of its page.
     ops: Vec<OpId>,
+    /// Shared by all sessions of the segment: a generator and its index can be tens of megabytes.
+    generators: Arc<Generators>,
     /// By operation.
     params: Vec<Arc<Shared>>,
     page: Option<OpId>,
@@ -102,6 +104,7 @@ pub fn roles<'a>(
             site,
             lives: (0..threads).map(|_| Live::default()).collect(),
             meetings: (0..role.sessions).map(|_| Meeting::default()).collect(),
+            generators: generators.clone(),
             params: ops
                 .iter()
                 .map(|&op| Shared::new(&generators, op, &role.name))
@@ -371,7 +374,7 @@ impl<'a> RoleStage<'a> {
             slot,
             values: params.values(),
             params,
-            checks: Check::of(plan, &plan.operations[op], self.site.engine.caps().reads_torn)?,
+            checks: Check::of(&self.generators, &plan.operations[op], self.site.engine.caps().reads_torn)?,
             freshness: Freshness::of(plan, &plan.operations[op])?,
             is_insert: plan.operations[op].kind == OpKind::Insert,
         })

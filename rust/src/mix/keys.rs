@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::{below, draw_at, splitmix};
 use crate::engine::Ticket;
 use crate::error::Error;
-use crate::plan::{KeyLaw, KeyPlan};
+use crate::plan::{KeyLaw, KeyPlan, OpPlan, ParamGen, RowSource, RunPlan};
 use crate::rows::hash::{key, Permutation};
 use crate::rows::table::Zipf;
 use crate::rows::{Generators, Picked, RowGen, Value};
@@ -114,6 +114,40 @@ impl RowDraw {
         };
         self.first + place
     }
+}
+
+/// What is wrong with the keys of an operation, before anything is made.
+pub fn key_problems(plan: &RunPlan, op: &OpPlan) -> Vec<String> {
+    let say = |why: String| format!("operation {}: {why}", op.name);
+    let mut found = Vec::new();
+    for keys in &op.keys {
+        match plan.tables.get(keys.table).map(|table| &table.source) {
+            None => found.push(say(format!("keys: table {} of {}", keys.table, plan.tables.len()))),
+            Some(RowSource::Files { .. }) => {
+                found.push(say("keys: rows of files are not made again; keys are of generated tables".into()))
+            }
+            Some(RowSource::Generated { .. }) => {
+                found.extend(RowDraw::new(keys, 0, Share::WHOLE).err().map(|e| say(e.to_string())))
+            }
+        }
+    }
+    for param in &op.params {
+        let ParamGen::Key { keys, column, .. } = &param.gen else { continue };
+        let table = op.keys.get(*keys).and_then(|keys| plan.tables.get(keys.table));
+        let columns = table.map(|table| table.columns.iter().find(|c| &c.name == column));
+        match columns {
+            None => found.push(say(format!("parameter {}: there are no keys {keys}", param.name))),
+            Some(None) => {
+                found.push(say(format!("parameter {}: its table has no column {column}", param.name)))
+            }
+            Some(Some(of)) if of.null_ppm > 0 => found.push(say(format!(
+                "parameter {}: column {column} can be NULL, which no row is found by",
+                param.name
+            ))),
+            Some(Some(_)) => {}
+        }
+    }
+    found
 }
 
 /// A parameter: `column` of the row of one of the draws.

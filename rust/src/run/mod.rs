@@ -16,6 +16,7 @@ use crate::drive::Progress;
 use crate::engine::{self, Answer, Context};
 use crate::error::Error;
 use crate::handle::{self, Told};
+use crate::mix;
 use crate::plan::{RecordPlan, RowSource, RunPlan, Segment, TablePlan, Target, WatchPlan, PLAN_VERSION};
 use crate::proof::value_text;
 use crate::rows;
@@ -112,6 +113,7 @@ pub fn problems(plan: &RunPlan) -> Vec<String> {
             op.members.iter().filter(|m| !known(m)).map(|m| format!("operation {}: no member {m}", op.name)),
         );
     }
+    found.extend(plan.operations.iter().flat_map(|op| mix::key_problems(plan, op)));
     for segment in &plan.segments {
         match segment {
             Segment::Drive(drive) => {

@@ -295,6 +295,23 @@ fn the_same_seed_gives_the_same_keys_and_another_role_has_its_own() {
 #[test]
 fn a_column_that_can_be_null_is_no_key() {
     let plan = plan(10, looking(10, vec![key_param("n", "i64", "sometimes", 0)]));
+    let said = key_problems(&plan, &plan.operations[0]).join("; ");
     let error = Shared::new(&Generators::new(plan), 0, "users").err().expect("refused").to_string();
-    assert!(error.contains("sometimes") && error.contains("NULL"), "{error}");
+    for error in [said, error] {
+        assert!(error.contains("sometimes") && error.contains("NULL"), "{error}");
+    }
+}
+
+#[test]
+fn keys_that_lead_nowhere_are_found_before_the_run() {
+    let asked = |keys: Json, param: Json| {
+        let plan = plan(10, json!({"name": "q", "kind": "query", "keys": keys, "params": [param]}));
+        key_problems(&plan, &plan.operations[0]).join("; ")
+    };
+    let of = |table: u64, rows: u64| json!([{"table": table, "rows": rows, "by": {"kind": "uniform"}}]);
+    assert_eq!(asked(of(0, 10), key_param("k", "i64", "size", 0)), "");
+    assert!(asked(of(1, 10), key_param("k", "i64", "size", 0)).contains("table 1 of 1"));
+    assert!(asked(of(0, 0), key_param("k", "i64", "size", 0)).contains("at least one"));
+    assert!(asked(of(0, 10), key_param("k", "i64", "nothing", 0)).contains("no column nothing"));
+    assert!(asked(json!([]), key_param("k", "i64", "size", 0)).contains("there are no keys 0"));
 }
