@@ -3,11 +3,14 @@
 //! `cargo bench --bench overhead`. Each figure is the median of rounds, with the lowest and highest.
 
 use std::hint::black_box;
+use std::sync::Arc;
 
 use inrush_core::clock::{thread_cpu_ns, Clock};
 use inrush_core::engine::Outcome;
+use inrush_core::mix::{Share, Shared};
 use inrush_core::plan::Schedule;
 use inrush_core::record::{Collector, Hist, Recorder, RoleSpec, Times};
+use inrush_core::rows::Generators;
 use inrush_core::schedule::{Arrivals, Batching, Line};
 
 const ROUNDS: usize = 11;
@@ -29,6 +32,7 @@ fn main() {
     closed(clock);
     paced();
     schedule();
+    keys();
     println!(
         "null engine through the driver: {}",
         inrush_core::calibrate::calibrate("null", 3.0).expect("null needs nothing")
@@ -117,6 +121,57 @@ fn schedule() {
             black_box(tickets.take());
         });
     });
+}
+
+/// Parameters of a call from rows anywhere in a table of 10^9.
+fn keys() {
+    let text = serde_json::json!({"kind": "format", "pattern": "host-%05d", "fields": [{"kind": "cycle", "from": 0, "to": 99_999_999}]});
+    let columns = [
+        ("guid", "u64", serde_json::json!({"kind": "pattern", "prefix": "b8599f03", "every": 40})),
+        ("port", "i32", serde_json::json!({"kind": "cycle", "from": 1, "to": 40})),
+        ("at", "time_ms", serde_json::json!({"kind": "sweep_time"})),
+        ("host", "text", text),
+    ];
+    let columns: Vec<_> = (columns.iter())
+        .map(|(name, ty, gen)| serde_json::json!({"name": name, "type": ty, "wire": "", "gen": gen}))
+        .collect();
+    let table = serde_json::json!({"name": "t", "stream": "t", "columns": columns,
+        "source": {"kind": "generated", "series": 50_000, "period_ns": 1_000_000_000}});
+    let zipf = serde_json::json!({"kind": "zipf", "exponent": 1.1});
+    let uniform = serde_json::json!({"kind": "uniform"});
+    let key = |column: &&str| (*column, 0);
+    let list: Vec<(&str, usize)> = (0..256).map(|k| ("guid", k)).collect();
+    for (what, by, params) in [
+        ("keys: u64, uniform", &uniform, vec![("guid", 0)]),
+        ("keys: text, uniform", &uniform, vec![("host", 0)]),
+        ("keys: three columns of a row", &uniform, ["guid", "port", "at"].iter().map(key).collect()),
+        ("keys: u64, Zipf", &zipf, vec![("guid", 0)]),
+        ("keys: a list of 256, each", &uniform, list),
+    ] {
+        let each = if params.len() == 256 { 256 } else { 1 };
+        let params: Vec<_> = (params.iter().enumerate())
+            .map(|(k, (column, draw))| {
+                let ty = columns.iter().find(|c| c["name"] == *column).expect("one of them")["type"].clone();
+                let gen = serde_json::json!({"kind": "key", "keys": 0, "draw": draw, "column": column});
+                serde_json::json!({"name": format!("k{k}"), "type": ty, "gen": gen})
+            })
+            .collect();
+        let operation = serde_json::json!({"name": "look", "kind": "query", "params": params,
+            "keys": [{"table": 0, "rows": 1_000_000_000u64, "by": by}]});
+        let plan = serde_json::json!({"version": 1, "run_id": "", "study": "", "seed": 1, "epoch_ns": 0,
+            "target": {"engine": "null", "url": ""}, "tables": [table.clone()], "operations": [operation], "segments": [],
+            "record": {"interval_ns": 1, "flush_ns": 1}, "watch": {"every_ns": 0, "processes": {}}});
+        let plan = Arc::new(serde_json::from_value(plan).expect("a plan of this build"));
+        let shared = Shared::new(&Generators::new(plan), 0, "users").expect("valid keys");
+        let mut params = shared.in_session(Share::WHOLE).expect("valid keys");
+        let mut values = params.values();
+        measure(what, || {
+            for ticket in 0..CALLS / each {
+                params.fill(ticket, 0, &mut values);
+                black_box(&values);
+            }
+        });
+    }
 }
 
 fn measure(what: &str, mut calls: impl FnMut()) {

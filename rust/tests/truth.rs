@@ -213,3 +213,30 @@ fn the_same_seed_gives_the_same_tables() {
     assert_eq!(once.intervals, again.intervals);
     assert_ne!(once.hists, other.hists);
 }
+
+/// Two hours of Poisson arrivals in simulated time, in intervals of a second: what a run leaves behind.
+#[test]
+fn two_hours_have_an_interval_for_each_second_and_lose_no_arrival() {
+    let rate_per_s = 200.0;
+    let count = (2.0 * 3_600.0 * rate_per_s) as u64;
+    let recorded = simulate(&Simulation {
+        schedule: Schedule::Poisson { rate_per_s },
+        seed: 5,
+        sessions: 50,
+        servers: Options { servers: 4, service_ns: 10 * SERVICE_NS, ..Options::default() },
+        count,
+        interval_ns: 1_000_000_000,
+    });
+    let shot = &recorded.shots[0];
+    assert_eq!((shot.ops, shot.ok, shot.unsent), (count, count, 0));
+    let span_s = (shot.end_ns - shot.start_ns) as f64 / 1e9;
+    assert!((span_s / 7_200.0 - 1.0).abs() < 4.0 / (count as f64).sqrt(), "{span_s}");
+    assert_eq!(recorded.intervals.iter().map(|row| row.ops).sum::<u64>(), count);
+    assert!((7_190..=7_230).contains(&recorded.intervals.len()), "{}", recorded.intervals.len());
+    let buckets: usize = recorded.hists.iter().map(|row| row.hist.bucket.len()).sum();
+    println!(
+        "{} intervals, {} histograms, {buckets} buckets",
+        recorded.intervals.len(),
+        recorded.hists.len()
+    );
+}
