@@ -16,6 +16,7 @@ __all__ = [
     "engines",
     "generate",
     "generators",
+    "max_depth",
     "self_signed",
     "start",
     "start_load",
@@ -103,5 +104,8 @@ def build_profile() -> str:
 
 def engines() -> list[str]:
     """Names of the engines that this core was built with."""
+
+def max_depth(engine: str) -> int | None:
+    """Calls that one session of an engine can have in flight; None for an engine that this core does not know."""
 
 def version() -> str: ...

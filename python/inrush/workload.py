@@ -96,6 +96,10 @@ class Operation:
     holds: tuple[str, ...] = ()
     #: Column of `table` behind each column of the answer, where rows of the answer are rows of the table.
     returns: tuple[str, ...] = ()
+    #: Parameter -> the column of `table` that the statement compares it with.
+    compared: Mapping[str, str] = field(default_factory=dict)
+    #: With `rows_regenerate`: no row may be the right answer although the keys have some.
+    may_be_empty: bool = False
     #: Of a freshness reader: the series whose rows it looks for.
     series: int = 0
     #: Parameter of a delete by age: rows before it go.

@@ -41,6 +41,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(check_plan, m)?)?;
     m.add_function(wrap_pyfunction!(generators, m)?)?;
     m.add_function(wrap_pyfunction!(engines, m)?)?;
+    m.add_function(wrap_pyfunction!(max_depth, m)?)?;
     m.add_function(wrap_pyfunction!(generate, m)?)?;
     m.add_function(wrap_pyfunction!(control, m)?)?;
     m.add_function(wrap_pyfunction!(calibrate_, m)?)?;
@@ -164,6 +165,11 @@ fn generators() -> String {
 #[pyfunction]
 fn engines() -> Vec<&'static str> {
     engine::ENGINES.to_vec()
+}
+
+#[pyfunction]
+fn max_depth(engine: &str) -> Option<u32> {
+    engine::max_depth(engine)
 }
 
 #[pyfunction]

@@ -30,6 +30,8 @@ struct Behaviour {
     encode_ns: u64,
     /// When encoding of each batch had ended.
     encoded: Mutex<Vec<Ns>>,
+    /// What it says its sessions can hold; they hold one call.
+    claims_depth: u32,
     /// Never answers until cancelled.
     hangs: bool,
     fails: bool,
@@ -65,7 +67,7 @@ fn sleep_until(clock: Clock, until: Ns) {
 
 impl Engine for Known {
     fn caps(&self) -> Caps {
-        Caps { max_depth: 1, ..Caps::default() }
+        Caps { max_depth: self.behaviour.claims_depth.max(1), ..Caps::default() }
     }
 
     fn open(&self, _: &[OpId]) -> Result<Box<dyn Session>, Error> {
@@ -115,6 +117,9 @@ impl Session for KnownSession {
     }
 
     fn submit(&mut self, ticket: Ticket, _: OpId, work: Work<'_>) -> Submit {
+        if !self.ready.is_empty() {
+            return Submit::Full;
+        }
         let rows = match &work {
             Work::Rows { columns, .. } => columns.rows as u64,
             Work::Params(values) => {
@@ -147,7 +152,7 @@ impl Session for KnownSession {
         done.append(&mut self.ready);
     }
 
-    fn answer(&mut self) -> Option<&Answer> {
+    fn answer(&mut self, _: Ticket) -> Option<&Answer> {
         Some(&self.answer)
     }
 
@@ -232,29 +237,44 @@ const OPERATIONS: &str = r#"[
 ]"#;
 
 fn run(roles: &str, limit_ns: u64, behaviour: Behaviour, notes: &mut Notes) -> (Driven, Arc<Behaviour>) {
-    let repeat = match notes.repetitions {
+    let (driven, behaviour) = try_run(roles, limit_ns, behaviour, notes);
+    (driven.unwrap(), behaviour)
+}
+
+fn try_run(
+    roles: &str,
+    limit_ns: u64,
+    behaviour: Behaviour,
+    notes: &mut Notes,
+) -> (Result<Driven, Error>, Arc<Behaviour>) {
+    let context = plan_of(TABLE, roles, limit_ns, notes.repetitions);
+    let inrush_core::plan::Segment::Drive(segment) = context.plan.segments[0].clone() else {
+        panic!("a drive")
+    };
+    let segment: DriveSegment = segment;
+    let behaviour = Arc::new(behaviour);
+    let engine = Known { clock: context.clock, behaviour: behaviour.clone() };
+    let counts = [TableCount::default()];
+    let site = Site { context: &context, engine: &engine, segment: 0, counts: &counts };
+    let driven = drive(&site, &segment, notes);
+    (driven, behaviour)
+}
+
+fn plan_of(tables: &str, roles: &str, limit_ns: u64, repetitions: u32) -> Context {
+    let repeat = match repetitions {
         0 => "null".to_owned(),
         n => format!(r#"{{"at_least_ns": 0, "max": {n}, "fresh": [], "proofs": []}}"#),
     };
     let plan = format!(
         r#"{{"version": 1, "run_id": "r", "study": "s", "seed": 7, "epoch_ns": 1000000000000000000,
-        "target": {{"engine": "test", "url": "test:"}}, "tables": [{TABLE}], "operations": {OPERATIONS},
+        "target": {{"engine": "test", "url": "test:"}}, "tables": [{tables}], "operations": {OPERATIONS},
         "segments": [{{"kind": "drive", "label": "d", "phase": "measure", "limit_ns": {limit_ns},
                        "repeat": {repeat}, "roles": [{roles}]}}],
         "record": {{"interval_ns": 200000000, "flush_ns": 1000000000}},
         "watch": {{"every_ns": 0, "processes": {{}}}}}}"#
     );
     let plan = RunPlan::from_json(&plan).unwrap();
-    let inrush_core::plan::Segment::Drive(segment) = plan.segments[0].clone() else { panic!("a drive") };
-    let segment: DriveSegment = segment;
-    let context =
-        Context { plan: Arc::new(plan), clock: Clock::start(), stop: Arc::new(AtomicBool::new(false)) };
-    let behaviour = Arc::new(behaviour);
-    let engine = Known { clock: context.clock, behaviour: behaviour.clone() };
-    let counts = [TableCount::default()];
-    let site = Site { context: &context, engine: &engine, segment: 0, counts: &counts };
-    let driven = drive(&site, &segment, notes).unwrap();
-    (driven, behaviour)
+    Context { plan: Arc::new(plan), clock: Clock::start(), stop: Arc::new(AtomicBool::new(false)) }
 }
 
 fn role(name: &str, operation: &str, sessions: u32, schedule: &str, work: &str, until: &str) -> String {
@@ -518,4 +538,50 @@ fn now_is_the_epoch_plus_due() {
     let seen = behaviour.params.lock().unwrap().clone();
     let epoch_ms = 1_000_000_000_000;
     assert_eq!(seen, [Value::TimeMs(epoch_ms), Value::TimeMs(epoch_ms + 1), Value::TimeMs(epoch_ms + 2)]);
+}
+
+fn deep(depth: u32) -> String {
+    let calls = r#"{"kind": "calls", "count": 50}"#;
+    role("readers", "ask", 1, CLOSED, calls, r#"{"kind": "work"}"#)
+        .replace(r#""depth": 1"#, &format!(r#""depth": {depth}"#))
+}
+
+#[test]
+fn a_role_deeper_than_its_engine_is_refused_with_engine_depth_and_remedy() {
+    let (driven, _) = try_run(&deep(4), 60 * S, Behaviour::default(), &mut Notes::default());
+    let why = driven.unwrap_err().to_string();
+    for part in ["role readers", "depth 4", "test", "lower `depth`"] {
+        assert!(why.contains(part), "{why}");
+    }
+}
+
+#[test]
+fn an_engine_that_takes_no_call_ends_the_run_and_every_call_is_counted() {
+    let mut notes = Notes::default();
+    let behaviour = Behaviour { claims_depth: 4, ..Default::default() };
+    let (driven, _) = run(&deep(4), 60 * S, behaviour, &mut notes);
+    assert_eq!(driven.ended_by, EndedBy::Error);
+    let why = driven.fatal.unwrap();
+    assert!(why.contains("took no call beside 1 in flight") && why.contains("role readers"), "{why}");
+    let shot = notes.shot("readers");
+    assert_eq!((shot.ops, shot.errors), (2, 2), "{shot:?}");
+}
+
+#[test]
+fn what_a_role_only_reads_is_still_there_in_the_second_repetition() {
+    let mut notes = Notes { repetitions: 3, ..Notes::default() };
+    let writers = role("writers", "insert", 1, CLOSED, &rows(20, 10), r#"{"kind": "work"}"#);
+    let other = TABLE.replace(r#""name": "t", "stream": "t""#, r#""name": "u", "stream": "u""#);
+    let counts = [TableCount::default(), TableCount::default()];
+    counts[1].issue(77);
+    counts[1].acknowledge(77);
+    let context = plan_of(&format!("{TABLE}, {other}"), &writers, 60 * S, 3);
+    let inrush_core::plan::Segment::Drive(segment) = context.plan.segments[0].clone() else {
+        panic!("a drive")
+    };
+    let engine = Known { clock: context.clock, behaviour: Arc::new(Behaviour::default()) };
+    let site = Site { context: &context, engine: &engine, segment: 0, counts: &counts };
+    drive(&site, &segment, &mut notes).unwrap();
+    assert_eq!(notes.makespans.len(), 3);
+    assert_eq!((counts[0].acknowledged(), counts[1].acknowledged(), counts[1].settled()), (20, 77, 77));
 }

@@ -130,14 +130,14 @@ fn a_query_counts_its_rows_and_keeps_them_only_when_asked() {
     let params = [Value::U64(u64::MAX)];
     let done = call(&mut *session, 1, Work::Params(&params));
     assert_eq!((done.outcome, done.rows, done.bytes), (Outcome::Ok, 1, 16));
-    assert_eq!(session.answer(), None);
+    assert_eq!(session.answer(42), None);
     session.keep_answers();
     call(&mut *session, 1, Work::Params(&params));
     let expected = Answer {
         names: vec!["c4".into(), "c7".into()],
         rows: vec![vec![Value::U64(u64::MAX), Value::TimeMs(i64::MIN)]],
     };
-    assert_eq!(session.answer(), Some(&expected));
+    assert_eq!(session.answer(42), Some(&expected));
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn an_answer_that_must_hold_is_kept_without_asking() {
     let engine = engine(place.path(), &TYPES, "bulk", &[]).unwrap();
     let mut session = engine.open(&[2]).unwrap();
     call(&mut *session, 2, Work::Params(&[]));
-    assert_eq!(session.answer().unwrap().rows, [[Value::I64(0)]]);
+    assert_eq!(session.answer(42).unwrap().rows, [[Value::I64(0)]]);
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn a_liar_answers_with_another_row() {
     let engine = create(&ctx, &TYPES).unwrap();
     let mut session = engine.open(&[2]).unwrap();
     call(&mut *session, 2, Work::Params(&[]));
-    assert_eq!(session.answer().unwrap().rows, [[Value::I64(1)]]);
+    assert_eq!(session.answer(42).unwrap().rows, [[Value::I64(1)]]);
 }
 
 // --- a plan with one table, `t`, of columns c0, c1, … ----------------------------------------------------

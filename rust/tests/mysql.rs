@@ -224,7 +224,7 @@ fn a_refused_batch_stores_nothing_and_the_session_goes_on() {
         );
         stored += 3 + 19_990;
     }
-    assert_eq!(send(nowhere, &[1]).0, Outcome::Missing);
+    assert_eq!(send(nowhere, &[1]).0, Outcome::Undefined);
     assert_eq!(send(0, &[99_000]).0, Outcome::Ok);
     let count = engine.control("SELECT COUNT(*) FROM refused", NO_LIMIT).expect("counted");
     assert_eq!(count.rows, [[Value::I64(stored + 1)]]);
@@ -328,10 +328,10 @@ fn a_cancelled_statement_is_a_timeout_and_a_killed_session_is_lost() {
     let engine = build(&ctx).expect("a server");
     let mut session = engine.open(&[0, 1]).expect("a session");
     run(&mut *session, 0, 1, Work::Params(&[]));
-    let (Value::I64(_) | Value::U64(_)) = session.answer().unwrap().rows[0][0] else {
+    let (Value::I64(_) | Value::U64(_)) = session.answer(0).unwrap().rows[0][0] else {
         panic!("a connection's id is a number")
     };
-    let id = inrush_core::proof::value_text(&session.answer().unwrap().rows[0][0]);
+    let id = inrush_core::proof::value_text(&session.answer(0).unwrap().rows[0][0]);
 
     let began = Instant::now();
     session.submit(1, 0, Work::Params(&[]));

@@ -221,7 +221,7 @@ fn a_refused_batch_stores_nothing_and_the_session_goes_on() {
         assert!(why.contains("duplicate key") && why.contains("23505"), "{why}");
         assert_eq!(send(op, &[base + 1, base + 2, base + 3]), (Outcome::Ok, 3, String::new()));
     }
-    assert_eq!(send(2, &[1]).0, Outcome::Missing);
+    assert_eq!(send(2, &[1]).0, Outcome::Undefined);
     assert_eq!(send(0, &[100]).0, Outcome::Ok);
     let count = engine.control("SELECT count(*), sum(k) FROM refused", NO_LIMIT).expect("counted");
     assert_eq!(count.rows, [[Value::I64(10), Value::I64(1 + 2 + 3 + 11 + 12 + 13 + 31 + 32 + 33 + 100)]]);
@@ -290,7 +290,7 @@ fn a_cancelled_statement_is_a_timeout_and_a_killed_session_is_lost() {
     let engine = build(&ctx).expect("a server");
     let mut session = engine.open(&[0, 1]).expect("a session");
     let Value::I64(pid) =
-        (run(&mut *session, 0, 1, Work::Params(&[])), session.answer().unwrap().rows[0][0].clone()).1
+        (run(&mut *session, 0, 1, Work::Params(&[])), session.answer(0).unwrap().rows[0][0].clone()).1
     else {
         panic!("a process id is a number")
     };

@@ -201,6 +201,8 @@ class Server(ABC):
     indexes: ClassVar[bool] = True
     #: Sessions that may write at once; None: no limit.
     max_writers: ClassVar[int | None] = None
+    #: Calls that one session can have in flight; twin of `max_depth` in rust/src/engine/mod.rs.
+    max_depth: ClassVar[int] = 1
     #: Gives back what it was given; instruments keep nothing, so nobody asks them.
     answers: ClassVar[bool] = True
     #: `inrush load`: rows and the line of its ledger commit together (`Session::execute` in the core).

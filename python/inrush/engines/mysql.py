@@ -106,6 +106,7 @@ INSERTS: Mapping[str, Insert] = {"bulk": sql.insert_one_row, "load": load, "mult
 class Mysql(MysqlLife):
     name: ClassVar[str] = "mysql"
     schemes: ClassVar[tuple[str, ...]] = ("mysql",)
+    max_depth = 1024
     methods: ClassVar[tuple[str, ...]] = ("load", "multirow")
     ways: ClassVar[Mapping[str, str]] = {"bulk": "load"}
     transactional: ClassVar[bool] = True

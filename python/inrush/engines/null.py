@@ -6,6 +6,7 @@ They measure the instrument: `null` its floor, `null:<wire>` the floor with an e
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from inrush.engines.base import (
@@ -27,6 +28,7 @@ class Null(Server):
     name: ClassVar[str] = "null"
     schemes = ("null",)
     methods = ("bulk",)
+    max_depth = 4096
     embedded = True
     answers = False
 
@@ -63,3 +65,13 @@ class Simulated(Null):
 
     name: ClassVar[str] = "simulated"
     schemes = ("simulated",)
+    max_depth = 1024
+
+    def plan_operation(
+        self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0
+    ) -> OpPlan | Unsupported:
+        planned = super().plan_operation(operation, method, tables, batch_rows)
+        if isinstance(planned, OpPlan) and "asked" in operation.holds:
+            # Rows of a key are generated: it answers them as a server would.
+            return replace(planned, params=tuple(operation.params))
+        return planned

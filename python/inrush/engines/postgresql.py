@@ -94,6 +94,7 @@ class Postgresql(PostgresqlLife):
     name = "postgresql"
     schemes: ClassVar[tuple[str, ...]] = ("postgresql", "postgres")
     methods = ("bulk", "multirow", "unnest")
+    max_depth = 1024
     transactional = True
     column_types = COLUMN_TYPES
     survive_by: ClassVar[Mapping[Survives, str]] = {

@@ -222,9 +222,13 @@ def rows_proven(run: RunRecord, figures: Figures) -> Verdict | None:
     )
 
 
+#: Outcomes of an answer that breaks a promise: the column `wrong` of `shots` counts both.
+WRONG = ("wrong", "missing")
+
+
 def suspects(run: RunRecord) -> str:
     """Why rows are not as they should be, if calls failed; else where to look."""
-    failed = [f for f in run.rows("failures") if f["outcome"] != "wrong"]
+    failed = [f for f in run.rows("failures") if f["outcome"] not in WRONG]
     if not failed:
         return "look for lost, doubled or changed rows"
     calls = counted(sum(f["count"] for f in failed), "call")
@@ -235,7 +239,7 @@ def suspects(run: RunRecord) -> str:
 def answers_right(run: RunRecord, figures: Figures) -> Verdict | None:
     wrong = sum(s["wrong"] for s in run.rows("shots"))
     if wrong:
-        f = next((f for f in run.rows("failures") if f["outcome"] == "wrong"), None)
+        f = next((f for f in run.rows("failures") if f["outcome"] in WRONG), None)
         first = f" First: {f['op']}: {f['first_message']}." if f else ""
         return invalid(
             "answers right", f"{wrong} answers were wrong.{first} A wrong answer has no time", hides=True
@@ -274,7 +278,7 @@ def errors_not_fast(run: RunRecord, figures: Figures) -> Verdict | None:
             )
     failed = sum(s["errors"] for s in run.rows("shots"))
     if failed:
-        f = next((f for f in run.rows("failures") if f["outcome"] != "wrong"), None)
+        f = next((f for f in run.rows("failures") if f["outcome"] not in WRONG), None)
         first = f": {f['op']} {f['outcome']}, {f['first_message']}" if f else ""
         return noted(name, f"{failed} calls failed{first}. They have no latency and are counted apart")
     return passed(name, "No call failed")

@@ -89,9 +89,17 @@ def operation_document(
     if operation.table is not None and operation.table in index:
         document["table"] = index[operation.table]
         for hold in operation.holds:
-            if hold == "rows_regenerate":
-                columns = list(operation.returns)
-                document["holds"].append({"kind": hold, "table": document["table"], "columns": columns})
+            if hold in ("rows_regenerate", "asked"):
+                compared = [operation.compared.get(p["name"], "") for p in params]
+                document["holds"].append(
+                    {
+                        "kind": hold,
+                        "table": document["table"],
+                        "columns": list(operation.returns),
+                        **({"keys": compared} if hold == "asked" or any(compared) else {}),
+                        **({"may_be_empty": True} if operation.may_be_empty else {}),
+                    }
+                )
             elif hold == "freshness":
                 document["holds"].append(
                     {"kind": hold, "table": document["table"], "series": operation.series}

@@ -56,11 +56,14 @@ def of_its_own_row(param: Mapping[str, Any], k: int) -> Mapping[str, Any]:
 def written_out(operation: Operation, keys: int) -> Operation:
     params = dict(operation.params)
     texts = dict(operation.sql)
+    columns = dict(operation.compared)
     for name in list_params(operation):
         one = {key: value for key, value in params.pop(name).items() if key != "list"}
         names = [f"{name}_{k}" for k in range(keys)]
         params |= {key: of_its_own_row(one, k) for k, key in enumerate(names)}
+        if name in columns:
+            columns |= dict.fromkeys(names, columns.pop(name))
         for dialect, text in texts.items():
             twin = Server if dialect == "default" else type(server(dialect))
             texts[dialect] = twin.spread_list(text, name, names)
-    return replace(operation, params=params, sql=texts)
+    return replace(operation, params=params, sql=texts, compared=columns)

@@ -112,6 +112,7 @@ def plan_point(
     draft.keys, problems = planned_keys(
         study.workload, draft.roles, draft.index, draft.loaded_rows, draft.rows_of
     )
+    problems = [*problems, *draft.asked_problems()]
     if problems:
         return Impossible(tuple(problems))
     reason = draft.plan_operations()
@@ -191,6 +192,23 @@ class Draft:
         return self.written.get(name) or self.loaded_rows(name)
 
     # --- operations
+
+    def asked_problems(self) -> list[Problem]:
+        """Operations whose answers are the rows of a key: these must lie there before, and stay."""
+        operations = self.study.workload.operations
+        names = {
+            member
+            for role in self.roles
+            for name in role.operations
+            for member in self.queries(name, role.tables)
+        }
+        asked = [operations[name] for name in sorted(names) if "asked" in operations[name].holds]
+        remedy = "{table} has no rows that are loaded and stay: say load = {{ rows = N }}, or promise rows_regenerate"
+        return [
+            Problem("", f"operations.{op.name}.holds", "asked", remedy.format(table=op.table))
+            for op in asked
+            if not self.loaded_rows(op.table or "") or op.table in self.retained
+        ]
 
     def what_it_can(self, role: ActiveRole) -> ActiveRole:
         """A mix, or a page, without the queries that the engine cannot answer, as long as one is left."""

@@ -77,6 +77,7 @@ def active_roles(
             found += writers(study, server, role, sessions, tables or (), point, best, problems)
         else:
             found.append(reader(study, role, sessions, tables or (), point, problems))
+    problems += deep_problems(study, server, found, str(point.get("engine", server.name)))
     writing = [role for role in found if role.table is not None]
     if not writing and study.kind == "fixed_volume":
         problems.append(
@@ -89,6 +90,22 @@ def active_roles(
     load_rows = int(resolve(study.load_rows, point))
     found = [replace(ended(role, found, study), load_rows=load_rows) for role in found]
     return Broken(tuple(problems)) if problems else found
+
+
+def deep_problems(study: Study, server: Server, roles: Sequence[ActiveRole], engine: str) -> list[Problem]:
+    """Roles whose sessions would have more calls in flight than the engine can hold."""
+    found = []
+    for role in roles:
+        key = f"roles.{role.name.partition('/')[0]}.depth"
+        pages = [name for name in role.operations if study.workload.operations[name].kind == "together"]
+        if pages and role.depth > 1:
+            remedy = f"{pages[0]} is a page, whose queries are sent at once and one page after the other; remove it"
+            found.append(problem(key, str(role.depth), remedy))
+        elif role.depth > server.max_depth:
+            calls = f"{server.max_depth} call{'s' * (server.max_depth > 1)}"
+            remedy = f"a session of {engine} has {calls} in flight at most: lower it, or use more sessions"
+            found.append(problem(key, str(role.depth), remedy))
+    return found
 
 
 def tables_at(role: Role, point: Mapping[str, Any]) -> tuple[str, ...] | None:

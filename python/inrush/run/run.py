@@ -25,6 +25,7 @@ from inrush.pipeline.place import at_pipeline
 from inrush.plan.calibration import OWN_SHARE
 from inrush.results.store import Doc, OpenRun, Results, SealedRun, StudyFolder, read_json
 from inrush.run import host, oracle
+from inrush.run.patience import Patience
 from inrush.run.process import WORKER, Event, Worker, death_message, end_leftover
 from inrush.run.site import ACTIONS, Site, at_site
 from inrush.stats.measures import writing_roles
@@ -183,7 +184,7 @@ def run_one(
     before = host.noise_counters()
     worker = Worker(opened.plan_path, opened.parts, opened.log, site.environment, command)
     try:
-        ended = follow(worker, site, listener, stopping)
+        ended = follow(worker, site, listener, stopping, Patience(run.plan))
         code = worker.close()
     finally:
         worker.kill()
@@ -277,20 +278,30 @@ class Ended:
     actions: list[Doc] = field(default_factory=list)
 
 
-def follow(worker: Worker, site: Site, listener: Listener, stopping: Stopping) -> Ended:
-    """Events to the listener, pauses to the site, Ctrl-C to the worker, until it has ended."""
+def follow(worker: Worker, site: Site, listener: Listener, stopping: Stopping, patience: Patience) -> Ended:
+    """Events to the listener, pauses to the site, Ctrl-C to the worker, until it has ended.
+
+    A worker that goes on after its time is killed, with everything it started.
+    """
     ended = Ended()
     told = False
+    overdue: str | None = None
     while True:
         if stopping.asked and not told:
             told = True
             listener.note("stopping: the run in hand ends in order; Ctrl-C again ends it now")
             worker.send("stop")
+            patience.stop_sent(time.monotonic())
+        if overdue is None and (overdue := patience.over(time.monotonic())) is not None:
+            listener.note(overdue)
+            worker.kill()
+            ended.by, ended.failure = None, ended.failure or {"kind": "deadline", "message": overdue}
         if stopping.asked > 1:
             worker.kill()
         event = worker.event(TICK_S)
         if event is None:
             continue
+        patience.saw(event, time.monotonic())
         match event["event"]:
             case "ended":
                 return ended

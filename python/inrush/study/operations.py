@@ -16,7 +16,7 @@ KINDS = ("insert", "query", "together", "execute")
 DIALECTS = (
     "duckdb", "sqlite", "postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb", "ndb", "adbc",
 )  # fmt: skip
-HOLDS = ("rows_regenerate", "count_bounds", "oracle", "freshness")
+HOLDS = ("asked", "rows_regenerate", "count_bounds", "oracle", "freshness")
 #: Parameter generator -> its parameters; twin of `ParamGen` in plan/operation.rs.
 PARAM_GENS: Mapping[str, tuple[str, ...]] = {
     "constant": ("value",),
@@ -35,7 +35,8 @@ def parse_operation(
     node: Node, name: str, tables: Mapping[str, Table], names: Sequence[str], sizes: Mapping[str, float]
 ) -> Operation:
     allowed = (
-        "kind", "table", "params", "keys", "members", "holds", "returns", "deletes_before", "sql", "unsupported",
+        "kind", "table", "params", "keys", "members", "holds", "returns", "may_be_empty", "deletes_before", "sql",
+        "unsupported",
         "about",
     )  # fmt: skip
     fields = node.fields(allowed, required=("kind",))
@@ -72,6 +73,12 @@ def parse_operation(
             "rows_regenerate needs `table`, and `returns`: the table's column behind each column of the answer, "
             "the identity among them"
         )
+    compared = compared_columns(params, texts)
+    if "asked" in holds:
+        check_asked(fields, params, texts, compared, identity, returns)
+    may_be_empty = fields["may_be_empty"].flag() if "may_be_empty" in fields else False
+    if may_be_empty and ("rows_regenerate" not in holds or "asked" in holds):
+        fields["may_be_empty"].problem("only an answer that promises rows_regenerate may be empty; remove it")
     if "count_bounds" in holds and table not in tables:
         fields["holds"].problem("count_bounds needs `table`")
     series = {p["gen"]["series"] for p in params.values() if "series" in p["gen"]}
@@ -102,11 +109,63 @@ def parse_operation(
         members=members,
         holds=holds,
         returns=returns,
+        compared={name: column for name, column in compared.items() if column in returns},
+        may_be_empty=may_be_empty,
         series=min(series, default=0),
         deletes_before=deletes,
         sql=texts,
         unsupported=reasons,
     )
+
+
+#: column = :param, or column IN (:param), with the quotes of any dialect.
+COMPARED = r"[\"`]?\b(\w+)[\"`]?\s*(?:=\s*:{name}\b|IN\s*\(\s*:{name}\s*\))"
+
+
+def compared_columns(params: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, str]:
+    """Parameter -> the column that it is compared with for equality, where all dialects agree on one.
+
+    None where the statement may rightly return rows of other keys as well.
+    """
+    if any(re.search(r"\b(OR|NOT|UNION)\b", text, re.IGNORECASE) for text in texts.values()):
+        return {}
+    found = {}
+    for name in params:
+        form = COMPARED.format(name=re.escape(name))
+        columns = {tuple(re.findall(form, text, re.IGNORECASE)) for text in texts.values()}
+        if len(columns) == 1 and len(places := columns.pop()) == 1:
+            found[name] = places[0]
+    return found
+
+
+def check_asked(
+    fields: Mapping[str, Node],
+    params: Mapping[str, Any],
+    texts: Mapping[str, str],
+    compared: Mapping[str, str],
+    identity: set[str],
+    returns: Sequence[str],
+) -> None:
+    """The rows of a key are the whole answer: nothing else chooses among them."""
+    holds = fields["holds"]
+    if not (identity and identity <= set(returns)):
+        holds.problem(
+            "asked needs `table`, and `returns`: the table's column behind each column of the answer, the identity among "
+            "them"
+        )
+    if not params:
+        holds.problem("asked needs a key to ask for: a parameter that a column is compared with")
+    for name in params:
+        if compared.get(name) not in returns:
+            fields["params"].at(name, None).problem(
+                f"asked needs parameters that are keys alone: compare a column of `returns` with it, column = :{name} or "
+                f"column IN (:{name}), in every dialect"
+            )
+    for dialect, text in texts.items():
+        if re.search(r"\bLIMIT\b", text, re.IGNORECASE):
+            fields["sql"].at(dialect, text).problem(
+                "asked promises all rows of a key; remove LIMIT, or promise rows_regenerate"
+            )
 
 
 def by_dialect(node: Node | None, dialects: Sequence[str]) -> dict[str, str]:

@@ -191,7 +191,8 @@ impl Driver<'_> {
             if !whole || self.segment.repeat.is_none() || !self.attend.repeat(repetition, makespan_ns)? {
                 return Ok(driven);
             }
-            self.site.counts.iter().for_each(TableCount::reset);
+            // What other roles only read lies there as before.
+            self.stages.iter().filter_map(RoleStage::batch).for_each(|b| self.site.counts[b.table].reset());
         }
         unreachable!("the attendant bounds the repetitions")
     }
@@ -200,6 +201,7 @@ impl Driver<'_> {
     fn shoot(&mut self, gate: &Gate, repetition: u32, began: Ns) -> Result<(Driven, Ns), Error> {
         let clock = self.site.context.clock;
         self.stages.iter().try_for_each(|stage| stage.restart(repetition))?;
+        self.site.counts.iter().for_each(TableCount::settle);
         let t0 = clock.now() + LEAD_NS + making_ns(&self.segment.roles);
         self.collector.begin(repetition, t0);
         let cpu_before = process_cpu_ns();

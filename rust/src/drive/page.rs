@@ -8,8 +8,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::clock::thread_cpu_ns;
+use crate::drive::session::unanswered::{has_no_answer, ASK_EVERY};
 use crate::drive::work::{Live, OpWork, RoleWork};
-use crate::engine::{Done, Ns, Outcome, Session, Ticket, Work};
+use crate::engine::{Done, Ns, Outcome, Session, Submit, Ticket, Work};
 use crate::pace::{Pacer, Spin};
 use crate::record::{Recorder, Times};
 
@@ -153,14 +154,19 @@ impl<'a> Member<'a> {
         let sent = self.role.clock.now();
         self.recorder.sent(0, sent);
         self.live.busy_since.store(sent, Relaxed);
-        self.session.submit(ticket, self.work.op, Work::Params(&self.work.values));
-        self.session.flush();
-        self.done.clear();
-        self.session.poll(Ns::MAX, &mut self.done);
+        let done = self.ended(ticket);
         self.live.busy_since.store(0, Relaxed);
-        let done = self.done[0];
-        let answer = if self.work.checks.is_empty() { None } else { self.session.answer() };
-        let (outcome, message) = self.work.judge(done.outcome, answer, &floors, self.role.counts, self.live);
+        let (mut outcome, mut message) = (done.outcome, None);
+        if outcome == Outcome::Ok && self.work.is_judged {
+            let answer = self.session.answer(ticket);
+            let broken = self.work.broken(ticket, due - shot.t0, &floors, answer, self.role.counts);
+            if let Some((how, why)) = broken {
+                (outcome, message) = (how, Some(why));
+            }
+        }
+        if self.live.was_cancelled(done.outcome != Outcome::Ok, true) {
+            outcome = Outcome::Timeout;
+        }
         let times = Times { due_ns: due, ready_ns: ready, sent_ns: sent, done_ns: done.done_ns };
         self.recorder.record(0, times, outcome, done.rows, done.bytes);
         if outcome != Outcome::Ok {
@@ -168,6 +174,43 @@ impl<'a> Member<'a> {
             self.recorder.failed(0, outcome, message, done.done_ns);
         }
         shot.meeting.report(done.done_ns, outcome);
+    }
+
+    /// How the member's call ended. What must not be ends the role.
+    fn ended(&mut self, ticket: Ticket) -> Done {
+        let queued = self.session.submit(ticket, self.work.op, Work::Params(&self.work.values));
+        self.session.flush();
+        self.done.clear();
+        let sent = self.role.clock.now();
+        let mut halted_since = None;
+        while matches!(queued, Submit::Queued) && self.done.is_empty() {
+            self.session.poll(Ns::MAX, &mut self.done);
+            let now = self.role.clock.now();
+            if self.done.is_empty()
+                && has_no_answer(sent, self.work.deadline_ns, now, self.role, &mut halted_since)
+            {
+                return Done { ticket, done_ns: now, outcome: Outcome::Timeout, rows: 0, bytes: 0 };
+            }
+            if self.done.is_empty() {
+                std::thread::sleep(ASK_EVERY);
+            }
+        }
+        let why = match (queued, self.done.as_slice()) {
+            (Submit::Queued, [done]) if done.ticket == ticket => return *done,
+            (Submit::Full, _) => "the engine took no call although none is in flight".to_owned(),
+            (_, ended) => {
+                let done = ended.first().expect("it is asked until one comes");
+                format!(
+                    "the engine ended {} calls, call {} among them, for call {ticket}",
+                    self.done.len(),
+                    done.ticket
+                )
+            }
+        };
+        self.fatal.get_or_insert(format!("role {}: {why}", self.role.name));
+        self.role.halt.store(true, Relaxed);
+        let done_ns = self.role.clock.now();
+        Done { ticket, done_ns, outcome: Outcome::Other, rows: 0, bytes: 0 }
     }
 
     fn is_past(&self, t0: Ns, due: Ns) -> bool {

@@ -1,8 +1,9 @@
 //! One session at work: takes tickets, makes rows or parameters, sends, records.
 
+mod flights;
 mod loss;
+pub mod unanswered;
 
-use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clock::thread_cpu_ns;
@@ -13,10 +14,11 @@ use crate::engine::{Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, W
 use crate::error::Error;
 use crate::pace::{Pacer, Spin};
 use crate::proof::Expected;
-use crate::record::{Recorder, Times};
+use crate::record::Recorder;
 use crate::rows::Columns;
 use crate::schedule::{Arrivals, Tickets};
 
+use flights::{Flight, Flights};
 use loss::Connected;
 
 const NEVER: Ns = Ns::MAX;
@@ -24,31 +26,12 @@ const NEVER: Ns = Ns::MAX;
 /// A reader that looks for rows goes on for so long after their writers have ended.
 const LINGER_NS: Ns = 10_000_000_000;
 
-struct Flight {
-    ticket: Ticket,
-    /// Of rows read from files; boxed, so that calls without one stay small.
-    proof: Option<Box<Expected>>,
-    at: usize,
-    due: Ns,
-    ready: Ns,
-    sent: Ns,
-    rows: u64,
-    floors: Vec<u64>,
-}
-
-impl Flight {
-    fn times(&self, done_ns: Ns) -> Times {
-        Times { due_ns: self.due, ready_ns: self.ready, sent_ns: self.sent, done_ns }
-    }
-}
-
 /// Everything one session owns; built before the clock starts.
 pub struct Worker<'a> {
     pub role: &'a RoleWork<'a>,
     pub session: Connected,
     pub reopen: Vec<OpId>,
     pub ops: Vec<OpWork>,
-    pub depth: usize,
     pub think_ns: u64,
     pub recorder: Recorder,
     pub live: &'a Live,
@@ -56,7 +39,7 @@ pub struct Worker<'a> {
     pub columns: Columns,
     pub payload: Payload,
     arrivals: Arrivals,
-    flights: VecDeque<Flight>,
+    flights: Flights,
     done: Vec<Done>,
     tickets: Tickets,
     /// A ticket whose arrival is not yet due while others are in flight.
@@ -64,7 +47,6 @@ pub struct Worker<'a> {
     /// What is due first, made before the clock of a paced role starts; without rows that was the end.
     first: Option<Result<Made, Next>>,
     t0: Ns,
-    ready: Ns,
     failures_in_a_row: u32,
     /// Since when the roles that this one follows have ended, while rows of theirs were not seen yet.
     lingers_since: Option<Ns>,
@@ -73,6 +55,8 @@ pub struct Worker<'a> {
     /// Of the batch in `columns`, where it was read from files; then of all that were acknowledged.
     proof: Option<Box<Expected>>,
     stored: Option<Expected>,
+    /// When this session first saw that the segment ends early.
+    halted_since: Option<Ns>,
     fatal: Option<String>,
 }
 
@@ -89,7 +73,6 @@ impl<'a> Worker<'a> {
         role: &'a RoleWork<'a>,
         session: Box<dyn Session>,
         ops: Vec<OpWork>,
-        depth: usize,
         think_ns: u64,
         recorder: Recorder,
         live: &'a Live,
@@ -104,22 +87,21 @@ impl<'a> Worker<'a> {
             role,
             session: Connected(Some(session)),
             ops,
-            depth: depth.max(1),
             think_ns,
             recorder,
             live,
             pace: Pacer::new(role.clock, role.halt.clone(), Spin::Never),
             columns,
             payload: Payload::default(),
-            flights: VecDeque::with_capacity(depth.max(1)),
-            done: Vec::with_capacity(depth.max(1)),
+            flights: Flights::new(role.depth),
+            done: Vec::with_capacity(role.depth),
             t0: 0,
-            ready: 0,
             failures_in_a_row: 0,
             lingers_since: None,
             told: Told::default(),
             proof: None,
             stored: None,
+            halted_since: None,
             fatal: None,
         }
     }
@@ -135,7 +117,10 @@ impl<'a> Worker<'a> {
     pub fn shoot(&mut self, repetition: u32, t0: Ns) -> Option<String> {
         self.arrivals = self.role.line.arrivals();
         self.tickets = self.role.line.tickets();
-        (self.t0, self.ready, self.failures_in_a_row, self.lingers_since) = (t0, t0, 0, None);
+        // Nothing of the repetition before is left: what was held back then is due in no other one.
+        (self.held, self.proof, self.halted_since) = (None, None, None);
+        (self.t0, self.failures_in_a_row, self.lingers_since) = (t0, 0, None);
+        self.flights.restart(t0);
         for freshness in self.ops.iter_mut().filter_map(|op| op.freshness.as_mut()) {
             freshness.restart(self.role.lines);
         }
@@ -158,39 +143,41 @@ impl<'a> Worker<'a> {
     fn work(&mut self) {
         let mut open = true;
         while open || !self.flights.is_empty() {
-            while open && self.flights.len() < self.depth {
+            let mut until = NEVER;
+            while open && !self.flights.is_full() {
                 match self.send_next() {
                     Next::Sent => {}
-                    // Others are in flight: collect them while waiting for the next arrival.
-                    Next::NotYet => break,
+                    // Others are in flight: they are collected until it is due.
+                    Next::NotYet(due) => {
+                        until = due;
+                        break;
+                    }
                     Next::End => open = false,
                 }
             }
-            if !self.flights.is_empty() {
-                self.collect();
+            if self.fatal.is_none() && !self.flights.is_empty() {
+                self.collect(until);
             }
             if self.fatal.is_some() {
-                return;
+                let why = "the session gave up while the call was in flight";
+                return self.abandon(Outcome::Lost, why);
             }
         }
     }
 
     fn send_next(&mut self) -> Next {
-        let Made { ticket, at, due } = match self.first.take().unwrap_or_else(|| self.make_next()) {
+        let made = match self.first.take().unwrap_or_else(|| self.make_next()) {
             Ok(made) => made,
             Err(next) => return next,
         };
-        let paced = self.role.line.is_paced();
-        let collected = self.role.line.kept().map_or(due, |book| book.collected(ticket, due));
-        if paced && !self.wait(collected) {
+        if made.earliest > 0 && !self.wait(made.earliest) {
             return Next::End;
         }
-        self.ready = self.ready.max(collected);
-        if !paced && self.think_ns > 0 && !self.wait(self.ready + self.think_ns) {
-            return Next::End;
+        self.submit(&made);
+        match self.fatal {
+            None => Next::Sent,
+            Some(_) => Next::End,
         }
-        self.submit(ticket, at, if paced { Some(due) } else { None });
-        Next::Sent
     }
 
     /// Takes the next ticket and makes what it sends.
@@ -204,15 +191,31 @@ impl<'a> Worker<'a> {
         if paced && self.role.line.end_ns.is_some_and(|end| due >= self.t0 + end) {
             return Err(Next::End);
         }
-        if paced && !self.flights.is_empty() && due > self.role.clock.now() {
+        let earliest = self.earliest(ticket, due);
+        if !self.flights.is_empty() && earliest > 0 && earliest > self.role.clock.now() {
             self.held = Some(ticket);
-            return Err(Next::NotYet);
+            return Err(Next::NotYet(earliest));
         }
         let at = self.place_of(self.role.mix.operation(ticket));
-        if self.make(ticket, at, due) {
-            Ok(Made { ticket, at, due })
+        // A closed call is due when it is sent; its data time is when its slot was free.
+        let data_ns = if due > 0 { due } else { self.flights.ready() } - self.t0;
+        if self.make(ticket, at, data_ns) {
+            Ok(Made { ticket, at, due, earliest, data_ns })
         } else {
             Err(Next::End)
+        }
+    }
+
+    /// Before this the call is not sent: its rows are not collected, or its user thinks. 0: at once.
+    #[inline]
+    fn earliest(&self, ticket: Ticket, due: Ns) -> Ns {
+        if due > 0 {
+            return self.role.line.kept().map_or(due, |book| book.collected(ticket, due));
+        }
+        if self.think_ns > 0 {
+            self.flights.ready() + self.think_ns
+        } else {
+            0
         }
     }
 
@@ -230,7 +233,7 @@ impl<'a> Worker<'a> {
             self.lingers_since = Some(self.role.clock.now());
         }
         is_stopped(self.role, &self.ops, self.lingers_since)
-            || self.role.line.end_ns.is_some_and(|end| self.ready >= self.t0 + end)
+            || self.role.line.end_ns.is_some_and(|end| self.flights.ready() >= self.t0 + end)
     }
 
     #[inline]
@@ -242,12 +245,10 @@ impl<'a> Worker<'a> {
     }
 
     /// Rows encoded or parameters filled; false when the rows have ended.
-    fn make(&mut self, ticket: Ticket, at: usize, due: Ns) -> bool {
+    fn make(&mut self, ticket: Ticket, at: usize, data_ns: Ns) -> bool {
         let (work, role) = (&mut self.ops[at], self.role);
         let (Some(batch), true) = (&role.batch, work.is_insert) else {
-            // A closed call is due when it is sent; its data time is when it was made.
-            let due_ns = if due > 0 { due } else { self.ready } - self.t0;
-            work.params.fill(ticket, due_ns, &mut work.values);
+            work.params.fill(ticket, data_ns, &mut work.values);
             if let Some(freshness) = &work.freshness {
                 freshness.fill(&mut work.values);
             }
@@ -282,73 +283,104 @@ impl<'a> Worker<'a> {
         Ok(true)
     }
 
-    fn submit(&mut self, ticket: Ticket, at: usize, due: Option<Ns>) {
+    fn submit(&mut self, made: &Made) {
+        let Made { ticket, at, data_ns, .. } = *made;
         let work = &self.ops[at];
         let rows = if work.is_insert { self.payload.rows } else { 0 };
         if let (Some(batch), true) = (&self.role.batch, work.is_insert) {
             self.role.counts[batch.table].issue(rows);
         }
         let floors = work.floors(self.role.counts);
-        let slot = work.slot;
         let sent = self.role.clock.now();
-        self.recorder.sent(slot, sent);
-        self.live.busy_since.store(sent, Relaxed);
-        let due = due.unwrap_or(sent);
+        self.recorder.sent(work.slot, sent);
+        if self.flights.is_empty() {
+            self.live.busy_since.store(sent, Relaxed);
+        }
+        let due = if made.due > 0 { made.due } else { sent };
+        // Until its rows were collected, no session could be ready for it.
+        let collected = if made.due > 0 { made.earliest } else { 0 };
         if let (Some(book), true) = (self.role.line.kept(), work.is_insert) {
             book.sent(ticket, due, book.collected(ticket, due), sent);
         }
+        let ready = self.flights.ready().max(collected).min(sent);
+        let proof = self.proof.take();
+        self.flights.begin(Flight { ticket, at, due, ready, sent, data_ns, rows, floors, proof });
         let parcel = if work.is_insert {
             Work::Rows { columns: &self.columns, payload: &self.payload }
         } else {
             Work::Params(&work.values)
         };
-        let queued = self.session.submit(ticket, work.op, parcel);
-        debug_assert!(matches!(queued, Submit::Queued), "depth bounds what is in flight");
-        let ready = self.ready.min(sent);
-        self.flights.push_back(Flight {
-            ticket,
-            proof: self.proof.take(),
-            at,
-            due,
-            ready,
-            sent,
-            rows,
-            floors,
-        });
+        if let Submit::Full = self.session.submit(ticket, work.op, parcel) {
+            let (before, depth) = (self.flights.len() - 1, self.role.depth);
+            self.fatal = Some(format!(
+                "role {}: the engine took no call beside {before} in flight, of a depth of {depth}; lower `depth`",
+                self.role.name
+            ));
+        }
     }
 
-    fn collect(&mut self) {
+    fn collect(&mut self, until: Ns) {
         self.session.flush();
         self.done.clear();
-        self.session.poll(NEVER, &mut self.done);
+        self.session.poll(until, &mut self.done);
+        let Some(last) = self.done.last() else { return self.nothing_came(until) };
+        let now = last.done_ns;
+        let mut lost = None;
         for k in 0..self.done.len() {
-            if self.flights.is_empty() {
-                // The connection was lost at the call before: the others went with it and are counted.
-                break;
-            }
             let done = self.done[k];
-            let place = self.flights.iter().position(|f| f.ticket == done.ticket);
-            let flight =
-                self.flights.remove(place.expect("engines finish what was submitted")).expect("found above");
-            self.finish(flight, done);
+            if done.outcome == Outcome::Lost {
+                lost = lost.or(Some(done));
+            } else {
+                self.end(done);
+            }
         }
-        let next = self.flights.front().map_or(0, |f| f.sent);
-        self.live.busy_since.store(next, Relaxed);
+        // One lost call stands for its connection: whatever else was in flight is lost with it, and counted there.
+        if let (Some(done), None) = (lost, &self.fatal) {
+            self.end(done);
+        }
+        self.expire(now);
+        let oldest = self.flights.oldest().map_or(0, |f| f.sent);
+        self.live.busy_since.store(oldest, Relaxed);
     }
 
-    fn finish(&mut self, flight: Flight, done: Done) {
+    /// Takes the call that `done` ends out of flight, and judges it by its own answer.
+    fn end(&mut self, done: Done) {
+        let oldest = self.flights.oldest().is_some_and(|f| f.ticket == done.ticket);
+        match self.flights.end(done.ticket, done.done_ns) {
+            Some(flight) => self.finish(flight, done, oldest),
+            None if self.fatal.is_some() => {}
+            None => {
+                self.fatal = Some(format!(
+                    "role {}: the engine ended call {} ({}), which is not in flight: it was answered twice or never sent",
+                    self.role.name,
+                    done.ticket,
+                    done.outcome.name()
+                ))
+            }
+        }
+    }
+
+    fn finish(&mut self, flight: Flight, done: Done, oldest: bool) {
         let work = &mut self.ops[flight.at];
-        let answer = if work.checks.is_empty() { None } else { self.session.answer() };
-        let (outcome, message) =
-            work.judge(done.outcome, answer, &flight.floors, self.role.counts, self.live);
+        let (mut outcome, mut message) = (done.outcome, None);
+        if outcome == Outcome::Ok && work.is_judged {
+            let answer = self.session.answer(done.ticket);
+            let broken = work.broken(flight.ticket, flight.data_ns, &flight.floors, answer, self.role.counts);
+            if let Some((how, why)) = broken {
+                (outcome, message) = (how, Some(why));
+            }
+        }
+        // An answer that came is no timeout, wrong or not.
+        if self.live.was_cancelled(done.outcome != Outcome::Ok, oldest) {
+            outcome = Outcome::Timeout;
+        }
         let rows = if work.is_insert { flight.rows } else { done.rows };
         self.recorder.record(work.slot, flight.times(done.done_ns), outcome, rows, done.bytes);
         if let (Some(freshness), Outcome::Ok) = (&mut work.freshness, outcome) {
-            if let Some(answer) = self.session.answer() {
+            if let Some(answer) = self.session.answer(done.ticket) {
                 freshness.look(answer, done.done_ns, self.role.lines, &mut self.recorder, work.slot);
             }
         }
-        self.ready = done.done_ns;
         self.told.ops += 1;
         self.live.ops.store(self.told.ops, Relaxed);
         if outcome == Outcome::Ok {
@@ -391,15 +423,20 @@ fn looks(ops: &[OpWork]) -> bool {
     ops.iter().any(|op| op.freshness.is_some())
 }
 
-/// Ready to be sent: an operation by its place among the session's, due at `due` in a paced role.
+/// Ready to be sent: an operation by its place among the session's, due at `due` in a paced role (else 0).
 struct Made {
     ticket: Ticket,
     at: usize,
     due: Ns,
+    /// Not to be sent before; 0: at once.
+    earliest: Ns,
+    /// From the start of the repetition.
+    data_ns: Ns,
 }
 
 enum Next {
     Sent,
-    NotYet,
+    /// Others are in flight, and it may be sent from then on.
+    NotYet(Ns),
     End,
 }

@@ -143,6 +143,8 @@ fn screen_items(plan: &RunPlan, table: usize) -> Vec<ScreenItem> {
 pub struct TableCount {
     issued: AtomicU64,
     acknowledged: AtomicU64,
+    /// Rows that lay in the table when the present repetition began, the first ones; 0 where some were on their way.
+    settled: AtomicU64,
     /// Touched once per session and repetition, never between calls.
     stored: Mutex<Option<Expected>>,
 }
@@ -164,6 +166,16 @@ impl TableCount {
         self.acknowledged.load(Relaxed)
     }
 
+    /// Between two repetitions, nothing being on its way: the rows acknowledged so far are the table's first ones.
+    pub fn settle(&self) {
+        let (issued, acknowledged) = (self.issued(), self.acknowledged());
+        self.settled.store(if issued == acknowledged { acknowledged } else { 0 }, Relaxed);
+    }
+
+    pub fn settled(&self) -> u64 {
+        self.settled.load(Relaxed)
+    }
+
     /// A session's share of what was read from files and acknowledged.
     pub fn store(&self, share: Expected) {
         let mut stored = self.stored.lock().unwrap_or_else(|p| p.into_inner());
@@ -180,6 +192,7 @@ impl TableCount {
     pub fn reset(&self) {
         self.issued.store(0, Relaxed);
         self.acknowledged.store(0, Relaxed);
+        self.settled.store(0, Relaxed);
         *self.stored.lock().unwrap_or_else(|p| p.into_inner()) = None;
     }
 }

@@ -61,6 +61,7 @@ pub fn roles<'a>(
     let mut first_thread = 0;
     let mut stages = Vec::with_capacity(segment.roles.len());
     for (at, role) in segment.roles.iter().enumerate() {
+        check_depth(site, role)?;
         let mix = Mix::new(plan, role)?;
         let chosen = mix.operations();
         let page = chosen.iter().copied().find(|&op| plan.operations[op].kind == OpKind::Together);
@@ -99,6 +100,8 @@ pub fn roles<'a>(
                 batch,
                 engine: site.engine,
                 clock: site.context.clock,
+                name: &role.name,
+                depth: role.depth.max(1) as usize,
                 halt: halt.clone(),
             },
             site,
@@ -117,6 +120,19 @@ pub fn roles<'a>(
         first_thread += threads;
     }
     Ok(stages)
+}
+
+/// The twin refuses it when a study is planned; a plan may come from elsewhere.
+fn check_depth(site: &Site<'_>, role: &RolePlan) -> Result<(), Error> {
+    let most = site.engine.caps().max_depth;
+    if role.depth <= most {
+        return Ok(());
+    }
+    let (name, depth, engine) = (&role.name, role.depth, &site.context.plan.target.engine);
+    Err(Error::Plan(format!(
+        "role {name}: depth {depth}; a session of {engine} has {most} call(s) in flight at most: lower `depth`, or use \
+         more sessions"
+    )))
 }
 
 fn members(context: &Context, page: OpId) -> Result<Vec<OpId>, Error> {
@@ -275,10 +291,8 @@ impl<'a> RoleStage<'a> {
             Schedule::Closed { think_ns } => think_ns,
             _ => 0,
         };
-        let depth = self.plan.depth as usize;
         let live = &self.lives[session];
-        let mut worker =
-            Worker::new(&self.work, connection, ops, depth, think_ns, recorder, live, self.columns());
+        let mut worker = Worker::new(&self.work, connection, ops, think_ns, recorder, live, self.columns());
         let mut seen = 0;
         while let Some((repetition, t0)) = gate.wait(seen) {
             seen += 1;
@@ -369,14 +383,22 @@ impl<'a> RoleStage<'a> {
         let plan = &self.site.context.plan;
         let share = Share { session: session as u64, sessions: u64::from(self.plan.sessions) };
         let params = self.params[at].in_session(share)?;
+        let of = &plan.operations[op];
+        let answers = self.site.engine.answers(op);
+        let torn = self.site.engine.caps().reads_torn;
+        let checks = if answers { Check::of(&self.generators, of, torn)? } else { Vec::new() };
+        let freshness = Freshness::of(plan, of)?;
         Ok(OpWork {
             op,
             slot,
             values: params.values(),
+            asked: params.values(),
             params,
-            checks: Check::of(&self.generators, &plan.operations[op], self.site.engine.caps().reads_torn)?,
-            freshness: Freshness::of(plan, &plan.operations[op])?,
-            is_insert: plan.operations[op].kind == OpKind::Insert,
+            is_judged: answers && (!checks.is_empty() || freshness.is_some()),
+            checks,
+            freshness,
+            deadline_ns: of.deadline_ns,
+            is_insert: of.kind == OpKind::Insert,
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::clock::Clock;
 use crate::drive::freshness::Freshness;
-use crate::drive::hold::Check;
+use crate::drive::hold::{Asked, Broken, Check, Floors};
 use crate::drive::line::RoleLine;
 use crate::drive::source::{Source, TableCount};
 use crate::engine::{Answer, Engine, Ns, OpId, Outcome, Ticket};
@@ -38,6 +38,9 @@ pub struct RoleWork<'a> {
     pub batch: Option<Batch>,
     pub engine: &'a dyn Engine,
     pub clock: Clock,
+    pub name: &'a str,
+    /// Calls that a session has in flight.
+    pub depth: usize,
     /// Set when the segment ends early.
     pub halt: Arc<AtomicBool>,
 }
@@ -99,6 +102,11 @@ pub struct OpWork {
     pub params: Params,
     pub values: Vec<Value>,
     pub checks: Vec<Check>,
+    /// Parameters of the call that is judged, made again.
+    pub asked: Vec<Value>,
+    /// Its answers are looked at, and so there must be one.
+    pub is_judged: bool,
+    pub deadline_ns: u64,
     pub freshness: Option<Freshness>,
     pub is_insert: bool,
 }
@@ -113,33 +121,50 @@ impl Live {
 }
 
 impl OpWork {
-    /// What the promises need to know before the call is sent. Allocates only where there are any.
-    pub fn floors(&self, counts: &[TableCount]) -> Vec<u64> {
-        self.checks.iter().map(|check| check.floor(counts)).collect()
+    /// What the promises need to know before the call is sent.
+    #[inline]
+    pub fn floors(&self, counts: &[TableCount]) -> Floors {
+        let mut floors = Floors::default();
+        for (floor, check) in floors.iter_mut().zip(&self.checks) {
+            *floor = check.floor(counts);
+        }
+        floors
     }
 
-    /// How a call really ended: an answer that breaks a promise is wrong, a cancelled call timed out.
-    pub fn judge(
+    /// Which promise the answer to a call breaks. An answer that is not there breaks all of them.
+    ///
+    /// ticket, data_ns: of the call, as they were given to `Params::fill`.
+    pub fn broken(
         &mut self,
-        outcome: Outcome,
+        ticket: Ticket,
+        data_ns: Ns,
+        floors: &Floors,
         answer: Option<&Answer>,
-        floors: &[u64],
         counts: &[TableCount],
-        live: &Live,
-    ) -> (Outcome, Option<String>) {
-        if outcome == Outcome::Ok && !self.checks.is_empty() {
-            let broken = answer.and_then(|answer| {
-                let promised = self.checks.iter_mut().zip(floors);
-                promised.filter_map(|(check, &floor)| check.broken(answer, floor, counts)).next()
-            });
-            if broken.is_some() {
-                return (Outcome::Wrong, broken);
-            }
+    ) -> Option<Broken> {
+        let Some(answer) = answer else {
+            let why = "there is no answer to check: the session kept none for this call".to_owned();
+            return self.is_judged.then_some((Outcome::Wrong, why));
+        };
+        if self.checks.is_empty() {
+            return None;
         }
+        self.params.fill(ticket, data_ns, &mut self.asked);
+        let of = Asked { params: &self.asked, counts };
+        let promised = self.checks.iter_mut().zip(floors);
+        // Of several, what is wrong with rows that came says more than which did not.
+        promised
+            .filter_map(|(check, &floor)| check.broken(answer, floor, &of))
+            .min_by_key(|(outcome, _)| *outcome)
+    }
+}
+
+impl Live {
+    /// Whether the call that has just failed, or was the oldest in flight, is the one that the watchdog cancelled.
+    #[inline]
+    pub fn was_cancelled(&self, failed: bool, oldest: bool) -> bool {
         // Looked at before it is taken: the exchange alone is a seventh of a no-op call.
-        if live.cancelled.load(Relaxed) && live.cancelled.swap(false, Relaxed) && outcome != Outcome::Ok {
-            return (Outcome::Timeout, None);
-        }
-        (outcome, None)
+        let cancelled = self.cancelled.load(Relaxed) && (failed || oldest);
+        cancelled && self.cancelled.swap(false, Relaxed) && failed
     }
 }

@@ -36,7 +36,7 @@ fn classify(message: &str) -> Option<Outcome> {
     let kinds = [
         ("INTERRUPT Error", Outcome::Timeout),
         ("TransactionContext Error", Outcome::Conflict),
-        ("Catalog Error", Outcome::Missing),
+        ("Catalog Error", Outcome::Undefined),
         ("Constraint Error", Outcome::Refused),
         ("Conversion Error", Outcome::Refused),
         ("Invalid Input Error", Outcome::Refused),

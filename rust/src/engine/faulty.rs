@@ -2,7 +2,11 @@
 //!
 //! A fault is `name` or `name:every`. `drop`, `double`, `swap` strike one row in `every` (1000), `lose` one batch
 //! in `every` (10), `lie` one answer in `every` (1); `cut_ms`, `null_to_zero`, `round_f32` strike every value.
-//! Equal plans lie in equal places.
+//! One answer in `every` (10) is without its last row (`short`), has a row of another key (`other_key`) or is that of
+//! another call (`swap_answers`); one call in `every` (10) is never ended (`swallow`), ended twice (`twice`), or ended
+//! some seconds late (`late`). Equal plans lie in equal places.
+
+mod calls;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +16,9 @@ use super::{
 };
 use crate::error::Error;
 use crate::plan::LogicalType;
-use crate::rows::{Column, Columns, ListValues, TextValues, Value, Values};
+use crate::rows::{Column, Columns, ListValues, TextValues, Values};
+
+use calls::Calls;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lie {
@@ -24,6 +30,12 @@ enum Lie {
     RoundF32,
     Lose,
     Answer,
+    Short,
+    OtherKey,
+    SwapAnswers,
+    Swallow,
+    Twice,
+    Late,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +45,7 @@ struct Fault {
 }
 
 /// Faults with their names, and how rarely each strikes when the plan does not say.
-const FAULTS: [(&str, Lie, u64); 8] = [
+const FAULTS: [(&str, Lie, u64); 14] = [
     ("drop", Lie::Drop, 1000),
     ("double", Lie::Double, 1000),
     ("swap", Lie::Swap, 1000),
@@ -42,6 +54,12 @@ const FAULTS: [(&str, Lie, u64); 8] = [
     ("round_f32", Lie::RoundF32, 1),
     ("lose", Lie::Lose, 10),
     ("lie", Lie::Answer, 1),
+    ("short", Lie::Short, 10),
+    ("other_key", Lie::OtherKey, 10),
+    ("swap_answers", Lie::SwapAnswers, 10),
+    ("swallow", Lie::Swallow, 10),
+    ("twice", Lie::Twice, 10),
+    ("late", Lie::Late, 10),
 ];
 
 pub struct Faulty {
@@ -84,12 +102,15 @@ impl Engine for Faulty {
             faults: self.faults.clone(),
             rows_seen: self.ctx.plan.seed,
             batches_seen: self.ctx.plan.seed,
-            answers_seen: self.ctx.plan.seed,
+            calls: Calls::new(self.ctx.plan.seed),
             payload: Payload::default(),
             claimed: HashMap::new(),
             lost: Vec::new(),
-            answer: None,
         }))
+    }
+
+    fn answers(&self, op: OpId) -> bool {
+        self.inner.answers(op)
     }
 
     /// Proofs and probes see the truth.
@@ -105,12 +126,11 @@ struct FaultySession {
     /// Counted from the seed, so that the seed says where the lies begin.
     rows_seen: u64,
     batches_seen: u64,
-    answers_seen: u64,
+    calls: Calls,
     payload: Payload,
     /// Rows that a call in flight will claim to have stored.
     claimed: HashMap<Ticket, u64>,
     lost: Vec<Done>,
-    answer: Option<Answer>,
 }
 
 impl Session for FaultySession {
@@ -121,7 +141,10 @@ impl Session for FaultySession {
     /// Rows are changed here and not in `encode`, because the caller may encode ahead.
     fn submit(&mut self, ticket: Ticket, op: OpId, work: Work<'_>) -> Submit {
         let (columns, bytes) = match work {
-            Work::Params(values) => return self.inner.submit(ticket, op, Work::Params(values)),
+            Work::Params(values) => {
+                let values = self.calls.params(&self.faults, op, values);
+                return self.inner.submit(ticket, op, Work::Params(&values));
+            }
             Work::Rows { columns, payload } => (columns, payload.bytes.len() as u64),
         };
         let claimed = columns.rows as u64;
@@ -153,27 +176,24 @@ impl Session for FaultySession {
             done.append(&mut self.lost);
             return;
         }
-        let before = done.len();
-        self.inner.poll(until, done);
-        for one in &mut done[before..] {
+        let now = self.ctx.clock.now();
+        let mut came = Vec::new();
+        self.inner.poll(self.calls.until(until), &mut came);
+        for one in &mut came {
             if let (Some(rows), Outcome::Ok) = (self.claimed.remove(&one.ticket), one.outcome) {
                 one.rows = rows;
             }
         }
+        self.calls.end(&self.faults, now, &came, done);
     }
 
     fn keep_answers(&mut self) {
         self.inner.keep_answers();
     }
 
-    fn answer(&mut self) -> Option<&Answer> {
-        let mut answer = self.inner.answer()?.clone();
-        self.answers_seen += 1;
-        if self.strikes(Lie::Answer, self.answers_seen) {
-            falsify(&mut answer);
-        }
-        self.answer = Some(answer);
-        self.answer.as_ref()
+    fn answer(&mut self, ticket: Ticket) -> Option<&Answer> {
+        let inner = &mut self.inner;
+        self.calls.answer(&self.faults, ticket, |ticket| inner.answer(ticket).cloned())
     }
 
     fn failure(&mut self) -> Option<String> {
@@ -195,8 +215,12 @@ impl Session for FaultySession {
 
 impl FaultySession {
     fn strikes(&self, lie: Lie, count: u64) -> bool {
-        self.faults.iter().any(|fault| fault.lie == lie && count.is_multiple_of(fault.every))
+        strikes(&self.faults, lie, count)
     }
+}
+
+fn strikes(faults: &[Fault], lie: Lie, count: u64) -> bool {
+    faults.iter().any(|fault| fault.lie == lie && count.is_multiple_of(fault.every))
 }
 
 /// The rows as the faults would have them; `rows_before` rows have gone before these.
@@ -304,29 +328,11 @@ fn round_f32(values: &mut Values) {
     }
 }
 
-/// One cell of the answer is another; an answer without rows gets one.
-fn falsify(answer: &mut Answer) {
-    let Some(cell) = answer.rows.first_mut().and_then(|row| row.first_mut()) else {
-        answer.rows.push(vec![Value::I64(0); answer.names.len()]);
-        return;
-    };
-    *cell = match &*cell {
-        Value::Null => Value::I64(0),
-        Value::Bool(v) => Value::Bool(!v),
-        Value::I64(v) => Value::I64(v.wrapping_add(1)),
-        Value::U64(v) => Value::U64(v.wrapping_add(1)),
-        Value::F64(v) => Value::F64(v + 1.0),
-        Value::TimeMs(v) => Value::TimeMs(v + 1),
-        Value::TimeUs(v) => Value::TimeUs(v + 1),
-        Value::Text(v) => Value::Text(format!("{v}?")),
-        Value::ListF64(v) => Value::ListF64(v.iter().map(|x| x + 1.0).chain([0.0]).collect()),
-        Value::ListI64(v) => Value::ListI64(v.iter().copied().chain([0]).collect()),
-    };
-}
-
 #[cfg(test)]
 mod tests {
+    use super::calls::falsify;
     use super::*;
+    use crate::rows::Value;
 
     fn faults(texts: &[&str]) -> Vec<Fault> {
         texts.iter().map(|text| parse(text).unwrap()).collect()

@@ -3,6 +3,7 @@
 //! An engine knows a protocol and nothing else: no clock policy, no schedule, no SQL of its own.
 
 mod adbc;
+mod answers;
 pub(crate) mod arrow;
 mod clickhouse;
 mod duckdb;
@@ -42,6 +43,7 @@ pub type Ticket = u64;
 pub struct Caps {
     pub methods: Vec<&'static str>,
     pub max_sessions: Option<u32>,
+    /// Calls that a session can have in flight; twin of `Server.max_depth` ([`max_depth`]).
     pub max_depth: u32,
     pub cancel: bool,
     pub transactions: bool,
@@ -60,9 +62,12 @@ pub enum Outcome {
     Ok,
     /// Answered, and the answer breaks a promise of the plan.
     Wrong,
+    /// Answered without a row that must be there.
+    Missing,
     Refused,
     Auth,
-    Missing,
+    /// The statement names a table, column, function or database that is not there.
+    Undefined,
     /// Deadlock or serialisation failure.
     Conflict,
     Timeout,
@@ -73,12 +78,13 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    pub const ALL: [Outcome; 10] = [
+    pub const ALL: [Outcome; 11] = [
         Outcome::Ok,
         Outcome::Wrong,
+        Outcome::Missing,
         Outcome::Refused,
         Outcome::Auth,
-        Outcome::Missing,
+        Outcome::Undefined,
         Outcome::Conflict,
         Outcome::Timeout,
         Outcome::TooLarge,
@@ -90,9 +96,10 @@ impl Outcome {
         match self {
             Outcome::Ok => "ok",
             Outcome::Wrong => "wrong",
+            Outcome::Missing => "missing",
             Outcome::Refused => "refused",
             Outcome::Auth => "auth",
-            Outcome::Missing => "missing",
+            Outcome::Undefined => "undefined",
             Outcome::Conflict => "conflict",
             Outcome::Timeout => "timeout",
             Outcome::TooLarge => "too_large",
@@ -147,7 +154,8 @@ pub enum Work<'a> {
 
 pub enum Submit {
     Queued,
-    /// `depth` operations are in flight: poll first.
+    /// As many calls are in flight as the engine takes: this one was not sent. A plan whose depth the engine cannot
+    /// hold is refused, so that this ends the run.
     Full,
 }
 
@@ -156,6 +164,10 @@ pub trait Engine: Send + Sync {
     fn caps(&self) -> Caps;
     /// Connects, prepares `ops` (others are not used by this session), allocates everything.
     fn open(&self, ops: &[OpId]) -> Result<Box<dyn Session>, Error>;
+    /// Whether its sessions can give back the answers of `op`; false of instruments, of which no promise is checked.
+    fn answers(&self, _op: OpId) -> bool {
+        true
+    }
     /// DDL, proofs, probes: text of the plan. One result set, or none.
     fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error>;
 }
@@ -178,13 +190,14 @@ pub trait Session: Send {
     fn submit(&mut self, ticket: Ticket, op: OpId, work: Work<'_>) -> Submit;
     /// Sends what `submit` has queued (the Sync of a pipeline).
     fn flush(&mut self) {}
-    /// Appends what has finished; blocks until `until` at most, and not at all if something is ready.
+    /// Appends what has finished, every call once and under its own ticket; blocks until `until` at most, and not at
+    /// all if something is ready.
     fn poll(&mut self, until: Ns, done: &mut Vec<Done>);
     /// Keeps every answer from now on, not only those whose operation has `holds` (the oracle asks).
     fn keep_answers(&mut self) {}
-    /// Rows of the last finished query, where its operation has `holds` or after `keep_answers`;
-    /// valid until the next submit.
-    fn answer(&mut self) -> Option<&Answer> {
+    /// Rows of a query that the last `poll` handed over, where its operation has `holds` or after `keep_answers`;
+    /// valid until the next `poll`.
+    fn answer(&mut self, _ticket: Ticket) -> Option<&Answer> {
         None
     }
     /// Text of the last failure, for the table `errors`.
@@ -245,6 +258,18 @@ pub const ENGINES: [&str; 11] = [
     "sqlite",
     "timescaledb",
 ];
+
+/// The greatest depth of a role on an engine of [`ENGINES`]: its `Caps::max_depth`, known without a connection.
+pub fn max_depth(engine: &str) -> Option<u32> {
+    Some(match engine.split(':').next()? {
+        "null" => null::MAX_DEPTH,
+        "simulated" => simulated::MAX_DEPTH,
+        "mysql" | "mariadb" => mysql::MAX_DEPTH,
+        "postgresql" | "timescaledb" => postgresql::MAX_DEPTH,
+        "adbc" | "clickhouse" | "duckdb" | "influxdb" | "sqlite" => 1,
+        _ => return None,
+    })
+}
 
 /// The engine that the plan's target names, connected; one that lies where the plan asks for faults.
 pub fn build(ctx: &Context) -> Result<Arc<dyn Engine>, Error> {

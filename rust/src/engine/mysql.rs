@@ -29,6 +29,9 @@ use super::{Answer, Caps, Context, Engine, OpId, Session};
 use crate::error::Error;
 use crate::rows::Value;
 
+/// Calls of one session in flight: queries, sent one behind the other.
+pub const MAX_DEPTH: u32 = 1024;
+
 pub struct Mysql {
     ctx: Context,
     address: Arc<Address>,
@@ -55,7 +58,7 @@ impl Engine for Mysql {
         Caps {
             methods: methods.to_vec(),
             max_sessions: None,
-            max_depth: 1024,
+            max_depth: MAX_DEPTH,
             cancel: true,
             transactions: true,
             identity_collapses: false,

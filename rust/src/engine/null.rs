@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::rows::Columns;
 
 /// Operations a session holds between `submit` and `poll`.
-const DEPTH_MAX: u32 = 4096;
+pub const MAX_DEPTH: u32 = 4096;
 
 pub struct Null {
     context: Context,
@@ -46,7 +46,7 @@ impl Null {
 
 impl Engine for Null {
     fn caps(&self) -> Caps {
-        Caps { methods: vec!["bulk"], max_depth: DEPTH_MAX, in_process: true, ..Caps::default() }
+        Caps { methods: vec!["bulk"], max_depth: MAX_DEPTH, in_process: true, ..Caps::default() }
     }
 
     fn open(&self, ops: &[OpId]) -> Result<Box<dyn Session>, Error> {
@@ -54,8 +54,12 @@ impl Engine for Null {
         for op in ops {
             encoders[*op] = self.encoder(*op)?;
         }
-        let ready = Vec::with_capacity(DEPTH_MAX as usize);
+        let ready = Vec::with_capacity(MAX_DEPTH as usize);
         Ok(Box::new(NullSession { clock: self.context.clock, encoders, ready }))
+    }
+
+    fn answers(&self, _op: OpId) -> bool {
+        false
     }
 
     fn control(&self, _text: &str, _limit_ns: u64) -> Result<Answer, Error> {
@@ -93,7 +97,7 @@ impl Session for NullSession {
 
     #[inline]
     fn submit(&mut self, ticket: Ticket, _op: OpId, work: Work<'_>) -> Submit {
-        if self.ready.len() == DEPTH_MAX as usize {
+        if self.ready.len() == MAX_DEPTH as usize {
             return Submit::Full;
         }
         let (rows, bytes) = match work {

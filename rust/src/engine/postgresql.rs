@@ -27,6 +27,9 @@ use super::shared::{limit_of, StatementLimit, STEP};
 use super::{Answer, Caps, Context, Engine, OpId, Session};
 use crate::error::{Error, TargetFault};
 
+/// Calls of one session in flight.
+pub const MAX_DEPTH: u32 = 1024;
+
 pub struct Postgresql {
     ctx: Context,
     address: Arc<Address>,
@@ -48,7 +51,7 @@ impl Engine for Postgresql {
         Caps {
             methods: vec!["bulk", "multirow", "unnest"],
             max_sessions: None,
-            max_depth: 1024,
+            max_depth: MAX_DEPTH,
             cancel: true,
             transactions: true,
             identity_collapses: false,

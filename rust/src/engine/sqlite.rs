@@ -17,7 +17,8 @@ use super::shared::{
     clear, columns_of, empty_like, largest_batch, repeat_values, statement_sizes, value_bytes, EACH,
 };
 use super::{
-    Answer, Canceller, Caps, Context, Done, Engine, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
+    answers::Answers, Answer, Canceller, Caps, Context, Done, Engine, Ns, OpId, Outcome, Payload, Session,
+    Submit, Ticket, Work,
 };
 use crate::error::{Error, TargetFault};
 use crate::plan::{OpKind, Target};
@@ -83,7 +84,7 @@ impl Engine for Sqlite {
             ctx: self.ctx.clone(),
             keeps_answers: false,
             done: Vec::new(),
-            answer: None,
+            answers: Answers::default(),
             failure: None,
             db,
         }))
@@ -166,7 +167,7 @@ struct SqliteSession {
     ctx: Context,
     keeps_answers: bool,
     done: Vec<Done>,
-    answer: Option<Answer>,
+    answers: Answers,
     failure: Option<String>,
     db: Connection,
 }
@@ -180,8 +181,7 @@ impl Session for SqliteSession {
     }
 
     fn submit(&mut self, ticket: Ticket, op: OpId, work: Work<'_>) -> Submit {
-        self.answer = None;
-        let (outcome, rows, bytes) = match self.call(op, work) {
+        let (outcome, rows, bytes) = match self.call(ticket, op, work) {
             Ok((rows, bytes)) => (Outcome::Ok, rows, bytes),
             Err(failure) => {
                 self.failure = Some(failure.message.clone());
@@ -194,14 +194,15 @@ impl Session for SqliteSession {
 
     fn poll(&mut self, _until: Ns, done: &mut Vec<Done>) {
         done.append(&mut self.done);
+        self.answers.hand_over();
     }
 
     fn keep_answers(&mut self) {
         self.keeps_answers = true;
     }
 
-    fn answer(&mut self) -> Option<&Answer> {
-        self.answer.as_ref()
+    fn answer(&mut self, ticket: Ticket) -> Option<&Answer> {
+        self.answers.of(ticket)
     }
 
     fn failure(&mut self) -> Option<String> {
@@ -253,7 +254,7 @@ impl Session for SqliteSession {
 
 impl SqliteSession {
     /// Rows and bytes of one finished call.
-    fn call(&mut self, op: OpId, work: Work<'_>) -> Result<(u64, u64), Failure> {
+    fn call(&mut self, ticket: Ticket, op: OpId, work: Work<'_>) -> Result<(u64, u64), Failure> {
         let ready = self.ready.get_mut(&op).expect("the driver submits what it has opened");
         match (ready, work) {
             (Ready::Insert { sizes }, Work::Rows { columns, .. }) => {
@@ -265,7 +266,7 @@ impl SqliteSession {
                 if *has_holds || self.keeps_answers {
                     let (answer, bytes) = collect(statement)?;
                     let rows = answer.rows.len() as u64;
-                    self.answer = Some(answer);
+                    self.answers.keep(ticket, answer);
                     return Ok((rows, bytes));
                 }
                 let (mut rows, mut bytes) = (0, 0);

@@ -118,8 +118,24 @@ pub enum KeyLaw {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Hold {
-    /// Every returned row is a row of the generator: answer column -> table column, identity included.
-    RowsRegenerate { table: usize, columns: Vec<String> },
+    /// Every returned row is a row of the generator: answer column -> table column, identity included. There is at
+    /// least one where the parameters name rows that were there before, unless `may_be_empty`.
+    RowsRegenerate {
+        table: usize,
+        columns: Vec<String>,
+        /// By parameter: the column that a returned row has its value in; empty: none. Absent: no parameter is a key.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        keys: Vec<String>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        may_be_empty: bool,
+    },
+    /// The answer is the rows of the keys that were asked for: all of them, whole, and no other.
+    Asked {
+        table: usize,
+        columns: Vec<String>,
+        /// By parameter: the column of the key that it is a value of. As many values of each, or one: a list of keys.
+        keys: Vec<String>,
+    },
     /// The single number returned lies between rows acknowledged before the call and rows issued after it.
     CountBounds { table: usize },
     /// Data times of rows of one series, those after `SeenUntil` at least: the first answer that holds one tells

@@ -167,7 +167,7 @@ impl Total {
         let (ops, ok) = (sum(|o| o.ops), sum(|o| o.ok));
         let in_flight: u64 = self.sessions.iter().flat_map(|s| &s.in_flight).map(|n| u64::from(*n)).sum();
         let start_ns = if ops == 0 { shot.origin_ns } else { self.start_ns };
-        let wrong = sum(|o| o.outcomes[Outcome::Wrong as usize]);
+        let wrong = sum(|o| o.outcomes[Outcome::Wrong as usize] + o.outcomes[Outcome::Missing as usize]);
         let (rows, bytes, late) = (sum(|o| o.rows), sum(|o| o.bytes), sum(|o| o.late));
         let cpu_ns = self.sessions.iter().map(|s| s.cpu_ns).sum();
         // The cursor stands at the last interval, not far from the end of what was offered.

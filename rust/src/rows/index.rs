@@ -62,16 +62,61 @@ impl SeriesIndex {
                 u64::try_from(value.checked_sub(*base)?.checked_div(*step)?).ok()
             }
             Finds::Sweep { time, keys, series } => {
-                let hash = key_hash(keys, |column| {
-                    bits_of(keys.iter().find(|k| k.column == column)?.ty, named(column)?)
-                })?;
-                let found = series.binary_search_by_key(&hash, |&(hash, _)| hash).ok()?;
-                let series = series[found].1;
+                let series = series[series_of(keys, series, &named)?].1;
                 let at = bits_of(time.ty, named(time.column)?)? as i64;
                 sweep_at(time.lane.as_deref()?, series, at)?.checked_mul(self.series)?.checked_add(series)
             }
         }
     }
+}
+
+impl SeriesIndex {
+    /// Whether `rows_of_key` can be asked with the values of `columns`.
+    pub fn takes_key(&self, columns: &[usize]) -> Result<(), String> {
+        let has = |keyed: &Keyed| columns.contains(&keyed.column);
+        match &self.finds {
+            Finds::Row { column, .. } if has(column) => Ok(()),
+            Finds::Row { .. } => Err("it lacks the column that numbers the rows".into()),
+            Finds::Sweep { keys, .. } if keys.iter().all(has) => Ok(()),
+            Finds::Sweep { .. } => Err("it lacks a column of the identity other than the time".into()),
+        }
+    }
+
+    /// Adds the rows below `below` that have the key whose values `named` gives: one row where it names the time of a
+    /// sweep, all sweeps of the series where it does not, none where there is no such series. By the hash of the key;
+    /// of a key that [`SeriesIndex::key_moves`] some rows may have another one.
+    pub fn rows_of_key<'v>(
+        &self,
+        named: impl Fn(usize) -> Option<&'v Value>,
+        below: u64,
+        out: &mut Vec<u64>,
+    ) {
+        match &self.finds {
+            Finds::Sweep { time, keys, series } if named(time.column).is_none() => {
+                if let Some(at) = series_of(keys, series, named) {
+                    out.extend((series[at].1..below).step_by(self.series.max(1) as usize));
+                }
+            }
+            _ => out.extend(self.row_of(named).filter(|&row| row < below)),
+        }
+    }
+
+    /// Whether a key column of a series takes another value in some later sweep (jobs that end).
+    pub fn key_moves(&self) -> bool {
+        let moves = |keyed: &Keyed| matches!(keyed.lane.as_deref(), Some(Lane::Job(_)));
+        matches!(&self.finds, Finds::Sweep { keys, .. } if keys.iter().any(moves))
+    }
+}
+
+/// Place of a series among `series`, by the values of its keys.
+fn series_of<'v>(
+    keys: &[Keyed],
+    series: &[(u64, u64)],
+    named: impl Fn(usize) -> Option<&'v Value>,
+) -> Option<usize> {
+    let bits = |column| bits_of(keys.iter().find(|k| k.column == column)?.ty, named(column)?);
+    let hash = key_hash(keys, bits)?;
+    series.binary_search_by_key(&hash, |&(hash, _)| hash).ok()
 }
 
 /// Gives the columns back where none of them numbers the rows.

@@ -1,9 +1,10 @@
 //! Rows as functions of (seed, stream, row): any row can be made again, alone, anywhere.
 //!
 //! Reading order: `spec` (what a plan says), `catalogue` (what there is), `compile` (plan → lanes),
-//! `lane`, `counter`, `text` (the generators), `generate` (rows), `digest` (proofs), `index` (back to rows);
+//! `lane`, `counter`, `text` (the generators), `generate` (rows), `digest` (proofs), `index` (back to rows), `asked` (from keys to rows);
 //! `files` reads rows instead.
 
+pub mod asked;
 mod catalogue;
 mod columns;
 mod compile;

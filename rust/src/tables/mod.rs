@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::record::{Recorded, GROUPING_POWER};
 
 /// Version of the tables' shapes; stands in every file's schema metadata as `inrush_schema`.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 4;
 
 /// All tables of one run.
 pub struct Tables {

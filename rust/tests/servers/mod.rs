@@ -94,5 +94,5 @@ pub fn pipeline_answer(session: &mut dyn Session) -> Vec<Vec<Value>> {
         session.poll(u64::MAX, &mut done);
     }
     assert_eq!(done[0].outcome, Outcome::Ok);
-    session.answer().expect("kept").rows.clone()
+    session.answer(done[0].ticket).expect("kept").rows.clone()
 }

@@ -30,10 +30,10 @@ impl Worker<'_> {
     }
 
     /// The failed call is not repeated: whether its rows are there is for the proof to say.
-    fn reconnect(&mut self, lost: Option<String>) {
+    pub(super) fn reconnect(&mut self, lost: Option<String>) {
         let now = self.role.clock.now();
-        while let Some(flight) = self.flights.pop_front() {
-            // What was in flight with it is lost too, and counted.
+        // What was in flight with it is lost too, and counted.
+        while let Some(flight) = self.flights.end_oldest(now) {
             self.recorder.record(self.ops[flight.at].slot, flight.times(now), Outcome::Lost, 0, 0);
             self.told.ops += 1;
             self.told.errors += 1;
@@ -64,6 +64,13 @@ impl Worker<'_> {
 
 /// The session's connection: there, but while it is made anew.
 pub struct Connected(pub(super) Option<Box<dyn Session>>);
+
+impl Connected {
+    /// Cuts the connection; the session sends nothing more.
+    pub(super) fn forget(&mut self) {
+        self.0 = None;
+    }
+}
 
 const THERE: &str = "a session that could not come back is fatal, and sends nothing more";
 

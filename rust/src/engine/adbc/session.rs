@@ -11,7 +11,8 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use super::{cancel, failed, is_locked, set_running, statement, Driven, Multirow, Ready, Running};
 use crate::engine::shared::{clear, empty_like, value_bytes};
 use crate::engine::{
-    arrow, Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
+    answers::Answers, arrow, Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit,
+    Ticket, Work,
 };
 use crate::error::Error;
 use crate::rows::{Columns, Value};
@@ -40,7 +41,7 @@ pub struct AdbcSession {
     running: Running,
     keeps_answers: bool,
     done: Vec<Done>,
-    answer: Option<Answer>,
+    answers: Answers,
     failure: Option<String>,
 }
 
@@ -60,7 +61,7 @@ impl AdbcSession {
             running: Running::default(),
             keeps_answers: false,
             done: Vec::new(),
-            answer: None,
+            answers: Answers::default(),
             failure: None,
         }
     }
@@ -80,8 +81,7 @@ impl Session for AdbcSession {
     }
 
     fn submit(&mut self, ticket: Ticket, op: OpId, work: Work<'_>) -> Submit {
-        self.answer = None;
-        let result = self.call(op, work);
+        let result = self.call(ticket, op, work);
         set_running(&self.running, None);
         let (outcome, rows, bytes) = match result {
             Ok((rows, bytes)) => (Outcome::Ok, rows, bytes),
@@ -97,14 +97,15 @@ impl Session for AdbcSession {
 
     fn poll(&mut self, _until: Ns, done: &mut Vec<Done>) {
         done.append(&mut self.done);
+        self.answers.hand_over();
     }
 
     fn keep_answers(&mut self) {
         self.keeps_answers = true;
     }
 
-    fn answer(&mut self) -> Option<&Answer> {
-        self.answer.as_ref()
+    fn answer(&mut self, ticket: Ticket) -> Option<&Answer> {
+        self.answers.of(ticket)
     }
 
     fn failure(&mut self) -> Option<String> {
@@ -162,7 +163,7 @@ impl Session for AdbcSession {
 
 impl AdbcSession {
     /// Rows and bytes of one finished call.
-    fn call(&mut self, op: OpId, work: Work<'_>) -> Result<(u64, u64), Failed> {
+    fn call(&mut self, ticket: Ticket, op: OpId, work: Work<'_>) -> Result<(u64, u64), Failed> {
         let ready = self.ready.get_mut(&op).expect("the driver submits what it has opened");
         match (ready, work) {
             (Ready::Ingest { statement, .. }, Work::Rows { columns, payload }) => {
@@ -202,7 +203,7 @@ impl AdbcSession {
                 if *has_holds || self.keeps_answers {
                     let (answer, bytes) = collect(reader)?;
                     let rows = answer.rows.len() as u64;
-                    self.answer = Some(answer);
+                    self.answers.keep(ticket, answer);
                     return Ok((rows, bytes));
                 }
                 Ok(drain(reader)?)
@@ -306,7 +307,7 @@ fn outcome(failed: &Failed, classify: fn(&str) -> Option<Outcome>) -> Outcome {
     match error.status {
         Status::Cancelled | Status::Timeout => Outcome::Timeout,
         Status::Unauthenticated | Status::Unauthorized => Outcome::Auth,
-        Status::NotFound => Outcome::Missing,
+        Status::NotFound => Outcome::Undefined,
         Status::Integrity | Status::AlreadyExists | Status::InvalidData => Outcome::Refused,
         Status::IO => Outcome::Lost,
         _ => Outcome::Other,

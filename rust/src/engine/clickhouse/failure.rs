@@ -56,7 +56,7 @@ impl Failure {
     pub fn outcome(&self) -> Outcome {
         match self.code {
             // Column, function, table, database, dictionary.
-            8 | 10 | 16 | 36 | 46 | 47 | 60 | 81 | 218 => Outcome::Missing,
+            8 | 10 | 16 | 36 | 46 | 47 | 60 | 81 | 218 => Outcome::Undefined,
             // User, password, address, rights.
             192..=195 | 291 | 492 | 497 | 516 => Outcome::Auth,
             // Over its time, too slow, killed.
@@ -79,7 +79,7 @@ impl Failure {
                 TargetFault::Auth,
                 "check the user in the URL or CLICKHOUSE_USER, and the password in CLICKHOUSE_PASSWORD",
             ),
-            Outcome::Missing if self.code == 81 => {
+            Outcome::Undefined if self.code == 81 => {
                 (TargetFault::MissingDatabase, "create it, or name another one in the URL")
             }
             _ if self.code == 115 => (TargetFault::Other, "check the target's options set.<name>"),
@@ -106,7 +106,7 @@ mod tests {
             Failure::read(404, Some(60), new).to_string(),
             "Unknown table expression identifier 't'. (UNKNOWN_TABLE) (60)"
         );
-        assert_eq!(Failure::read(404, None, new).outcome(), Outcome::Missing);
+        assert_eq!(Failure::read(404, None, new).outcome(), Outcome::Undefined);
     }
 
     #[test]
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn every_class_has_its_outcome() {
         let of = |code: u32| Failure { code, message: String::new() }.outcome();
-        assert_eq!(of(60), Outcome::Missing);
+        assert_eq!(of(60), Outcome::Undefined);
         assert_eq!(of(193), Outcome::Auth);
         assert_eq!(of(394), Outcome::Timeout);
         assert_eq!(of(241), Outcome::TooLarge);

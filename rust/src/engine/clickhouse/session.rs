@@ -13,7 +13,8 @@ use crate::encode::{encoder, Encoder, Part, PART_ROWS};
 use crate::engine::http::{Client, Trouble};
 use crate::engine::shared::{columns_of, empty_like, send_limit};
 use crate::engine::{
-    Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
+    answers::Answers, Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket,
+    Work,
 };
 use crate::error::Error;
 use crate::plan::{OpKind, OpPlan};
@@ -35,7 +36,7 @@ pub struct ChSession {
     flight: Option<Flight>,
     finished: Option<Done>,
     keep_answers: bool,
-    answer: Option<Answer>,
+    answers: Answers,
     failure: Option<String>,
 }
 
@@ -89,7 +90,7 @@ impl ChSession {
             flight: None,
             finished: None,
             keep_answers: false,
-            answer: None,
+            answers: Answers::default(),
             failure: None,
         };
         for &op in ops {
@@ -139,7 +140,7 @@ impl ChSession {
             (Kind::Each, Ok(bytes)) => self.run_each(kept.answer, bytes),
             (_, read) => {
                 let rows = kept.answer.rows.len() as u64;
-                self.answer = Some(kept.answer);
+                self.answers.keep(flight.ticket, kept.answer);
                 Ok(read.map(|bytes| (rows, bytes)))
             }
         }
@@ -199,7 +200,6 @@ impl Session for ChSession {
         if self.flight.is_some() || self.finished.is_some() {
             return Submit::Full;
         }
-        self.answer = None;
         let (rows, bytes) = match &work {
             Work::Rows { payload, .. } => (payload.rows, payload.bytes.len() as u64),
             Work::Params(_) => (0, 0),
@@ -234,14 +234,15 @@ impl Session for ChSession {
             }
         }
         done.extend(self.finished.take());
+        self.answers.hand_over();
     }
 
     fn keep_answers(&mut self) {
         self.keep_answers = true;
     }
 
-    fn answer(&mut self) -> Option<&Answer> {
-        self.answer.as_ref()
+    fn answer(&mut self, ticket: Ticket) -> Option<&Answer> {
+        self.answers.of(ticket)
     }
 
     fn failure(&mut self) -> Option<String> {

@@ -33,10 +33,10 @@ impl Failure {
     pub fn outcome(&self) -> Outcome {
         match self.status {
             401 | 403 => Outcome::Auth,
-            404 => Outcome::Missing,
+            404 => Outcome::Undefined,
             413 => Outcome::TooLarge,
             _ if self.says("authoriz") => Outcome::Auth,
-            _ if self.is_missing() => Outcome::Missing,
+            _ if self.is_missing() => Outcome::Undefined,
             _ if self.says("timeout") || self.says("query interrupted") => Outcome::Timeout,
             // Some points were stored and others not, or the server has no room for more.
             _ if self.says("partial write") || self.says("exceeded") || self.says("no space left") => {
@@ -55,7 +55,7 @@ impl Failure {
     pub fn fault(&self) -> TargetFault {
         match self.outcome() {
             Outcome::Auth => TargetFault::Auth,
-            Outcome::Missing => TargetFault::MissingDatabase,
+            Outcome::Undefined => TargetFault::MissingDatabase,
             _ => TargetFault::Other,
         }
     }
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(of(400, "unable to parse 'x': missing fields"), Outcome::Other);
         assert_eq!(of(401, "authorization failed"), Outcome::Auth);
         assert_eq!(of(403, "me not authorized to write"), Outcome::Auth);
-        assert_eq!(of(404, "database not found: \"x\""), Outcome::Missing);
+        assert_eq!(of(404, "database not found: \"x\""), Outcome::Undefined);
         assert_eq!(of(413, "Request Entity Too Large"), Outcome::TooLarge);
         assert_eq!(of(500, "timeout"), Outcome::Timeout);
         assert_eq!(of(503, "hinted handoff queue not empty"), Outcome::Refused);

@@ -14,7 +14,8 @@ use crate::engine::http::{Client, Trouble};
 use crate::engine::shared::{clear, empty_like, send_limit};
 use crate::engine::url::escape;
 use crate::engine::{
-    Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
+    answers::Answers, Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket,
+    Work,
 };
 use crate::error::Error;
 use crate::plan::{LogicalType, OpKind, TablePlan};
@@ -34,7 +35,7 @@ pub struct InfluxSession {
     body: Vec<u8>,
     reader: Reader,
     keep_answers: bool,
-    answer: Option<Answer>,
+    answers: Answers,
     failure: Option<String>,
     /// Set by the canceller: the connection that is lost next was ended by us.
     cancelled: Arc<AtomicBool>,
@@ -74,7 +75,7 @@ impl InfluxSession {
             body: Vec::with_capacity(1 << 16),
             reader: Reader::new(false),
             keep_answers: false,
-            answer: None,
+            answers: Answers::default(),
             failure: None,
             cancelled: Arc::new(AtomicBool::new(false)),
             path: String::with_capacity(4096),
@@ -129,7 +130,7 @@ impl InfluxSession {
                 if let Some(Prepared::Query { statement, types, .. }) = &self.ops[flight.op] {
                     (rows, bytes) = (self.reader.rows(), self.reader.bytes());
                     let ty = |name: &str| types.iter().find(|(found, _)| found == name).map(|(_, ty)| *ty);
-                    self.answer = Some(statement.answer(self.reader.series(), &ty));
+                    self.answers.keep(flight.ticket, statement.answer(self.reader.series(), &ty));
                 }
                 Outcome::Ok
             }
@@ -231,14 +232,15 @@ impl Session for InfluxSession {
             }
         }
         done.append(&mut self.finished);
+        self.answers.hand_over();
     }
 
     fn keep_answers(&mut self) {
         self.keep_answers = true;
     }
 
-    fn answer(&mut self) -> Option<&Answer> {
-        self.answer.as_ref()
+    fn answer(&mut self, ticket: Ticket) -> Option<&Answer> {
+        self.answers.of(ticket)
     }
 
     fn failure(&mut self) -> Option<String> {

@@ -46,7 +46,7 @@ impl Failure {
             // Interrupted by KILL QUERY, or by a limit on the time of statements.
             1317 | 1969 | 3024 => Outcome::Timeout,
             1044 | 1045 | 1142 | 1143 | 1227 | 1370 | 1698 => Outcome::Auth,
-            1046 | 1049 | 1051 | 1054 | 1109 | 1146 | 1243 | 1305 => Outcome::Missing,
+            1046 | 1049 | 1051 | 1054 | 1109 | 1146 | 1243 | 1305 => Outcome::Undefined,
             // A packet or a row beyond a limit; too many locks or placeholders.
             1118 | 1153 | 1206 | 1301 | 1390 | 1426 | 3170 => Outcome::TooLarge,
             // The server stops, or has ended this connection.
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(of(1205), Outcome::Conflict);
         assert_eq!(of(1317), Outcome::Timeout);
         assert_eq!(of(1045), Outcome::Auth);
-        assert_eq!(of(1146), Outcome::Missing);
+        assert_eq!(of(1146), Outcome::Undefined);
         assert_eq!(of(1153), Outcome::TooLarge);
         assert_eq!(of(1053), Outcome::Lost);
         assert_eq!(of(1114), Outcome::Refused);

@@ -15,7 +15,8 @@ use super::{lost, message, statement_failed, Address};
 use crate::encode::{Part, PART_ROWS};
 use crate::engine::shared::{clear, depth, empty_like, send_limit};
 use crate::engine::{
-    Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
+    answers::Answers, Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket,
+    Work,
 };
 use crate::error::Error;
 use crate::rows::{Columns, Value};
@@ -43,8 +44,10 @@ pub struct MySession {
     reading: Reading,
     finished: Vec<Done>,
     keep_answers: bool,
+    /// The answer on its way, of the first of `sent`.
     answer: Option<Answer>,
-    /// Of the answer that is kept.
+    answers: Answers,
+    /// Of the answer on its way.
     columns: Vec<AnswerColumn>,
     failure: Option<String>,
     broken: bool,
@@ -94,6 +97,7 @@ impl MySession {
             finished: Vec::with_capacity(64),
             keep_answers: false,
             answer: None,
+            answers: Answers::default(),
             columns: Vec::new(),
             failure: None,
             broken: false,
@@ -195,6 +199,9 @@ impl MySession {
     fn finish(&mut self, outcome: Outcome) {
         self.reading = Reading::Head;
         let Sent { ticket, rows, bytes, .. } = self.sent.pop_front().expect("an answer belongs to the first");
+        if let Some(answer) = self.answer.take().filter(|_| outcome == Outcome::Ok) {
+            self.answers.keep(ticket, answer);
+        }
         self.done(ticket, outcome, rows, bytes);
     }
 
@@ -300,14 +307,15 @@ impl Session for MySession {
             }
         }
         done.append(&mut self.finished);
+        self.answers.hand_over();
     }
 
     fn keep_answers(&mut self) {
         self.keep_answers = true;
     }
 
-    fn answer(&mut self) -> Option<&Answer> {
-        self.answer.as_ref()
+    fn answer(&mut self, ticket: Ticket) -> Option<&Answer> {
+        self.answers.of(ticket)
     }
 
     fn failure(&mut self) -> Option<String> {

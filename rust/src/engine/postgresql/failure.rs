@@ -44,7 +44,7 @@ impl Failure {
             "40001" | "40P01" => Outcome::Conflict,
             "57014" | "55P03" | "25P03" => Outcome::Timeout,
             "42501" => Outcome::Auth,
-            "42P01" | "42703" | "42883" | "3D000" | "3F000" => Outcome::Missing,
+            "42P01" | "42703" | "42883" | "3D000" | "3F000" => Outcome::Undefined,
             "53200" => Outcome::TooLarge,
             "57P01" | "57P02" | "57P03" | "57P05" => Outcome::Lost,
             state => match state.get(..2) {
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(of("40P01"), Outcome::Conflict);
         assert_eq!(of("57014"), Outcome::Timeout);
         assert_eq!(of("28P01"), Outcome::Auth);
-        assert_eq!(of("42P01"), Outcome::Missing);
+        assert_eq!(of("42P01"), Outcome::Undefined);
         assert_eq!(of("54000"), Outcome::TooLarge);
         assert_eq!(of("57P01"), Outcome::Lost);
         assert_eq!(of("53100"), Outcome::Refused);

@@ -74,7 +74,7 @@ fn converse(ctx: &Context, address: &Arc<Address>, connection: Connection) -> Re
         session.submit(k, 2, Work::Params(&[Value::I64(k as i64 % 3)]));
     }
     let mut fine = outcomes(&mut session, 8) == [Outcome::Ok; 8];
-    fine &= session.answer().is_some_and(|answer| answer.names.len() == 7);
+    fine &= session.answer(7).is_some_and(|answer| answer.names.len() == 7);
     for (op, first) in [(0, 100), (1, 200)] {
         let (columns, mut payload) = (rows(first), Payload::default());
         session.encode(op, &columns, &mut payload)?;

@@ -15,7 +15,8 @@ use super::{lost, Address};
 use crate::encode::{Part, PART_ROWS};
 use crate::engine::shared::{clear, depth, empty_like, send_limit};
 use crate::engine::{
-    Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
+    answers::Answers, Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket,
+    Work,
 };
 use crate::error::Error;
 use crate::rows::{Columns, Value};
@@ -40,7 +41,7 @@ pub struct PgSession {
     /// Of `sent`, those not yet handed to `finished`.
     in_flight: usize,
     keep_answers: bool,
-    answer: Option<Answer>,
+    answers: Answers,
     failure: Option<String>,
     broken: bool,
 }
@@ -54,6 +55,8 @@ struct Sent {
     /// So far: rows stored or received, bytes sent or received.
     rows: u64,
     bytes: u64,
+    /// So far, where it is kept.
+    answer: Option<Answer>,
     /// The Sync behind it is its own or that of its pipeline.
     last_before_sync: bool,
     /// The server has answered; a change is finished with the Sync behind it.
@@ -69,6 +72,7 @@ impl Sent {
             expected_rows: None,
             rows: 0,
             bytes: 0,
+            answer: None,
             last_before_sync: false,
             answered: false,
             finished: false,
@@ -99,7 +103,7 @@ impl PgSession {
             finished: Vec::with_capacity(64),
             in_flight: 0,
             keep_answers: false,
-            answer: None,
+            answers: Answers::default(),
             failure: None,
             broken: false,
         };
@@ -172,11 +176,7 @@ impl PgSession {
                 if self.keep_answers || statement.keep_answer {
                     let row = decode::data_row(body, &statement.columns, decode::format_of)
                         .ok_or_else(|| io::Error::other("an answer could not be read"))?;
-                    let answer = self.answer.get_or_insert_with(|| answer_of(statement));
-                    if sent.rows == 1 {
-                        answer.rows.clear();
-                    }
-                    answer.rows.push(row);
+                    sent.answer.get_or_insert_with(|| answer_of(statement)).rows.push(row);
                 }
             }
             (b'C' | b'I', Some(at)) => {
@@ -184,8 +184,9 @@ impl PgSession {
                 let Some(prepared) = &self.ops[sent.op] else { return Ok(()) };
                 match prepared {
                     Prepared::Statement(statement) if !statement.changes => {
-                        if (self.keep_answers || statement.keep_answer) && sent.rows == 0 {
-                            self.answer = Some(answer_of(statement));
+                        if self.keep_answers || statement.keep_answer {
+                            let answer = sent.answer.take().unwrap_or_else(|| answer_of(statement));
+                            self.answers.keep(sent.ticket, answer);
                         }
                         self.finish(at, Outcome::Ok);
                     }
@@ -342,14 +343,15 @@ impl Session for PgSession {
             }
         }
         done.append(&mut self.finished);
+        self.answers.hand_over();
     }
 
     fn keep_answers(&mut self) {
         self.keep_answers = true;
     }
 
-    fn answer(&mut self) -> Option<&Answer> {
-        self.answer.as_ref()
+    fn answer(&mut self, ticket: Ticket) -> Option<&Answer> {
+        self.answers.of(ticket)
     }
 
     fn failure(&mut self) -> Option<String> {

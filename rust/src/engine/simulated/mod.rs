@@ -4,10 +4,11 @@
 //! runs the same servers in simulated time, through the same schedule and record code, so that a
 //! million operations take a moment and no noise.
 
+mod look_up;
 mod servers;
 mod virtual_time;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 pub use servers::{Distribution, Options, Servers};
@@ -15,27 +16,34 @@ pub use virtual_time::{simulate, Simulation};
 
 use crate::clock::thread_cpu_ns;
 use crate::engine::{
-    Answer, Canceller, Caps, Context, Done, Engine, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
+    answers::Answers, Answer, Canceller, Caps, Context, Done, Engine, Ns, OpId, Outcome, Payload, Session,
+    Submit, Ticket, Work,
 };
 use crate::error::Error;
 use crate::pace::{Pacer, Spin, Wake};
-use crate::rows::Columns;
+use crate::rows::{Columns, Value};
+
+use look_up::LookUp;
 
 /// Operations of one session that the servers have at once.
-const DEPTH_MAX: u32 = 1024;
+pub const MAX_DEPTH: u32 = 1024;
 
 pub struct Simulated {
     context: Context,
     options: Options,
     /// The one lock of all sessions is inside the "server", where a real one has its own.
     servers: Arc<Mutex<Servers>>,
+    /// Rows that were stored, by table.
+    stored: Arc<[AtomicU64]>,
 }
 
 impl Simulated {
     pub fn new(context: &Context) -> Result<Simulated, Error> {
         let options = Options::parse(&context.plan.target.options)?;
         let servers = Servers::new(options.clone(), context.plan.seed);
-        Ok(Simulated { context: context.clone(), options, servers: Arc::new(Mutex::new(servers)) })
+        let stored = context.plan.tables.iter().map(|_| AtomicU64::new(0)).collect();
+        let servers = Arc::new(Mutex::new(servers));
+        Ok(Simulated { context: context.clone(), options, servers, stored })
     }
 }
 
@@ -43,21 +51,33 @@ impl Engine for Simulated {
     fn caps(&self) -> Caps {
         Caps {
             methods: vec!["bulk"],
-            max_depth: DEPTH_MAX,
+            max_depth: MAX_DEPTH,
             cancel: true,
             in_process: true,
             ..Caps::default()
         }
     }
 
-    fn open(&self, _ops: &[OpId]) -> Result<Box<dyn Session>, Error> {
+    /// It keeps no rows, but knows those that a key names: they are generated.
+    fn answers(&self, op: OpId) -> bool {
+        LookUp::is_one(self.context.op(op))
+    }
+
+    fn open(&self, ops: &[OpId]) -> Result<Box<dyn Session>, Error> {
+        let mut look_ups: Vec<Option<LookUp>> = self.context.plan.operations.iter().map(|_| None).collect();
+        for &op in ops.iter().filter(|&&op| self.answers(op)) {
+            look_ups[op] = Some(LookUp::new(&self.context.plan, self.context.op(op))?);
+        }
         Ok(Box::new(SimulatedSession {
             context: self.context.clone(),
             burn_ns_per_row: self.options.burn_ns_per_row,
             servers: Arc::clone(&self.servers),
+            stored: Arc::clone(&self.stored),
+            look_ups,
+            answers: Answers::default(),
             pacer: None,
             cancelled: Arc::new(AtomicBool::new(false)),
-            at_work: Vec::with_capacity(DEPTH_MAX as usize),
+            at_work: Vec::with_capacity(MAX_DEPTH as usize),
         }))
     }
 
@@ -70,12 +90,16 @@ struct SimulatedSession {
     context: Context,
     burn_ns_per_row: u64,
     servers: Arc<Mutex<Servers>>,
+    stored: Arc<[AtomicU64]>,
+    /// By operation.
+    look_ups: Vec<Option<LookUp>>,
+    answers: Answers,
     /// Made by the first `poll`, on the session's own thread.
     pacer: Option<Pacer>,
     /// Ends what is at work.
     cancelled: Arc<AtomicBool>,
-    /// `done_ns` is when the servers will be done.
-    at_work: Vec<Done>,
+    /// `done_ns` is when the servers will be done; with the answer of a look-up.
+    at_work: Vec<(Done, Option<Answer>)>,
 }
 
 impl Session for SimulatedSession {
@@ -85,36 +109,45 @@ impl Session for SimulatedSession {
         Ok(())
     }
 
-    fn submit(&mut self, ticket: Ticket, _op: OpId, work: Work<'_>) -> Submit {
-        if self.at_work.len() == DEPTH_MAX as usize {
+    fn submit(&mut self, ticket: Ticket, op: OpId, work: Work<'_>) -> Submit {
+        if self.at_work.len() == MAX_DEPTH as usize {
             return Submit::Full;
         }
-        let rows = match work {
-            Work::Rows { columns, .. } => columns.rows as u64,
-            Work::Params(_) => 0,
+        let (rows, answer) = match &work {
+            Work::Rows { columns, .. } => (columns.rows as u64, None),
+            Work::Params(params) => {
+                self.look_up(op, params).map_or((0, None), |found| (found.rows.len() as u64, Some(found)))
+            }
         };
-        burn(rows * self.burn_ns_per_row);
+        if let Work::Rows { .. } = &work {
+            burn(rows * self.burn_ns_per_row);
+        }
+        if let (Work::Rows { .. }, Some(table)) = (&work, self.context.op(op).table) {
+            self.stored[table].fetch_add(rows, Ordering::Relaxed);
+        }
         let arrival_ns = self.context.clock.now();
         let mut servers = self.servers.lock().expect("no session panics while it holds the servers");
         let done_ns = servers.serve(arrival_ns, ticket);
         let outcome = if servers.fails(ticket) { Outcome::Other } else { Outcome::Ok };
-        self.at_work.push(Done { ticket, done_ns, outcome, rows, bytes: 0 });
+        self.at_work.push((Done { ticket, done_ns, outcome, rows, bytes: 0 }, answer));
         Submit::Queued
     }
 
     /// Sleeps until the next operation is done. It is done when this session sees it, as with a real
     /// engine: a late wake-up is service time here too.
     fn poll(&mut self, until: Ns, done: &mut Vec<Done>) {
-        let Some(next_ns) = self.at_work.iter().map(|work| work.done_ns).min() else { return };
+        let Some(next_ns) = self.at_work.iter().map(|(work, _)| work.done_ns).min() else { return };
         let clock = self.context.clock;
         let cancelled = &self.cancelled;
         let pacer = self.pacer.get_or_insert_with(|| Pacer::new(clock, Arc::clone(cancelled), Spin::Never));
         let cut = pacer.wait_until(next_ns.min(until)) == Wake::Stopped;
         let now_ns = clock.now();
-        self.at_work.retain(|work| {
+        let answers = &mut self.answers;
+        self.at_work.retain_mut(|(work, answer)| {
             let ended = work.done_ns <= now_ns;
             if ended {
                 done.push(Done { done_ns: now_ns, ..*work });
+                answer.take().into_iter().for_each(|answer| answers.keep(work.ticket, answer));
             } else if cut {
                 done.push(Done { done_ns: now_ns, outcome: Outcome::Timeout, rows: 0, ..*work });
             }
@@ -123,6 +156,11 @@ impl Session for SimulatedSession {
         if cut {
             self.cancelled.store(false, Ordering::Relaxed);
         }
+        self.answers.hand_over();
+    }
+
+    fn answer(&mut self, ticket: Ticket) -> Option<&Answer> {
+        self.answers.of(ticket)
     }
 
     fn canceller(&self) -> Option<Canceller> {
@@ -140,6 +178,13 @@ impl Session for SimulatedSession {
 
     fn close(self: Box<Self>) -> Result<(), Error> {
         Ok(())
+    }
+}
+
+impl SimulatedSession {
+    fn look_up(&mut self, op: OpId, params: &[Value]) -> Option<Answer> {
+        let look_up = self.look_ups[op].as_mut()?;
+        Some(look_up.answer(params, self.stored[look_up.table].load(Ordering::Relaxed)))
     }
 }
 

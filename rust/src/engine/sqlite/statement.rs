@@ -33,8 +33,8 @@ impl Failure {
             (ffi::SQLITE_CONSTRAINT | ffi::SQLITE_READONLY | ffi::SQLITE_AUTH | ffi::SQLITE_PERM, _) => {
                 Outcome::Refused
             }
-            (ffi::SQLITE_CANTOPEN | ffi::SQLITE_NOTADB, _) => Outcome::Missing,
-            (ffi::SQLITE_ERROR, _) if self.message.starts_with("no such") => Outcome::Missing,
+            (ffi::SQLITE_CANTOPEN | ffi::SQLITE_NOTADB, _) => Outcome::Undefined,
+            (ffi::SQLITE_ERROR, _) if self.message.starts_with("no such") => Outcome::Undefined,
             _ => Outcome::Other,
         }
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::Running;
 use crate::drive::EndedBy;
-use crate::engine::{Done, Ns, Outcome, Work};
+use crate::engine::{Done, Ns, Outcome, Submit, Work};
 use crate::error::Error;
 use crate::mix::{operation_id, Share, Shared};
 use crate::plan::OpKind;
@@ -29,11 +29,18 @@ impl Running {
             let mut session = engine.open(&[op])?;
             session.keep_answers();
             let mut done: Vec<Done> = Vec::with_capacity(1);
-            session.submit(0, op, Work::Params(&values));
+            if matches!(session.submit(0, op, Work::Params(&values)), Submit::Full) {
+                return Err(Error::Plan(format!(
+                    "{name}: a session that has nothing in flight takes no call"
+                )));
+            }
             session.flush();
             session.poll(Ns::MAX, &mut done);
-            if done[0].outcome != Outcome::Ok {
-                let message = session.failure().unwrap_or_else(|| done[0].outcome.name().to_owned());
+            let [ended] = done.as_slice() else {
+                return Err(Error::Plan(format!("{name}: {} answers came to one call", done.len())));
+            };
+            if ended.outcome != Outcome::Ok {
+                let message = session.failure().unwrap_or_else(|| ended.outcome.name().to_owned());
                 return Err(Error::Statement {
                     target: plan.target.url.clone(),
                     statement: plan.operations[op].text.clone(),
@@ -48,7 +55,7 @@ impl Running {
                 .collect();
             let given = serde_json::to_string(&given).expect("a map of texts is JSON");
             let answer =
-                session.answer().ok_or_else(|| Error::Plan(format!("{name} keeps no answer to ask for")))?;
+                session.answer(0).ok_or_else(|| Error::Plan(format!("{name} keeps no answer to ask for")))?;
             let mut cell = AnswerRow {
                 segment: index as u16,
                 op: name.clone(),

@@ -1,0 +1,79 @@
+"""How long a worker may go on after its time; then its parent ends it, whatever it does. Pure: the caller says the time.
+
+The core ends what it can by itself: 2 s after a limit or a stop it cancels the running calls, 10 s later it says that it
+cannot (event `failed`). What is here is for a worker that does not get so far: a session that spins, a call that no
+cancel ends, a process that does not listen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+#: After the stop that was sent, s: what the core takes at most, and as much again for a busy machine.
+STOP_GRACE_S = 25.0
+#: After the limit of a segment whose sessions work, s.
+LIMIT_GRACE_S = 30.0
+#: After the worker's last word (`finished` or `failed`), s: tables are written out by then.
+END_GRACE_S = 15.0
+#: Between two repetitions tables are emptied and proven, and nothing is said meanwhile, s: the core's own limit of both.
+BETWEEN_REPETITIONS_S = 2 * 3600.0
+
+
+class Patience:
+    """When a worker must have ended, by what it has said and what it was told. Times are of one steady clock, s."""
+
+    def __init__(self, plan: Mapping[str, Any]) -> None:
+        self.segments = plan.get("segments", [])
+        #: Until when the worker is waited for, and what it should have done by then.
+        self.until, self.why = float("inf"), ""
+        #: From then on the sessions of the present segment should have ended.
+        self.limit_at = float("inf")
+        self.stopping = False
+
+    def saw(self, event: Mapping[str, Any], now: float) -> None:
+        match event["event"]:
+            case "segment":
+                self.begin(int(event.get("index", 0)), now)
+            case "progress":
+                self.works(now)
+            case "paused":
+                self.forget()
+            case "finished" | "failed":
+                self.forget()
+                self.expect(now + END_GRACE_S, f"{END_GRACE_S:g} s after it said `{event['event']}`")
+
+    def stop_sent(self, now: float) -> None:
+        self.stopping = True
+        self.expect(now + STOP_GRACE_S, f"{STOP_GRACE_S:g} s after it was asked to stop")
+
+    def over(self, now: float) -> str | None:
+        """Why the worker is not waited for any longer."""
+        return f"the worker still ran {self.why}; inrush ended it" if now > self.until else None
+
+    # --- the limit of a segment in which sessions work
+
+    def begin(self, index: int, now: float) -> None:
+        self.forget()
+        segment = self.segments[index] if index < len(self.segments) else {}
+        limit_s = segment.get("limit_ns", 0) / 1e9
+        if segment.get("kind") != "drive" or limit_s <= 0 or self.stopping:
+            return
+        self.limit_at = now + limit_s + LIMIT_GRACE_S
+        quiet_s = BETWEEN_REPETITIONS_S if segment.get("repeat") else 0.0
+        why = f"{LIMIT_GRACE_S:g} s after the limit of segment {segment['label']}, {limit_s:g} s (schedule.limit_s)"
+        self.expect(self.limit_at + quiet_s, why)
+
+    def works(self, now: float) -> None:
+        """Sessions are at work, so that nothing between two repetitions is the reason for being late."""
+        if now > self.limit_at and not self.stopping:
+            self.until = min(self.until, self.limit_at)
+
+    def forget(self) -> None:
+        if not self.stopping:
+            self.until, self.why, self.limit_at = float("inf"), "", float("inf")
+
+    def expect(self, until: float, why: str) -> None:
+        """The nearest end counts."""
+        if until < self.until:
+            self.until, self.why = until, why

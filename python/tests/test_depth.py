@@ -1,0 +1,55 @@
+"""Calls in flight: what an engine cannot hold is refused when planned, and never met while a clock runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from inrush import _core
+from inrush.engines import ENGINES, server
+from inrush.errors import StudyInvalid
+from inrush.plan.plan import plan_study
+from inrush.study.study import load_study, parse_study
+from tests.strategies import small_tree, workload_tree
+
+TREE = workload_tree()
+
+
+def planned(engines: list[str], **readers: Any) -> None:
+    tree = small_tree(engines=engines)
+    tree["roles"]["readers"] = {"operation": "pc_count", "sessions": 1, "until": "writers", **readers}
+    study = parse_study(tree, TREE, name="small", file="small.toml", workload_file="workload.toml")
+    plan_study(study, {engine: server(engine) for engine in engines})
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_both_twins_know_the_same_greatest_depth(engine: str) -> None:
+    assert server(engine).max_depth == _core.max_depth(engine)
+
+
+def test_a_depth_that_an_engine_cannot_hold_is_refused_with_engine_depth_and_remedy() -> None:
+    with pytest.raises(StudyInvalid) as refused:
+        planned(["clickhouse", "influxdb", "postgresql"], depth=4)
+    message = str(refused.value)
+    for engine in ("clickhouse", "influxdb"):
+        assert f"small.toml: roles.readers.depth is 4; a session of {engine} has 1 call" in message, message
+    assert "lower it, or use more sessions" in message
+    assert "postgresql" not in message
+
+
+def test_the_study_that_spun_for_ten_minutes_is_refused() -> None:
+    study = load_study("telemetry-lookups", "xs", ["roles.users.depth=4"], ["clickhouse"])
+    with pytest.raises(StudyInvalid, match=r"roles\.users\.depth is 4; a session of clickhouse"):
+        plan_study(study, {"clickhouse": server("clickhouse")})
+
+
+def test_a_depth_up_to_the_greatest_is_planned() -> None:
+    planned(["postgresql", "mysql"], depth=1024)
+    with pytest.raises(StudyInvalid, match="depth is 1025"):
+        planned(["mysql"], depth=1025)
+
+
+def test_a_page_has_no_depth() -> None:
+    with pytest.raises(StudyInvalid, match="page"):
+        planned(["postgresql"], operation="page", depth=2)

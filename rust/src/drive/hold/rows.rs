@@ -1,0 +1,104 @@
+//! Rows of an answer against the rows that the generator makes.
+
+use std::sync::Arc;
+
+use crate::drive::source::TableCount;
+use crate::proof::value_text;
+use crate::rows::{Columns, Generators, RowGen, SeriesIndex, Value};
+
+/// Makes rows of one table again, and compares returned ones with them.
+pub struct Rows {
+    pub table: String,
+    /// Its place in the plan, and in the counts.
+    pub at: usize,
+    /// A row on its way may be seen in part: what is not yet there is NULL.
+    torn: bool,
+    /// Whether one may be while the present answer was made.
+    partly: bool,
+    pub index: Arc<SeriesIndex>,
+    pub generator: Arc<RowGen>,
+    row: Columns,
+    /// Of the answer's columns, their places in the table.
+    columns: Vec<usize>,
+}
+
+impl Rows {
+    pub fn new(generators: &Generators, at: usize, columns: &[String], torn: bool) -> Result<Rows, String> {
+        let generator = generators.of(at).map_err(|e| e.to_string())?;
+        let table = &generators.plan().tables[at];
+        let place = |name: &String| {
+            let found = table.columns.iter().position(|c| &c.name == name);
+            found.ok_or_else(|| format!("{} has no column {name}", table.name))
+        };
+        let columns = columns.iter().map(place).collect::<Result<_, _>>()?;
+        let index = generators.index(at).map_err(|e| e.to_string())?;
+        let row = generator.columns(1);
+        Ok(Rows { table: table.name.clone(), at, torn, partly: false, index, generator, row, columns })
+    }
+
+    /// To be said of each answer before its rows: rows may have been written while it was made.
+    pub fn is_on_its_way(&mut self, floor: u64, count: &TableCount) {
+        self.partly = self.torn && count.issued() > floor;
+    }
+
+    /// The value that `returned` has in a column of the table.
+    pub fn named<'v>(&self, returned: &'v [Value], column: usize) -> Option<&'v Value> {
+        let place = self.columns.iter().position(|&c| c == column)?;
+        returned.get(place)
+    }
+
+    /// Which row `returned` is; an error says why it is none.
+    pub fn number(&mut self, returned: &[Value]) -> Result<u64, String> {
+        if returned.len() != self.columns.len() {
+            return Err(format!("{} columns returned, {} promised", returned.len(), self.columns.len()));
+        }
+        let number = self.index.row_of(|column| self.named(returned, column));
+        let number = number
+            .ok_or_else(|| format!("no row of {} has the identity of {}", self.table, text(returned)))?;
+        match self.difference(number, returned) {
+            Some(why) => Err(why),
+            None => Ok(number),
+        }
+    }
+
+    /// Whether `returned` is row `number`, in every column.
+    pub fn is_whole(&mut self, number: u64, returned: &[Value]) -> bool {
+        returned.len() == self.columns.len() && self.difference(number, returned).is_none()
+    }
+
+    fn difference(&mut self, number: u64, returned: &[Value]) -> Option<String> {
+        self.generator.fill(number, 1, &mut self.row);
+        self.columns.iter().zip(returned).find_map(|(&at, found)| {
+            let expected = self.row.columns[at].value(0);
+            let on_its_way = self.partly && *found == Value::Null;
+            (!same(&expected, found) && !on_its_way).then(|| {
+                let (table, column) = (&self.table, &self.row.columns[at].name);
+                let (expected, found) = (value_text(&expected), value_text(found));
+                format!("row {number} of {table}: {column} is {expected}, not {found}")
+            })
+        })
+    }
+
+    /// Row `number` with the values that an answer would have.
+    pub fn described(&mut self, number: u64) -> String {
+        self.generator.fill(number, 1, &mut self.row);
+        let values: Vec<Value> = self.columns.iter().map(|&at| self.row.columns[at].value(0)).collect();
+        format!("row {number} of {} ({})", self.table, text(&values))
+    }
+}
+
+/// Engines without unsigned or millisecond types return the same number in another wrapping.
+pub fn same(expected: &Value, found: &Value) -> bool {
+    match (expected, found) {
+        (Value::U64(a), Value::I64(b)) => *a == *b as u64,
+        (Value::I64(a), Value::U64(b)) => *a as u64 == *b,
+        (Value::TimeMs(a), Value::TimeUs(b)) => *a * 1_000 == *b,
+        (Value::TimeMs(a) | Value::TimeUs(a), Value::I64(b)) => a == b,
+        (Value::Bool(a), Value::I64(b)) => i64::from(*a) == *b,
+        (a, b) => a == b,
+    }
+}
+
+pub fn text(row: &[Value]) -> String {
+    row.iter().map(value_text).collect::<Vec<_>>().join(", ")
+}

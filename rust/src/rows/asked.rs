@@ -1,0 +1,125 @@
+//! From the parameters of a call to the rows that it asks for.
+
+use super::columns::{Columns, Value};
+use super::generate::RowGen;
+use super::index::SeriesIndex;
+use crate::plan::TablePlan;
+
+/// The keys that a call names: one value of every key column, or lists of them that go side by side.
+pub struct AskedKeys {
+    keys: Vec<Key>,
+    /// Keys of one call.
+    count: usize,
+}
+
+/// A key column, and its parameters: one, which every key of the call shares, or one a key.
+struct Key {
+    column: usize,
+    places: Vec<usize>,
+}
+
+impl AskedKeys {
+    /// `by_param`: the column that each parameter is a value of; empty: it is no key. Errors: a column that is not
+    /// there, no key at all, lists of different lengths.
+    pub fn new(table: &TablePlan, by_param: &[String]) -> Result<AskedKeys, String> {
+        let mut keys: Vec<Key> = Vec::new();
+        for (place, name) in by_param.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
+            let column = table.columns.iter().position(|c| &c.name == name);
+            let column = column.ok_or_else(|| format!("{} has no column {name}", table.name))?;
+            match keys.iter_mut().find(|key| key.column == column) {
+                Some(key) => key.places.push(place),
+                None => keys.push(Key { column, places: vec![place] }),
+            }
+        }
+        let count = keys.iter().map(|key| key.places.len()).max().ok_or("none of its parameters is a key")?;
+        if keys.iter().any(|key| key.places.len() != 1 && key.places.len() != count) {
+            return Err("lists of keys have as many values of one column as of the other".into());
+        }
+        Ok(AskedKeys { keys, count })
+    }
+
+    pub fn columns(&self) -> Vec<usize> {
+        self.keys.iter().map(|key| key.column).collect()
+    }
+
+    /// How many keys a call names; some may be equal.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The value of `column` in key `k` of a call.
+    pub fn value<'v>(&self, params: &'v [Value], k: usize, column: usize) -> Option<&'v Value> {
+        let key = self.keys.iter().find(|key| key.column == column)?;
+        Some(&params[if key.places.len() == 1 { key.places[0] } else { key.places[k] }])
+    }
+
+    /// Whether a row with these values has one of the keys, by `same`.
+    pub fn are_of<'v>(
+        &self,
+        params: &[Value],
+        named: impl Fn(usize) -> Option<&'v Value>,
+        same: impl Fn(&Value, &Value) -> bool,
+    ) -> bool {
+        (0..self.count).any(|k| {
+            self.keys.iter().all(|key| {
+                let asked = self.value(params, k, key.column).expect("it is a key column");
+                named(key.column).is_some_and(|found| same(asked, found))
+            })
+        })
+    }
+}
+
+/// Finds the rows of a call's keys in a generated table.
+pub struct AskedRows {
+    keys: AskedKeys,
+    /// Rows with the same hash of their key may have another one, and are looked at.
+    moves: bool,
+    row: Columns,
+}
+
+impl AskedRows {
+    /// Errors: as [`AskedKeys::new`], and keys that do not lead to rows.
+    pub fn new(
+        table: &TablePlan,
+        generator: &RowGen,
+        index: &SeriesIndex,
+        by_param: &[String],
+    ) -> Result<AskedRows, String> {
+        let keys = AskedKeys::new(table, by_param)?;
+        index.takes_key(&keys.columns())?;
+        Ok(AskedRows { keys, moves: index.key_moves(), row: generator.columns(1) })
+    }
+
+    pub fn keys(&self) -> &AskedKeys {
+        &self.keys
+    }
+
+    /// Fills `out` with the rows below `below` that have a key of the call: ascending, each once.
+    pub fn fill(
+        &mut self,
+        generator: &RowGen,
+        index: &SeriesIndex,
+        params: &[Value],
+        below: u64,
+        out: &mut Vec<u64>,
+    ) {
+        out.clear();
+        for k in 0..self.keys.count {
+            index.rows_of_key(|column| self.keys.value(params, k, column), below, out);
+        }
+        out.sort_unstable();
+        out.dedup();
+        if self.moves {
+            let (keys, row) = (&self.keys, &mut self.row);
+            out.retain(|&number| {
+                generator.fill(number, 1, row);
+                (0..keys.count).any(|k| {
+                    let is_its = |key: &Key| {
+                        keys.value(params, k, key.column) == Some(&row.columns[key.column].value(0))
+                    };
+                    keys.keys.iter().all(is_its)
+                })
+            });
+        }
+    }
+}
