@@ -1,4 +1,4 @@
-"""What an operation promises of its answers: how a workload says it, and how the core is told."""
+"""What an operation promises of its answers: how a workload says it, and what stands in the plan."""
 
 from __future__ import annotations
 

@@ -16,12 +16,12 @@ STOP_GRACE_S = 25.0
 LIMIT_GRACE_S = 30.0
 #: After the worker's last word (`finished` or `failed`), s: tables are written out by then.
 END_GRACE_S = 15.0
-#: Between two repetitions tables are emptied and proven, and nothing is said meanwhile, s: the core's own limit of both.
+#: Between two repetitions tables are emptied and proven, without an event, s: the core's own limit of both.
 BETWEEN_REPETITIONS_S = 2 * 3600.0
 
 
 class Patience:
-    """When a worker must have ended, by what it has said and what it was told. Times are of one steady clock, s."""
+    """When a worker must have ended, by its events and by what was sent to it. Times are of one steady clock, s."""
 
     def __init__(self, plan: Mapping[str, Any]) -> None:
         self.segments = plan.get("segments", [])
