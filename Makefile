@@ -45,7 +45,7 @@ test-python: core ## tests of the Python half and of the border
 test-rust: ## tests of the Rust half
 	cargo test --workspace
 
-fuzz: ## a million mutated answers to each decoder (INRUSH_MUTATIONS; about an hour on two cores)
+fuzz: ## a million mutated answers to each decoder (or as many as INRUSH_MUTATIONS says)
 	INRUSH_MUTATIONS=$${INRUSH_MUTATIONS:-1000000} cargo test --release --lib fuzz:: -- --nocapture
 
 check: core ## formatting, lints and types of both halves
