@@ -255,6 +255,17 @@ def test_a_comparison_names_what_each_was_best_with() -> None:
     assert "1,000 with 4 writers has the lowest" in found.line and "; 200 with 4 writers 2.00×" in found.line
 
 
+def test_a_comparison_of_shares_takes_those_that_are_0() -> None:
+    runs = [
+        synthetic.figured(engine, {}, block, 0, {"ports.in_time_share": share})
+        for block in (1, 2, 3)
+        for engine, share in (("sqlite", 0.0), ("duckdb", 0.5))
+    ]
+    doc = {"answer": {"kind": "comparison", "of": "ports.in_time_share", "along": "engine"}}
+    found = answer(Analysis(StudyRecord({**synthetic.STUDY, **doc}, [m.run for m in runs]), runs))
+    assert found is not None and found.line.startswith("duckdb has the highest in time share")
+
+
 @pytest.mark.parametrize("kind", ["curve", "scaling"])
 def test_a_curve_never_jumps_between_values_of_another_factor(kind: str) -> None:
     doc = {"kind": kind, "of": "writers.makespan_s", "along": "batch_rows", "per": ["engine"]}

@@ -273,12 +273,13 @@ def work_grows(analysis: Analysis, figure: str, along: str, of: Values) -> bool:
 
 def comparison_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
     """Each value of `along` against the best, paired by block; what varies besides competes, and each has its best of it."""
+    sign = 1 if lower_is_better(figure) else -1
+    level = {p: sign * sum(v.values()) / len(v) for p, v in of.items()}
     points: dict[Any, Point] = {}
-    for point, _ in ranked(of, figure):
+    for point in sorted(of, key=lambda p: level[p]):
         points.setdefault(dict(point).get(along), point)
     by_value = {value: of[point] for value, point in points.items()}
-    sign = 1 if lower_is_better(figure) else -1
-    means = {k: sign * sum(v.values()) / len(v) for k, v in by_value.items()}
+    means = {value: level[point] for value, point in points.items()}
     best, *others = sorted(means, key=lambda k: means[k])
 
     def named(value: Any) -> str:
