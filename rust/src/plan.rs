@@ -42,6 +42,26 @@ pub struct RunPlan {
     pub labels: BTreeMap<String, serde_json::Value>,
 }
 
+impl RunPlan {
+    /// A plan without operations, for what is asked of a target outside a run.
+    pub fn of_target(target: Target, tables: Vec<TablePlan>) -> RunPlan {
+        RunPlan {
+            version: PLAN_VERSION,
+            run_id: String::new(),
+            study: String::new(),
+            seed: 0,
+            epoch_ns: 0,
+            target,
+            tables,
+            operations: Vec::new(),
+            segments: Vec::new(),
+            record: RecordPlan { interval_ns: 1_000_000_000, flush_ns: 1_000_000_000 },
+            watch: WatchPlan { every_ns: 0, processes: Default::default(), data_dir: String::new() },
+            labels: Default::default(),
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {

@@ -282,6 +282,8 @@ fn item_name(item: &ScreenItem) -> String {
         ScreenItem::Product { key, value } => format!("product({key},{value})"),
         ScreenItem::SumScaled { column, bits } => format!("sum_scaled({column},{bits})"),
         ScreenItem::SumLength { column } => format!("sum_length({column})"),
+        ScreenItem::CountTrue { column } => format!("count_true({column})"),
+        ScreenItem::SumHash { column, .. } => format!("sum_hash({column})"),
     }
 }
 

@@ -3,7 +3,6 @@
 //! A row placed by any other rule would lie where a look-up by key does not look. Each rule gives a row a number; its
 //! remainder by the number of slots names the slot, and each shard has one slot or, where shards have weights, several.
 
-mod city;
 mod distributed;
 mod hash_partitions;
 

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::rows::ValueHash;
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Segment {
@@ -215,6 +217,18 @@ pub enum ScreenItem {
     SumScaled {
         column: String,
         bits: u32,
+    },
+    /// Number of rows where a truth value is true.
+    CountTrue {
+        column: String,
+    },
+    /// Σ of a hash of every value that engine and core compute alike; see [`ValueHash`].
+    SumHash {
+        column: String,
+        hash: ValueHash,
+        /// Blanks at the end do not count.
+        #[serde(default)]
+        trimmed: bool,
     },
     /// Σ length in bytes of a text.
     SumLength {

@@ -4,6 +4,7 @@ use super::columns::{Column, Columns, Values};
 use super::generate::RowGen;
 use super::hash::mix;
 use super::simd::{vectorised, Level};
+use super::value_hash::ValueHash;
 use crate::error::Error;
 use crate::plan::ScreenItem;
 
@@ -18,6 +19,11 @@ impl Digest {
     pub fn add(&mut self, hashes: &[u128]) {
         self.rows += hashes.len() as u64;
         self.sum = hashes.iter().fold(self.sum, |sum, &h| sum.wrapping_add(h));
+    }
+
+    /// One number of words in their order.
+    pub fn of_words(words: &[u64]) -> u128 {
+        words.iter().fold(0x9e37_79b9_7f4a_7c15, |state, &word| step(state, word))
     }
 
     pub fn merge(&mut self, other: &Digest) {
@@ -111,7 +117,7 @@ pub(super) fn hash_bytes(bytes: &[u8]) -> u64 {
     words.fold(mix(bytes.len() as u64 ^ 0x7465_7874), |h, word| mix(h ^ word).wrapping_add(h.rotate_left(29)))
 }
 
-fn hash_items(items: &Values, range: std::ops::Range<usize>) -> u64 {
+pub(super) fn hash_items(items: &Values, range: std::ops::Range<usize>) -> u64 {
     let start = mix(range.len() as u64 ^ 0x6c69_7374);
     let fold = |h: u64, v: u64| mix(h ^ mix(v)).wrapping_add(h.rotate_left(29));
     match items {
@@ -138,6 +144,8 @@ enum Item {
     Product(usize, usize),
     Scaled { column: usize, unit: f64 },
     Length(usize),
+    True(usize),
+    Hash { column: usize, hash: ValueHash, trimmed: bool },
 }
 
 impl ScreenSums {
@@ -174,6 +182,19 @@ impl ScreenSums {
                     column: column(name, "sum_scaled", |v| matches!(v, Values::F32(_) | Values::F64(_)))?,
                     unit: (1u64 << bits) as f64,
                 },
+                ScreenItem::CountTrue { column: name } => {
+                    Item::True(column(name, "count_true", |v| matches!(v, Values::I32(_)))?)
+                }
+                ScreenItem::SumHash { column: name, hash, trimmed } => {
+                    let at = column(name, "sum_hash", |_| true)?;
+                    if !hash.takes(&like.columns[at].values) {
+                        return Err(Error::Plan(format!(
+                            "screen: {hash:?} of `{name}`, which is {:?}; read it back instead",
+                            like.columns[at].ty
+                        )));
+                    }
+                    Item::Hash { column: at, hash: *hash, trimmed: *trimmed }
+                }
                 ScreenItem::SumLength { column: name } => {
                     Item::Length(column(name, "sum_length", |v| matches!(v, Values::Text(_)))?)
                 }
@@ -195,6 +216,30 @@ impl ScreenSums {
         }
     }
 
+    /// Back to those of no rows.
+    pub fn clear(&mut self) {
+        self.sums.fill(0);
+    }
+
+    /// In the order of the items, separated by blanks: as ledgers keep them.
+    pub fn text(&self) -> String {
+        let figures: Vec<String> = self.sums.iter().map(i128::to_string).collect();
+        figures.join(" ")
+    }
+
+    /// As `merge`, of figures that `text` gave for the same items; `None`: it did not.
+    pub fn merge_text(&mut self, text: &str) -> Option<()> {
+        let figures = text.split_ascii_whitespace().map(|figure| figure.parse().ok());
+        let figures: Vec<i128> = figures.collect::<Option<_>>()?;
+        if figures.len() != self.sums.len() {
+            return None;
+        }
+        for ((item, sum), figure) in self.items.iter().zip(&mut self.sums).zip(figures) {
+            *sum = item.kept(*sum + figure);
+        }
+        Some(())
+    }
+
     /// In the order of the items.
     pub fn sums(&self) -> &[i128] {
         &self.sums
@@ -206,6 +251,7 @@ impl Item {
     fn kept(&self, sum: i128) -> i128 {
         match self {
             Item::Wrapped(_) => sum as i64 as i128,
+            Item::Hash { hash, .. } => hash.kept(sum),
             _ => sum,
         }
     }
@@ -231,6 +277,8 @@ impl Item {
                 let present = (0..n).filter(|&i| column.is_present(i));
                 present.map(|i| (float(column, i) * unit).round() as i128).sum()
             }
+            Item::True(at) => sum_of(column(at), n, |v| v),
+            Item::Hash { column: at, hash, trimmed } => hash.sum(column(at), n, trimmed),
             Item::Length(at) => {
                 let Values::Text(texts) = &column(at).values else { unreachable!("checked by new") };
                 // Null texts are empty.

@@ -6,9 +6,11 @@
 
 pub mod asked;
 mod catalogue;
+pub(crate) mod city;
 mod columns;
 mod compile;
 mod counter;
+mod crc32;
 mod digest;
 pub mod files;
 mod generate;
@@ -16,6 +18,7 @@ mod generators;
 pub(crate) mod hash;
 mod index;
 mod lane;
+pub(crate) mod lookup3;
 mod picked;
 mod remembered;
 pub(crate) mod simd;
@@ -23,6 +26,7 @@ mod spec;
 pub mod spelled;
 pub(crate) mod table;
 mod text;
+mod value_hash;
 
 pub use catalogue::generators_json;
 pub use columns::{Column, Columns, ListValues, TextValues, Value, Values};
@@ -34,3 +38,4 @@ pub use index::SeriesIndex;
 pub use picked::Picked;
 pub use simd::Level;
 pub use spec::{AtLimit, CounterPlan, GenPlan, Increment, Per, DEFAULT_BITS};
+pub use value_hash::ValueHash;

@@ -17,7 +17,7 @@ use crate::engine::{self, Answer, Context};
 use crate::error::Error;
 use crate::handle::{self, Told};
 use crate::mix;
-use crate::plan::{RecordPlan, RowSource, RunPlan, Segment, TablePlan, Target, WatchPlan, PLAN_VERSION};
+use crate::plan::{RowSource, RunPlan, Segment, TablePlan, Target};
 use crate::proof::value_text;
 use crate::rows;
 use crate::rows::files::FileRows;
@@ -157,20 +157,7 @@ pub fn problems(plan: &RunPlan) -> Vec<String> {
 
 /// One statement outside a run, for readiness checks and clean-up: JSON {"names", "rows"}.
 pub fn control(target: Target, statement: &str, limit_ns: u64) -> Result<String, Error> {
-    let plan = RunPlan {
-        version: PLAN_VERSION,
-        run_id: String::new(),
-        study: String::new(),
-        seed: 0,
-        epoch_ns: 0,
-        target,
-        tables: Vec::new(),
-        operations: Vec::new(),
-        segments: Vec::new(),
-        record: RecordPlan { interval_ns: 1_000_000_000, flush_ns: 1_000_000_000 },
-        watch: WatchPlan { every_ns: 0, processes: Default::default(), data_dir: String::new() },
-        labels: Default::default(),
-    };
+    let plan = RunPlan::of_target(target, Vec::new());
     let context =
         Context { plan: Arc::new(plan), clock: Clock::start(), stop: Arc::new(AtomicBool::new(false)) };
     let Answer { names, rows } = engine::build(&context)?.control(statement, limit_ns)?;

@@ -5,9 +5,9 @@
 
 use serde::Deserialize;
 
-use super::city::{city_hash64, hash_two};
 use super::KeyColumn;
 use crate::error::Error;
+use crate::rows::city::{city_hash64, hash_two, int_hash64};
 use crate::rows::{Column, Columns, Values};
 
 /// What stands before the remainder is taken.
@@ -133,16 +133,6 @@ fn unplaceable(column: &Column) -> Error {
         "distribution key {}: values of {:?} do not go with its type in the database",
         column.name, column.ty
     ))
-}
-
-/// `intHash64` of SQL: the last steps of MurmurHash3, of a number that is changed first.
-fn int_hash64(value: u64) -> u64 {
-    let mut x = value ^ 0x4CF2_D2BA_AE6D_A887;
-    x ^= x >> 33;
-    x = x.wrapping_mul(0xff51_afd7_ed55_8ccd);
-    x ^= x >> 33;
-    x = x.wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-    x ^ x >> 33
 }
 
 #[cfg(test)]

@@ -7,11 +7,9 @@ use super::KeyColumn;
 use crate::encode::pgcopy::{POSTGRES_EPOCH_DAYS, POSTGRES_EPOCH_US};
 use crate::error::Error;
 use crate::plan::ColumnPlan;
+use crate::rows::lookup3::{hash_bytes, hash_i64, hash_u32};
 use crate::rows::spelled::{date_days, uuid_bytes};
 use crate::rows::{Column, Columns, Values};
-
-/// Seed of partition hashing, which PostgreSQL keeps for ever: data are stored by it.
-const SEED: u64 = 0x7A5B_2236_7996_DCFD;
 
 /// How the values of one key column are hashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,86 +137,6 @@ fn fold_spelled(
 
 fn combine(a: u64, b: u64) -> u64 {
     a ^ b.wrapping_add(0x49a0_f4dd_15e5_a8e3).wrapping_add(a << 54).wrapping_add(a >> 7)
-}
-
-fn hash_i64(value: i64) -> u64 {
-    let (low, high) = (value as u32, (value >> 32) as u32);
-    hash_u32(low ^ if value >= 0 { high } else { !high })
-}
-
-/// Bob Jenkins' lookup3 as PostgreSQL seeds it, for four bytes.
-fn hash_u32(value: u32) -> u64 {
-    let mut s = State::new(4);
-    s.a = s.a.wrapping_add(value);
-    s.finish()
-}
-
-/// The same for any bytes, read as little-endian words.
-fn hash_bytes(bytes: &[u8]) -> u64 {
-    let mut s = State::new(bytes.len() as u32);
-    let mut blocks = bytes.chunks_exact(12);
-    for block in &mut blocks {
-        s.a = s.a.wrapping_add(word(&block[..4]));
-        s.b = s.b.wrapping_add(word(&block[4..8]));
-        s.c = s.c.wrapping_add(word(&block[8..]));
-        s.mix();
-    }
-    let rest = blocks.remainder();
-    s.a = s.a.wrapping_add(word(&rest[..rest.len().min(4)]));
-    s.b = s.b.wrapping_add(word(&rest[rest.len().min(4)..rest.len().min(8)]));
-    // The lowest byte of the third word stands for the length, which is in already.
-    s.c = s.c.wrapping_add(word(&rest[rest.len().min(8)..]) << 8);
-    s.finish()
-}
-
-/// Up to four bytes, little-endian, zeros above.
-fn word(bytes: &[u8]) -> u32 {
-    bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte))
-}
-
-struct State {
-    a: u32,
-    b: u32,
-    c: u32,
-}
-
-impl State {
-    fn new(len: u32) -> State {
-        let start = 0x9e37_79b9_u32.wrapping_add(len).wrapping_add(3_923_095);
-        let mut state = State { a: start, b: start, c: start };
-        state.a = state.a.wrapping_add((SEED >> 32) as u32);
-        state.b = state.b.wrapping_add(SEED as u32);
-        state.mix();
-        state
-    }
-
-    fn mix(&mut self) {
-        let State { a, b, c } = self;
-        *a = a.wrapping_sub(*c) ^ c.rotate_left(4);
-        *c = c.wrapping_add(*b);
-        *b = b.wrapping_sub(*a) ^ a.rotate_left(6);
-        *a = a.wrapping_add(*c);
-        *c = c.wrapping_sub(*b) ^ b.rotate_left(8);
-        *b = b.wrapping_add(*a);
-        *a = a.wrapping_sub(*c) ^ c.rotate_left(16);
-        *c = c.wrapping_add(*b);
-        *b = b.wrapping_sub(*a) ^ a.rotate_left(19);
-        *a = a.wrapping_add(*c);
-        *c = c.wrapping_sub(*b) ^ b.rotate_left(4);
-        *b = b.wrapping_add(*a);
-    }
-
-    fn finish(mut self) -> u64 {
-        let State { a, b, c } = &mut self;
-        *c = (*c ^ *b).wrapping_sub(b.rotate_left(14));
-        *a = (*a ^ *c).wrapping_sub(c.rotate_left(11));
-        *b = (*b ^ *a).wrapping_sub(a.rotate_left(25));
-        *c = (*c ^ *b).wrapping_sub(b.rotate_left(16));
-        *a = (*a ^ *c).wrapping_sub(c.rotate_left(4));
-        *b = (*b ^ *a).wrapping_sub(a.rotate_left(14));
-        *c = (*c ^ *b).wrapping_sub(b.rotate_left(24));
-        u64::from(*b) << 32 | u64::from(*c)
-    }
 }
 
 #[cfg(test)]

@@ -20,6 +20,16 @@ pub fn city_hash64(text: &[u8]) -> u64 {
     }
 }
 
+/// `intHash64` of SQL: the last steps of MurmurHash3, of a number that is changed first.
+pub fn int_hash64(value: u64) -> u64 {
+    let mut x = value ^ 0x4CF2_D2BA_AE6D_A887;
+    x ^= x >> 33;
+    x = x.wrapping_mul(0xff51_afd7_ed55_8ccd);
+    x ^= x >> 33;
+    x = x.wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    x ^ x >> 33
+}
+
 /// Two hashes as one.
 pub fn hash_two(low: u64, high: u64) -> u64 {
     let a = shift_mix((low ^ high).wrapping_mul(MIX));

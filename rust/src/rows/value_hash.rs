@@ -1,0 +1,112 @@
+//! A hash of one value that a server's SQL can compute too, so that texts and floats have sums that both sides know.
+
+use serde::{Deserialize, Serialize};
+
+use super::city::{city_hash64, int_hash64};
+use super::columns::{Column, Values};
+use super::crc32::crc32;
+use super::digest::{hash_bytes, hash_items};
+use super::hash::mix;
+use super::lookup3;
+
+/// By whose function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ValueHash {
+    /// PostgreSQL's `hashtextextended` and `hashfloat8extended` with the seed of its partitions: signed, 64 bits.
+    Postgresql,
+    /// `CRC32` of MySQL and MariaDB: of a text's bytes, of a float as WKB of the point (value, 0).
+    Crc32,
+    /// `cityHash64` of ClickHouse's SQL; its sum wraps at 2^64.
+    CityHash64,
+    /// Inrush's own, for columns that are read back: no SQL computes it.
+    ReadBack,
+}
+
+impl ValueHash {
+    /// Σ over the values that are there. trimmed: blanks at the end do not count, as in columns of type char(n).
+    pub(super) fn sum(self, column: &Column, rows: usize, trimmed: bool) -> i128 {
+        let there = (0..rows).filter(|&row| column.is_present(row));
+        match &column.values {
+            Values::F32(v) if self == ValueHash::CityHash64 || self == ValueHash::ReadBack => {
+                there.map(|row| self.of_bits(u64::from(v[row].to_bits()))).sum()
+            }
+            Values::F32(v) => there.map(|row| self.of_float(f64::from(v[row]))).sum(),
+            Values::F64(v) => there.map(|row| self.of_float(v[row])).sum(),
+            Values::Text(v) if trimmed => there.map(|row| self.of_text(trim(v.get(row)))).sum(),
+            Values::Text(v) => there.map(|row| self.of_text(v.get(row))).sum(),
+            Values::List(v) => there.map(|row| i128::from(hash_items(&v.items, v.range(row)))).sum(),
+            Values::I32(v) => there.map(|row| i128::from(mix(v[row] as i64 as u64))).sum(),
+            Values::I64(v) => there.map(|row| i128::from(mix(v[row] as u64))).sum(),
+        }
+    }
+
+    /// Whether a column of these values has such a sum: lists and whole numbers are read back.
+    pub(super) fn takes(self, values: &Values) -> bool {
+        self == ValueHash::ReadBack || matches!(values, Values::F32(_) | Values::F64(_) | Values::Text(_))
+    }
+
+    /// What an engine keeps of a sum.
+    pub(super) fn kept(self, sum: i128) -> i128 {
+        match self {
+            ValueHash::CityHash64 => i128::from(sum as u64),
+            _ => sum,
+        }
+    }
+
+    fn of_text(self, text: &[u8]) -> i128 {
+        match self {
+            ValueHash::Postgresql => i128::from(lookup3::hash_bytes(text) as i64),
+            ValueHash::Crc32 => i128::from(crc32(text)),
+            ValueHash::CityHash64 => i128::from(city_hash64(text)),
+            ValueHash::ReadBack => i128::from(hash_bytes(text)),
+        }
+    }
+
+    fn of_float(self, value: f64) -> i128 {
+        match self {
+            ValueHash::Postgresql => i128::from(lookup3::hash_f64(value) as i64),
+            ValueHash::Crc32 => i128::from(crc32(&point(value))),
+            ValueHash::CityHash64 | ValueHash::ReadBack => self.of_bits(value.to_bits()),
+        }
+    }
+
+    fn of_bits(self, bits: u64) -> i128 {
+        i128::from(if self == ValueHash::CityHash64 { int_hash64(bits) } else { mix(bits) })
+    }
+}
+
+fn trim(text: &[u8]) -> &[u8] {
+    &text[..text.iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1)]
+}
+
+/// `ST_AsBinary(Point(value + 0, 0))`: MySQL shows the bits of a float nowhere else. Adding zero makes -0 a 0.
+fn point(value: f64) -> [u8; 21] {
+    let mut wkb = [0; 21];
+    (wkb[0], wkb[1]) = (1, 1);
+    wkb[5..13].copy_from_slice(&(value + 0.0).to_le_bytes());
+    wkb
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_float_has_the_checksum_that_mysql_gave() {
+        assert_eq!(ValueHash::Crc32.of_float(1.5), 1_235_926_589);
+        assert_eq!(ValueHash::Crc32.of_float(-0.0), 3_149_495_635);
+    }
+
+    #[test]
+    fn a_float_has_the_hash_that_clickhouse_gave() {
+        assert_eq!(ValueHash::CityHash64.of_float(1.5), 7_287_324_520_655_339_053);
+        assert_eq!(ValueHash::CityHash64.of_bits(u64::from(1.5f32.to_bits())), 17_641_193_269_776_743_632);
+    }
+
+    #[test]
+    fn blanks_at_the_end_are_trimmed_and_no_others() {
+        assert_eq!(trim(b" a b \t  "), b" a b \t");
+        assert_eq!(trim(b"   "), b"");
+    }
+}
