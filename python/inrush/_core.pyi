@@ -14,9 +14,12 @@ __all__ = [
     "check_plan",
     "control",
     "engines",
+    "file_digest",
     "generate",
     "generators",
     "max_depth",
+    "read_files",
+    "read_table",
     "self_signed",
     "start",
     "start_load",
@@ -57,7 +60,8 @@ class Load:
 
         listening {address, resumed_files, resumed_rows}                                            (server)
         progress, finished {seconds, bytes, shards: [{name, rows, commits}]}                        (server)
-        progress, finished {seconds, bytes, rows_sent, rows_stored, rows_before, rejected, files_done, files}  (client)
+        progress, finished {seconds, bytes, rows_sent, rows_stored, rows_before, rejected, files_done, files}  (client);
+                 finished has `sums` too: of all rows, in the order of the plan's items; null where they are not known
         note {text}
         failed {kind, message}
         """
@@ -74,8 +78,18 @@ def ask_load_server(link_json: str, question_json: str) -> str:
     """A question to a load server. link: `LinkPlan` of rust/src/load/link.rs. Raises CoreFailure.
 
     {"ask": "targets"} -> {"engine", "shards": [url], "coordinator": url or null}
+    {"ask": "scan", "shard": place, "scan": `ScanPlan` of readback.rs} -> as of `read_table`
     {"ask": "statement", "shard": place or null (the coordinator), "statement", "limit_s"} -> rows, [[…]]
     """
+
+def file_digest(path: str) -> tuple[str, int]:
+    """128 bits over what a file holds, as 32 hexadecimal digits, and its length in bytes. Raises CoreFailure."""
+
+def read_table(scan_json: str) -> str:
+    """A table read through the query path: `ScanPlan` of rust/src/load/readback.rs -> JSON {"rows", "digest", "sums"}."""
+
+def read_files(plan_json: str) -> str:
+    """The same of files that are read as they are loaded: `FilesPlan` of rust/src/load/readback.rs."""
 
 def self_signed(hosts: list[str]) -> tuple[bytes, bytes]:
     """A certificate for these names and addresses and its private key (PKCS #8), both DER."""

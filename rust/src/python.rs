@@ -37,6 +37,9 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(start, m)?)?;
     m.add_function(wrap_pyfunction!(start_load, m)?)?;
     m.add_function(wrap_pyfunction!(ask_load_server, m)?)?;
+    m.add_function(wrap_pyfunction!(file_digest, m)?)?;
+    m.add_function(wrap_pyfunction!(read_files, m)?)?;
+    m.add_function(wrap_pyfunction!(read_table, m)?)?;
     m.add_function(wrap_pyfunction!(self_signed, m)?)?;
     m.add_function(wrap_pyfunction!(check_plan, m)?)?;
     m.add_function(wrap_pyfunction!(generators, m)?)?;
@@ -136,6 +139,26 @@ fn polled(
         }
         left -= tick;
     }
+}
+
+#[pyfunction]
+fn file_digest(py: Python<'_>, path: PathBuf) -> PyResult<(String, u64)> {
+    let (digest, bytes) = py.detach(|| load::content::file_digest(&path)).map_err(failure)?;
+    Ok((format!("{digest:032x}"), bytes))
+}
+
+#[pyfunction]
+fn read_files(py: Python<'_>, plan_json: &str) -> PyResult<String> {
+    let plan = serde_json::from_str(plan_json).map_err(|e| failure(Error::Plan(e.to_string())))?;
+    py.detach(|| load::readback::files(plan)).map(|found| found.to_string()).map_err(failure)
+}
+
+#[pyfunction]
+fn read_table(py: Python<'_>, scan_json: &str) -> PyResult<String> {
+    let plan = serde_json::from_str(scan_json).map_err(|e| failure(Error::Plan(e.to_string())))?;
+    py.detach(|| load::readback::table(plan, Default::default()))
+        .map(|found| found.to_string())
+        .map_err(failure)
 }
 
 #[pyfunction]

@@ -20,9 +20,9 @@ use super::{pause, Bucket, Desk, TELL};
 use crate::clock::monotonic_ns;
 use crate::engine::arrow;
 use crate::error::Error;
-use crate::plan::{RowSource, TablePlan};
+use crate::plan::{RowSource, ScreenItem, TablePlan};
 use crate::rows::files::{FileRows, Position};
-use crate::rows::Columns;
+use crate::rows::{Columns, ScreenSums};
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -39,6 +39,9 @@ pub struct ClientPlan {
     /// Files read at once, each over a connection of its own.
     pub parallel: u32,
     pub chunk_rows: usize,
+    /// What is summed over the rows of each chunk while they are parsed; nothing: no sums.
+    #[serde(default)]
+    pub items: Vec<ScreenItem>,
     /// More rejected rows than this in all files end the load.
     pub reject_limit: u64,
     /// Holds the reading to a rate, all files together.
@@ -76,6 +79,8 @@ struct Shared {
     files_done: AtomicUsize,
     /// Rows and rejects that an earlier attempt had brought to their end.
     rows_before: AtomicU64,
+    /// Of every row that is stored by now or was before; `None` where a ledger does not have those of before.
+    sums: Mutex<Option<ScreenSums>>,
     bucket: Mutex<Option<Bucket>>,
     failed: AtomicBool,
 }
@@ -85,7 +90,12 @@ pub fn run(plan: ClientPlan, desk: &Desk) -> Result<Json, Error> {
     let began = Instant::now();
     let bucket = Mutex::new(Bucket::new(plan.bytes_per_s));
     let readers = (plan.parallel.max(1) as usize).min(plan.files.len().max(1));
+    let sums = match plan.files.first() {
+        Some(file) => Some(ScreenSums::new(&plan.items, &Columns::of(&file.table))?),
+        None => None,
+    };
     let shared = Arc::new(Shared {
+        sums: Mutex::new(sums),
         plan,
         next: AtomicUsize::new(0),
         bytes: AtomicU64::new(0),
@@ -127,7 +137,7 @@ pub fn run(plan: ClientPlan, desk: &Desk) -> Result<Json, Error> {
     errors.sort_by_key(|e| matches!(e, Error::Interrupted));
     match errors.into_iter().next() {
         Some(e) => Err(e),
-        None => Ok(shared.says("finished", began)),
+        None => Ok(shared.finished(began)),
     }
 }
 
@@ -144,6 +154,21 @@ impl Shared {
             "files_done": self.files_done.load(Relaxed),
             "files": self.plan.files.len(),
         })
+    }
+
+    /// Its last word, with the sums of all its rows.
+    fn finished(&self, began: Instant) -> Json {
+        let mut said = self.says("finished", began);
+        said["sums"] = lock(&self.sums).as_ref().map(ScreenSums::text).into();
+        said
+    }
+
+    /// Figures of chunks; where a ledger has none, the whole has none.
+    fn add_sums(&self, text: &str) {
+        let mut sums = lock(&self.sums);
+        if sums.as_mut().is_some_and(|sums| sums.merge_text(text).is_none()) {
+            *sums = None;
+        }
     }
 
     fn throttle(&self, bytes: u64, desk: &Desk) {
@@ -209,6 +234,7 @@ fn send_file(
     if let Some(reached) = wire.reached.get(&file.number) {
         shared.rows_before.fetch_add(reached.after.stored, Relaxed);
         shared.rejected.fetch_add(reached.after.rejected, Relaxed);
+        shared.add_sums(&reached.sums);
         if reached.done {
             return Ok(sum);
         }
@@ -217,6 +243,7 @@ fn send_file(
     }
     let whole = file_bytes(&file.table);
     let mut batch = rows.columns();
+    let mut sums = ScreenSums::new(&shared.plan.items, &batch)?;
     let mut body = Vec::new();
     loop {
         if desk.stopped() || shared.failed.load(Relaxed) {
@@ -243,8 +270,12 @@ fn send_file(
         sum.rejected += rejected;
         shared.bytes.fetch_add(read, Relaxed);
         encode(&batch, schema, &mut body);
-        let head = ChunkHead { file: file.number, chunk, rows: count as u64, after, last: count == 0 };
+        sums.clear();
+        sums.add(&batch);
+        let (rows, last) = (count as u64, count == 0);
+        let head = ChunkHead { file: file.number, chunk, rows, after, last, sums: sums.text() };
         wire.send(&head, &body)?;
+        shared.add_sums(&head.sums);
         shared.rows_sent.fetch_add(count as u64, Relaxed);
         if head.last {
             return Ok(sum);

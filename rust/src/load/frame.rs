@@ -16,7 +16,7 @@ const FRAME_BYTES: u32 = 1 << 30;
 const STRANGER_BYTES: u32 = 4 << 10;
 /// Of a frame's body, what is read before more memory is taken.
 const FIRST_BYTES: usize = 64 << 10;
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// One part of a file: the smallest unit that is stored whole, acknowledged and noted in the ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +29,9 @@ pub struct ChunkHead {
     pub after: Position,
     /// Nothing follows in this file.
     pub last: bool,
+    /// Sums of its rows, as `ScreenSums::text` has them; empty where none are made.
+    #[serde(default)]
+    pub sums: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,13 +42,16 @@ pub struct Ack {
 }
 
 /// How far a file had come when an earlier import was ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reached {
     pub file: u32,
     /// The first chunk that some shard may lack.
     pub chunk: u64,
     pub after: Position,
     pub done: bool,
+    /// Those of the chunks before it together; empty where a ledger does not have them of all.
+    #[serde(default)]
+    pub sums: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -68,6 +74,11 @@ pub enum Talk {
         shard: Option<usize>,
         statement: String,
         limit_ns: u64,
+    },
+    /// What a table of this server's holds, read through the query path. scan: a [`super::readback::ScanPlan`].
+    Scan {
+        shard: usize,
+        scan: serde_json::Value,
     },
     Answer {
         rows: serde_json::Value,
@@ -199,7 +210,14 @@ mod tests {
 
     #[test]
     fn frames_come_out_as_they_went_in() {
-        let head = ChunkHead { file: 3, chunk: 7, rows: 2, after: Position::default(), last: true };
+        let head = ChunkHead {
+            file: 3,
+            chunk: 7,
+            rows: 2,
+            after: Position::default(),
+            last: true,
+            sums: String::new(),
+        };
         let mut wire = Vec::new();
         send_talk(&mut wire, &Talk::End).unwrap();
         send_chunk(&mut wire, &head, b"rows").unwrap();
@@ -214,7 +232,14 @@ mod tests {
 
     #[test]
     fn nothing_of_an_earlier_chunk_is_left_in_its_memory() {
-        let head = ChunkHead { file: 0, chunk: 0, rows: 0, after: Position::default(), last: true };
+        let head = ChunkHead {
+            file: 0,
+            chunk: 0,
+            rows: 0,
+            after: Position::default(),
+            last: true,
+            sums: String::new(),
+        };
         for spare in [&b""[..], b"12", b"what was there before"] {
             let mut wire = Vec::new();
             send_chunk(&mut wire, &head, b"rows").unwrap();

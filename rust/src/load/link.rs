@@ -98,6 +98,7 @@ pub fn ask(link_json: &str, question_json: &str) -> Result<String, Error> {
     let question: Question = serde_json::from_str(question_json).map_err(wrong)?;
     let talk = match question {
         Question::Targets => Talk::Targets,
+        Question::Scan { shard, scan } => Talk::Scan { shard, scan },
         Question::Statement { shard, statement, limit_s } => {
             Talk::Ask { shard, statement, limit_ns: (limit_s * 1e9) as u64 }
         }
@@ -119,6 +120,11 @@ pub fn ask(link_json: &str, question_json: &str) -> Result<String, Error> {
 #[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
 enum Question {
     Targets,
+    /// A table of a shard, read back.
+    Scan {
+        shard: usize,
+        scan: Json,
+    },
     /// On a shard by its place, on the coordinator without.
     Statement {
         shard: Option<usize>,

@@ -18,6 +18,7 @@ use serde_json::{json, Value as Json};
 
 use super::frame::{self, Frame, Talk};
 use super::import::{Import, ImportPlan};
+use super::readback::{self, ScanPlan};
 use super::tls::{self, ServerTls};
 use super::wire::{self, wait_until, Reader, Until, Writer, SILENCE};
 use super::{Desk, TELL};
@@ -248,6 +249,7 @@ impl Server {
                 Some(Frame::Talk(Talk::Ask { shard, statement, limit_ns })) => {
                     self.ask(shard, &statement, limit_ns)
                 }
+                Some(Frame::Talk(Talk::Scan { shard, scan })) => self.scan(shard, scan),
                 Some(Frame::Talk(Talk::Open { import, columns, setup })) => match self.join(&import, setup) {
                     Ok(joined) => {
                         let ended = joined.serve(&columns, &mut reader, out);
@@ -285,6 +287,16 @@ impl Server {
         let answer = control(target.clone(), statement, limit_ns).map_err(|e| e.to_string())?;
         let mut answer: Json = serde_json::from_str(&answer).map_err(|e| e.to_string())?;
         Ok(Talk::Answer { rows: answer["rows"].take() })
+    }
+
+    /// A client's scan of this server's own target, whatever it calls it.
+    fn scan(&self, shard: usize, mut scan: Json) -> Result<Talk, String> {
+        let serves = self.serves.as_ref().ok_or(NOT_OPEN)?;
+        let target = serves.shards.get(shard).ok_or("the load server has no such shard")?;
+        // The client's own target has no password; ours takes its place.
+        let plan = ScanPlan::at(target, &mut scan).map_err(|e| e.to_string())?;
+        let rows = readback::table(plan, self.desk.stop.clone()).map_err(|e| e.to_string())?;
+        Ok(Talk::Answer { rows })
     }
 
     /// The import of that name, opened where `setup` tells how. `Err` in words for the client.

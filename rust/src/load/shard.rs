@@ -49,20 +49,25 @@ pub struct ShardPlan {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LedgerPlan {
-    /// Rows (file, chunk, rows, last, after) of this import.
+    /// Rows (file, chunk, rows, last, after, and sums where it has them) of this import.
     pub read: String,
     /// Up to and with VALUES.
     pub insert: String,
     /// The import as a literal: first of the values.
     pub import: String,
+    /// Lines hold the sums of their chunk: last of the values, and of what is read.
+    #[serde(default)]
+    pub sums: bool,
 }
 
 /// One line of a shard's ledger.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     pub rows: u64,
     pub last: bool,
     pub after: Position,
+    /// Of the whole chunk, whatever part of it lies on this shard; empty in a line of an earlier version.
+    pub sums: String,
 }
 
 pub type Lines = HashMap<(u32, u64), Line>;
@@ -139,11 +144,17 @@ impl Shard {
 }
 
 fn line(row: &[Value]) -> Option<((u32, u64), Line)> {
+    let (row, sums) = row.split_at_checked(5)?;
     let [file, chunk, rows, last, after] = row else { return None };
+    let sums = match sums {
+        [Value::Text(sums)] => sums.clone(),
+        [] | [Value::Null] => String::new(),
+        _ => return None,
+    };
     let Value::Text(after) = after else { return None };
     let after = serde_json::from_str(after).ok()?;
     let key = (u32::try_from(integer(file)?).ok()?, u64::try_from(integer(chunk)?).ok()?);
-    Some((key, Line { rows: u64::try_from(integer(rows)?).ok()?, last: integer(last)? != 0, after }))
+    Some((key, Line { rows: u64::try_from(integer(rows)?).ok()?, last: integer(last)? != 0, after, sums }))
 }
 
 fn integer(value: &Value) -> Option<i64> {
@@ -163,19 +174,39 @@ pub fn reached(ledgers: &[Lines]) -> Vec<Reached> {
         .into_iter()
         .filter_map(|file| {
             let mut next = 0;
-            let mut end: Option<Line> = None;
+            let mut end: Option<&Line> = None;
+            let mut sums = Some(Vec::new());
             while let Some(first) = ledgers[0].get(&(file, next)) {
                 if !ledgers.iter().all(|l| l.contains_key(&(file, next))) {
                     break;
                 }
-                end = Some(*first);
+                sums = sums.and_then(|sums| added(sums, &first.sums));
+                end = Some(first);
                 next += 1;
             }
-            end.map(|line| Reached { file, chunk: next, after: line.after, done: line.last })
+            let sums = sums.unwrap_or_default();
+            let sums: Vec<String> = sums.iter().map(i128::to_string).collect();
+            end.map(|line| Reached {
+                file,
+                chunk: next,
+                after: line.after,
+                done: line.last,
+                sums: sums.join(" "),
+            })
         })
         .collect();
     out.sort_by_key(|r| r.file);
     out
+}
+
+/// Figure by figure; `None` where one side has none, or not as many.
+fn added(sums: Vec<i128>, more: &str) -> Option<Vec<i128>> {
+    let more: Option<Vec<i128>> = more.split_ascii_whitespace().map(|figure| figure.parse().ok()).collect();
+    let more = more.filter(|more| !more.is_empty())?;
+    if sums.is_empty() {
+        return Some(more);
+    }
+    (sums.len() == more.len()).then(|| sums.iter().zip(more).map(|(a, b)| a + b).collect())
 }
 
 /// Stores what comes until nothing more does.
@@ -377,10 +408,16 @@ impl Writer<'_> {
     fn lines(&self, parts: &[&Part]) -> String {
         let ledger = &self.shard.plan.ledger;
         let values = parts.iter().map(|part| {
-            let ChunkHead { file, chunk, last, after, .. } = &part.head;
+            let ChunkHead { file, chunk, last, after, sums, .. } = &part.head;
             let after = serde_json::to_string(after).expect("a position is numbers");
+            // A client's text: nothing but figures gets into a statement.
+            let figure = |c: char| c.is_ascii_digit() || c == ' ' || c == '-';
+            let sums = match ledger.sums {
+                true => format!(", '{}'", sums.chars().filter(|c| figure(*c)).collect::<String>()),
+                false => String::new(),
+            };
             format!(
-                "({}, {file}, {chunk}, {}, {}, '{after}')",
+                "({}, {file}, {chunk}, {}, {}, '{after}'{sums})",
                 ledger.import,
                 part.rows.rows,
                 u8::from(*last)
@@ -416,7 +453,8 @@ mod tests {
             .iter()
             .map(|(file, chunk, last)| {
                 let after = Position { offset: chunk + 1, ..Position::default() };
-                ((*file, *chunk), Line { rows: 1, last: *last, after })
+                let sums = format!("1 {chunk}");
+                ((*file, *chunk), Line { rows: 1, last: *last, after, sums })
             })
             .collect()
     }
@@ -431,6 +469,15 @@ mod tests {
             [(0, 1, false), (1, 1, true)]
         );
         assert_eq!(got[0].after.offset, 1);
+    }
+
+    #[test]
+    fn what_a_file_has_reached_has_the_sums_of_its_chunks_or_none() {
+        let mut lines = ledger(&[(0, 0, false), (0, 1, false), (0, 2, false)]);
+        assert_eq!(reached(std::slice::from_ref(&lines))[0].sums, "3 3");
+        // A line of an earlier version.
+        lines.get_mut(&(0, 1)).unwrap().sums.clear();
+        assert_eq!(reached(&[lines])[0].sums, "");
     }
 
     #[test]
