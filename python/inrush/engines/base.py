@@ -207,6 +207,10 @@ class Server(ABC):
     answers: ClassVar[bool] = True
     #: `inrush load`: rows and the line of its ledger commit together (`Session::execute` in the core).
     transactional: ClassVar[bool] = False
+    #: Names of tables are the same in capitals and small letters.
+    folds_names: ClassVar[bool] = False
+    #: A text of any length in a table of inrush's own, which may be NULL.
+    long_text: ClassVar[str] = "text"
     #: Type of a column in the database, lower case and without length -> what its values may mean, the usual first.
     column_types: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     #: What rows are to survive -> how it is set: the end of an `--start`, or an entry of `[options.<engine>]`.
@@ -285,6 +289,13 @@ class Server(ABC):
     @abstractmethod
     def proof(self, table: Table, plan: TablePlan) -> Proof: ...
 
+    def load_proof(self, table: Table, name: str, declared: Mapping[str, str]) -> Proof:
+        """The proof of a table that `inrush load` fills: every column has a figure, whatever its type.
+
+        name: as statements use it. declared: column -> type in the database. Items of hash `read_back` are in no screen.
+        """
+        raise UsageError(f"{self.name}: inrush load does not prove its tables")
+
     def instant(self, column: Column, at_ns: int) -> str | None:
         """A time as this engine stores it in `column`, as a literal; None where proofs cannot ask by time."""
         return None
@@ -317,6 +328,17 @@ class Server(ABC):
         """A table of inrush's own with a key, where it is not there yet. columns: name -> type of SQL's standard."""
         declared = ", ".join(f"{column} {kind} NOT NULL" for column, kind in columns.items())
         return f"CREATE TABLE IF NOT EXISTS {name} ({declared}, PRIMARY KEY ({', '.join(key)}))"
+
+    def read_column(self, column: Column) -> str:
+        """A column as a read-back selects it, so that its values come as the files have them."""
+        return '"' + column.name.replace('"', '""') + '"'
+
+    def schema_of(self, schema: str, table: str) -> str:
+        """A query for one row: the schema (database) that holds this table, or would; one name, however it is spelled.
+
+        schema: empty for the one that the connection is in.
+        """
+        return f"SELECT '{schema}'" if schema else "SELECT current_schema()"
 
     def copy_table(self, name: str, like: str) -> str:
         """An empty table of the same columns, where it is not there yet. Both names as statements use them."""

@@ -99,6 +99,7 @@ class Clickhouse(ClickhouseLife):
     coordinated = True
     coordinator_configured = True
     null_is_a_type = True
+    long_text: ClassVar[str] = "Nullable(String)"
 
     # decides
 
@@ -135,6 +136,9 @@ class Clickhouse(ClickhouseLife):
         # A list that may be NULL stands in a list of its own.
         required = "type NOT LIKE '%Nullable(%' AND type NOT LIKE 'Array(Array(%'"
         return f"SELECT name, type, {required} FROM system.columns WHERE {where}"
+
+    def schema_of(self, schema: str, table: str) -> str:
+        return f"SELECT {literal(schema) if schema else 'currentDatabase()'}"
 
     def create_keyed(self, name: str, columns: Mapping[str, str], key: Sequence[str]) -> str:
         declared = ", ".join(f"{column} {STANDARD.get(kind, 'String')}" for column, kind in columns.items())
@@ -192,6 +196,10 @@ class Clickhouse(ClickhouseLife):
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         return sql.proof(table, plan, _figure, unsigned_is_signed=False)
+
+    def load_proof(self, table: Table, name: str, declared: Mapping[str, str]) -> Proof:
+        items = sql.load_items(table, "city_hash64", False, declared)
+        return sql.load_proof(table, name, items, _figure)
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return str(at_ns // (1_000_000 if column.type == "time_ms" else 1_000))
@@ -352,6 +360,11 @@ def _figure(item: Item, column: Callable[[str], Column]) -> str:
     name = quote(item["column"])
     if kind == "not_null":
         return f"countIf(notEmpty({name}))" if column(item["column"]).type in LISTS else f"count({name})"
+    if kind == "count_true":
+        return f"countIf({name} != 0)"
+    if kind == "sum_hash":
+        # NULL has no hash; sums of UInt64 wrap at 2^64, as ours do.
+        return f"sum(cityHash64({name}))"
     if kind == "sum_length":
         return f"sum(length({name}))"
     if kind == "sum_scaled":

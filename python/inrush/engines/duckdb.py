@@ -74,6 +74,7 @@ class DuckDB(Server):
         Survives.POWER_LOSS: "[options.duckdb] 'set.fsync_mode' = 'STANDARD'",
         Survives.PROCESS_CRASH: "[options.duckdb] 'set.fsync_mode' = 'NONE'",
     }
+    folds_names = True
 
     def open_namespace(self, namespace: str) -> tuple[str, ...]:
         mark = _mark(namespace)
@@ -126,6 +127,14 @@ class DuckDB(Server):
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         return sql.proof(table, plan, _figure, unsigned_is_signed=False)
+
+    def read_column(self, column: Column) -> str:
+        name = quote(column.name)
+        return f"CAST({name} AS VARCHAR) AS {name}" if column.type in ("date", "uuid") else name
+
+    def load_proof(self, table: Table, name: str, declared: Mapping[str, str]) -> Proof:
+        items = sql.load_items(table, "read_back", False, {})
+        return sql.load_proof(table, name, items, _figure)
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return f"TIMESTAMPTZ '{sql.instant_text(at_ns)}'"
@@ -201,6 +210,8 @@ def _figure(item: Item, column: Callable[[str], Column]) -> str:
     name = quote(item["column"])
     if kind == "not_null":
         return f"count({name})"
+    if kind == "count_true":
+        return f"count(*) FILTER (WHERE {name})"
     if kind == "sum_low":
         return _sum(f"{_bits(column(item['column']))} & 4294967295")
     if kind == "sum_high":

@@ -115,6 +115,7 @@ class Mysql(MysqlLife):
         Survives.POWER_LOSS: "--start {engine},innodb_flush_log_at_trx_commit=1,innodb_doublewrite=ON,sync_binlog=1",
         Survives.PROCESS_CRASH: "--start {engine},innodb_flush_log_at_trx_commit=2",
     }
+    long_text: ClassVar[str] = "mediumtext"
     #: Texts are compared byte by byte, blanks at their end included.
     collation: ClassVar[str] = "utf8mb4_0900_bin"
     #: Where a connection reads its own status.
@@ -171,6 +172,17 @@ class Mysql(MysqlLife):
     def describe(self, schema: str, table: str) -> str:
         return information_schema(schema, table, "DATABASE()", "column_type")
 
+    def read_column(self, column: Column) -> str:
+        name = quote(column.name)
+        return (
+            f"CAST({name} AS CHAR CHARACTER SET utf8mb4) AS {name}"
+            if column.type in ("date", "uuid")
+            else name
+        )
+
+    def schema_of(self, schema: str, table: str) -> str:
+        return f"SELECT {literal(schema) if schema else 'DATABASE()'}"
+
     def copy_table(self, name: str, like: str) -> str:
         return f"CREATE TABLE IF NOT EXISTS {name} LIKE {like}"
 
@@ -189,6 +201,10 @@ class Mysql(MysqlLife):
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         return sql.proof(table, plan, _figure, unsigned_is_signed=False)
+
+    def load_proof(self, table: Table, name: str, declared: Mapping[str, str]) -> Proof:
+        items = sql.load_items(table, "crc32", False, declared)
+        return sql.load_proof(table, name, items, _figure)
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return f"TIMESTAMP '{sql.instant_text(at_ns).removesuffix('+00')}'"
@@ -342,6 +358,10 @@ def _figure(item: Item, column: Callable[[str], Column]) -> str:
     name = quote(item["column"])
     if kind == "not_null":
         return f"COUNT({name})"
+    if kind == "count_true":
+        return f"COALESCE(SUM({name} <> 0), 0)"
+    if kind == "sum_hash":
+        return f"COALESCE(SUM({_hash(column(item['column']))}), 0)"
     if kind == "sum_length":
         return f"COALESCE(SUM(LENGTH({name})), 0)"
     if kind == "sum_scaled":
@@ -355,6 +375,14 @@ def _figure(item: Item, column: Callable[[str], Column]) -> str:
     if item["signed"]:
         high = f"CAST({high} AS SIGNED) - IF({whole} < 0, 4294967296, 0)"
     return f"COALESCE(SUM({high}), 0)"
+
+
+def _hash(column: Column) -> str:
+    """A value's CRC-32: of a text's bytes in UTF-8, of a float's bits, which nothing but a geometry shows."""
+    name = quote(column.name)
+    if column.type in sql.FLOAT_TYPES:
+        return f"CRC32(ST_AsBinary(Point({name} + 0e0, 0)))"
+    return f"CRC32(CAST({name} AS CHAR CHARACTER SET utf8mb4))"
 
 
 def _whole(column: Column) -> str:

@@ -83,6 +83,8 @@ LOSSES: Mapping[str, str] = {
     "u64": "unsigned 64-bit values are stored with their bits reinterpreted: read back exactly, ordered and aggregated as signed",
     "text": "a text with a NUL character is refused",
 }
+#: Twin of SEED in rust/src/rows/lookup3.rs.
+HASH_SEED = 0x7A5B_2236_7996_DCFD
 MARK = "made by inrush"
 #: Said of a connection that cannot be encrypted, and that nobody can listen to.
 SOCKET = "none, by a Unix socket"
@@ -159,6 +161,10 @@ class Postgresql(PostgresqlLife):
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         return sql.proof(table, plan, _figure, unsigned_is_signed=True)
 
+    def load_proof(self, table: Table, name: str, declared: Mapping[str, str]) -> Proof:
+        items = sql.load_items(table, "postgresql", True, declared)
+        return sql.load_proof(table, name, items, _figure)
+
     def instant(self, column: Column, at_ns: int) -> str | None:
         return f"TIMESTAMPTZ '{sql.instant_text(at_ns)}'"
 
@@ -197,6 +203,13 @@ class Postgresql(PostgresqlLife):
             "SELECT attname, format_type(atttypid, atttypmod), attnotnull::int FROM pg_attribute "
             f"WHERE attrelid = to_regclass({name}) AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
         )
+
+    def schema_of(self, schema: str, table: str) -> str:
+        """Where the search path finds it; a new one is made in the first schema of that path."""
+        name = literal(f"{schema}.{table}" if schema else table)
+        otherwise = literal(schema) if schema else "current_schema()"
+        found = f"(SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass({name}))"
+        return f"SELECT coalesce({found}, {otherwise})"
 
     def copy_table(self, name: str, like: str) -> str:
         return f"CREATE TABLE IF NOT EXISTS {name} (LIKE {like} INCLUDING ALL)"
@@ -270,6 +283,10 @@ def _figure(item: Item, column: Callable[[str], Column]) -> str:
     name = quote(item["column"])
     if kind == "not_null":
         return f"count({name})"
+    if kind == "count_true":
+        return f"count(*) FILTER (WHERE {name})"
+    if kind == "sum_hash":
+        return f"coalesce(sum({_hash(column(item['column']))}), 0)"
     if kind == "sum_length":
         return f"coalesce(sum(octet_length({name})), 0)"
     if kind == "sum_scaled":
@@ -280,6 +297,14 @@ def _figure(item: Item, column: Callable[[str], Column]) -> str:
         "sum_high": f"{_whole(column(item['column']))} >> 32",
     }
     return f"coalesce(sum({term[kind]}), 0)"
+
+
+def _hash(column: Column) -> str:
+    """A value's hash of 64 bits: twin of rust/src/rows/lookup3.rs. `bpchar` loses its blanks as it becomes text."""
+    name = quote(column.name)
+    if column.type in sql.FLOAT_TYPES:
+        return f"hash{'float4' if column.type == 'f32' else 'float8'}extended({name}, {HASH_SEED})"
+    return f'hashtextextended({name}::text COLLATE "C", {HASH_SEED})'
 
 
 def _whole(column: Column) -> str:

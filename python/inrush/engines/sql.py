@@ -23,6 +23,8 @@ PRODUCT_KEYS = 2
 
 WHOLE_TYPES = frozenset({"i16", "i32", "i64", "u64", "time_ms", "time_us"})
 FLOAT_TYPES = frozenset({"f32", "f64"})
+#: Types whose values end in blanks that are not theirs.
+PADDED = re.compile(r"(char|character|bpchar)(\(|$)")
 
 # What a colon or a brace may hide in: text, quoted name, comment, cast. Only the last two groups are ours.
 _TOKEN = re.compile(
@@ -203,6 +205,45 @@ def screen_items(table: Table, unsigned_is_signed: bool) -> tuple[Item, ...]:
         elif column.type == "text":
             items.append({"kind": "sum_length", "column": name})
     return (*items, *_products(table))
+
+
+def load_items(
+    table: Table, hashing: str, unsigned_is_signed: bool, declared: Mapping[str, str]
+) -> tuple[Item, ...]:
+    """What client and server of a load both count and sum: figures of every column, whatever its type.
+
+    hashing: the engine's function of `ValueHash` in rust/src/rows/value_hash.rs, for texts and floats. Lists have none, and
+    are read back. declared: column -> type in the database; blanks at the end of a `char(n)` do not count.
+    """
+    items: list[Item] = [{"kind": "rows"}]
+    for column in table.columns:
+        name = column.name
+        if column.nullable:
+            items.append({"kind": "not_null", "column": name})
+        if column.type in WHOLE_TYPES:
+            signed = unsigned_is_signed or column.type != "u64"
+            items.append({"kind": "sum_low", "column": name})
+            items.append({"kind": "sum_high", "column": name, "signed": signed})
+        elif column.type == "bool":
+            items.append({"kind": "count_true", "column": name})
+        elif column.type.startswith("list"):
+            items.append({"kind": "sum_hash", "column": name, "hash": "read_back"})
+        else:
+            padded = PADDED.match(declared.get(name, "").lower()) is not None
+            items.append({"kind": "sum_hash", "column": name, "hash": hashing, "trimmed": padded})
+    return tuple(items)
+
+
+def load_proof(
+    table: Table, name: str, items: Sequence[Item], expression: Callable[[Item, Callable[[str], Column]], str]
+) -> Proof:
+    """The screen of `load_items`; those that no SQL computes are left to the read-back."""
+    figures = (expression(item, table.column) for item in items if item.get("hash") != "read_back")
+    return Proof(
+        screen=f"SELECT {', '.join(figures)} FROM {name}",
+        items=tuple(items),
+        read_back=f"SELECT {', '.join(quote(c.name) for c in table.columns)} FROM {name}",
+    )
 
 
 def float_bits(column: Column) -> int:

@@ -96,6 +96,7 @@ class Sqlite(Server):
         Survives.POWER_LOSS: "[options.sqlite] synchronous = 'FULL'",
         Survives.PROCESS_CRASH: "[options.sqlite] synchronous = 'NORMAL'",
     }
+    folds_names = True
     max_writers = 1
 
     def open_namespace(self, namespace: str) -> tuple[str, ...]:
@@ -130,6 +131,9 @@ class Sqlite(Server):
     def describe(self, schema: str, table: str) -> str:
         return f'SELECT name, type, "notnull" FROM pragma_table_info({literal(table)})'
 
+    def schema_of(self, schema: str, table: str) -> str:
+        return f"SELECT {literal(schema or 'main')}"
+
     def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan:
         name = quote(f"{namespace}.{table.name}")
         wire = {column.name: DECLARED[column.type] for column in table.columns}
@@ -153,6 +157,10 @@ class Sqlite(Server):
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         return sql.proof(table, plan, _figure, unsigned_is_signed=True)
+
+    def load_proof(self, table: Table, name: str, declared: Mapping[str, str]) -> Proof:
+        items = sql.load_items(table, "read_back", True, {})
+        return sql.load_proof(table, name, items, _figure)
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return str(at_ns // (1_000_000 if column.type == "time_ms" else 1_000))
@@ -211,6 +219,8 @@ def _figure(item: Item, column: Callable[[str], Column]) -> str:
     name = quote(item["column"])
     if kind == "not_null":
         return f"count({name})"
+    if kind == "count_true":
+        return f"ifnull(sum({name} <> 0), 0)"
     # Scaling by a power of two is exact, so the cast cuts nothing off a generated value.
     term = {
         "sum_low": f"{name} & 4294967295",
