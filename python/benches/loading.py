@@ -1,4 +1,4 @@
-"""`inrush load`, ledger and proof included, against COPY by psql: the same CSV, table, durability and warm page cache.
+"""`inrush load`, digests, ledger and proof included, against COPY by psql: the same CSV, table, durability and warm page cache.
 
 Wall time is that of the whole command: interpreter, look at the file, both processes, ledger, proof.
 """
@@ -73,6 +73,14 @@ def comparisons() -> Iterator[Parts]:
         1.0,
         parsed_mb_per_cpu_s,
         lambda: PARSE_MB,
+    )
+    yield (
+        "loading client, sums of all columns",
+        "no sums",
+        "MB/CPU-s",
+        0.95,
+        parsed_mb_per_cpu_s,
+        partial(parsed_mb_per_cpu_s, False),
     )
     if not (shutil.which("psql") and url_of("postgresql")):
         return
@@ -279,8 +287,11 @@ def cpu_ticks(pid: int, ended: bool = False) -> int:
 # --- the client alone
 
 
-def parsed_mb_per_cpu_s() -> float:
-    """The client process reads, parses, validates and sends to a load server whose shard keeps nothing."""
+def parsed_mb_per_cpu_s(summed: bool = True) -> float:
+    """The client process reads, parses, validates, sums and sends to a load server whose shard keeps nothing.
+
+    summed: every column, for the proof against PostgreSQL, as `inrush load` does.
+    """
     file = parts(1)[0]
     with folder() as here:
         inputs = open_inputs([str(file)], here / "spool")
@@ -290,6 +301,7 @@ def parsed_mb_per_cpu_s() -> float:
             table=table, target_table=TABLE, key={}, method="bulk", import_id="bench",
             files=(file_document(inputs[0], table, here / "spool"),), chunk_rows=20_000, flush_rows=100_000,
             connections=1, parallel=1, reject_limit=0, patience_s=60.0,
+            items=server("postgresql").load_proof(table, TABLE, COLUMNS).items if summed else (),
         )  # fmt: skip
         null = server("null")
         target = {"engine": "null", "url": "", "options": {}}
