@@ -6,6 +6,7 @@ InrushError
 ├── TargetError           exit 1  a server cannot be reached, refuses us or died
 ├── CoreError             exit 1  the core ended the run: plan, statement, disk, deadline
 ├── ResultUnreadable      exit 2  a results folder that is not sealed, damaged or too new
+├── RowsMissing           exit 3  a table lacks rows that the ledger of loads has: --again
 └── Interrupted           exit 130 stopped by the user; resumable
 """
 
@@ -34,6 +35,10 @@ class CoreError(InrushError):
 
 class ResultUnreadable(InrushError):
     exit_code = 2
+
+
+class RowsMissing(InrushError):
+    exit_code = 3
 
 
 class Interrupted(InrushError):

@@ -25,6 +25,12 @@ def load(
         str, typer.Option(metavar="COLUMN,…", help="Distribution key, as in PARTITION BY HASH.")
     ] = "",
     create: Annotated[bool, typer.Option("--create", help="Make the table from the files' columns.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Load files that are stored already, or rows that the table lost.")
+    ] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read the table back and compare every row with the files.")
+    ] = False,
     replica: Annotated[
         bool, typer.Option("--replica", help="Store each row also on the shard after its own.")
     ] = False,
@@ -45,7 +51,7 @@ def load(
         bool, typer.Option("--process-per-file", help="A client process for each file, one after the other.")
     ] = False,
     import_id: Annotated[
-        str | None, typer.Option(help="Name of this import; default: from files, target and table.")
+        str | None, typer.Option(help="Name of this import; default: from what the files hold and the table.")
     ] = None,
     server: Annotated[
         str | None,
@@ -71,7 +77,7 @@ def load(
     keys = tuple(k.strip() for k in key.split(",") if k.strip())
     call = Call(
         tuple(files), table, into, tuple(shard or ()), keys, method, create, parallel, connections, chunk_rows,
-        flush_rows, reject_limit, patience, process_per_file, import_id=import_id, replica=replica,
+        flush_rows, reject_limit, patience, process_per_file, import_id=import_id, replica=replica, again=again, verify=verify,
         server=server, token_file=token_file, ca=ca, fingerprint=fingerprint, strict=strict, dates=dates,
     )  # fmt: skip
     raise typer.Exit(command(call, as_json))

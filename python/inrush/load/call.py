@@ -28,6 +28,10 @@ class Call:
     bytes_per_s: float | None = None
     shard_rows_per_s: float | None = None
     import_id: str | None = None
+    #: Loads files that are stored already, or of which the table has lost rows.
+    again: bool = False
+    #: Reads the table back and compares it with the files.
+    verify: bool = False
     #: Each row also on the shard after its own.
     replica: bool = False
     #: Address of a load server that is there already, its token, and by what its certificate is known.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import os
 import re
 import shutil
 import sys
@@ -115,11 +116,11 @@ def _kind(sniffed: Sniffed) -> tuple[Any, ...]:
 def spooled(name: str, spool: Path) -> Path:
     """The file itself, or what it holds once unpacked. Kept until the import is done, so that it can go on."""
     if name == STDIN:
-        into = spool / "stdin"
+        unfinished = spool / f"stdin-{os.getpid()}.part"
         spool.mkdir(parents=True, exist_ok=True)
-        with into.open("wb") as out:
+        with unfinished.open("wb") as out:
             shutil.copyfileobj(sys.stdin.buffer, out, 1 << 20)
-        return into
+        return unfinished.rename(spool / f"stdin-{digest_of(unfinished)}")
     path = Path(name)
     try:
         with path.open("rb") as file:
@@ -129,12 +130,12 @@ def spooled(name: str, spool: Path) -> Path:
     packing = next((kind for start, kind in PACKED.items() if head.startswith(start)), None)
     if packing is None:
         return path
-    stat = path.stat()
-    into = spool / f"{path.name}.{stat.st_size}.{stat.st_mtime_ns}"
+    # By what it holds: another file may have its name, size and time.
+    into = spool / f"{path.name}.{digest_of(path)}"
     if into.is_file():
         return into
     spool.mkdir(parents=True, exist_ok=True)
-    unfinished = into.with_name(into.name + ".part")
+    unfinished = into.with_name(f"{into.name}-{os.getpid()}.part")
     try:
         with unpacking(path, packing) as packed, unfinished.open("wb") as out:
             shutil.copyfileobj(packed, out, 1 << 20)
@@ -142,6 +143,13 @@ def spooled(name: str, spool: Path) -> Path:
         raise UsageError(f"{path}: cannot be unpacked ({error})") from error
     unfinished.rename(into)
     return into
+
+
+def digest_of(path: Path) -> str:
+    from inrush import _core
+
+    digest: str = _core.file_digest(str(path))[0]
+    return digest
 
 
 def unpacking(path: Path, packing: str) -> IO[bytes]:
@@ -224,6 +232,24 @@ def type_lines(inputs: Sequence[Input], name: str, asked: Asked) -> list[str]:
     return lines(columns_of(inputs, name, (), asked), [i.sniffed for i in inputs], [i.shown for i in inputs])
 
 
+def in_units_of(
+    table: Table, described: Sequence[tuple[str, str, bool]], column_types: Mapping[str, tuple[str, ...]]
+) -> Table:
+    """The table with times in the unit that later loads will read them in: sums of both are then of one unit. Pure."""
+    meanings = {name: column_types.get(base_type(kind), ()) for name, kind, _ in described}
+
+    def unit(column: Column) -> str:
+        known = meanings.get(column.name, ())
+        return known[0] if column.type == "time_ms" and known[:1] == ("time_us",) else column.type
+
+    return replace(table, columns=tuple(replace(c, type=unit(c)) for c in table.columns))
+
+
+def with_types(table: Table, types: Mapping[str, str]) -> Table:
+    """The table with its columns read as an import was begun with. Pure."""
+    return replace(table, columns=tuple(replace(c, type=types.get(c.name, c.type)) for c in table.columns))
+
+
 def with_required(table: Table, required: Collection[str]) -> Table:
     """The table with these columns taking no NULL. Pure."""
     return replace(table, columns=tuple(replace(c, required=c.name in required) for c in table.columns))
@@ -263,7 +289,7 @@ def file_document(source: Input, table: Table, cache: Path) -> dict[str, Any]:
     """How the core reads this file. Parquet becomes an Arrow stream in `cache`."""
     path, kind = source.path, source.sniffed.format
     if kind == "parquet":
-        path = arrow_stream(path, {c.name: c.type for c in table.columns}, cache)
+        path = arrow_stream(path, {c.name: c.type for c in table.columns}, cache / digest_of(path))
         kind = "arrow"
     return {
         "path": str(path.resolve()),

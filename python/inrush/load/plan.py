@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from inrush.engines.base import HASH_PARTITIONS, OpPlan, Server, TablePlan, Unsupported
@@ -27,9 +28,13 @@ LEDGER_COLUMNS = {
     "load_id": "varchar(64)", "file_no": "integer", "chunk_no": "bigint", "row_count": "bigint", "is_last": "smallint",
     "goes_on": "varchar(400)",
 }  # fmt: skip
+#: Column of version 2, behind those of version 1.
+SUMS = "sums"
 LEDGER_KEY = ("load_id", "file_no", "chunk_no")
-#: Line that says how many rows the table had before, for engines whose rows and ledger do not commit together.
+#: File of the line that is an import's own: `ledger.Header`.
 BEFORE_FILE = -1
+#: The source of a table whose rows come from elsewhere.
+NO_FILES: Mapping[str, Any] = {"path": "-", "format": "csv", "delimiter": None, "header": False, "null": None}
 
 
 @dataclass(frozen=True)
@@ -62,10 +67,23 @@ class Wanted:
     rule: Mapping[str, Any] = field(default_factory=lambda: HASH_PARTITIONS)
     #: Where each shard also stores the rows of the shard before it, quoted; empty without replicas.
     replica_table: str = ""
+    #: Number of each file in the ledger; their order without.
+    numbers: tuple[int, ...] = ()
+    #: What is summed over the rows of each chunk (twin: ScreenItem); nothing without.
+    items: tuple[Mapping[str, Any], ...] = ()
+    #: Beside the table; the connection's own schema without.
+    ledger: str = ""
+    #: `imports.Begun`, for the end of the load.
+    begun: Any = field(default=None, compare=False)
+
+
+def file_identity(shown: str, size: int, mtime_ns: int) -> Doc:
+    """A file as version 1 of the ledger knew it."""
+    return {"path": str(Path(shown).absolute()), "bytes": size, "mtime_ns": mtime_ns}
 
 
 def import_id(files: Sequence[Mapping[str, Any]], targets: Sequence[str], table: str, chunk_rows: int) -> str:
-    """The same files into the same table are the same import, so that a repeated command loads nothing twice.
+    """The name that version 1 of the ledger gave an import: it goes on under it.
 
     files: documents with path, bytes and mtime_ns. targets: addresses without passwords.
     """
@@ -77,28 +95,21 @@ def create_ledger(server: Server, name: str = LEDGER) -> str:
     return server.create_keyed(name, LEDGER_COLUMNS, LEDGER_KEY)
 
 
-def ledger(load: str, name: str = LEDGER) -> Doc:
-    """Twin of `LedgerPlan`."""
+def ledger(load: str, name: str = LEDGER, sums: bool = False) -> Doc:
+    """Twin of `LedgerPlan`. sums: its lines have those of their chunks."""
+    more = [SUMS] if sums else []
+    read = ["file_no", "chunk_no", "row_count", "is_last", "goes_on", *more]
     return {
-        "read": f"SELECT file_no, chunk_no, row_count, is_last, goes_on FROM {name} "
-        f"WHERE load_id = {literal(load)} AND file_no >= 0",
-        "insert": f"INSERT INTO {name} ({', '.join(LEDGER_COLUMNS)}) VALUES",
+        "read": f"SELECT {', '.join(read)} FROM {name} WHERE load_id = {literal(load)} AND file_no >= 0",
+        "insert": f"INSERT INTO {name} ({', '.join([*LEDGER_COLUMNS, *more])}) VALUES",
         "import": literal(load),
+        "sums": sums,
     }
 
 
 def rows_in_ledger(load: str, name: str = LEDGER) -> str:
     """One row: rows of this import that are stored, by the ledger."""
     return f"SELECT COALESCE(SUM(row_count), 0) AS n FROM {name} WHERE load_id = {literal(load)} AND file_no >= 0"
-
-
-def rows_before(load: str) -> str:
-    """At most one row: what the table held when the import began."""
-    return f"SELECT row_count FROM {LEDGER} WHERE load_id = {literal(load)} AND file_no = {BEFORE_FILE}"
-
-
-def note_rows_before(load: str, rows: int) -> str:
-    return f"{ledger(load)['insert']} ({literal(load)}, {BEFORE_FILE}, 0, {rows}, 0, '')"
 
 
 def target_table(name: str) -> str:
@@ -199,8 +210,9 @@ def shard_documents(
     text = server.plan_operation(operation, wanted.method, {wanted.table.name: planned}, wanted.flush_rows)
     if isinstance(text, Unsupported):
         raise UsageError(f"--method {wanted.method}: {text.reason}")
+    lines = ledger(load, wanted.ledger or LEDGER, sums=bool(wanted.items))
     return [
-        shard_document(wanted, name, shard_plan(wanted, planned, text, target), ledger(load))
+        shard_document(wanted, name, shard_plan(wanted, planned, text, target), lines)
         for name, target in places
     ]
 
@@ -220,7 +232,6 @@ def shard_document(wanted: Wanted, name: str, plan: Doc, ledger: Doc) -> Doc:
 
 def shard_plan(wanted: Wanted, planned: TablePlan, insert: OpPlan, target: Mapping[str, Any]) -> Doc:
     """A RunPlan of one role: what the engine is opened with."""
-    no_files = {"path": "-", "format": "csv", "delimiter": None, "header": False, "null": None}
     return {
         "version": PLAN_VERSION,
         "run_id": wanted.import_id,
@@ -229,7 +240,7 @@ def shard_plan(wanted: Wanted, planned: TablePlan, insert: OpPlan, target: Mappi
         "epoch_ns": 0,
         "target": dict(target),
         # How texts are read is the client's alone.
-        "tables": [table_document(wanted, planned, source_of(replace(wanted, times={}), no_files, "-", 0))],
+        "tables": [table_document(wanted, planned, source_of(replace(wanted, times={}), NO_FILES, "-", 0))],
         "operations": [
             {"name": "insert", "kind": "insert", "table": 0, "text": insert.text, "method": insert.method, "params": []}
         ],
@@ -286,7 +297,7 @@ def client_plan(
         "setup": None if setup is None else dict(setup),
         "files": [
             {
-                "number": number,
+                "number": wanted.numbers[number] if wanted.numbers else number,
                 "table": table_document(
                     wanted,
                     planned,
@@ -299,6 +310,7 @@ def client_plan(
         ],
         "parallel": wanted.parallel,
         "chunk_rows": wanted.chunk_rows,
+        "items": [dict(item) for item in wanted.items],
         "reject_limit": wanted.reject_limit,
         "bytes_per_s": wanted.bytes_per_s,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -86,18 +87,27 @@ class RemoteShards:
         """The load server puts its own targets in their place: it knows their passwords."""
         return [(t.url, {"engine": self.engine, "url": t.url, "options": {}}) for t in self.targets]
 
-    def ask(self, target: dict[str, Any], statement: str) -> list[list[Any]]:
+    def ask(self, target: dict[str, Any], statement: str, limit_s: float = LOOK_S) -> list[list[Any]]:
         """Rows of one statement. Raises CoreFailure of the core."""
         urls = [t.url for t in self.targets]
-        return self._statement(urls.index(target["url"]), statement)
+        return self._statement(urls.index(target["url"]), statement, limit_s)
+
+    def scan(self, target: dict[str, Any], scan: Mapping[str, Any]) -> dict[str, Any]:
+        """As of `Shards`; the load server reads."""
+        from inrush import _core
+
+        shard = [t.url for t in self.targets].index(target["url"])
+        question = {"ask": "scan", "shard": shard, "scan": dict(scan)}
+        found: dict[str, Any] = json.loads(_core.ask_load_server(json.dumps(self.link), json.dumps(question)))
+        return found
 
     def ask_coordinator(self, statement: str) -> list[list[Any]]:
         return self._statement(None, statement)
 
-    def _statement(self, shard: int | None, statement: str) -> list[list[Any]]:
+    def _statement(self, shard: int | None, statement: str, limit_s: float = LOOK_S) -> list[list[Any]]:
         from inrush import _core
 
-        question = {"ask": "statement", "shard": shard, "statement": statement, "limit_s": LOOK_S}
+        question = {"ask": "statement", "shard": shard, "statement": statement, "limit_s": limit_s}
         rows: list[list[Any]] = json.loads(_core.ask_load_server(json.dumps(self.link), json.dumps(question)))
         return rows
 

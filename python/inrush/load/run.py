@@ -7,27 +7,31 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from inrush.engines.base import Target
 from inrush.errors import UsageError, from_core
-from inrush.load import plan
+from inrush.load import imports, plan, proof, readback
 from inrush.load.call import Call
+from inrush.load.check import Loaded, checked, rows_by_ledger
 from inrush.load.discover import with_shards
 from inrush.load.input import (
     LOOK_ROWS,
     Input,
     expand,
     file_document,
+    in_units_of,
     limits_of,
     open_inputs,
     table_of,
     times_of,
     type_lines,
     with_required,
+    with_types,
 )
+from inrush.load.look import Begun
 from inrush.load.process import End
 from inrush.load.remote import RemoteShards, link
 from inrush.load.shards import Shards, shards_at, shards_of
@@ -55,47 +59,6 @@ def found_shards(call: Call, note: Callable[[str], None]) -> tuple[Call, Shards]
     if behind.twin.coordinator_configured:
         behind.secrets = shards.secrets
     return found, behind
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """What a load did."""
-
-    import_id: str
-    rows_stored: int
-    rows_before: int
-    rejected: int
-    bytes: int
-    seconds: float
-    files: int
-    shards: tuple[Doc, ...]
-    rejects: Path | None
-    #: Rows of the import by the ledger, all shards.
-    rows_in_ledger: int
-    #: The same of the replicas; None without.
-    rows_on_replicas: int | None = None
-
-    @property
-    def proven(self) -> bool:
-        """Every row that was read and not rejected stands in a ledger that was committed with it."""
-        copies = [self.rows_in_ledger] + ([] if self.rows_on_replicas is None else [self.rows_on_replicas])
-        return all(rows == self.rows_stored + self.rows_before for rows in copies)
-
-    def document(self) -> Doc:
-        return {
-            "import": self.import_id,
-            "rows_stored": self.rows_stored,
-            "rows_stored_before": self.rows_before,
-            "rows_rejected": self.rejected,
-            "rows_in_ledger": self.rows_in_ledger,
-            "rows_on_replicas": self.rows_on_replicas,
-            "proven": self.proven,
-            "bytes": self.bytes,
-            "seconds": self.seconds,
-            "files": self.files,
-            "shards": list(self.shards),
-            "rejects": str(self.rejects) if self.rejects else None,
-        }
 
 
 def load(call: Call, folder: Path, note: Callable[[str], None], tell: Tell) -> Loaded:
@@ -154,7 +117,7 @@ def proven(
     wanted: plan.Wanted,
     shards: Shards | RemoteShards,
     targets: Sequence[tuple[str, Doc]],
-    counts: Mapping[str, int],
+    counts: Doc,
     began: float,
     own: Path,
     note: Callable[[str], None],
@@ -163,13 +126,19 @@ def proven(
     """What was done, and what the ledgers have of it. said: of the shards, by a load server of our own."""
     from inrush import _core
 
+    ended = time.monotonic()
     try:
-        in_ledger = rows_by_ledger(shards, [target for _, target in targets], wanted.import_id)
+        in_ledger = rows_by_ledger(shards, [target for _, target in targets], wanted.import_id, wanted.ledger)
         places = plan.replica_places(targets) if wanted.replica_table else []
         load = plan.replica_load(wanted.import_id)
-        on_replicas = rows_by_ledger(shards, [target for _, target in places], load)
-        stored = sum(in_ledger)
-        check_count(wanted, shards, targets, stored, note)
+        on_replicas = rows_by_ledger(shards, [target for _, target in places], load, wanted.ledger)
+        copied = sum(on_replicas) if places else None
+        found = checked(wanted, shards, targets, counts, sum(in_ledger), copied, note)
+        proof_s = time.monotonic() - ended
+        verified, verify_s = None, 0.0
+        if wanted.begun.verify:
+            verified, found = readback.verified(wanted, shards, targets, found)
+            verify_s = time.monotonic() - ended - proof_s
     except _core.CoreFailure as failure:
         kind, message = failure.args
         raise from_core(
@@ -188,14 +157,14 @@ def proven(
         len(wanted.files),
         tuple(said),
         merge_rejects(own),
-        stored,
-        sum(on_replicas) if places else None,
+        sum(in_ledger),
+        copied,
+        found.verdict,
+        found.why,
+        found.columns,
+        verified,
+        {"digest_s": wanted.begun.of.digest_s, "proof_s": proof_s, "verify_s": verify_s},
     )
-
-
-def rows_by_ledger(shards: Shards | RemoteShards, places: Sequence[Doc], load: str) -> list[int]:
-    """Of each place, the rows of an import by its ledger."""
-    return [int(shards.ask(place, plan.rows_in_ledger(load))[0][0]) for place in places]
 
 
 def with_time_left(tell: Tell, total_bytes: int) -> Tell:
@@ -233,24 +202,25 @@ def prepare(
         if shards.twin.null_is_a_type:
             required = {name for name, _, nullable in described if not nullable}
             table = with_required(table, required | set(call.key if len(targets) > 1 else ()))
+        if not described and not call.create:
+            raise UsageError(
+                f"{targets[0][0]}: there is no table {call.table}; --create makes it from the files"
+            )
+        desk = imports.open_ledgers(shards, targets, call.table)
+        of = imports.settle(call, inputs, desk, physical if described else None, note)
+        if call.verify:
+            imports.refuse_verify(desk, of, physical if described else None)
         if not described:
-            if not call.create:
-                raise UsageError(
-                    f"{targets[0][0]}: there is no table {call.table}; --create makes it from the files"
-                )
             for line in type_lines(inputs, table.name, asked):
                 note(line)
             for statement in plan.table_plan(shards.twin, table, physical).create:
                 for _, target in targets:
                     shards.ask(target, statement)
             described = describe(shards, targets[0][1], call.table)
+            table = in_units_of(table, described, shards.twin.column_types)
+        table = with_types(table, of.headers[0].types)
         for shown, target in targets:
             refuse_unfit(shards, (shown, target), call.table)
-            try:
-                shards.ask(target, plan.create_ledger(shards.twin))
-            except _core.CoreFailure:
-                # Another load made it at the same moment, which PostgreSQL takes for a conflict: now it is there.
-                shards.ask(target, plan.create_ledger(shards.twin))
             if call.replica:
                 shards.ask(target, shards.twin.copy_table(plan.replica_table(call.table), physical))
         behind = shards.coordinator if isinstance(shards, RemoteShards) else call.into and call.shards
@@ -263,19 +233,18 @@ def prepare(
     missing = [name for name in call.key if name not in declared]
     if missing:
         raise UsageError(f"--key {','.join(missing)}: table {call.table} has {', '.join(declared)}")
-    listed = [
-        {"path": str(Path(i.shown).absolute()), "bytes": i.bytes, "mtime_ns": i.mtime_ns} for i in inputs
-    ]
-    own = call.import_id or plan.import_id(listed, [name for name, _ in targets], call.table, call.chunk_rows)
+    kinds = {column.name: declared[column.name] for column in table.columns}
+    weak = proof.weak_columns(kinds, shards.engine)
+    proven_by = readback.load_proof(shards.twin, table, physical, kinds, weak)
     wanted = plan.Wanted(
         table=table,
         target_table=physical,
         key={name: declared[name] for name in call.key},
         rule=call.rule or shards.twin.rule([declared[name] for name in call.key], len(targets)),
         method=call.method or shards.twin.methods[0],
-        import_id=own,
+        import_id=of.load,
         files=tuple(file_document(i, table, folder / "spool") for i in inputs),
-        chunk_rows=call.chunk_rows,
+        chunk_rows=of.chunk_rows,
         flush_rows=call.flush_rows,
         connections=call.connections,
         parallel=call.parallel,
@@ -291,12 +260,18 @@ def prepare(
         bytes_per_s=call.bytes_per_s,
         shard_rows_per_s=call.shard_rows_per_s,
         replica_table=plan.replica_table(call.table) if call.replica else "",
+        numbers=of.numbers,
+        items=proven_by.items if of.sums else (),
+        ledger=of.ledger,
     )
-    if not shards.twin.transactional:
-        for _, target in targets:
-            if not shards.ask(target, plan.rows_before(own)):
-                shards.ask(target, plan.note_rows_before(own, row_count(shards, target, physical)))
-    return wanted
+    # Refuses what cannot be loaded in this way before the ledger says that it was begun.
+    plan.import_plan(wanted, shards.twin, targets)
+    try:
+        of = imports.begin(desk, of, proven_by.items, {c.name: c.type for c in table.columns}, physical)
+    except _core.CoreFailure as failure:
+        raise from_core(*failure.args) from None
+    begun = Begun(desk, of, proven_by, weak, call.verify, tuple(inputs))
+    return replace(wanted, begun=begun)
 
 
 def coordinate(
@@ -341,29 +316,6 @@ def refuse_unfit(shards: Shards | RemoteShards, target: tuple[str, Doc], table: 
             raise UsageError(f"{target[0]}: table {table} cannot be loaded: {why}")
 
 
-def row_count(shards: Shards | RemoteShards, target: Doc, physical: str) -> int:
-    return int(shards.ask(target, f"SELECT COUNT(*) AS n FROM {physical}")[0][0])
-
-
-def check_count(
-    wanted: plan.Wanted,
-    shards: Shards | RemoteShards,
-    targets: Sequence[tuple[str, Doc]],
-    stored: int,
-    note: Callable[[str], None],
-) -> None:
-    """Where rows and ledger do not commit together, the tables are counted: doubles are said, never hidden."""
-    if shards.twin.transactional:
-        return
-    before = sum(int(shards.ask(t, plan.rows_before(wanted.import_id))[0][0]) for _, t in targets)
-    now = sum(row_count(shards, t, wanted.target_table) for _, t in targets)
-    if now - before != stored:
-        note(
-            f"the tables grew by {now - before} rows, the ledger has {stored}: a chunk was stored before a kill and again "
-            f"after it, or others wrote meanwhile; {shards.engine} has no transactions that could tell"
-        )
-
-
 def run_clients(
     call: Call,
     wanted: plan.Wanted,
@@ -374,21 +326,26 @@ def run_clients(
     own: Path,
     tell: Tell,
     setup: Doc | None = None,
-) -> dict[str, int]:
-    """All files by `client`, or the first by it and each other one by a process of its own, one after the other."""
+) -> Doc:
+    """All files by `client`, or the first by it and each other one by a process of its own, one after the other.
+
+    Counts of rows and bytes, and `sums`: of all rows, in the order of the items; None where a ledger lacks those of before.
+    """
     groups: list[list[int] | None] = (
         [[n] for n in range(len(wanted.files))] if call.process_per_file else [None]
     )
-    sums = dict.fromkeys(("rows_stored", "rows_before", "rejected", "bytes"), 0)
+    counts: Doc = dict.fromkeys(("rows_stored", "rows_before", "rejected", "bytes"), 0)
+    sums: list[Any] = []
     (own / "rejects").mkdir(exist_ok=True)
     for n, files in enumerate(groups):
         document = plan.client_plan(wanted, shards.twin, way, str(own / "rejects"), files, setup)
         with End(None, own / "client.log", {}) if n else client as end:
             end.begin(document, own / "client.log")
             last = end.wait_for("finished", tell, load_server)
-        for name in sums:
-            sums[name] += int(last[name])
-    return sums
+        for name in counts:
+            counts[name] += int(last[name])
+        sums.append(last["sums"])
+    return {**counts, "sums": proof.of_lines(wanted.items, sums) if wanted.items else None}
 
 
 def merge_rejects(own: Path) -> Path | None:

@@ -37,13 +37,21 @@ class Shards:
 
         return [(t.url, document(t)) for t in self.targets]
 
-    def ask(self, target: Doc, statement: str) -> list[list[Any]]:
+    def ask(self, target: Doc, statement: str, limit_s: float = LOOK_S) -> list[list[Any]]:
         """Rows of one statement. Raises CoreFailure of the core."""
         from inrush import _core
 
         with environment(self.secrets):
-            rows: list[list[Any]] = json.loads(_core.control(json.dumps(target), statement, LOOK_S))["rows"]
+            rows: list[list[Any]] = json.loads(_core.control(json.dumps(target), statement, limit_s))["rows"]
             return rows
+
+    def scan(self, target: Doc, scan: Mapping[str, Any]) -> Doc:
+        """Rows, digest and sums of a table that is read back. scan: twin of `ScanPlan`, without its target."""
+        from inrush import _core
+
+        with environment(self.secrets):
+            found: Doc = json.loads(_core.read_table(json.dumps({**scan, "target": target})))
+            return found
 
 
 def shards_of(call: Call, note: Callable[[str], None]) -> Shards:

@@ -17,9 +17,10 @@ from inrush.engines.base import Target
 from inrush.errors import InrushError, UsageError
 from inrush.load import plan
 from inrush.load.call import Call
+from inrush.load.check import Loaded
 from inrush.load.input import expand, open_inputs
 from inrush.load.process import End
-from inrush.load.run import Loaded, load, prepare
+from inrush.load.run import load, prepare
 from inrush.load.shards import shards_of
 from tests.engines.servers import control, databases
 

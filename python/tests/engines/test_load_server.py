@@ -19,7 +19,8 @@ import pytest
 from inrush.engines.base import Target
 from inrush.errors import InrushError, UsageError
 from inrush.load.call import Call
-from inrush.load.run import Loaded, load
+from inrush.load.check import Loaded
+from inrush.load.run import load
 from inrush.load.serve import Serving, serve
 from tests.engines.certificates import make_certificate
 from tests.engines.servers import control

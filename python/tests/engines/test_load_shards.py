@@ -13,7 +13,8 @@ from inrush.engines.base import Stop, Target
 from inrush.errors import TargetError, UsageError
 from inrush.load import plan
 from inrush.load.call import Call
-from inrush.load.run import Loaded, load
+from inrush.load.check import Loaded
+from inrush.load.run import load
 from inrush.run import instances, shards
 
 from .servers import control, need, scratch, twin

@@ -23,8 +23,9 @@ from inrush.errors import InrushError, UsageError
 from inrush.load import plan
 from inrush.load import run as loads
 from inrush.load.call import Call
+from inrush.load.check import Loaded
 from inrush.load.process import End
-from inrush.load.run import Loaded, load
+from inrush.load.run import load
 from tests.engines.servers import SETTINGS, control, need, twin
 from tests.engines.test_load import COLUMNS, call, count, documents, rows_file, silent, table
 

@@ -1,0 +1,132 @@
+"""What a load did, and what may be said of its table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inrush.load import plan, proof, readback
+from inrush.load.input import Input
+from inrush.load.look import Begun, look
+
+if TYPE_CHECKING:
+    from inrush.load.remote import RemoteShards
+    from inrush.load.shards import Shards
+
+Doc = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What a load did."""
+
+    import_id: str
+    rows_stored: int
+    rows_before: int
+    rejected: int
+    bytes: int
+    seconds: float
+    files: int
+    shards: tuple[Doc, ...]
+    rejects: Path | None
+    #: Rows of the import by the ledger, all shards.
+    rows_in_ledger: int
+    #: The same of the replicas; None without.
+    rows_on_replicas: int | None = None
+    #: `proven`, `counted`, `missing` or `different`, and why.
+    verdict: str = "counted"
+    why: str = ""
+    #: Column -> how it was compared with the table.
+    columns: Mapping[str, str] = field(default_factory=dict)
+    #: By `--verify`: the table was read back and is what the files are; None: it was not read.
+    verified: bool | None = None
+    #: Seconds that identity and proof took: `digest_s`, `proof_s`, `verify_s`.
+    costs: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def proven(self) -> bool:
+        """The table holds what was read and not rejected, by sums of every column."""
+        return self.verdict == "proven"
+
+    def document(self) -> Doc:
+        return {
+            "import": self.import_id,
+            "rows_stored": self.rows_stored,
+            "rows_stored_before": self.rows_before,
+            "rows_rejected": self.rejected,
+            "rows_in_ledger": self.rows_in_ledger,
+            "rows_on_replicas": self.rows_on_replicas,
+            "proven": self.proven,
+            "verdict": self.verdict,
+            "why": self.why,
+            "columns": dict(self.columns),
+            "verified": self.verified,
+            "costs": dict(self.costs),
+            "bytes": self.bytes,
+            "seconds": self.seconds,
+            "files": self.files,
+            "shards": list(self.shards),
+            "rejects": str(self.rejects) if self.rejects else None,
+        }
+
+
+def rows_by_ledger(shards: Shards | RemoteShards, places: Sequence[Doc], load: str, name: str) -> list[int]:
+    """Of each place, the rows of an import by its ledger."""
+    return [int(shards.ask(place, plan.rows_in_ledger(load, name))[0][0]) for place in places]
+
+
+def checked(
+    wanted: plan.Wanted,
+    shards: Shards | RemoteShards,
+    targets: Sequence[tuple[str, Doc]],
+    counts: Doc,
+    in_ledger: int,
+    on_replicas: int | None,
+    note: Callable[[str], None],
+) -> proof.Verdict:
+    """The tables beside their ledgers and the client's own sums."""
+    begun: Begun = wanted.begun
+    looked = look(
+        begun.desk,
+        begun.of,
+        readback.summed(wanted, shards, targets, begun.proof, wanted.target_table),
+        readback.summed(wanted, shards, targets, begun.proof, wanted.replica_table)
+        if wanted.replica_table
+        else None,
+    )
+    if looked.unknown and counts["rows_stored"]:
+        grown = sum(now for _, now, _ in looked.shards) - looked.rows_before
+        note(
+            f"the tables grew by {grown} rows, the ledger has {in_ledger}: a chunk was stored before a kill and again "
+            "after it, or others wrote meanwhile"
+        )
+    return proof.judge(
+        proof.Evidence(
+            rows_read=counts["rows_stored"] + counts["rows_before"],
+            rows_in_ledger=in_ledger,
+            rows_on_replicas=on_replicas,
+            rows_stored=counts["rows_stored"],
+            shards=looked.shards,
+            imports=looked.imports,
+            uncompared=looked.uncompared,
+            unknown=looked.unknown,
+            items=begun.proof.items,
+            of_client=counts["sums"],
+            of_ledger=looked.of_ledger,
+            expected=looked.expected,
+            found=looked.found,
+            weak=begun.weak,
+            changed=changed(begun.inputs),
+        )
+    )
+
+
+def changed(inputs: Sequence[Input]) -> str:
+    """The first file that is not as it was when it was looked at."""
+    for source in inputs:
+        stat = source.path.stat() if source.path.exists() else None
+        if stat is None or (stat.st_size, stat.st_mtime_ns) != (source.bytes, source.mtime_ns):
+            return source.shown
+    return ""

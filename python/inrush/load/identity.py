@@ -1,0 +1,85 @@
+"""Which import is it? By what its files hold and which table they go into, not by how either is spelled. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from inrush.errors import UsageError
+from inrush.load.ledger import Header
+
+
+@dataclass(frozen=True)
+class Content:
+    """One file by what it holds, unpacked."""
+
+    shown: str
+    digest: str
+    bytes: int
+
+
+def base_id(contents: Sequence[Content], table: str, database: str) -> str:
+    """The same content into the same table of the same database, in any order, under any name.
+
+    database: the identity of its ledger. Raises UsageError for a file that is there twice.
+    """
+    digests = sorted(c.digest for c in contents)
+    return hashlib.sha256(json.dumps([digests, table, database]).encode()).hexdigest()[:16]
+
+
+def refuse_twice(contents: Sequence[Content]) -> None:
+    """Raises UsageError where two files hold the same: their rows would be stored twice."""
+    first: dict[str, str] = {}
+    for content in contents:
+        if (known := first.setdefault(content.digest, content.shown)) != content.shown:
+            raise UsageError(
+                f"{content.shown}: holds the same as {known}, so that its rows would be stored twice; leave it out, or "
+                "--again loads both"
+            )
+
+
+def refuse_stored(
+    contents: Sequence[Content], others: Sequence[Header], rows: Mapping[str, int], table: str
+) -> None:
+    """Raises UsageError for files that another import has stored. rows: of each import by its ledger."""
+    found = []
+    for content in contents:
+        for other in others:
+            if content.digest in other.files and rows.get(other.load, 0):
+                name = other.names[other.files.index(content.digest)]
+                as_name = "" if name == content.shown else f" as {name}"
+                found.append(f"{content.shown} was stored{as_name} by import {other.load}{date_of(other)}")
+                break
+    if found:
+        raise UsageError(
+            f"table {table}: {'; '.join(found)}; leave such files out, or --again loads them once more"
+        )
+
+
+def date_of(header: Header) -> str:
+    """` of 2026-11-22 15:00 UTC`; nothing where it is not known."""
+    return f" of {header.began[:16].replace('T', ' ')} UTC" if header.began else ""
+
+
+def check_same(own: Header, contents: Sequence[Content], places: Sequence[Header | None]) -> None:
+    """Raises UsageError where an import of this name is of other files, or lies on other shards. places: its headers."""
+    if sorted(own.files) != sorted(c.digest for c in contents):
+        raise UsageError(f"--import-id {own.base}: that import is of other files ({', '.join(own.names)})")
+    for k, header in enumerate(places):
+        if header is None or (header.place, header.shards) != (k, len(places)):
+            raise UsageError(
+                f"import {own.load} was begun on {own.shards} shards in another order, where its rows lie; give the shards as "
+                "they were, or --again loads the files anew"
+            )
+
+
+def numbers(own: Header, contents: Sequence[Content]) -> tuple[int, ...]:
+    """The number of each file in the ledger; files that hold the same have theirs in order."""
+    free = list(enumerate(own.files))
+    found = []
+    for content in contents:
+        at = next(k for k, (_, digest) in enumerate(free) if digest == content.digest)
+        found.append(free.pop(at)[0])
+    return tuple(found)

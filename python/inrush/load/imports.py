@@ -1,0 +1,325 @@
+"""An import between its ledger and its table: found or begun at the start of a load, held against the table at its end."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from inrush.errors import RowsMissing, UsageError
+from inrush.load import identity, ledger, plan, proof
+from inrush.load.identity import Content
+from inrush.load.ledger import Header
+
+if TYPE_CHECKING:
+    from inrush.load.call import Call
+    from inrush.load.input import Input
+    from inrush.load.remote import RemoteShards
+    from inrush.load.shards import Shards
+
+    Places = Shards | RemoteShards
+Doc = dict[str, Any]
+Targets = Sequence[tuple[str, Doc]]
+#: Import -> rows by its ledger.
+Rows = dict[str, int]
+
+#: Counting and summing a table reads all of it.
+WHOLE_S = 86_400.0
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import, as its ledger knows it before the load."""
+
+    #: The ledger beside the table; the table as the server resolves it.
+    ledger: str
+    table: str
+    #: Of each shard.
+    headers: tuple[Header, ...]
+    numbers: tuple[int, ...]
+    chunk_rows: int
+    #: False for one that an earlier version began: its lines have no sums.
+    sums: bool
+    digest_s: float
+    #: Rows are stored.
+    stored: bool = False
+
+    @property
+    def load(self) -> str:
+        return self.headers[0].load
+
+
+@dataclass(frozen=True)
+class Desk:
+    """The ledgers of all shards."""
+
+    shards: Places
+    targets: Targets
+    name: str
+    table: str
+
+    def ask(self, k: int, statement: str, limit_s: float = WHOLE_S) -> list[list[Any]]:
+        return self.shards.ask(self.targets[k][1], statement, limit_s)
+
+    def headers(self) -> list[list[Header]]:
+        """Of each shard, the imports of this table in the order in which they were begun."""
+        return [
+            ledger.headers(self.ask(k, ledger.ask_headers(self.name)), self.table)
+            for k in range(len(self.targets))
+        ]
+
+    def rows(self, loads: Sequence[str]) -> list[Rows]:
+        """Of each shard."""
+        if not loads:
+            return [{} for _ in self.targets]
+        asked = (self.ask(k, ledger.ask_rows(self.name, loads)) for k in range(len(self.targets)))
+        return [{str(load): int(rows) for load, rows, _ in found} for found in asked]
+
+    def counts(self, table: str) -> list[int]:
+        counted = f"SELECT COUNT(*) AS n FROM {table}"
+        return [int(self.ask(k, counted)[0][0]) for k in range(len(self.targets))]
+
+
+def open_ledgers(shards: Places, targets: Targets, table: str) -> Desk:
+    """The ledgers beside the table, made where there are none, and those of earlier versions widened."""
+    from inrush import _core
+
+    schema, _, name = table.rpartition(".")
+    [[found]] = shards.ask(targets[0][1], shards.twin.schema_of(schema, name))
+    here = ledger.ledger_name(str(found))
+    for _, target in targets:
+        try:
+            shards.ask(target, plan.create_ledger(shards.twin, here))
+        except _core.CoreFailure:
+            # Another load made it at the same moment, which PostgreSQL takes for a conflict: now it is there.
+            shards.ask(target, plan.create_ledger(shards.twin, here))
+        if not ledger.has_sums(_columns(shards, target, str(found))):
+            try:
+                shards.ask(target, ledger.add_sums(here, shards.twin.long_text))
+            except _core.CoreFailure:
+                if not ledger.has_sums(_columns(shards, target, str(found))):
+                    raise
+    resolved = f"{found}.{name}"
+    return Desk(shards, targets, here, resolved.lower() if shards.twin.folds_names else resolved)
+
+
+def _columns(shards: Places, target: Doc, schema: str) -> list[list[Any]]:
+    return shards.ask(target, shards.twin.describe(schema, plan.LEDGER))
+
+
+def contents_of(inputs: Sequence[Input]) -> list[Content]:
+    """Every file by what it holds: each is read once."""
+    from inrush import _core
+
+    def content(of: Input) -> Content:
+        digest, size = _core.file_digest(str(of.path))
+        return Content(of.shown, digest, size)
+
+    with ThreadPoolExecutor(max(1, min(4, len(inputs)))) as pool:
+        return list(pool.map(content, inputs))
+
+
+def settle(
+    call: Call, inputs: Sequence[Input], desk: Desk, table: str | None, note: Callable[[str], None]
+) -> Import:
+    """The import of these files: the one that was begun, or a new one that no ledger has yet.
+
+    table: as statements use it; None: there is none yet. Raises RowsMissing where it has fewer rows than its ledgers, UsageError for files that another
+    import has stored.
+    """
+    began = time.monotonic()
+    contents = contents_of(inputs)
+    digest_s = time.monotonic() - began
+    if not call.again:
+        identity.refuse_twice(contents)
+    base = call.import_id or identity.base_id(contents, desk.table, _identity(desk))
+    headers = desk.headers()
+    own = max((h for h in headers[0] if h.base == base), key=lambda h: h.again, default=None)
+    if own is None or call.again:
+        old = None if own or call.again else _of_version_1(call, inputs, desk)
+        if old is not None:
+            refuse_missing(desk, old, headers, table)
+            return replace(old, digest_s=digest_s)
+        again = 0 if own is None else own.again + 1
+        others = [h for h in headers[0] if h.base != base]
+        if not call.again:
+            rows = summed_of(desk.rows([h.load for h in others]))
+            identity.refuse_stored(contents, others, rows, desk.table)
+            note_unfinished(desk, others, rows, note)
+        new = _new(base, again, contents, call.chunk_rows, desk)
+        numbers = tuple(range(len(contents)))
+        return Import(desk.name, desk.table, new, numbers, call.chunk_rows, True, digest_s)
+    places = [named_of(found, own.load) for found in headers]
+    identity.check_same(own, contents, places)
+    found = Import(
+        desk.name, desk.table, tuple(h for h in places if h), identity.numbers(own, contents),
+        own.chunk_rows, bool(own.files), digest_s,
+    )  # fmt: skip
+    if own.chunk_rows != call.chunk_rows:
+        note(f"import {own.load} goes on with the chunks of {own.chunk_rows} rows that it was begun with")
+    return replace(found, stored=refuse_missing(desk, found, headers, table))
+
+
+def note_unfinished(desk: Desk, others: Sequence[Header], rows: Rows, note: Callable[[str], None]) -> None:
+    """Says of which imports a part is in the table: their files may be in it again, changed, under a new import."""
+    if not rows:
+        return
+    ended = {str(load): int(n) for load, n in desk.ask(0, ledger.ask_ended(desk.name, list(rows)))}
+    for other in others:
+        if other.load in rows and ended.get(other.load, 0) < len(other.files):
+            note(
+                f"import {other.load}{identity.date_of(other)} of {', '.join(other.names)} was not finished, and "
+                f"{rows[other.load]:_} of its rows are in the table; if a file was changed since, its rows are there twice now"
+            )
+
+
+def _identity(desk: Desk) -> str:
+    """Of the databases: those of their ledgers, made once, in any order."""
+    from inrush import _core
+
+    def known(k: int) -> str | None:
+        [[found]] = desk.ask(k, ledger.ask_identity(desk.name))
+        return None if found is None else str(found)
+
+    found = []
+    for k in range(len(desk.targets)):
+        if (own := known(k)) is None:
+            try:
+                desk.ask(k, ledger.note_identity(desk.name, secrets.token_hex(16)))
+            except _core.CoreFailure:
+                if known(k) is None:  # not another load's at the same moment
+                    raise
+            own = known(k)
+        found.append(str(own))
+    return " ".join(sorted(found))
+
+
+def _new(
+    base: str, again: int, contents: Sequence[Content], chunk_rows: int, desk: Desk
+) -> tuple[Header, ...]:
+    began = datetime.now(timezone.utc).isoformat(timespec="microseconds")
+    return tuple(
+        Header(
+            load=f"{base}.{again}" if again else base,
+            base=base,
+            again=again,
+            table=desk.table,
+            files=tuple(c.digest for c in contents),
+            names=tuple(c.shown for c in contents),
+            chunk_rows=chunk_rows,
+            began=began,
+            rows_before=0,
+            place=k,
+            shards=len(desk.targets),
+        )
+        for k in range(len(desk.targets))
+    )
+
+
+def _of_version_1(call: Call, inputs: Sequence[Input], desk: Desk) -> Import | None:
+    """An import that an earlier version began, by the name that it gave: of path, size and time of the files."""
+    listed = [plan.file_identity(i.shown, i.bytes, i.mtime_ns) for i in inputs]
+    names = [name for name, _ in desk.targets]
+    load = call.import_id or plan.import_id(listed, names, call.table, call.chunk_rows)
+    if not any(rows.get(load, 0) for rows in desk.rows([load])):
+        return None
+    new = _new(load, 0, [], call.chunk_rows, desk)
+    headers = tuple(replace(header, began="") for header in new)
+    return Import(desk.name, desk.table, headers, tuple(range(len(inputs))), call.chunk_rows, False, 0.0)
+
+
+def refuse_missing(desk: Desk, of: Import, headers: Sequence[Sequence[Header]], table: str | None) -> bool:
+    """Whether it has stored rows. Raises RowsMissing where a table has fewer rows than the ledger beside it."""
+    rows = desk.rows([*{of.load, *(h.load for h in headers[0])}])
+    counts = desk.counts(table) if table else [0] * len(desk.targets)
+    for (name, _), own, found, mine, now in zip(desk.targets, of.headers, headers, rows, counts, strict=True):
+        least = proof.least(own, later_of(found, own), mine)
+        if now < least:
+            raise RowsMissing(
+                f"{name}: table {desk.table} has {now:_} rows, and {least:_} by the ledger of its imports (this one is "
+                f"{own.load}{identity.date_of(own)}): rows were deleted, or the table was made anew; "
+                "--again loads the files anew, behind what is there"
+            )
+    return any(of.load in mine for mine in rows)
+
+
+def begin(
+    desk: Desk, of: Import, items: Sequence[proof.Item], types: Mapping[str, str], table: str
+) -> Import:
+    """Its line on every shard, unless it has one; the tables are counted for it.
+
+    An import of which nothing is stored yet begins again: its table may have changed since.
+    """
+    from inrush import _core
+
+    if not of.sums or of.stored:
+        return of
+    headers = desk.headers()
+    here = [named_of(found, of.load) for found in headers]
+    counts = desk.counts(table)
+    # Counted first: rows of another client of this import would be lines of the ledger by now.
+    if any(here) and any(desk.rows([of.load])):
+        return of
+    new = tuple(
+        replace(header, rows_before=rows, items=tuple(map(dict, items)), types=dict(types))
+        for header, rows in zip(of.headers, counts, strict=True)
+    )
+    for k, (header, old) in enumerate(zip(new, here, strict=True)):
+        if old is not None and (old.rows_before, items_of(old.items)) == (
+            header.rows_before,
+            items_of(header.items),
+        ):
+            continue
+        if old is not None and desk.shards.twin.transactional:
+            desk.ask(k, ledger.forget_header(desk.name, of.load))
+        if old is None and not desk.shards.twin.transactional and named_of(desk.headers()[k], of.load):
+            continue  # no key of such an engine refuses a second one
+        later = header if old is None else replace(header, began=_now())
+        try:
+            desk.ask(k, ledger.note_header(desk.name, later))
+        except _core.CoreFailure:
+            # Another client of the same import was quicker.
+            if not any(h.load == of.load for h in desk.headers()[k]):
+                raise
+    return replace(of, headers=new)
+
+
+def items_of(items: Iterable[proof.Item]) -> list[Doc]:
+    return [dict(item) for item in items]
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="microseconds")
+
+
+def summed_of(rows: Sequence[Rows]) -> Rows:
+    """Of all shards."""
+    sums: Rows = {}
+    for mine in rows:
+        for load, n in mine.items():
+            sums[load] = sums.get(load, 0) + n
+    return sums
+
+
+def later_of(headers: Sequence[Header], own: Header) -> list[Header]:
+    """Imports that were begun after this one."""
+    return [h for h in headers if h.load != own.load and h.began > own.began]
+
+
+def named_of(headers: Sequence[Header], load: str) -> Header | None:
+    return next((h for h in headers if h.load == load), None)
+
+
+def refuse_verify(desk: Desk, of: Import, table: str | None) -> None:
+    """Raises UsageError where a table that is to be read back holds rows that are not of these files."""
+    now = sum(desk.counts(table)) if table else 0
+    own = sum(rows.get(of.load, 0) for rows in desk.rows([of.load]))
+    if now != own:
+        raise UsageError(
+            f"--verify: table {desk.table} has {now:_} rows and {own:_} are of these files; it compares a table with the "
+            "files that filled it: leave --verify out, or load into an empty table"
+        )

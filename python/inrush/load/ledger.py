@@ -1,0 +1,127 @@
+"""The ledger of loads: statements, and what its first line says of an import. Pure.
+
+It lies beside the table, in the same schema, so that every way to that table finds it. A chunk has a line, written in the
+transaction that stores the chunk's rows, with the sums of those rows. An import has a line of its own before these, with
+a document: which files by content, into which table, begun when, over how many rows.
+
+Version 1 of the ledger had neither sums nor documents: its lines are read, and what they cannot prove is only counted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+from urllib.parse import quote as percent
+from urllib.parse import unquote
+
+from inrush.engines.sql import literal, quote
+from inrush.load.plan import BEFORE_FILE, LEDGER, SUMS, ledger
+
+Doc = dict[str, Any]
+
+#: Import that stands for the ledger itself; its line holds the ledger's identity.
+OWN = "ledger"
+
+
+@dataclass(frozen=True)
+class Header:
+    """What the first line of an import says. One on every shard."""
+
+    #: Name of the import in the ledger.
+    load: str
+    #: The same for every attempt to load these files into this table; `again` counts the attempts.
+    base: str
+    again: int
+    #: `schema.table` as the server resolves it.
+    table: str
+    #: Digests of the files' content in the order of their numbers, and what they were called.
+    files: tuple[str, ...]
+    names: tuple[str, ...]
+    chunk_rows: int
+    #: UTC, to the microsecond; orders the imports of a table.
+    began: str
+    #: Of this shard's table.
+    rows_before: int
+    #: This shard's place among how many.
+    place: int
+    shards: int
+    #: What the sums of its lines are, in their order; empty: it has none.
+    items: tuple[Mapping[str, Any], ...] = ()
+    #: Column -> logical type that its values were read as.
+    types: Mapping[str, str] = field(default_factory=dict)
+
+
+def ledger_name(schema: str) -> str:
+    return f"{quote(schema)}.{LEDGER}"
+
+
+def add_sums(name: str, text: str) -> str:
+    """From version 1 to version 2. text: the engine's type for texts of any length."""
+    return f"ALTER TABLE {name} ADD COLUMN {SUMS} {text}"
+
+
+def has_sums(described: Iterable[Sequence[Any]]) -> bool:
+    return any(str(column).lower() == SUMS for column, *_ in described)
+
+
+def ask_headers(name: str) -> str:
+    return f"SELECT load_id, {SUMS} FROM {name} WHERE file_no = {BEFORE_FILE}"
+
+
+def headers(rows: Iterable[Sequence[Any]], table: str) -> list[Header]:
+    """Of the rows of `ask_headers`, those of this table, the latest last; of two of one import, the later one."""
+    found: dict[str, Header] = {}
+    for load, text in rows:
+        # Lines of version 1 do not say of which table they are.
+        if load == OWN or not text:
+            continue
+        document = json.loads(unquote(str(text)))
+        header = Header(**{**document, **{key: tuple(document[key]) for key in ("files", "names", "items")}})
+        if header.table == table and (header.load not in found or found[header.load].began < header.began):
+            found[header.load] = header
+    return sorted(found.values(), key=lambda header: (header.began, header.load))
+
+
+def note_header(name: str, header: Header) -> str:
+    """Percent-encoded: no engine finds anything to interpret in it."""
+    text = percent(json.dumps(asdict(header), separators=(",", ":")), safe=",: []{}")
+    return _line(name, header.load, text)
+
+
+def forget_header(name: str, load: str) -> str:
+    return f"DELETE FROM {name} WHERE load_id = {literal(load)} AND file_no = {BEFORE_FILE}"
+
+
+def ask_identity(name: str) -> str:
+    return f"SELECT MIN({SUMS}) AS n FROM {name} WHERE load_id = {literal(OWN)}"
+
+
+def note_identity(name: str, identity: str) -> str:
+    return _line(name, OWN, identity)
+
+
+def _line(name: str, load: str, text: str) -> str:
+    return f"{ledger(load, name, sums=True)['insert']} ({literal(load)}, {BEFORE_FILE}, 0, 0, 0, '', {literal(text)})"
+
+
+def ask_rows(name: str, loads: Sequence[str]) -> str:
+    """(import, rows, lines) of those that have lines."""
+    return (
+        f"SELECT load_id, SUM(row_count) AS n, COUNT(*) AS k FROM {name} "
+        f"WHERE load_id IN ({', '.join(map(literal, loads))}) AND file_no >= 0 GROUP BY load_id"
+    )
+
+
+def ask_ended(name: str, loads: Sequence[str]) -> str:
+    """(import, files that were read to their end)."""
+    return (
+        f"SELECT load_id, SUM(is_last) AS n FROM {name} "
+        f"WHERE load_id IN ({', '.join(map(literal, loads))}) AND file_no >= 0 GROUP BY load_id"
+    )
+
+
+def ask_sums(name: str, loads: Sequence[str]) -> str:
+    """The sums of every chunk of these imports: each shard has those of all its rows."""
+    return f"SELECT {SUMS} FROM {name} WHERE load_id IN ({', '.join(map(literal, loads))}) AND file_no >= 0"

@@ -1,0 +1,145 @@
+"""The tables of a load beside their ledgers, at its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from inrush.engines.base import Proof
+from inrush.load import ledger, plan, proof
+from inrush.load.imports import Desk, Import, Rows, items_of, later_of, named_of, summed_of
+from inrush.load.input import Input
+from inrush.load.ledger import Header
+from inrush.load.proof import Figures
+
+#: How often tables are looked at while other imports store into them, and the pause between, s.
+LOOKS, PAUSE_S = 30, 0.3
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What the end of a load needs of its beginning."""
+
+    desk: Desk
+    of: Import
+    proof: Proof
+    #: Column -> what its type does to values.
+    weak: Mapping[str, str]
+    verify: bool
+    inputs: tuple[Input, ...]
+
+
+@dataclass(frozen=True)
+class Looked:
+    """Ledgers and tables at one moment."""
+
+    #: Of each shard: rows of its table, and at least so many by its ledger.
+    shards: list[tuple[str, int, int]]
+    rows_before: int
+    unknown: int | None
+    #: By the imports that filled the table, and by this one alone; None: not known.
+    expected: list[int] | None
+    of_ledger: list[int] | None
+    #: (what they are of, figures)
+    found: list[tuple[str, Figures]]
+    #: Why nothing is expected.
+    uncompared: str = ""
+    #: How many imports filled the table.
+    imports: int = 1
+
+
+def _why_not(filled: bool, can: bool, before: int) -> str:
+    """Why the sums of a table are not compared, where they are not."""
+    if not filled:
+        return f"the table held {before:_} rows before"
+    return "an import before this one noted other sums" if can else "this import is a small part of the table"
+
+
+NO_SUMS = "an earlier version of inrush began this import and noted no sums"
+
+
+@dataclass(frozen=True)
+class Summed:
+    """One table of each shard, and what is summed of it."""
+
+    name: str
+    proof: Proof
+    #: Column -> logical type.
+    types: Mapping[str, str]
+    #: Of a shard, the figures that no SQL computes.
+    scan: Callable[[int], Figures]
+
+
+def look(desk: Desk, of: Import, table: Summed, copies: Summed | None = None) -> Looked:
+    """The tables beside their ledgers, at a moment when no other import stores."""
+    tables = table.proof
+    for attempt in range(LOOKS):
+        headers = desk.headers()
+        loads = [*{of.load, *(h.load for h in headers[0])}]
+        rows = desk.rows(loads)
+        together = _of_all_shards(headers)
+        can = of.sums and proof.worth_summing(of.load, together, summed_of(rows))
+        figures = _figures(desk, table) if can else []
+        counts = [found[0] for found in figures] if can else desk.counts(table.name)
+        still = desk.rows(loads) == rows and [len(h) for h in desk.headers()] == [len(h) for h in headers]
+        if still or attempt + 1 == LOOKS:
+            break
+        time.sleep(PAUSE_S)
+    # As the ledger has them: another client of the same import may have begun it.
+    owns = [named_of(found, own.load) or own for own, found in zip(of.headers, headers, strict=True)]
+    least = [
+        proof.least(own, later_of(found, own), mine)
+        for own, found, mine in zip(owns, headers, rows, strict=True)
+    ]
+    named = [(name, now, low) for (name, _), now, low in zip(desk.targets, counts, least, strict=True)]
+    sums = summed_of(rows)
+    before = sum(h.rows_before for h in owns)
+    if not still:
+        return Looked(named, before, None, None, None, [])
+    if not of.sums:
+        return Looked(named, before, 0, None, None, [], NO_SUMS)
+    unknown, filled = proof.unknown_rows(together, sums, sum(counts))
+    of_ledger = _sums(desk, tables, [of.load])
+    same = filled is not None and all(_same(h, tables.items, table.types) for h in filled)
+    loads = [h.load for h in filled or ()]
+    expected = None
+    if filled and same and can:
+        expected = of_ledger if loads == [of.load] else _sums(desk, tables, loads)
+    why = _why_not(filled is not None, can, before)
+    found: list[tuple[str, Figures]] = [("the table", proof.added(tables.items, figures))] if can else []
+    if copies is not None and filled and expected is not None:
+        copied = summed_of(desk.rows([plan.replica_load(load) for load in loads]))
+        if all(copied.get(plan.replica_load(load), 0) == sums.get(load, 0) for load in loads):
+            found.append(("the replicas", proof.added(tables.items, _figures(desk, copies))))
+        else:
+            # Copies were asked for later: they are of some imports alone.
+            expected, why = None, "the replicas hold the rows of some imports alone"
+    return Looked(named, before, unknown, expected, of_ledger, found, why, len(loads))
+
+
+def _same(header: Header, items: Sequence[proof.Item], types: Mapping[str, str]) -> bool:
+    """Whether its sums are of the same columns in the same units."""
+    units = {column: header.types.get(column) for column, kind in types.items() if kind.startswith("time")}
+    return items_of(header.items) == items_of(items) and all(types[c] == unit for c, unit in units.items())
+
+
+def _of_all_shards(headers: Sequence[Sequence[Header]]) -> list[Header]:
+    """The headers of the first shard with the rows that all shards had before."""
+    before: Rows = {}
+    for found in headers:
+        for header in found:
+            before[header.load] = before.get(header.load, 0) + header.rows_before
+    return [replace(header, rows_before=before[header.load]) for header in headers[0]]
+
+
+def _figures(desk: Desk, of: Summed) -> list[list[int]]:
+    """Of each shard."""
+    return [
+        proof.together(of.proof.items, desk.ask(k, of.proof.screen)[0], of.scan(k))
+        for k in range(len(desk.targets))
+    ]
+
+
+def _sums(desk: Desk, tables: Proof, loads: Sequence[str]) -> list[int] | None:
+    return proof.of_lines(tables.items, [text for (text,) in desk.ask(0, ledger.ask_sums(desk.name, loads))])

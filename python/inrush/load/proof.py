@@ -1,0 +1,243 @@
+"""Is what was read in the table? The client's sums, those of the ledger and those of the servers, compared. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from inrush.load.ledger import Header
+
+Item = Mapping[str, Any]
+Figures = Sequence[int]
+
+#: Kind of a figure -> what is said of its column.
+SAID = {
+    "sum_low": "sum", "sum_high": "sum", "count_true": "count of true values", "sum_hash": "sum of hashes",
+}  # fmt: skip
+#: Σ high·2^32 + low is within this of the files' sum, µs for each row, where a type only rounded.
+ROUNDED_US = 1_000_000
+DIFFERENT = "different"
+NOT_COMPARED = "not compared"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What was found at the end of a load."""
+
+    #: Good rows by the client, this import's rows by its ledger, and by the ledger of the copies.
+    rows_read: int
+    rows_in_ledger: int
+    rows_on_replicas: int | None
+    #: Stored by this command.
+    rows_stored: int
+    #: Of each shard: its name, rows of its table now, and at least so many by the ledger.
+    shards: Sequence[tuple[str, int, int]]
+    #: More rows than every import of this table accounts for; None where others are still storing.
+    unknown: int | None
+    items: Sequence[Item] = ()
+    #: By the client, by the ledger of this import, by the ledgers of all imports that filled the table; None: not known.
+    of_client: Figures | None = None
+    of_ledger: Figures | None = None
+    expected: Figures | None = None
+    #: Sums of the tables, with those of the copies behind: (what they are of, figures).
+    found: Sequence[tuple[str, Figures]] = ()
+    #: Column -> why its values may differ from the files' although nothing is wrong.
+    weak: Mapping[str, str] = field(default_factory=dict)
+    #: Imports whose rows the table holds.
+    imports: int = 1
+    #: Why the table's sums are not those of files, where nothing is expected.
+    uncompared: str = ""
+    #: A file that is not as it was when the load began.
+    changed: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """verdict: `proven`, `counted` (rows alone), `missing`, `different`."""
+
+    verdict: str
+    why: str
+    #: Column -> how it was compared, and whether it was different.
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+
+def judge(of: Evidence) -> Verdict:
+    """What may be said of the table."""
+    if of.changed:
+        return Verdict("different", f"{of.changed} changed while it was loaded")
+    copies = [] if of.rows_on_replicas is None else [of.rows_on_replicas]
+    if any(rows != of.rows_read for rows in (of.rows_in_ledger, *copies)):
+        found = " and ".join(f"{rows:_}" for rows in (of.rows_in_ledger, *copies))
+        return Verdict("different", f"{found} rows in the ledger, {of.rows_read:_} read and good")
+    for name, now, least in of.shards:
+        if now < least:
+            return Verdict("missing", f"{name} has {now:_} rows, {least:_} by the ledger")
+    if of.unknown is None:
+        return Verdict(
+            "counted", "another import is storing into the table; afterwards the same command proves it"
+        )
+    if of.unknown > 0:
+        more = f"the table has {of.unknown:_} rows more than the ledger"
+        if of.rows_stored:
+            return Verdict("different", f"{more}: a chunk was stored twice, or others wrote meanwhile")
+        return Verdict("counted", f"{more}: others wrote since")
+    if of.expected is None or not of.found:
+        return Verdict("counted", of.uncompared)
+    if of.of_client != of.of_ledger:
+        return Verdict("different", "the sums in the ledger are not those of the files")
+    return compared(of, of.expected)
+
+
+def compared(of: Evidence, expected: Figures) -> Verdict:
+    """By column: equal, different, or rounded by its type."""
+    columns: dict[str, str] = {}
+    for name, found in of.found:
+        for column, how in by_column(of.items, expected, found, of.weak).items():
+            if DIFFERENT in how and len(of.found) > 1:
+                how = f"{how} on {name}"
+            if column not in columns or (how != columns[column] and DIFFERENT not in columns[column]):
+                columns[column] = how
+    for column, why in of.weak.items():
+        columns.setdefault(column, f"{NOT_COMPARED}: {why}")
+    named = [(column, how) for column, how in columns.items() if column]
+    wrong = [column for column, how in named if DIFFERENT in how]
+    weak = [f"{column} {how}" for column, how in named if NOT_COMPARED in how]
+    shown = dict(named)
+    if wrong or DIFFERENT in columns.get("", ""):
+        return Verdict(
+            "different", f"the table's values are not the files' in {', '.join(wrong) or 'its rows'}", shown
+        )
+    if weak:
+        return Verdict("counted", f"{'; '.join(weak)}; all other columns are equal", shown)
+    files = (
+        "the files'"
+        if of.imports == 1
+        else f"those of the files of all {of.imports} imports that filled the table"
+    )
+    return Verdict("proven", f"rows and the sums of all {len(named)} columns are equal to {files}", shown)
+
+
+def by_column(
+    items: Sequence[Item], expected: Figures, found: Figures, weak: Mapping[str, str]
+) -> dict[str, str]:
+    """Column -> how it was compared. The number of rows stands under no name."""
+    columns: dict[str, str] = {}
+    differences: dict[str, int] = {}
+    for item, should, has in zip(items, expected, found, strict=True):
+        column = str(item.get("column", ""))
+        said = "read back" if item.get("hash") == "read_back" else SAID.get(item["kind"], "count")
+        # The figure of a column's values says more than that of its NULLs.
+        if column not in columns or item["kind"] != "not_null":
+            columns[column] = said
+        scale = {"sum_high": 2**32, "sum_low": 1}.get(item["kind"])
+        if should != has:
+            if scale is None or column not in weak:
+                differences[column] = -1
+            elif differences.get(column, 0) != -1:
+                differences[column] = differences.get(column, 0) + scale * (has - should)
+    rows = expected[0] if items else 0
+    for column, difference in differences.items():
+        rounded = column in weak and difference != -1 and abs(difference) <= rows * ROUNDED_US
+        columns[column] = f"{NOT_COMPARED}: {weak[column]}" if rounded else f"{columns[column]}: {DIFFERENT}"
+    return columns
+
+
+# --- figures
+
+
+def figures(text: str) -> list[int]:
+    """Of `ScreenSums::text`."""
+    return [int(figure) for figure in text.split()]
+
+
+def whole(value: Any) -> int:
+    """Engines give big sums as numeric, hugeint or text; an empty table sums to NULL."""
+    return 0 if value is None else int(Decimal(str(value)))
+
+
+def added(items: Sequence[Item], parts: Sequence[Figures]) -> list[int]:
+    """Figure by figure; sums of cityHash64 wrap at 2^64, as the engine's own do."""
+    sums = [sum(column) for column in zip(*parts, strict=True)] if parts else [0] * len(items)
+    return [
+        total % 2**64 if item.get("hash") == "city_hash64" else total
+        for item, total in zip(items, sums, strict=True)
+    ]
+
+
+def of_lines(items: Sequence[Item], texts: Sequence[Any]) -> list[int] | None:
+    """The sums of lines of a ledger; None where one has none of these items."""
+    parts = [figures(str(text or "")) for text in texts]
+    return None if any(len(part) != len(items) for part in parts) else added(items, parts)
+
+
+def together(items: Sequence[Item], screen: Sequence[Any], read: Figures) -> list[int]:
+    """The figures of one table in the order of the items. screen: a row without those that are read back; read: these."""
+    by_sql, by_reading = iter(screen), iter(read)
+    return [next(by_reading) if i.get("hash") == "read_back" else whole(next(by_sql)) for i in items]
+
+
+# --- imports of one table
+
+
+def least(own: Header, later: Sequence[Header], rows: Mapping[str, int]) -> int:
+    """So many rows one shard has at least: those from before the import, its own, and those of imports begun later."""
+    return own.rows_before + sum(rows.get(header.load, 0) for header in (own, *later))
+
+
+def unknown_rows(
+    headers: Sequence[Header], rows: Mapping[str, int], now: int
+) -> tuple[int, list[Header] | None]:
+    """Rows that no import accounts for, and the imports that filled the table from empty; None: it was never empty, or
+    not all of its rows are theirs. headers: in the order in which they were begun, with rows_before of all shards."""
+    accounts = [
+        header.rows_before + sum(rows.get(h.load, 0) for h in headers[k:]) for k, header in enumerate(headers)
+    ]
+    for k, header in enumerate(headers):
+        # What was begun before it and stored afterwards may be in the table too: then a longer list accounts for it.
+        if accounts[k] == now and header.rows_before == 0:
+            return 0, list(headers[k:])
+    return (0 if now in accounts else max(0, now - max(accounts, default=now))), None
+
+
+#: An import that brought less than one part in so many of a table does not sum the whole.
+PARTS = 10
+
+
+def worth_summing(own: str, headers: Sequence[Header], rows: Mapping[str, int]) -> bool:
+    """Whether the table was filled from empty, and this import brought enough of it to have the whole read. As of
+    `unknown_rows`."""
+    empty = [k for k, header in enumerate(headers) if header.rows_before == 0]
+    if not empty:
+        return False
+    return PARTS * rows.get(own, 0) >= sum(rows.get(header.load, 0) for header in headers[empty[-1] :])
+
+
+# --- columns that a type changes
+
+#: Of MySQL: so many digits are kept.
+ROUNDED_FLOAT = re.compile(r"(float|double)\(\d+,\d+\)")
+TIMES = re.compile(r"(timestamp|datetime)(?:\((\d)\))?")
+
+
+def weak_columns(declared: Mapping[str, str], engine: str) -> dict[str, str]:
+    """Column -> what its type does to values. declared: column -> type in the database."""
+    found = {}
+    for column, kind in declared.items():
+        kind = kind.lower()
+        digits = TIMES.match(kind)
+        if digits is not None and not kind.endswith("]"):
+            kept = int(digits[2]) if digits[2] else 0 if engine in ("mysql", "mariadb") else 6
+            if kept < 6:
+                found[column] = f"{kind} keeps {kept} digits of a second and rounds the others"
+        elif kind == "json" and engine == "mysql":
+            found[column] = REWRITTEN
+        elif ROUNDED_FLOAT.match(kind):
+            found[column] = f"{kind} rounds"
+    return found
+
+
+#: Nothing of such a column can be compared.
+REWRITTEN = "json is stored in another spelling"

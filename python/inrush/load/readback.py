@@ -1,0 +1,115 @@
+"""What is read back of a load: columns that no SQL sums, and with `--verify` the whole table beside the files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from inrush.engines.base import Proof, Server
+from inrush.load import plan
+from inrush.load.look import Begun, Summed
+from inrush.load.proof import Figures, Verdict, figures
+from inrush.workload import Table
+
+if TYPE_CHECKING:
+    from inrush.load.remote import RemoteShards
+    from inrush.load.shards import Shards
+
+    Places = Shards | RemoteShards
+Doc = dict[str, Any]
+Targets = Sequence[tuple[str, Doc]]
+
+
+def load_proof(
+    twin: Server, table: Table, physical: str, declared: Mapping[str, str], weak: Mapping[str, str]
+) -> Proof:
+    """What is summed of a table: every column but those whose values the database writes in another way."""
+    left = tuple(c for c in table.columns if c.name not in weak or c.type.startswith("time"))
+    return twin.load_proof(replace(table, columns=left), physical, declared)
+
+
+def summed(wanted: plan.Wanted, shards: Places, targets: Targets, proof: Proof, name: str) -> Summed:
+    """The tables of this name on all shards."""
+    screen = proof.screen.replace(f" FROM {wanted.target_table}", f" FROM {name}")
+    items = [item for item in proof.items if item.get("hash") == "read_back"]
+    columns = [str(item["column"]) for item in items]
+
+    def scan(k: int) -> Figures:
+        if not items:
+            return ()
+        document = scan_document(wanted, shards.twin, name, columns, items)
+        return figures(shards.scan(targets[k][1], document)["sums"])
+
+    types = {column.name: column.type for column in wanted.table.columns}
+    return Summed(name, replace(proof, screen=screen), types, scan)
+
+
+def scan_document(
+    wanted: plan.Wanted, twin: Server, name: str, columns: Sequence[str], items: Sequence[Mapping[str, Any]]
+) -> Doc:
+    """Twin of `ScanPlan`, without its target."""
+    table = part_of(wanted, twin, columns)
+    read = (twin.read_column(c) for c in wanted.table.columns if c.name in columns)
+    statement = f"SELECT {', '.join(read)} FROM {name}"
+    return {"table": table, "statement": statement, "items": [dict(item) for item in items]}
+
+
+def part_of(wanted: plan.Wanted, twin: Server, columns: Sequence[str]) -> Doc:
+    """These columns of the table, as the core takes it."""
+    left = tuple(c for c in wanted.table.columns if c.name in columns)
+    table = replace(wanted.table, columns=left, identity=(), layouts={})
+    planned = plan.table_plan(twin, table, wanted.target_table)
+    # How texts are read is the client's alone.
+    source = plan.source_of(replace(wanted, times={}), plan.NO_FILES, "-", 0)
+    return plan.table_document(replace(wanted, table=table), planned, source)
+
+
+def verified(
+    wanted: plan.Wanted, shards: Places, targets: Targets, found: Verdict
+) -> tuple[bool | None, Verdict]:
+    """The table read back beside the files read again: equal digests of all rows. None where nothing can be said of it."""
+    begun: Begun = wanted.begun
+    if found.verdict not in ("proven", "counted"):
+        return None, found
+    left = {*begun.weak, *padded(begun.proof)}
+    columns = [c.name for c in wanted.table.columns if c.name not in left]
+    in_files = digest_of_files(wanted, shards.twin, columns)
+    names = [wanted.target_table, *([wanted.replica_table] if wanted.replica_table else [])]
+    for name in names:
+        document = scan_document(wanted, shards.twin, name, columns, [])
+        read = [shards.scan(target, document) for _, target in targets]
+        rows = sum(int(r["rows"]) for r in read)
+        digest = sum(int(r["digest"], 16) for r in read) % 2**128
+        if (rows, digest) != in_files:
+            why = f"{name} was read back: {rows:_} rows, {in_files[0]:_} in the files"
+            if rows == in_files[0]:
+                why += ", and not the same values in each"
+            return False, Verdict("different", why, found.columns)
+    columns_said = {
+        column: f"{how}, read back" if column in columns else how for column, how in found.columns.items()
+    }
+    if found.verdict == "proven" or set(columns) == {c.name for c in wanted.table.columns}:
+        return True, Verdict(
+            "proven", "the table was read back: every row is as the files have it", columns_said
+        )
+    return True, Verdict("counted", found.why, columns_said)
+
+
+def padded(proof: Proof) -> set[str]:
+    """Columns of type char(n): blanks at the end, which a server adds or takes away, would make a digest another one."""
+    return {str(item["column"]) for item in proof.items if item.get("trimmed")}
+
+
+def digest_of_files(wanted: plan.Wanted, twin: Server, columns: Sequence[str]) -> tuple[int, int]:
+    """Good rows of all files, and their digest."""
+    from inrush import _core
+
+    planned = plan.table_plan(twin, wanted.table, wanted.target_table)
+    tables = [
+        plan.table_document(wanted, planned, plan.source_of(wanted, file, "/dev/null", 2**62))
+        for file in wanted.files
+    ]
+    found = json.loads(_core.read_files(json.dumps({"tables": tables, "columns": list(columns)})))
+    return int(found["rows"]), int(found["digest"], 16)

@@ -1,0 +1,232 @@
+"""What may be said of a table after a load, and which import a file is: without a server."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inrush import _core
+from inrush.commands.load import cost_line, lines
+from inrush.errors import UsageError
+from inrush.load import identity, ledger, proof
+from inrush.load.check import Loaded, changed
+from inrush.load.identity import Content
+from inrush.load.input import open_inputs
+from inrush.load.ledger import Header
+from inrush.load.proof import Evidence, judge
+
+ITEMS = (
+    {"kind": "rows"},
+    {"kind": "not_null", "column": "v"},
+    {"kind": "sum_hash", "column": "v", "hash": "city_hash64"},
+    {"kind": "sum_low", "column": "at"},
+    {"kind": "sum_high", "column": "at", "signed": True},
+)
+SUMS = [100, 90, 2**63, 5_000, 7]
+GOOD = Evidence(
+    rows_read=100, rows_in_ledger=100, rows_on_replicas=None, rows_stored=100, shards=[("here", 100, 100)], unknown=0,
+    items=ITEMS, of_client=SUMS, of_ledger=SUMS, expected=SUMS, found=[("the table", SUMS)],
+)  # fmt: skip
+
+
+def header(load: str, **words: Any) -> Header:
+    usual: dict[str, Any] = {
+        "load": load, "base": load, "again": 0, "table": "public.t", "files": ("f" + load,), "names": (f"{load}.csv",),
+        "chunk_rows": 500, "began": f"2026-01-01T00:00:00.{load:>06}", "rows_before": 0, "place": 0, "shards": 1,
+        "items": ITEMS, "types": {"v": "text", "at": "time_us"},
+    }  # fmt: skip
+    return Header(**{**usual, **words})
+
+
+def test_equal_figures_are_proven() -> None:
+    said = judge(GOOD)
+    assert (said.verdict, said.columns) == ("proven", {"v": "sum of hashes", "at": "sum"})
+    assert judge(replace(GOOD, imports=2)).why.endswith("all 2 imports that filled the table")
+
+
+@pytest.mark.parametrize("at", range(len(SUMS)))
+def test_any_other_figure_of_the_table_or_of_a_replica_is_different(at: int) -> None:
+    other = [figure + (k == at) for k, figure in enumerate(SUMS)]
+    for found in ([("the table", other)], [("the table", SUMS), ("the replicas", other)]):
+        said = judge(replace(GOOD, found=found))
+        assert said.verdict == "different"
+        column = ITEMS[at].get("column", "its rows")
+        assert str(column) in said.why
+        assert all((name == column) == ("different" in how) for name, how in said.columns.items())
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict"),
+    [
+        ({"rows_in_ledger": 99}, "different"),
+        ({"rows_on_replicas": 99}, "different"),
+        ({"shards": [("here", 99, 100)]}, "missing"),
+        ({"unknown": None}, "counted"),
+        ({"unknown": 3}, "different"),
+        ({"unknown": 3, "rows_stored": 0}, "counted"),
+        ({"expected": None, "uncompared": "x"}, "counted"),
+        ({"of_client": [*SUMS[:-1], 8]}, "different"),
+        ({"of_client": None}, "different"),
+        ({"weak": {"k": "is rewritten"}}, "counted"),
+        ({"changed": "a.csv"}, "different"),
+    ],
+)
+def test_whatever_is_not_as_it_should_be_is_not_proven(words: dict[str, Any], verdict: str) -> None:
+    assert judge(replace(GOOD, **words)).verdict == verdict
+
+
+def test_what_a_type_rounded_is_counted_and_more_than_that_is_different() -> None:
+    weak = {"at": "datetime keeps 0 digits of a second and rounds the others"}
+    rounded = [*SUMS[:3], 5_000 + 400_000, 7]
+    said = judge(replace(GOOD, weak=weak, found=[("the table", rounded)]))
+    assert said.verdict == "counted" and "datetime" in said.why
+    assert judge(replace(GOOD, weak=weak)).verdict == "proven"
+    changed_value = [*SUMS[:4], 8]
+    assert judge(replace(GOOD, weak=weak, found=[("the table", changed_value)])).verdict == "different"
+
+
+@pytest.mark.parametrize(
+    ("kind", "engine", "weak"),
+    [
+        ("datetime", "mysql", True), ("datetime(6)", "mysql", False), ("datetime(3)", "mariadb", True),
+        ("timestamp with time zone", "postgresql", False), ("timestamp(3) with time zone", "postgresql", True),
+        ("timestamp without time zone", "postgresql", False), ("float(7,4)", "mysql", True), ("float", "mysql", False), ("json", "mysql", True), ("text", "mysql", False),
+    ],
+)  # fmt: skip
+def test_types_that_change_values_are_known(kind: str, engine: str, weak: bool) -> None:
+    assert bool(proof.weak_columns({"c": kind}, engine)) is weak
+
+
+def test_sums_of_parts_are_those_of_the_whole_and_wrap_as_the_engine_does() -> None:
+    assert proof.added(ITEMS, [SUMS, SUMS]) == [200, 180, 0, 10_000, 14]
+    assert proof.added(ITEMS, []) == [0] * 5
+    text = " ".join(map(str, SUMS))
+    assert proof.of_lines(ITEMS, [text, text]) == [200, 180, 0, 10_000, 14]
+    assert proof.of_lines(ITEMS, [text, None]) is None  # a line of an earlier version
+    items = ({"kind": "rows"}, {"kind": "sum_hash", "column": "l", "hash": "read_back"}, {"kind": "sum_low"})
+    assert proof.together(items, ["3", None], [9]) == [3, 9, 0]
+
+
+def test_rows_are_accounted_for_by_the_imports_that_filled_the_table() -> None:
+    first, second, third = header("1"), header("2", rows_before=10), header("3", rows_before=15)
+    rows = {"1": 10, "2": 5, "3": 7}
+    assert proof.unknown_rows([first, second, third], rows, 22) == (0, [first, second, third])
+    assert proof.unknown_rows([first, second, third], rows, 25) == (3, None)
+    # Emptied, and the third one loaded again: what was before it is gone.
+    anew = header("3", rows_before=0)
+    assert proof.unknown_rows([first, second, anew], rows, 7) == (0, [anew])
+    # Rows that were there before any import.
+    assert proof.unknown_rows([header("1", rows_before=4)], rows, 14) == (0, None)
+    # Two that began over an empty table at once.
+    assert proof.unknown_rows([first, header("2")], rows, 15) == (0, [first, header("2")])
+
+
+def test_a_small_part_of_a_large_table_does_not_have_the_whole_summed() -> None:
+    many = [header("1"), header("2", rows_before=90)]
+    assert proof.worth_summing("2", many, {"1": 90, "2": 10})
+    assert not proof.worth_summing("2", many, {"1": 91, "2": 10})
+    # Rows from before the table was emptied do not count.
+    assert proof.worth_summing("2", [header("1"), header("2")], {"1": 10_000, "2": 10})
+    assert not proof.worth_summing("1", [header("1", rows_before=1)], {"1": 10})
+
+
+def test_a_table_has_at_least_what_was_before_an_import_and_all_since() -> None:
+    own = header("2", rows_before=10)
+    assert proof.least(own, [header("3")], {"1": 100, "2": 5, "3": 7}) == 22
+
+
+def test_headers_are_read_as_they_were_written_and_only_those_of_the_table() -> None:
+    odd = header("1", names=('it\'s a \\ "file" é.csv',))
+    written = [
+        (h.load, statement_text(ledger.note_header("l", h)))
+        for h in (odd, header("2", table="public.u"), replace(odd, began="2026-01-02", rows_before=3))
+    ]
+    rows = [*written, ("3", None), (ledger.OWN, "abc")]
+    [found] = ledger.headers(rows, "public.t")
+    assert (found.rows_before, found.names, found.items) == (3, odd.names, ITEMS)
+    assert "\\" not in written[0][1] and '"' not in written[0][1] and "'" not in written[0][1]
+
+
+def statement_text(statement: str) -> str:
+    return statement.rpartition(", '")[2].removesuffix("')")
+
+
+def contents(*digests: str) -> list[Content]:
+    return [Content(f"{digest}.csv", digest, 10) for digest in digests]
+
+
+def test_an_import_is_its_content_its_table_and_its_database_alone() -> None:
+    base = identity.base_id(contents("a", "b"), "public.t", "db")
+    assert base == identity.base_id(contents("b", "a"), "public.t", "db")
+    assert base == identity.base_id([replace(c, shown="x") for c in contents("a", "b")], "public.t", "db")
+    others = [
+        identity.base_id(contents("a"), "public.t", "db"),
+        identity.base_id(contents("a", "b"), "public.u", "db"),
+        identity.base_id(contents("a", "b"), "public.t", "other"),
+    ]
+    assert base not in others
+
+
+def test_files_have_the_numbers_that_they_were_begun_with() -> None:
+    own = header("1", files=("a", "b", "a"))
+    assert identity.numbers(own, contents("b", "a", "a")) == (1, 0, 2)
+
+
+def test_two_files_of_one_content_are_refused() -> None:
+    identity.refuse_twice(contents("a", "b"))
+    with pytest.raises(UsageError, match=r"x\.csv: holds the same as a\.csv"):
+        identity.refuse_twice([*contents("a"), Content("x.csv", "a", 10)])
+
+
+def test_a_file_of_another_import_is_refused_where_that_has_stored_rows() -> None:
+    other = header("1", files=("a",), names=("old.csv",), began="2026-11-22T15:00:00.000000")
+    identity.refuse_stored(contents("a"), [other], {}, "public.t")
+    with pytest.raises(
+        UsageError, match=r"a\.csv was stored as old\.csv by import 1 of 2026-11-22 15:00 UTC.*--again"
+    ):
+        identity.refuse_stored(contents("a", "b"), [other], {"1": 7}, "public.t")
+
+
+def test_an_import_of_other_shards_is_refused() -> None:
+    own = header("1", files=("a",), shards=2)
+    identity.check_same(own, contents("a"), [own, replace(own, place=1)])
+    for places in ([own], [replace(own, place=1), own], [own, None]):
+        with pytest.raises(UsageError, match="--again"):
+            identity.check_same(own, contents("a"), places)
+
+
+def test_a_file_that_changes_under_a_load_is_no_proof(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("id\n1\n2\n")
+    inputs = open_inputs([str(path)], tmp_path)
+    assert changed(inputs) == ""
+    path.write_text("id\n1\n2\n3\n")
+    assert changed(inputs) == str(path)
+    path.unlink()
+    assert changed(inputs) == str(path)
+
+
+def test_content_is_one_number(tmp_path: Path) -> None:
+    one, other = tmp_path / "a", tmp_path / "b"
+    one.write_bytes(b"x" * 1_000_000)
+    other.write_bytes(b"x" * 999_999 + b"y")
+    assert _core.file_digest(str(one)) != _core.file_digest(str(other))
+    other.write_bytes(one.read_bytes())
+    assert _core.file_digest(str(one)) == _core.file_digest(str(other))
+    assert _core.file_digest(str(one))[1] == 1_000_000
+
+
+def test_the_last_lines_say_what_was_compared_and_what_it_cost() -> None:
+    costs = {"digest_s": 0.05, "proof_s": 0.5, "verify_s": 0.0}
+    assert cost_line(costs) == "the proof took 0.50 s of these; the digests of the files 0.05 s before"
+    assert "reading back 2.00 s" in cost_line({**costs, "verify_s": 2.0})
+    done = Loaded(
+        "abc", 100, 0, 0, 10, 2.0, 1, (), None, 100, None, "different", "the table's values are not the files' in v",
+        {"v": "sum of hashes: different", "w": "sum"}, None, costs,
+    )  # fmt: skip
+    said = lines(done)
+    assert said[1].startswith("NOT PROVEN: the table's values") and "v: sum of hashes: different" in said
+    assert not any(line.startswith("w:") for line in said)
