@@ -103,6 +103,20 @@ def test_an_empty_answer_is_an_answer() -> None:
     assert oracle.verdicts(asked, cells([], {"t1": "9000"}), Rows())[0].holds
 
 
+@pytest.mark.parametrize(
+    ("logical", "asked"),
+    [("time_ms", "1767225600123"), ("time_us", "1767225600123456"), ("u64", str(2**64 - 5))],
+)
+def test_a_key_of_any_type_finds_its_row_in_the_oracle(logical: str, asked: str) -> None:
+    sqlite = oracle.Oracle("sqlite")
+    sqlite.connection.execute("CREATE TABLE t (k INTEGER)")
+    kept = int(asked) - (2**64 if logical == "u64" else 0)
+    sqlite.connection.execute("INSERT INTO t VALUES (?)", [kept])
+    assert sqlite.ask("SELECT k FROM t WHERE k = ?", [oracle.value_of(asked, logical)], [logical]) == [
+        (kept,)
+    ]
+
+
 def test_a_whole_mean_is_still_a_float() -> None:
     asked = plan("duckdb", "SELECT guid, avg(v) FROM t GROUP BY guid", {})
     assert oracle.verdicts(asked, cells([["7", "1"], ["8", "1.5"], [str(BIG), "0.5"]], {}), Rows())[0].holds

@@ -65,8 +65,9 @@ def verdicts(
         if statement is None:
             continue
         types = {p["name"]: p["type"] for p in operation_of(plan, op)["params"]}
+        asked = [types[name] for name in statement["params"]]
         values = [value_of(params[name], types[name]) for name in statement["params"]]
-        found.append(compare(op, rows, oracle.ask(statement["text"], values)))
+        found.append(compare(op, rows, oracle.ask(statement["text"], values, asked)))
     return found
 
 
@@ -125,14 +126,11 @@ class Oracle:
                 f"INSERT INTO {table['name']} VALUES ({marks})", zip(*columns, strict=True)
             )
 
-    def ask(self, text: str, values: Sequence[Any]) -> list[Row]:
+    def ask(self, text: str, values: Sequence[Any], types: Sequence[str] = ()) -> list[Row]:
+        """types: logical types of the values; without them integers are unsigned and times milliseconds."""
         if self.engine == "sqlite":
-            values = [
-                stored([v], "time_ms" if isinstance(v, datetime) else "u64")[0]
-                if not isinstance(v, str | float)
-                else v
-                for v in values
-            ]
+            types = types or ["time_ms" if isinstance(v, datetime) else "u64" for v in values]
+            values = [stored([v], of)[0] for v, of in zip(values, types, strict=True)]
         else:
             text = self.with_plain_times(text, values)
         rows = self.connection.execute(text, list(values)).fetchall()
