@@ -2,6 +2,7 @@
 //!
 //! An engine knows a protocol and nothing else: no clock policy, no schedule, no SQL of its own.
 
+pub mod abort;
 mod adbc;
 mod answers;
 pub(crate) mod arrow;

@@ -1,6 +1,7 @@
 //! A socket to a server: opening it, what is said when that fails, waiting for bytes. Shared by the wires.
 
 mod pieces;
+mod tcp;
 mod unix;
 
 use std::io::{self, IoSlice, Read, Write};
@@ -63,7 +64,7 @@ pub enum Peer {
 impl Peer {
     pub fn dial(&self) -> io::Result<Socket> {
         match self {
-            Peer::Tcp(address) => TcpStream::connect_timeout(address, CONNECT).map(Socket::Tcp),
+            Peer::Tcp(address) => tcp::connect(address, CONNECT).map(Socket::Tcp),
             Peer::Unix(file) => unix::connect(file, CONNECT).map(Socket::Unix),
         }
     }
@@ -87,7 +88,7 @@ pub fn dial(place: &Place) -> Result<(TcpStream, SocketAddr), Error> {
     })?;
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
     for address in addresses {
-        match TcpStream::connect_timeout(&address, CONNECT) {
+        match tcp::connect(&address, CONNECT) {
             Ok(stream) => {
                 stream.set_nodelay(true).map_err(|e| unreachable(place, &e))?;
                 return Ok((stream, address));

@@ -1,10 +1,12 @@
 //! The bytes to a server and back: through its socket, or through TLS around it.
 
 use std::io::{self, BufReader, IoSlice, Read, Write};
+use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use rustls::ClientConnection;
 
+use super::abort::{self, Registration};
 use super::socket::{self, Place, Socket};
 use super::tls::Tls;
 use crate::error::Error;
@@ -14,6 +16,8 @@ const RECORDS_BYTES: usize = 64 << 10;
 
 /// Limits of time belong to the socket, and hold with TLS as without.
 pub struct Stream {
+    /// Above the socket, so that it is dropped first.
+    _registration: Registration,
     socket: Socket,
     tls: Option<Box<Secured>>,
     send_limit: Option<Duration>,
@@ -27,7 +31,8 @@ struct Secured {
 
 impl Stream {
     pub fn plain(socket: impl Into<Socket>) -> Stream {
-        Stream { socket: socket.into(), tls: None, send_limit: None }
+        let socket = socket.into();
+        Stream { _registration: abort::register(socket.as_raw_fd()), socket, tls: None, send_limit: None }
     }
 
     /// With TLS from here on: both sides have agreed to it. The socket's limits hold for each step of the handshake.

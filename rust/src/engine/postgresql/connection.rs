@@ -205,18 +205,18 @@ impl Connection {
 }
 
 /// The stream to log in through: with TLS where it is asked for and the server has it.
-fn negotiated(address: &Address, mut socket: Socket, secure: bool) -> Result<Stream, Error> {
+fn negotiated(address: &Address, socket: Socket, secure: bool) -> Result<Stream, Error> {
+    let mut stream = Stream::plain(socket);
     if !secure {
-        return Ok(Stream::plain(socket));
+        return Ok(stream);
     }
     let failed = |e: io::Error| unreachable(address, &e);
     let mut out = Vec::new();
     message::ask_for_tls(&mut out);
-    socket.write_all(&out).map_err(failed)?;
+    stream.write_all(&out).map_err(failed)?;
     // One byte and no more: what comes behind it is the handshake's, or somebody's who is in between.
     let mut consent = [0];
-    socket.read_exact(&mut consent).map_err(failed)?;
-    let mut stream = Stream::plain(socket);
+    stream.read_exact(&mut consent).map_err(failed)?;
     match consent[0] {
         b'S' => stream.secure(&address.tls, &address.place())?,
         b'N' => {

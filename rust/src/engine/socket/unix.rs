@@ -5,7 +5,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use crate::engine::abort;
 
 /// The longest path of a socket, bytes; the kernel wants a NUL behind it.
 pub const PATH_MOST: usize = {
@@ -13,6 +15,9 @@ pub const PATH_MOST: usize = {
     let address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
     address.sun_path.len() - 1
 };
+
+/// How long one try waits before it looks whether it is still wanted.
+const STEP: Duration = Duration::from_millis(100);
 
 /// `WouldBlock` when the server's queue was full for so long. `InvalidInput` for a path that is no socket's.
 pub fn connect(file: &Path, limit: Duration) -> io::Result<UnixStream> {
@@ -29,8 +34,10 @@ pub fn connect(file: &Path, limit: Duration) -> io::Result<UnixStream> {
     }
     // SAFETY: just opened, and nobody else's.
     let socket = UnixStream::from(unsafe { OwnedFd::from_raw_fd(fd) });
-    // The limit of sending is that of connecting, too. Source: socket(7), SO_SNDTIMEO.
-    socket.set_write_timeout(Some(limit))?;
+    // The limit of sending is that of connecting, too. Source: socket(7), SO_SNDTIMEO. In steps: a thread that waits in
+    // a server's queue is not woken by closing its own side.
+    socket.set_write_timeout(Some(limit.min(STEP)))?;
+    let until = Instant::now() + limit;
     // SAFETY: as above.
     let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
     address.sun_family = libc::AF_UNIX as libc::sa_family_t;
@@ -45,8 +52,10 @@ pub fn connect(file: &Path, limit: Duration) -> io::Result<UnixStream> {
             return Ok(socket);
         }
         let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
+        match error.kind() {
+            io::ErrorKind::Interrupted => {}
+            io::ErrorKind::WouldBlock if Instant::now() < until => abort::check()?,
+            _ => return Err(error),
         }
     }
 }
