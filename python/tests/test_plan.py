@@ -373,3 +373,23 @@ def test_every_shipped_study_is_a_matter_of_seconds_at_xs() -> None:
         found = cost(plan_study(load_study(str(path), "xs"), fake_servers()))
         assert found.seconds < 90, path
         assert found.peak_bytes < 100 << 20
+
+
+# --- a lost connection -----------------------------------------------------------------------------------
+
+
+def test_how_long_a_session_tries_to_come_back_is_in_the_plan_where_the_study_says_it() -> None:
+    def said(**changes: Any) -> set[int | None]:
+        found = planned(**changes)
+        return {s.get("retry_ns") for r in found.runs for s in r.plan["segments"] if s["kind"] == "drive"}
+
+    assert said() == {None}, "plans that do not ask for it stay as they were, byte for byte"
+    assert said(schedule={"retry_s": 5}) == {None}
+    assert said(schedule={"retry_s": 30.5}) == {30_500_000_000}
+    assert said(schedule={"retry_s": 0}) == {0}, "the first failure to connect again ends the run"
+
+
+@pytest.mark.parametrize("wrong", [-1, "long", 2e7])
+def test_a_time_to_come_back_that_is_none_is_refused_by_its_key(wrong: Any) -> None:
+    with pytest.raises(StudyInvalid, match=r"schedule\.retry_s"):
+        study_of(schedule={"retry_s": wrong})

@@ -118,6 +118,7 @@ fn null(seconds: f64) -> Result<Json, Error> {
         phase: Phase::Measure,
         roles: vec![role],
         limit_ns: ((seconds + 60.0) * 1e9) as u64,
+        retry_ns: 0,
         repeat: None,
         sample: None,
     };

@@ -12,6 +12,7 @@ from inrush.plan.documents import (
 )
 from inrush.plan.retention import retain_role
 from inrush.plan.units import ns
+from inrush.study.parts import Schedule
 
 if TYPE_CHECKING:
     from inrush.plan.point import Draft
@@ -102,19 +103,25 @@ class Segments:
                     "until": {"kind": "work"},
                 }
             )
-        return {"kind": "drive", "label": "load", "phase": "load", "roles": roles, "limit_ns": self.limit_ns}
+        return self.driven("load", "load", roles)
+
+    def driven(self, label: str, phase: str, roles: list[Doc]) -> Doc:
+        document: Doc = {
+            "kind": "drive",
+            "label": label,
+            "phase": phase,
+            "roles": roles,
+            "limit_ns": self.limit_ns,
+        }
+        if self.schedule.retry_s != Schedule.retry_s:  # plans that do not ask for it stay as they were
+            document["retry_ns"] = ns(self.schedule.retry_s)
+        return document
 
     def drive(self, phase: str, seconds: float) -> Doc:
         """Warm and cool repeat the readers of the measured phase; writers write while it is measured."""
         roles = [r for r in self.draft.roles if phase == "measure" or r.table is None]
         writers = [r for r in roles if r.table is not None]
-        document: Doc = {
-            "kind": "drive",
-            "label": phase,
-            "phase": phase,
-            "roles": [role_document(r, self.draft.index, seconds) for r in roles],
-            "limit_ns": self.limit_ns,
-        }
+        document = self.driven(phase, phase, [role_document(r, self.draft.index, seconds) for r in roles])
         sizes_s = self.draft.study.record.sizes_s
         if phase == "measure" and sizes_s is not None:
             for segment in self.probe(phase, ("sizes",)):
@@ -131,14 +138,7 @@ class Segments:
         return document
 
     def retain(self) -> Doc:
-        roles = [retain_role(of) for of in self.draft.retained.values()]
-        return {
-            "kind": "drive",
-            "label": "retain",
-            "phase": "cool",
-            "roles": roles,
-            "limit_ns": self.limit_ns,
-        }
+        return self.driven("retain", "cool", [retain_role(of) for of in self.draft.retained.values()])
 
     def deleted(self) -> list[Doc]:
         """Waits for deletes that an engine works on after it has answered: what is left is proven afterwards."""

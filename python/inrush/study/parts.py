@@ -52,6 +52,8 @@ class Schedule:
     cool_s: float = 0.0
     #: No segment lasts longer; what is then unfinished is cut and said.
     limit_s: float = 600.0
+    #: A session whose connection was lost tries for so long to connect again; twin of `usual_retry_ns` in the core.
+    retry_s: float = 5.0
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ def parse_schedule(node: Node | None, factors: Factors, of_role: bool = False) -
     default = Schedule()
     if node is None:
         return default
-    timing = ("at_least_s", "max_repetitions", "warm_s", "measure_s", "cool_s", "limit_s")
+    timing = ("at_least_s", "max_repetitions", "warm_s", "measure_s", "cool_s", "limit_s", "retry_s")
     fields = node.fields(("mode", "rate_per_s", "think_s", *(() if of_role else timing)))
     mode = (fields["mode"].text(MODES, "mode") if "mode" in fields else "") or "closed"
     rate = read_rate(fields["rate_per_s"], factors) if "rate_per_s" in fields else None
@@ -160,6 +162,7 @@ def parse_schedule(node: Node | None, factors: Factors, of_role: bool = False) -
         measure_s=seconds("measure_s", default.measure_s),
         cool_s=seconds("cool_s", default.cool_s),
         limit_s=seconds("limit_s", default.limit_s, above=True),
+        retry_s=seconds("retry_s", default.retry_s),
     )
 
 

@@ -50,11 +50,23 @@ pub struct DriveSegment {
     pub roles: Vec<RolePlan>,
     /// Whole segment; what is then unfinished is cut and said.
     pub limit_ns: u64,
+    /// A session whose connection was lost tries for so long to connect again.
+    #[serde(default = "usual_retry_ns", skip_serializing_if = "is_usual_retry")]
+    pub retry_ns: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<RepeatPlan>,
     /// Asked again and again while the roles work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<SamplePlan>,
+}
+
+/// Of plans that do not say; twin of `Schedule.retry_s` in python/inrush/study/parts.py.
+fn usual_retry_ns() -> u64 {
+    5_000_000_000
+}
+
+fn is_usual_retry(ns: &u64) -> bool {
+    *ns == usual_retry_ns()
 }
 
 /// A fixed volume repeated into fresh tables until enough time was measured.
