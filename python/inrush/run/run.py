@@ -24,7 +24,7 @@ from inrush.errors import CoreError, Interrupted, UsageError
 from inrush.pipeline.place import at_pipeline
 from inrush.plan.calibration import OWN_SHARE
 from inrush.results.store import Doc, OpenRun, Results, SealedRun, StudyFolder, read_json
-from inrush.run import host, oracle
+from inrush.run import full_disk, host, oracle
 from inrush.run.patience import Patience
 from inrush.run.process import WORKER, Event, Worker, death_message, end_leftover
 from inrush.run.site import ACTIONS, Site, at_site
@@ -182,9 +182,10 @@ def run_one(
     opened = folder.open_run(run.run_id, placed, env)
     begun = {"begun_unix_ns": time.time_ns()}
     before = host.noise_counters()
+    disk = full_disk.DiskWatch(site.data_place(folder.data_path), listener)
     worker = Worker(opened.plan_path, opened.parts, opened.log, site.environment, command)
     try:
-        ended = follow(worker, site, listener, stopping, Patience(run.plan))
+        ended = follow(worker, site, disk, stopping, Patience(run.plan))
         code = worker.close()
     finally:
         worker.kill()
@@ -196,6 +197,8 @@ def run_one(
         raise interrupted(folder)
     if ended.failure is None and (code != 0 or ended.by is None):
         ended.failure = {"kind": "crash", "message": death_message(code, opened.log)}
+    segments, failures = (opened.table(name).to_pylist() for name in ("segments", "failures"))
+    ended.failure = full_disk.explained(ended.failure, disk, segments, failures)
     if ended.failure is not None:
         site.drop_leftover(run.plan)
     ended_unix_ns, noise = time.time_ns(), host.noise(before, host.noise_counters())
@@ -278,7 +281,9 @@ class Ended:
     actions: list[Doc] = field(default_factory=list)
 
 
-def follow(worker: Worker, site: Site, listener: Listener, stopping: Stopping, patience: Patience) -> Ended:
+def follow(
+    worker: Worker, site: Site, listener: full_disk.Hears, stopping: Stopping, patience: Patience
+) -> Ended:
     """Events to the listener, pauses to the site, Ctrl-C to the worker, until it has ended.
 
     A worker that goes on after its time is killed, with everything it started.

@@ -1,0 +1,74 @@
+"""A run that ended on a full disk says so, and no other one does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from inrush.run import full_disk
+from inrush.run.run import Silent
+
+
+class Usage(NamedTuple):
+    total: int
+    used: int
+    free: int
+
+
+LOST = {"kind": "target", "message": "connection lost and not back after 5 s"}
+CUT = [{"label": "create", "ended_by": "work"}, {"label": "measure", "ended_by": "limit"}]
+WHOLE = [{"label": "measure", "ended_by": "work"}]
+REFUSED = [{"first_message": "HTTP 500: write wal: no space left on device"}]
+
+
+@pytest.fixture
+def watched(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A disk of 1 GB that had so many bytes free at each event of a run."""
+
+    def watch(*free: int, place: Path | None = Path("/data")) -> full_disk.DiskWatch:
+        disk = full_disk.DiskWatch(place, Silent())
+        for free_bytes in free:
+            usage = Usage(10**9, 10**9 - free_bytes, free_bytes)
+            monkeypatch.setattr(full_disk.shutil, "disk_usage", lambda _, usage=usage: usage)
+            disk.event({"event": "progress"})
+        return disk
+
+    return watch
+
+
+def test_a_failure_on_a_full_disk_names_the_disk_and_keeps_its_own_words(watched: Any) -> None:
+    disk = watched(10**8, 3 * 10**6, 9 * 10**8)  # what filled it was rolled back before the run had ended
+    found = full_disk.explained(dict(LOST), disk, CUT, [])
+    assert found is not None and found["kind"] == "target"
+    assert found["message"].startswith(LOST["message"])
+    assert "the disk of /data was full: 3.0 MB of 1,000 MB were free; make room" in found["message"]
+
+
+def test_a_segment_that_was_cut_on_a_full_disk_is_a_failure(watched: Any) -> None:
+    found = full_disk.explained(None, watched(0), CUT, [])
+    assert (
+        found is not None and "measure was cut by its limit: the disk of /data was full" in found["message"]
+    )
+    # A server that is not ours says it itself, or it is not known.
+    found = full_disk.explained(None, watched(0, place=None), CUT, REFUSED)
+    assert found is not None and "limit: HTTP 500: write wal: no space left on device" in found["message"]
+    assert full_disk.explained(None, watched(0, place=None), CUT, []) is None
+
+
+def test_what_is_no_full_disk_stays_as_it_was(watched: Any) -> None:
+    room = 10**8
+    assert full_disk.explained(None, watched(0), WHOLE, REFUSED) is None, (
+        "it ended as planned: there was room"
+    )
+    assert full_disk.explained(None, watched(room), CUT, []) is None, "something else held it up"
+    assert full_disk.explained(dict(LOST), watched(room), CUT, []) == LOST, "something else ended it"
+    said = {"kind": "statement", "message": "could not extend file: No space left on device"}
+    assert full_disk.explained(dict(said), watched(0), CUT, []) == said, "it says so itself"
+
+
+def test_a_folder_that_is_gone_is_not_called_full(tmp_path: Path) -> None:
+    disk = full_disk.DiskWatch(tmp_path / "gone", Silent())
+    disk.look()
+    assert disk.full is None
