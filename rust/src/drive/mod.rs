@@ -3,6 +3,7 @@
 //! The driver's own thread starts the shots, watches deadlines and tells progress; it never
 //! touches what the sessions time.
 
+mod cancel;
 pub mod freshness;
 mod gate;
 pub mod hold;
@@ -12,6 +13,7 @@ pub mod samples;
 pub mod session;
 pub mod source;
 mod stage;
+mod watchdog;
 pub mod work;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -20,17 +22,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::process_cpu_ns;
-use crate::engine::{Canceller, Context, Engine, Ns};
+use crate::engine::{Context, Engine, Ns};
 use crate::error::Error;
 use crate::plan::{DriveSegment, RolePlan, Until, Work};
 use crate::record::{Collector, Recorded, RoleEnd};
 use crate::rows::files::FileSummary;
 use crate::schedule;
 
+use cancel::Cancels;
 use gate::Gate;
 use source::TableCount;
 use stage::{Report, RoleStage};
+use watchdog::{Ending, Halting};
 use work::Live;
+
+pub use watchdog::STUCK_NS;
 
 /// Between the word to start and the first due: every session is awake by then.
 const LEAD_NS: Ns = 5_000_000;
@@ -40,10 +46,6 @@ const MAKING_ROW_NS: Ns = 1_000;
 const LONGEST_MAKING_NS: Ns = 5_000_000_000;
 const TICK: Duration = Duration::from_millis(20);
 const PROGRESS_EVERY_NS: Ns = 500_000_000;
-/// After a limit or a stop, running calls have this long before they are cancelled.
-const GRACE_NS: Ns = 2_000_000_000;
-/// After a cancel, a call that still runs can only be ended with the process.
-const STUCK_NS: Ns = 10_000_000_000;
 
 /// Where a drive happens.
 pub struct Site<'a> {
@@ -132,16 +134,31 @@ pub fn drive(site: &Site<'_>, segment: &DriveSegment, attend: &mut dyn Attend) -
     let gate = Gate::default();
     let (reports, inbox) = channel();
     std::thread::scope(|scope| {
-        let cancellers = Vec::new();
-        let mut driver =
-            Driver { site, segment, stages: &stages, halt: &halt, inbox, collector, attend, cancellers };
-        let driven = stage::spawn(&stages, recorders, scope, &gate, &reports).and_then(|threads| {
-            driver.assemble(threads)?;
-            driver.shoot_all(&gate)
-        });
-        // The scope joins its threads: they must leave the gate whatever happened.
+        let mut driver = Driver {
+            site,
+            segment,
+            stages: &stages,
+            halt: &halt,
+            inbox,
+            collector,
+            attend,
+            began: site.context.clock.now(),
+            cancels: Cancels::new(),
+            endings: Vec::new(),
+        };
+        let driven =
+            stage::spawn(&stages, recorders, scope, &gate, &reports).and_then(|threads| {
+                match driver.assemble(threads)? {
+                    None => driver.shoot_all(&gate),
+                    Some(ended_by) => Ok(Driven { ended_by, ..Driven::default() }),
+                }
+            });
+        // The scope joins its threads: they must leave the gate, and whatever they wait for, whatever happened.
         halt.store(true, Relaxed);
         gate.close();
+        if driven.is_err() || driver.endings.is_empty() {
+            driver.give_up();
+        }
         driven
     })
 }
@@ -154,39 +171,48 @@ struct Driver<'a> {
     inbox: Receiver<Report>,
     collector: Collector,
     attend: &'a mut dyn Attend,
-    /// By thread.
-    cancellers: Vec<Option<Canceller>>,
-}
-
-/// Why and since when a shot is being ended early.
-#[derive(Clone, Copy)]
-struct Halting {
-    why: EndedBy,
-    since: Ns,
-    cancelled: bool,
-    told: bool,
+    began: Ns,
+    cancels: Cancels,
+    /// By thread; empty until all are connected.
+    endings: Vec<Ending>,
 }
 
 impl Driver<'_> {
-    /// Waits until every session is connected and prepared.
-    fn assemble(&mut self, threads: usize) -> Result<(), Error> {
-        self.cancellers = (0..threads).map(|_| None).collect();
-        for _ in 0..threads {
-            match self.inbox.recv() {
-                Ok(Report::Ready { thread, canceller }) => self.cancellers[thread] = canceller,
+    /// Waits until every session is connected and prepared; how it ended, if that was before.
+    fn assemble(&mut self, threads: usize) -> Result<Option<EndedBy>, Error> {
+        let mut left = threads;
+        while left > 0 {
+            match self.inbox.recv_timeout(TICK) {
+                Ok(Report::Ready) => left -= 1,
                 Ok(Report::Failed(error)) => return Err(error),
-                Ok(Report::Shot { .. }) | Err(_) => {
+                Err(RecvTimeoutError::Timeout) => {}
+                Ok(Report::Shot { .. }) | Err(RecvTimeoutError::Disconnected) => {
                     unreachable!("every session reports once before the first shot")
                 }
             }
+            match self.ends_early(self.site.context.clock.now()) {
+                None => {}
+                Some(EndedBy::Limit) => return Err(self.not_connected(left, threads)),
+                early => return Ok(early),
+            }
         }
-        Ok(())
+        self.endings = vec![Ending::default(); threads];
+        Ok(None)
+    }
+
+    fn not_connected(&self, left: usize, threads: usize) -> Error {
+        Error::Deadline {
+            what: format!(
+                "segment {}: connecting {left} of {threads} sessions; does the server answer, and has it room for them?",
+                self.segment.label
+            ),
+            limit_s: self.segment.limit_ns as f64 / 1e9,
+        }
     }
 
     fn shoot_all(&mut self, gate: &Gate) -> Result<Driven, Error> {
-        let began = self.site.context.clock.now();
         for repetition in 0.. {
-            let (driven, makespan_ns) = self.shoot(gate, repetition, began)?;
+            let (driven, makespan_ns) = self.shoot(gate, repetition)?;
             let whole = matches!(driven.ended_by, EndedBy::Work | EndedBy::Time);
             if !whole || self.segment.repeat.is_none() || !self.attend.repeat(repetition, makespan_ns)? {
                 return Ok(driven);
@@ -198,7 +224,7 @@ impl Driver<'_> {
     }
 
     /// One repetition: every role from the same start to its own end.
-    fn shoot(&mut self, gate: &Gate, repetition: u32, began: Ns) -> Result<(Driven, Ns), Error> {
+    fn shoot(&mut self, gate: &Gate, repetition: u32) -> Result<(Driven, Ns), Error> {
         let clock = self.site.context.clock;
         self.stages.iter().try_for_each(|stage| stage.restart(repetition))?;
         self.site.counts.iter().for_each(TableCount::settle);
@@ -207,7 +233,7 @@ impl Driver<'_> {
         let cpu_before = process_cpu_ns();
         gate.open(repetition, t0);
         let mut ends: Vec<Ns> = vec![t0; self.stages.len()];
-        let mut left = self.cancellers.len();
+        let mut left = self.endings.len();
         let mut fatal = None;
         let mut halting: Option<Halting> = None;
         let mut pulse = Pulse::new(t0, self.stages.len());
@@ -222,7 +248,7 @@ impl Driver<'_> {
                         halting.get_or_insert(Halting::new(EndedBy::Error, clock.now()));
                     }
                 }
-                Ok(Report::Ready { .. } | Report::Failed(_)) => unreachable!("sessions are ready by now"),
+                Ok(Report::Ready | Report::Failed(_)) => unreachable!("sessions are ready by now"),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     unreachable!("sessions live as long as the gate is open")
@@ -230,7 +256,7 @@ impl Driver<'_> {
             }
             clock.anchor();
             let now = clock.now();
-            self.watch(now, began, &mut halting);
+            self.watch(now, &mut halting);
             if now >= pulse.next {
                 let recorded = self.collector.take();
                 self.attend.recorded(recorded)?;
@@ -271,66 +297,6 @@ impl Driver<'_> {
         let shots = recorded.shots.iter().filter(|s| working(&s.role));
         shots.map(|s| s.end_ns - s.start_ns).max().unwrap_or(0)
     }
-
-    /// Deadlines of calls, the limit of the segment, and the wish to stop.
-    fn watch(&mut self, now: Ns, began: Ns, halting: &mut Option<Halting>) {
-        let asked = self.site.context.stop.load(Relaxed);
-        let limit = self.segment.limit_ns > 0 && now > began + self.segment.limit_ns;
-        if halting.is_none() && (asked || limit) {
-            let why = if asked { EndedBy::Stop } else { EndedBy::Limit };
-            *halting = Some(Halting::new(why, now));
-            self.halt.store(true, Relaxed);
-        }
-        if let Some(state) = halting.as_mut() {
-            if !state.cancelled && now > state.since + GRACE_NS {
-                state.cancelled = true;
-                self.cancel_all();
-            }
-            if state.cancelled && !state.told && now > state.since + GRACE_NS + STUCK_NS {
-                state.told = true;
-                let stuck =
-                    self.stages.iter().find(|s| s.lives().iter().any(|l| l.busy_since.load(Relaxed) > 0));
-                if let Some(stage) = stuck {
-                    self.attend.stuck(stage.name());
-                }
-            }
-        }
-        for stage in self.stages {
-            let deadline = stage.deadline_ns();
-            if deadline == 0 {
-                continue;
-            }
-            for (at, live) in stage.lives().iter().enumerate() {
-                let since = live.busy_since.load(Relaxed);
-                if since > 0 && now > since + deadline && !live.cancelled.swap(true, Relaxed) {
-                    self.cancel(stage.first_thread() + at);
-                }
-            }
-        }
-    }
-
-    fn cancel_all(&self) {
-        for stage in self.stages {
-            for (at, live) in stage.lives().iter().enumerate() {
-                if live.busy_since.load(Relaxed) > 0 {
-                    live.cancelled.store(true, Relaxed);
-                    self.cancel(stage.first_thread() + at);
-                }
-            }
-        }
-    }
-
-    fn cancel(&self, thread: usize) {
-        if let Some(cancel) = &self.cancellers[thread] {
-            cancel();
-        }
-    }
-}
-
-impl Halting {
-    fn new(why: EndedBy, since: Ns) -> Halting {
-        Halting { why, since, cancelled: false, told: false }
-    }
 }
 
 /// Turns the sessions' live counters into progress.
@@ -351,7 +317,7 @@ impl Pulse {
         let mut share: Option<f64> = None;
         let recent = driver.collector.progress();
         let roles = driver.stages.iter().enumerate().map(|(k, stage)| {
-            let sum = |of: fn(&Live) -> u64| stage.lives().iter().map(of).sum::<u64>();
+            let sum = |of: fn(&Live) -> u64| stage.lives().iter().map(|live| of(live)).sum::<u64>();
             let rows = sum(|l| l.rows.load(Relaxed));
             let ops = sum(|l| l.ops.load(Relaxed));
             let of_work = stage.share(ops, now.saturating_sub(t0));

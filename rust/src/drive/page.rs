@@ -9,6 +9,7 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::clock::thread_cpu_ns;
 use crate::drive::session::unanswered::{has_no_answer, ASK_EVERY};
+use crate::drive::session::reopened;
 use crate::drive::work::{Live, OpWork, RoleWork};
 use crate::engine::{Done, Ns, Outcome, Session, Submit, Ticket, Work};
 use crate::pace::{Pacer, Spin};
@@ -32,14 +33,26 @@ struct Turn {
     left: usize,
     done: Ns,
     outcome: Option<Outcome>,
+    /// A member has lost its connection and made a new one, or has given up.
+    lost: bool,
+    gone: bool,
     /// The last shot whose pages are over.
     over: u64,
+}
+
+/// How a page ended.
+struct Ended {
+    done: Ns,
+    outcome: Outcome,
+    lost: bool,
+    gone: bool,
 }
 
 /// One member's own connection and query.
 pub struct Member<'a> {
     pub role: &'a RoleWork<'a>,
-    pub session: Box<dyn Session>,
+    /// None once it was lost and did not come back.
+    pub session: Option<Box<dyn Session>>,
     pub work: OpWork,
     /// Of the member's own calls.
     pub recorder: Recorder,
@@ -69,7 +82,8 @@ impl<'a> Member<'a> {
         recorder: Recorder,
         live: &'a Live,
     ) -> Member<'a> {
-        Member { role, session, work, recorder, live, done: Vec::with_capacity(1), seen: 0, fatal: None }
+        let (session, done) = (Some(session), Vec::with_capacity(1));
+        Member { role, session, work, recorder, live, done, seen: 0, fatal: None }
     }
 
     /// Leads the page session: takes tickets, starts each page, does its own share, records the page.
@@ -106,7 +120,7 @@ impl<'a> Member<'a> {
             pages.sent(0, sent);
             shot.meeting.begin(ticket, due, ready, shot.members);
             self.call(ticket, due, ready, shot);
-            let (done, outcome) = shot.meeting.end();
+            let Ended { done, outcome, lost, gone } = shot.meeting.end();
             pages.record(
                 0,
                 Times { due_ns: due, ready_ns: ready, sent_ns: sent, done_ns: done },
@@ -121,12 +135,12 @@ impl<'a> Member<'a> {
                 self.live.errors.store(failed_pages, Relaxed);
                 let why = "a member of the page failed: its own failures say why".to_owned();
                 pages.failed(0, outcome, Some(why), done);
-                if outcome == Outcome::Lost {
-                    self.fatal = Some("the connection of a page reader was lost".to_owned());
-                    return;
-                }
             }
-            ready = done;
+            if gone {
+                return;
+            }
+            // Time without a connection is not the instrument's lateness: what is due meanwhile waits for the server.
+            ready = if lost { clock.now() } else { done };
         }
     }
 
@@ -145,20 +159,24 @@ impl<'a> Member<'a> {
 
     pub fn close(self) {
         // The shot is over and recorded; what a closing connection says changes no figure.
-        let _ = self.session.close();
+        let _ = self.session.map(|session| session.close());
     }
 
     fn call(&mut self, ticket: Ticket, due: Ns, ready: Ns, shot: PageShot<'_>) {
+        if self.session.is_none() {
+            return shot.meeting.report(self.role.clock.now(), Outcome::Lost, false, true);
+        }
         self.work.params.fill(ticket, due - shot.t0, &mut self.work.values);
         let floors = self.work.floors(self.role.counts);
         let sent = self.role.clock.now();
         self.recorder.sent(0, sent);
         self.live.busy_since.store(sent, Relaxed);
-        let done = self.ended(ticket);
+        let (done, is_lost) = self.ended(ticket);
         self.live.busy_since.store(0, Relaxed);
+        let session = self.session.as_mut().expect("only a lost one is taken away, below");
         let (mut outcome, mut message) = (done.outcome, None);
         if outcome == Outcome::Ok && self.work.is_judged {
-            let answer = self.session.answer(ticket);
+            let answer = session.answer(ticket);
             let broken = self.work.broken(ticket, due - shot.t0, &floors, answer, self.role.counts);
             if let Some((how, why)) = broken {
                 (outcome, message) = (how, Some(why));
@@ -170,33 +188,51 @@ impl<'a> Member<'a> {
         let times = Times { due_ns: due, ready_ns: ready, sent_ns: sent, done_ns: done.done_ns };
         self.recorder.record(0, times, outcome, done.rows, done.bytes);
         if outcome != Outcome::Ok {
-            let message = message.or_else(|| self.session.failure());
-            self.recorder.failed(0, outcome, message, done.done_ns);
+            let message = message.or_else(|| session.failure());
+            self.recorder.failed(0, outcome, message.clone(), done.done_ns);
+            if is_lost {
+                self.reconnect(message);
+            }
         }
-        shot.meeting.report(done.done_ns, outcome);
+        shot.meeting.report(done.done_ns, outcome, is_lost, self.session.is_none());
     }
 
-    /// How the member's call ended. What must not be ends the role.
-    fn ended(&mut self, ticket: Ticket) -> Done {
-        let queued = self.session.submit(ticket, self.work.op, Work::Params(&self.work.values));
-        self.session.flush();
+    fn reconnect(&mut self, lost: Option<String>) {
+        self.session = None;
+        let recorder = &mut self.recorder;
+        match reopened(self.role, &[self.work.op], self.live, lost, |now| recorder.tick(now)) {
+            Ok(session) => self.session = session,
+            Err(fatal) => self.fatal = Some(fatal),
+        }
+    }
+
+    /// How the member's call ended, and whether its connection went with it. What must not be ends the role.
+    fn ended(&mut self, ticket: Ticket) -> (Done, bool) {
+        let session = self.session.as_mut().expect("looked at by `call`");
+        let queued = session.submit(ticket, self.work.op, Work::Params(&self.work.values));
+        session.flush();
         self.done.clear();
         let sent = self.role.clock.now();
         let mut halted_since = None;
         while matches!(queued, Submit::Queued) && self.done.is_empty() {
-            self.session.poll(Ns::MAX, &mut self.done);
+            let until = self.recorder.look_ns();
+            session.poll(until, &mut self.done);
             let now = self.role.clock.now();
-            if self.done.is_empty()
-                && has_no_answer(sent, self.work.deadline_ns, now, self.role, &mut halted_since)
-            {
-                return Done { ticket, done_ns: now, outcome: Outcome::Timeout, rows: 0, bytes: 0 };
+            if !self.done.is_empty() {
+                break;
             }
-            if self.done.is_empty() {
+            self.recorder.tick(now);
+            if has_no_answer(sent, self.work.deadline_ns, now, self.role, &mut halted_since) {
+                // An answer that comes later would be taken for that of the next call.
+                let done = Done { ticket, done_ns: now, outcome: Outcome::Timeout, rows: 0, bytes: 0 };
+                return (done, true);
+            }
+            if now < until {
                 std::thread::sleep(ASK_EVERY);
             }
         }
         let why = match (queued, self.done.as_slice()) {
-            (Submit::Queued, [done]) if done.ticket == ticket => return *done,
+            (Submit::Queued, [done]) if done.ticket == ticket => return (*done, done.outcome == Outcome::Lost),
             (Submit::Full, _) => "the engine took no call although none is in flight".to_owned(),
             (_, ended) => {
                 let done = ended.first().expect("it is asked until one comes");
@@ -210,7 +246,7 @@ impl<'a> Member<'a> {
         self.fatal.get_or_insert(format!("role {}: {why}", self.role.name));
         self.role.halt.store(true, Relaxed);
         let done_ns = self.role.clock.now();
-        Done { ticket, done_ns, outcome: Outcome::Other, rows: 0, bytes: 0 }
+        (Done { ticket, done_ns, outcome: Outcome::Other, rows: 0, bytes: 0 }, false)
     }
 
     fn is_past(&self, t0: Ns, due: Ns) -> bool {
@@ -232,6 +268,7 @@ impl Meeting {
         turn.number += 1;
         (turn.ticket, turn.due, turn.ready) = (ticket, due, ready);
         (turn.left, turn.done, turn.outcome) = (members, 0, None);
+        (turn.lost, turn.gone) = (false, false);
         self.changed.notify_all();
     }
 
@@ -249,8 +286,10 @@ impl Meeting {
         }
     }
 
-    fn report(&self, done: Ns, outcome: Outcome) {
+    fn report(&self, done: Ns, outcome: Outcome, lost: bool, gone: bool) {
         let mut turn = self.locked();
+        turn.lost |= lost;
+        turn.gone |= gone;
         turn.done = turn.done.max(done);
         turn.outcome = Some(turn.outcome.map_or(outcome, |worst| worst.max(outcome)));
         turn.left -= 1;
@@ -259,12 +298,13 @@ impl Meeting {
         }
     }
 
-    fn end(&self) -> (Ns, Outcome) {
+    fn end(&self) -> Ended {
         let mut turn = self.locked();
         while turn.left > 0 {
             turn = self.changed.wait(turn).unwrap_or_else(|p| p.into_inner());
         }
-        (turn.done, turn.outcome.expect("every member has reported"))
+        let outcome = turn.outcome.expect("every member has reported");
+        Ended { done: turn.done, outcome, lost: turn.lost, gone: turn.gone }
     }
 
     fn finish(&self, shot: u64) {

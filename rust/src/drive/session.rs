@@ -19,9 +19,8 @@ use crate::rows::Columns;
 use crate::schedule::{Arrivals, Tickets};
 
 use flights::{Flight, Flights};
+pub use loss::reopened;
 use loss::Connected;
-
-const NEVER: Ns = Ns::MAX;
 
 /// A reader that looks for rows goes on for so long after their writers have ended.
 const LINGER_NS: Ns = 10_000_000_000;
@@ -322,6 +321,8 @@ impl<'a> Worker<'a> {
     fn collect(&mut self, until: Ns) {
         self.session.flush();
         self.done.clear();
+        // A call that hangs is no reason to keep the intervals before it.
+        let until = until.min(self.recorder.look_ns());
         self.session.poll(until, &mut self.done);
         let Some(last) = self.done.last() else { return self.nothing_came(until) };
         let now = last.done_ns;
@@ -400,7 +401,8 @@ impl<'a> Worker<'a> {
             }
         } else {
             let slot = work.slot;
-            self.fail(slot, outcome, done.done_ns, message);
+            let is_lost = done.outcome == Outcome::Lost;
+            self.fail(slot, outcome, is_lost, done.done_ns, message);
         }
     }
 }

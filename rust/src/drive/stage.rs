@@ -14,7 +14,7 @@ use crate::drive::session::Worker;
 use crate::drive::source::Source;
 use crate::drive::work::{Batch, Live, OpWork, RoleWork};
 use crate::drive::Site;
-use crate::engine::{Canceller, Context, Ns, OpId, Session};
+use crate::engine::{Context, Ns, OpId, Session};
 use crate::error::Error;
 use crate::mix::{operation_id, Mix, Share, Shared};
 use crate::pace::come_before_batches;
@@ -25,7 +25,7 @@ use crate::schedule;
 
 /// From a session's thread to the driver.
 pub enum Report {
-    Ready { thread: usize, canceller: Option<Canceller> },
+    Ready,
     Failed(Error),
     Shot { role: usize, end_ns: Ns, fatal: Option<String> },
 }
@@ -37,7 +37,7 @@ pub struct RoleStage<'a> {
     work: RoleWork<'a>,
     site: &'a Site<'a>,
     /// One per thread: sessions × members.
-    lives: Vec<Live>,
+    lives: Vec<Arc<Live>>,
     meetings: Vec<Meeting>,
     /// Operations that one session calls: those of the mix, or the members of its page.
     ops: Vec<OpId>,
@@ -102,10 +102,11 @@ pub fn roles<'a>(
                 clock: site.context.clock,
                 name: &role.name,
                 depth: role.depth.max(1) as usize,
+                retry_ns: segment.retry_ns,
                 halt: halt.clone(),
             },
             site,
-            lives: (0..threads).map(|_| Live::default()).collect(),
+            lives: (0..threads).map(|_| Arc::default()).collect(),
             meetings: (0..role.sessions).map(|_| Meeting::default()).collect(),
             generators: generators.clone(),
             params: ops
@@ -197,7 +198,7 @@ impl<'a> RoleStage<'a> {
         self.first_thread
     }
 
-    pub fn lives(&self) -> &[Live] {
+    pub fn lives(&self) -> &[Arc<Live>] {
         &self.lives
     }
 
@@ -281,11 +282,11 @@ impl<'a> RoleStage<'a> {
     }
 
     fn run_session(&self, session: usize, recorder: Recorder, gate: &Gate, reports: &Sender<Report>) {
-        let made = self.open(&self.ops).and_then(|connection| {
+        let made = self.open(&self.ops, session).and_then(|connection| {
             let ops = (0..self.ops.len()).map(|at| self.op_work(session, at, at));
             Ok((connection, ops.collect::<Result<Vec<_>, _>>()?))
         });
-        let Some((connection, ops)) = self.ready(made, session, reports) else { return };
+        let Some((connection, ops)) = self.ready(made, reports) else { return };
         self.come_first();
         let think_ns = match self.plan.schedule {
             Schedule::Closed { think_ns } => think_ns,
@@ -323,8 +324,8 @@ impl<'a> RoleStage<'a> {
         let op = self.ops[member];
         let thread = session * self.ops.len() + member;
         let made =
-            self.open(&[op]).and_then(|connection| Ok((connection, self.op_work(session, member, 0)?)));
-        let Some((connection, work)) = self.ready(made, thread, reports) else { return };
+            self.open(&[op], thread).and_then(|connection| Ok((connection, self.op_work(session, member, 0)?)));
+        let Some((connection, work)) = self.ready(made, reports) else { return };
         self.come_first();
         let mut reader = Member::new(&self.work, connection, work, recorder, &self.lives[thread]);
         let meeting = &self.meetings[session];
@@ -348,26 +349,24 @@ impl<'a> RoleStage<'a> {
         reports.send(Report::Shot { role: self.at, end_ns, fatal }).ok()
     }
 
-    fn open(&self, ops: &[OpId]) -> Result<Box<dyn Session>, Error> {
-        self.work.engine.open(ops)
+    /// The connection of this thread; `thread` counts within the role.
+    fn open(&self, ops: &[OpId], thread: usize) -> Result<Box<dyn Session>, Error> {
+        let live = &self.lives[thread];
+        live.abort.adopt();
+        let connection = self.work.engine.open(ops)?;
+        live.connected(connection.canceller());
+        Ok(connection)
     }
 
-    /// `thread` counts within the role.
     fn ready<T>(
         &self,
         made: Result<(Box<dyn Session>, T), Error>,
-        thread: usize,
         reports: &Sender<Report>,
     ) -> Option<(Box<dyn Session>, T)> {
         match made {
-            Ok((connection, rest)) => {
-                reports
-                    .send(Report::Ready {
-                        thread: self.first_thread + thread,
-                        canceller: connection.canceller(),
-                    })
-                    .ok()?;
-                Some((connection, rest))
+            Ok(ready) => {
+                reports.send(Report::Ready).ok()?;
+                Some(ready)
             }
             Err(error) => {
                 // The driver may have given up already because of another session.

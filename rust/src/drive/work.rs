@@ -1,14 +1,15 @@
 //! What the sessions of a role share, and what the driver's own thread sees of them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::clock::Clock;
 use crate::drive::freshness::Freshness;
 use crate::drive::hold::{Asked, Broken, Check, Floors};
 use crate::drive::line::RoleLine;
 use crate::drive::source::{Source, TableCount};
-use crate::engine::{Answer, Engine, Ns, OpId, Outcome, Ticket};
+use crate::engine::abort::Abort;
+use crate::engine::{Answer, Canceller, Engine, Ns, OpId, Outcome, Ticket};
 use crate::mix::{Mix, Params};
 use crate::pace::Pacer;
 use crate::rows::Value;
@@ -27,6 +28,12 @@ pub struct Live {
     pub errors: AtomicU64,
     /// Set by the watchdog when it has cancelled the running call.
     pub cancelled: AtomicBool,
+    /// When the call was sent whose connection was closed because it did not end; 0: none was.
+    closed: AtomicU64,
+    /// Of the present connection; taken when one is made or a call is to be cancelled, never between calls.
+    canceller: Mutex<Option<Arc<Canceller>>>,
+    /// Closes the sockets of the session's thread.
+    pub abort: Arc<Abort>,
 }
 
 /// What all sessions of a role share.
@@ -41,6 +48,8 @@ pub struct RoleWork<'a> {
     pub name: &'a str,
     /// Calls that a session has in flight.
     pub depth: usize,
+    /// How long a session tries to come back after its connection was lost.
+    pub retry_ns: u64,
     /// Set when the segment ends early.
     pub halt: Arc<AtomicBool>,
 }
@@ -113,10 +122,44 @@ pub struct OpWork {
 
 impl Live {
     pub fn clear(&self) {
-        for counter in [&self.busy_since, &self.rows, &self.ops, &self.errors] {
+        for counter in [&self.busy_since, &self.rows, &self.ops, &self.errors, &self.closed] {
             counter.store(0, Relaxed);
         }
         self.cancelled.store(false, Relaxed);
+    }
+
+    /// The session has a connection, whose calls are cancelled so.
+    pub fn connected(&self, canceller: Option<Canceller>) {
+        *self.present() = canceller.map(Arc::new);
+    }
+
+    /// It has none: no call is under way.
+    pub fn disconnected(&self) {
+        self.busy_since.store(0, Relaxed);
+        *self.present() = None;
+    }
+
+    pub fn canceller(&self) -> Option<Arc<Canceller>> {
+        self.present().clone()
+    }
+
+    /// The call sent at `sent_ns` still runs.
+    pub fn is_calling(&self, sent_ns: Ns) -> bool {
+        self.busy_since.load(Relaxed) == sent_ns
+    }
+
+    /// Ends the call sent at `sent_ns` with its connection.
+    pub fn close(&self, sent_ns: Ns) {
+        self.closed.store(sent_ns, Relaxed);
+        self.abort.close();
+    }
+
+    pub fn was_closed(&self, sent_ns: Ns) -> bool {
+        self.closed.load(Relaxed) == sent_ns
+    }
+
+    fn present(&self) -> MutexGuard<'_, Option<Arc<Canceller>>> {
+        self.canceller.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 

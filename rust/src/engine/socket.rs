@@ -18,6 +18,9 @@ pub use unix::PATH_MOST;
 /// Longest time to connect and to log in.
 pub const CONNECT: Duration = Duration::from_secs(10);
 
+/// A read of a session that waits for an answer returns without one after this; who waits longer reads again.
+pub const WAIT_STEP: Duration = Duration::from_millis(200);
+
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
@@ -207,6 +210,15 @@ impl Write for Socket {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// Whether a read gave something; false where the socket's limit has passed.
+pub fn came(read: io::Result<()>) -> io::Result<bool> {
+    match read {
+        Ok(()) => Ok(true),
+        Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => Ok(false),
+        Err(e) => Err(e),
     }
 }
 

@@ -8,6 +8,10 @@ use super::hist::Hist;
 use crate::engine::Outcome;
 use crate::schedule::LATE_NS;
 
+/// An interval in which a call still runs is handed over so long after its end: more than a step of a wait for an answer
+/// (`engine::socket::WAIT_STEP`), so that a wait that begins in the interval is a single read.
+const LOOK_LATE_NS: u64 = 300_000_000;
+
 /// The four times of an operation, run time in ns.
 #[derive(Debug, Clone, Copy)]
 pub struct Times {
@@ -192,6 +196,12 @@ impl Recorder {
         if now_ns > self.boundary_ns {
             self.pass(now_ns);
         }
+    }
+
+    /// When `tick` has something to do at the latest, if nothing else happens.
+    #[inline]
+    pub fn look_ns(&self) -> u64 {
+        self.boundary_ns.saturating_add(LOOK_LATE_NS)
     }
 
     /// The session has done its part of this repetition, with `cpu_ns` of its thread's time.

@@ -4,13 +4,14 @@ mod ask;
 mod attend;
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::process_cpu_ns;
 use crate::drive::source::TableCount;
 use crate::drive::{drive, EndedBy, Site};
+use crate::engine::abort::Abort;
 use crate::engine::{self, Context, Engine};
 use crate::error::Error;
 use crate::plan::{DriveSegment, Phase, ProbePlan, ProofPlan, RowSource, Segment};
@@ -29,9 +30,13 @@ const DEFAULT_LIMIT_NS: u64 = 3_600_000_000_000;
 /// A control statement that begins so is asked again until it gives no rows: what works on in the background is done.
 const UNTIL_NONE: &str = "/* until none */";
 const ASKED_AGAIN: Duration = Duration::from_millis(100);
+/// A statement of the run itself may go on for so long after the wish to stop.
+const STOP_GRACE: Duration = Duration::from_millis(500);
+const STOP_LOOK: Duration = Duration::from_millis(50);
 
 /// Runs the plan to its end and says how it ended; the last event is `Finished` or `Failed`.
 pub fn execute(context: Context, tables: Tables, events: Sender<Event>, resumed: Receiver<Processes>) {
+    let _stopping = heed_stop(&context);
     let ended = Running::new(context, tables, events.clone(), resumed).and_then(|mut run| {
         let ended = run.segments();
         // A failure of the plan says more than what may follow from it at the end.
@@ -45,6 +50,27 @@ pub fn execute(context: Context, tables: Tables, events: Sender<Event>, resumed:
     });
 }
 
+/// Ends what this thread waits for on a server once the run is to stop: a statement that hangs is no reason to go on.
+/// Sessions that drive have their own end. Dropping what is returned ends the watch.
+fn heed_stop(context: &Context) -> Option<Sender<()>> {
+    let (stop, abort) = (context.stop.clone(), Arc::new(Abort::default()));
+    let (running, ended) = channel();
+    abort.adopt();
+    let watch = move || {
+        let mut left = STOP_GRACE;
+        while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(STOP_LOOK) {
+            if stop.load(Relaxed) {
+                left = left.saturating_sub(STOP_LOOK);
+            }
+            if left.is_zero() {
+                abort.give_up();
+            }
+        }
+    };
+    // Without it a stop waits for the statement in hand.
+    std::thread::Builder::new().name("inrush-stop".into()).spawn(watch).ok().map(|_| running)
+}
+
 struct Running {
     context: Context,
     engine: Option<Arc<dyn Engine>>,
@@ -53,6 +79,8 @@ struct Running {
     watch: Option<Watch>,
     counts: Arc<[TableCount]>,
     expectations: Expectations,
+    /// A server over which a segment was cut by its limit is given no longer for proofs and probes.
+    most_ns: u64,
     events: Sender<Event>,
     resumed: Receiver<Processes>,
 }
@@ -76,6 +104,7 @@ impl Running {
             watch,
             counts: plan.tables.iter().map(|_| TableCount::default()).collect(),
             expectations: Expectations::default(),
+            most_ns: u64::MAX,
             context,
             events,
             resumed,
@@ -85,7 +114,11 @@ impl Running {
     fn segments(&mut self) -> Result<EndedBy, Error> {
         let plan = self.context.plan.clone();
         for (index, segment) in plan.segments.iter().enumerate() {
-            let ended_by = self.segment(index, segment)?;
+            let ended_by = match self.segment(index, segment) {
+                // What failed because it was ended is no failure.
+                Err(_) if self.context.stop.load(Relaxed) => EndedBy::Stop,
+                ended => ended?,
+            };
             if matches!(ended_by, EndedBy::Stop) || self.context.stop.load(Relaxed) {
                 return Ok(EndedBy::Stop);
             }
@@ -156,8 +189,12 @@ impl Running {
             Site { context: &context, engine: engine.as_ref(), segment: index as u16, counts: &counts };
         let mut attendant = Attendant::start(self, engine.clone(), index, segment)?;
         let driven = drive(&site, segment, &mut attendant);
-        attendant.finish();
+        let whole = driven.as_ref().is_ok_and(|d| matches!(d.ended_by, EndedBy::Work | EndedBy::Time));
+        attendant.finish(!whole);
         let driven = driven?;
+        if driven.ended_by == EndedBy::Limit {
+            self.most_ns = segment.limit_ns;
+        }
         self.count_files(index, &driven.files);
         match driven.fatal {
             Some(message) => Err(Error::Target {
@@ -202,7 +239,7 @@ impl Running {
                 proof,
                 stored.as_ref(),
                 &mut self.expectations,
-                proof::limit_ns(stored.as_ref().map_or(proof.rows, |s| s.digest.rows)),
+                proof::limit_ns(stored.as_ref().map_or(proof.rows, |s| s.digest.rows)).min(self.most_ns),
             )?;
             holds &= rows.iter().all(|r| r.holds);
             for mut row in rows {
@@ -216,7 +253,7 @@ impl Running {
     fn probe(&mut self, index: usize, probes: &[ProbePlan]) -> Result<EndedBy, Error> {
         let engine = self.engine()?;
         for probe in probes {
-            let answer = engine.control(&probe.statement, DEFAULT_LIMIT_NS)?;
+            let answer = engine.control(&probe.statement, DEFAULT_LIMIT_NS.min(self.most_ns))?;
             let t_ns = self.context.clock.now();
             ProbeTable::named(&probe.into)?;
             for (into, row) in sampler::rows(probe, &answer, index as u16, t_ns) {

@@ -3,9 +3,10 @@
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::clock::Clock;
+use crate::engine::abort::Abort;
 use crate::engine::{Answer, Engine};
 use crate::error::Error;
 use crate::plan::{ProbePlan, SamplePlan};
@@ -20,6 +21,7 @@ pub struct Sampler {
     /// Dropping it ends the thread.
     asking: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    abort: Arc<Abort>,
 }
 
 impl Sampler {
@@ -32,11 +34,19 @@ impl Sampler {
         let plan = plan.clone();
         let (tell, told) = channel();
         let (asking, ended) = channel();
+        let abort = Arc::new(Abort::default());
+        let work = {
+            let abort = abort.clone();
+            move || {
+                abort.adopt();
+                ask_until(&ended, &plan, engine.as_ref(), clock, segment, &tell);
+            }
+        };
         let thread = std::thread::Builder::new()
             .name("inrush-sampler".into())
-            .spawn(move || ask_until(&ended, &plan, engine.as_ref(), clock, segment, &tell))
+            .spawn(work)
             .map_err(|e| Error::io("starting the thread that samples sizes", e))?;
-        Ok(Sampler { told, asking: Some(asking), thread: Some(thread) })
+        Ok(Sampler { told, asking: Some(asking), thread: Some(thread), abort })
     }
 
     /// What was told since the last call.
@@ -44,10 +54,19 @@ impl Sampler {
         self.told.try_iter()
     }
 
-    /// Waits for the statement in hand; all that was told can then be drained.
-    pub fn stop(&mut self) {
+    /// Waits for the statement in hand, so long at most; all that was told can then be drained. One that goes on is left
+    /// to its own limit: its connection may be another thread's.
+    pub fn stop(&mut self, patience: Duration) {
         self.asking = None;
         if let Some(thread) = self.thread.take() {
+            let until = Instant::now() + patience;
+            while !thread.is_finished() && Instant::now() < until {
+                std::thread::sleep(LOOK_EVERY);
+            }
+            if !thread.is_finished() {
+                self.abort.give_up();
+                return;
+            }
             // Its panic, if any, was printed by the panic hook.
             let _ = thread.join();
         }
@@ -56,7 +75,7 @@ impl Sampler {
 
 impl Drop for Sampler {
     fn drop(&mut self) {
-        self.stop();
+        self.stop(Duration::ZERO);
     }
 }
 
@@ -82,6 +101,7 @@ fn ask_until(
     }
 }
 
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Limit of one statement, however often it is asked.
 const MOST_NS: u64 = 60_000_000_000;
 

@@ -5,23 +5,31 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use super::Worker;
-use crate::engine::{Ns, Outcome, Session};
+use crate::drive::work::{Live, RoleWork};
+use crate::engine::{Ns, OpId, Outcome, Session};
 use crate::error::{Error, TargetFault};
 
 /// A session whose last calls all failed is not measuring anything any more.
 const FAILURES_IN_A_ROW: u32 = 1_000;
-/// How long a session tries to come back after its connection was lost.
-const RECONNECT_FOR: Duration = Duration::from_secs(5);
+/// Between two tries to connect: an outage is known to so much.
 const RECONNECT_EVERY: Duration = Duration::from_millis(100);
 
 impl Worker<'_> {
-    pub(super) fn fail(&mut self, slot: usize, outcome: Outcome, at: Ns, message: Option<String>) {
+    /// `is_lost`: the connection went with the call, whatever the outcome is.
+    pub(super) fn fail(
+        &mut self,
+        slot: usize,
+        outcome: Outcome,
+        is_lost: bool,
+        at: Ns,
+        message: Option<String>,
+    ) {
         self.failures_in_a_row += 1;
         self.told.errors += 1;
         self.live.errors.store(self.told.errors, Relaxed);
         let message = message.or_else(|| self.session.failure());
         self.recorder.failed(slot, outcome, message.clone(), at);
-        if outcome == Outcome::Lost {
+        if is_lost {
             self.reconnect(message);
         } else if self.failures_in_a_row >= FAILURES_IN_A_ROW {
             let last = message.unwrap_or_else(|| outcome.name().to_owned());
@@ -40,25 +48,50 @@ impl Worker<'_> {
         }
         // What the old connection still holds, a transaction or a place on the server, may be in the way of the new one.
         self.session = Connected(None);
-        let until = self.role.clock.now() + RECONNECT_FOR.as_nanos() as u64;
-        loop {
-            match self.role.engine.open(&self.reopen) {
-                Ok(session) => {
-                    self.session = Connected(Some(session));
-                    return;
-                }
-                Err(error) if self.role.clock.now() >= until || self.role.halt.load(Relaxed) => {
-                    let lost = lost.unwrap_or_default();
-                    self.fatal = Some(format!("connection lost ({lost}) and not back: {error}"));
-                    return;
-                }
-                Err(Error::Target { class: TargetFault::Auth, message, .. }) => {
-                    self.fatal = Some(message);
-                    return;
-                }
-                Err(_) => std::thread::sleep(RECONNECT_EVERY),
+        let recorder = &mut self.recorder;
+        match reopened(self.role, &self.reopen, self.live, lost, |now| recorder.tick(now)) {
+            Ok(session) => {
+                self.session = Connected(session);
+                // Time without a connection is not the instrument's lateness: what is due meanwhile waits for the server.
+                self.flights.restart(self.role.clock.now());
             }
+            Err(fatal) => self.fatal = Some(fatal),
         }
+    }
+}
+
+/// A new connection in place of one that was `lost` and is closed; `None` when the segment ends first. `tick` sees the
+/// time now and then. Fails when the server is not back in the time of the plan, or refuses the user.
+pub fn reopened(
+    role: &RoleWork<'_>,
+    ops: &[OpId],
+    live: &Live,
+    lost: Option<String>,
+    mut tick: impl FnMut(Ns),
+) -> Result<Option<Box<dyn Session>>, String> {
+    live.disconnected();
+    let until = role.clock.now().saturating_add(role.retry_ns);
+    loop {
+        if role.halt.load(Relaxed) {
+            return Ok(None);
+        }
+        match role.engine.open(ops) {
+            Ok(session) => {
+                live.connected(session.canceller());
+                return Ok(Some(session));
+            }
+            Err(Error::Target { class: TargetFault::Auth, message, .. }) => return Err(message),
+            // Ended by the driver: what it said is no news.
+            Err(_) if role.halt.load(Relaxed) => return Ok(None),
+            Err(error) if role.clock.now() >= until => {
+                let (lost, retry_s) = (lost.unwrap_or_default(), role.retry_ns as f64 / 1e9);
+                return Err(format!(
+                    "connection lost ({lost}) and not back after {retry_s} s (schedule.retry_s): {error}"
+                ));
+            }
+            Err(_) => std::thread::sleep(RECONNECT_EVERY),
+        }
+        tick(role.clock.now());
     }
 }
 
@@ -72,7 +105,7 @@ impl Connected {
     }
 }
 
-const THERE: &str = "a session that could not come back is fatal, and sends nothing more";
+const THERE: &str = "a session that did not come back sends nothing more";
 
 impl Deref for Connected {
     type Target = dyn Session;

@@ -11,7 +11,7 @@ use crate::engine::{Ns, Outcome};
 pub const ASK_EVERY: Duration = Duration::from_millis(1);
 /// A call has so long after its deadline: it is cancelled then, and what the engine says of that takes its time.
 const AFTER_DEADLINE_NS: Ns = 1_000_000_000;
-/// A call has so long after its segment was ended early: running calls are cancelled 2 s after that.
+/// A call has so long after its segment was ended early: running calls are cancelled, then their connections closed (`drive::watchdog`).
 const AFTER_HALT_NS: Ns = 3_000_000_000;
 
 /// Whether a call that was sent at `sent` is not waited for any longer.
@@ -74,10 +74,7 @@ impl Worker<'_> {
         self.told.ops += 1;
         self.live.ops.store(self.told.ops, Relaxed);
         self.live.cancelled.store(false, Relaxed);
-        self.fail(slot, Outcome::Timeout, now, Some(why.clone()));
-        if self.fatal.is_none() {
-            self.reconnect(Some(why));
-        }
+        self.fail(slot, Outcome::Timeout, true, now, Some(why));
     }
 
     /// Records everything in flight as ended by `outcome`.

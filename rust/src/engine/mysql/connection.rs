@@ -74,7 +74,7 @@ impl Connection {
         connection.command(SETTINGS).map_err(failed)?.map_err(|failure| failure.on_connect(address))?;
         connection.limit_sends(None).map_err(failed)?;
         connection.logged_in_by = None;
-        connection.stream.socket().set_read_timeout(None).map_err(failed)?;
+        connection.stream.socket().set_read_timeout(Some(socket::WAIT_STEP)).map_err(failed)?;
         Ok(connection)
     }
 
@@ -189,7 +189,9 @@ impl Connection {
     /// The next packet. Blocks until it is there.
     pub fn receive(&mut self) -> io::Result<&[u8]> {
         while !self.buffered() {
-            self.fill()?;
+            if !self.fill_soon()? && self.logged_in_by.is_some() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
         }
         Ok(self.take())
     }
@@ -224,6 +226,11 @@ impl Connection {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a packet of more than 1 GiB came"));
         }
         self.inbox.fill(&mut self.stream, whole)
+    }
+
+    /// Something more has come; false when `socket::WAIT_STEP` has passed without.
+    pub fn fill_soon(&mut self) -> io::Result<bool> {
+        socket::came(self.fill())
     }
 
     /// Whether a read would not block within `limit`.

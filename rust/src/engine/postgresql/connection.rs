@@ -72,7 +72,7 @@ impl Connection {
         connection.log_in(address)?;
         connection.limit_sends(None).map_err(|e| unreachable(address, &e))?;
         connection.logged_in_by = None;
-        connection.stream.socket().set_read_timeout(None).map_err(|e| unreachable(address, &e))?;
+        connection.stream.socket().set_read_timeout(Some(socket::WAIT_STEP)).map_err(|e| unreachable(address, &e))?;
         Ok(connection)
     }
 
@@ -127,7 +127,9 @@ impl Connection {
     /// The next message: tag and body. Blocks until it is there.
     pub fn receive(&mut self) -> io::Result<(u8, &[u8])> {
         while whole(self.inbox.unread())?.is_none_or(|bytes| self.inbox.unread().len() < bytes) {
-            self.fill()?;
+            if !self.fill_soon()? && self.logged_in_by.is_some() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
         }
         Ok(self.take())
     }
@@ -146,6 +148,11 @@ impl Connection {
         }
         let whole = whole(self.inbox.unread())?.unwrap_or(5);
         self.inbox.fill(&mut self.stream, whole)
+    }
+
+    /// Something more has come; false when `socket::WAIT_STEP` has passed without.
+    pub fn fill_soon(&mut self) -> io::Result<bool> {
+        socket::came(self.fill())
     }
 
     /// Whether a read would not block within `limit`.

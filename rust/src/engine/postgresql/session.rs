@@ -14,6 +14,7 @@ use super::message;
 use super::{lost, Address};
 use crate::encode::{Part, PART_ROWS};
 use crate::engine::shared::{clear, depth, empty_like, send_limit};
+use crate::engine::socket::WAIT_STEP;
 use crate::engine::{
     answers::Answers, Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket,
     Work,
@@ -442,8 +443,16 @@ impl PgSession {
         if until == Ns::MAX {
             return Ok(true); // the read itself blocks
         }
-        let left = until.saturating_sub(self.ctx.clock.now());
-        self.connection.readable(Duration::from_nanos(left))
+        loop {
+            let left = Duration::from_nanos(until.saturating_sub(self.ctx.clock.now()));
+            if left <= WAIT_STEP {
+                return self.connection.readable(left);
+            }
+            // The read itself waits: one call of the kernel less than to ask first.
+            if self.connection.fill_soon()? {
+                return Ok(true);
+            }
+        }
     }
 }
 

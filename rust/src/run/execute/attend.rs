@@ -1,10 +1,11 @@
 //! What a run does while sessions drive: it hears, writes down, and empties the tables between repetitions.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{phase_name, Running, DEFAULT_LIMIT_NS};
 use crate::clock::process_cpu_ns;
-use crate::drive::{Attend, Progress};
+use crate::drive::{Attend, Progress, STUCK_NS};
 use crate::engine::{Engine, Ns};
 use crate::error::Error;
 use crate::plan::DriveSegment;
@@ -13,6 +14,9 @@ use crate::run::sampler::Sampler;
 use crate::run::Event;
 use crate::tables::ResourceRow;
 use crate::watch::heartbeat::Heartbeat;
+
+/// How long a segment waits for the sizes that were asked for last.
+const LAST_SAMPLE_MOST: Duration = Duration::from_secs(60);
 
 /// Attends to one drive: progress, samples, and fresh tables between repetitions.
 pub(super) struct Attendant<'a> {
@@ -45,9 +49,11 @@ impl<'a> Attendant<'a> {
         Ok(Attendant { run, engine, index, segment, measured_ns: 0, cpu, sampler, heartbeat })
     }
 
-    /// Takes what the sampler was told last.
-    pub fn finish(mut self) {
-        self.sampled(Sampler::stop);
+    /// Takes what the sampler was told last. After a segment that was cut its statement in hand is not waited for: what
+    /// held up the calls may hold it up, too.
+    pub fn finish(mut self, cut: bool) {
+        let patience = if cut { Duration::ZERO } else { LAST_SAMPLE_MOST };
+        self.sampled(|sampler| sampler.stop(patience));
     }
 
     /// What the sampler was told goes to the tables, after `first` was done to it.
@@ -122,7 +128,7 @@ impl Attend for Attendant<'_> {
 
     fn stuck(&mut self, role: &str) {
         let what = format!("a call of {role} that was cancelled");
-        let error = Error::Deadline { what, limit_s: 12.0 };
+        let error = Error::Deadline { what, limit_s: STUCK_NS as f64 / 1e9 };
         self.run.tell(Event::Failed { kind: error.kind(), message: error.to_string() });
     }
 }
