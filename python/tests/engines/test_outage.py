@@ -1,0 +1,244 @@
+"""A server that goes and comes back, and one whose disk is full, in the middle of a study."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+import pytest
+
+from inrush.engines import server
+from inrush.engines.base import Stop, Target
+from inrush.engines.life import servant
+from inrush.plan.plan import plan_study
+from inrush.results.histogram import of_table
+from inrush.results.store import Results, Store
+from inrush.run.process import Event
+from inrush.run.run import PlannedRun, Silent, run_study
+from inrush.run.site import Site
+from inrush.stats.measures import figures_of_run, study_record
+from inrush.study.study import load_study
+from tests.test_paced import STUDY
+
+from .border import run
+from .servers import SETTINGS, control, need, twin
+from .test_trouble import changed, plan_of, processes, tree
+
+SECOND = 10**9
+RATE_PER_S, MEASURE_S = 200, 20.0
+
+
+@pytest.fixture
+def own(request: pytest.FixtureRequest, folder: Path) -> Iterator[Site]:
+    """A server of the test's own, because it will be mistreated."""
+    engine: str = request.param
+    need(engine)
+    instance = twin(engine).start(folder / engine, SETTINGS[engine])
+    site = Site(twin(engine), Target(engine, instance.url, {}, instance))
+    yield site
+    assert site.target.instance is not None
+    twin(engine).stop(site.target.instance, Stop.KILL)
+
+
+class Killer(Silent):
+    """Kills the server once, two seconds after the measured phase began, and starts it again."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.began_s: float | None = None
+        self.outage_s = 0.0
+
+    def event(self, event: Event) -> None:
+        if event["event"] != "progress" or event.get("phase") != "measure" or self.outage_s:
+            return
+        self.began_s = self.began_s or time.monotonic()
+        if time.monotonic() - self.began_s >= 2:
+            killed_s = time.monotonic()
+            self.site.restart(Stop.KILL)
+            self.outage_s = time.monotonic() - killed_s
+
+
+def lookups(engine: str, folder: Path, *overrides: str) -> PlannedRun:
+    study = folder / "lookups.toml"
+    study.write_text(STUDY.replace('["sqlite"]', f'["{engine}"]'))
+    found = load_study(str(study), overrides=["repeats.pilot=false", *overrides])
+    return next(iter(plan_study(found, {engine: server(engine)}).block(1)))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("own", ["postgresql", "mysql"], indirect=True)
+def test_a_server_killed_and_started_again_in_a_paced_segment_is_waited_for_and_not_the_clients_lag(
+    own: Site, folder: Path
+) -> None:
+    engine = own.target.engine
+    planned = lookups(engine, folder, f"schedule.measure_s={MEASURE_S}", "schedule.retry_s=60")
+    results, killer = Store(folder / "results").new_study("lookups", {}), Killer(own)
+    outcome = run_study([planned], results, {engine: own}, killer)
+    assert (outcome.done, outcome.failed) == (1, {}) and killer.outage_s > 0.2
+    (sealed,) = study_record(Results(results.path)).runs
+    figures = figures_of_run(sealed)
+    assert figures["readers.ops"] + figures.get("readers.unsent", 0) == RATE_PER_S * MEASURE_S
+    failures = sealed.tables["failures"].to_pylist()
+    assert {f["outcome"] for f in failures} == {"lost"}, failures
+    assert 1 <= sum(f["count"] for f in failures) <= 2, "the calls that were under way, and no others"
+    # Some 200 calls a second were due meanwhile: the slowest waited for the server from its kill on.
+    (measured,) = (s["segment"] for s in sealed.tables["segments"].to_pylist() if s["phase"] == "measure")
+    hist = sealed.tables["hist"]
+    kinds = of_table(hist.filter(pc.equal(hist["segment"], measured)), ["role", "kind"])
+    longest_s = {kind: kinds["readers", kind].quantile_ns(1.0) / 1e9 for kind in ("latency", "lag")}
+    assert longest_s["latency"] >= 0.9 * killer.outage_s, (longest_s, killer.outage_s)
+    assert longest_s["lag"] < 0.5 * killer.outage_s, (longest_s, killer.outage_s)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("own", ["postgresql", "mysql"], indirect=True)
+def test_rows_acknowledged_before_and_after_an_outage_are_there_once(own: Site, folder: Path) -> None:
+    engine, batch, killer = own.target.engine, 50, Killer(own)
+
+    def at(event: Mapping[str, Any]) -> None:
+        killer.event(dict(event))
+
+    writers = {
+        "schedule": {"kind": "constant", "rate_per_s": 20.0},
+        "work": {"kind": "rows", "table": 0, "first_row": 0, "rows": 200 * batch, "batch_rows": batch},
+        "until": {"kind": "work"},
+    }
+    plan = changed(plan_of(engine), writers=writers)
+    segments = [
+        {**s, "retry_ns": 60 * SECOND} if s["kind"] == "drive" else s
+        for s in plan["segments"]
+        if s["label"] != "drop"
+    ]
+    ran = run(own, {**plan, "segments": segments}, folder / "run", at_event=at)
+    assert killer.outage_s > 0.2
+    writers_shot = ran.shot("writers")
+    lost = sum(f["count"] for f in ran.tables["failures"] if f["outcome"] == "lost")
+    assert writers_shot["ops"] == 200 and writers_shot["errors"] == lost >= 1
+    (proof,) = (p for s in plan["segments"] if s["kind"] == "proof" for p in s["proofs"])
+    stored = int(control(own.target, proof["screen"])[0][0])
+    assert writers_shot["rows"] <= stored <= writers_shot["rows"] + lost * batch
+
+
+#: What a server takes for itself, and what is left for rows, MB.
+NEEDS_MB = {
+    "postgresql": 120,
+    "timescaledb": 140,
+    "mysql": 260,
+    "mariadb": 260,
+    "clickhouse": 40,
+    "influxdb": 20,
+}
+ROOM_MB = 24
+
+
+@contextmanager
+def small_disk(path: Path, size_mb: int) -> Iterator[Path]:
+    """A file system of so many MB that the servers' user may write on."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a small disk to fill")
+    path.mkdir()
+    owner = f"uid={servant().uid},gid={servant().gid}"
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size_mb}m,mode=755,{owner}", "tmpfs", str(path)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if made.returncode != 0:
+        pytest.skip(f"no disk of our own to fill: {made.stderr.strip()}")
+    try:
+        yield path
+    finally:
+        subprocess.run(["umount", "--lazy", str(path)], check=True)
+
+
+WRITES = """
+schema = 1
+title = "More rows than there is room for"
+question = "What does a full disk end with?"
+expect = "With a line that says so."
+workload = "telemetry"
+kind = "fixed_volume"
+engines = ["{engine}"]
+sizes = {{ ports = 200 }}
+factors.writers = [2]
+schedule = {{ mode = "closed", at_least_s = 0, limit_s = 40, retry_s = 3 }}
+[roles.writers]
+operation = "insert"
+table = "port_data_counters"
+batch_rows = 5000
+sessions = "@writers"
+rows = {{ total = 20_000_000 }}
+[repeats]
+count = 1
+[answer]
+kind = "best"
+of = "writers.makespan_s"
+along = "writers"
+"""
+
+
+def filling(engine: str, folder: Path) -> PlannedRun:
+    study = folder / "full.toml"
+    study.write_text(WRITES.format(engine=engine))
+    found = load_study(str(study), overrides=["repeats.pilot=false"])
+    return next(iter(plan_study(found, {engine: server(engine)}).block(1)))
+
+
+def ended_full(planned: PlannedRun, site: Site, results: Path) -> str:
+    """The message of a study whose disk is full; it comes within the limit of its segment and some clearing up."""
+    engine, folder = site.target.engine, Store(results).new_study("full", {})
+    began_s = time.monotonic()
+    outcome = run_study([planned], folder, {engine: site}, Silent())
+    took_s = time.monotonic() - began_s
+    assert outcome.done == 0 and list(outcome.failed) == [planned.run_id], outcome
+    assert took_s < 40 + 60, f"{took_s:.0f} s"
+    message = outcome.failed[planned.run_id]
+    assert "panicked" not in message and "\n" not in message.strip(), message
+    print(f"{engine}: {took_s:.0f} s: {message}")
+    return message
+
+
+def says_full(message: str) -> bool:
+    words = ("no space left", "disk is full", "not enough space", "is full", "was full", "cannot reserve")
+    return any(word in message.lower() for word in words)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("engine", sorted(NEEDS_MB))
+def test_a_server_whose_disk_is_full_ends_its_run_with_a_line_that_says_so(engine: str, folder: Path) -> None:
+    need(engine)
+    own = twin(engine)
+    with small_disk(folder / "small", NEEDS_MB[engine] + ROOM_MB) as disk:
+        instance = own.start(disk / engine, SETTINGS[engine])
+        site = Site(own, Target(engine, instance.url, {}, instance))
+        running = tree(processes(site))
+        try:
+            message = ended_full(filling(engine, folder), site, folder / "results")
+        finally:
+            own.stop(instance, Stop.KILL)
+        assert says_full(message), message
+        assert not [pid for pid in running if Path(f"/proc/{pid}").exists() and alive(pid)], "it was stopped"
+
+
+def alive(pid: int) -> bool:
+    state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    return state not in "ZX"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
+def test_an_embedded_engine_whose_disk_is_full_ends_its_run_with_a_line_that_says_so(
+    engine: str, folder: Path
+) -> None:
+    with small_disk(folder / "small", ROOM_MB) as disk:
+        site = Site(server(engine), Target(engine, ""))
+        message = ended_full(filling(engine, folder), site, disk / "results")
+    assert says_full(message), message
