@@ -323,8 +323,9 @@ impl<'a> RoleStage<'a> {
     ) {
         let op = self.ops[member];
         let thread = session * self.ops.len() + member;
-        let made =
-            self.open(&[op], thread).and_then(|connection| Ok((connection, self.op_work(session, member, 0)?)));
+        let made = self
+            .open(&[op], thread)
+            .and_then(|connection| Ok((connection, self.op_work(session, member, 0)?)));
         let Some((connection, work)) = self.ready(made, reports) else { return };
         self.come_first();
         let mut reader = Member::new(&self.work, connection, work, recorder, &self.lives[thread]);

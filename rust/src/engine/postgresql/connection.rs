@@ -72,7 +72,11 @@ impl Connection {
         connection.log_in(address)?;
         connection.limit_sends(None).map_err(|e| unreachable(address, &e))?;
         connection.logged_in_by = None;
-        connection.stream.socket().set_read_timeout(Some(socket::WAIT_STEP)).map_err(|e| unreachable(address, &e))?;
+        connection
+            .stream
+            .socket()
+            .set_read_timeout(Some(socket::WAIT_STEP))
+            .map_err(|e| unreachable(address, &e))?;
         Ok(connection)
     }
 
