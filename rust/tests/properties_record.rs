@@ -92,6 +92,26 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn latency_on_time_is_that_of_an_instrument_that_was_never_late(
+        calls in prop::collection::vec((0..30_000_000u64, 0..40_000_000u64, 1..30_000_000u64), 1..60),
+    ) {
+        let (mut due, mut free, mut free_on_time) = (ORIGIN, ORIGIN, ORIGIN);
+        let (mut made, mut expected) = (Vec::new(), Vec::new());
+        for (gap, lag, service) in calls {
+            due += gap;
+            let sent_ns = due.max(free) + lag;
+            let times = Times { due_ns: due, ready_ns: free, sent_ns, done_ns: sent_ns + service };
+            made.push(Call { session: 0, op: 0, times, outcome: Outcome::Ok });
+            (free, free_on_time) = (times.done_ns, due.max(free_on_time) + service);
+            expected.push(free_on_time - due);
+        }
+        let recorded = record(&made, 500_000_000, 3, true);
+        check_hist(&recorded, "a", Kind::OnTime, expected.into_iter())?;
+    }
+}
+
 #[test]
 fn there_is_a_bucket_for_every_64_bit_value() {
     assert_eq!(bucket_of(u64::MAX), BUCKETS - 1);

@@ -54,6 +54,8 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("rows", _U64),
             ("missing", _U32),
             ("seen_ns", _U64),
+            ("sent_on_time_ns", _U64),
+            ("done_on_time_ns", _U64),
         ]
     ),
     "files": pa.schema(

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use crate::engine::{Ns, Ticket};
 use crate::error::Error;
 use crate::plan::{CollectPlan, RolePlan, Schedule, Work};
-use crate::record::SampleRow;
+use crate::record::{SampleRow, Times};
 use crate::schedule;
 
-/// A book takes 48 bytes a sample: more samples than this are a mistake in the plan.
+/// A book takes 64 bytes a sample: more samples than this are a mistake in the plan.
 const MOST_SAMPLES: u64 = 1 << 22;
 
 pub struct SampleBook {
@@ -33,6 +33,8 @@ struct Sample {
     collected: AtomicU64,
     sent: AtomicU64,
     last_done: AtomicU64,
+    sent_on_time: AtomicU64,
+    done_on_time: AtomicU64,
     rows: AtomicU64,
     missing: AtomicU32,
     seen: AtomicU64,
@@ -74,7 +76,8 @@ impl SampleBook {
         let batches = self.rows.div_ceil(self.batch_rows);
         for (at, sample) in self.samples.iter().enumerate() {
             let fields = [&sample.due, &sample.collected, &sample.sent, &sample.last_done, &sample.rows];
-            fields.into_iter().chain([&sample.seen]).for_each(|field| field.store(0, Relaxed));
+            let on_time = [&sample.sent_on_time, &sample.done_on_time];
+            fields.into_iter().chain(on_time).chain([&sample.seen]).for_each(|field| field.store(0, Relaxed));
             let parts = (batches - at as u64 * self.parts).min(self.parts);
             sample.missing.store(parts as u32, Relaxed);
         }
@@ -89,15 +92,16 @@ impl SampleBook {
         let sample = self.sample(ticket);
         sample.due.store(due, Relaxed);
         sample.collected.store(collected, Relaxed);
-        if sample.sent.compare_exchange(0, sent, Relaxed, Relaxed).is_err() {
-            sample.sent.fetch_min(sent, Relaxed);
-        }
+        earliest(&sample.sent, sent);
     }
 
-    pub fn stored(&self, ticket: Ticket, rows: u64, done: Ns) {
+    /// `behind`: by how much the part was sent later than by an instrument that was always on time.
+    pub fn stored(&self, ticket: Ticket, rows: u64, times: Times, behind: Ns) {
         let sample = self.sample(ticket);
         sample.rows.fetch_add(rows, Relaxed);
-        sample.last_done.fetch_max(done, Relaxed);
+        sample.last_done.fetch_max(times.done_ns, Relaxed);
+        earliest(&sample.sent_on_time, times.sent_ns.saturating_sub(behind));
+        sample.done_on_time.fetch_max(times.done_ns.saturating_sub(behind), Relaxed);
         sample.missing.fetch_sub(1, Relaxed);
     }
 
@@ -119,10 +123,7 @@ impl SampleBook {
 
     /// A reader saw a row of `sample`; the first time counts.
     pub fn seen(&self, sample: usize, at: Ns) {
-        let seen = &self.samples[sample].seen;
-        if seen.compare_exchange(0, at, Relaxed, Relaxed).is_err() {
-            seen.fetch_min(at, Relaxed);
-        }
+        earliest(&self.samples[sample].seen, at);
     }
 
     /// Rows of the table that end with this role's last.
@@ -134,6 +135,7 @@ impl SampleBook {
     pub fn fates(&self, segment: u16, repetition: u32) -> impl Iterator<Item = SampleRow> + '_ {
         self.samples.iter().enumerate().map(move |(at, sample)| {
             let missing = sample.missing.load(Relaxed);
+            let if_all = |field: &AtomicU64| if missing == 0 { field.load(Relaxed) } else { 0 };
             SampleRow {
                 segment,
                 repetition,
@@ -142,7 +144,9 @@ impl SampleBook {
                 due_ns: sample.due.load(Relaxed),
                 collected_ns: sample.collected.load(Relaxed),
                 sent_ns: sample.sent.load(Relaxed),
-                done_ns: if missing == 0 { sample.last_done.load(Relaxed) } else { 0 },
+                done_ns: if_all(&sample.last_done),
+                sent_on_time_ns: if_all(&sample.sent_on_time),
+                done_on_time_ns: if_all(&sample.done_on_time),
                 rows: sample.rows.load(Relaxed),
                 missing,
                 seen_ns: sample.seen.load(Relaxed),
@@ -152,5 +156,12 @@ impl SampleBook {
 
     fn sample(&self, ticket: Ticket) -> &Sample {
         &self.samples[(ticket / self.parts) as usize]
+    }
+}
+
+/// Keeps the earlier of two times; 0 is none.
+fn earliest(field: &AtomicU64, at: Ns) {
+    if field.compare_exchange(0, at, Relaxed, Relaxed).is_err() {
+        field.fetch_min(at, Relaxed);
     }
 }

@@ -376,7 +376,8 @@ impl<'a> Worker<'a> {
             outcome = Outcome::Timeout;
         }
         let rows = if work.is_insert { flight.rows } else { done.rows };
-        self.recorder.record(work.slot, flight.times(done.done_ns), outcome, rows, done.bytes);
+        let times = flight.times(done.done_ns);
+        let behind = self.recorder.record(work.slot, times, outcome, rows, done.bytes);
         if let (Some(freshness), Outcome::Ok) = (&mut work.freshness, outcome) {
             if let Some(answer) = self.session.answer(done.ticket) {
                 freshness.look(answer, done.done_ns, self.role.lines, &mut self.recorder, work.slot);
@@ -391,7 +392,7 @@ impl<'a> Worker<'a> {
             if let (Some(batch), true) = (&self.role.batch, work.is_insert) {
                 self.role.counts[batch.table].acknowledge(rows);
                 if let Some(book) = self.role.line.kept() {
-                    book.stored(flight.ticket, rows, done.done_ns);
+                    book.stored(flight.ticket, rows, times, behind);
                 }
                 match (&mut self.stored, flight.proof) {
                     (Some(stored), Some(proof)) => stored.merge(&proof),

@@ -27,12 +27,16 @@ pub enum Kind {
     Wait,
     /// sent − max(due, ready): the instrument's own lateness. Paced schedules only.
     Lag,
+    /// Latency as if the instrument had been on time from the repetition's start on: latency less the call's lag, and
+    /// less what lag of earlier calls of its session made it wait. Paced schedules only; at least service.
+    OnTime,
     /// First seen by a reader − due, of rows that another role wrote. Readers that look for it only.
     Freshness,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 5] = [Kind::Latency, Kind::Service, Kind::Wait, Kind::Lag, Kind::Freshness];
+    pub const ALL: [Kind; 6] =
+        [Kind::Latency, Kind::Service, Kind::Wait, Kind::Lag, Kind::OnTime, Kind::Freshness];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -40,6 +44,7 @@ impl Kind {
             Kind::Service => "service",
             Kind::Wait => "wait",
             Kind::Lag => "lag",
+            Kind::OnTime => "on_time",
             Kind::Freshness => "freshness",
         }
     }
@@ -71,6 +76,10 @@ pub struct SampleRow {
     pub sent_ns: u64,
     /// Its last part was acknowledged; 0 unless all were.
     pub done_ns: u64,
+    /// When its first part would have gone out and its last been acknowledged, had the instrument been on time; 0 unless
+    /// all were acknowledged.
+    pub sent_on_time_ns: u64,
+    pub done_on_time_ns: u64,
     /// Acknowledged.
     pub rows: u64,
     /// Parts that were not acknowledged.

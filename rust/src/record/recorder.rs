@@ -35,6 +35,7 @@ pub struct Recorder {
     session: usize,
     interval_ns: u64,
     in_flight: Vec<u32>,
+    lateness: Lateness,
     /// What the collector was last told.
     told_in_flight: Vec<u32>,
     failures: Vec<Failure>,
@@ -80,6 +81,34 @@ pub(super) struct PacedHists {
     pub latency: Hist,
     pub wait: Hist,
     pub lag: Hist,
+    pub on_time: Hist,
+}
+
+/// How much later a session was free than it would have been, had it sent every call on time.
+///
+/// Lindley's recursion, run twice: a call begins at max(due, ready), and ends its service time later. A call that the
+/// instrument sent late makes the calls behind it wait, and these have no lag of their own.
+#[derive(Default)]
+struct Lateness {
+    last_done_ns: u64,
+    /// Of `last_done_ns`, the part that earlier lag made.
+    carried_ns: u64,
+}
+
+impl Lateness {
+    /// By how much the call was sent later than by an instrument that was always on time. At most its wait.
+    #[inline(always)]
+    fn of(&self, times: &Times) -> u64 {
+        // A session that was free before it was ready waited for the call's rows, not for its own lateness.
+        let carried_ns = if times.ready_ns <= self.last_done_ns { self.carried_ns } else { 0 };
+        times.sent_ns.saturating_sub(times.due_ns.max(times.ready_ns.saturating_sub(carried_ns)))
+    }
+
+    #[inline(always)]
+    fn note(&mut self, done_ns: u64, behind_ns: u64) {
+        self.last_done_ns = done_ns;
+        self.carried_ns = behind_ns;
+    }
 }
 
 /// What a session says at its end.
@@ -113,6 +142,7 @@ impl Recorder {
             session,
             interval_ns,
             in_flight: vec![0; ops],
+            lateness: Lateness::default(),
             told_in_flight: vec![0; ops],
             failures: Vec::new(),
             full,
@@ -131,6 +161,7 @@ impl Recorder {
         snapshot.start(self.session, repetition, origin_ns, 0);
         self.boundary_ns = origin_ns + self.interval_ns;
         self.in_flight.fill(0);
+        self.lateness = Lateness::default();
         self.told_in_flight.fill(0);
         self.failures.clear();
         self.current = Some(snapshot);
@@ -147,9 +178,10 @@ impl Recorder {
 
     /// Operation `op` has ended. `rows` and `bytes` count only when it ended ok.
     ///
-    /// It is counted in the interval in which its session noticed.
+    /// It is counted in the interval in which its session noticed. Returns by how many ns it was sent later than by an
+    /// instrument that was always on time; 0 on closed schedules.
     #[inline(always)]
-    pub fn record(&mut self, op: usize, times: Times, outcome: Outcome, rows: u64, bytes: u64) {
+    pub fn record(&mut self, op: usize, times: Times, outcome: Outcome, rows: u64, bytes: u64) -> u64 {
         if times.done_ns > self.boundary_ns {
             self.pass(times.done_ns);
         }
@@ -169,9 +201,13 @@ impl Recorder {
         } else {
             counts.outcomes[outcome as usize] += 1;
         }
-        if self.paced {
-            counts.record_paced(times, outcome);
+        if !self.paced {
+            return 0;
         }
+        let behind_ns = self.lateness.of(&times);
+        self.lateness.note(times.done_ns, behind_ns);
+        counts.record_paced(times, outcome, behind_ns);
+        behind_ns
     }
 
     /// Operation `op`, recorded just now, was the first of its session to see a row, `ns` after its due.
@@ -301,7 +337,12 @@ impl Snapshot {
 
 impl OpCounts {
     pub(super) fn new(paced: bool, freshness: bool) -> OpCounts {
-        let hists = || PacedHists { latency: Hist::new(), wait: Hist::new(), lag: Hist::new() };
+        let hists = || PacedHists {
+            latency: Hist::new(),
+            wait: Hist::new(),
+            lag: Hist::new(),
+            on_time: Hist::new(),
+        };
         OpCounts {
             service: Hist::new(),
             paced: paced.then(hists),
@@ -316,12 +357,14 @@ impl OpCounts {
     }
 
     #[inline]
-    fn record_paced(&mut self, times: Times, outcome: Outcome) {
+    fn record_paced(&mut self, times: Times, outcome: Outcome, behind_ns: u64) {
         let wait_ns = times.sent_ns.saturating_sub(times.due_ns);
         self.late += u64::from(wait_ns > LATE_NS);
         if outcome == Outcome::Ok {
             let hists = self.paced.as_mut().expect("a paced recorder has paced histograms");
-            hists.latency.record(times.done_ns.saturating_sub(times.due_ns));
+            let latency_ns = times.done_ns.saturating_sub(times.due_ns);
+            hists.latency.record(latency_ns);
+            hists.on_time.record(latency_ns.saturating_sub(behind_ns));
             hists.wait.record(wait_ns);
             hists.lag.record(times.sent_ns.saturating_sub(times.due_ns.max(times.ready_ns)));
         }
@@ -333,6 +376,7 @@ impl OpCounts {
             mine.latency.merge(&theirs.latency);
             mine.wait.merge(&theirs.wait);
             mine.lag.merge(&theirs.lag);
+            mine.on_time.merge(&theirs.on_time);
         }
         if let (Some(mine), Some(theirs)) = (self.freshness.as_mut(), other.freshness.as_ref()) {
             mine.merge(theirs);
@@ -352,6 +396,7 @@ impl OpCounts {
             paced.latency.clear();
             paced.wait.clear();
             paced.lag.clear();
+            paced.on_time.clear();
         }
         if let Some(freshness) = &mut self.freshness {
             freshness.clear();

@@ -182,6 +182,7 @@ fn hists(counts: &OpCounts) -> Vec<(Kind, SparseHist)> {
             (Kind::Service, service),
             (Kind::Wait, paced.wait.to_sparse()),
             (Kind::Lag, paced.lag.to_sparse()),
+            (Kind::OnTime, paced.on_time.to_sparse()),
         ],
         None => {
             let mut wait = Hist::new();

@@ -155,7 +155,7 @@ fn making_the_first_batch_is_part_of_a_closed_repetition() {
 }
 
 #[test]
-fn the_four_times_give_the_four_histograms() {
+fn the_four_times_give_the_five_histograms() {
     let (mut collector, mut recorders) = open(role(Schedule::Constant { rate_per_s: 10.0 }, 1));
     let times = Times {
         due_ns: ORIGIN + 1_000_000,
@@ -167,9 +167,64 @@ fn the_four_times_give_the_four_histograms() {
     recorders[0].record(0, times, Outcome::Ok, 1, 1);
     let recorded = finish(&mut collector, &mut recorders, 20);
     let sums: Vec<_> = recorded.hists.iter().map(|row| (row.kind.name(), row.hist.sum)).collect();
-    let expected = [("latency", 8_000_000), ("service", 4_000_000), ("wait", 4_000_000), ("lag", 1_000_000)];
+    let expected = [
+        ("latency", 8_000_000),
+        ("service", 4_000_000),
+        ("wait", 4_000_000),
+        ("lag", 1_000_000),
+        ("on_time", 7_000_000),
+    ];
     assert_eq!(sums, expected);
     assert_eq!(recorded.shots[0].late, 1, "sent 4 ms after it was due");
+}
+
+/// Calls of one session: (due, ready, sent, done) from the origin in ms. Their lag, latency and latency on time in ms.
+fn lateness(calls: &[(u64, u64, u64, u64)]) -> Vec<(u64, u64, u64)> {
+    let at = |ms: u64| ORIGIN + ms * 1_000_000;
+    calls
+        .iter()
+        .scan(Vec::new(), |before, call| {
+            before.push(*call);
+            let (mut collector, mut recorders) = open(role(Schedule::Constant { rate_per_s: 10.0 }, 1));
+            for (due, ready, sent, done) in before.iter() {
+                let times =
+                    Times { due_ns: at(*due), ready_ns: at(*ready), sent_ns: at(*sent), done_ns: at(*done) };
+                recorders[0].sent(0, times.sent_ns);
+                recorders[0].record(0, times, Outcome::Ok, 1, 1);
+            }
+            let recorded = finish(&mut collector, &mut recorders, 900);
+            let sum = |kind: Kind| {
+                let of_kind = recorded.hists.iter().filter(|row| row.kind == kind);
+                of_kind.map(|row| row.hist.sum).sum::<u64>() / 1_000_000
+            };
+            Some((sum(Kind::Lag), sum(Kind::Latency), sum(Kind::OnTime)))
+        })
+        .scan((0, 0, 0), |last, now| {
+            let own = (now.0 - last.0, now.1 - last.1, now.2 - last.2);
+            *last = now;
+            Some(own)
+        })
+        .collect()
+}
+
+#[test]
+fn a_late_call_makes_the_calls_behind_it_wait_and_that_is_the_instruments_too() {
+    // The first is sent 10 ms late. The next two were due meanwhile: no lag of their own, and they waited for it.
+    let found = lateness(&[(0, 0, 10, 12), (1, 12, 12, 14), (2, 14, 14, 16), (30, 16, 30, 32)]);
+    assert_eq!(found, [(10, 12, 2), (0, 13, 3), (0, 14, 4), (0, 2, 2)]);
+}
+
+#[test]
+fn a_server_that_stood_still_keeps_its_latency_on_time() {
+    let found = lateness(&[(0, 0, 0, 100), (1, 100, 100, 102), (2, 102, 102, 104)]);
+    assert_eq!(found, [(0, 100, 100), (0, 101, 101), (0, 102, 102)]);
+}
+
+#[test]
+fn a_session_that_waited_for_its_rows_is_not_charged_with_earlier_lag() {
+    // Free at 12 (10 ms late), its rows were there at 20, it was sent at once.
+    let found = lateness(&[(0, 0, 10, 12), (5, 20, 20, 22)]);
+    assert_eq!(found, [(10, 12, 2), (0, 17, 17)]);
 }
 
 #[test]

@@ -157,6 +157,8 @@ impl Tables {
                     ("rows", U64),
                     ("missing", U32),
                     ("seen_ns", U64),
+                    ("sent_on_time_ns", U64),
+                    ("done_on_time_ns", U64),
                 ],
             )?,
             intervals: make(
@@ -329,6 +331,8 @@ impl Tables {
                 Cell::U64(r.rows),
                 Cell::U32(r.missing),
                 Cell::U64(r.seen_ns),
+                Cell::U64(r.sent_on_time_ns),
+                Cell::U64(r.done_on_time_ns),
             ]);
         }
     }
