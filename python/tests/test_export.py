@@ -85,7 +85,8 @@ def sealed(tmp_path: Path) -> Results:
 
 
 def test_the_interval_log_has_the_latencies_and_its_tags_no_comma(tmp_path: Path) -> None:
-    header, start, _, line = hdr_log(sealed(tmp_path))
+    header, start, failed, _, line = hdr_log(sealed(tmp_path))
+    assert failed.startswith("#[Calls that failed")
     assert header == "#[Histogram log format version 1.3]" and start.startswith(
         "#[StartTime: 1700000000.000 "
     )

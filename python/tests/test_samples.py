@@ -153,14 +153,15 @@ def test_a_sample_in_time_is_stored_before_the_next_is_due() -> None:
     assert (found["w.in_time_share"], found["w.stored_share"]) == (0.5, 1.0)
 
 
-def test_a_sample_that_was_never_stored_is_late_and_has_no_time() -> None:
+def test_a_sample_that_was_never_stored_is_late_and_slower_than_every_other() -> None:
     found = figures(
         [sample("w", 0, 1.0, collected=0, sent=0.1), sample("w", 1, 2.0, collected=0, sent=0.1, done=0.2)]
     )
     assert (found["w.in_time_share"], found["w.stored_share"]) == (0.5, 0.5)
-    assert found["w.sample_s"] == pytest.approx(0.2)
+    assert found["w.sample_s"] == found["w.sample_p99_s"] == float("inf")
+    assert found["w.sample_p50_s"] == pytest.approx(0.2), "of the two the faster"
     nothing = figures([sample("w", 0, 1.0)])
-    assert nothing["w.in_time_share"] == 0.0 and "w.sample_s" not in nothing
+    assert nothing["w.in_time_share"] == 0.0 and nothing["w.sample_p50_s"] == float("inf")
 
 
 def test_a_plan_says_what_a_cluster_of_given_ports_and_processes_brings_in() -> None:

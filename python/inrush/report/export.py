@@ -14,12 +14,15 @@ from typing import Any
 from inrush.analysis.claims import COLUMNS, claim_rows, judged_claims
 from inrush.analysis.points import Analysis, say
 from inrush.errors import UsageError
+from inrush.results.histogram import bucket_of
 from inrush.results.store import Results
 
 V2_COOKIE = 0x1C849303 | 0x10
 V2_COMPRESSED_COOKIE = 0x1C849304 | 0x10
 #: Grouping power of our buckets -> significant digits of an HdrHistogram whose buckets are the same.
 DIGITS = {4: 1, 7: 2, 10: 3, 14: 4, 17: 5}
+#: A log of histograms has no place above all values: calls that failed stand at a day, beyond any call's time limit.
+FAILED_NS = 86_400_000_000_000
 #: Maxima of an interval log are in milliseconds, values in nanoseconds.
 NS_PER_MS = 1e6
 
@@ -67,18 +70,71 @@ def hdr_log(results: Results) -> Iterator[str]:
     yield "#[Histogram log format version 1.3]"
     begun_s = min((run.doc["begun_unix_ns"] for run in results.runs), default=0) / 1e9
     yield f"#[StartTime: {begun_s:.3f} (seconds since epoch)]"
+    yield f"#[Calls that failed count as slower than every other: at {FAILED_NS} ns]"
     yield '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"'
     priced = set((results.study.get("calibrated_by") or {}).values())
     for run in (r for r in results.runs if r.id not in priced):
         after_s = run.doc["begun_unix_ns"] / 1e9 - begun_s
-        for row in run.table("hist").to_pylist():
-            if row["kind"] not in ("latency", "freshness") or not row["n"]:
+        failed = failed_by_interval(run)
+        for row in with_failed_alone(run.table("hist").to_pylist(), failed):
+            if row["kind"] not in ("latency", "freshness"):
+                continue
+            if row["kind"] == "latency" and (count := failed.get(place_of(row), 0)):
+                row = with_failed(row, count)
+            if not row["n"]:
                 continue
             of = "" if row["kind"] == "latency" else "/freshness"
             tag = f"{run.id}/{row['role']}/{row['op']}{of}".replace(",", "_").replace(" ", "_")
             blob = encode_v2(row["grouping_power"], row["bucket"], row["count"])
             start_s, length_s = after_s + row["t_ns"] / 1e9, row["dt_ns"] / 1e9
             yield f"Tag={tag},{start_s:.3f},{length_s:.3f},{row['max_ns'] / NS_PER_MS:.3f},{blob}"
+
+
+Place = tuple[int, int, str, str, int]
+
+
+def place_of(row: Mapping[str, Any]) -> Place:
+    return (row["segment"], row["repetition"], row["role"], row["op"], row["t_ns"])
+
+
+def failed_by_interval(run: Any) -> dict[Place, int]:
+    """Where calls failed, and how many."""
+    table = run.table("intervals")
+    return {place_of(row): row["errors"] for row in table.to_pylist() if row["errors"]}
+
+
+def with_failed_alone(
+    rows: Sequence[dict[str, Any]], failed: Mapping[Place, int]
+) -> Iterator[dict[str, Any]]:
+    """The histograms, and an empty one of latency for each interval in which every call failed."""
+    yield from rows
+    timed = {place_of(row) for row in rows if row["kind"] == "latency"}
+    power = rows[0]["grouping_power"] if rows else 7
+    for place in failed.keys() - timed:
+        where = dict(zip(("segment", "repetition", "role", "op", "t_ns"), place, strict=True))
+        yield {
+            **where,
+            "kind": "latency",
+            "dt_ns": 0,
+            "grouping_power": power,
+            "bucket": [],
+            "count": [],
+            "n": 0,
+            "max_ns": 0,
+        }
+
+
+def with_failed(row: Mapping[str, Any], count: int) -> dict[str, Any]:
+    """The histogram with its failed calls at FAILED_NS, or above its own largest value if that is larger."""
+    power = row["grouping_power"]
+    value = max(FAILED_NS, int(row["max_ns"]))
+    bucket, counts = list(row["bucket"]), list(row["count"])
+    if bucket and bucket[-1] >= bucket_of(value, power):
+        counts[-1] += count
+    else:
+        bucket.append(bucket_of(value, power))
+        counts.append(count)
+    return {**row, "bucket": bucket, "count": counts, "n": row["n"] + count, "max_ns": value}
 
 
 def encode_v2(grouping_power: int, buckets: Sequence[int], counts: Sequence[int]) -> str:
@@ -156,6 +212,7 @@ BMF_MEASURES: Mapping[str, tuple[str, float]] = {
     "latency_p99_s": ("latency-p99", 1e9),
     "rows_per_s": ("throughput-rows", 1.0),
     "ops_per_s": ("throughput", 1.0),
+    "failed_share": ("failed-calls", 1.0),
 }
 
 
@@ -165,6 +222,8 @@ def bmf(analysis: Analysis) -> dict[str, dict[str, dict[str, float]]]:
         role, metric = figure.rsplit(".", 1)
         measure, factor = BMF_MEASURES[metric]
         for s in analysis.summaries(figure):
+            if s.failed:  # no number says that: the measure is left out, and `failed-calls` is there
+                continue
             value: dict[str, float] = {"value": factor * sum(s.values) / len(s.values)}
             if s.interval is not None:
                 value = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -23,7 +23,10 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Histogram:
-    """Counts per bucket, sparse; `bucket` ascending and without repetition, values in ns."""
+    """Counts per bucket, sparse; `bucket` ascending and without repetition, values in ns.
+
+    A call that failed has no value and counts as slower than every other: `failed` of them lie above all buckets.
+    """
 
     grouping_power: int
     bucket: IntArray
@@ -32,21 +35,35 @@ class Histogram:
     max_ns: int
     sum_ns: int
     n: int = field(init=False)
+    failed: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", int(self.count.sum()))
 
-    def quantile_ns(self, q: float) -> int:
-        """Upper end of the smallest bucket that has at least ceil(q n) values at or below it.
+    @property
+    def calls(self) -> int:
+        """With those that failed."""
+        return self.n + self.failed
+
+    def quantile_ns(self, q: float) -> float:
+        """Upper end of the smallest bucket that has at least ceil(q calls) values at or below it; infinite where
+        more than 1 - q of the calls failed.
 
         Raises ValueError when empty or for q outside 0…1.
         """
         if not 0.0 <= q <= 1.0:
             raise ValueError(f"quantile {q} is outside 0…1")
-        if self.n == 0:
+        if self.calls == 0:
             raise ValueError("an empty histogram has no quantiles")
-        index = int(np.searchsorted(np.cumsum(self.count), rank(q, self.n)))
+        wanted = rank(q, self.calls)
+        if wanted > self.n:
+            return math.inf
+        index = int(np.searchsorted(np.cumsum(self.count), wanted))
         return bucket_upper(int(self.bucket[index]), self.grouping_power)
+
+    def with_failed(self, failed: int) -> Histogram:
+        """The same values, and so many calls more that failed."""
+        return replace(self, failed=self.failed + failed)
 
     @property
     def mean_ns(self) -> float:
@@ -112,6 +129,7 @@ def merge(parts: Sequence[Histogram]) -> Histogram:
         min(p.min_ns for p in filled),
         max(p.max_ns for p in filled),
         sum(p.sum_ns for p in filled),
+        sum(p.failed for p in parts),
     )
 
 

@@ -55,7 +55,11 @@ def calm_part(run: RunRecord) -> Calm | None:
     begin_ns, dt_ns = (measured.column(c).to_numpy().astype(np.float64) for c in ("t_ns", "dt_ns"))
     left_alone = stolen(begin_ns, begin_ns + dt_ns) <= STEAL_SHARE
     # Only what is asked below: a table of a run is read when it is first touched.
-    tables = {"hist": measured.filter(pa.array(left_alone)), "samples": calm_samples(run, stolen)}
+    tables = {
+        "hist": measured.filter(pa.array(left_alone)),
+        "samples": calm_samples(run, stolen),
+        "intervals": calm_intervals(run, stolen),
+    }
     part = replace(run, tables={name: t for name, t in tables.items() if t is not None}, _rows={})
     figures: dict[str, float] = {}
     for (role, kind), histogram in role_histograms(part, windows).items():
@@ -103,6 +107,14 @@ def calm_samples(run: RunRecord, stolen: Stolen) -> pa.Table | None:
     np.maximum.at(end_ns, of_row, np.maximum(due_ns, done_ns))
     left_alone: NDArray[np.bool_] = stolen(begin_ns, end_ns) <= STEAL_SHARE
     return held.filter(pa.array(left_alone[of_row]))
+
+
+def calm_intervals(run: RunRecord, stolen: Stolen) -> pa.Table | None:
+    held = run.tables.get("intervals")
+    if held is None or held.num_rows == 0:
+        return held
+    begin_ns, dt_ns = (held.column(c).to_numpy().astype(np.float64) for c in ("t_ns", "dt_ns"))
+    return held.filter(pa.array(stolen(begin_ns, begin_ns + dt_ns) <= STEAL_SHARE))
 
 
 def covered_s(begin_ns: FloatArray, dt_ns: FloatArray) -> float:

@@ -5,16 +5,20 @@ of the role before the slash (`writers`), whose figures are those of all its par
 
 `<role>.<metric>`, from the drive segments of phase `measure` alone:
     makespan_s          first due to last done, mean over the repetitions of a fixed volume
-    rows_per_s, bytes_per_s, ops_per_s          whole work over the sum of makespans; of roles with equally spaced calls
+    rows_per_s, bytes_per_s, ops_per_s          what succeeded over the sum of makespans; of roles with equally spaced calls
                         a makespan lasts at least until the next call would be due, so that no rate is above the schedule's
+    attempts_per_s      all calls that ended, failed ones included, over the same
     keys_per_s          of roles whose calls ask for lists of keys: keys of calls that were answered right
     rows, bytes, ops, ok, errors, wrong, late, unsent, repetitions, sessions
-    achieved_share      operations sent / operations due
+    achieved_share      calls that succeeded / calls due; attempted_share: calls that ended / calls due
+    failed_share        calls that failed / calls that ended
     samples, stored_share, in_time_share, sample_s, sample_p50_s, …     of roles that write samples: `samples.py`
     files, file_bytes_per_s (median over files), file_p50_s, file_p90_s      of pipelines: `files.py`
     freshness_p50_s, …  of readers that look for rows; freshness_n rows seen
     latency_n           calls in the latency histograms; latency_s the worst of them;
-                        latency_p50_s, _p90_s, _p99_s, _p999_s, likewise service_, wait_, lag_
+                        latency_p50_s, _p90_s, _p99_s, _p999_s, and the same of service_, wait_, lag_
+                        A failed call is slower than every other: a percentile above 1 - failed_share is infinite
+    on_time_p50_s, …    latency as if the client had been on time (paced roles); on_time_s the worst. `brackets.py`
     client_cpu_us_per_row      threads of the role in the client
     busy_cores, cpu_us_per_row      of a watched role (`client`, `server`, …): resources over the measured segments
 """
@@ -30,12 +34,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from inrush.results.histogram import Histogram, merge, of_table
+from inrush.results.histogram import Histogram, merge, of_table, of_values
+from inrush.stats.failures import failed_calls
 from inrush.stats.files import file_figures
 from inrush.stats.samples import role_samples, sample_figures
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
-KINDS = ("latency", "service", "wait", "lag", "freshness")
+KINDS = ("latency", "service", "wait", "lag", "on_time", "freshness")
+#: Kinds in which a failed call is slower than every other.
+OF_CALLS = ("latency", "service", "on_time")
 
 FloatArray = NDArray[np.float64]
 Row = dict[str, Any]
@@ -156,8 +163,8 @@ def figures_of_run(run: RunRecord) -> dict[str, float]:
             figures[f"{role}.freshness_n"] = float(histogram.n)
         if kind == "latency":
             figures[f"{role}.latency_n"] = float(histogram.n)
-            if histogram.n:
-                figures[f"{role}.latency_s"] = histogram.max_ns / 1e9
+        if kind in ("latency", "on_time") and histogram.calls:
+            figures[f"{role}.{kind}_s"] = np.inf if histogram.failed else histogram.max_ns / 1e9
     for role, sampled in role_samples(run, windows).items():
         figures |= {f"{role}.{name}": value for name, value in sample_figures(sampled).items()}
     figures |= file_figures(run)
@@ -202,12 +209,16 @@ def shot_figures(
     figures = {name: float(total[name]) for name in total if name != "cpu_ns"}
     figures["repetitions"] = float(len(spans))
     figures["sessions"] = float(sum(s["sessions"] for s in shots) / len(spans))
-    if total["ops"] + total["unsent"]:
-        figures["achieved_share"] = total["ops"] / (total["ops"] + total["unsent"])
+    if due := total["ops"] + total["unsent"]:
+        figures["achieved_share"] = total["ok"] / due
+        figures["attempted_share"] = total["ops"] / due
+    if total["ops"]:
+        figures["failed_share"] = total["errors"] / total["ops"]
     if span_s > 0:
         figures["makespan_s"] = span_s / len(spans)
         worked_s = sum(end - start for start, end in repetition_spans(shots, gaps_s or {}).values()) / 1e9
-        figures |= {f"{name}_per_s": total[name] / worked_s for name in ("rows", "bytes", "ops")}
+        figures |= {f"{name}_per_s": total[name] / worked_s for name in ("rows", "bytes")}
+        figures |= {"ops_per_s": total["ok"] / worked_s, "attempts_per_s": total["ops"] / worked_s}
         if keys_per_call is not None:
             figures["keys_per_s"] = total["ok"] * keys_per_call / worked_s
     if total["rows"]:
@@ -249,10 +260,15 @@ def call_gaps_s(plan: Mapping[str, Any]) -> dict[str, float]:
 
 
 def role_histograms(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, str], Histogram]:
-    """(role, kind) -> all its operations in the measured segments, parts merged into their whole."""
+    """(role, kind) -> all its operations in the measured segments, parts merged into their whole, failed calls included."""
     scheduled = scheduled_operations(run.plan)
     parts: dict[tuple[str, str], list[Histogram]] = {}
-    for (role, op, kind), histogram in operation_histograms(run, segments).items():
+    held = operation_histograms(run, segments)
+    for (role, op), failed in failed_calls(run, segments).items():
+        kinds = OF_CALLS if any(key[0] == role and key[2] == "on_time" for key in held) else OF_CALLS[:2]
+        for kind in kinds:
+            held[role, op, kind] = held.get((role, op, kind), of_values(())).with_failed(failed)
+    for (role, op, kind), histogram in held.items():
         if op not in scheduled.get(role, {op}):
             continue  # a member of a `together`: its page is the call that was due
         for name in dict.fromkeys((role, whole(role))):
@@ -287,7 +303,7 @@ def operation_histograms(run: RunRecord, segments: Iterable[int]) -> dict[tuple[
 
 
 def histogram_figures(histogram: Histogram) -> dict[str, float]:
-    if not histogram.n:
+    if not histogram.calls:
         return {}
     return {f"{name}_s": histogram.quantile_ns(q) / 1e9 for name, q in QUANTILES.items()}
 

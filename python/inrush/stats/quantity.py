@@ -19,7 +19,9 @@ COUNTED = {"rows_per_s": "rows", "ops_per_s": "calls", "keys_per_s": "keys"}
 
 
 def show(value: float, figure: str) -> str:
-    """`12.3 ms`, `1.52 M rows/s`, `0.84 cores`"""
+    """`12.3 ms`, `1.52 M rows/s`, `0.84 cores`; a time without end is of calls that `failed`."""
+    if value == float("inf") and figure.endswith("_s"):
+        return "failed"
     factor, unit = scale(value, figure)
     return joined(digits(value / factor), unit)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,10 @@ class Sampled:
     sample_s: FloatArray
     #: Due until a reader saw a row of it; nan where none looked or saw it.
     seen_s: FloatArray
+    #: queue, insert and sample as if the client had been on time; nan where the results are too old to tell.
+    queue_on_time_s: FloatArray
+    insert_on_time_s: FloatArray
+    sample_on_time_s: FloatArray
     #: Between two samples.
     every_s: float
 
@@ -40,6 +44,10 @@ class Sampled:
     def in_time(self) -> NDArray[np.bool_]:
         """Stored before the next was due."""
         return self.sample_s <= self.every_s
+
+    @property
+    def tells_on_time(self) -> bool:
+        return not bool(np.isnan(self.sample_on_time_s).any())
 
 
 def role_samples(run: RunRecord, segments: Mapping[int, object]) -> dict[str, Sampled]:
@@ -60,6 +68,7 @@ def role_samples(run: RunRecord, segments: Mapping[int, object]) -> dict[str, Sa
             row["done_ns"] - row["sent_ns"] if stored else np.inf,
             row["done_ns"] - due if stored else np.inf,
             row["seen_ns"] - due if row["seen_ns"] else np.nan,
+            *on_time(row),
         )
         key = (row["segment"], row["repetition"], row["sample"])
         whole = row["role"].split("/", 1)[0]
@@ -69,13 +78,36 @@ def role_samples(run: RunRecord, segments: Mapping[int, object]) -> dict[str, Sa
     return {role: _sampled(cells, every[role] or 0.0) for role, cells in of.items()}
 
 
+def on_time(row: Mapping[str, Any]) -> tuple[float, float, float]:
+    """Queue, insert and all of it in ns, had the client been on time: infinite where it was never stored, nan where the
+    results are too old to tell (schema before 4)."""
+    if row.get("done_on_time_ns") is None:
+        return (np.nan, np.nan, np.nan)
+    if not row["done_ns"]:
+        return (np.inf, np.inf, np.inf)
+    sent, done = row["sent_on_time_ns"], row["done_on_time_ns"]
+    return (max(0, sent - row["collected_ns"]), done - sent, done - row["due_ns"])
+
+
 def _sampled(cells: Mapping[tuple[int, int, int], list[tuple[float, ...]]], every_s: float) -> Sampled:
     """The slowest part of every sample; parts of one sample are due together."""
     table = np.array([np.array(cells[key]).max(axis=0) for key in sorted(cells)]).T / 1e9
     due_s = table[0]
     sent = due_s[due_s > 0]
     begun_s = float(sent.min()) if len(sent) else 0.0
-    return Sampled(due_s - begun_s, table[1], table[2], table[3], table[4], table[5], every_s)
+    collect, queue, insert, whole, seen, queue_on_time, insert_on_time, whole_on_time = table[1:9]
+    return Sampled(
+        due_s - begun_s,
+        collect,
+        queue,
+        insert,
+        whole,
+        seen,
+        queue_on_time,
+        insert_on_time,
+        whole_on_time,
+        every_s,
+    )
 
 
 def intervals_s(run: RunRecord) -> dict[str, float | None]:
@@ -92,18 +124,24 @@ def intervals_s(run: RunRecord) -> dict[str, float | None]:
 
 
 def sample_figures(sampled: Sampled) -> dict[str, float]:
-    """`in_time_share` counts what was never stored as late; quantiles are over what was stored."""
+    """What was never stored is late, and slower than every sample that was: a percentile that reaches it is infinite.
+
+    `<stretch>_on_time_…` and `in_time_on_time_share` are as if the client had been on time: absent in results of before.
+    """
     n = len(sampled.sample_s)
-    stored = np.isfinite(sampled.sample_s)
     figures = {
         "samples": float(n),
-        "stored_share": float(stored.mean()),
+        "stored_share": float(np.isfinite(sampled.sample_s).mean()),
         "in_time_share": float(sampled.in_time.mean()),
+        "sample_s": float(sampled.sample_s.max()),
     }
-    if stored.any():
-        figures["sample_s"] = float(sampled.sample_s[stored].max())
-        for kind in ("sample", "collect", "queue", "insert"):
-            values = np.sort(getattr(sampled, f"{kind}_s")[stored])
-            for name, q in QUANTILES.items():
-                figures[f"{kind}_{name}_s"] = float(values[int(np.ceil(q * len(values))) - 1])
+    stretches = ["sample", "collect", "queue", "insert"]
+    if sampled.tells_on_time:
+        stretches += ["sample_on_time", "queue_on_time", "insert_on_time"]
+        figures["in_time_on_time_share"] = float((sampled.sample_on_time_s <= sampled.every_s).mean())
+        figures["sample_on_time_s"] = float(sampled.sample_on_time_s.max())
+    for stretch in stretches:
+        values = np.sort(getattr(sampled, f"{stretch}_s"))
+        for name, q in QUANTILES.items():
+            figures[f"{stretch}_{name}_s"] = float(values[int(np.ceil(q * n)) - 1])
     return figures

@@ -1,0 +1,318 @@
+"""What a figure would have been with a client that was never late, beside what was measured. Pure.
+
+Had the client been on time, an answer would have come between `on time` (the engine would have taken as long) and
+`measured` (it would have been as late). Both ends are read from merged histograms, or are bounds; quantiles are never
+subtracted from each other.
+
+Three sources, in this order:
+
+recorded    figures `on_time_*`, `sample_on_time_*`, … that the core recorded call by call (schema 4 on)
+bounded     from the histograms of the latency X and of the lateness L, whatever they have to do with each other:
+            at most a share e of all L exceeds Q_L(1 - e), so the on-time quantile q is at least Q_X(q - e) - Q_L(1 - e)
+stalled     while the client's process stood still for T of M measured seconds, the calls of a paced role that were due in it
+            were late, and those after it until the line was empty: a share T / M / (1 - u) at utilisation u. On a closed
+            schedule each stall delays one call a session. At best all of them had been the fastest: so many are left
+            out from above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from inrush.results.histogram import Histogram, rank
+from inrush.stats.measures import (
+    QUANTILES,
+    FloatArray,
+    RunRecord,
+    cumulative,
+    measured_windows,
+    role_histograms,
+    whole,
+)
+from inrush.stats.samples import QUANTILES as SAMPLE_QUANTILES
+from inrush.stats.samples import Sampled, role_samples
+
+#: A figure is invalid where its ends differ by more: what a comparison of five runs can tell at best.
+WIDEST = 1.05
+#: Ends nearer than this are one bucket of the histograms: they cannot be told from each other.
+RESOLUTION = 1.01
+#: Heartbeats later than this are a stall (rust/src/watch/heartbeat.rs): so many fit into a stalled time.
+STALL_S = 0.2
+#: Shares of the largest lateness that a bound may leave out.
+LEFT_OUT = (0.0, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+
+Quantile = Callable[[float], float]
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """Both ends of one figure, in its unit."""
+
+    on_time: float
+    measured: float
+    #: Recorded call by call; a bound that is not says only what the on-time end is not below (of rates: not above).
+    recorded: bool = True
+    #: Bounded because the results are older than what records it: where the ends differ, nothing is known.
+    old: bool = False
+    #: Of a stretch of a sample, the sample's own time: how far the ends differ is held against that.
+    whole: float | None = None
+
+    @property
+    def ratio(self) -> float:
+        """Larger over smaller, of a stretch 1 and the difference over its whole; 1 where both are the same, infinite
+        where one is 0."""
+        low, high = sorted((self.on_time, self.measured))
+        if low == high:
+            return 1.0
+        if self.whole is not None:
+            return 1 + (high - low) / self.whole if self.whole > 0 else float("inf")
+        return high / low if low > 0 else float("inf")
+
+
+def brackets(run: RunRecord, figures: Mapping[str, float], paced: Sequence[str]) -> dict[str, Bracket]:
+    """Figure -> its bracket, of all figures that lateness of the client can move.
+
+    paced: roles whose calls have a due time of their own.
+    """
+    held = role_histograms(run, measured_windows(run)) if paced or stalled_s(run)[0] else {}
+    found = recorded(figures) | bounded(run, figures, held, paced)
+    for name, bracket in stall_brackets(run, figures, held, paced).items():
+        found[name] = farther(found[name], bracket) if name in found else bracket
+    return found
+
+
+def farther(a: Bracket, b: Bracket) -> Bracket:
+    """Of two brackets of one figure the one whose ends are farther apart."""
+    return a if a.ratio >= b.ratio else b
+
+
+# --- recorded
+
+
+def recorded(figures: Mapping[str, float]) -> dict[str, Bracket]:
+    """Of figures whose on-time end is a figure itself."""
+    found = {}
+    for name, value in figures.items():
+        other = on_time_name(name)
+        if other is not None and other in figures:
+            found[name] = Bracket(figures[other], value, whole=whole_of_stretch(name, figures))
+    return found
+
+
+def whole_of_stretch(figure: str, figures: Mapping[str, float]) -> float | None:
+    """A stretch says which part of a sample's time went where: the sample's time at the same percentile."""
+    role, metric = figure.rsplit(".", 1)
+    for stretch in ("queue", "insert"):
+        if metric.startswith(f"{stretch}_"):
+            return figures.get(f"{role}.sample_on_time_{metric.removeprefix(f'{stretch}_')}")
+    return None
+
+
+def on_time_name(figure: str) -> str | None:
+    """`writers.latency_p99_s` -> `writers.on_time_p99_s`; None of a figure that has no such end."""
+    role, metric = figure.rsplit(".", 1)
+    if metric == "in_time_share":
+        return f"{role}.in_time_on_time_share"
+    for kind, other in (
+        ("latency", "on_time"), ("sample", "sample_on_time"), ("queue", "queue_on_time"), ("insert", "insert_on_time")
+    ):  # fmt: skip
+        rest = metric.removeprefix(f"{kind}_")
+        if rest != metric and rest in ("s", *(f"{q}_s" for q in QUANTILES)):
+            return f"{role}.{other}_{rest}"
+    return None
+
+
+# --- bounded
+
+
+def bounded(
+    run: RunRecord,
+    figures: Mapping[str, float],
+    held: Mapping[tuple[str, str], Histogram],
+    paced: Sequence[str],
+) -> dict[str, Bracket]:
+    """Of what the core did not record on time: freshness, and paced roles of results before schema 4."""
+    found: dict[str, Bracket] = {}
+    for (role, kind), histogram in held.items():
+        lag = held.get((role, "lag"))
+        if kind == "freshness" and (late := freshness_lateness(run, held, role)):
+            found |= bounded_quantiles(f"{role}.freshness", figures, quantile_of(histogram), late)
+        if kind == "latency" and role in paced and lag and lag.n and (role, "on_time") not in held:
+            late = [quantile_of(lag)]
+            found |= bounded_quantiles(f"{role}.latency", figures, quantile_of(histogram), late, old=True)
+    for role, sampled in role_samples(run, measured_windows(run)).items():
+        lag = held.get((role, "lag"))
+        if not sampled.tells_on_time and lag is not None and lag.n:
+            late = [quantile_of(lag)] * parts(run, role)
+            of = sorted_quantile(np.sort(sampled.sample_s))
+            found |= bounded_quantiles(f"{role}.sample", figures, of, late, old=True)
+            latest_s = lag.max_ns / 1e9
+            share = float((sampled.sample_s <= sampled.every_s + latest_s).mean())
+            in_time = figures[f"{role}.in_time_share"]
+            found[f"{role}.in_time_share"] = Bracket(share, in_time, recorded=False, old=True)
+    return found
+
+
+def bounded_quantiles(
+    name: str, figures: Mapping[str, float], of: Quantile, late: Sequence[Quantile], old: bool = False
+) -> dict[str, Bracket]:
+    return {
+        f"{name}_{q}_s": Bracket(at_least(of, late, share), figures[f"{name}_{q}_s"], recorded=False, old=old)
+        for q, share in QUANTILES.items()
+        if f"{name}_{q}_s" in figures
+    }
+
+
+def at_least(of: Quantile, late: Sequence[Quantile], q: float) -> float:
+    """The least that quantile q of X - L1 - L2 - … can be, whatever they have to do with each other; never negative.
+
+    of: quantiles of X; late: quantiles of each L, in the same unit.
+    """
+    bounds = [
+        of(q - len(late) * e) - sum(lateness(1 - e) for lateness in late)
+        for e in LEFT_OUT
+        if q - len(late) * e > 0
+    ]
+    return max(0.0, *(b for b in bounds if not np.isnan(b)), 0.0)
+
+
+def freshness_lateness(
+    run: RunRecord, held: Mapping[tuple[str, str], Histogram], reader: str
+) -> list[Quantile]:
+    """Lateness of what writers sent, by their samples, and of the reader's own calls."""
+    late = [
+        np.sort(s.sample_s - s.sample_on_time_s)
+        for s in every_sample(run)
+        if np.isfinite(s.sample_s).all() and np.isfinite(s.sample_on_time_s).all()
+    ]
+    found = [sorted_quantile(np.sort(np.concatenate(late)))] if late else []
+    lag = held.get((reader, "lag"))
+    return found + ([quantile_of(lag)] if lag is not None and lag.n else [])
+
+
+def every_sample(run: RunRecord) -> list[Sampled]:
+    return [s for role, s in role_samples(run, measured_windows(run)).items() if role == whole(role)]
+
+
+def quantile_of(histogram: Histogram) -> Quantile:
+    return lambda q: histogram.quantile_ns(q) / 1e9
+
+
+def sorted_quantile(values: FloatArray) -> Quantile:
+    return lambda q: float(values[rank(max(0.0, q), len(values)) - 1])
+
+
+def parts(run: RunRecord, role: str) -> int:
+    """Parts of a sample of this role."""
+    return max(
+        (
+            int(r["schedule"].get("parts") or 1)
+            for s in run.plan.get("segments", ())
+            for r in s.get("roles", ())
+            if role in (r["name"], whole(r["name"]))
+        ),
+        default=1,
+    )
+
+
+# --- stalled
+
+
+def stalled_s(run: RunRecord) -> tuple[float, float]:
+    """Seconds in which the client's process stood still, and all seconds, of the measured repetitions.
+
+    The core's heartbeat counts what an ordinarily busy machine does not do (rust/src/watch/heartbeat.rs).
+    """
+    windows = measured_windows(run)
+    t_ns, total_s = cumulative(run, "stall_total_s").get("client", ((), ()))
+    stalled = sum(
+        s
+        for t, s in zip(t_ns, total_s, strict=True)
+        if any(begin <= t <= end for begin, end in windows.values())
+    )
+    repetitions: dict[tuple[int, int], float] = {}
+    for shot in run.rows("shots"):
+        if shot["segment"] in windows:
+            key = (shot["segment"], shot["repetition"])
+            repetitions[key] = max(repetitions.get(key, 0.0), (shot["end_ns"] - shot["start_ns"]) / 1e9)
+    return float(stalled), sum(repetitions.values())
+
+
+def stall_brackets(
+    run: RunRecord,
+    figures: Mapping[str, float],
+    held: Mapping[tuple[str, str], Histogram],
+    paced: Sequence[str],
+) -> dict[str, Bracket]:
+    stood_s, measured_s = stalled_s(run)
+    if stood_s <= 0 or measured_s <= 0:
+        return {}
+    found: dict[str, Bracket] = {}
+    times = np.ceil(stood_s / STALL_S)
+    for role in {role for role, _ in held}:
+        calls = max((h.calls for (r, _), h in held.items() if r == role), default=0)
+        share = times * figures.get(f"{role}.sessions", 1.0) / max(1, calls)
+        if role in paced:
+            share += stood_s / measured_s / (1 - utilisation(run, role))
+        else:
+            found |= slowed(role, figures, stood_s, measured_s)
+        for kind in ("latency", "service", "freshness"):
+            histogram = held.get((role, kind))
+            if histogram is not None:
+                best = held.get((role, "on_time"), histogram) if kind == "latency" else histogram
+                found |= without_the_slowest(f"{role}.{kind}", figures, quantile_of(best), share, QUANTILES)
+    for role, sampled in role_samples(run, measured_windows(run)).items():
+        n = len(sampled.sample_s)
+        share = (times + n * stood_s / measured_s / (1 - utilisation(run, role))) / n
+        times_s = sampled.sample_on_time_s if sampled.tells_on_time else sampled.sample_s
+        of = sorted_quantile(np.sort(times_s))
+        found |= without_the_slowest(f"{role}.sample", figures, of, share, SAMPLE_QUANTILES)
+        in_time = figures[f"{role}.in_time_share"]
+        found[f"{role}.in_time_share"] = Bracket(min(1.0, in_time + share), in_time, recorded=False)
+    return found
+
+
+def slowed(role: str, figures: Mapping[str, float], stood_s: float, measured_s: float) -> dict[str, Bracket]:
+    """Rates and makespan of a closed role: without the stall its work had taken that much less time."""
+    left = max(0.0, 1 - stood_s / measured_s)
+    found = {}
+    for metric in ("makespan_s", "rows_per_s", "bytes_per_s", "ops_per_s", "attempts_per_s", "keys_per_s"):
+        name = f"{role}.{metric}"
+        if name in figures:
+            value = figures[name]
+            better = value * left if metric == "makespan_s" else value / left if left else float("inf")
+            found[name] = Bracket(better, value, recorded=False)
+    return found
+
+
+def without_the_slowest(
+    name: str, figures: Mapping[str, float], of: Quantile, share: float, quantiles: Mapping[str, float]
+) -> dict[str, Bracket]:
+    return {
+        f"{name}_{q}_s": Bracket(
+            of(p - share) if p > share else 0.0, figures[f"{name}_{q}_s"], recorded=False
+        )
+        for q, p in quantiles.items()
+        if f"{name}_{q}_s" in figures
+    }
+
+
+def utilisation(run: RunRecord, role: str) -> float:
+    """Share of its sessions' time in which a role waited for answers; at most 0.95, so that a line empties at all."""
+    windows = measured_windows(run)
+    busy = sum(
+        s["busy_ns"] for s in run.rows("sessions") if s["segment"] in windows and mine(s["role"], role)
+    )
+    had = sum(
+        s["sessions"] * (s["end_ns"] - s["start_ns"])
+        for s in run.rows("shots")
+        if s["segment"] in windows and mine(s["role"], role)
+    )
+    return min(0.95, busy / had) if had else 0.0
+
+
+def mine(name: str, role: str) -> bool:
+    return role in (name, whole(name))

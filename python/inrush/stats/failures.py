@@ -1,0 +1,38 @@
+"""Calls that failed, by role and operation. Pure.
+
+A failed call has no latency. In every percentile of its role it counts as slower than all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from inrush.stats.measures import RunRecord
+
+
+def failed_calls(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, str], int]:
+    """(role, operation) -> calls that ended otherwise than ok in these segments, by their intervals; only where any did."""
+    table = run.tables.get("intervals")
+    if table is None or table.num_rows == 0:
+        return {}
+    measured = table.filter(pa.array(np.isin(table.column("segment").to_numpy(), list(segments))))
+    sums = measured.group_by(["role", "op"]).aggregate([("errors", "sum")])
+    roles, operations, errors = (sums.column(c).to_pylist() for c in ("role", "op", "errors_sum"))
+    return {
+        (role, op): int(count) for role, op, count in zip(roles, operations, errors, strict=True) if count
+    }
+
+
+def classified_failures(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, str], int]:
+    """The same by the table `failures`, which counts each failed call when it ends: independent of histograms."""
+    wanted, found = set(segments), dict[tuple[str, str], int]()
+    for row in run.rows("failures"):
+        if row["segment"] in wanted:
+            key = (row["role"], row["op"])
+            found[key] = found.get(key, 0) + int(row["count"])
+    return found
