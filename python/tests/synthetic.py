@@ -22,6 +22,10 @@ TYPES: dict[str, dict[str, pa.DataType]] = {
               "end_ns": pa.uint64(), "rows": pa.uint64(), "bytes": pa.uint64(), "ops": pa.uint64(), "ok": pa.uint64(),
               "errors": pa.uint64(), "wrong": pa.uint64(), "late": pa.uint64(), "unsent": pa.uint64(),
               "sessions": pa.uint32(), "cpu_ns": pa.uint64()},
+    "samples": {"segment": pa.uint16(), "repetition": pa.uint32(), "role": pa.string(), "sample": pa.uint64(),
+                "due_ns": pa.uint64(), "collected_ns": pa.uint64(), "sent_ns": pa.uint64(), "done_ns": pa.uint64(),
+                "rows": pa.uint64(), "missing": pa.uint32(), "seen_ns": pa.uint64(), "sent_on_time_ns": pa.uint64(),
+                "done_on_time_ns": pa.uint64()},
     "intervals": {"segment": pa.uint16(), "repetition": pa.uint32(), "role": pa.string(), "op": pa.string(),
                   "t_ns": pa.uint64(), "dt_ns": pa.uint64(), "rows": pa.uint64(), "bytes": pa.uint64(),
                   "ops": pa.uint64(), "errors": pa.uint64(), "late": pa.uint64(), "in_flight": pa.uint32(),
@@ -86,6 +90,8 @@ def run(
     latency_ns: Sequence[int] | None = None,
     service_ns: Sequence[int] | None = None,
     lag_ns: Sequence[int] = (),
+    failed: int = 0,
+    old: bool = False,
     schedule: str = "closed",
     reader_ns: Sequence[int] = (),
     client_cores: float = 0.5,
@@ -101,7 +107,8 @@ def run(
 ) -> RunRecord:
     """A run of one writing role (and readers), each repetition of the volume taking a given makespan.
 
-    latency_ns, service_ns: of the writers' calls; by default all alike. rate: relative speed over time. noise: steal, psi
+    latency_ns, service_ns: of the writers' calls that succeeded; by default all alike. failed: calls that failed beside
+    them. old: as results before schema 4, without latencies on time. rate: relative speed over time. noise: steal, psi
     and others as shares. more: rows to add to tables; without: tables to leave out.
     """
     spans = [makespan_s] if isinstance(makespan_s, int | float) else list(makespan_s)
@@ -115,7 +122,8 @@ def run(
         end_ns = t_ns + round(span_s * SECOND)
         where = {"segment": 2, "repetition": repetition, "role": "writers"}
         tables["shots"].append(
-            {**where, "start_ns": t_ns, "end_ns": end_ns, "rows": rows, "bytes": rows * row_bytes, "ops": ops, "ok": ops,
+            {**where, "start_ns": t_ns, "end_ns": end_ns, "rows": rows, "bytes": rows * row_bytes, "ops": ops + failed,
+             "ok": ops, "errors": failed,
              "sessions": writers, "cpu_ns": int(0.2 * span_s * SECOND * writers), **(shot or {})}
         )  # fmt: skip
         steps = max(1, round(span_s / interval_s))
@@ -124,12 +132,24 @@ def run(
         for i, part in enumerate(np.diff(np.round(np.concatenate([[0], np.cumsum(shares)])))):
             tables["intervals"].append(
                 {**where, "op": "insert", "t_ns": t_ns + int(i * interval_s * SECOND), "dt_ns": int(interval_s * SECOND),
-                 "rows": int(part), "bytes": int(part) * row_bytes, "ops": max(1, round(shares[i]) // batch_rows)}
+                 "rows": int(part), "bytes": int(part) * row_bytes, "ops": max(1, round(shares[i]) // batch_rows),
+                 "errors": failed if i == 0 else 0}
             )  # fmt: skip
+        if failed:
+            tables["failures"].append(
+                {
+                    **where,
+                    "op": "insert",
+                    "outcome": "timeout",
+                    "count": failed,
+                    "first_message": "no answer in 1 s",
+                }
+            )
         for kind, values in (
             ("latency", calls),
             ("service", calls if service_ns is None else service_ns),
             ("lag", list(lag_ns)),
+            ("on_time", on_time_ns(calls, lag_ns) if lag_ns and not old else []),
         ):
             if values:
                 tables["hist"].append(
@@ -171,7 +191,7 @@ def run(
         "engine": engine,
     }
     plan = {
-        "version": 1, "run_id": "r", "study": "synthetic", "operations": [{"name": "insert", "kind": "insert"}, {"name": "page", "kind": "together"}], "seed": 1, "target": {"engine": engine, "url": f"{engine}:///t"},
+        "version": 1, "run_id": "r", "study": "synthetic", "operations": [{"name": "insert", "kind": "insert", "holds": []}, {"name": "page", "kind": "together", "holds": [{"kind": "count_bounds"}]}], "seed": 1, "target": {"engine": engine, "url": f"{engine}:///t"},
         "segments": [{"kind": "control", "label": "create"}, {"kind": "drive", "label": "measure", "phase": "measure",
                      "roles": roles, "limit_ns": 600 * SECOND}], "labels": labels,
     }  # fmt: skip
@@ -179,6 +199,12 @@ def run(
                "durability": {"survives": "POWER_LOSS"}, **(doc or {})}  # fmt: skip
     held = {name: table(name, found) for name, found in tables.items() if name not in without}
     return RunRecord(f"b{block:02d}-{order:04d}-{engine}", plan, {**ENV, **(env or {})}, summary, held)
+
+
+def on_time_ns(latency_ns: Sequence[int], lag_ns: Sequence[int]) -> list[int]:
+    """Each call's latency less its own lag; the longer list gives what the shorter does not have."""
+    lags = [*lag_ns, *[0] * len(latency_ns)]
+    return [max(0, latency - lag) for latency, lag in zip(latency_ns, lags, strict=False)]
 
 
 def hist(values: Sequence[int]) -> dict[str, Any]:

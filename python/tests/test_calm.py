@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inrush.analysis.points import analyse
-from inrush.guards.run import client_on_time
+from inrush.guards.lateness import client_on_time
 from inrush.guards.verdicts import Outcome
 from inrush.report.stolen import stolen_table
 from inrush.results.schema import SCHEMAS
@@ -39,6 +39,10 @@ def ran(taken: Sequence[int] | frozenset[int] = TAKEN, samples: Sequence[dict[st
          **synthetic.hist([value + (5 * MS if t in taken else 0)] * 50)}
         for t in SECONDS
         for kind, value in (("lag", 20_000), ("latency", 2 * MS))
+    ] + [
+        {"segment": 2, "role": "writers", "op": "insert", "t_ns": t * SECOND, "dt_ns": SECOND, "kind": "on_time",
+         **synthetic.hist([2 * MS - 20_000] * 50)}
+        for t in SECONDS
     ]  # fmt: skip
     took_s, counts = 0.0, []
     for half in range(2 * (SECONDS.stop + 1) + 1):
@@ -148,7 +152,8 @@ def test_a_client_that_was_late_by_itself_is_not_told_of_its_host() -> None:
         for t in SECONDS
     ]  # fmt: skip
     run = ran(taken=())
-    held = [r for r in run.rows("hist") if r["kind"] != "lag"]
+    on_time = [{**row, "kind": "on_time", **synthetic.hist([0] * 50)} for row in late]
+    held = [r for r in run.rows("hist") if r["kind"] not in ("lag", "on_time")] + on_time
     run = replace(run, tables={**run.tables, "hist": synthetic.table("hist", [*held, *late])}, _rows={})
     verdict = client_on_time(run, figures_of_run(run))
     assert verdict is not None and verdict.outcome is Outcome.INVALID and "steal" not in verdict.sentence

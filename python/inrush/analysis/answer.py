@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import isfinite
 from statistics import median
 from typing import Any
 
@@ -36,6 +37,12 @@ class Part:
     interval: stats.Interval | None
     #: Values of `along` that cannot be told from the best; empty for other kinds.
     best: tuple[Any, ...] = ()
+    #: Why the figures behind it are invalid, and where; empty where they stand.
+    invalid: str = ""
+
+    @property
+    def said(self) -> str:
+        return f"INVALID: {self.sentence}" if self.invalid else self.sentence
 
 
 @dataclass(frozen=True)
@@ -51,8 +58,8 @@ class Answer:
         if not self.parts:
             return "No answer: no counted run measured it"
         if len(self.parts) <= PARTS_IN_LINE:
-            return " · ".join(p.sentence for p in self.parts)
-        return f"{self.parts[0].sentence} (and {len(self.parts) - 1} more in the report)"
+            return " · ".join(p.said for p in self.parts)
+        return f"{self.parts[0].said} (and {len(self.parts) - 1} more in the report)"
 
 
 def answer(analysis: Analysis) -> Answer | None:
@@ -82,7 +89,10 @@ def answer(analysis: Analysis) -> Answer | None:
     moved = [Part((), trend, None)] if trend else []
     why = refused(analysis)
     if why is None or not any(len(engines_of(of)) > 1 for of in found.values()):
-        parts = [decide(analysis, figure, along, group, of) for group, of in found.items()]
+        parts = [
+            judged(analysis, figure, of, decide(analysis, figure, along, group, of))
+            for group, of in found.items()
+        ]
         parts += spread_part(found, figure) if kind == "curve" else []
         return Answer(kind, figure, along, [*parts, *moved])
     parts = [
@@ -92,8 +102,20 @@ def answer(analysis: Analysis) -> Answer | None:
     ]
     for group, of in each_engine(found).items():
         part = level_part if along == "engine" else decide
-        parts.append(part(analysis, figure, along, group, of))
+        parts.append(judged(analysis, figure, of, part(analysis, figure, along, group, of)))
     return Answer(kind, figure, along, [*parts, *moved])
+
+
+def judged(analysis: Analysis, figure: str, of: Values, part: Part) -> Part:
+    """The part, with what makes its figure invalid at the points that it speaks of: other parts stand."""
+    where = analysis.broken_points(figure, of)
+    if not where:
+        return part
+    _, verdict = analysis.broken(figure, where[0])[0]
+    spread = f"at {say(where[0])}" + (
+        f" and {len(where) - 1} more of {len(of)} points" if len(where) > 1 else ""
+    )
+    return replace(part, invalid=f"{name(figure)} {spread}: {verdict.guard}: {verdict.sentence}")
 
 
 def contenders(analysis: Analysis) -> list[Point]:
@@ -373,14 +395,18 @@ def ordered(values: Any) -> list[Any]:
 def ratio_of(a: Mapping[int, float], b: Mapping[int, float]) -> stats.Interval | None:
     """Paired by block; None for fewer than two shared blocks, and where a figure is 0: nothing is so many times that."""
     shared = sorted(set(a) & set(b))
-    if len(shared) < 2 or not all(a[k] > 0 and b[k] > 0 for k in shared):
+    if len(shared) < 2 or not all(
+        a[k] > 0 and b[k] > 0 and isfinite(a[k]) and isfinite(b[k]) for k in shared
+    ):
         return None
     return stats.paired_ratio([a[k] for k in shared], [b[k] for k in shared])
 
 
 def interval_of(of: Mapping[int, float]) -> stats.Interval | None:
-    """None for one run, and where a run's figure is 0 (a share of samples in time): a geometric mean has no place for it."""
-    return stats.log_t(list(of.values())) if len(of) > 1 and all(v > 0 for v in of.values()) else None
+    """None for one run, and where a run's figure is 0 (a share of samples in time) or failed: a geometric mean has no place
+    for either."""
+    whole = len(of) > 1 and all(v > 0 and isfinite(v) for v in of.values())
+    return stats.log_t(list(of.values())) if whole else None
 
 
 def shown(of: Mapping[int, float], figure: str) -> str:
@@ -389,6 +415,8 @@ def shown(of: Mapping[int, float], figure: str) -> str:
         return show_interval(interval, figure)
     if len(of) == 1:
         return show(next(iter(of.values())), figure) + " (one run)"
+    if failed := sum(not isfinite(v) for v in of.values()):
+        return f"failed in {failed} of {len(of)} runs"
     low, high = show(min(of.values()), figure), show(max(of.values()), figure)
     return f"{show(median(of.values()), figure)} (median of {len(of)} runs, {low} to {high})"
 
@@ -411,7 +439,8 @@ def name(figure: str) -> str:
         "makespan_s": "makespan", "rows_per_s": "rate", "bytes_per_s": "byte rate", "ops_per_s": "call rate",
         "keys_per_s": "key rate",
         "latency_s": "worst latency", "cpu_us_per_row": "CPU per row", "client_cpu_us_per_row": "client CPU per row",
-        "file_bytes_per_s": "byte rate of a file", "busy_cores": "busy cores", "achieved_share": "share of calls sent",
+        "file_bytes_per_s": "byte rate of a file", "busy_cores": "busy cores", "achieved_share": "share of due calls that succeeded",
+        "attempted_share": "share of calls sent", "attempts_per_s": "rate of attempts", "failed_share": "share of calls that failed",
     }  # fmt: skip
     return f"{words.get(metric) or metric.removesuffix('_s').replace('_', ' ')} of {role}"
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from math import inf, isfinite
 from typing import Any
 
 from inrush.analysis.answer import best_part, groups, interval_of, ratio_of, shown
@@ -203,6 +204,8 @@ def at_most(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: flo
             interval = interval_of(values)
             middle, lowest = (interval.value, interval.low) if interval else 2 * (min(values.values()),)
             because = f"{group or engine}: {shown(values, figure)}"
+            if any(not isfinite(v) for v in values.values()):
+                middle = lowest = inf
             if lowest <= value < middle:
                 found.append(Finding(None, f"{because}: too wide to tell"))
             else:

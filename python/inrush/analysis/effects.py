@@ -57,7 +57,11 @@ def block_ratios(
     logs: dict[Point, dict[int, float]] = {}
     for point in at[base].keys() & at[value].keys():
         a, b = at[base][point], at[value][point]
-        logs[point] = {k: float(np.log(b[k] / a[k])) for k in a.keys() & b.keys() if a[k] > 0 and b[k] > 0}
+        logs[point] = {
+            k: float(np.log(b[k] / a[k]))
+            for k in a.keys() & b.keys()
+            if a[k] > 0 and b[k] > 0 and np.isfinite([a[k], b[k]]).all()
+        }
     blocks = set().union(*(of.keys() for of in logs.values())) if logs else set()
     whole = {point: of for point, of in logs.items() if of.keys() == blocks}
     return {block: {point: of[block] for point, of in whole.items()} for block in sorted(blocks) if whole}

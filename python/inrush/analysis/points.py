@@ -5,17 +5,18 @@ StudyRecord ─ analyse ─▶ Analysis: runs with figures and verdicts ─▶ p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from inrush.guards.run import guard_run
-from inrush.guards.verdicts import Outcome, Verdict, worst
+from inrush.guards.verdicts import Outcome, Verdict, paced_roles, worst
 from inrush.results.histogram import Histogram, merge
 from inrush.stats import stats
+from inrush.stats.brackets import brackets
 from inrush.stats.measures import RunRecord, StudyRecord, figures_of_run, measured_windows, role_histograms
 from inrush.stats.own_share import own_share
 
@@ -47,6 +48,17 @@ class Measured:
     def outcome(self) -> Outcome:
         return worst(self.verdicts)
 
+    def broken(self, figure: str) -> list[Verdict]:
+        """Verdicts that make this figure of the run invalid."""
+        return [v for v in self.verdicts if v.breaks(figure)]
+
+    def on_time(self) -> Measured:
+        """The same run as if its client had been on time: every bracketed figure at its other end."""
+        other = {
+            name: b.on_time for name, b in brackets(self.run, self.figures, paced_roles(self.run)).items()
+        }
+        return replace(self, figures={**self.figures, **other})
+
 
 @dataclass(frozen=True)
 class PointSummary:
@@ -61,6 +73,11 @@ class PointSummary:
     interval: stats.Interval | None
     outliers: int
     outcome: Outcome
+
+    @property
+    def failed(self) -> int:
+        """Runs in which the figure has no value: so many of their calls failed."""
+        return sum(not np.isfinite(v) for v in self.values)
 
     @property
     def median(self) -> float:
@@ -117,16 +134,40 @@ class Analysis:
 
     def summary(self, point: Point, of: Mapping[int, float], figure: str, level: float) -> PointSummary:
         values = tuple(of[b] for b in sorted(of))
-        positive = len(values) > 1 and min(values) > 0
+        positive = len(values) > 1 and min(values) > 0 and bool(np.isfinite(values).all())
         return PointSummary(
             point,
             figure,
             values,
             tuple(sorted(of)),
             stats.log_t(values, level) if positive else None,
-            int(stats.outliers(values).sum()),
-            worst(v for m in self.runs if m.point == point and m.counts for v in m.verdicts),
+            int(stats.outliers([v for v in values if np.isfinite(v)]).sum()),
+            Outcome.INVALID if self.broken(figure, point) else Outcome.PASS,
         )
+
+    def broken(self, figure: str, point: Point) -> list[tuple[str, Verdict]]:
+        """(run id, verdict) of what makes a figure invalid at a point; run id "" of the study's own verdicts."""
+        return [(run, v) for run, v in self.invalid_at.get(point, ()) if v.breaks(figure)] + [
+            ("", v) for v in self.study_verdicts if v.breaks(figure, point)
+        ]
+
+    @cached_property
+    def invalid_at(self) -> dict[Point, list[tuple[str, Verdict]]]:
+        """Point -> (run id, verdict) of the invalid verdicts on its runs that enter figures."""
+        found: dict[Point, list[tuple[str, Verdict]]] = {}
+        for m in self.runs:
+            if m.counts or (m.run.confirms and not m.hidden):
+                held = [(m.run.run_id, v) for v in m.verdicts if v.outcome is Outcome.INVALID]
+                found.setdefault(m.point, []).extend(held)
+        return found
+
+    def broken_points(self, figure: str, points: Iterable[Point]) -> list[Point]:
+        return [p for p in points if self.broken(figure, p)]
+
+    @cached_property
+    def on_time(self) -> Analysis:
+        """The same study as if its client had been on time: what was decided is decided again with it."""
+        return Analysis(self.record, [m.on_time() for m in self.runs])
 
     @cached_property
     def latencies(self) -> dict[tuple[Point, str], Histogram]:
@@ -135,30 +176,64 @@ class Analysis:
         for m in self.runs:
             if m.counts:
                 for (role, kind), histogram in role_histograms(m.run, measured_windows(m.run)).items():
-                    if kind == "latency" and histogram.n:
+                    if kind == "latency" and histogram.calls:
                         parts.setdefault((m.point, role), []).append(histogram)
         return {key: merge(found) for key, found in parts.items()}
 
     @cached_property
     def verdicts(self) -> list[tuple[str, Verdict]]:
         """(run id, verdict) of every run, and ("", verdict) of the study as a whole."""
+        return [(m.run.run_id, v) for m in self.runs for v in m.verdicts] + [
+            ("", v) for v in self.study_verdicts
+        ]
+
+    @cached_property
+    def study_verdicts(self) -> list[Verdict]:
         from inrush.analysis.study_guards import guard_study  # it reads an Analysis
 
-        return [(m.run.run_id, v) for m in self.runs for v in m.verdicts] + [
-            ("", v) for v in guard_study(self)
-        ]
+        return guard_study(self)
+
+    @cached_property
+    def decisive(self) -> list[str]:
+        """Figures that the study's answer and its limits are made of."""
+        from inrush.analysis.study_guards import headline
+
+        asked = headline(self)
+        return [*([asked] if asked else []), *(self.study.get("accept") or {})]
+
+    @cached_property
+    def invalidating(self) -> list[tuple[str, Verdict]]:
+        """(run id, verdict) of what makes the study's result invalid: wrong as a whole, or in a figure that decides.
+
+        Invalid figures that nothing was asked of stay invalid where they are shown, and the result stands.
+        A pilot enters no figure: of its verdicts only those about the whole run count.
+        """
+        return [
+            (m.run.run_id, v)
+            for m in self.runs
+            for v in m.verdicts
+            if v.outcome is Outcome.INVALID
+            and (
+                v.figures is None
+                or ((m.counts or m.run.confirms) and any(v.breaks(f) for f in self.decisive))
+            )
+        ] + [("", v) for v in self.study_verdicts if v.outcome is Outcome.INVALID]
 
     @property
     def outcome(self) -> Outcome:
-        return worst(v for _, v in self.verdicts)
+        """Of the study's result: an invalid figure that decides nothing is a note to it."""
+        if self.invalidating:
+            return Outcome.INVALID
+        found = worst(v for _, v in self.verdicts)
+        return Outcome.NOTE if found is Outcome.INVALID else found
 
     @property
     def valid(self) -> bool:
-        return self.outcome is not Outcome.INVALID
+        return not self.invalidating
 
     @cached_property
     def crossed(self) -> list[str]:
-        """Limits of `[accept]` that a counted run crossed, as sentences."""
+        """Limits of `[accept]` that a counted run crossed, as sentences. A failed percentile crosses every limit."""
         found = []
         for figure, limit in (self.study.get("accept") or {}).items():
             over = [
@@ -166,7 +241,8 @@ class Analysis:
             ]
             if over:
                 value, m = max(over, key=lambda pair: pair[0])
-                found.append(f"{figure} is {value:.4g} at {say(m.point)}; accepted is at most {limit:.4g}")
+                told = f"{value:.4g}" if np.isfinite(value) else "failed"
+                found.append(f"{figure} is {told} at {say(m.point)}; accepted is at most {limit:.4g}")
         return found
 
 
@@ -210,4 +286,6 @@ def say_value(name: str, value: Any) -> str:
 
 
 def lower_is_better(figure: str) -> bool:
+    if figure.endswith(".failed_share"):
+        return True
     return not figure.endswith(("_per_s", "_share", ".ok", ".rows", ".ops", ".bytes"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from inrush.analysis.points import Analysis, Point, lower_is_better, say, say_value
@@ -16,8 +17,12 @@ Values = dict[Point, dict[int, float]]
 def ranked(of: Values, figure: str) -> list[tuple[Point, bool]]:
     """Points, best first, and whether each cannot be told from the best."""
     keys = {say(p): p for p in of}
-    found = stats.best_set({say(p): v for p, v in of.items()}, lower_is_better(figure))
-    return [(keys[c.key], c.in_set) for c in found]
+    whole = {say(p): v for p, v in of.items() if all(isfinite(x) for x in v.values())}
+    found = stats.best_set(whole, lower_is_better(figure)) if whole else []
+    # A point with a run in which the figure failed is worse than every other; where all failed, none is told from another.
+    return [(keys[c.key], c.in_set) for c in found] + [
+        (p, not whole) for k, p in keys.items() if k not in whole
+    ]
 
 
 @dataclass(frozen=True)

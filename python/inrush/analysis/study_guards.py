@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +15,7 @@ from inrush.guards.verdicts import (
     invalid,
     is_instrument,
     lives_in_client,
+    not_checked,
     noted,
     passed,
     survives,
@@ -28,18 +29,16 @@ ORDER_ALPHA = 0.01
 
 
 def guard_study(analysis: Analysis) -> list[Verdict]:
-    found = (
-        interleaved_repeats(analysis),
-        no_carry_over(analysis),
-        equal_durability(analysis),
-        equal_work(analysis),
-        engines_agree(analysis),
-        far_from_the_null_floor(analysis),
-        one_server_at_a_time(analysis),
-        percentiles_of_merged_histograms(analysis),
-        prediction_inside_validity(analysis),
-    )
-    return [v for v in found if v is not None]
+    from inrush.analysis.decisions import decisions_hold, limits_checked  # they take the answer again
+
+    return [
+        check(analysis) or not_checked(name, nothing)
+        for name, (check, nothing) in {
+            **STUDY_GUARDS,
+            "decisions hold on time": (decisions_hold, "No figure of a decision has a bracket"),
+            "limits were measured": (limits_checked, "The study accepts without limits"),
+        }.items()
+    ]
 
 
 def interleaved_repeats(analysis: Analysis) -> Verdict | None:
@@ -75,7 +74,7 @@ def no_carry_over(analysis: Analysis) -> Verdict | None:
     placed = [
         stats.Placed(say(m.point), m.run.block, m.run.order, m.figures[figure])
         for m in analysis.runs
-        if m.counts and m.figures.get(figure, 0.0) > 0
+        if m.counts and 0 < m.figures.get(figure, 0.0) < float("inf")
     ]
     engines = {say(m.point): m.run.engine for m in analysis.runs}
     found = [stats.order_effect(placed), stats.order_effect(placed, engines)]
@@ -119,6 +118,7 @@ def equal_durability(analysis: Analysis) -> Verdict | None:
             "equal durability",
             f"{found}. Each engine's own figures stand, no comparison does: set `options` so that rows survive the "
             f"same, or ask for it with `-P {ALLOWED}=true`",
+            figures=(),
         )
     return noted("equal durability", f"{found}. Each engine's figures stand alone; they are not compared")
 
@@ -169,12 +169,19 @@ def far_from_the_null_floor(analysis: Analysis) -> Verdict | None:
             fitting = max if lives_in_client(engine_of(point)) else min
             share = float(sorted(values.values())[len(values) // 2]) / fitting(floors[rest(point)])
             if share > NULL_SHARE:
-                near.append(f"{role} at {say(point)}: {share:.0%}")
+                near.append((role, point, share))
     if near:
+        role, point, share = near[0]
         return invalid(
             "far from the null floor",
-            f"{near[0]} of what the null engine takes in (limit {NULL_SHARE:.0%}): the client sets this figure. "
+            f"{role} at {say(point)}: {share:.0%} of what the null engine takes in (limit {NULL_SHARE:.0%}): the client sets this figure. "
             "More client cores, or a cheaper method",
+            figures=[
+                f"{role}.{metric}"
+                for role, _, _ in near
+                for metric in ("rows_per_s", "bytes_per_s", "ops_per_s", "makespan_s")
+            ],
+            points=[point for _, point, _ in near],
         )
     return (
         passed(
@@ -206,7 +213,9 @@ def one_server_at_a_time(analysis: Analysis) -> Verdict | None:
         for (_, ended, a), (begun, _, b) in pairwise(sorted(held)):
             if begun < ended:
                 return invalid(
-                    "one run at a time", f"Runs {a} and {b} overlap on {where}: each is load on the other"
+                    "one run at a time",
+                    f"Runs {a} and {b} overlap on {where}: each is load on the other",
+                    points=[m.point for m in analysis.runs if m.run.run_id in (a, b)],
                 )
     return passed("one run at a time", "No two runs overlap on a target") if spans else None
 
@@ -233,6 +242,20 @@ def prediction_inside_validity(analysis: Analysis) -> Verdict | None:
         if predictions
         else None
     )
+
+
+#: Guard -> (check, what is said where it has nothing to check).
+STUDY_GUARDS: Mapping[str, tuple[Callable[[Analysis], Verdict | None], str]] = {
+    "interleaved repeats": (interleaved_repeats, "Nothing has run"),
+    "no carry-over": (no_carry_over, "Too few runs to test what the order does"),
+    "equal durability": (equal_durability, "Fewer than two engines"),
+    "equal work": (equal_work, "No engine is held against another"),
+    "engines agree": (engines_agree, "No quiet question was answered by two engines"),
+    "far from the null floor": (far_from_the_null_floor, "The null engine did not run the same plan"),
+    "one run at a time": (one_server_at_a_time, "No run says when it began and ended"),
+    "percentiles not averaged": (percentiles_of_merged_histograms, "No percentile is shown"),
+    "prediction inside validity": (prediction_inside_validity, "The study makes no prediction"),
+}
 
 
 def headline(analysis: Analysis) -> str | None:

@@ -96,6 +96,7 @@ def live_page(folder: StudyFolder, planned: int, listener: Listener, live: bool)
 def finish(store: Store, outcome: Outcome, as_json: bool) -> None:
     """Report, three lines or JSON, and the exit code of what was found."""
     from inrush.report.report import three_lines, write_report
+    from inrush.report.summary import verdict_document
 
     results = store.find(str(outcome.path))
     for run, message in outcome.failed.items():
@@ -103,10 +104,7 @@ def finish(store: Store, outcome: Outcome, as_json: bool) -> None:
     analysis = write_report(results, results.report_path)
     say(f"report: {results.report_path}")
     if as_json:
-        verdicts = [
-            {"run": run, "guard": v.guard, "outcome": v.outcome.value, "sentence": v.sentence}
-            for run, v in analysis.verdicts
-        ]
+        verdicts = [verdict_document(run, v) for run, v in analysis.verdicts]
         show_json(
             {
                 "run_dir": str(outcome.path),

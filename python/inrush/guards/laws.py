@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from inrush.guards.verdicts import Figures, Verdict, invalid, noted, passed
+from inrush.guards.verdicts import Figures, Verdict, invalid, noted, passed, role_figures, timed_figures
 from inrush.model.laws import population
 from inrush.stats.measures import RunRecord, measured_windows, scheduled_operations
 
@@ -18,7 +18,7 @@ TOLERANCE = 0.02
 SAMPLE_S, CPU_TOLERANCE = 0.1, 0.05
 
 
-def little_holds(run: RunRecord, _: Figures) -> Verdict | None:
+def little_holds(run: RunRecord, figures: Figures) -> Verdict | None:
     """Calls under way, from rate and mean service time, against the sessions that can have one each."""
     name = "Little's law"
     served = service_s(run)
@@ -36,6 +36,7 @@ def little_holds(run: RunRecord, _: Figures) -> Verdict | None:
                 name,
                 f"{role}: {under_way:.2f} calls under way by rate × service time, with {sessions:.4g} sessions to hold them: "
                 "rate or latency is wrong. This is a fault of the instrument: report it",
+                figures=timed_figures(figures, [role]),
             )
         told.append(f"{role} {under_way:.3g} of {sessions:.3g}")
     return (
@@ -60,7 +61,7 @@ def nothing_overfull(run: RunRecord, figures: Figures) -> Verdict | None:
     return passed(name, f"{busy:.2f} of {cores:g} cores busy")
 
 
-def parts_add_up(run: RunRecord, _: Figures) -> Verdict | None:
+def parts_add_up(run: RunRecord, figures: Figures) -> Verdict | None:
     """Rows of intervals, rows and calls of sessions, against the totals of their role."""
     name = "sum of parts"
     windows, scheduled = measured_windows(run), scheduled_operations(run.plan)
@@ -77,6 +78,7 @@ def parts_add_up(run: RunRecord, _: Figures) -> Verdict | None:
                         name,
                         f"{key[2]}, repetition {key[1]}: {table} add up to {found[field]} {field}, the role has {expected}. "
                         "This is a fault of the instrument: report it",
+                        figures=role_figures(figures, key[2]),
                     )
     return passed(name, "Intervals and sessions add up to their roles")
 

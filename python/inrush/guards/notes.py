@@ -47,9 +47,9 @@ def rows_rejected(run: RunRecord, _: Figures) -> Verdict | None:
 
 def keeps_the_rate(run: RunRecord, figures: Figures) -> Verdict | None:
     """Of paced roles: what was due and never sent. A finding, not a fault."""
-    paced = [role for role in paced_roles(run) if f"{role}.achieved_share" in figures]
+    paced = [role for role in paced_roles(run) if f"{role}.attempted_share" in figures]
     for role in paced:
-        share = figures[f"{role}.achieved_share"]
+        share = figures[f"{role}.attempted_share"]
         if share < ACHIEVED_SHARE:
             return noted(
                 "keeps the rate",

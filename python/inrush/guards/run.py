@@ -1,14 +1,15 @@
 """Guards: what could make a figure a lie, asked of every run. Pure; `docs/measuring.md` lists them.
 
-A verdict is `pass`, `note` (read the figure with this in mind) or `invalid` (the figure is not of
-the engine, or not of the work: exit 3, watermark). A guard that does not apply gives no verdict.
+A verdict is `pass`, `not checked` (there was nothing to check), `note` (read the figure with this in mind) or `invalid`
+(the figures that it names are not of the engine, or not of the work). Every guard gives every run one verdict.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-from inrush.guards import laws, notes, settings, trends
+from inrush.guards import lateness, laws, notes, settings, trends
 from inrush.guards.verdicts import (
     Figures,
     Verdict,
@@ -16,30 +17,48 @@ from inrush.guards.verdicts import (
     invalid,
     is_embedded,
     is_instrument,
+    not_checked,
     noted,
-    paced_roles,
     passed,
+    role_figures,
     survives,
+    timed_figures,
 )
-from inrush.stats.calm import STEAL_SHARE, calm_part
+from inrush.stats.failures import classified_failures
 from inrush.stats.files import CACHED_SHARE, cached_share, is_pipeline
-from inrush.stats.measures import RunRecord, cumulative, measured_windows, writing_roles
+from inrush.stats.measures import (
+    RunRecord,
+    measured_windows,
+    operation_histograms,
+    writing_roles,
+)
 
-LAG_FLOOR_S = 1e-3  # lag p99 above the larger of this …
-LAG_SHARE = 0.05  # … and this share of the median latency is the client's own lateness
-#: A stall of this share of the measured time reaches p99: so many arrivals fell into it.
-STALL_SHARE = 0.01
-CLIENT_CPU_SHARE = 0.8  # of its cores or of its sessions' time
+#: Of its cores or of its sessions' time. From here on the client can send at most a quarter more, whatever the engine does.
+CLIENT_CPU_SHARE = 0.8
 # A short probe on a busy disk can find a fraction of what the disk does.
 IMPLAUSIBLE, IMPOSSIBLE = 1.5, 5.0  # times the best probe; the latter also times what the probes differ by
 
 
+@dataclass(frozen=True)
+class Guard:
+    """A question to every run: `check` gives None where the run has nothing to check it by, and `nothing` says what."""
+
+    name: str
+    check: Callable[[RunRecord, Figures], Verdict | None]
+    nothing: str
+
+    def __call__(self, run: RunRecord, figures: Figures) -> Verdict:
+        found = self.check(run, figures) or not_checked(self.name, self.nothing)
+        assert found.guard == self.name, f"{found.guard} speaks for {self.name}"
+        return found
+
+
 def guard_run(run: RunRecord, figures: Figures) -> list[Verdict]:
-    """Verdicts of every guard that applies to one run; of a run that failed, only that it did."""
+    """The verdict of every guard on one run; of a run that failed, only that it did."""
     ended = ended_as_planned(run, figures)
     if ended.hides:
         return [ended]
-    return [v for guard in RUN_GUARDS for v in [guard(run, figures)] if v is not None]
+    return [guard(run, figures) for guard in RUN_GUARDS]
 
 
 def ended_as_planned(run: RunRecord, _: Figures) -> Verdict:
@@ -59,82 +78,6 @@ def ended_as_planned(run: RunRecord, _: Figures) -> Verdict:
             "raise the limit or lower the work",
         )
     return passed("ended as planned", "Every segment ended with its work or its time")
-
-
-def client_on_time(run: RunRecord, figures: Figures) -> Verdict | None:
-    """Lag = sent - max(due, ready): the instrument's own lateness, of paced roles."""
-    late, late_roles = [], []
-    paced = [role for role in paced_roles(run) if f"{role}.lag_p99_s" in figures]
-    for role in paced:
-        lag_s = figures[f"{role}.lag_p99_s"]
-        limit_s = max(LAG_FLOOR_S, LAG_SHARE * figures.get(f"{role}.latency_p50_s", 0.0))
-        if lag_s > limit_s:
-            late.append(f"{role}: lag p99 {lag_s * 1e3:.3g} ms, limit {limit_s * 1e3:.3g} ms")
-            late_roles.append(role)
-        stall_s, ran_s = longest_lag_s(run, role), figures.get(f"{role}.makespan_s", 0.0)
-        if stall_s > max(LAG_FLOOR_S, STALL_SHARE * ran_s):
-            late.append(f"{role}: the client stood still for {stall_s * 1e3:.3g} ms of {ran_s:.3g} s")
-    stalled_s, measured_s = stalls_s(run)
-    if stalled_s > STALL_SHARE * measured_s:
-        late.append(f"its process stood still for {stalled_s * 1e3:.3g} ms of {measured_s:.3g} s")
-    if late:
-        return invalid(
-            "client on time",
-            f"The client was late by itself ({'; '.join(late)}): these figures are the client's. "
-            "Lower the rate, use fewer sessions or more cores, let nothing stop it, and beside a server give it --realtime"
-            f"{taken_by_others(run, late_roles)}",
-        )
-    return (
-        passed("client on time", "Paced calls were sent when due and their session free") if paced else None
-    )
-
-
-def taken_by_others(run: RunRecord, late_roles: Sequence[str]) -> str:
-    """What no client can help: a processor that its host has taken away wakes nobody. Was it on time where it had them?"""
-    calm = calm_part(run)
-    if calm is None or calm.seconds >= calm.of_s:
-        return ""
-    steal = notes.noise_shares(run).get("steal", 0.0)
-    held = {role: calm.figures.get(f"{role}.lag_p99_s") for role in late_roles}
-    told = ", ".join(f"{lag_s * 1e3:.3g} ms ({role})" for role, lag_s in held.items() if lag_s is not None)
-    taken = f". The host meanwhile gave {steal:.1%} of the processors to others (steal)"
-    if not told:
-        return f"{taken}: repeat when it does not"
-    return (
-        f"{taken}: in the {calm.seconds:,.0f} of {calm.of_s:,.0f} s in which it gave at most {STEAL_SHARE:.0%}, lag p99 was "
-        f"{told}. Repeat when it does not"
-    )
-
-
-def stalls_s(run: RunRecord) -> tuple[float, float]:
-    """Seconds in which the client's process stood still, and all seconds, of the measured repetitions.
-
-    The core's heartbeat counts what an ordinarily busy machine does not do (rust/src/watch/heartbeat.rs).
-    """
-    windows = measured_windows(run)
-    t_ns, total_s = cumulative(run, "stall_total_s").get("client", ((), ()))
-    stalled_s = sum(
-        s
-        for t, s in zip(t_ns, total_s, strict=True)
-        if any(begin <= t <= end for begin, end in windows.values())
-    )
-    repetitions: dict[tuple[int, int], float] = {}
-    for shot in run.rows("shots"):
-        if shot["segment"] in windows:
-            key = (shot["segment"], shot["repetition"])
-            repetitions[key] = max(repetitions.get(key, 0.0), (shot["end_ns"] - shot["start_ns"]) / 1e9)
-    return float(stalled_s), sum(repetitions.values())
-
-
-def longest_lag_s(run: RunRecord, role: str) -> float:
-    """Of what was measured. Calls that were due while the client stood still count as waiting: only the first has lag."""
-    measured = {i for i, s in enumerate(run.plan["segments"]) if s.get("phase") == "measure"}
-    lags = [
-        h["max_ns"]
-        for h in run.rows("hist")
-        if h["role"] == role and h["kind"] == "lag" and h["segment"] in measured
-    ]
-    return max(lags, default=0) / 1e9
 
 
 def client_not_saturated(run: RunRecord, figures: Figures) -> Verdict | None:
@@ -157,15 +100,17 @@ def client_not_saturated(run: RunRecord, figures: Figures) -> Verdict | None:
     if cores and busy is not None and busy > CLIENT_CPU_SHARE * cores:
         return invalid(
             name,
-            f"The client kept {busy:.2f} of {cores:g} cores busy (limit {CLIENT_CPU_SHARE:.0%}): the figure is the "
-            "client's. Put the server on another machine or lower the load",
+            f"The client kept {busy:.2f} of {cores:g} cores busy (limit {CLIENT_CPU_SHARE:.0%}): rates are at least what is "
+            "shown, times are the client's. Put the server on another machine or lower the load",
+            figures=timed_figures(figures, {name.rsplit(".", 1)[0] for name in figures}),
         )
     for role, share in session_cpu_shares(run).items():
         if share > CLIENT_CPU_SHARE:
             return invalid(
                 name,
                 f"The sessions of {role} computed {share:.0%} of their time (limit {CLIENT_CPU_SHARE:.0%}) instead of "
-                "waiting for the engine: add sessions, or read the figure as the client's",
+                "waiting for the engine: rates are at least what is shown, times are the client's. Add sessions, or read them so",
+                figures=timed_figures(figures, [role]),
             )
     return passed(name, "" if busy is None else f"The client used {busy:.2f} of {cores:g} cores")
 
@@ -180,7 +125,9 @@ def client_beside_its_engine(figures: Figures, name: str) -> Verdict:
         return invalid(
             name,
             f"{told.capitalize()}: the sessions of {role} spent {shares[role]:.0%} of their time (limit "
-            f"{CLIENT_CPU_SHARE:.0%}) on the client's own work: read the figure as the client's, or use larger batches",
+            f"{CLIENT_CPU_SHARE:.0%}) on the client's own work: rates are at least what is shown, times are the client's. "
+            "Use larger batches, or read them so",
+            figures=timed_figures(figures, [role]),
         )
     return passed(
         name,
@@ -244,9 +191,17 @@ def answers_right(run: RunRecord, figures: Figures) -> Verdict | None:
         return invalid(
             "answers right", f"{wrong} answers were wrong.{first} A wrong answer has no time", hides=True
         )
-    writers = writing_roles(run.plan)
-    asked = any(s["ops"] and s["role"] not in writers for s in run.rows("shots"))
-    return passed("answers right", "No answer broke what must hold of it") if asked else None
+    promising = {o["name"] for o in run.plan.get("operations", ()) if o.get("holds")}
+    answered: dict[str, int] = {}
+    for (_, op, kind), histogram in operation_histograms(run, measured_windows(run)).items():
+        if op in promising and kind == "latency" and histogram.n:
+            answered[op] = answered.get(op, 0) + histogram.n
+    if not answered:
+        return None
+    return passed(
+        "answers right",
+        f"{counted(sum(answered.values()), 'answer')} of {', '.join(answered)} kept what the plan promises of them",
+    )
 
 
 def oracle_agrees(run: RunRecord, figures: Figures) -> Verdict | None:
@@ -265,23 +220,51 @@ def oracle_agrees(run: RunRecord, figures: Figures) -> Verdict | None:
 
 
 def errors_not_fast(run: RunRecord, figures: Figures) -> Verdict | None:
-    """Only calls that succeeded may stand in the latency histograms."""
+    """Calls with a latency and calls that failed are all that ended, counted apart: no failed call was timed as a success."""
     name = "errors not counted as fast"
-    for role in sorted({k.split(".")[0] for k in figures}):
-        ok, timed = figures.get(f"{role}.ok"), figures.get(f"{role}.latency_n")
-        if ok is not None and timed is not None and timed > ok:
+    windows = measured_windows(run)
+    failed = by_role(classified_failures(run, windows))
+    timed = by_role(
+        {
+            (role, op): h.n
+            for (role, op, kind), h in operation_histograms(run, windows).items()
+            if kind == "latency"
+        }
+    )
+    ended: dict[str, int] = {}
+    for shot in run.rows("shots"):
+        if shot["segment"] in windows and shot["role"] in timed.keys() | failed.keys():
+            ended[shot["role"]] = ended.get(shot["role"], 0) + shot["ops"]
+    for role, ops in ended.items():
+        with_time, without, ok = timed.get(role, 0), failed.get(role, 0), figures.get(f"{role}.ok")
+        if with_time + without != ops or (ok is not None and ok != with_time):
             return invalid(
                 name,
-                f"{role}: {timed:.0f} latencies of {ok:.0f} calls that succeeded. This is a fault of the instrument: "
-                "report it",
+                f"{role}: {with_time} latencies and {without} failures of {ops} calls that ended. This is a fault of the "
+                "instrument: report it",
                 hides=True,
             )
-    failed = sum(s["errors"] for s in run.rows("shots"))
-    if failed:
-        f = next((f for f in run.rows("failures") if f["outcome"] not in WRONG), None)
-        first = f": {f['op']} {f['outcome']}, {f['first_message']}" if f else ""
-        return noted(name, f"{failed} calls failed{first}. They have no latency and are counted apart")
-    return passed(name, "No call failed")
+    if not ended:
+        return None
+    if not any(failed.values()):
+        return passed(
+            name, f"No call failed, and each of {counted(sum(ended.values()), 'call')} has one latency"
+        )
+    # A wrong answer is named by its own guard.
+    f = min((f for f in run.rows("failures") if f["segment"] in windows), key=lambda f: f["outcome"] in WRONG)
+    shares = ", ".join(f"{n / ended[role]:.2%} of {role}" for role, n in failed.items() if n)
+    return noted(
+        name,
+        f"{counted(sum(failed.values()), 'call')} failed ({shares}): {f['op']} {f['outcome']}, {f['first_message']}. They are "
+        "in no rate, and slower than every percentile that they reach",
+    )
+
+
+def by_role(counts: Mapping[tuple[str, str], int]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for (role, _), n in counts.items():
+        found[role] = found.get(role, 0) + n
+    return found
 
 
 def cold_was_cold(run: RunRecord, _: Figures) -> Verdict | None:
@@ -367,6 +350,7 @@ def below_physical_ceilings(run: RunRecord, figures: Figures) -> Verdict | None:
         return invalid(
             name,
             f"{said}: the data is not on the disk when it is acknowledged. Look at the settings and the disk's cache",
+            figures=role_figures(figures, said.split(":", 1)[0]),
         )
     if worst > IMPLAUSIBLE:
         doubt = f"the probes differ by a factor of {spread:.1f}, so " if worst > IMPOSSIBLE else ""
@@ -389,8 +373,42 @@ def probed(run: RunRecord, kind: str) -> list[float]:
     return [v for v in found if v > 0]
 
 
-RUN_GUARDS: tuple[Callable[[RunRecord, Figures], Verdict | None], ...] = (
-    ended_as_planned, rows_proven, notes.rows_rejected, answers_right, oracle_agrees, errors_not_fast, client_on_time, client_not_saturated, cold_was_cold, inputs_cold,
-    one_server, settings.settings_as_asked, release_build, below_physical_ceilings, laws.little_holds, laws.nothing_overfull, laws.parts_add_up, notes.keeps_the_rate, notes.warm_up_not_counted, notes.unit_of_work_constant,
-    notes.long_enough, notes.no_waves, trends.service_time_steady, notes.data_larger_than_caches, notes.quiet_machine,
-)  # fmt: skip
+RUN_GUARDS: tuple[Guard, ...] = (
+    Guard("ended as planned", ended_as_planned, "The run says nothing of its end"),
+    Guard("rows proven", rows_proven, "No rows were written, or the engine keeps none"),
+    Guard("rows rejected", notes.rows_rejected, "No rows came from files"),
+    Guard("answers right", answers_right, "No operation that was called promises anything of its answers"),
+    Guard("oracle agrees", oracle_agrees, "No quiet query was put to the oracle"),
+    Guard("errors not counted as fast", errors_not_fast, "No call was timed"),
+    Guard("client on time", lateness.client_on_time, "No call was paced"),
+    Guard("client not saturated", client_not_saturated, "The client is what is measured"),
+    Guard("cold was cold", cold_was_cold, "Nothing was to be made cold"),
+    Guard(
+        "inputs cold",
+        inputs_cold,
+        "No input was to come from the disk, or the kernel did not say what it held",
+    ),
+    Guard("one server", one_server, "Where the servers keep their data is not known here"),
+    Guard("settings as asked", settings.settings_as_asked, "No server was started with settings"),
+    Guard("release build", release_build, "The core does not say how it was built"),
+    Guard(
+        "below physical ceilings",
+        below_physical_ceilings,
+        "Rows need not survive power loss, or the disk was not probed",
+    ),
+    Guard("Little's law", laws.little_holds, "No call was timed"),
+    Guard("utilisation at most 1", laws.nothing_overfull, "No CPU was watched"),
+    Guard("sum of parts", laws.parts_add_up, "No role was measured"),
+    Guard("keeps the rate", notes.keeps_the_rate, "No role was paced"),
+    Guard("warm-up not counted", notes.warm_up_not_counted, "No phase was measured"),
+    Guard("unit of work constant", notes.unit_of_work_constant, "Fewer than eight intervals with rows"),
+    Guard("long enough", notes.long_enough, "No repetition has a length"),
+    Guard("no waves", notes.no_waves, "No closed role with intervals enough"),
+    Guard("service time steady", trends.service_time_steady, "Too few intervals to see a trend"),
+    Guard(
+        "data larger than caches",
+        notes.data_larger_than_caches,
+        "The memory, or what was stored, is not known",
+    ),
+    Guard("quiet machine", notes.quiet_machine, "The host was not watched"),
+)

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from inrush.stats.measures import RunRecord, whole
 
 Figures = Mapping[str, float]
+Point = tuple[tuple[str, Any], ...]
 
 
 class Outcome(Enum):
     PASS = "pass"
+    NOT_CHECKED = "not checked"
     NOTE = "note"
     INVALID = "invalid"
 
@@ -29,6 +32,18 @@ class Verdict:
     sentence: str
     #: The run's rows or answers are wrong: it has no time in any figure.
     hides: bool = False
+    #: Figures (`role.metric`) that an invalid verdict is about; None: all of the run. Others of the run stand.
+    figures: tuple[str, ...] | None = None
+    #: Points that an invalid verdict of a study is about; None: all.
+    points: tuple[Point, ...] | None = None
+
+    def breaks(self, figure: str, point: Point | None = None) -> bool:
+        """Whether it makes this figure invalid (at this point)."""
+        return (
+            self.outcome is Outcome.INVALID
+            and (self.figures is None or figure in self.figures)
+            and (self.points is None or point is None or point in self.points)
+        )
 
 
 def passed(guard: str, sentence: str) -> Verdict:
@@ -39,8 +54,67 @@ def noted(guard: str, sentence: str) -> Verdict:
     return Verdict(guard, Outcome.NOTE, sentence)
 
 
-def invalid(guard: str, sentence: str, hides: bool = False) -> Verdict:
-    return Verdict(guard, Outcome.INVALID, sentence, hides)
+def not_checked(guard: str, why: str) -> Verdict:
+    """It had nothing to check, and says why: nothing is known, for or against."""
+    return Verdict(guard, Outcome.NOT_CHECKED, why)
+
+
+def invalid(
+    guard: str,
+    sentence: str,
+    hides: bool = False,
+    figures: Iterable[str] | None = None,
+    points: Iterable[Point] | None = None,
+) -> Verdict:
+    return Verdict(
+        guard,
+        Outcome.INVALID,
+        sentence,
+        hides,
+        None if figures is None else tuple(dict.fromkeys(figures)),
+        None if points is None else tuple(dict.fromkeys(points)),
+    )
+
+
+#: Endings of figures that time, or what is made of it, stands in; counts and sizes are not among them.
+TIMED = ("_s", "_per_s", "_share")
+#: Shares that count calls or samples and hold no time.
+UNTIMED = ("failed_share", "stored_share")
+
+
+def timed_figures(figures: Figures, roles: Iterable[str]) -> list[str]:
+    """Of these roles, and of their parts and wholes, every figure that a slow client moves."""
+    wanted = {name for role in roles for name in (role, whole(role))}
+    return [
+        name
+        for name in figures
+        if (wanted & {name.rsplit(".", 1)[0], whole(name.rsplit(".", 1)[0])})
+        and name.endswith(TIMED)
+        and not name.endswith(UNTIMED)
+    ]
+
+
+def role_figures(figures: Figures, role: str) -> list[str]:
+    return [name for name in figures if whole(name.rsplit(".", 1)[0]) == whole(role)]
+
+
+def said_figures(names: Iterable[str]) -> str:
+    """`latency p50, p99 of users; rows per s of writers`: figures by role and kind, as people read them."""
+    held: dict[str, dict[str, list[str]]] = {}
+    for name in names:
+        role, metric = name.rsplit(".", 1)
+        kind, _, quantile = metric.removesuffix("_s").rpartition("_")
+        if not quantile.startswith("p") or not quantile[1:].isdigit():
+            kind, quantile = (
+                ("worst " if metric in ("latency_s", "sample_s") else "")
+                + metric.removesuffix("_s").replace("_", " "),
+                "",
+            )
+        held.setdefault(role, {}).setdefault(kind.replace("_", " "), []).append(quantile)
+    return "; ".join(
+        ", ".join(f"{kind} {', '.join(qs)}".strip() for kind, qs in kinds.items()) + f" of {role}"
+        for role, kinds in held.items()
+    )
 
 
 def worst(verdicts: Iterable[Verdict]) -> Outcome:

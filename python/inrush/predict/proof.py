@@ -55,7 +55,7 @@ def observed(analysis: Analysis, claim: Mapping[str, Any]) -> Observed:
         raise UsageError(
             f"{analysis.study.get('id', 'these results')}: no measured run of {told}; run it, then prove again"
         )
-    counted = [m for m in mine if m.counts and value_of(m, claim["figure"]) > 0]
+    counted = [m for m in mine if m.counts and 0 < value_of(m, claim["figure"]) < float("inf")]
     begun = min(int(m.run.summary.get("begun_unix_ns") or 0) for m in mine)
     if begun <= claim["created_unix_ns"]:
         raise UsageError(
@@ -64,9 +64,7 @@ def observed(analysis: Analysis, claim: Mapping[str, Any]) -> Observed:
         )
     values = tuple(value_of(m, claim["figure"]) for m in counted)
     invalid = tuple(
-        dict.fromkeys(
-            f"{v.guard}: {v.sentence}" for m in mine for v in m.verdicts if v.outcome.value == "invalid"
-        )
+        dict.fromkeys(f"{v.guard}: {v.sentence}" for m in mine for v in m.broken(claim["figure"]))
     )
     return Observed(
         tuple(m.run.run_id for m in counted),

@@ -300,7 +300,7 @@ def latency_law(analysis: Analysis, training: Training) -> tuple[float, float] |
     held = [
         (float(dict(m.point)[training.along]), m.figures[figure])
         for m in runs_of(analysis, training)
-        if m.figures.get(figure)
+        if 0 < m.figures.get(figure, 0.0) < float("inf")
     ]
     if len({x for x, _ in held}) < 2:
         return None

@@ -78,7 +78,7 @@ def trainings(analysis: Analysis, along: str | None = None, figure: str | None =
         measured = asked if figure else stand_in(runs, along, asked)
         kind = kind_of(runs, along, measured)
         name = figure or figure_for(kind, measured, runs)
-        used = [m for m in runs if value_of(m, name) > 0 and m.outcome is not Outcome.INVALID]
+        used = [m for m in runs if 0 < value_of(m, name) < float("inf") and not m.broken(name)]
         if len({dict(m.point)[along] for m in used}) >= 2:
             trained = tuple(as_trained(m, along, name) for m in used)
             every_s = interval_s(used[0].run, role_of(name)) if kind == "sample" else None

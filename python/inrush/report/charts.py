@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import altair as alt
@@ -31,6 +31,8 @@ class Figure:
     title: str
     caption: str
     spec: Spec = field(repr=False)
+    #: (figure, point) of what is drawn: where one of them is invalid, the chart says so.
+    shows: tuple[tuple[str, Point], ...] = ()
 
 
 def inline(rows: Sequence[Row]) -> alt.InlineData:
@@ -43,7 +45,8 @@ def along(answer: Answer) -> str:
 
 def unit_of(of: Values, figure: str) -> tuple[float, str]:
     """One unit for a whole chart: that of its median."""
-    return quantity.scale(float(np.median([v for values in of.values() for v in values.values()])), figure)
+    finite = [v for values in of.values() for v in values.values() if np.isfinite(v)]
+    return quantity.scale(float(np.median(finite)) if finite else 1.0, figure)
 
 
 def label(point: Point, analysis: Analysis) -> str:
@@ -66,6 +69,7 @@ def number_format(values: Sequence[float]) -> str:
 
 
 def scale_of(values: Sequence[float]) -> alt.Scale:
+    values = [v for v in values if np.isfinite(v)]
     positive = [v for v in values if v > 0]
     if len(positive) == len(values) and positive and max(positive) / min(positive) > LOG_FROM:
         return alt.Scale(type="log", nice=False, padding=8)
@@ -118,6 +122,23 @@ def finished(chart: alt.TopLevelMixin) -> Spec:
     return spec
 
 
+def judged(figure: Figure, analysis: Analysis) -> Figure:
+    """The chart with INVALID across it where all that it draws is invalid; where a part is, the caption names it.
+
+    A chart that says nothing of what it draws is invalid only where whole runs of every point are.
+    """
+    drawn = figure.shows or tuple(("", point) for point in analysis.points)
+    broken = dict.fromkeys(point for name, point in drawn if analysis.broken(name, point))
+    if not broken:
+        return figure
+    if len(broken) == len({point for _, point in drawn}):
+        return marked(figure)
+    if not figure.shows:
+        return figure
+    named = "; ".join(label(point, analysis) for point in broken)
+    return replace(figure, caption=f"{figure.caption} INVALID here: {named}; see the verdicts.")
+
+
 def marked(figure: Figure) -> Figure:
     """The same figure with INVALID across it; in stacked panels, across the first."""
     spec = dict(figure.spec)
@@ -127,7 +148,7 @@ def marked(figure: Figure) -> Figure:
         spec["vconcat"] = [layered(first, watermark(36, 200, first["height"] / 2)), *others]
     else:
         spec = layered(spec, watermark(64, {"expr": "width / 2"}, {"expr": "height / 2"}))
-    return Figure(figure.name, f"INVALID: {figure.title}", figure.caption, spec)
+    return replace(figure, title=f"INVALID: {figure.title}", spec=spec)
 
 
 def watermark(size: int, x: Any, y: Any) -> Spec:

@@ -27,7 +27,6 @@ from inrush.analysis.answer import (
 from inrush.analysis.points import Analysis, Point, is_number, lower_is_better, say
 from inrush.analysis.settled import Values
 from inrush.analysis.study_guards import roles
-from inrush.guards.verdicts import Outcome
 from inrush.report.charts import (
     HEIGHT,
     WIDTH,
@@ -37,9 +36,9 @@ from inrush.report.charts import (
     finished,
     inline,
     is_log,
+    judged,
     label,
     lines,
-    marked,
     scale_of,
     ticks,
     unit_of,
@@ -75,7 +74,27 @@ def figures(analysis: Analysis, answer: Answer | None) -> list[Figure]:
         *size_curves(analysis, answer, shown_points(analysis, answer)),
         *beside_published(analysis, answer),
     ]
-    return [marked(f) for f in found] if analysis.outcome is Outcome.INVALID else found
+    return [judged(f, analysis) for f in found]
+
+
+def series_of(analysis: Analysis, figure: str, engine: str, of: Values) -> str:
+    """The name of a line in its legend: with a mark where one of its points is invalid."""
+    return f"{engine} (INVALID)" if analysis.broken_points(figure, of) else engine
+
+
+def without_failed(of: Values) -> Values:
+    """Points whose figure has a value in every run: a percentile that failed has no place on an axis."""
+    return {p: v for p, v in of.items() if all(np.isfinite(list(v.values())))}
+
+
+def failed_points(of: Values) -> list[Point]:
+    return [p for p in of if p not in without_failed(of)]
+
+
+def failed_said(analysis: Analysis, of: Values) -> str:
+    """What a caption says of points that are not drawn."""
+    named = "; ".join(label(p, analysis) for p in failed_points(of))
+    return f" Not drawn, since too many of their calls failed: {named}." if named else ""
 
 
 # Box and whisker: what each point was measured to be.
@@ -89,6 +108,9 @@ def boxes(analysis: Analysis, answer: Answer) -> list[Figure]:
     for n, (group, of) in enumerate(
         list(groups(analysis, answer.figure, along(answer), ()).items())[:MOST_BOXES]
     ):
+        failed, of = failed_said(analysis, of), without_failed(of)
+        if not of:
+            continue
         factor, unit = unit_of(of, answer.figure)
         order = [plain(v) for v in ordered({dict(p)[along(answer)] for p in of})]
         rows: list[Row] = []
@@ -127,8 +149,9 @@ def boxes(analysis: Analysis, answer: Answer) -> list[Figure]:
         )
         found.append(Figure(
             f"box-{n}", f"Spread over runs{': ' + say(group) if group else ''}",
-            "Box: quartiles; whiskers: last run within 1.5 box lengths; red line: medians; dots: single runs.",
+            "Box: quartiles; whiskers: last run within 1.5 box lengths; red line: medians; dots: single runs." + failed,
             finished(chart),
+            tuple((answer.figure, p) for p in of),
         ))  # fmt: skip
     return found
 
@@ -159,9 +182,17 @@ def curves(analysis: Analysis, answer: Answer) -> list[Figure]:
     found = []
     for n, (group, of) in enumerate(by_panel(groups(analysis, answer.figure, along(answer), ())).items()):
         factor, unit = unit_of({p: v for _, points in of for p, v in points.items()}, answer.figure)
-        rows = [r for engine, points in of for r in curve_rows(points, along(answer), engine, factor)]
+        drawn = [(engine, without_failed(points)) for engine, points in of]
+        failed = "".join(failed_said(analysis, points) for _, points in of)
+        rows = [
+            r
+            for engine, points in drawn
+            for r in curve_rows(
+                points, along(answer), series_of(analysis, answer.figure, engine, points), factor
+            )
+        ]
         stopped = absent_rows(analysis, along(answer), group)
-        if len({r["x"] for r in [*rows, *stopped]}) < 2:
+        if not rows or len({r["x"] for r in [*rows, *stopped]}) < 2:
             continue
         x_values = sorted({r["x"] for r in [*rows, *stopped]})
         title = f"{name(answer.figure)}, {unit}" if unit else name(answer.figure)
@@ -171,8 +202,9 @@ def curves(analysis: Analysis, answer: Answer) -> list[Figure]:
         found.append(Figure(
             f"curve-{n}", f"{name(answer.figure).capitalize()} along {along(answer)}{': ' + say(group) if group else ''}",
             "Points: geometric means over runs; bars and bands: their 95 % intervals (where a run's figure is 0: median and range). "
-            + ("Crosses at the top: points that were stopped or are not supported, with the reason." if stopped else ""),
+            + ("Crosses at the top: points that were stopped or are not supported, with the reason." if stopped else "") + failed,
             finished(chart),
+            tuple((answer.figure, p) for _, points in drawn for p in points),
         ))  # fmt: skip
     return found
 
@@ -235,7 +267,13 @@ def scaling(analysis: Analysis, answer: Answer) -> list[Figure]:
         rows = [
             r
             for engine, points in of
-            for r in efficiency_rows(analysis, answer.figure, along(answer), engine, points)
+            for r in efficiency_rows(
+                analysis,
+                answer.figure,
+                along(answer),
+                series_of(analysis, answer.figure, engine, points),
+                points,
+            )
         ]
         if len({r["x"] for r in rows}) < 2:
             continue
@@ -246,6 +284,7 @@ def scaling(analysis: Analysis, answer: Answer) -> list[Figure]:
             f"efficiency-{n}", f"Scaling efficiency{': ' + say(group) if group else ''}",
             "1 is ideal: n sessions do n times the work in the same time, or the same work in 1/n of it. Bars and bands: 95 % intervals.",
             finished(alt.layer(ideal, chart)),
+            tuple((answer.figure, p) for _, points in of for p in points),
         ))  # fmt: skip
     return found
 
@@ -284,7 +323,17 @@ def percentiles(analysis: Analysis, answer: Answer) -> list[Figure]:
         held = {p: h for (p, r), h in analysis.latencies.items() if r == role and p in wanted}
         if not held:
             continue
-        rows = [row for p, h in held.items() for row in quantile_rows(h, label(p, analysis))]
+        rows = [
+            row
+            for p, h in held.items()
+            for row in quantile_rows(
+                h, series_of(analysis, f"{role}.latency_p99_s", label(p, analysis), {p: {}})
+            )
+        ]
+        if not rows:
+            continue
+        failing = [f"{h.failed / h.calls:.2%} of {label(p, analysis)}" for p, h in held.items() if h.failed]
+        failed = f" Calls failed and are slower than all others: {', '.join(failing)}." if failing else ""
         marks = {
             0.0: "0 %",
             **{float(k): f"{100 - 10 ** (2 - k):.10g} %" for k in range(1, 9)},
@@ -314,20 +363,28 @@ def percentiles(analysis: Analysis, answer: Answer) -> list[Figure]:
         )
         found.append(Figure(
             f"latency-{role}", f"Latency of {role}",
-            "From merged histograms of all runs; a curve ends at 1 − 1/n." + (closed if is_closed(analysis, role) else ""),
+            "From merged histograms of all runs; a curve ends at 1 − 1/n, or where calls failed." + failed
+            + (closed if is_closed(analysis, role) else ""),
             finished(chart),
+            tuple((f"{role}.latency_p99_s", p) for p in held),
         ))  # fmt: skip
     return found
 
 
 def quantile_rows(histogram: Histogram, series: str) -> list[Row]:
-    last = np.log10(histogram.n) if histogram.n > 1 else 0.0
+    last = np.log10(histogram.calls) if histogram.calls > 1 else 0.0
     nines = np.unique(np.round(np.append(np.arange(0, last, 0.05), last), 4))
     return [
-        {"x": float(x), "q": f"{100 * (1 - 10**-x):.6g} %", "ms": histogram.quantile_ns(1 - 10 ** -float(x)) / 1e6,
-         "series": series, "n": histogram.n}
+        {
+            "x": float(x),
+            "q": f"{100 * (1 - 10**-x):.6g} %",
+            "ms": ns / 1e6,
+            "series": series,
+            "n": histogram.calls,
+        }
         for x in nines
-    ]  # fmt: skip
+        if np.isfinite(ns := histogram.quantile_ns(1 - 10 ** -float(x)))
+    ]
 
 
 def shown_points(analysis: Analysis, answer: Answer) -> list[Point]:
@@ -365,6 +422,7 @@ def time_lines(analysis: Analysis, answer: Answer) -> list[Figure]:
             f"time-{n}", f"A typical run over time: {label(m.point, analysis)}",
             f"Run {m.run.run_id}, the one nearest the median. Drag to move, scroll to zoom: all panels follow.",
             finished(stacked(drawn)),
+            ((answer.figure, m.point),),
         ))  # fmt: skip
     return found
 
@@ -383,6 +441,7 @@ def sample_lines(analysis: Analysis, answer: Answer) -> list[Figure]:
                 f"Run {m.run.run_id}. Collect: a simulated collector's time; queue: until the first part went out; insert: until the "
                 "last was stored. Where there are many, the slowest of equal numbers.",
                 finished(stacked(drawn)),
+                (("", m.point),),
             ))  # fmt: skip
     return found
 

@@ -47,8 +47,9 @@ def heat_maps(analysis: Analysis, answer: Answer, points: Sequence[Point]) -> li
             found.append(Figure(
                 f"heat-{len(found)}", f"When calls of {role} took how long: {label(m.point, analysis)}",
                 f"Run {m.run.run_id}, the one nearest the median. Colour: calls of a step with such a latency; red line: p99 of "
-                "each step, from merged histograms." + ("" if role in paced else " Closed schedule: waiting in line is not in it."),
+                "each step, from merged histograms of the calls that succeeded." + ("" if role in paced else " Closed schedule: waiting in line is not in it."),
                 finished(chart(steps)),
+                ((f"{role}.latency_p99_s", m.point),),
             ))  # fmt: skip
     return found[:MOST_MAPS]
 

@@ -44,6 +44,7 @@ def prose(text: str) -> str:
 def badge(outcome: Outcome) -> str:
     words = {
         Outcome.PASS: ("pass", "valid"),
+        Outcome.NOT_CHECKED: ("pass", "valid"),
         Outcome.NOTE: ("note", "valid, with notes"),
         Outcome.INVALID: ("invalid-badge", "INVALID"),
     }
@@ -52,7 +53,12 @@ def badge(outcome: Outcome) -> str:
 
 
 def outcome_word(outcome: Outcome) -> str:
-    kind = {Outcome.PASS: "pass", Outcome.NOTE: "note", Outcome.INVALID: "invalid-badge"}[outcome]
+    kind = {
+        Outcome.PASS: "pass",
+        Outcome.NOT_CHECKED: "unchecked",
+        Outcome.NOTE: "note",
+        Outcome.INVALID: "invalid-badge",
+    }[outcome]
     return f'<span class="badge {kind}">{"INVALID" if outcome is Outcome.INVALID else outcome.value}</span>'
 
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from inrush.analysis.answer import Answer, name, plain, times
+from inrush.analysis.answer import Answer, Part, name, plain, times
 from inrush.analysis.claims import COLUMNS, claim_rows, judged_claims
 from inrush.analysis.comparability import left_out
 from inrush.analysis.effects import effects
 from inrush.analysis.points import Analysis, say
 from inrush.analysis.rejected import by_table, reject_lines
-from inrush.guards.verdicts import Outcome, by_guard
+from inrush.guards.verdicts import Outcome, Verdict, by_guard
 from inrush.report.charts import Figure
 from inrush.report.conditions import machine, settings
 from inrush.report.draw import asset
@@ -150,17 +150,37 @@ def live_banner(analysis: Analysis, live: Live | None) -> str:
 
 
 def banner(analysis: Analysis) -> str:
+    """What makes the result invalid, and at which points; other points and figures stand."""
     if analysis.valid:
         return ""
-    broken = [g for g, v in by_guard(analysis.verdicts).items() if v[0][1].outcome is Outcome.INVALID]
-    return f'<div class="banner" role="alert">INVALID. {escape(", ".join(broken).capitalize())}: see the verdicts before any figure.</div>'
+    broken = by_guard(analysis.invalidating)
+    told = "; ".join(
+        f"{guard} ({where})" if (where := places(analysis, found)) else guard
+        for guard, found in broken.items()
+    )
+    return f'<div class="banner" role="alert">INVALID. {escape(told[:1].upper() + told[1:])}: see the verdicts before any figure.</div>'
+
+
+def places(analysis: Analysis, found: Sequence[tuple[str, Verdict]]) -> str:
+    """The points at which verdicts of one guard make something invalid; empty where that is everywhere."""
+    of_run = {m.run.run_id: m.point for m in analysis.runs}
+    points = dict.fromkeys(
+        point
+        for where, v in found
+        if v.outcome is Outcome.INVALID
+        for point in ([of_run[where]] if where else v.points or analysis.points)
+    )
+    if len(points) >= len(analysis.points):
+        return ""
+    first, *others = [say(point) for point in points]
+    return first + (f" and {len(others)} more" if others else "")
 
 
 def answered(analysis: Analysis, answer: Answer | None) -> str:
     if answer is None or not answer.parts:
         said = '<p class="said">No counted run measured what was asked.</p>'
     else:
-        shown = [f'<p class="said">{escape(p.sentence)}.</p>' for p in answer.parts]
+        shown = [part_said(p) for p in answer.parts]
         said = "\n".join(shown[:6])
         if len(shown) > 6:
             said += f"<details><summary>{len(shown) - 6} more groups</summary>{''.join(shown[6:])}</details>"
@@ -171,9 +191,20 @@ def answered(analysis: Analysis, answer: Answer | None) -> str:
     return f'<div class="{kind}"><span class="label">Answer</span> {badge(analysis.outcome)}\n{said}{crossed}</div>'
 
 
+def part_said(part: Part) -> str:
+    """A part of the answer; where its figures are invalid, marked and with the reason."""
+    if not part.invalid:
+        return f'<p class="said">{escape(part.sentence)}.</p>'
+    return (
+        f'<p class="said"><span class="badge invalid-badge">INVALID</span> {escape(part.sentence)}.</p>'
+        f'<p class="expected">{escape(part.invalid)}</p>'
+    )
+
+
 def guards_table(analysis: Analysis) -> str:
-    """One line per guard: the worst outcome, how often, the worst sentence and where; what passed, one click away."""
-    rows: dict[bool, list[Cells]] = {False: [], True: []}
+    """One line per guard: the worst outcome, how often, the worst sentence and where; what passed, and what had nothing
+    to check, one click away."""
+    rows: dict[Outcome, list[Cells]] = {Outcome.NOTE: [], Outcome.PASS: [], Outcome.NOT_CHECKED: []}
     held = by_guard(analysis.verdicts)
     for guard, found in sorted(held.items(), key=lambda item: -item[1][0][1].outcome.weight):
         worst = found[0][1].outcome
@@ -183,20 +214,18 @@ def guards_table(analysis: Analysis) -> str:
         told = prose(same[0][1].sentence) + (
             f" · run&nbsp;<code>{escape(where)}</code>" if where and len(same) < len(found) else ""
         )
-        mark = {
-            Outcome.PASS: ("pass", "pass"),
-            Outcome.NOTE: ("note", "note"),
-            Outcome.INVALID: ("invalid-badge", "INVALID"),
-        }[worst]
-        rows[worst is Outcome.PASS].append(
-            [escape(guard), f'<span class="badge {mark[0]}">{mark[1]}</span>', spread, f"<span>{told}</span>"]
-        )
+        shown_in = Outcome.NOTE if worst is Outcome.INVALID else worst
+        rows[shown_in].append([escape(guard), outcome_word(worst), spread, f"<span>{told}</span>"])
     header = ["guard", "verdict", "in", "what was found"]
-    doubted, passed = (table(header, rows[p], "guards") for p in (False, True))
-    count = len(rows[True])
-    said = f"{count} guard{'s' * (count != 1)} passed in every run"
-    return doubted + (
+    doubted, passed, unchecked = (table(header, of, "guards") for of in rows.values())
+    count, idle = len(rows[Outcome.PASS]), len(rows[Outcome.NOT_CHECKED])
+    said = f"{count} guard{'s' * (count != 1)} passed wherever there was something to check"
+    sound = (
         f"<details{'' if doubted else ' open'}><summary>{said}</summary>{passed}</details>" if passed else ""
+    )
+    nothing = f"{idle} guard{'s' * (idle != 1)} had nothing to check"
+    return (
+        doubted + sound + (f"<details><summary>{nothing}</summary>{unchecked}</details>" if unchecked else "")
     )
 
 
@@ -289,6 +318,7 @@ def runs_table(analysis: Analysis, answer: Answer | None) -> str:
     for m in sorted(analysis.runs, key=lambda m: (m.run.block, m.run.order)):
         value = m.figures.get(figure)
         shown = "hidden" if m.hidden else quantity.show(value, figure) if value is not None else "–"
+        shown += " INVALID" if value is not None and not m.hidden and m.broken(figure) else ""
         block = (
             "pilot" if m.run.block == 0 else f"{m.run.block} fresh" if m.run.confirms else str(m.run.block)
         )

@@ -8,6 +8,7 @@ from html import escape
 from inrush.analysis.answer import Answer, name, plain
 from inrush.analysis.points import Analysis, Point, PointSummary
 from inrush.analysis.study_guards import roles
+from inrush.guards.verdicts import Outcome
 from inrush.report.html import Cells, number, table
 from inrush.stats import quantity
 
@@ -62,7 +63,7 @@ def shown_quantiles(analysis: Analysis) -> list[tuple[str, str, float]]:
 def quantile_s(analysis: Analysis, point: Point, role: str, q: float) -> float | None:
     """None where a point has no such role, or fewer calls than the quantile needs for one beyond it."""
     histogram = analysis.latencies.get((point, role))
-    enough = histogram is not None and histogram.n * (1 - q) >= 1
+    enough = histogram is not None and histogram.calls * (1 - q) >= 1
     return histogram.quantile_ns(q) / 1e9 if histogram is not None and enough else None
 
 
@@ -86,13 +87,24 @@ def point_row(
     cells.append(number(quantity.show(s.median, s.figure) if s else "–"))
     cells.append(
         number(
-            "–" if s is None else quantity.show_interval(s.interval, s.figure) if s.interval else "one run"
+            "–"
+            if s is None
+            else quantity.show_interval(s.interval, s.figure)
+            if s.interval
+            else f"failed in {s.failed} of {len(s.values)} runs"
+            if s.failed
+            else "one run"
         )
     )
+    if s is not None and s.outcome is Outcome.INVALID:
+        cells[-2:] = [number(f"{quantity.show(s.median, s.figure)} INVALID"), cells[-1]]
     for figure in figures:
         values = sorted(analysis.values(figure).get(point, {}).values())
-        cells.append(number(quantity.show(values[len(values) // 2], figure) if values else "–"))
-    for role, _, q in quantiles:
+        mark = " INVALID" if values and analysis.broken(figure, point) else ""
+        cells.append(number(quantity.show(values[len(values) // 2], figure) + mark if values else "–"))
+    for role, named, q in quantiles:
         value = quantile_s(analysis, point, role, q)
-        cells.append(number("–" if value is None else quantity.show(value, "latency_s")))
+        figure = f"{role}.latency_{named.replace('.', '')}_s"
+        mark = " INVALID" if value is not None and analysis.broken(figure, point) else ""
+        cells.append(number("–" if value is None else quantity.show(value, "latency_s") + mark))
     return cells

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inrush.analysis.answer import Answer, answer
-from inrush.analysis.points import Analysis, analyse
+from inrush.analysis.points import Analysis, analyse, say
 from inrush.analysis.rejected import reject_lines
 from inrush.errors import UsageError
-from inrush.guards.verdicts import Outcome, by_guard
+from inrush.guards.verdicts import Outcome, by_guard, said_figures
 from inrush.stats.measures import StudyRecord, study_record
 
 if TYPE_CHECKING:
@@ -79,8 +79,9 @@ def three_lines(results: Any) -> list[str]:
 def verdict_line(analysis: Analysis) -> str:
     """`valid: …` or `INVALID: …`, with what stands in the way and how many notes there are."""
     held = by_guard(analysis.verdicts)
-    broken = {g: v[0][1].sentence for g, v in held.items() if v[0][1].outcome is Outcome.INVALID}
+    broken = {g: v[0][1].sentence for g, v in by_guard(analysis.invalidating).items()}
     notes = [g for g, v in held.items() if v[0][1].outcome is Outcome.NOTE]
+    aside = beside_the_result(analysis)
     runs = sum(m.run.block > 0 for m in analysis.runs)
     noted = f"; with a note on: {', '.join(notes)}" if notes else ""
     if broken:
@@ -92,7 +93,17 @@ def verdict_line(analysis: Analysis) -> str:
         if analysis.crossed
         else ""
     )
-    return f"valid: {runs} measured run{'s' * (runs != 1)} passed every guard{noted}{crossed}"
+    return f"valid: {runs} measured run{'s' * (runs != 1)} passed every guard{aside}{noted}{crossed}"
+
+
+def beside_the_result(analysis: Analysis) -> str:
+    """Figures that are invalid although nothing was asked of them, and where."""
+    found = [(m, v) for m in analysis.runs for v in m.verdicts if v.outcome is Outcome.INVALID and v.figures]
+    if not found:
+        return ""
+    figures = dict.fromkeys(name for _, v in found for name in v.figures or ())
+    points = dict.fromkeys(say(m.point) for m, _ in found)
+    return f"; INVALID and not asked for: {said_figures(figures)} (at {', '.join(list(points)[:3])}{', …' * (len(points) > 3)})"
 
 
 def next_command(analysis: Analysis, found: Answer | None) -> str:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from inrush.analysis.answer import shown
 from inrush.analysis.points import Analysis, Point, PointSummary, say
 from inrush.analysis.rejected import by_table, reject_lines
 from inrush.analysis.same_work import Work, by_rate, other_work, work
 from inrush.analysis.study_guards import headline
-from inrush.guards.verdicts import Outcome, by_guard, survives
+from inrush.guards.verdicts import Outcome, Verdict, by_guard, survives
 from inrush.stats.quantity import show, show_interval
-from inrush.stats.stats import welch_ratio
+from inrush.stats.stats import Interval, welch_ratio
 from inrush.text import columns, show_count, show_s
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ def summary_lines(results: Results, analysis: Analysis) -> list[str]:
             (
                 say(s.point),
                 str(len(s.values)),
-                show_interval(s.interval, figure) if s.interval else show(s.values[0], figure),
+                summed_up(s) + (" INVALID" if s.outcome is Outcome.INVALID else ""),
             )
             for s in analysis.summaries(figure)
         ]
@@ -55,6 +57,17 @@ def summary_lines(results: Results, analysis: Analysis) -> list[str]:
     return [*lines, *(["", *doubts] if doubts else [])]
 
 
+def summed_up(s: PointSummary) -> str:
+    """The figure of a point with its interval; `failed` where it failed in a run."""
+    if s.interval is not None:
+        return show_interval(s.interval, s.figure)
+    return (
+        shown(dict(zip(s.blocks, s.values, strict=True)), s.figure)
+        if s.failed
+        else show(s.values[0], s.figure)
+    )
+
+
 def wanted_runs(study: Mapping[str, Any]) -> int:
     """Runs that are planned, and the fresh repeats that were chosen since."""
     return len(study.get("planned", ())) + len(study.get("confirming", ()))
@@ -64,7 +77,7 @@ def doubt_lines(analysis: Analysis) -> list[str]:
     """A line for every guard that did not pass everywhere, worst first: what it says of one run, and of how many."""
     lines = []
     for guard, found in by_guard(analysis.verdicts).items():
-        doubts = [(run, v) for run, v in found if v.outcome is not Outcome.PASS]
+        doubts = [(run, v) for run, v in found if v.outcome in (Outcome.NOTE, Outcome.INVALID)]
         if doubts:
             run, worst_one = doubts[0]
             where = f" ({len(doubts)} runs, as {run})" if len(doubts) > 1 else f" ({run})" if run else ""
@@ -83,7 +96,9 @@ def summary(analysis: Analysis) -> dict[str, Any]:
             held = points.setdefault(s.point, {"point": dict(s.point), "figures": {}})
             held["figures"][figure] = {
                 "n": len(s.values),
-                "values": list(s.values),
+                "values": [v if isfinite(v) else None for v in s.values],
+                "failed": s.failed,
+                "invalid": sorted({v.guard for _, v in analysis.broken(figure, s.point)}),
                 **(
                     {"value": s.interval.value, "low": s.interval.low, "high": s.interval.high}
                     if s.interval
@@ -99,11 +114,16 @@ def summary(analysis: Analysis) -> dict[str, Any]:
             for table, each in by_table(analysis).items()
             for rejected, of in [max(each)]
         },
-        "verdicts": [
-            {"run": run, "guard": v.guard, "outcome": v.outcome.value, "sentence": v.sentence}
-            for run, v in analysis.verdicts
-        ],
+        "verdicts": [verdict_document(run, v) for run, v in analysis.verdicts],
     }
+
+
+def verdict_document(run: str, v: Verdict) -> dict[str, Any]:
+    """For programs; `figures` are those that it makes invalid, null: all of the run."""
+    document = {"run": run, "guard": v.guard, "outcome": v.outcome.value, "sentence": v.sentence}
+    if v.outcome is Outcome.INVALID:
+        document["figures"] = None if v.figures is None else list(v.figures)  # type: ignore[assignment]
+    return document
 
 
 def compare_lines(a: Analysis, b: Analysis) -> list[str]:
@@ -123,7 +143,7 @@ def compare_lines(a: Analysis, b: Analysis) -> list[str]:
     figure = min(figures - {asked}, default=asked)
     left, right = ({s.point: s for s in x.summaries(figure)} for x in (a, b))
     rows = [
-        compared_row(point, left[point], right[point], works[point], figure)
+        compared_row(a, b, left[point], right[point], works[point])
         for point in shared
         if point in left and point in right
     ]
@@ -143,7 +163,7 @@ def compare_lines(a: Analysis, b: Analysis) -> list[str]:
         "! run one after the other, not in turns: what changed on the machine between them is part of the ratio"
     )
     lines += [
-        f"! {z.study.get('id')} is INVALID; `inrush show {z.study.get('id')}` says why"
+        f"! the result of {z.study.get('id')} is INVALID; `inrush show {z.study.get('id')}` says why"
         for z in (a, b)
         if not z.valid
     ]
@@ -151,18 +171,36 @@ def compare_lines(a: Analysis, b: Analysis) -> list[str]:
 
 
 def compared_row(
-    point: Point, x: PointSummary, y: PointSummary, works: tuple[Work | None, Work | None], figure: str
+    a: Analysis, b: Analysis, x: PointSummary, y: PointSummary, works: tuple[Work | None, Work | None]
 ) -> list[str]:
-    shown = [show(s.interval.value if s.interval else s.values[0], figure) for s in (x, y)]
+    """x, y: the same figure at the same point, of a and of b."""
+    point, figure = x.point, x.figure
+    row = [say(point), *(show(s.interval.value, figure) if s.interval else summed_up(s) for s in (x, y))]
     before, after = works
     if before and after and not before.has_rows_like(after):
         each = [f"{w.bytes / w.rows:,.0f}" if w.rows else "no" for w in (before, after)]
-        return [say(point), *shown, "not compared", f"rows of {' and '.join(each)} bytes are other rows"]
+        return [*row, "not compared", f"rows of {' and '.join(each)} bytes are other rows"]
     if x.interval is None or y.interval is None:
-        return [say(point), *shown, "too few runs for a ratio", ""]
+        return [*row, "failed: no ratio" if x.failed or y.failed else "too few runs for a ratio", ""]
     ratio = welch_ratio(y.values, x.values)
-    word = "not distinguishable" if ratio.holds(1.0) else f"{'more' if ratio.value > 1 else 'less'}"
-    return [say(point), *shown, f"{ratio.value:.3g} [{ratio.low:.3g}, {ratio.high:.3g}]", word]
+    told = comparison_word(ratio)
+    if (other := on_time_word(a, b, figure, point)) not in (None, told):
+        told = f"INVALID: {told}, and with clients on time {other}"
+    elif broken := [*a.broken(figure, point), *b.broken(figure, point)]:
+        told = f"INVALID: {broken[0][1].guard}"
+    return [*row, f"{ratio.value:.3g} [{ratio.low:.3g}, {ratio.high:.3g}]", told]
+
+
+def comparison_word(ratio: Interval) -> str:
+    return "not distinguishable" if ratio.holds(1.0) else "more" if ratio.value > 1 else "less"
+
+
+def on_time_word(a: Analysis, b: Analysis, figure: str, point: Point) -> str | None:
+    """The same comparison with the other end of both figures; None where there is too little for one."""
+    x, y = ({s.point: s for s in z.on_time.summaries(figure)}.get(point) for z in (a, b))
+    if x is None or y is None or x.interval is None or y.interval is None:
+        return None
+    return comparison_word(welch_ratio(y.values, x.values))
 
 
 #: Facts of the host that must agree before two figures are compared.

@@ -214,9 +214,12 @@ class StopRules:
     def __init__(self, plan: StudyPlan) -> None:
         self._plan = plan
         self._measured: dict[str, Mapping[str, float]] = {}
+        self._on_time: dict[str, Mapping[str, float]] = {}
 
     def __call__(self, run: Any, sealed: Sequence[SealedRun]) -> str | None:
+        from inrush.guards.verdicts import paced_roles
         from inrush.plan.plan import stopped
+        from inrush.stats.brackets import brackets
         from inrush.stats.measures import RunRecord, figures_of_run
 
         if self._plan.study.search is not None:
@@ -226,9 +229,15 @@ class StopRules:
         for r in sealed:
             point = str(r.labels.get("point", ""))
             if r.doc["block"] == 0 and r.doc["status"] == "done" and point not in self._measured:
-                self._measured[point] = figures_of_run(RunRecord(r.id, r.plan, r.env, r.doc, r.tables))
+                record = RunRecord(r.id, r.plan, r.env, r.doc, r.tables)
+                self._measured[point] = figures_of_run(record)
+                other = brackets(record, self._measured[point], paced_roles(record))
+                self._on_time[point] = {**self._measured[point], **{k: b.on_time for k, b in other.items()}}
         found = stopped(self._plan, self._measured).get(run.point)
-        return found.reason if found else None
+        # Decided twice: a limit that only the client's own lateness crossed stops nothing.
+        if found is None or run.point not in stopped(self._plan, self._on_time):
+            return None
+        return found.reason
 
     def _not_searched(self, run: Any, sealed: Sequence[SealedRun]) -> str | None:
         from inrush.plan.search import not_searched

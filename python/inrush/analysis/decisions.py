@@ -1,0 +1,105 @@
+"""Decisions taken twice: with the figures as measured, and as if the client had been on time. Pure.
+
+Between the two lies what a client that was on time would have seen. Where both decide the same, lateness decided nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from inrush.analysis.answer import Answer, Part, answer
+from inrush.analysis.points import Analysis, Point, say
+from inrush.guards.verdicts import Verdict, invalid, not_checked, passed
+from inrush.stats.brackets import on_time_name
+
+DECISIONS, LIMITS = "decisions hold on time", "limits were measured"
+
+
+def decisions_hold(analysis: Analysis) -> Verdict | None:
+    """The answer and every limit of `[accept]`, decided again; None where no decisive figure has another end."""
+    moved = [
+        f for f in analysis.decisive if any(m.figures.get(f) != t.figures.get(f) for m, t in pairs(analysis))
+    ]
+    if not any(bracketed(analysis, figure) for figure in analysis.decisive):
+        return None
+    if not moved:
+        return passed(DECISIONS, "No lateness of the client is in a figure that decides")
+    found, on_time = answer(analysis), answer(analysis.on_time)
+    differing = differing_parts(found, on_time)
+    limits = differing_limits(analysis)
+    if differing:
+        part, other = differing[0]
+        return invalid(
+            DECISIONS,
+            f"{part.sentence}; with a client on time: {other.sentence if other else 'nothing'}. The client's lateness decides "
+            "it: no decision. Lower the rate, or give the client more cores",
+            figures=(),
+        )
+    if limits:
+        return invalid(
+            DECISIONS,
+            f"{limits[0]}: the client's lateness decides whether the limit is crossed. Lower the rate, or give the client more cores",
+            figures=(),
+        )
+    return passed(DECISIONS, "The answer and every limit are the same with a client on time")
+
+
+def pairs(analysis: Analysis) -> Any:
+    return zip(analysis.runs, analysis.on_time.runs, strict=True)
+
+
+def bracketed(analysis: Analysis, figure: str) -> bool:
+    """Whether lateness of the client could show in this figure, and another end of it is known."""
+    other = on_time_name(figure)
+    return any(m.figures.get(figure) != t.figures.get(figure) for m, t in pairs(analysis)) or any(
+        other in m.figures for m in analysis.runs if other is not None
+    )
+
+
+def differing_parts(found: Answer | None, on_time: Answer | None) -> list[tuple[Part, Part | None]]:
+    if found is None:
+        return []
+    others: Mapping[Point, Part] = {p.group: p for p in on_time.parts} if on_time else {}
+    return [
+        (part, others.get(part.group))
+        for part in found.parts
+        if not same_decision(found.kind, part, others.get(part.group))
+    ]
+
+
+def same_decision(kind: str, part: Part, other: Part | None) -> bool:
+    """Of points that cannot be told from the best, which one looks best is no decision: it must be in the other's set."""
+    if other is None:
+        return False
+    if kind in ("keeps_up", "sustained", "levels_off"):
+        return part.best == other.best
+    if kind == "best":
+        return not part.best or (part.best[0] in other.best and other.best[0] in part.best)
+    if kind == "comparison":
+        return part.best == other.best or "not distinguishable" in part.sentence
+    return True
+
+
+def differing_limits(analysis: Analysis) -> list[str]:
+    """Limits that are crossed by what was measured and not with a client on time, or the other way about, as sentences."""
+    found = []
+    for figure, limit in (analysis.study.get("accept") or {}).items():
+        for m, on_time in pairs(analysis):
+            value, other = m.figures.get(figure, 0.0), on_time.figures.get(figure, 0.0)
+            if m.counts and (value > limit) != (other > limit):
+                found.append(
+                    f"{figure} at {say(m.point)} is {value:.4g}, with a client on time {other:.4g}, accepted is at most {limit:.4g}"
+                )
+    return found
+
+
+def limits_checked(analysis: Analysis) -> Verdict | None:
+    """A limit on a figure that no counted run has is crossed by nothing: it was not checked."""
+    limits = analysis.study.get("accept") or {}
+    if not limits:
+        return None
+    missing = [f for f in limits if not any(m.counts and f in m.figures for m in analysis.runs)]
+    if missing:
+        return not_checked(LIMITS, f"No counted run measured {', '.join(missing)}: the limit says nothing")
+    return passed(LIMITS, f"Every figure of [accept] was measured: {', '.join(limits)}")

@@ -1,0 +1,154 @@
+"""Was the client on time, and if it was not, which figures can that have moved, by how much? Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from inrush.guards import notes
+from inrush.guards.verdicts import (
+    Figures,
+    Verdict,
+    invalid,
+    not_checked,
+    noted,
+    paced_roles,
+    passed,
+    said_figures,
+)
+from inrush.results.histogram import Histogram, bucket_upper
+from inrush.stats import quantity
+from inrush.stats.brackets import RESOLUTION, WIDEST, Bracket, brackets, stalled_s
+from inrush.stats.calm import STEAL_SHARE, calm_part
+from inrush.stats.measures import RunRecord, measured_windows, role_histograms, whole
+
+NAME = "client on time"
+#: What an overloaded role's rate follows from, where the client itself was late.
+RATES = (
+    "ops_per_s", "attempts_per_s", "rows_per_s", "bytes_per_s", "keys_per_s", "achieved_share", "attempted_share", "unsent", "makespan_s"
+)  # fmt: skip
+
+
+def client_on_time(run: RunRecord, figures: Figures) -> Verdict:
+    """Each figure with a client that was on time, beside the figure as measured: invalid where they differ too much."""
+    paced = paced_roles(run)
+    found = brackets(run, figures, paced)
+    if not found:
+        return not_checked(NAME, "No paced call and no stall was recorded: no figure has a bracket")
+    broken = {name: b for name, b in found.items() if is_broken(name, b) and not b.old}
+    unknown = {name: b for name, b in found.items() if is_broken(name, b) and name not in broken}
+    touched = [*broken, *overloaded(figures, broken, paced)]
+    if broken:
+        name, bracket = worst_of(broken)
+        return invalid(
+            NAME,
+            f"The client was late by itself: {shown(name, bracket)}{stall(run)}{late_arrivals(run, paced)}. Invalid: "
+            f"{said_figures(touched)}. Lower the rate, use fewer sessions or more cores, let nothing stop it, and beside a "
+            f"server give it --realtime{taken_by_others(run, roles_of(broken))}",
+            figures=touched,
+        )
+    if unknown:
+        return not_checked(
+            NAME,
+            f"{said_figures(unknown)}: these results only bound what the client's lateness did to it, at most "
+            f"{shown(*worst_of(unknown))}. Run the study anew to know",
+        )
+    name, bracket = worst_of(found)
+    if bracket.ratio > RESOLUTION:
+        return noted(NAME, f"Within {WIDEST - 1:.0%}: {shown(name, bracket)}{late_arrivals(run, paced)}")
+    return passed(
+        NAME, f"On time, no figure differs by more than {RESOLUTION - 1:.0%}: {shown(name, bracket)}"
+    )
+
+
+def is_broken(name: str, bracket: Bracket) -> bool:
+    """Too wide, or the two ends decide differently whether every sample was stored in time."""
+    decided = name.endswith(".in_time_share") and (bracket.on_time >= 1) != (bracket.measured >= 1)
+    return decided or bracket.ratio > WIDEST
+
+
+def worst_of(found: Mapping[str, Bracket]) -> tuple[str, Bracket]:
+    """The widest; of equals one that people read first."""
+    return max(found.items(), key=lambda item: (item[1].ratio, "latency" in item[0] or "sample" in item[0]))
+
+
+def shown(name: str, bracket: Bracket) -> str:
+    role, metric = name.rsplit(".", 1)
+    what = metric.removesuffix("_s").replace("_", " ")
+    measured, on_time = (quantity.show(v, name) for v in (bracket.measured, bracket.on_time))
+    bound = "" if bracket.recorded else "not below " if bracket.on_time <= bracket.measured else "not above "
+    return f"{what} of {role} is {measured}, and with a client on time {bound}{on_time}"
+
+
+def overloaded(figures: Figures, broken: Mapping[str, Bracket], paced: Sequence[str]) -> list[str]:
+    """Rates of paced roles that did not send all that was due while most of their calls were late by the client."""
+    return [
+        f"{role}.{metric}"
+        for role in paced
+        if f"{role}.latency_p50_s" in broken and figures.get(f"{role}.attempted_share", 1.0) < 1
+        for metric in RATES
+        if f"{role}.{metric}" in figures
+    ]
+
+
+def roles_of(found: Mapping[str, Bracket]) -> list[str]:
+    return list(dict.fromkeys(name.rsplit(".", 1)[0] for name in found))
+
+
+def stall(run: RunRecord) -> str:
+    stood_s, measured_s = stalled_s(run)
+    return f"; its process stood still for {stood_s * 1e3:.3g} ms of {measured_s:.3g} s" if stood_s else ""
+
+
+def late_arrivals(run: RunRecord, paced: Sequence[str]) -> str:
+    """Lateness also smooths bursts: the share of arrivals that were sent later than the mean gap between arrivals."""
+    held = role_histograms(run, measured_windows(run))
+    shares = {
+        role: share
+        for role, gap_s in mean_gaps_s(run).items()
+        if role in paced and (role, "lag") in held and (share := share_above(held[role, "lag"], gap_s)) > 0
+    }
+    if not shares:
+        return ""
+    told = ", ".join(f"{share:.1%} of {role}" for role, share in shares.items())
+    return f". Sent later than the mean gap between arrivals: {told}"
+
+
+def share_above(histogram: Histogram, value_s: float) -> float:
+    above = [
+        int(count)
+        for bucket, count in zip(histogram.bucket, histogram.count, strict=True)
+        if bucket_upper(int(bucket), histogram.grouping_power) > value_s * 1e9
+    ]
+    return sum(above) / histogram.n if histogram.n else 0.0
+
+
+def mean_gaps_s(run: RunRecord) -> dict[str, float]:
+    """Role -> seconds between two of its arrivals, on average."""
+    rates: dict[str, float] = {}
+    for segment in run.plan.get("segments", ()):
+        if segment.get("phase") == "measure":
+            for role in segment.get("roles", ()):
+                schedule = role["schedule"]
+                per_s = float(schedule.get("rate_per_s") or 0.0)
+                if schedule["kind"] == "samples":
+                    per_s = 1e9 / schedule["every_ns"]
+                for name in dict.fromkeys((role["name"], whole(role["name"]))):
+                    rates[name] = rates.get(name, 0.0) + per_s
+    return {role: 1 / per_s for role, per_s in rates.items() if per_s > 0}
+
+
+def taken_by_others(run: RunRecord, late_roles: Sequence[str]) -> str:
+    """What no client can help: a processor that its host has taken away wakes nothing. Was it on time where it had them?"""
+    calm = calm_part(run)
+    if calm is None or calm.seconds >= calm.of_s:
+        return ""
+    steal = notes.noise_shares(run).get("steal", 0.0)
+    held = {role: calm.figures.get(f"{role}.lag_p99_s") for role in late_roles}
+    told = ", ".join(f"{lag_s * 1e3:.3g} ms ({role})" for role, lag_s in held.items() if lag_s is not None)
+    taken = f". The host meanwhile gave {steal:.1%} of the processors to others (steal)"
+    if not told:
+        return f"{taken}: repeat when it does not"
+    return (
+        f"{taken}: in the {calm.seconds:,.0f} of {calm.of_s:,.0f} s in which it gave at most {STEAL_SHARE:.0%}, lag p99 was "
+        f"{told}. Repeat when it does not"
+    )
