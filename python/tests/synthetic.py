@@ -149,6 +149,7 @@ def run(
             ("latency", calls),
             ("service", calls if service_ns is None else service_ns),
             ("lag", list(lag_ns)),
+            ("wait", list(lag_ns) if old else []),
             ("on_time", on_time_ns(calls, lag_ns) if lag_ns and not old else []),
         ):
             if values:

@@ -56,7 +56,8 @@ def client_on_time(run: RunRecord, figures: Figures) -> Verdict:
     if bracket.ratio > RESOLUTION:
         return noted(NAME, f"Within {WIDEST - 1:.0%}: {shown(name, bracket)}{late_arrivals(run, paced)}")
     return passed(
-        NAME, f"On time, no figure differs by more than {RESOLUTION - 1:.0%}: {shown(name, bracket)}"
+        NAME,
+        f"On time, no figure differs by more than {RESOLUTION - 1:.0%}: {shown(name, bracket)}{late_arrivals(run, paced)}",
     )
 
 

@@ -7,8 +7,10 @@ subtracted from each other.
 Three sources, in this order:
 
 recorded    figures `on_time_*`, `sample_on_time_*`, … that the core recorded call by call (schema 4 on)
-bounded     from the histograms of the latency X and of the lateness L, whatever they have to do with each other:
-            at most a share e of all L exceeds Q_L(1 - e), so the on-time quantile q is at least Q_X(q - e) - Q_L(1 - e)
+bounded     from the histograms of the latency X and of a lateness L, whatever they have to do with each other: at most a
+            share e of all L exceeds Q_L(1 - e), so the on-time quantile q is at least Q_X(q - e) - Q_L(1 - e). Results before
+            schema 4 have no L that knows what a late call made later ones wait: there L is the wait, which is never less,
+            and the bound is at least the service time
 stalled     while the client's process stood still for T of M measured seconds, the calls of a paced role that were due in it
             were late, and those after it until the line was empty: a share T / M / (1 - u) at utilisation u. On a closed
             schedule each stall delays one call a session. At best all of them had been the fastest: so many are left
@@ -137,30 +139,37 @@ def bounded(
     """Of what the core did not record on time: freshness, and paced roles of results before schema 4."""
     found: dict[str, Bracket] = {}
     for (role, kind), histogram in held.items():
-        lag = held.get((role, "lag"))
+        wait, service = held.get((role, "wait")), held.get((role, "service"))
         if kind == "freshness" and (late := freshness_lateness(run, held, role)):
             found |= bounded_quantiles(f"{role}.freshness", figures, quantile_of(histogram), late)
-        if kind == "latency" and role in paced and lag and lag.n and (role, "on_time") not in held:
-            late = [quantile_of(lag)]
-            found |= bounded_quantiles(f"{role}.latency", figures, quantile_of(histogram), late, old=True)
+        if kind == "latency" and role in paced and wait and service and (role, "on_time") not in held:
+            of, late, least = quantile_of(histogram), [quantile_of(wait)], quantile_of(service)
+            found |= bounded_quantiles(f"{role}.latency", figures, of, late, least, old=True)
     for role, sampled in role_samples(run, measured_windows(run)).items():
-        lag = held.get((role, "lag"))
-        if not sampled.tells_on_time and lag is not None and lag.n:
-            late = [quantile_of(lag)] * parts(run, role)
-            of = sorted_quantile(np.sort(sampled.sample_s))
-            found |= bounded_quantiles(f"{role}.sample", figures, of, late, old=True)
-            latest_s = lag.max_ns / 1e9
-            share = float((sampled.sample_s <= sampled.every_s + latest_s).mean())
+        if not sampled.tells_on_time and role in paced:
+            # A sample in parts may also have been late within its insert.
+            late_s = sampled.queue_s + (sampled.insert_s if parts(run, role) > 1 else 0.0)
+            of, late = (sorted_quantile(np.sort(v)) for v in (sampled.sample_s, late_s))
+            found |= bounded_quantiles(f"{role}.sample", figures, of, [late], old=True)
+            share = float((sampled.sample_s - np.nan_to_num(late_s, posinf=0.0) <= sampled.every_s).mean())
             in_time = figures[f"{role}.in_time_share"]
             found[f"{role}.in_time_share"] = Bracket(share, in_time, recorded=False, old=True)
     return found
 
 
 def bounded_quantiles(
-    name: str, figures: Mapping[str, float], of: Quantile, late: Sequence[Quantile], old: bool = False
+    name: str,
+    figures: Mapping[str, float],
+    of: Quantile,
+    late: Sequence[Quantile],
+    least: Quantile = lambda q: 0.0,
+    old: bool = False,
 ) -> dict[str, Bracket]:
+    """least: quantiles of something that the on-time figure is never below."""
     return {
-        f"{name}_{q}_s": Bracket(at_least(of, late, share), figures[f"{name}_{q}_s"], recorded=False, old=old)
+        f"{name}_{q}_s": Bracket(
+            max(least(share), at_least(of, late, share)), figures[f"{name}_{q}_s"], recorded=False, old=old
+        )
         for q, share in QUANTILES.items()
         if f"{name}_{q}_s" in figures
     }

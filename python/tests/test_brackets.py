@@ -1,0 +1,252 @@
+"""Brackets against the truth: a queue whose client is late, and the same queue with a client that was on time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from inrush.guards.lateness import client_on_time
+from inrush.guards.verdicts import Outcome, Verdict
+from inrush.results.histogram import of_values, rank
+from inrush.stats.brackets import (
+    WIDEST,
+    at_least,
+    brackets,
+    quantile_of,
+    sorted_quantile,
+)
+from inrush.stats.measures import RunRecord, figures_of_run
+from tests import synthetic
+from tests.synthetic import SECOND
+
+MS = 1_000_000
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+
+
+class Queue:
+    """One session at a Poisson rate: what a late client measures, what the core records, and what was true on time."""
+
+    def __init__(self, seed: int, late_ns: int, share: float, calls: int = 2_000, load: float = 0.5) -> None:
+        rng = np.random.default_rng(seed)
+        service = rng.lognormal(np.log(2 * MS), 0.4, calls).astype(int)
+        due = np.cumsum(rng.exponential(service.mean() / load, calls)).astype(int)
+        lag = np.where(rng.random(calls) < share, rng.exponential(late_ns or 1, calls), 0).astype(int)
+        self.latency, self.lag, self.on_time = list[int](), lag.tolist(), list[int]()
+        self.service, self.wait = service.tolist(), list[int]()
+        free = free_on_time = 0
+        for d, s, late in zip(due.tolist(), service.tolist(), self.lag, strict=True):
+            free = max(d, free) + late + s
+            free_on_time = max(d, free_on_time) + s
+            self.latency.append(free - d)
+            self.wait.append(free - d - s)
+            self.on_time.append(free_on_time - d)
+
+    def run(self, old: bool = False) -> RunRecord:
+        made = synthetic.run(
+            "postgresql", schedule="constant", latency_ns=self.latency, service_ns=self.service, lag_ns=self.lag, rows=len(self.latency),
+            batch_rows=1, old=old,
+        )  # fmt: skip
+        kind, values = ("wait", self.wait) if old else ("on_time", self.on_time)
+        rows = [r for r in made.rows("hist") if r["kind"] != kind]
+        rows.append({**rows[0], "kind": kind, **synthetic.hist(values)})
+        return replace(made, tables={**made.tables, "hist": synthetic.table("hist", rows)}, _rows={})
+
+    def true_s(self, q: float) -> float:
+        values = sorted(self.on_time)
+        return values[rank(q, len(values)) - 1] / 1e9
+
+
+def verdict(run: RunRecord) -> Verdict:
+    return client_on_time(run, figures_of_run(run))
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_the_bracket_holds_the_true_percentile_in_nearly_every_run(old: bool) -> None:
+    held = []
+    for seed in range(40):
+        queue = Queue(seed, late_ns=MS, share=0.3)
+        run = queue.run(old)
+        found = brackets(run, figures_of_run(run), ["writers"])
+        for name, q in QUANTILES.items():
+            bracket = found[f"writers.latency_{name}_s"]
+            # A bucket is 0.8 % wide and shows its upper end.
+            held.append(bracket.on_time <= queue.true_s(q) * 1.01 and queue.true_s(q) <= bracket.measured)
+    assert np.mean(held) >= 0.95
+
+
+@pytest.mark.parametrize(("late_ms", "outcome"), [(9, Outcome.NOTE), (11, Outcome.INVALID)])
+def test_a_figure_turns_invalid_where_its_ends_differ_by_five_percent(late_ms: int, outcome: Outcome) -> None:
+    run = synthetic.run(
+        "postgresql",
+        schedule="constant",
+        latency_ns=[200 * MS + late_ms * MS] * 50,
+        lag_ns=[late_ms * MS] * 50,
+    )
+    assert verdict(run).outcome is outcome
+    assert verdict(run).breaks("writers.latency_p50_s") is (outcome is Outcome.INVALID)
+
+
+def test_milliseconds_of_lag_leave_slow_figures_valid_and_are_in_the_sentence() -> None:
+    run = synthetic.run(
+        "postgresql", schedule="constant", latency_ns=[207 * MS] * 100, lag_ns=[1_340_000] * 100, rows=100_000
+    )
+    assert verdict(run).outcome is Outcome.PASS and "and with a client on time" in verdict(run).sentence
+
+
+def test_only_the_percentiles_that_lateness_reached_are_invalid() -> None:
+    lags = [0] * 97 + [5 * MS] * 3
+    run = synthetic.run(
+        "postgresql",
+        schedule="constant",
+        latency_ns=[10 * MS + lag for lag in lags],
+        lag_ns=lags,
+        rows=100_000,
+    )
+    found = verdict(run)
+    assert found.outcome is Outcome.INVALID
+    assert found.breaks("writers.latency_p99_s") and found.breaks("writers.latency_s")
+    assert not found.breaks("writers.latency_p50_s") and not found.breaks("writers.rows_per_s")
+    assert "latency p99, p999" in found.sentence and "worst latency of writers" in found.sentence
+
+
+def test_arrivals_sent_later_than_the_gap_between_them_are_in_the_sentence() -> None:
+    lags = [0] * 40 + [30 * MS] * 10  # 100 calls a second: 10 ms from one to the next
+    run = synthetic.run("postgresql", schedule="constant", latency_ns=[90 * MS] * 50, lag_ns=lags)
+    assert "Sent later than the mean gap between arrivals: 20.0% of writers" in verdict(run).sentence
+
+
+def test_an_older_result_is_not_checked_where_its_bound_is_too_wide_and_passes_where_it_is_not() -> None:
+    late = {"schedule": "constant", "latency_ns": [4 * MS] * 50, "old": True}
+    unknown = verdict(synthetic.run("postgresql", lag_ns=[2 * MS] * 50, service_ns=[2 * MS] * 50, **late))
+    assert unknown.outcome is Outcome.NOT_CHECKED and "Run the study anew" in unknown.sentence
+    assert verdict(synthetic.run("postgresql", lag_ns=[20_000] * 50, **late)).outcome is Outcome.PASS
+
+
+def test_a_bound_is_never_above_the_difference_whatever_the_two_have_to_do_with_each_other() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        x = rng.lognormal(3, 1, 500)
+        late = np.minimum(x, rng.exponential(rng.uniform(0.1, 20), 500) * (rng.random(500) < rng.random()))
+        if rng.random() < 0.5:
+            late = np.minimum(x, np.sort(late)[np.argsort(np.argsort(x))])
+        for q in QUANTILES.values():
+            true = np.sort(x - late)[rank(q, 500) - 1]
+            assert at_least(sorted_quantile(np.sort(x)), [sorted_quantile(np.sort(late))], q) <= true + 1e-9
+
+
+# Stalls of the whole process.
+
+
+def stalled(latency: Sequence[int], stood_s: float, measured_s: float, **how: Any) -> RunRecord:
+    stalls = [
+        {"role": "client", "t_ns": 2 * SECOND, "metric": "stall_total_s", "device": "", "value": stood_s}
+    ]
+    return synthetic.run(
+        "postgresql", makespan_s=measured_s, latency_ns=latency, rows=len(latency), batch_rows=1, more={"resources": stalls}, **how
+    )  # fmt: skip
+
+
+def freeze(
+    seed: int, stood_ns: int, calls: int = 4_000, load: float = 0.5
+) -> tuple[list[int], list[int], float, list[int]]:
+    """A paced session whose client stands still once in the middle of a call: measured, true, seconds, service."""
+    rng = np.random.default_rng(seed)
+    service = rng.lognormal(np.log(2 * MS), 0.4, calls).astype(int)
+    due = np.cumsum(rng.exponential(service.mean() / load, calls)).astype(int)
+    at = int(rng.integers(calls // 4, 3 * calls // 4))
+    latency, on_time, seen = [], [], []
+    free = free_on_time = 0
+    for k, (d, s) in enumerate(zip(due.tolist(), service.tolist(), strict=True)):
+        took = s + (stood_ns if k == at else 0)
+        free, free_on_time = max(d, free) + took, max(d, free_on_time) + s
+        latency.append(free - d)
+        on_time.append(free_on_time - d)
+        seen.append(took)
+    return latency, on_time, float(due[-1]) / 1e9, seen
+
+
+def test_the_bracket_of_a_stalled_client_holds_the_true_percentile_in_nearly_every_run() -> None:
+    held = []
+    for seed in range(40):
+        latency, on_time, measured_s, service = freeze(seed, stood_ns=SECOND)
+        busy = {"segment": 2, "repetition": 0, "role": "writers", "ops": len(latency), "rows": len(latency)}
+        run = stalled(latency, 1.0, measured_s, schedule="constant", service_ns=service)
+        sessions = synthetic.table("sessions", [{**busy, "busy_ns": sum(service)}])
+        run = replace(run, tables={**run.tables, "sessions": sessions}, _rows={})
+        found = brackets(run, figures_of_run(run), ["writers"])
+        for name, q in QUANTILES.items():
+            bracket, true = (
+                found[f"writers.latency_{name}_s"],
+                sorted(on_time)[rank(q, len(on_time)) - 1] / 1e9,
+            )
+            held.append(bracket.on_time <= true * 1.01 and true <= bracket.measured)
+    assert np.mean(held) >= 0.95
+
+
+@pytest.mark.parametrize(("stood_s", "broken"), [(0.45, False), (0.5, True)])
+def test_rates_of_a_closed_role_turn_invalid_where_a_stall_is_five_percent_of_the_time(
+    stood_s: float, broken: bool
+) -> None:
+    found = verdict(stalled([MS] * 5_000, stood_s, 10.0))
+    assert found.breaks("writers.rows_per_s") is broken and found.breaks("writers.makespan_s") is broken
+    assert "stood still" in found.sentence or not broken
+
+
+def test_a_stall_delays_one_call_a_session_of_a_closed_role_and_leaves_its_median() -> None:
+    latency = [MS] * 4_990 + [int(0.4 * SECOND)] * 10
+    found = verdict(stalled(latency, 0.4, 10.0))
+    assert not found.breaks("writers.latency_p50_s") and not found.breaks("writers.latency_p99_s")
+
+
+# Samples.
+
+
+def sample_run(took_ms: int, late_ms: float, every_ms: int = 1_000, old: bool = False) -> RunRecord:
+    rows = []
+    for k in range(100):
+        due = SECOND + k * every_ms * MS
+        late = 0 if old else round(late_ms * MS)
+        done = due + took_ms * MS
+        rows.append({"segment": 2, "role": "writers", "sample": k, "due_ns": due, "collected_ns": due, "rows": 5,
+                     "sent_ns": due + round(late_ms * MS), "done_ns": done, "sent_on_time_ns": due,
+                     "done_on_time_ns": done - late})  # fmt: skip
+    made = synthetic.run("postgresql", schedule="constant", lag_ns=[round(late_ms * MS)] * 50,
+                         latency_ns=[took_ms * MS] * 50)  # fmt: skip
+    role = {
+        **synthetic.role_plan("writers"),
+        "schedule": {"kind": "samples", "every_ns": every_ms * MS, "parts": 1},
+    }
+    segments = [*made.plan["segments"][:-1], {**made.plan["segments"][-1], "roles": [role]}]
+    return replace(made, plan={**made.plan, "segments": segments},
+                   tables={**made.tables, "samples": synthetic.table("samples", rows)}, _rows={})  # fmt: skip
+
+
+def test_samples_of_207_ms_stay_valid_with_a_lag_of_1_34_ms() -> None:
+    found = verdict(sample_run(207, 1.34))
+    assert found.outcome in (Outcome.PASS, Outcome.NOTE), found
+
+
+@pytest.mark.parametrize(("took_ms", "late_ms"), [(210, 11.0), (1_001, 2.0)])
+def test_samples_are_invalid_beyond_five_percent_and_where_lateness_decides_who_keeps_up(
+    took_ms: int, late_ms: float
+) -> None:
+    found = verdict(sample_run(took_ms, late_ms))
+    assert found.outcome is Outcome.INVALID
+    assert found.breaks("writers.in_time_share") is (took_ms > 1_000)
+    assert found.breaks("writers.sample_p99_s") is (took_ms < 1_000)
+
+
+def test_a_stretch_of_a_sample_is_held_against_the_whole_sample() -> None:
+    """1.34 ms is all of the queue's time, and 0.6 % of the sample's."""
+    run = sample_run(207, 1.34)
+    found = brackets(run, figures_of_run(run), ["writers"])["writers.queue_p50_s"]
+    assert found.on_time == 0 and found.measured == pytest.approx(1.34e-3) and found.ratio < 1.01 < WIDEST
+
+
+def test_a_histogram_reads_as_its_sorted_values() -> None:
+    values = [1, 5, 9, 200]
+    assert quantile_of(of_values(values))(0.75) == sorted_quantile(np.array(sorted(values)) / 1e9)(0.75)
