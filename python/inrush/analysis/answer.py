@@ -37,6 +37,8 @@ class Part:
     interval: stats.Interval | None
     #: Values of `along` that cannot be told from the best; empty for other kinds.
     best: tuple[Any, ...] = ()
+    #: What it speaks of.
+    points: tuple[Point, ...] = ()
     #: Why the figures behind it are invalid, and where; empty where they stand.
     invalid: str = ""
 
@@ -63,7 +65,15 @@ class Answer:
 
 
 def answer(analysis: Analysis) -> Answer | None:
-    """None when nothing was asked and nothing measured."""
+    """What was decided, and which parts of it are invalid; None when nothing was asked and nothing measured."""
+    found = decided(analysis)
+    if found is None:
+        return None
+    return replace(found, parts=[judged(analysis, found.figure, part) for part in found.parts])
+
+
+def decided(analysis: Analysis) -> Answer | None:
+    """The answer by its figures alone, whatever the guards say of them."""
     figure = headline(analysis)
     if figure is None:
         return None
@@ -90,7 +100,7 @@ def answer(analysis: Analysis) -> Answer | None:
     why = refused(analysis)
     if why is None or not any(len(engines_of(of)) > 1 for of in found.values()):
         parts = [
-            judged(analysis, figure, of, decide(analysis, figure, along, group, of))
+            replace(decide(analysis, figure, along, group, of), points=tuple(of))
             for group, of in found.items()
         ]
         parts += spread_part(found, figure) if kind == "curve" else []
@@ -102,18 +112,18 @@ def answer(analysis: Analysis) -> Answer | None:
     ]
     for group, of in each_engine(found).items():
         part = level_part if along == "engine" else decide
-        parts.append(judged(analysis, figure, of, part(analysis, figure, along, group, of)))
+        parts.append(replace(part(analysis, figure, along, group, of), points=tuple(of)))
     return Answer(kind, figure, along, [*parts, *moved])
 
 
-def judged(analysis: Analysis, figure: str, of: Values, part: Part) -> Part:
+def judged(analysis: Analysis, figure: str, part: Part) -> Part:
     """The part, with what makes its figure invalid at the points that it speaks of: other parts stand."""
-    where = analysis.broken_points(figure, of)
+    where = analysis.broken_points(figure, part.points)
     if not where:
         return part
     _, verdict = analysis.broken(figure, where[0])[0]
     spread = f"at {say(where[0])}" + (
-        f" and {len(where) - 1} more of {len(of)} points" if len(where) > 1 else ""
+        f" and {len(where) - 1} more of {len(part.points)} points" if len(where) > 1 else ""
     )
     return replace(part, invalid=f"{name(figure)} {spread}: {verdict.guard}: {verdict.sentence}")
 
@@ -245,7 +255,8 @@ def spread_part(found: Mapping[Point, Values], figure: str) -> list[Part]:
     points: dict[str, list[list[float]]] = {}
     for of in found.values():
         for point, values in of.items():
-            points.setdefault(str(dict(point)["engine"]), []).append(list(values.values()))
+            if all(isfinite(v) for v in values.values()):
+                points.setdefault(str(dict(point)["engine"]), []).append(list(values.values()))
     spread = shape.spreads(points) if len(points) > 1 else None
     if spread is None:
         return []

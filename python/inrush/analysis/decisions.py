@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from inrush.analysis.answer import Answer, Part, answer
+from inrush.analysis.answer import Answer, Part, decided
 from inrush.analysis.points import Analysis, Point, say
 from inrush.guards.verdicts import Verdict, invalid, not_checked, passed
 from inrush.stats.brackets import on_time_name
@@ -25,7 +25,7 @@ def decisions_hold(analysis: Analysis) -> Verdict | None:
         return None
     if not moved:
         return passed(DECISIONS, "No lateness of the client is in a figure that decides")
-    found, on_time = answer(analysis), answer(analysis.on_time)
+    found, on_time = decided(analysis), decided(analysis.on_time)
     differing = differing_parts(found, on_time)
     limits = differing_limits(analysis)
     if differing:

@@ -103,18 +103,23 @@ def said_figures(names: Iterable[str]) -> str:
     held: dict[str, dict[str, list[str]]] = {}
     for name in names:
         role, metric = name.rsplit(".", 1)
-        kind, _, quantile = metric.removesuffix("_s").rpartition("_")
-        if not quantile.startswith("p") or not quantile[1:].isdigit():
-            kind, quantile = (
-                ("worst " if metric in ("latency_s", "sample_s") else "")
-                + metric.removesuffix("_s").replace("_", " "),
-                "",
-            )
-        held.setdefault(role, {}).setdefault(kind.replace("_", " "), []).append(quantile)
+        kind, quantile = kind_and_quantile(metric)
+        held.setdefault(role, {}).setdefault(kind, []).extend([quantile] if quantile else [])
     return "; ".join(
-        ", ".join(f"{kind} {', '.join(qs)}".strip() for kind, qs in kinds.items()) + f" of {role}"
+        ", ".join(" ".join([kind, ", ".join(qs)]).strip() for kind, qs in kinds.items()) + f" of {role}"
         for role, kinds in held.items()
     )
+
+
+def kind_and_quantile(metric: str) -> tuple[str, str]:
+    """`latency_p99_s` -> (latency, p99); `latency_s`, the largest of them, -> (worst latency, "")."""
+    if metric in ("latency_s", "sample_s"):
+        return f"worst {metric.removesuffix('_s')}", ""
+    bare = metric if metric.endswith("_per_s") else metric.removesuffix("_s")
+    kind, _, quantile = bare.rpartition("_")
+    if kind and quantile.startswith("p") and quantile[1:].isdigit():
+        return kind.replace("_", " "), quantile
+    return bare.replace("_", " "), ""
 
 
 def worst(verdicts: Iterable[Verdict]) -> Outcome:

@@ -149,8 +149,8 @@ def bounded(
         if not sampled.tells_on_time and role in paced:
             # A sample in parts may also have been late within its insert.
             late_s = sampled.queue_s + (sampled.insert_s if parts(run, role) > 1 else 0.0)
-            of, late = (sorted_quantile(np.sort(v)) for v in (sampled.sample_s, late_s))
-            found |= bounded_quantiles(f"{role}.sample", figures, of, [late], old=True)
+            of, of_late = (sorted_quantile(np.sort(v)) for v in (sampled.sample_s, late_s))
+            found |= bounded_quantiles(f"{role}.sample", figures, of, [of_late], old=True)
             share = float((sampled.sample_s - np.nan_to_num(late_s, posinf=0.0) <= sampled.every_s).mean())
             in_time = figures[f"{role}.in_time_share"]
             found[f"{role}.in_time_share"] = Bracket(share, in_time, recorded=False, old=True)
