@@ -392,6 +392,10 @@ fn a_sample_is_stored_when_its_last_part_is_and_is_never_sent_before_it_was_coll
         assert_eq!(sample.collected_ns, sample.due_ns + 20 * MS);
         assert!(sample.sent_ns >= sample.collected_ns && sample.done_ns >= sample.sent_ns + 5 * MS);
         assert_eq!((sample.rows, sample.missing, sample.seen_ns), (10, 0, 0));
+        // On time its parts had gone out when they were collected, and no end is later than as it was.
+        assert!(sample.collected_ns <= sample.sent_on_time_ns && sample.sent_on_time_ns <= sample.sent_ns);
+        assert!(sample.sent_on_time_ns + 5 * MS <= sample.done_on_time_ns);
+        assert!(sample.done_on_time_ns <= sample.done_ns);
     }
     // Collecting is in the latency; it is not the instrument's lateness.
     assert!(notes.hist("writers", Kind::Latency).min() >= 25 * MS);
