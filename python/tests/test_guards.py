@@ -18,6 +18,7 @@ from inrush.stats.measures import RunRecord, StudyRecord, figures_of_run
 from inrush.study.pipeline import KIND
 from tests import synthetic
 from tests.synthetic import SECOND
+from tests.test_trends import drawn, served
 
 
 def verdicts(run: RunRecord) -> dict[str, Verdict]:
@@ -54,6 +55,8 @@ PROVOKED: dict[str, tuple[Mapping[str, Any] | Callable[[], RunRecord], Outcome, 
     "warm-up not counted": ({"makespan_s": 30.0, "rate": lambda t_s: 1 - 0.6 * np.exp(-t_s / 2), "rows": 500_000, "batch_rows": 10},
                             Outcome.NOTE, "of the rest"),
     "unit of work constant": (lambda: growing_run(), Outcome.NOTE, "bytes per row change by"),
+    "service time steady": (lambda: served(drawn(7, lambda t: (1 + 22 * t) / 3000, 0.0, 0.05, 1)), Outcome.NOTE,
+                            "service time rises"),
     "no waves": ({"makespan_s": 30.0, "rows": 3_000_000, "batch_rows": 100,
                   "rate": lambda t_s: 1 + 0.2 * np.sin(2 * np.pi * t_s / 2)}, Outcome.NOTE, "every 2 s"),
     "release build": ({"env": {"core_build_profile": "debug"}}, Outcome.INVALID, "debug build"),
