@@ -59,6 +59,28 @@ def test_members_of_a_page_are_not_counted_beside_it() -> None:
     assert figures_of_run(both)["readers.latency_p50_s"] == figures_of_run(run)["readers.latency_p50_s"]
 
 
+def test_members_that_stand_as_roles_of_their_own_are_not_counted_beside_their_page() -> None:
+    """As the core writes them: `readers/pc_top` beside `readers`, whose only operation is the page."""
+    run = synthetic.run(reader_ns=[10 * 10**6] * 100)
+    page = next(s for s in run.rows("shots") if s["role"] == "readers")
+    member = {"segment": 2, "role": "readers/pc_top", "op": "pc_top"}
+    tables = {
+        "shots": [*run.rows("shots"), {**page, **member}],
+        "hist": [*run.rows("hist"), {**member, "kind": "latency", **synthetic.hist([10**6] * 100)}],
+        "intervals": [*run.rows("intervals"), {**page, "op": "page", "t_ns": page["start_ns"], "dt_ns": 10**9, "errors": 0},
+                      {**member, "t_ns": page["start_ns"], "dt_ns": 10**9, "ops": 100, "errors": 3}],
+    }  # fmt: skip
+    held = {name: synthetic.table(name, rows) for name, rows in tables.items()}
+    both = replace(run, tables={**run.tables, **held}, _rows={})
+    found, alone = figures_of_run(both), figures_of_run(run)
+    assert {k: v for k, v in found.items() if k.startswith("readers.")} == {
+        k: v for k, v in alone.items() if k.startswith("readers.")
+    }
+    assert found["readers/pc_top.latency_n"] == found["readers/pc_top.ops"] == 100
+    assert found["readers/pc_top.latency_p99_s"] == float("inf"), "three of its calls failed"
+    assert role_series(both)["readers"].ops.sum() == 100
+
+
 def test_cpu_per_role_is_that_of_the_measured_segments() -> None:
     found = figures_of_run(synthetic.run("postgresql", client_cores=0.5, makespan_s=2.0, rows=50_000))
     assert found["client.busy_cores"] == pytest.approx(0.5)

@@ -16,7 +16,7 @@ from inrush.guards.verdicts import paced_roles
 from inrush.report.charts import Chart, Figure, Row, finished, inline, label, ticks
 from inrush.report.timeline import typical_runs
 from inrush.results.histogram import Histogram, bucket_upper, merge
-from inrush.stats.measures import RunRecord, measured_windows, scheduled_operations, whole
+from inrush.stats.measures import RunRecord, counts_in, measured_windows, scheduled_operations, whole
 
 #: Columns and rows of a map at most; maps of a report at most: the page stays small whatever a run's length.
 MOST_STEPS, MOST_MAPS = 90, 3
@@ -61,8 +61,12 @@ def steps_of(run: RunRecord, role: str) -> list[Step]:
     if table is None or not windows:
         return []
     scheduled = scheduled_operations(run.plan)
+    own = set(table.column("role").to_pylist())
     wanted = [
-        kind == "latency" and segment in windows and whole(name) == role and op in scheduled.get(name, {op})
+        kind == "latency"
+        and segment in windows
+        and counts_in(name, own)[-1] == role
+        and op in scheduled.get(name, {op})
         for kind, segment, name, op in zip(
             *(table.column(c).to_pylist() for c in ("kind", "segment", "role", "op")), strict=True
         )

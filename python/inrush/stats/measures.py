@@ -25,7 +25,7 @@ of the role before the slash (`writers`), whose figures are those of all its par
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -181,12 +181,23 @@ def measured_windows(run: RunRecord) -> dict[int, tuple[int, int]]:
 
 
 def grouped(shots: Iterable[Row]) -> dict[str, list[Row]]:
-    """Role -> its shots; a part (`writers/pe`) also counts for its whole (`writers`)."""
-    roles: dict[str, list[Row]] = {}
-    for shot in shots:
-        for role in dict.fromkeys((shot["role"], whole(shot["role"]))):
+    """Role -> its shots; a part (`writers/pe`) also counts for its whole (`writers`), a member of a page does not."""
+    held, roles = list(shots), dict[str, list[Row]]()
+    own = {shot["role"] for shot in held}
+    for shot in held:
+        for role in counts_in(shot["role"], own):
             roles.setdefault(role, []).append(shot)
     return roles
+
+
+def counts_in(role: str, own: Collection[str]) -> tuple[str, ...]:
+    """The roles that a role's work counts in: its own, and of a part its whole.
+
+    own: roles that have work of their own. A role beside its own whole is a member of a page (`readers/pc_top` beside
+    `readers`), whose work is the page's already.
+    """
+    of = whole(role)
+    return (role,) if of == role or of in own else (role, of)
 
 
 def whole(role: str) -> str:
@@ -268,10 +279,11 @@ def role_histograms(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, 
         kinds = OF_CALLS if any(key[0] == role and key[2] == "on_time" for key in held) else OF_CALLS[:2]
         for kind in kinds:
             held[role, op, kind] = held.get((role, op, kind), of_values(())).with_failed(failed)
+    own = {role for role, _, _ in held}
     for (role, op, kind), histogram in held.items():
         if op not in scheduled.get(role, {op}):
             continue  # a member of a `together`: its page is the call that was due
-        for name in dict.fromkeys((role, whole(role))):
+        for name in counts_in(role, own):
             parts.setdefault((name, kind), []).append(histogram)
     return {key: merge(found) for key, found in parts.items()}
 
@@ -371,10 +383,13 @@ def role_series(run: RunRecord) -> dict[str, Series]:
     windows = measured_windows(run)
     scheduled = scheduled_operations(run.plan)
     sums: dict[str, dict[tuple[int, int, int], list[float]]] = {}
+    own = {r["role"] for r in run.rows("intervals")}
     for r in run.rows("intervals"):
         if r["segment"] not in windows or r["op"] not in scheduled.get(r["role"], {r["op"]}):
             continue
-        cell = sums.setdefault(whole(r["role"]), {}).setdefault(
+        if (name := counts_in(r["role"], own)[-1]) != whole(r["role"]):
+            continue
+        cell = sums.setdefault(name, {}).setdefault(
             (r["t_ns"], r["segment"], r["repetition"]), [0.0, 0.0, 0.0, 0.0]
         )
         cell[0] = max(cell[0], r["dt_ns"] / 1e9)

@@ -12,6 +12,7 @@ from inrush.stats import tails
 from inrush.stats.measures import (
     FloatArray,
     RunRecord,
+    counts_in,
     measured_windows,
     scheduled_operations,
     whole,
@@ -73,14 +74,15 @@ def levels(run: RunRecord) -> dict[tuple[str, int, int], Levels]:
         )
     ]
     mine = table.filter(pa.array(wanted, pa.bool_()))
+    own = set(mine.column("role").to_pylist())
     logs = sums_of_logs(mine)
     cells: dict[tuple[str, int, int], dict[int, list[float]]] = {}
     columns = (mine.column(c).to_pylist() for c in ("role", "segment", "repetition", "t_ns", "dt_ns", "n"))
     for (role, segment, repetition, t_ns, dt_ns, n), log in zip(
         zip(*columns, strict=True), logs, strict=True
     ):
-        if n:
-            cell = cells.setdefault((whole(role), segment, repetition), {}).setdefault(t_ns, [0.0, 0.0, 0.0])
+        if n and (name := counts_in(role, own)[-1]) == whole(role):
+            cell = cells.setdefault((name, segment, repetition), {}).setdefault(t_ns, [0.0, 0.0, 0.0])
             cell[0], cell[1], cell[2] = max(cell[0], dt_ns / 1e9), cell[1] + log, cell[2] + n
     found = {}
     for key, by_time in cells.items():
