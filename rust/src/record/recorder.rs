@@ -337,12 +337,8 @@ impl Snapshot {
 
 impl OpCounts {
     pub(super) fn new(paced: bool, freshness: bool) -> OpCounts {
-        let hists = || PacedHists {
-            latency: Hist::new(),
-            wait: Hist::new(),
-            lag: Hist::new(),
-            on_time: Hist::new(),
-        };
+        let hists =
+            || PacedHists { latency: Hist::new(), wait: Hist::new(), lag: Hist::new(), on_time: Hist::new() };
         OpCounts {
             service: Hist::new(),
             paced: paced.then(hists),

@@ -1,0 +1,107 @@
+//! Every figure that a proof compares has a change of the rows that it sees, and the read-back sees each of them.
+
+mod rows_common;
+
+use inrush_core::plan::ScreenItem;
+use inrush_core::rows::{row_hashes, Columns, Digest, RowGen, ScreenSums, Values};
+use rows_common::{every_kind, filled, EPOCH_NS};
+
+fn rows() -> Columns {
+    filled(&RowGen::new(&every_kind(11), 7, EPOCH_NS).unwrap(), 0, 1000)
+}
+
+fn items() -> Vec<ScreenItem> {
+    vec![
+        ScreenItem::Rows,
+        ScreenItem::NotNull { column: "nullable".into() },
+        ScreenItem::SumLow { column: "uniform_signed".into() },
+        ScreenItem::SumHigh { column: "uniform_signed".into(), signed: true },
+        ScreenItem::SumHigh { column: "pattern".into(), signed: false },
+        ScreenItem::SumWrapped { column: "uniform_signed".into() },
+        ScreenItem::Product { key: "cycle".into(), value: "uniform_signed".into() },
+        ScreenItem::SumScaled { column: "normal".into(), bits: 8 },
+        ScreenItem::SumLength { column: "text".into() },
+    ]
+}
+
+fn sum(item: &ScreenItem, columns: &Columns) -> i128 {
+    let mut sums = ScreenSums::new(std::slice::from_ref(item), columns).unwrap();
+    sums.add(columns);
+    sums.sums()[0]
+}
+
+fn digest(columns: &Columns) -> Digest {
+    let (mut digest, mut hashes) = (Digest::default(), Vec::new());
+    row_hashes(columns, &mut hashes);
+    digest.add(&hashes);
+    digest
+}
+
+fn values<'a>(columns: &'a mut Columns, name: &str) -> &'a mut Values {
+    &mut columns.columns.iter_mut().find(|c| c.name == name).unwrap().values
+}
+
+fn integers<'a>(columns: &'a mut Columns, name: &str) -> &'a mut Vec<i64> {
+    match values(columns, name) {
+        Values::I64(values) => values,
+        other => panic!("{name} is {other:?}"),
+    }
+}
+
+/// What an engine could have done to the rows that this figure is there to see. A new kind of figure needs its own.
+fn spoil(item: &ScreenItem, columns: &mut Columns) {
+    match item {
+        ScreenItem::Rows => *columns = filled(&RowGen::new(&every_kind(11), 7, EPOCH_NS).unwrap(), 0, 999),
+        ScreenItem::NotNull { column } => {
+            let column = columns.columns.iter_mut().find(|c| c.name == *column).unwrap();
+            let first = column.present.iter().position(|p| *p == 1).unwrap();
+            column.present[first] = 0;
+        }
+        ScreenItem::SumLow { column } | ScreenItem::SumWrapped { column } => {
+            integers(columns, column)[5] ^= 1;
+        }
+        ScreenItem::SumHigh { column, .. } => integers(columns, column)[5] ^= 1 << 40,
+        // Two values in each other's rows, whose keys differ: every sum of single columns stays.
+        ScreenItem::Product { key, value } => {
+            let keys: Vec<i64> = match values(columns, key) {
+                Values::I32(keys) => keys.iter().map(|k| i64::from(*k)).collect(),
+                Values::I64(keys) => keys.clone(),
+                other => panic!("{key} is {other:?}"),
+            };
+            let held = integers(columns, value);
+            let differ = |v: &[i64], b: usize| v[b] & 0xffff != v[3] & 0xffff;
+            let b = (4..held.len()).find(|b| differ(held, *b) && differ(&keys, *b)).unwrap();
+            held.swap(3, b);
+        }
+        ScreenItem::SumScaled { column, .. } => match values(columns, column) {
+            Values::F64(values) => values[5] += 1.0,
+            other => panic!("{other:?}"),
+        },
+        ScreenItem::SumLength { column } => match values(columns, column) {
+            Values::Text(text) => {
+                text.bytes.push(b'x');
+                *text.ends.last_mut().unwrap() += 1;
+            }
+            other => panic!("{other:?}"),
+        },
+    }
+}
+
+#[test]
+fn every_figure_of_a_screen_sees_the_change_that_it_is_there_for_and_so_does_the_read_back() {
+    for item in items() {
+        let (whole, mut spoilt) = (rows(), rows());
+        spoil(&item, &mut spoilt);
+        assert_ne!(sum(&item, &whole), sum(&item, &spoilt), "{item:?}");
+        assert_ne!(digest(&whole), digest(&spoilt), "{item:?}");
+    }
+}
+
+#[test]
+fn values_in_each_others_rows_are_seen_by_the_product_alone_of_the_sums() {
+    let item = ScreenItem::Product { key: "cycle".into(), value: "uniform_signed".into() };
+    let (whole, mut spoilt) = (rows(), rows());
+    spoil(&item, &mut spoilt);
+    let seen: Vec<_> = items().into_iter().filter(|i| sum(i, &whole) != sum(i, &spoilt)).collect();
+    assert_eq!(format!("{seen:?}"), format!("{:?}", [item]));
+}
