@@ -241,8 +241,8 @@ class Analysis:
             ]
             if over:
                 value, m = max(over, key=lambda pair: pair[0])
-                told = f"{value:.4g}" if np.isfinite(value) else "failed"
-                found.append(f"{figure} is {told} at {say(m.point)}; accepted is at most {limit:.4g}")
+                text = f"{value:.4g}" if np.isfinite(value) else "failed"
+                found.append(f"{figure} is {text} at {say(m.point)}; accepted is at most {limit:.4g}")
         return found
 
 

@@ -244,7 +244,7 @@ def prediction_inside_validity(analysis: Analysis) -> Verdict | None:
     )
 
 
-#: Guard -> (check, what is said where it has nothing to check).
+#: Guard -> (check, the sentence where it has nothing to check).
 STUDY_GUARDS: Mapping[str, tuple[Callable[[Analysis], Verdict | None], str]] = {
     "interleaved repeats": (interleaved_repeats, "Nothing has run"),
     "no carry-over": (no_carry_over, "Too few runs to test what the order does"),

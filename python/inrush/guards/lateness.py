@@ -9,6 +9,7 @@ from inrush.guards.verdicts import (
     Figures,
     Verdict,
     invalid,
+    kind_and_quantile,
     not_checked,
     noted,
     paced_roles,
@@ -74,7 +75,7 @@ def worst_of(found: Mapping[str, Bracket]) -> tuple[str, Bracket]:
 
 def shown(name: str, bracket: Bracket) -> str:
     role, metric = name.rsplit(".", 1)
-    what = metric.removesuffix("_s").replace("_", " ")
+    what = " ".join(kind_and_quantile(metric)).strip()
     measured, on_time = (quantity.show(v, name) for v in (bracket.measured, bracket.on_time))
     bound = "" if bracket.recorded else "not below " if bracket.on_time <= bracket.measured else "not above "
     return f"{what} of {role} is {measured}, and with a client on time {bound}{on_time}"
@@ -110,8 +111,8 @@ def late_arrivals(run: RunRecord, paced: Sequence[str]) -> str:
     }
     if not shares:
         return ""
-    told = ", ".join(f"{share:.1%} of {role}" for role, share in shares.items())
-    return f". Sent later than the mean gap between arrivals: {told}"
+    each = ", ".join(f"{share:.1%} of {role}" for role, share in shares.items())
+    return f". Sent later than the mean gap between arrivals: {each}"
 
 
 def share_above(histogram: Histogram, value_s: float) -> float:

@@ -154,11 +154,11 @@ def banner(analysis: Analysis) -> str:
     if analysis.valid:
         return ""
     broken = by_guard(analysis.invalidating)
-    told = "; ".join(
+    named = "; ".join(
         f"{guard} ({where})" if (where := places(analysis, found)) else guard
         for guard, found in broken.items()
     )
-    return f'<div class="banner" role="alert">INVALID. {escape(told[:1].upper() + told[1:])}: see the verdicts before any figure.</div>'
+    return f'<div class="banner" role="alert">INVALID. {escape(named[:1].upper() + named[1:])}: see the verdicts before any figure.</div>'
 
 
 def places(analysis: Analysis, found: Sequence[tuple[str, Verdict]]) -> str:

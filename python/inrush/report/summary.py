@@ -183,12 +183,12 @@ def compared_row(
     if x.interval is None or y.interval is None:
         return [*row, "failed: no ratio" if x.failed or y.failed else "too few runs for a ratio", ""]
     ratio = welch_ratio(y.values, x.values)
-    told = comparison_word(ratio)
-    if (other := on_time_word(a, b, figure, point)) not in (None, told):
-        told = f"INVALID: {told}, and with clients on time {other}"
+    word = comparison_word(ratio)
+    if (other := on_time_word(a, b, figure, point)) not in (None, word):
+        word = f"INVALID: {word}, and with clients on time {other}"
     elif broken := [*a.broken(figure, point), *b.broken(figure, point)]:
-        told = f"INVALID: {broken[0][1].guard}"
-    return [*row, f"{ratio.value:.3g} [{ratio.low:.3g}, {ratio.high:.3g}]", told]
+        word = f"INVALID: {broken[0][1].guard}"
+    return [*row, f"{ratio.value:.3g} [{ratio.low:.3g}, {ratio.high:.3g}]", word]
 
 
 def comparison_word(ratio: Interval) -> str:
