@@ -3,7 +3,7 @@
 mod rows_common;
 
 use inrush_core::plan::ScreenItem;
-use inrush_core::rows::{row_hashes, Columns, Digest, RowGen, ScreenSums, Values};
+use inrush_core::rows::{row_hashes, Columns, Digest, RowGen, ScreenSums, ValueHash, Values};
 use rows_common::{every_kind, filled, EPOCH_NS};
 
 fn rows() -> Columns {
@@ -20,6 +20,9 @@ fn items() -> Vec<ScreenItem> {
         ScreenItem::SumWrapped { column: "uniform_signed".into() },
         ScreenItem::Product { key: "cycle".into(), value: "uniform_signed".into() },
         ScreenItem::SumScaled { column: "normal".into(), bits: 8 },
+        ScreenItem::CountTrue { column: "flag".into() },
+        ScreenItem::SumHash { column: "text".into(), hash: ValueHash::Crc32, trimmed: false },
+        ScreenItem::SumHash { column: "normal".into(), hash: ValueHash::Postgresql, trimmed: false },
         ScreenItem::SumLength { column: "text".into() },
     ]
 }
@@ -75,6 +78,15 @@ fn spoil(item: &ScreenItem, columns: &mut Columns) {
         }
         ScreenItem::SumScaled { column, .. } => match values(columns, column) {
             Values::F64(values) => values[5] += 1.0,
+            other => panic!("{other:?}"),
+        },
+        ScreenItem::CountTrue { column } => match values(columns, column) {
+            Values::I32(values) => values[5] ^= 1,
+            other => panic!("{other:?}"),
+        },
+        ScreenItem::SumHash { column, .. } => match values(columns, column) {
+            Values::Text(text) => text.bytes[0] ^= 1,
+            Values::F64(values) => values[5] = -values[5],
             other => panic!("{other:?}"),
         },
         ScreenItem::SumLength { column } => match values(columns, column) {

@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::clock::thread_cpu_ns;
-use crate::drive::session::unanswered::{has_no_answer, ASK_EVERY};
 use crate::drive::session::reopened;
+use crate::drive::session::unanswered::{has_no_answer, ASK_EVERY};
 use crate::drive::work::{Live, OpWork, RoleWork};
 use crate::engine::{Done, Ns, Outcome, Session, Submit, Ticket, Work};
 use crate::pace::{Pacer, Spin};
@@ -232,7 +232,9 @@ impl<'a> Member<'a> {
             }
         }
         let why = match (queued, self.done.as_slice()) {
-            (Submit::Queued, [done]) if done.ticket == ticket => return (*done, done.outcome == Outcome::Lost),
+            (Submit::Queued, [done]) if done.ticket == ticket => {
+                return (*done, done.outcome == Outcome::Lost)
+            }
             (Submit::Full, _) => "the engine took no call although none is in flight".to_owned(),
             (_, ended) => {
                 let done = ended.first().expect("it is asked until one comes");

@@ -142,7 +142,7 @@ impl<'a> Worker<'a> {
     fn work(&mut self) {
         let mut open = true;
         while open || !self.flights.is_empty() {
-            let mut until = NEVER;
+            let mut until = Ns::MAX;
             while open && !self.flights.is_full() {
                 match self.send_next() {
                     Next::Sent => {}

@@ -87,8 +87,11 @@ fn sent(talks: &[Talk]) -> Vec<u8> {
     wire
 }
 
+/// Sums of a chunk's rows, as they travel with it.
+const SUMS: &str = "20 -4099 170141183460469231731687303715884105727";
+
 fn head(chunk: u64) -> ChunkHead {
-    ChunkHead { file: 1, chunk, rows: 20, after: Position::default(), last: false }
+    ChunkHead { file: 1, chunk, rows: 20, after: Position::default(), last: false, sums: SUMS.into() }
 }
 
 fn from_client() -> Vec<u8> {
@@ -109,7 +112,8 @@ fn from_client() -> Vec<u8> {
 }
 
 fn from_server() -> Vec<u8> {
-    let reached = vec![Reached { file: 1, chunk: 2, after: Position::default(), done: false }];
+    let reached =
+        vec![Reached { file: 1, chunk: 2, after: Position::default(), done: false, sums: SUMS.into() }];
     sent(&[
         Talk::Serves {
             engine: "postgresql".into(),

@@ -235,7 +235,8 @@ impl ScreenSums {
             return None;
         }
         for ((item, sum), figure) in self.items.iter().zip(&mut self.sums).zip(figures) {
-            *sum = item.kept(*sum + figure);
+            // A ledger or a frame can hold any figure.
+            *sum = item.kept(sum.checked_add(figure)?);
         }
         Some(())
     }
