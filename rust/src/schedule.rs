@@ -162,7 +162,7 @@ impl Arrivals {
         while self.k < k {
             self.k += 1;
             self.due_ns = self.due_ns.saturating_add(gap_ns(mean_ns, self.seed, self.k));
-            if self.k % marks::EVERY == 0 {
+            if self.k.is_multiple_of(marks::EVERY) {
                 if let Some(marks) = &self.marks {
                     marks.leave(self.k, self.due_ns);
                 }

@@ -59,7 +59,8 @@ fn zipf_keys_have_the_frequencies_of_their_ranks_on_rows_that_lie_anywhere() {
         let (mut counts, mut expected) = (vec![0], vec![0.0]);
         for rank in 1..=rows {
             if *expected.last().expect("one") >= 20.0 {
-                (counts.push(0), expected.push(0.0)).0;
+                counts.push(0);
+                expected.push(0.0);
             }
             *counts.last_mut().expect("one") += found.get(&order.at(rank - 1)).copied().unwrap_or(0);
             *expected.last_mut().expect("one") += weight(rank) / total * DRAWS as f64;
