@@ -139,12 +139,11 @@ fn keys() {
         "source": {"kind": "generated", "series": 50_000, "period_ns": 1_000_000_000}});
     let zipf = serde_json::json!({"kind": "zipf", "exponent": 1.1});
     let uniform = serde_json::json!({"kind": "uniform"});
-    let key = |column: &&str| (*column, 0);
     let list: Vec<(&str, usize)> = (0..256).map(|k| ("guid", k)).collect();
     for (what, by, params) in [
         ("keys: u64, uniform", &uniform, vec![("guid", 0)]),
         ("keys: text, uniform", &uniform, vec![("host", 0)]),
-        ("keys: three columns of a row", &uniform, ["guid", "port", "at"].iter().map(key).collect()),
+        ("keys: three columns of a row", &uniform, ["guid", "port", "at"].map(|column| (column, 0)).to_vec()),
         ("keys: u64, Zipf", &zipf, vec![("guid", 0)]),
         ("keys: a list of 256, each", &uniform, list),
     ] {
