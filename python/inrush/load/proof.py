@@ -13,7 +13,7 @@ from inrush.load.ledger import Header
 Item = Mapping[str, Any]
 Figures = Sequence[int]
 
-#: Kind of a figure -> what is said of its column.
+#: Kind of a figure -> how its column was compared.
 SAID = {
     "sum_low": "sum", "sum_high": "sum", "count_true": "count of true values", "sum_hash": "sum of hashes",
 }  # fmt: skip
