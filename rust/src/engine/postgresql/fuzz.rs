@@ -147,7 +147,7 @@ fn asked(message: &[u8]) -> String {
 fn a_length_that_no_message_has_is_an_error() {
     let address = Arc::new(Address::parse(URL).unwrap());
     for length in [0u32, 1, 3, 0x4000_0000, u32::MAX] {
-        let message = [&CONTROL[..], b"T", &length.to_be_bytes(), b"rest"].concat();
+        let message = [CONTROL, b"T", &length.to_be_bytes(), b"rest"].concat();
         let mut connection = replayed(&address, Replay::whole(message)).unwrap();
         let (read, bytes) = fuzz::peak_bytes(|| loop {
             match connection.receive() {
@@ -166,7 +166,7 @@ fn a_length_that_no_message_has_is_an_error() {
 #[test]
 fn an_announced_message_that_does_not_come_takes_no_memory() {
     let address = Arc::new(Address::parse(URL).unwrap());
-    let message = [&CONTROL[..], b"D", &0x3000_0000u32.to_be_bytes(), b"rest"].concat();
+    let message = [CONTROL, b"D", &0x3000_0000u32.to_be_bytes(), b"rest"].concat();
     let mut connection = replayed(&address, Replay::whole(message)).unwrap();
     let (_, bytes) = fuzz::peak_bytes(|| while connection.receive().is_ok() {});
     assert!(bytes < 1 << 20, "{bytes}");
