@@ -240,6 +240,17 @@ def test_samples_are_invalid_beyond_five_percent_and_where_lateness_decides_who_
     assert found.breaks("writers.sample_p99_s") is (took_ms < 1_000)
 
 
+def test_one_sample_in_a_hundred_that_lateness_decides_is_no_keeping_up() -> None:
+    """99 % in time as measured and all of them on time: 1 % apart, and the two ends decide differently."""
+    run = sample_run(500, 2.0)
+    rows = run.tables["samples"].to_pylist()
+    rows[7] |= {"done_ns": rows[7]["due_ns"] + 1_001 * MS, "done_on_time_ns": rows[7]["due_ns"] + 999 * MS}
+    late = replace(run, tables={**run.tables, "samples": synthetic.table("samples", rows)}, _rows={})
+    figures = figures_of_run(late)
+    assert (figures["writers.in_time_share"], figures["writers.in_time_on_time_share"]) == (0.99, 1.0)
+    assert verdict(late).outcome is Outcome.INVALID and verdict(late).breaks("writers.in_time_share")
+
+
 def test_a_stretch_of_a_sample_is_held_against_the_whole_sample() -> None:
     """1.34 ms is all of the queue's time, and 0.6 % of the sample's."""
     run = sample_run(207, 1.34)

@@ -195,6 +195,11 @@ def test_an_engine_in_our_process_is_said_to_share_our_cpu() -> None:
     assert verdicts(synthetic.run("duckdb", client_cores=7.9))["client not saturated"].outcome is Outcome.NOTE
 
 
+def test_a_call_that_is_neither_timed_nor_counted_as_failed_is_a_fault_of_the_instrument() -> None:
+    found = verdicts(synthetic.run("postgresql", shot={"ops": 55}))["errors not counted as fast"]
+    assert found.hides and "50 latencies and 0 failures of 55 calls that ended" in found.sentence
+
+
 def test_errors_are_counted_apart_and_told_with_their_first_message() -> None:
     found = verdicts(synthetic.run("postgresql", failed=2))["errors not counted as fast"]
     assert found.outcome is Outcome.NOTE and "insert timeout, no answer in 1 s" in found.sentence
