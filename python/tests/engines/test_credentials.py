@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -32,10 +33,10 @@ def refusing(answer: bytes) -> int:
     def serve() -> None:
         while True:
             connection, _ = listener.accept()
-            connection.recv(65536)
-            connection.sendall(answer)
-            connection.recv(65536)
-            connection.close()
+            with connection, contextlib.suppress(OSError):
+                connection.recv(65536)
+                connection.sendall(answer)
+                connection.recv(65536)
 
     threading.Thread(target=serve, daemon=True).start()
     port: int = listener.getsockname()[1]
@@ -114,8 +115,11 @@ def speaking(answer: bytes) -> int:
     def serve() -> None:
         while True:
             connection, _ = listener.accept()
-            connection.sendall(answer)
-            connection.shutdown(socket.SHUT_WR)
+            with connection, contextlib.suppress(OSError):
+                connection.sendall(answer)
+                connection.shutdown(socket.SHUT_WR)
+                while connection.recv(65536):
+                    pass
 
     threading.Thread(target=serve, daemon=True).start()
     port: int = listener.getsockname()[1]
