@@ -231,38 +231,33 @@ fn a_value_of_a_series_is_of_any_series_however_many_there_are() {
 #[test]
 fn parameters_of_one_draw_are_of_one_row_and_those_of_others_are_not() {
     let rows = 1_000_000_000;
-    let plan = plan(
-        50_000,
-        looking(
-            rows,
-            vec![
-                key_param("port", "i32", "port", 0),
-                key_param("guid", "u64", "guid", 0),
-                key_param("at", "time_ms", "at", 0),
-                key_param("other_at", "time_ms", "at", 1),
-                key_param("other_guid", "u64", "guid", 1),
-                key_param("other_port", "i32", "port", 1),
-            ],
-        ),
-    );
-    let generator = RowGen::new(&plan.tables[0], plan.seed, 0).expect("valid");
-    let index = SeriesIndex::new(&generator, &plan.tables[0]).expect("an identity");
-    let mut params = params(&plan, "users");
-    let mut out = params.values();
-    let mut found = HashSet::new();
-    for ticket in 0..1_000 {
-        params.fill(ticket, 0, &mut out);
-        for [guid, port, at] in [[1, 0, 2], [4, 5, 3]] {
-            let of = |column: usize| Some(&out[[guid, port, at][column]]);
-            let row = index.row_of(of).expect("a row of the table");
-            let made = generator.row(row);
-            assert_eq!([&made[0], &made[1], &made[2]], [&out[guid], &out[port], &out[at]]);
-            assert!(row < rows);
-            found.insert(row);
-        }
-    }
-    assert!(found.len() >= 1_998, "rows of 10^9 hardly ever repeat: {}", found.len());
-    assert!(found.iter().any(|row| *row > rows / 10 * 9));
+    // Any guid, port and time name a row of this table; `size` tells which one it was drawn with.
+    let found = |size_draw: u32| {
+        let params_of = vec![
+            key_param("port", "i32", "port", 0),
+            key_param("size", "i64", "size", size_draw),
+            key_param("guid", "u64", "guid", 0),
+            key_param("at", "time_ms", "at", 0),
+        ];
+        let plan = plan(50_000, looking(rows, params_of));
+        let generator = RowGen::new(&plan.tables[0], plan.seed, 0).expect("valid");
+        let index = SeriesIndex::new(&generator, &plan.tables[0]).expect("an identity");
+        let mut params = params(&plan, "users");
+        let mut out = params.values();
+        let drawn = (0..1_000).map(|ticket| {
+            params.fill(ticket, 0, &mut out);
+            let row = index.row_of(|column| Some(&out[[2, 0, 3][column]])).expect("a row of the table");
+            (row, generator.row(row)[4] == out[1])
+        });
+        drawn.collect::<Vec<(u64, bool)>>()
+    };
+    let whole = found(0);
+    assert!(whole.iter().all(|(row, is_one_row)| *row < rows && *is_one_row));
+    assert!(whole.iter().any(|(row, _)| *row > rows / 10 * 9));
+    let distinct: HashSet<u64> = whole.iter().map(|(row, _)| *row).collect();
+    assert!(distinct.len() >= 999, "rows of 10^9 hardly ever repeat: {}", distinct.len());
+    let mixed = found(1).iter().filter(|(_, is_one_row)| *is_one_row).count();
+    assert!(mixed < 10, "{mixed} of 1,000 pairs of rows are one row");
 }
 
 #[test]
