@@ -14,7 +14,7 @@ const ALIGNED: usize = 8;
 
 /// Errors: what is wrong, in a few words.
 pub fn check(stream: &[u8]) -> Result<(), String> {
-    let mut rest = stream;
+    let (mut rest, mut widths) = (stream, Vec::new());
     // Where the body of a message begins.
     let at = |rest: &[u8]| stream.len() - rest.len();
     while !rest.is_empty() {
@@ -36,7 +36,7 @@ pub fn check(stream: &[u8]) -> Result<(), String> {
             ));
         }
         let (_, after) = split(after, body)?;
-        check_message(&message, body as i64)?;
+        check_message(&message, body as i64, &mut widths)?;
         rest = after;
     }
     Ok(())
@@ -46,19 +46,34 @@ fn split(bytes: &[u8], at: usize) -> Result<(&[u8], &[u8]), String> {
     bytes.split_at_checked(at).ok_or_else(|| "it ends in the middle of a message".to_owned())
 }
 
-fn check_message(message: &Message, body: i64) -> Result<(), String> {
+fn check_message(message: &Message, body: i64, widths: &mut Vec<Width>) -> Result<(), String> {
     match message.header_type() {
-        MessageHeader::Schema => check_schema(&message.header_as_schema().ok_or("a schema is missing")?),
+        MessageHeader::Schema => {
+            check_schema(&message.header_as_schema().ok_or("a schema is missing")?, widths)
+        }
         MessageHeader::RecordBatch => {
-            check_batch(&message.header_as_record_batch().ok_or("a batch is missing")?, body)
+            check_batch(&message.header_as_record_batch().ok_or("a batch is missing")?, body, widths)
         }
         other => Err(format!("a message of kind {other:?}; send columns as they are, without dictionaries")),
     }
 }
 
-fn check_schema(schema: &Schema) -> Result<(), String> {
+/// Of the buffers of a batch, in their order.
+#[derive(Clone, Copy)]
+enum Width {
+    /// Bytes of a number; 1 for bits and texts.
+    Bytes(i64),
+    /// As many buffers of text as the batch says.
+    Variadic,
+}
+
+fn check_schema(schema: &Schema, widths: &mut Vec<Width>) -> Result<(), String> {
     let fields = schema.fields().ok_or("a schema without fields")?;
-    fields.iter().try_for_each(|field| check_field(&field, true))
+    fields.iter().try_for_each(|field| {
+        check_field(&field, true)?;
+        add_widths(&field, widths);
+        Ok(())
+    })
 }
 
 fn check_field(field: &Field, may_be_list: bool) -> Result<(), String> {
@@ -82,7 +97,32 @@ fn check_field(field: &Field, may_be_list: bool) -> Result<(), String> {
     Ok(())
 }
 
-fn check_batch(batch: &RecordBatch, body: i64) -> Result<(), String> {
+/// The buffers of a column: which are NULL, then what its type has.
+fn add_widths(field: &Field, widths: &mut Vec<Width>) {
+    use Width::{Bytes, Variadic};
+    widths.push(Bytes(1));
+    match field.type_type() {
+        Type::Int => {
+            let bits = field.type_as_int().map_or(8, |int| int.bitWidth());
+            widths.push(Bytes(i64::from(bits / 8).max(1)));
+        }
+        Type::FloatingPoint => {
+            let precision = field.type_as_floating_point().map_or(0, |float| float.precision().0);
+            widths.push(Bytes([2, 4, 8][usize::try_from(precision).unwrap_or(2).min(2)]));
+        }
+        Type::Timestamp => widths.push(Bytes(8)),
+        Type::Utf8 => widths.extend([Bytes(4), Bytes(1)]),
+        Type::LargeUtf8 => widths.extend([Bytes(8), Bytes(1)]),
+        Type::Utf8View => widths.extend([Bytes(16), Variadic]),
+        Type::List => {
+            widths.push(Bytes(4));
+            field.children().iter().flatten().for_each(|items| add_widths(&items, widths));
+        }
+        _ => widths.push(Bytes(1)),
+    }
+}
+
+fn check_batch(batch: &RecordBatch, body: i64, widths: &[Width]) -> Result<(), String> {
     let rows_most = body.saturating_mul(ROWS_PER_BYTE);
     let is_count = |n: i64| (0..=rows_most).contains(&n);
     if batch.compression().is_some() {
@@ -112,8 +152,25 @@ fn check_batch(batch: &RecordBatch, body: i64) -> Result<(), String> {
         }
     }
     let buffers = batch.buffers().map_or(0, |buffers| buffers.len() as i64);
-    match batch.variadicBufferCounts().iter().flatten().all(|count| (0..=buffers).contains(&count)) {
-        true => Ok(()),
-        false => Err("more buffers of text than there are".to_owned()),
+    if !batch.variadicBufferCounts().iter().flatten().all(|count| (0..=buffers).contains(&count)) {
+        return Err("more buffers of text than there are".to_owned());
     }
+    // Arrow reads a buffer as numbers up to its end.
+    let mut counts = batch.variadicBufferCounts().into_iter().flatten();
+    let mut found = batch.buffers().into_iter().flatten();
+    for width in widths {
+        match *width {
+            Width::Bytes(bytes) => {
+                if found.next().is_some_and(|buffer| buffer.length() % bytes != 0) {
+                    return Err(format!("a buffer of numbers of {bytes} bytes that ends inside of one"));
+                }
+            }
+            Width::Variadic => {
+                for _ in 0..counts.next().unwrap_or(0) {
+                    found.next();
+                }
+            }
+        }
+    }
+    Ok(())
 }
