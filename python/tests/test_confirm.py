@@ -73,7 +73,7 @@ def test_fresh_repeats_that_agree_settle_what_the_search_left_open() -> None:
     assert found is not None
     assert "best batch_rows is 200" in found.line and "10.5 ms" in found.line
     assert "not distinguishable from it" not in found.line and "every other value is worse" in found.line
-    assert "worse in the fresh repeats: 1,000 with 29.0 ms" in found.line
+    assert "shown worse by the fresh repeats alone: 1,000 with 29.0 ms" in found.line
     assert found.parts[0].best == (200,)
 
 

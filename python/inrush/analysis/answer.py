@@ -213,7 +213,7 @@ def best_part(analysis: Analysis, figure: str, along: str, group: Point, of: Val
     worse = [p for p in found.settled if p != found.looked_best]
     if worse:
         each = ", ".join(f"{named([p])} with {shown(fresh[p], figure)}" for p in worse)
-        told += f"; not distinguishable in the search and worse in the fresh repeats: {each}"
+        told += f"; shown worse by the fresh repeats alone: {each}"
     if found.looked_best != best:
         told += (
             f". Not confirmed: the best of the search, {named([found.looked_best])}, has "
