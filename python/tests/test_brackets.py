@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from inrush.guards.lateness import client_on_time
 from inrush.guards.verdicts import Outcome, Verdict
 from inrush.results.histogram import of_values, rank
+from inrush.run.prepare import StopRules
 from inrush.stats.brackets import (
     WIDEST,
     at_least,
@@ -22,6 +24,7 @@ from inrush.stats.brackets import (
 from inrush.stats.measures import RunRecord, figures_of_run
 from tests import synthetic
 from tests.synthetic import SECOND
+from tests.test_plan import planned
 
 MS = 1_000_000
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
@@ -261,3 +264,17 @@ def test_a_stretch_of_a_sample_is_held_against_the_whole_sample() -> None:
 def test_a_histogram_reads_as_its_sorted_values() -> None:
     values = [1, 5, 9, 200]
     assert quantile_of(of_values(values))(0.75) == sorted_quantile(np.array(sorted(values)) / 1e9)(0.75)
+
+
+@pytest.mark.parametrize(("late_ms", "stops"), [(0, True), (20, True), (100, False)])
+def test_a_limit_that_only_lateness_crossed_stops_no_sweep(late_ms: int, stops: bool) -> None:
+    plan = planned(stop=[{"along": "batch_rows", "above": {"writers.latency_p50_s": 0.15}}])
+    late = synthetic.run(
+        "duckdb", schedule="constant", latency_ns=[200 * MS] * 50, lag_ns=[late_ms * MS] * 50, block=0
+    )
+    pilot: Any = SimpleNamespace(
+        id="b00", labels={"point": "duckdb batch_rows=200"}, doc={"block": 0, "status": "done"},
+        plan=late.plan, env=late.env, tables=late.tables,
+    )  # fmt: skip
+    reason = StopRules(plan)(SimpleNamespace(point="duckdb batch_rows=500"), [pilot])
+    assert (reason is not None) is stops, reason
