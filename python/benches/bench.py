@@ -21,7 +21,7 @@ from functools import partial
 from math import inf
 from pathlib import Path
 
-from benches import clickhouse, floors, influxdb, ingest, loading, lookups, mysql, places, watching
+from benches import clickhouse, floors, influxdb, ingest, loading, lookups, mysql, places, tsbs, watching
 from benches.verdict import MOST_ROUNDS, Word, is_narrow, judged
 from inrush import _core
 from inrush.engines import server
@@ -139,6 +139,7 @@ OFFERS: Mapping[str, Callable[[Instance], None]] = {
     "mysql": places.offer,
     "mariadb": places.offer,
     "influxdb": places.offer,
+    "timescaledb": places.offer,
 }
 
 
@@ -159,7 +160,7 @@ class Comparison:
 
 
 def comparisons(only: str) -> Iterator[Comparison]:
-    races = (floors, ingest, clickhouse, mysql, influxdb, lookups)
+    races = (floors, ingest, clickhouse, mysql, influxdb, tsbs, lookups)
     made = [Comparison(*parts) for module in races for parts in module.comparisons()]
     # What should agree may be off by as much on the other side.
     alike = [Comparison(*parts) for module in (ingest, lookups) for parts in module.agreements()]
