@@ -10,6 +10,7 @@ TSBS is looked for in PATH and in the folder that `INRUSH_TSBS` names; CONTRIBUT
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import resource
@@ -24,6 +25,7 @@ from benches.clickhouse import NATIVE_PORT
 from benches.floors import Parts
 from benches.places import call, host_and_port, url_of
 from benches.rounds import Rounds
+from inrush import _core
 from inrush.workload import Column, Table
 
 HOSTS, STEP_S, BATCH_ROWS = 1_000, 10, 10_000
@@ -93,6 +95,8 @@ def named(pattern: str, first: int, last: int) -> dict[str, object]:
 
 def theirs(engine: str) -> tuple[float, float]:
     """Rows per second as the loader prints them, and per second of its CPU, start and reading of the file included."""
+    if engine == "timescaledb":
+        make_hypertable()
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     shown = call([str(program(engine)), *arguments(engine)])
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -103,16 +107,39 @@ def theirs(engine: str) -> tuple[float, float]:
     return ROWS[engine] / float(loaded[2]), ROWS[engine] / cpu_s
 
 
+def make_hypertable() -> None:
+    """The loader's tables, empty, with `cpu` as a hypertable: it would make it with an argument that is gone since 2.14."""
+    call([str(program("timescaledb")), *place_of_tables(), "--use-hypertable=false", "--limit=1000"])
+    url = str(url_of("timescaledb")).rsplit("/", 1)[0] + f"/{DATABASE}"
+    target = json.dumps({"engine": "timescaledb", "url": url, "options": {}})
+    for statement in (
+        "CREATE EXTENSION IF NOT EXISTS timescaledb",
+        "TRUNCATE cpu, tags RESTART IDENTITY",
+        "SELECT create_hypertable('cpu', 'time', create_default_indexes => false)",
+    ):
+        _core.control(target, statement, 60.0)
+
+
+def place_of_tables() -> list[str]:
+    host, port = host_and_port("timescaledb")
+    place = [f"--host={host}", f"--port={port}", "--user=postgres", "--admin-db-name=postgres"]
+    no_index = ["--time-index=false", "--partition-index=false", "--field-index-count=0"]
+    return [*common("timescaledb"), *place, *no_index]
+
+
+def common(engine: str) -> list[str]:
+    work = [f"--file={file(engine)}", "--workers=1", f"--batch-size={BATCH_ROWS}"]
+    return [*work, f"--db-name={DATABASE}", "--do-abort-on-exist=false"]
+
+
 def arguments(engine: str) -> Sequence[str]:
     host, port = host_and_port(engine)
-    common = [f"--file={file(engine)}", "--workers=1", f"--batch-size={BATCH_ROWS}", f"--db-name={DATABASE}", "--do-abort-on-exist=false"]  # fmt: skip
     if engine == "influxdb":
-        return [*common, f"--urls=http://{host}:{port}", "--gzip=false"]
+        return [*common(engine), f"--urls=http://{host}:{port}", "--gzip=false"]
     if engine == "timescaledb":
-        place = [f"--host={host}", f"--port={port}", "--user=postgres", "--admin-db-name=postgres"]
-        return [*common, *place, "--time-index=false", "--partition-index=false", "--field-index-count=0"]
+        return [*place_of_tables(), "--do-create-db=false", "--create-metrics-table=false"]
     # It has no option for the port: what follows the first `?` of the address that it writes is left for the driver.
-    return [*common, f"--host={host}:{os.environ[NATIVE_PORT]}?read_timeout=60&rest="]
+    return [*common(engine), f"--host={host}:{os.environ[NATIVE_PORT]}?read_timeout=60&rest="]
 
 
 @cache
