@@ -1,4 +1,4 @@
-"""Passwords: what is said where one can be read on its way, and files that others can read."""
+"""Passwords: the warning where one travels in clear, and files that other users can read."""
 
 from __future__ import annotations
 

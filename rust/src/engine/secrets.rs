@@ -1,4 +1,4 @@
-//! Passwords outside of their protocols: the files that hold them, and what is said where one travels in clear.
+//! Passwords outside of their protocols: the files that hold them, and the warning where one travels in clear.
 
 use std::collections::HashSet;
 use std::os::unix::fs::PermissionsExt;

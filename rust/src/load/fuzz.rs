@@ -16,9 +16,9 @@ use crate::plan::{ColumnPlan, LogicalType};
 use crate::rows::files::Position;
 use crate::rows::{Column, Columns, Value, Values};
 
-/// Of somebody who has not shown the token: nothing that grows.
+/// Before a client has shown the token: nothing that grows.
 const STRANGER: Memory = Memory { per_byte: 16, constant: 64 << 10 };
-/// Of somebody who has: the chunk, its columns, and JSON, where `[{"":0},` is an object with a tree of its own.
+/// After it has: the chunk, its columns, and JSON, where `[{"":0},` is an object with a tree of its own.
 const CLIENT: Memory = Memory { per_byte: 512, constant: 1 << 20 };
 
 fn rows() -> Columns {
