@@ -15,6 +15,11 @@ LOGICAL_TYPES = (
 #: Types that only files bring, into tables that are there: what no generator makes and no proof regenerates.
 FILE_TYPES = ("date", "uuid")
 
+#: Logical type -> approximate bytes of a value; 8 of every other.
+VALUE_BYTES = {"bool": 1, "i16": 2, "i32": 4, "f32": 4, "text": 12, "list_f64": 80, "list_i64": 80}
+#: Stored bytes by bytes of values, indexes and logs included, where nothing was measured yet.
+STORED_SHARE = 2.0
+
 
 @dataclass(frozen=True)
 class Column:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from inrush.plan.plan import StudyPlan
 from inrush.plan.point import PointPlan
+from inrush.workload import STORED_SHARE
 
 #: Seconds of a run that are not work: its process, connection, tables, sealing.
 START_S = 0.6
@@ -24,8 +25,6 @@ RATES: Mapping[str, tuple[float, float]] = {
 OTHER_RATE = (5e-3, 5e-6)
 #: Bytes of the row that `RATES` speak of.
 ROW_BYTES = 72
-#: Stored bytes by bytes of values, indexes and logs included.
-STORED_SHARE = 2.0
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,7 @@ from inrush.plan.roles import ALL_ROWS, ActiveRole, Sampling
 from inrush.plan.units import NS, ns
 from inrush.study.operations import tables_of
 from inrush.study.study import Study
-from inrush.workload import Operation, Table
-
-#: Approximate bytes of a value, for forecasts only.
-VALUE_BYTES = {"bool": 1, "i16": 2, "i32": 4, "f32": 4, "text": 12, "list_f64": 80, "list_i64": 80}
+from inrush.workload import VALUE_BYTES, Operation, Table
 
 Doc = dict[str, Any]
 
@@ -153,6 +150,7 @@ def last_sweep_ns(table: Table, rows: int) -> int:
 
 
 def row_bytes(table: Table) -> int:
+    """Approximate bytes of the values of a row, for forecasts."""
     return sum(VALUE_BYTES.get(column.type, 8) for column in table.columns)
 
 

@@ -14,6 +14,7 @@ from inrush.analysis.comparability import left_out
 from inrush.analysis.effects import effects
 from inrush.analysis.points import Analysis, say
 from inrush.analysis.rejected import by_table, reject_lines
+from inrush.analysis.stored import header, stored_points, stored_rows
 from inrush.guards.verdicts import Outcome, Verdict, by_guard
 from inrush.report.charts import Figure
 from inrush.report.conditions import machine, settings
@@ -25,6 +26,7 @@ from inrush.report.published import published_rows
 from inrush.report.stolen import stolen_table
 from inrush.stats import quantity
 from inrush.stats.files import is_pipeline
+from inrush.workload import STORED_SHARE
 
 #: Where a live page says what is going on.
 NOW_BEGINS, NOW_ENDS = "<!--now-->", "<!--/now-->"
@@ -64,6 +66,7 @@ def page(
         section("Published claims, tried here", claims_table(analysis)),
         section("Published beside ours", published_table(analysis, answer)),
         section("What each factor costs", effects_table(analysis, answer)),
+        section("Bytes stored, planned and measured", stored_table(analysis)),
         section("Every point", points_table(analysis, answer)),
         section("Stopped, unsupported and left out", absent_table(analysis)),
         section("Settings, durability, versions", settings(analysis)),
@@ -282,6 +285,19 @@ def published_table(analysis: Analysis, answer: Answer | None) -> str:
         for r in published_rows(analysis, answer)
     ]  # fmt: skip
     return table(["claim", "whose", "#figure", "hardware", "remark"], rows)
+
+
+def stored_table(analysis: Analysis) -> str:
+    points = stored_points(analysis)
+    if not points:
+        return ""
+    note = (
+        "Probed by the engine's own figures after each run, without write-ahead logs: pages or parts of rows, and of indexes. "
+        "Small tables are mostly pages that are not full yet, and what is merged or compressed later is still as it came in. "
+        f"The forecast is {STORED_SHARE:g} times the bytes of the values."
+    )
+    rows = [[escape(row[0]), *(number(escape(cell)) for cell in row[1:])] for row in stored_rows(points)]
+    return f'<p class="expected">{note}</p>' + table(header(points), rows)
 
 
 def effects_table(analysis: Analysis, answer: Answer | None) -> str:

@@ -310,7 +310,7 @@ def repetitions(study: Study) -> str:
 
 def volume_lines(plan: StudyPlan) -> list[str]:
     """What samples bring in by second, hour and day: bytes of values, and stored by the usual share."""
-    from inrush.plan.cost import STORED_SHARE
+    from inrush.workload import STORED_SHARE
 
     largest = max(plan.planned.values(), key=lambda p: sum(b for _, b in p.per_s.values()), default=None)
     if largest is None or not largest.per_s:

@@ -1,0 +1,134 @@
+"""Bytes that an engine holds for the rows of a run, beside the bytes of their values. Pure.
+
+The engine's own figures, probed once after the run: pages or parts of rows, and those of indexes. No write-ahead log,
+which holds nothing that the tables do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from inrush.stats.measures import RunRecord, measured_windows, writing_roles
+from inrush.stats.sizes import number
+from inrush.workload import VALUE_BYTES
+
+NS = 1e9
+#: What engines name their sizes: `table:NAME` and `indexes:NAME` (SQLite: one `index:NAME` each).
+ROWS, INDEXES = ("table",), ("indexes", "index")
+#: Engines that have one figure for a whole database: InfluxDB's shards with their logs.
+WHOLE = ("disk",)
+
+
+@dataclass(frozen=True)
+class Stored:
+    #: In all tables at the end of the run.
+    rows: int
+    #: Bytes of their values, as forecasts count them.
+    value_bytes: float
+    row_bytes: float
+    index_bytes: float
+    #: Rows and bytes of values a second that the samples of the run bring in; 0 without samples.
+    rows_per_s: float
+    value_bytes_per_s: float
+
+    @property
+    def bytes(self) -> float:
+        return self.row_bytes + self.index_bytes
+
+    @property
+    def share(self) -> float:
+        """Stored bytes by bytes of values."""
+        return self.bytes / self.value_bytes
+
+    @property
+    def bytes_per_s(self) -> float:
+        """What the samples of the run add to the disk each second, if all rows cost what these did."""
+        return self.share * self.value_bytes_per_s
+
+
+def stored(run: RunRecord) -> Stored | None:
+    """None where rows were deleted, none are there, or the engine gave no sizes."""
+    if deletes(run.plan):
+        return None
+    rows = rows_at_end(run)
+    sizes = sizes_at_end(run)
+    held, indexes = total(sizes, ROWS) or total(sizes, WHOLE), total(sizes, INDEXES)
+    values = {table: n * values_of(run.plan["tables"][table]) for table, n in rows.items()}
+    if not sum(values.values()) or not held:
+        return None
+    samples = list(sample_rates(run))
+    return Stored(
+        rows=sum(rows.values()),
+        value_bytes=sum(values.values()),
+        row_bytes=held,
+        index_bytes=indexes,
+        rows_per_s=sum(rate for _, rate in samples),
+        value_bytes_per_s=sum(rate * values_of(run.plan["tables"][table]) for table, rate in samples),
+    )
+
+
+def deletes(plan: Mapping[str, Any]) -> bool:
+    """Whether a run ends with the delete that its retention asks for."""
+    return any(s.get("label") == "retain" for s in plan["segments"])
+
+
+def rows_at_end(run: RunRecord) -> dict[int, int]:
+    """Index of a table -> its rows: what was loaded, or what the last repetition wrote, whose tables were fresh."""
+    writers = writing_roles(run.plan)
+    tables = dict(tables_of_roles(run.plan))
+    wanted = measured_windows(run).keys() | {
+        s["segment"] for s in run.rows("segments") if s["phase"] == "load"
+    }
+    shots = [s for s in run.rows("shots") if s["segment"] in wanted and s["role"] in tables]
+    last: dict[tuple[int, int], int] = {}
+    for s in shots:
+        key = (s["segment"], tables[s["role"]])
+        last[key] = max(last.get(key, 0), s["repetition"])
+    found: dict[int, int] = {}
+    for s in shots:
+        table = tables[s["role"]]
+        if s["repetition"] == last[s["segment"], table] and (
+            s["role"] in writers or s["role"].startswith("load/")
+        ):
+            found[table] = found.get(table, 0) + int(s["rows"])
+    return found
+
+
+def tables_of_roles(plan: Mapping[str, Any]) -> Iterable[tuple[str, int]]:
+    """Role that puts rows in -> index of its table."""
+    for segment in plan["segments"]:
+        for role in segment.get("roles", ()):
+            if role["work"]["kind"] == "rows":
+                yield role["name"], int(role["work"]["table"])
+
+
+def sizes_at_end(run: RunRecord) -> dict[str, float]:
+    """Name -> bytes, of probes outside of drives: those within are samples of a table that still grows."""
+    drives = {s["segment"] for s in run.rows("segments") if s["kind"] == "drive"}
+    sizes = ((s["name"], number(s["value"])) for s in run.rows("sizes") if s["segment"] not in drives)
+    return {name: size for name, size in sizes if size is not None}
+
+
+def total(sizes: Mapping[str, float], kinds: Iterable[str]) -> float:
+    return sum(size for name, size in sizes.items() if name.partition(":")[0] in kinds)
+
+
+def values_of(table: Mapping[str, Any]) -> int:
+    """Bytes of the values of a row."""
+    return sum(VALUE_BYTES.get(column["type"], 8) for column in table["columns"])
+
+
+def sample_rates(run: RunRecord) -> Iterable[tuple[int, float]]:
+    """(index of a table, rows a second) of each role that writes samples."""
+    for segment in run.plan["segments"]:
+        for role in segment.get("roles", ()):
+            schedule = role["schedule"]
+            if (
+                segment.get("phase") == "measure"
+                and schedule["kind"] == "samples"
+                and role["work"]["kind"] == "rows"
+            ):
+                each = role["work"]["batch_rows"] * schedule["parts"]
+                yield int(role["work"]["table"]), each / (schedule["every_ns"] / NS)
