@@ -18,6 +18,7 @@ from pathlib import Path
 from inrush.analysis.answer import answer
 from inrush.analysis.claims import Judged, judged_claims
 from inrush.analysis.points import Analysis, analyse
+from inrush.analysis.stored import header, stored_points, stored_rows
 from inrush.results.store import Results
 from inrush.stats.measures import study_record
 
@@ -31,39 +32,36 @@ TABLES = ("port_data_counters", "port_errors", "mpi_process_info")
 SAME = ("repeats.count=3",)
 #: The alert over twelve counters of every port takes InfluxQL 1.6 two minutes with 2,000 ports, and more beside writers.
 FEWER_PORTS = ("ports=200", "processes=448")
+#: The published comparison's largest point, at its size: 32 writers and 32 users on each of three tables.
+LARGEST = "largest"
 #: Studies whose client must be on time although the server keeps both cores busy.
-PACED = ("keepup", "mixed")
+PACED = ("keepup", "sustained", "mixed", LARGEST)
+#: Studies whose tables are large enough that bytes a row say something.
+STORED = ("keepup", "indexes", "volume")
+#: Its tables have one order.
+WITHOUT_INDEXES = ("influxdb",)
 
 
-def tables(*names: str) -> str:
-    return "table=[" + ", ".join(f'"{name}"' for name in names) + "]"
+EVERY_TABLE = ", ".join(f'"{name}"' for name in TABLES)
+ALL = f'combination=[{{ name = "all", write = [{EVERY_TABLE}], read = [{EVERY_TABLE}], fresh = 1 }}]'
 
-
-def everything() -> str:
-    names = ", ".join(f'"{name}"' for name in TABLES)
-    return f'combination=[{{ name = "all", write = [{names}], read = [{names}], fresh = 1 }}]'
-
-
-#: What a published claim is about, on the engine that it names and at its size: others take minutes a run.
-#: InfluxDB takes ten seconds for a run of MPI rows.
-OWN = {
-    ("mixed", "clickhouse"): ("n=[1,8,32]", "roles.writers.rows.per_session=50000"),
-    ("batch", "influxdb"): (tables(TABLES[0]),),
-    ("mixed", "influxdb"): ("n=[1,2]",),
+#: Study -> what is changed of its scale `s`.
+STUDIES: Mapping[str, tuple[str, ...]] = {
+    "batch": ("batch_rows=[1000,5000,25000,30000]", "repeats.confirm=0"),
+    "writers": ("writers=[1,2,4,16]",),
+    "keepup": ("ports=50000", "readers=[0,4]", "roles.writers.batch_rows=12500"),
+    "sustained": ("readers=[0,4]",),
+    "mixed": ("n=[1,8]",),
+    "volume": (),
+    "indexes": ("repeats.confirm=0",),
+    LARGEST: (ALL, "n=[1,32]", "roles.writers.rows.per_session=50000"),
 }
-#: Study -> what is changed of its scale `s`; for the engines of the published comparison, and for the others.
-STUDIES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "batch": (
-        ("batch_rows=[1000,5000,25000,30000]", tables(TABLES[0], TABLES[2]), "repeats.confirm=0"),
-        ("batch_rows=[1000,5000,25000,30000]", tables(TABLES[0]), "repeats.confirm=0"),
-    ),
-    "writers": (("writers=[1,2,4,16]",), ("writers=[1,2,4,16]",)),
-    "keepup": (
-        ("ports=50000", "readers=[0,4]", "roles.writers.batch_rows=12500"),
-        ("ports=50000", "readers=[0,4]", "roles.writers.batch_rows=12500"),
-    ),
-    "mixed": ((everything(), "n=[1,8]"), (everything(), "n=[1,8]")),
-    "volume": ((tables(TABLES[0]),), (tables(TABLES[0]),)),
+#: Where the usual size takes minutes a run: InfluxDB's pages and its rows of MPI processes.
+OWN = {
+    ("mixed", "influxdb"): ("n=[1,2]",),
+    ("batch", "influxdb"): (f'table=["{TABLES[0]}", "{TABLES[1]}"]',),
+    ("volume", "influxdb"): (f'table=["{TABLES[0]}", "{TABLES[1]}"]',),
+    ("sustained", "influxdb"): ("rows_per_s=[2000,4000,8000,12000,16000,21000,28000,38000]", "readers=[0]"),
 }
 
 
@@ -78,25 +76,36 @@ class Piece:
     def name(self) -> str:
         return f"{self.study} {self.engine}"
 
+    def has(self, words: str) -> bool:
+        return set(words.split()) <= {self.study, self.engine}
+
     def command(self, data: Path) -> list[str]:
-        changed = (
-            *STUDIES[self.study][self.engine in BESIDE],
-            *OWN.get((self.study, self.engine), ()),
-            *SAME,
-        )
-        if self.engine == "influxdb" and self.study != "keepup":
+        changed = (*STUDIES[self.study], *OWN.get((self.study, self.engine), ()), *SAME)
+        if self.engine == "influxdb" and self.study not in ("keepup", "sustained"):
             changed = (*changed, *FEWER_PORTS)
         setting = SETTINGS.get(self.engine)
         started = f"{self.engine},{setting}" if setting else self.engine
         own = [] if self.engine in EMBEDDED else ["--start", started, "--data", str(data)]
         own += ["--realtime"] if own and self.study in PACED else []
         parts = [part for change in changed for part in ("-P", change)]
-        study = f"telemetry-{self.study}"
+        study = f"telemetry-{'mixed' if self.study == LARGEST else self.study}"
         return [sys.executable, "-m", "inrush.cli", "run", study, self.engine, *own, "--scale", "s", *parts]
 
 
-#: The published engines first, so that what is cut short is what stands beside.
-PIECES = [Piece(study, engine) for group in (PUBLISHED, BESIDE) for engine in group for study in STUDIES]
+def made(study: str, engine: str) -> bool:
+    if study == LARGEST:
+        return engine == "clickhouse"
+    return not (study == "indexes" and engine in WITHOUT_INDEXES)
+
+
+#: The published engines come first, so that what is cut short is what stands beside.
+PIECES = [
+    Piece(study, engine)
+    for group in (PUBLISHED, BESIDE)
+    for engine in group
+    for study in STUDIES
+    if made(study, engine)
+]
 
 
 def main() -> int:
@@ -105,11 +114,13 @@ def main() -> int:
     )
     parser.add_argument("what", choices=("run", "tables"))
     parser.add_argument("results", type=Path, nargs="?", default=Path("results"))
-    parser.add_argument("--only", action="append", default=[], help="pieces, e.g. 'batch mysql'; all")
+    parser.add_argument(
+        "--only", action="append", default=[], help="words of pieces: 'mysql', 'batch mysql'; all"
+    )
     parser.add_argument("--data", type=Path, default=Path("/var/tmp/inrush-findings"))
     asked = parser.parse_args()
     if asked.what == "run":
-        wanted = [p for p in PIECES if not asked.only or p.name in asked.only]
+        wanted = [p for p in PIECES if not asked.only or any(p.has(words) for words in asked.only)]
         return max([run(piece, asked.results, asked.data) for piece in wanted], default=2)
     print("\n".join(written(latest(asked.results))))
     return 0
@@ -128,6 +139,7 @@ def latest(results: Path) -> dict[Piece, Analysis]:
         analysis = analyse(study_record(Results(folder)))
         engines = [e for e in (*PUBLISHED, *BESIDE) if e in analysis.study["engines"]]
         study = str(analysis.study["name"]).removeprefix("telemetry-")
+        study = LARGEST if study == "mixed" and 32 in analysis.factors.get("n", ()) else study
         if analysis.runs and len(engines) == 1 and study in STUDIES and analysis.study["status"] == "done":
             found[Piece(study, engines[0])] = analysis
     return {piece: found[piece] for piece in PIECES if piece in found}
@@ -145,10 +157,21 @@ def written(found: Mapping[Piece, Analysis]) -> Iterator[str]:
     yield "| study | engine | answer | runs |"
     yield "|---|---|---|---|"
     for piece, analysis in found.items():
-        told = answer(analysis)
-        texts: Sequence[str] = [p.sentence for p in told.parts] if told else ["no answer"]
+        found_here = answer(analysis)
+        texts: Sequence[str] = [p.sentence for p in found_here.parts] if found_here else ["no answer"]
         counted = sum(m.counts for m in analysis.runs)
         yield f"| {piece.study} | {piece.engine} | {'<br>'.join(texts)} | {counted} of {len(analysis.runs)} |"
+    for piece, analysis in found.items():
+        if points := stored_points(analysis) if piece.study in STORED else []:
+            names = [name.removeprefix("#") for name in header(points)]
+            yield from (
+                "",
+                f"Bytes stored, {piece.name}:",
+                "",
+                f"| {' | '.join(names)} |",
+                "|---" * len(names) + "|",
+            )
+            yield from (f"| {' | '.join(cells)} |" for cells in stored_rows(points))
 
 
 def row(piece: Piece, claim: Judged) -> str:
