@@ -13,8 +13,7 @@ import pytest
 
 from inrush.errors import Interrupted
 from inrush.results.store import Results
-from inrush.run import patience
-from inrush.run.patience import BETWEEN_REPETITIONS_S, END_GRACE_S, LIMIT_GRACE_S, STOP_GRACE_S, Patience
+from inrush.run.patience import USUAL, Graces, Patience
 from tests.test_run import FINISHED, Diary, Planned, begin, make
 
 SEGMENT = {"event": "segment", "index": 0}
@@ -40,14 +39,14 @@ def waited(of: dict[str, Any], *events: tuple[float, dict[str, Any] | str]) -> t
 
 def test_a_segment_is_waited_for_until_its_limit_and_a_grace_time() -> None:
     until, why = waited(plan(), (100.0, SEGMENT))
-    assert until == 110 + LIMIT_GRACE_S
+    assert until == 110 + USUAL.limit_s
     assert "segment measure" in why and "10 s" in why and "limit_s" in why
 
 
 def test_what_is_proven_between_two_repetitions_is_waited_for_and_sessions_at_work_are_not() -> None:
     quiet = waited(plan(repeat={"max": 3}), (100.0, SEGMENT), (105.0, WORKS))
-    assert quiet[0] == 110 + LIMIT_GRACE_S + BETWEEN_REPETITIONS_S
-    late = 110 + LIMIT_GRACE_S + 1
+    assert quiet[0] == 110 + USUAL.limit_s + USUAL.between_repetitions_s
+    late = 110 + USUAL.limit_s + 1
     assert waited(plan(repeat={"max": 3}), (100.0, SEGMENT), (late, WORKS))[0] < late
 
 
@@ -64,12 +63,12 @@ def test_the_next_segment_has_a_time_of_its_own() -> None:
 @pytest.mark.parametrize("word", ["finished", "failed"])
 def test_after_its_last_word_a_worker_ends_soon(word: str) -> None:
     until, why = waited(plan(repeat={"max": 3}), (0.0, SEGMENT), (3.0, {"event": word}))
-    assert until == 3 + END_GRACE_S and word in why
+    assert until == 3 + USUAL.end_s and word in why
 
 
 def test_a_stop_has_a_grace_time_whatever_the_worker_says_then() -> None:
     until, why = waited(plan(1000), (0.0, SEGMENT), (3.0, "stop"), (4.0, SEGMENT), (900.0, WORKS))
-    assert until == 3 + STOP_GRACE_S and "asked to stop" in why
+    assert until == 3 + USUAL.stop_s and "asked to stop" in why
 
 
 def test_a_run_without_limits_is_waited_for() -> None:
@@ -87,12 +86,10 @@ class Limited(Planned):
         return {**super().plan, **plan(0.2)}
 
 
-def test_a_worker_that_spins_past_its_limit_is_killed_and_the_others_go_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(patience, "LIMIT_GRACE_S", 0.3)
+def test_a_worker_that_spins_past_its_limit_is_killed_and_the_others_go_on(tmp_path: Path) -> None:
     folder, diary = begin(tmp_path), Diary()
-    outcome = make(folder, [Limited(0, [SEGMENT, "spin"]), Limited(1, [SEGMENT, FINISHED])], diary)
+    runs = [Limited(0, [SEGMENT, "spin"]), Limited(1, [SEGMENT, FINISHED])]
+    outcome = make(folder, runs, diary, graces=Graces(limit_s=0.3))
     assert outcome.done == 1 and len(outcome.failed) == 1
     failure = Results(folder.path).runs[0].doc["failure"]
     assert failure["kind"] == "deadline" and "after the limit of segment measure" in failure["message"]
@@ -107,23 +104,17 @@ class Terminated(Diary):
             os.kill(os.getpid(), signal.SIGTERM)
 
 
-def test_a_worker_that_heeds_no_stop_is_killed_after_one_sigterm(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(patience, "STOP_GRACE_S", 0.5)
+def test_a_worker_that_heeds_no_stop_is_killed_after_one_sigterm(tmp_path: Path) -> None:
     folder, diary, began = begin(tmp_path), Terminated(), time.monotonic()
     with pytest.raises(Interrupted, match="--resume"):
-        make(folder, [Planned(0, [SEGMENT, "spin"])], diary)
+        make(folder, [Planned(0, [SEGMENT, "spin"])], diary, graces=Graces(stop_s=0.5))
     assert time.monotonic() - began < 60
     assert Results(folder.path).study["status"] == "interrupted"
     assert any("after it was asked to stop" in note for note in diary.notes), diary.notes
 
 
-def test_a_worker_that_does_not_end_after_it_failed_is_killed_and_keeps_its_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(patience, "END_GRACE_S", 0.3)
+def test_a_worker_that_does_not_end_after_it_failed_is_killed_and_keeps_its_reason(tmp_path: Path) -> None:
     failed = {"event": "failed", "kind": "deadline", "message": "a call of users that was cancelled"}
     folder = begin(tmp_path)
-    make(folder, [Planned(0, [SEGMENT, failed, "spin"])])
+    make(folder, [Planned(0, [SEGMENT, failed, "spin"])], graces=Graces(end_s=0.3))
     assert "a call of users" in Results(folder.path).runs[0].doc["failure"]["message"]

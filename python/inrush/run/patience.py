@@ -8,22 +8,32 @@ cancel ends, a process that does not listen.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-#: After the stop that was sent, s: what the core takes at most, and as much again for a busy machine.
-STOP_GRACE_S = 25.0
-#: After the limit of a segment whose sessions work, s.
-LIMIT_GRACE_S = 30.0
-#: After the worker's last word (`finished` or `failed`), s: tables are written out by then.
-END_GRACE_S = 15.0
-#: Between two repetitions tables are emptied and proven, without an event, s: the core's own limit of both.
-BETWEEN_REPETITIONS_S = 2 * 3600.0
+
+@dataclass(frozen=True)
+class Graces:
+    """How long a worker may go on after its time, s."""
+
+    #: After the stop that was sent: what the core takes at most, and as much again for a busy machine.
+    stop_s: float = 25.0
+    #: After the limit of a segment whose sessions work.
+    limit_s: float = 30.0
+    #: After the worker's last word (`finished` or `failed`): tables are written out by then.
+    end_s: float = 15.0
+    #: Between two repetitions tables are emptied and proven, without an event: the core's own limit of both.
+    between_repetitions_s: float = 2 * 3600.0
+
+
+USUAL = Graces()
 
 
 class Patience:
     """When a worker must have ended, by its events and by what was sent to it. Times are of one steady clock, s."""
 
-    def __init__(self, plan: Mapping[str, Any]) -> None:
+    def __init__(self, plan: Mapping[str, Any], graces: Graces = USUAL) -> None:
+        self.graces = graces
         self.segments = plan.get("segments", [])
         #: Until when the worker is waited for, and what it should have done by then.
         self.until, self.why = float("inf"), ""
@@ -41,11 +51,13 @@ class Patience:
                 self.forget()
             case "finished" | "failed":
                 self.forget()
-                self.expect(now + END_GRACE_S, f"{END_GRACE_S:g} s after it said `{event['event']}`")
+                self.expect(
+                    now + self.graces.end_s, f"{self.graces.end_s:g} s after it said `{event['event']}`"
+                )
 
     def stop_sent(self, now: float) -> None:
         self.stopping = True
-        self.expect(now + STOP_GRACE_S, f"{STOP_GRACE_S:g} s after it was asked to stop")
+        self.expect(now + self.graces.stop_s, f"{self.graces.stop_s:g} s after it was asked to stop")
 
     def over(self, now: float) -> str | None:
         """Why the worker is not waited for any longer."""
@@ -59,9 +71,10 @@ class Patience:
         limit_s = segment.get("limit_ns", 0) / 1e9
         if segment.get("kind") != "drive" or limit_s <= 0 or self.stopping:
             return
-        self.limit_at = now + limit_s + LIMIT_GRACE_S
-        quiet_s = BETWEEN_REPETITIONS_S if segment.get("repeat") else 0.0
-        why = f"{LIMIT_GRACE_S:g} s after the limit of segment {segment['label']}, {limit_s:g} s (schedule.limit_s)"
+        grace_s = self.graces.limit_s
+        self.limit_at = now + limit_s + grace_s
+        quiet_s = self.graces.between_repetitions_s if segment.get("repeat") else 0.0
+        why = f"{grace_s:g} s after the limit of segment {segment['label']}, {limit_s:g} s (schedule.limit_s)"
         self.expect(self.limit_at + quiet_s, why)
 
     def works(self, now: float) -> None:

@@ -25,7 +25,7 @@ from inrush.pipeline.place import at_pipeline
 from inrush.plan.calibration import OWN_SHARE
 from inrush.results.store import Doc, OpenRun, Results, SealedRun, StudyFolder, read_json
 from inrush.run import full_disk, host, oracle
-from inrush.run.patience import Patience
+from inrush.run.patience import USUAL, Graces, Patience
 from inrush.run.process import WORKER, Event, Worker, death_message, end_leftover
 from inrush.run.site import ACTIONS, Site, at_site
 from inrush.stats.measures import writing_roles
@@ -94,10 +94,11 @@ def run_study(
     choose: Choose = lambda results: (),
     worker: Sequence[str] = WORKER,
     environment: Callable[[Path], Mapping[str, Any]] = host.environment,
+    graces: Graces = USUAL,
 ) -> Outcome:
     """Makes every run that is not sealed yet, in order, then those that are chosen by what these have found.
 
-    sites: engine -> where it runs. Raises Interrupted after Ctrl-C (the run in hand is not counted and will be
+    sites: engine -> where it runs. graces: how long a worker may go on after its time. Raises Interrupted after Ctrl-C (the run in hand is not counted and will be
     done again), UsageError when the folder holds another plan, CoreError when the results cannot be written.
     """
     outcome = Outcome(folder.path)
@@ -131,7 +132,8 @@ def run_study(
             if stopping.asked:
                 raise interrupted(folder)
             listener.begun(n, of, run)
-            doc = run_one(run, folder, sites[engine], facts.of(sites[engine]), listener, stopping, worker)
+            site = sites[engine]
+            doc = run_one(run, folder, site, facts.of(site), listener, stopping, worker, graces)
             listener.ended(run, doc)
             failures[engine] = failures.get(engine, 0) + 1 if doc["status"] == "failed" else 0
             if doc["status"] == "done":
@@ -171,6 +173,7 @@ def run_one(
     listener: Listener,
     stopping: Stopping,
     command: Sequence[str],
+    graces: Graces,
 ) -> Doc:
     """One run from its folder to its seal; returns run.json."""
     data = folder.data_path / run.run_id
@@ -185,7 +188,7 @@ def run_one(
     disk = full_disk.DiskWatch(site.data_place(folder.data_path), listener)
     worker = Worker(opened.plan_path, opened.parts, opened.log, site.environment, command)
     try:
-        ended = follow(worker, site, disk, stopping, Patience(run.plan))
+        ended = follow(worker, site, disk, stopping, Patience(run.plan, graces))
         code = worker.close()
     finally:
         worker.kill()
