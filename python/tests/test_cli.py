@@ -187,6 +187,33 @@ def test_engines_side_by_side_are_refused_too_where_the_answer_speaks_of_each_al
     assert inrush(*words[:2], "sqlite", *words[2:]).code == 0, "one engine is beside none"
 
 
+def test_a_study_of_unequal_durability_that_was_begun_goes_on_and_says_what_is_not_compared(
+    inrush: Inrush, tmp_path: Path
+) -> None:
+    """As an inrush left it that did not ask: neither its call nor its plan says that the comparison was asked for."""
+    study = tmp_path / "unequal.toml"
+    text = inrush("config", "quickstart").out.replace('along = "batch_rows"', 'along = "engine"')
+    study.write_text(text.replace('per = ["engine"]', "") + '\n[options.sqlite]\nsynchronous = "OFF"\n')
+    few = ("-P", "batch_rows=2000", "-P", "repeats={count=1, confirm=0}")
+    assert inrush("run", str(study), "--scale", "xs", *few, "--unequal-durability").code == 0
+    (made,) = inrush.store.studies()
+    document = json.loads((made.path / "study.json").read_text())
+    document |= {"status": "interrupted", "unequal_durability": False}
+    document["call"]["unequal_durability"] = False
+    (made.path / "study.json").write_text(json.dumps(document))
+    planned = [p["run"] for p in document["planned"]]
+    shutil.rmtree(made.path / planned[-1])
+    said = inrush("run", "--resume")
+    assert said.code == 3, said.err
+    assert (
+        "the study goes on as it began" in said.err
+        and "duckdb: power loss; sqlite: process crash" in said.err
+    )
+    again = Results(made.path)
+    assert again.study["status"] == "done" and planned[-1] in {r.id for r in again.runs}
+    assert "no comparison does" in (made.path / "report.html").read_text()
+
+
 # What a run leaves.
 
 

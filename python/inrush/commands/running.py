@@ -63,7 +63,8 @@ def execute(prepared: Any, folder: Any, data: Path, force: bool = False, live: b
         try:
             refuse_unmarked(prepared.plan, sites, force, listener.note)
             held.enter_context(locked(prepared.plan, sites, folder.path, force, listener.note))
-            refuse_unequal(prepared.plan, sites, folder.data_path)
+            begun = folder.doc.get("runs") is not None
+            refuse_unequal(prepared.plan, sites, folder.data_path, begun, listener.note)
         except InrushError:
             folder.discard_if_empty()
             raise

@@ -27,10 +27,13 @@ ASK_S = 30.0
 Asked = Callable[[PlannedRun], Durability | None]
 
 
-def refuse_unequal(plan: StudyPlan, sites: Mapping[str, Site], data: Path) -> None:
+def refuse_unequal(
+    plan: StudyPlan, sites: Mapping[str, Site], data: Path, begun: bool, note: Callable[[str], None]
+) -> None:
     """Raises UsageError when a study's engines let rows survive different things, unasked.
 
-    data: folder for the files that embedded engines open to be asked.
+    data: folder for the files that embedded engines open to be asked. begun: runs of it were made before, perhaps by an
+    inrush that did not ask: it goes on, since its answer and report say by each run's own settings what is not compared.
     """
     if plan.study.unequal_durability or len(measured_engines(plan.runs)) < 2:
         return
@@ -43,7 +46,14 @@ def refuse_unequal(plan: StudyPlan, sites: Mapping[str, Site], data: Path) -> No
             found[key] = ask(run.plan, sites[target["engine"]], data)
         return found[key]
 
-    if engines := unequal(plan.runs, asked):
+    if not (engines := unequal(plan.runs, asked)):
+        return
+    if begun:
+        note(
+            f"acknowledged rows survive different things ({told_unequal([engines])}): the study goes on as it began, and each "
+            "engine's figures stand alone; to have them compared all the same, begin it anew with --unequal-durability"
+        )
+    else:
         ways = to_make_equal(engines, {e: sites[e].server.survive_by for e in engines})
         raise UsageError(
             f"{plan.study.name} runs engines side by side whose acknowledged rows survive different things "
