@@ -156,7 +156,7 @@ impl Session for KnownSession {
         Some(&self.answer)
     }
 
-    fn failure(&mut self) -> Option<String> {
+    fn failure(&mut self, _: Ticket) -> Option<String> {
         Some("told to fail".into())
     }
 

@@ -75,7 +75,7 @@ fn a_batch_that_breaks_a_promise_of_the_table_leaves_nothing_behind() {
     rows.push(vec![Value::I64(0)]);
     let done = insert(&mut *session, &columns(&types, &rows));
     assert_eq!((done.outcome, done.rows), (Outcome::Refused, 0));
-    assert!(session.failure().unwrap().contains("UNIQUE constraint failed"));
+    assert!(session.failure(42).unwrap().contains("UNIQUE constraint failed"));
     assert_eq!(count(&*engine), 0);
     rows.pop();
     assert_eq!(insert(&mut *session, &columns(&types, &rows)).outcome, Outcome::Ok);
@@ -93,7 +93,7 @@ fn a_writer_that_waits_too_long_for_the_other_times_out_and_stores_nothing() {
     let mut session = engine.open(&[0]).unwrap();
     let rows = columns(&types, &[vec![Value::I64(2)]]);
     assert_eq!(insert(&mut *session, &rows).outcome, Outcome::Timeout);
-    assert!(session.failure().unwrap().contains("locked"));
+    assert!(session.failure(42).unwrap().contains("locked"));
     other.execute_batch("COMMIT").unwrap();
     assert_eq!(insert(&mut *session, &rows).outcome, Outcome::Ok);
     assert_eq!(count(&*engine), 2);
@@ -170,7 +170,7 @@ fn a_query_is_cancelled_from_another_thread() {
         done
     });
     assert_eq!(done.outcome, Outcome::Timeout);
-    assert_eq!(session.failure().unwrap(), "interrupted");
+    assert_eq!(session.failure(42).unwrap(), "interrupted");
 }
 
 #[test]

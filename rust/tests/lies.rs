@@ -217,6 +217,17 @@ fn every_lie_has_its_word(dialect: &Dialect, depth: u32) {
     assert_eq!(twice.driven.ended_by, EndedBy::Error);
 }
 
+#[test]
+fn calls_that_fail_together_have_messages_of_their_own() {
+    // Calls are counted from the seed, and the ten inserts of the load end before the first strike.
+    let ran = look_up(&simulated(), 8, &["refuse:18", "conflict:19"], 0, 60 * S).expect("it runs");
+    assert_eq!(ran.failures(), [("conflict", (7 + CALLS) / 19), ("refused", (7 + CALLS) / 18)].into());
+    for outcome in ["refused", "conflict"] {
+        let message = ran.message(outcome);
+        assert!(message.ends_with(&format!("was made to fail: {outcome}")), "{outcome}: {message}");
+    }
+}
+
 fn simulated() -> Dialect {
     Dialect {
         engine: "simulated",

@@ -129,7 +129,7 @@ impl Session for LossySession {
         done.append(&mut self.ready);
     }
 
-    fn failure(&mut self) -> Option<String> {
+    fn failure(&mut self, _: Ticket) -> Option<String> {
         Some("the server is gone".into())
     }
 

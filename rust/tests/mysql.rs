@@ -164,7 +164,12 @@ fn every_type_reads_back_exactly_by_every_way_in() {
             session.encode(op, &columns, &mut payload).expect("encoded");
             let work = Work::Rows { columns: &columns, payload: &payload };
             let done = run(&mut *session, ticket as u64, op, work);
-            assert_eq!((done.outcome, done.rows), (Outcome::Ok, rows as u64), "{:?}", session.failure());
+            assert_eq!(
+                (done.outcome, done.rows),
+                (Outcome::Ok, rows as u64),
+                "{:?}",
+                session.failure(ticket as u64)
+            );
             first += rows;
         }
         let all = batch(&ctx.plan, 0, first);
@@ -203,7 +208,7 @@ fn a_refused_batch_stores_nothing_and_the_session_goes_on() {
         let (columns, mut payload) = (keys(values), Payload::default());
         session.encode(op, &columns, &mut payload).expect("encoded");
         let done = run(&mut *session, 0, op, Work::Rows { columns: &columns, payload: &payload });
-        (done.outcome, done.rows, session.failure().unwrap_or_default())
+        (done.outcome, done.rows, session.failure(0).unwrap_or_default())
     };
     let mut stored = 0;
     for op in 0..nowhere {
@@ -249,7 +254,7 @@ fn a_batch_beyond_the_servers_packet_is_too_large_and_the_session_goes_on() {
         let mut payload = Payload::default();
         session.encode(multirow, &columns, &mut payload).expect("encoded");
         let done = run(&mut *session, 0, multirow, Work::Rows { columns: &columns, payload: &payload });
-        let why = session.failure().unwrap_or_default();
+        let why = session.failure(0).unwrap_or_default();
         assert_eq!(done.outcome, outcome, "{why}");
         assert_eq!(why.contains("max_allowed_packet"), outcome == Outcome::TooLarge);
     }
@@ -270,13 +275,15 @@ fn a_pipeline_answers_every_ticket_in_order_and_an_error_ends_its_own() {
         ),
         json!({"name": "change", "kind": "execute", "text": "DELETE FROM pipe WHERE k < ?",
                "params": [{"name": "k", "type": "i64", "gen": {"kind": "uniform", "from": 0, "to": 1}}]}),
+        query("large", "SELECT EXP(? + 5000)", &[("n", "i32")]),
+        query("larger", "SELECT EXP(? + 6000)", &[("n", "i32")]),
     ]);
     let ctx = context(numbers("pipe", "BIGINT"), operations, 1, 64);
     let engine = build(&ctx).expect("a server");
     let create =
         "DROP TABLE IF EXISTS pipe; CREATE TABLE pipe (k BIGINT); INSERT INTO pipe VALUES (1), (2), (3)";
     engine.control(create, NO_LIMIT).expect("created");
-    let mut session = engine.open(&[0, 1, 2, 3]).expect("a session");
+    let mut session = engine.open(&[0, 1, 2, 3, 4, 5]).expect("a session");
     let mut done = vec![];
     let mut pipeline = |session: &mut dyn Session, calls: &[(usize, Vec<Value>)]| {
         done.clear();
@@ -303,9 +310,20 @@ fn a_pipeline_answers_every_ticket_in_order_and_an_error_ends_its_own() {
         ((Outcome::Ok, 2), (Outcome::Ok, 3)),
         "each is a transaction of its own"
     );
+    // Two that fail, both answered when they are looked at.
+    for (ticket, op) in [(0, 4), (1, 5)] {
+        session.submit(ticket, op, Work::Params(&[Value::I64(1)]));
+    }
+    session.flush();
+    std::thread::sleep(Duration::from_millis(300));
+    let mut ended = vec![];
+    session.poll(u64::MAX, &mut ended);
+    assert_eq!(ended.iter().map(|d| d.ticket).collect::<Vec<_>>(), [0, 1], "in one poll");
+    let whys = [0, 1].map(|ticket| session.failure(ticket).expect("said"));
+    assert!(whys[0].contains("5000") && whys[1].contains("6000"), "{whys:?}");
     let unfit = pipeline(&mut *session, &[(0, vec![Value::Text("x".into())])]);
     assert_eq!(unfit, [(Outcome::Other, 0)]);
-    assert!(session.failure().expect("said").contains("is not a I64"));
+    assert!(session.failure(0).expect("said").contains("is not a I64"));
 
     let params = [Value::TimeMs(1_767_225_600_123), Value::U64(u64::MAX), Value::Text("é".into())];
     session.submit(7, 2, Work::Params(&params));
@@ -344,7 +362,7 @@ fn a_cancelled_statement_is_a_timeout_and_a_killed_session_is_lost() {
         session.canceller().expect("it can be cancelled")();
         session.poll(ctx.clock.now() + 200_000_000, &mut done);
     }
-    assert_eq!(done[0].outcome, Outcome::Timeout, "{:?}", session.failure());
+    assert_eq!(done[0].outcome, Outcome::Timeout, "{:?}", session.failure(1));
     assert!(began.elapsed() < Duration::from_secs(30));
 
     engine.control(&format!("KILL {id}"), NO_LIMIT).expect("ended");
@@ -374,11 +392,11 @@ fn a_deadlock_is_a_conflict_that_stores_nothing() {
         let (columns, mut payload) = (keys(&[base, base + 1]), Payload::default());
         hurried.encode(op, &columns, &mut payload).expect("encoded");
         let done = run(&mut *hurried, 0, op, Work::Rows { columns: &columns, payload: &payload });
-        assert_eq!(done.outcome, Outcome::Conflict, "{:?}", hurried.failure());
+        assert_eq!(done.outcome, Outcome::Conflict, "{:?}", hurried.failure(0));
         other.control("ROLLBACK", NO_LIMIT).expect("let go");
         session.encode(op, &columns, &mut payload).expect("encoded");
         let done = run(&mut *session, 0, op, Work::Rows { columns: &columns, payload: &payload });
-        assert_eq!((done.outcome, done.rows), (Outcome::Ok, 2), "{:?}", session.failure());
+        assert_eq!((done.outcome, done.rows), (Outcome::Ok, 2), "{:?}", session.failure(0));
     }
 }
 

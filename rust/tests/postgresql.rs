@@ -172,7 +172,12 @@ fn reads_back_exactly(name: &str, table: Json, create: &str, operations: Json, w
             session.encode(op, &columns, &mut payload).expect("encoded");
             let done =
                 run(&mut *session, ticket as u64, op, Work::Rows { columns: &columns, payload: &payload });
-            assert_eq!((done.outcome, done.rows), (Outcome::Ok, rows as u64), "{:?}", session.failure());
+            assert_eq!(
+                (done.outcome, done.rows),
+                (Outcome::Ok, rows as u64),
+                "{:?}",
+                session.failure(ticket as u64)
+            );
             first += rows;
         }
         let all = batch(&ctx.plan, 0, first);
@@ -212,7 +217,7 @@ fn a_refused_batch_stores_nothing_and_the_session_goes_on() {
         let (columns, mut payload) = (keys(values), Payload::default());
         session.encode(op, &columns, &mut payload).expect("encoded");
         let done = run(&mut *session, 0, op, Work::Rows { columns: &columns, payload: &payload });
-        (done.outcome, done.rows, session.failure().unwrap_or_default())
+        (done.outcome, done.rows, session.failure(0).unwrap_or_default())
     };
     for op in [0, 1, 3] {
         let base = op as i64 * 10;
@@ -238,10 +243,11 @@ fn a_pipeline_answers_every_ticket_in_order_and_an_error_ends_it() {
         ),
         query("ratio", "SELECT 10 / $1", &[("n", "i32")]),
         query("time", "SELECT $1 AS t, $2 AS u, 'x'::name AS other", &[("t", "time_ms"), ("u", "u64")]),
+        query("root", "SELECT sqrt($1::int4)", &[("n", "i32")]),
     ]);
     let ctx = context("postgresql", &url(), numbers("none", "int8"), operations, 1, 64);
     let engine = build(&ctx).expect("a server");
-    let mut session = engine.open(&[0, 1, 2]).expect("a session");
+    let mut session = engine.open(&[0, 1, 2, 3]).expect("a session");
     let mut done = vec![];
     let mut pipeline = |session: &mut dyn Session, calls: &[(usize, Vec<Value>)]| {
         done.clear();
@@ -267,7 +273,20 @@ fn a_pipeline_answers_every_ticket_in_order_and_an_error_ends_it() {
 
     let broken = pipeline(&mut *session, &[series(2), ratio(0), series(3)]);
     assert_eq!(broken, [(Outcome::Ok, 2), (Outcome::Other, 0), (Outcome::Other, 0)]);
-    assert!(session.failure().expect("said").contains("division by zero (22012)"));
+    assert!(session.failure(1).expect("said").starts_with("division by zero (22012)"));
+    let skipped = session.failure(2).expect("said");
+    assert!(skipped.starts_with("ended with call 1") && skipped.contains("(22012)"), "{skipped}");
+    // Two pipelines that fail, both answered when they are looked at.
+    for (ticket, op, n) in [(0, 1, 0), (1, 3, -1)] {
+        session.submit(ticket, op, Work::Params(&[Value::I64(n)]));
+        session.flush();
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    let mut ended = vec![];
+    session.poll(u64::MAX, &mut ended);
+    assert_eq!(ended.iter().map(|d| d.ticket).collect::<Vec<_>>(), [0, 1], "in one poll");
+    let whys = [0, 1].map(|ticket| session.failure(ticket).expect("said"));
+    assert!(whys[0].contains("division by zero") && whys[1].contains("square root"), "{whys:?}");
     assert_eq!(pipeline(&mut *session, &[ratio(5)]), [(Outcome::Ok, 1)]);
 
     let params = [Value::TimeMs(1_767_225_600_123), Value::U64(u64::MAX)];

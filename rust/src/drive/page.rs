@@ -188,7 +188,7 @@ impl<'a> Member<'a> {
         let times = Times { due_ns: due, ready_ns: ready, sent_ns: sent, done_ns: done.done_ns };
         self.recorder.record(0, times, outcome, done.rows, done.bytes);
         if outcome != Outcome::Ok {
-            let message = message.or_else(|| session.failure());
+            let message = message.or_else(|| session.failure(ticket));
             self.recorder.failed(0, outcome, message.clone(), done.done_ns);
             if is_lost {
                 self.reconnect(message);

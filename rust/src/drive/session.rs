@@ -403,6 +403,7 @@ impl<'a> Worker<'a> {
         } else {
             let slot = work.slot;
             let is_lost = done.outcome == Outcome::Lost;
+            let message = message.or_else(|| self.session.failure(done.ticket));
             self.fail(slot, outcome, is_lost, done.done_ns, message);
         }
     }

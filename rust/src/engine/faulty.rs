@@ -4,7 +4,7 @@
 //! in `every` (10), `lie` one answer in `every` (1); `cut_ms`, `null_to_zero`, `round_f32` strike every value.
 //! One answer in `every` (10) is without its last row (`short`), has a row of another key (`other_key`) or is that of
 //! another call (`swap_answers`); one call in `every` (10) is never ended (`swallow`), ended twice (`twice`), or ended
-//! some seconds late (`late`). Equal plans lie in equal places.
+//! some seconds late (`late`), refused (`refuse`) or in conflict with another (`conflict`). Equal plans lie in equal places.
 
 mod calls;
 
@@ -36,6 +36,8 @@ enum Lie {
     Swallow,
     Twice,
     Late,
+    Refuse,
+    Conflict,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -45,7 +47,7 @@ struct Fault {
 }
 
 /// Faults with their names, and how rarely each strikes when the plan does not say.
-const FAULTS: [(&str, Lie, u64); 14] = [
+const FAULTS: [(&str, Lie, u64); 16] = [
     ("drop", Lie::Drop, 1000),
     ("double", Lie::Double, 1000),
     ("swap", Lie::Swap, 1000),
@@ -60,6 +62,8 @@ const FAULTS: [(&str, Lie, u64); 14] = [
     ("swallow", Lie::Swallow, 10),
     ("twice", Lie::Twice, 10),
     ("late", Lie::Late, 10),
+    ("refuse", Lie::Refuse, 10),
+    ("conflict", Lie::Conflict, 10),
 ];
 
 pub struct Faulty {
@@ -196,8 +200,8 @@ impl Session for FaultySession {
         self.calls.answer(&self.faults, ticket, |ticket| inner.answer(ticket).cloned())
     }
 
-    fn failure(&mut self) -> Option<String> {
-        self.inner.failure()
+    fn failure(&mut self, ticket: Ticket) -> Option<String> {
+        self.calls.failure(ticket).or_else(|| self.inner.failure(ticket))
     }
 
     fn scan(&mut self, text: &str, like: &Columns, each: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {

@@ -8,6 +8,7 @@ mod answers;
 pub(crate) mod arrow;
 mod clickhouse;
 mod duckdb;
+mod failures;
 mod faulty;
 mod http;
 mod inbox;
@@ -201,8 +202,8 @@ pub trait Session: Send {
     fn answer(&mut self, _ticket: Ticket) -> Option<&Answer> {
         None
     }
-    /// Text of the last failure, for the table `errors`.
-    fn failure(&mut self) -> Option<String> {
+    /// Why a call that the last `poll` handed over has failed, for the table `failures`; valid until the next `poll`.
+    fn failure(&mut self, _ticket: Ticket) -> Option<String> {
         None
     }
     /// All rows of `text`, handed over in column batches: the read-back proof.

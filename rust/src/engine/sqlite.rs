@@ -205,7 +205,7 @@ impl Session for SqliteSession {
         self.answers.of(ticket)
     }
 
-    fn failure(&mut self) -> Option<String> {
+    fn failure(&mut self, _ticket: Ticket) -> Option<String> {
         self.failure.take()
     }
 

@@ -394,7 +394,7 @@ impl Writer<'_> {
         if outcome == Outcome::Ok {
             return Ok(());
         }
-        let why = session.failure().unwrap_or_else(|| outcome.name().to_owned());
+        let why = session.failure(done[0].ticket).unwrap_or_else(|| outcome.name().to_owned());
         Err(match outcome {
             Outcome::Conflict | Outcome::Lost | Outcome::Refused | Outcome::Timeout => Missed::Again(why),
             _ => Missed::Never(Error::Statement {

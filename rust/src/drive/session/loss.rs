@@ -15,7 +15,7 @@ const FAILURES_IN_A_ROW: u32 = 1_000;
 const RECONNECT_EVERY: Duration = Duration::from_millis(100);
 
 impl Worker<'_> {
-    /// `is_lost`: the connection went with the call, whatever the outcome is.
+    /// `is_lost`: the connection went with the call, whatever the outcome is. `message`: why this call failed.
     pub(super) fn fail(
         &mut self,
         slot: usize,
@@ -27,7 +27,6 @@ impl Worker<'_> {
         self.failures_in_a_row += 1;
         self.told.errors += 1;
         self.live.errors.store(self.told.errors, Relaxed);
-        let message = message.or_else(|| self.session.failure());
         self.recorder.failed(slot, outcome, message.clone(), at);
         if is_lost {
             self.reconnect(message);

@@ -108,7 +108,7 @@ impl Session for AdbcSession {
         self.answers.of(ticket)
     }
 
-    fn failure(&mut self) -> Option<String> {
+    fn failure(&mut self, _ticket: Ticket) -> Option<String> {
         self.failure.take()
     }
 

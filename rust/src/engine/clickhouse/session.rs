@@ -245,7 +245,7 @@ impl Session for ChSession {
         self.answers.of(ticket)
     }
 
-    fn failure(&mut self) -> Option<String> {
+    fn failure(&mut self, _ticket: Ticket) -> Option<String> {
         self.failure.take()
     }
 

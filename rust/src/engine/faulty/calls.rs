@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{strikes, Fault, Lie};
-use crate::engine::{Answer, Done, Ns, OpId, Ticket};
+use crate::engine::{Answer, Done, Ns, OpId, Outcome, Ticket};
 use crate::rows::Value;
 
 /// A late call ends so long after it was answered.
@@ -23,6 +23,8 @@ pub struct Calls {
     swapped: HashMap<Ticket, Ticket>,
     /// The last answer that was given: where no other call has ended, a call is given this one.
     last: Option<Answer>,
+    /// Calls of the last `poll` that were made to fail, and why.
+    failed: Vec<(Ticket, String)>,
     shown: Option<(Ticket, Answer)>,
 }
 
@@ -36,6 +38,7 @@ impl Calls {
             late: Vec::new(),
             swapped: HashMap::new(),
             last: None,
+            failed: Vec::new(),
             shown: None,
         }
     }
@@ -59,9 +62,16 @@ impl Calls {
     pub fn end(&mut self, faults: &[Fault], now: Ns, came: &[Done], done: &mut Vec<Done>) {
         self.swapped.clear();
         self.shown = None;
+        self.failed.clear();
         let mut to_swap: Option<Ticket> = None;
-        for &one in came {
+        for mut one in came.iter().copied() {
             self.ended += 1;
+            let lies = [(Lie::Refuse, Outcome::Refused), (Lie::Conflict, Outcome::Conflict)];
+            if let Some((_, outcome)) = lies.into_iter().find(|(lie, _)| strikes(faults, *lie, self.ended)) {
+                one.outcome = outcome;
+                let why = format!("call {} was made to fail: {}", one.ticket, outcome.name());
+                self.failed.push((one.ticket, why));
+            }
             if strikes(faults, Lie::Swallow, self.ended) {
                 continue;
             }
@@ -84,6 +94,10 @@ impl Calls {
         self.swapped.extend(to_swap.map(|ticket| (ticket, ticket)));
         let late = self.late.extract_if(.., |(at, _)| *at <= now);
         done.extend(late.map(|(_, one)| Done { done_ns: now, ..one }));
+    }
+
+    pub fn failure(&self, ticket: Ticket) -> Option<String> {
+        self.failed.iter().find(|(of, _)| *of == ticket).map(|(_, why)| why.clone())
     }
 
     /// `inner`: the true answer of a call.

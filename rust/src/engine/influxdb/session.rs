@@ -243,7 +243,7 @@ impl Session for InfluxSession {
         self.answers.of(ticket)
     }
 
-    fn failure(&mut self) -> Option<String> {
+    fn failure(&mut self, _ticket: Ticket) -> Option<String> {
         self.failure.take()
     }
 

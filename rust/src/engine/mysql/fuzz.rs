@@ -89,7 +89,7 @@ fn converse(ctx: &Context, address: &Arc<Address>, connection: Connection) -> Re
         session.submit(ticket, op, Work::Params(&[Value::I64(1)]));
     }
     fine &= outcomes(&mut session, 2) == [Outcome::Other, Outcome::Ok];
-    fine &= session.failure().is_some();
+    fine &= session.failure(10).is_some() && session.failure(11).is_none();
     session.execute("BEGIN")?;
     session.execute("COMMIT")?;
     let mut bytes = 0;

@@ -13,6 +13,7 @@ use super::decode::{self, AnswerColumn};
 use super::failure::Failure;
 use super::{lost, message, statement_failed, Address};
 use crate::encode::{Part, PART_ROWS};
+use crate::engine::failures::Failures;
 use crate::engine::shared::{clear, depth, empty_like, send_limit};
 use crate::engine::socket::WAIT_STEP;
 use crate::engine::{
@@ -50,7 +51,7 @@ pub struct MySession {
     answers: Answers,
     /// Of the answer on its way.
     columns: Vec<AnswerColumn>,
-    failure: Option<String>,
+    failures: Failures,
     broken: bool,
     /// Between a BEGIN and a COMMIT that were asked for by `execute`: a batch ends no transaction of its own.
     held: bool,
@@ -100,7 +101,7 @@ impl MySession {
             answer: None,
             answers: Answers::default(),
             columns: Vec::new(),
-            failure: None,
+            failures: Failures::default(),
             broken: false,
             held: false,
         };
@@ -127,16 +128,16 @@ impl MySession {
     }
 
     fn fail(&mut self, ticket: Ticket, outcome: Outcome, message: String) {
-        self.failure = Some(message);
+        self.failures.note(ticket, message);
         self.done(ticket, outcome, 0, 0);
     }
 
     /// The connection is gone: everything in flight is lost.
     fn break_off(&mut self, error: &io::Error) {
         self.broken = true;
-        self.failure = Some(format!("the connection was lost: {error}"));
         self.outbox.clear();
         while let Some(Sent { ticket, rows, bytes, .. }) = self.sent.pop_front() {
+            self.failures.note(ticket, format!("the connection was lost: {error}"));
             self.done(ticket, Outcome::Lost, rows, bytes);
         }
     }
@@ -151,7 +152,7 @@ impl MySession {
         };
         if packet.first() == Some(&0xff) {
             let failure = Failure::read(packet);
-            self.failure = Some(failure.to_string());
+            self.failures.note(sent.ticket, failure.to_string());
             self.finish(failure.outcome());
             return Ok(());
         }
@@ -317,6 +318,7 @@ impl Session for MySession {
         }
         done.append(&mut self.finished);
         self.answers.hand_over();
+        self.failures.hand_over();
     }
 
     fn keep_answers(&mut self) {
@@ -327,8 +329,8 @@ impl Session for MySession {
         self.answers.of(ticket)
     }
 
-    fn failure(&mut self) -> Option<String> {
-        self.failure.take()
+    fn failure(&mut self, ticket: Ticket) -> Option<String> {
+        self.failures.of(ticket)
     }
 
     fn scan(&mut self, text: &str, like: &Columns, each: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
@@ -405,7 +407,7 @@ impl Session for MySession {
         self.drain();
         let unfinished = self.finished.iter().filter(|d| d.outcome != Outcome::Ok).count();
         if unfinished > 0 {
-            let why = self.failure.take().unwrap_or_default();
+            let why = self.failures.any().unwrap_or_default();
             return Err(lost(
                 &self.address,
                 &io::Error::other(format!("{unfinished} unacknowledged: {why}")),

@@ -85,7 +85,7 @@ fn converse(ctx: &Context, address: &Arc<Address>, connection: Connection) -> Re
         session.submit(ticket, op, Work::Params(&[Value::I64(0)]));
     }
     fine &= outcomes(&mut session, 3) == [Outcome::Other; 3];
-    fine &= session.failure().is_some();
+    fine &= session.failure(12).is_some();
     session.submit(13, 4, Work::Params(&[Value::I64(1)]));
     fine &= outcomes(&mut session, 1) == [Outcome::Ok];
     session.execute("BEGIN")?;
@@ -198,7 +198,7 @@ fn a_statement_without_answer_is_not_done_by_the_next_ready() {
     let mut session = PgSession::over(&ctx, &address, connection, &[0, 1, 2, 3, 4]).unwrap();
     session.submit(1, 2, Work::Params(&[Value::I64(1)]));
     assert_eq!(outcomes(&mut session, 1), [Outcome::Lost]);
-    assert!(session.failure().unwrap().contains("left out the answer"));
+    assert!(session.failure(1).unwrap().contains("left out the answer"));
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn a_server_that_reads_no_more_ends_a_copy_by_its_deadline() {
     let began = std::time::Instant::now();
     session.submit(1, 0, Work::Rows { columns: &rows(0), payload: &payload });
     assert_eq!(outcomes(&mut session, 1), [Outcome::Lost]);
-    assert!(session.failure().unwrap().contains("did not read a request within 0.3 s"));
+    assert!(session.failure(1).unwrap().contains("did not read a request within 0.3 s"));
     assert!(began.elapsed() < std::time::Duration::from_secs(30), "{:?}", began.elapsed());
 }
 

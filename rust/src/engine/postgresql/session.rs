@@ -13,6 +13,7 @@ use super::failure::Failure;
 use super::message;
 use super::{lost, Address};
 use crate::encode::{Part, PART_ROWS};
+use crate::engine::failures::Failures;
 use crate::engine::shared::{clear, depth, empty_like, send_limit};
 use crate::engine::socket::WAIT_STEP;
 use crate::engine::{
@@ -43,7 +44,7 @@ pub struct PgSession {
     in_flight: usize,
     keep_answers: bool,
     answers: Answers,
-    failure: Option<String>,
+    failures: Failures,
     broken: bool,
 }
 
@@ -105,7 +106,7 @@ impl PgSession {
             in_flight: 0,
             keep_answers: false,
             answers: Answers::default(),
-            failure: None,
+            failures: Failures::default(),
             broken: false,
         };
         session.connection.limit_sends(send_limit(ctx, ops)).map_err(|e| lost(address, &e))?;
@@ -147,18 +148,18 @@ impl PgSession {
     }
 
     fn fail(&mut self, ticket: Ticket, outcome: Outcome, message: String) {
-        self.failure = Some(message);
+        self.failures.note(ticket, message);
         self.finished.push(Done { ticket, done_ns: self.ctx.clock.now(), outcome, rows: 0, bytes: 0 });
     }
 
     /// The connection is gone: everything in flight is lost.
     fn break_off(&mut self, error: &io::Error) {
         self.broken = true;
-        self.failure = Some(format!("the connection was lost: {error}"));
         self.outbox.clear();
         let done_ns = self.ctx.clock.now();
         for sent in self.sent.drain(..).filter(|sent| !sent.finished) {
             let Sent { ticket, rows, bytes, .. } = sent;
+            self.failures.note(ticket, format!("the connection was lost: {error}"));
             self.finished.push(Done { ticket, done_ns, outcome: Outcome::Lost, rows, bytes });
         }
         self.in_flight = 0;
@@ -200,18 +201,30 @@ impl PgSession {
             }
             (b'E', _) => {
                 let failure = Failure::read(body);
-                let outcome = failure.outcome();
-                self.failure = Some(failure.to_string());
                 // The server skips the rest of the pipeline, and undoes what it had changed.
                 let end = self.sent.iter().position(|sent| sent.last_before_sync);
-                for at in 0..end.map_or(0, |end| end + 1) {
-                    self.finish(at, outcome);
-                }
+                self.fail_all(end.map_or(0, |end| end + 1), at, &failure);
             }
             (b'Z', _) => self.committed()?,
             _ => {}
         }
         Ok(())
+    }
+
+    /// The first `many` calls end with the failure of one of them, at place `failed`; where none is known, of their commit.
+    fn fail_all(&mut self, many: usize, failed: Option<usize>, failure: &Failure) {
+        let of = failed.filter(|&failed| failed < many).map(|failed| self.sent[failed].ticket);
+        for at in (0..many).filter(|&at| !self.sent[at].finished).collect::<Vec<_>>() {
+            let ticket = self.sent[at].ticket;
+            let why = match of {
+                Some(other) if other != ticket => {
+                    format!("ended with call {other}, which shares its transaction: {failure}")
+                }
+                _ => failure.to_string(),
+            };
+            self.failures.note(ticket, why);
+            self.finish(at, failure.outcome());
+        }
     }
 
     fn finish(&mut self, at: usize, outcome: Outcome) {
@@ -237,9 +250,9 @@ impl PgSession {
             }
             match sent.expected_rows {
                 Some(expected) if !sent.finished && sent.rows != expected => {
-                    let stored = sent.rows;
+                    let (ticket, stored) = (sent.ticket, sent.rows);
                     self.finish(at, Outcome::Wrong);
-                    self.failure = Some(format!("{stored} rows were stored of {expected} sent"));
+                    self.failures.note(ticket, format!("{stored} rows were stored of {expected} sent"));
                 }
                 _ => self.finish(at, Outcome::Ok),
             }
@@ -345,6 +358,7 @@ impl Session for PgSession {
         }
         done.append(&mut self.finished);
         self.answers.hand_over();
+        self.failures.hand_over();
     }
 
     fn keep_answers(&mut self) {
@@ -355,8 +369,8 @@ impl Session for PgSession {
         self.answers.of(ticket)
     }
 
-    fn failure(&mut self) -> Option<String> {
-        self.failure.take()
+    fn failure(&mut self, ticket: Ticket) -> Option<String> {
+        self.failures.of(ticket)
     }
 
     fn scan(&mut self, text: &str, like: &Columns, each: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
@@ -414,7 +428,7 @@ impl Session for PgSession {
         }
         let unfinished = done.iter().filter(|d| d.outcome != Outcome::Ok).count();
         if unfinished > 0 {
-            let why = self.failure.take().unwrap_or_default();
+            let why = self.failures.any().unwrap_or_default();
             return Err(lost(
                 &self.address,
                 &io::Error::other(format!("{unfinished} unacknowledged: {why}")),

@@ -168,7 +168,7 @@ impl Session for SimulatedSession {
         Some(Box::new(move || cancelled.store(true, Ordering::Relaxed)))
     }
 
-    fn failure(&mut self) -> Option<String> {
+    fn failure(&mut self, _ticket: Ticket) -> Option<String> {
         Some("this operation was to fail (fail_ppm)".to_owned())
     }
 

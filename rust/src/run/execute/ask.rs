@@ -40,7 +40,8 @@ impl Running {
                 return Err(Error::Plan(format!("{name}: {} answers came to one call", done.len())));
             };
             if ended.outcome != Outcome::Ok {
-                let message = session.failure().unwrap_or_else(|| ended.outcome.name().to_owned());
+                let message =
+                    session.failure(ended.ticket).unwrap_or_else(|| ended.outcome.name().to_owned());
                 return Err(Error::Statement {
                     target: plan.target.url.clone(),
                     statement: plan.operations[op].text.clone(),

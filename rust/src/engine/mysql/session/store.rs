@@ -47,11 +47,12 @@ impl MySession {
         let bytes = payload.bytes.len() as u64;
         match self.try_store(op, payload) {
             Ok((outcome, rows, message)) => {
-                self.failure = message.or(self.failure.take());
+                message.into_iter().for_each(|why| self.failures.note(ticket, why));
                 self.done(ticket, outcome, rows, bytes);
             }
             Err(error) => {
                 self.break_off(&error);
+                self.failures.note(ticket, format!("the connection was lost: {error}"));
                 self.done(ticket, Outcome::Lost, 0, bytes);
             }
         }
