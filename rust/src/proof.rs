@@ -6,14 +6,18 @@
 //! and a row lost, doubled, mixed with another or rounded shows.
 
 mod collapse;
+mod unanswered;
 
 use std::collections::HashMap;
+use std::ops::Range;
 
-use crate::engine::{Engine, OpId};
+use crate::engine::{Engine, OpId, Session};
 use crate::error::Error;
 use crate::plan::{ProofPlan, RunPlan, ScreenItem};
 use crate::rows::{row_hashes, Columns, Digest, RowGen, ScreenSums, Value};
 use crate::tables::ProofRow;
+
+pub use unanswered::Unanswered;
 
 const BATCH_ROWS: usize = 8192;
 /// Beyond this many rows the digest says that something is wrong but not which row.
@@ -89,7 +93,8 @@ impl Expectations {
     }
 }
 
-/// Proves one table. `stored` replaces the generator's figures for tables fed from files.
+/// Proves one table. `stored` replaces the generator's figures for tables fed from files. `unanswered`: measured inserts
+/// into it of which no answer came.
 ///
 /// The rows returned go to the table `proofs`; the table is proven when all of them hold.
 pub fn prove(
@@ -97,9 +102,14 @@ pub fn prove(
     engine: &dyn Engine,
     proof: &ProofPlan,
     stored: Option<&Expected>,
+    unanswered: &[Unanswered],
     expectations: &mut Expectations,
     limit_ns: u64,
 ) -> Result<Vec<ProofRow>, Error> {
+    let unanswered = unanswered::of_proof(unanswered, proof, stored.is_some());
+    if !unanswered.is_empty() {
+        return unanswered::prove(plan, engine, proof, stored, &unanswered, limit_ns);
+    }
     let read_back = !proof.read_back.is_empty();
     let expected = match stored {
         Some(expected) => expected.clone(),
@@ -109,7 +119,7 @@ pub fn prove(
     // A range of a large table is only read back: the screen counts the whole.
     let mut found = match proof.screen.as_str() {
         "" => Vec::new(),
-        _ => screen(engine, proof, table, &expected, limit_ns)?,
+        _ => screened(proof, table, &expected, &screen_figures(engine, proof, limit_ns)?),
     };
     if read_back {
         found.extend(read(plan, engine, proof, table, &expected, stored.is_none())?);
@@ -124,32 +134,27 @@ pub fn prove(
     Ok(found)
 }
 
-fn screen(
-    engine: &dyn Engine,
-    proof: &ProofPlan,
-    table: &str,
-    expected: &Expected,
-    limit_ns: u64,
-) -> Result<Vec<ProofRow>, Error> {
+/// What the engine's own sums are, in the order of the items.
+fn screen_figures(engine: &dyn Engine, proof: &ProofPlan, limit_ns: u64) -> Result<Vec<String>, Error> {
     let answer = engine.control(&proof.screen, limit_ns)?;
-    let figures = expected.sums.sums();
     let row = answer.rows.first();
-    Ok(proof
-        .items
-        .iter()
-        .zip(figures)
-        .enumerate()
-        .map(|(at, (item, expected))| {
-            // An empty table sums to NULL.
-            let found = match row.and_then(|r| r.get(at)) {
-                Some(Value::Null) => "0".to_owned(),
-                Some(value) => integer_text(value),
-                None => "no answer".to_owned(),
-            };
-            let expected = expected.to_string();
-            compared(table, item_name(item), expected, found)
+    let figure = |at: usize| match row.and_then(|r| r.get(at)) {
+        // An empty table sums to NULL.
+        Some(Value::Null) => "0".to_owned(),
+        Some(value) => integer_text(value),
+        None => "no answer".to_owned(),
+    };
+    Ok((0..proof.items.len()).map(figure).collect())
+}
+
+fn screened(proof: &ProofPlan, table: &str, expected: &Expected, figures: &[String]) -> Vec<ProofRow> {
+    let sums = expected.sums.sums().iter().zip(figures);
+    let items = proof.items.iter().zip(sums);
+    items
+        .map(|(item, (expected, found))| {
+            compared(table, item_name(item), expected.to_string(), found.clone())
         })
-        .collect())
+        .collect()
 }
 
 fn read(
@@ -160,34 +165,44 @@ fn read(
     expected: &Expected,
     regenerates: bool,
 ) -> Result<Vec<ProofRow>, Error> {
-    let like = Columns::of(&plan.tables[proof.table]);
-    let mut digest = Digest::default();
-    let mut hashes = Vec::with_capacity(BATCH_ROWS);
-    let no_operations: [OpId; 0] = [];
-    let mut session = engine.open(&no_operations)?;
-    session.scan(&proof.read_back, &like, &mut |columns| {
-        row_hashes(columns, &mut hashes);
-        digest.add(&hashes);
-    })?;
+    let (digest, mut session) = read_digest(plan, engine, proof)?;
     let holds = digest == expected.digest;
     let mut rows =
         vec![compared(table, read_back_name(proof), digest_text(&expected.digest), digest_text(&digest))];
     if !holds && regenerates && proof.rows <= DIAGNOSE_ROWS {
-        rows.push(diagnose(plan, proof, table, session.as_mut(), &like)?);
+        rows.push(diagnose(plan, proof, &proof.read_back, session.as_mut(), &[])?);
     }
     session.close()?;
     Ok(rows)
 }
 
-/// Which rows differ: the first missing and the first that should not be there, spelled out.
+/// Of all rows that the proof reads back, and the session that has read them.
+fn read_digest(
+    plan: &RunPlan,
+    engine: &dyn Engine,
+    proof: &ProofPlan,
+) -> Result<(Digest, Box<dyn Session>), Error> {
+    let mut digest = Digest::default();
+    let mut hashes = Vec::with_capacity(BATCH_ROWS);
+    let no_operations: [OpId; 0] = [];
+    let mut session = engine.open(&no_operations)?;
+    session.scan(&proof.read_back, &Columns::of(&plan.tables[proof.table]), &mut |columns| {
+        row_hashes(columns, &mut hashes);
+        digest.add(&hashes);
+    })?;
+    Ok((digest, session))
+}
+
+/// Which rows differ: the first missing and the first that should not be there, spelled out. Those of `open` may be missing.
 fn diagnose(
     plan: &RunPlan,
     proof: &ProofPlan,
-    table: &str,
-    session: &mut dyn crate::engine::Session,
-    like: &Columns,
+    read_back: &str,
+    session: &mut dyn Session,
+    open: &[Range<u64>],
 ) -> Result<ProofRow, Error> {
-    let generator = RowGen::new(&plan.tables[proof.table], plan.seed, plan.epoch_ns)?;
+    let spec = &plan.tables[proof.table];
+    let generator = RowGen::new(spec, plan.seed, plan.epoch_ns)?;
     let mut columns = generator.columns(BATCH_ROWS);
     let mut hashes = Vec::new();
     let mut missing: HashMap<u128, (u64, i64)> = HashMap::with_capacity(proof.rows as usize);
@@ -202,7 +217,7 @@ fn diagnose(
         row += rows as u64;
     }
     let (mut extra, mut first_extra) = (0u64, None);
-    session.scan(&proof.read_back, like, &mut |columns| {
+    session.scan(read_back, &Columns::of(spec), &mut |columns| {
         row_hashes(columns, &mut hashes);
         for (at, hash) in hashes.iter().enumerate() {
             match missing.get_mut(hash) {
@@ -214,15 +229,16 @@ fn diagnose(
             }
         }
     })?;
+    missing.retain(|_, &mut (row, left)| left > 0 && !open.iter().any(|range| range.contains(&row)));
     let lost: u64 = missing.values().map(|&(_, left)| left as u64).sum();
-    let first_lost = missing.values().filter(|(_, left)| *left > 0).map(|&(row, _)| row).min();
+    let first_lost = missing.values().map(|&(row, _)| row).min();
     let expected = first_lost.map_or("no row is missing".to_owned(), |row| {
         generator.fill(row, 1, &mut columns);
         format!("{lost} rows missing, first row {row}: {}", row_text(&columns, 0))
     });
     let found = first_extra
         .map_or("no row is foreign".to_owned(), |text| format!("{extra} foreign rows, first: {text}"));
-    Ok(compared(table, "difference".into(), expected, found))
+    Ok(compared(&spec.name, "difference".into(), expected, found))
 }
 
 /// Segment and repetition are the caller's to fill in.

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from inrush.results.unanswered import WHOLE, at_the_end
 from inrush.stats.measures import RunRecord
 
 INTEGER = re.compile(r"[+-]?\d+")
@@ -38,14 +39,20 @@ def disagreements(runs: Iterable[RunRecord]) -> tuple[int, list[str]]:
 
 
 def rows_of(run: RunRecord) -> str:
-    """What the tables hold when the run is quiet: seed, streams, sources and the rows put in."""
+    """What the tables hold when the run is quiet: seed, streams, sources, the rows put in and those that are not there."""
     plan = run.plan
     work = [
         r["work"] for s in plan.get("segments", ()) for r in s.get("roles", ()) if r["work"]["kind"] == "rows"
     ]
     rows = sorted((w["table"], w["first_row"], w["rows"]) for w in work)
     tables = [(t["stream"], t["source"]) for t in plan.get("tables", ())]
-    return json.dumps([plan.get("seed"), tables, rows], sort_keys=True)
+    streams = {t["name"]: t["stream"] for t in plan.get("tables", ())}
+    absent = [
+        [streams.get(i.table, i.table), i.first_row, i.end_row, i.found]
+        for i in at_the_end(run.rows("proofs"))
+        if i.found != WHOLE
+    ]
+    return json.dumps([plan.get("seed"), tables, rows, absent], sort_keys=True)
 
 
 def answers_of(run: RunRecord) -> dict[tuple[str, str], Answer]:

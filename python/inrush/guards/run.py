@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from inrush.guards import lateness, laws, notes, settings, trends
+from inrush.guards.rows import WRONG, rows_proven
 from inrush.guards.verdicts import (
     Figures,
     Verdict,
@@ -143,44 +144,6 @@ def session_cpu_shares(run: RunRecord) -> dict[str, float]:
             used[s["role"]] = used.get(s["role"], 0) + s["cpu_ns"]
             had[s["role"]] = had.get(s["role"], 0) + s["sessions"] * (s["end_ns"] - s["start_ns"])
     return {role: used[role] / had[role] for role in used if had[role] > 0}
-
-
-def rows_proven(run: RunRecord, figures: Figures) -> Verdict | None:
-    """Counts, checksums and read-back of what was loaded, against the generator."""
-    name, proofs = "rows proven", run.rows("proofs")
-    wrong = [p for p in proofs if not p["holds"]]
-    if wrong:
-        p = wrong[0]
-        return invalid(
-            name,
-            f"{len(wrong)} of {len(proofs)} proofs fail, first {p['table']}: {p['item']} is {p['found']}, "
-            f"expected {p['expected']}. This run has no figures; {suspects(run)}",
-            hides=True,
-        )
-    if proofs:
-        tables = len({p["table"] for p in proofs})
-        return passed(
-            name, f"{counted(len(proofs), 'figure')} of {counted(tables, 'table')} agree with the generator"
-        )
-    if is_instrument(run.engine) or not any(figures.get(f"{role}.rows") for role in writing_roles(run.plan)):
-        return None
-    return invalid(
-        name, "Rows were written and never counted or read back: unverified. Keep the proof segments"
-    )
-
-
-#: Outcomes of an answer that breaks a promise: the column `wrong` of `shots` counts both.
-WRONG = ("wrong", "missing")
-
-
-def suspects(run: RunRecord) -> str:
-    """Why rows are not as they should be, if calls failed; else where to look."""
-    failed = [f for f in run.rows("failures") if f["outcome"] not in WRONG]
-    if not failed:
-        return "look for lost, doubled or changed rows"
-    calls = counted(sum(f["count"] for f in failed), "call")
-    first = f"{failed[0]['op']} {failed[0]['outcome']}, {failed[0]['first_message']}"
-    return f"{calls} failed and nobody sent their rows again: {first}"
 
 
 def answers_right(run: RunRecord, figures: Figures) -> Verdict | None:

@@ -15,6 +15,8 @@ from datetime import datetime, timezone
 from decimal import Decimal
 from typing import Any, Protocol
 
+from inrush.results.unanswered import NONE, Insert, at_the_end
+
 Cell = int | float | str | None
 Row = tuple[Cell, ...]
 
@@ -42,23 +44,30 @@ class Generate(Protocol):
 
 
 def verdicts(
-    plan: Mapping[str, Any], answers: Iterable[Mapping[str, Any]], generate: Generate
+    plan: Mapping[str, Any],
+    answers: Iterable[Mapping[str, Any]],
+    generate: Generate,
+    proofs: Iterable[Mapping[str, Any]] = (),
 ) -> list[Verdict]:
-    """One verdict per query that was asked. answers: rows of the table `answers`.
+    """One verdict per query that was asked. answers, proofs: rows of the tables of these names.
 
-    Tables fed from files have no generator: their queries are left out.
+    Tables fed from files have no generator: their queries are left out. An insert without an answer counts as the proof
+    found it; where one is there in part no answer can be foretold, and there is no verdict.
     """
     book = plan["labels"].get("oracle")
     given = by_operation(answers)
-    if not book or not given:
+    open_inserts = at_the_end(proofs)
+    if not book or not given or any(insert.is_part for insert in open_inserts):
         return []
     oracle = Oracle(book["engine"])
     for table in book["tables"]:
         document = plan["tables"][table["index"]]
-        stream = generate(
-            json.dumps(document), plan["seed"], plan["epoch_ns"], table["first_row"], table["rows"]
-        )
-        oracle.load(table, document, stream)
+        oracle.create(table)
+        for first_row, end_row in there(table, document.get("name"), open_inserts):
+            stream = generate(
+                json.dumps(document), plan["seed"], plan["epoch_ns"], first_row, end_row - first_row
+            )
+            oracle.load(table, document, stream)
     found = []
     for op, (params, rows) in given.items():
         statement = book["operations"].get(op)
@@ -69,6 +78,16 @@ def verdicts(
         values = [value_of(params[name], types[name]) for name in statement["params"]]
         found.append(compare(op, rows, oracle.ask(statement["text"], values, asked)))
     return found
+
+
+def there(table: Mapping[str, Any], name: str, open_inserts: Iterable[Insert]) -> Iterator[tuple[int, int]]:
+    """Ranges of rows, ends not included, that are in the table: all but those of inserts that were not stored."""
+    row, end = table["first_row"], table["first_row"] + table["rows"]
+    absent = sorted((i.first_row, i.end_row) for i in open_inserts if i.table == name and i.found == NONE)
+    for first_row, end_row in [*absent, (end, end)]:
+        if row < min(first_row, end):
+            yield row, min(first_row, end)
+        row = max(row, end_row)
 
 
 def by_operation(
@@ -105,11 +124,13 @@ class Oracle:
             # Times are compared as instants; the session's zone must not enter.
             self.connection.execute("SET TimeZone = 'UTC'")
 
+    def create(self, table: Mapping[str, Any]) -> None:
+        for statement in table["create"]:
+            self.connection.execute(statement)
+
     def load(self, table: Mapping[str, Any], document: Mapping[str, Any], stream: Any) -> None:
         import pyarrow as pa
 
-        for statement in table["create"]:
-            self.connection.execute(statement)
         reader = pa.RecordBatchReader.from_stream(stream)
         if self.engine != "sqlite":
             self.connection.register("inrush_rows", reader)

@@ -262,8 +262,9 @@ def oracle_verdicts(opened: OpenRun, ended: Ended) -> list[Doc]:
         return []
     from inrush import _core
 
-    plan, answers = read_json(opened.plan_path), opened.table("answers").to_pylist()
-    return [asdict(verdict) for verdict in oracle.verdicts(plan, answers, _core.generate)]
+    plan = read_json(opened.plan_path)
+    answers, proofs = (opened.table(name).to_pylist() for name in ("answers", "proofs"))
+    return [asdict(verdict) for verdict in oracle.verdicts(plan, answers, _core.generate, proofs)]
 
 
 def interrupted(folder: StudyFolder) -> Interrupted:

@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,13 @@ from inrush.engines import server
 from inrush.engines.base import Stop, Target
 from inrush.engines.life import servant
 from inrush.guards.lateness import client_on_time
-from inrush.plan.plan import plan_study
+from inrush.guards.run import guard_run
+from inrush.guards.verdicts import Outcome
+from inrush.plan.plan import PlannedRun, plan_study
 from inrush.results.histogram import of_table
 from inrush.results.store import Results, Store
 from inrush.run.process import Event
-from inrush.run.run import PlannedRun, Silent, run_study
+from inrush.run.run import Silent, run_study
 from inrush.run.site import Site
 from inrush.stats.measures import figures_of_run, study_record
 from inrush.study.study import load_study
@@ -29,7 +32,8 @@ from tests.test_paced import STUDY
 
 from .border import run
 from .servers import SETTINGS, control, need, twin
-from .test_trouble import changed, plan_of, processes, tree
+from .test_trouble import STUDY as CONTRACT
+from .test_trouble import changed, processes, tree
 
 SECOND = 10**9
 RATE_PER_S, MEASURE_S = 200, 20.0
@@ -107,34 +111,90 @@ def test_a_server_killed_and_started_again_in_a_paced_segment_is_waited_for_and_
     assert late is None or not late.breaks("readers.latency_s"), late
 
 
+def writing(engine: str, rate_per_s: float, batches: int, batch: int) -> PlannedRun:
+    """Paced inserts alone, and what quiet queries answer at the end."""
+    writers = {
+        "schedule": {"kind": "constant", "rate_per_s": rate_per_s},
+        "work": {"kind": "rows", "table": 0, "first_row": 0, "rows": batches * batch, "batch_rows": batch},
+        "until": {"kind": "work"},
+    }
+    planned = plan_study(load_study(CONTRACT, engines=[engine]), {engine: server(engine)})
+    run = next(r for r in planned.block(1) if r.labels["factors"]["method"] == "bulk")
+    plan = changed(run.plan, writers=writers)
+    segments = [{**s, "retry_ns": 60 * SECOND} if s["kind"] == "drive" else s for s in plan["segments"]]
+    proofs = [{**p, "rows": batches * batch} for s in segments if s["kind"] == "proof" for p in s["proofs"]]
+    segments = [{**s, "proofs": proofs} if s["kind"] == "proof" else s for s in segments]
+    book = plan["labels"]["oracle"]
+    tables = [{**t, "rows": batches * batch} for t in book["tables"]]
+    labels = {**plan["labels"], "oracle": {**book, "tables": tables}}
+    return replace(run, plan={**plan, "segments": segments, "labels": labels})
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("own", ["postgresql", "mysql"], indirect=True)
-def test_rows_acknowledged_before_and_after_an_outage_are_there_once(own: Site, folder: Path) -> None:
-    engine, batch, killer = own.target.engine, 50, Killer(own)
+def test_rows_acknowledged_before_and_after_an_outage_are_there_once_and_the_run_is_valid(
+    own: Site, folder: Path
+) -> None:
+    engine, killer = own.target.engine, Killer(own)
+    results = Store(folder / "results").new_study("writers", {})
+    outcome = run_study([writing(engine, 20.0, 200, 50)], results, {engine: own}, killer)
+    assert (outcome.done, outcome.failed) == (1, {}) and killer.outage_s >= OUTAGE_S
+    (sealed,) = study_record(Results(results.path)).runs
+    figures = figures_of_run(sealed)
+    found = {v.guard: v for v in guard_run(sealed, figures)}
+    lost = sum(f["count"] for f in sealed.tables["failures"].to_pylist() if f["outcome"] == "lost")
+    assert figures["writers.ops"] == 200 and figures["writers.errors"] == lost >= 1
+    proven, rows = found["rows proven"], figures["writers.rows"]
+    assert proven.outcome is Outcome.NOTE, proven
+    said = (
+        f"All {rows:,.0f} acknowledged rows are there; of {lost} insert{'s' * (lost > 1)} without an answer "
+    )
+    assert proven.sentence.startswith(said) and proven.sentence.endswith(" stored"), proven
+    assert not [v for v in found.values() if v.hides], found
+    assert found["oracle agrees"].outcome is Outcome.PASS, (
+        "quiet answers are those of the rows that are there"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["postgresql", "mysql"])
+@pytest.mark.parametrize(
+    ("faults", "statement", "words"),
+    [
+        (["cut:40"], "", ""),
+        (["cut_before:40"], "", ""),
+        (["cut_half:40"], "", "unanswered(1950..2000) is in part, 25 of 50 rows"),
+        (["cut_changed:40"], "", "unanswered(1950..2000) is in part, 49 of 50 rows"),
+        (["cut_before:40"], "DELETE", "acknowledged is 1940"),
+    ],
+)
+def test_what_a_server_holds_of_an_insert_without_an_answer_decides(
+    engine: str, request: pytest.FixtureRequest, folder: Path, faults: list[str], statement: str, words: str
+) -> None:
+    site = Site(server(engine), request.getfixturevalue(engine))
+    plan = dict(writing(engine, 400.0, 40, 50).plan)
+    table = plan["tables"][0]["name"]
+    tamper = {
+        "postgresql": f"DELETE FROM {table} WHERE ctid IN (SELECT ctid FROM {table} LIMIT 10)",
+        "mysql": f"DELETE FROM {table} LIMIT 10",
+    }
 
     def at(event: Mapping[str, Any]) -> None:
-        killer.event(dict(event))
+        if event["event"] == "paused":
+            control(site.target, tamper[engine])
 
-    writers = {
-        "schedule": {"kind": "constant", "rate_per_s": 20.0},
-        "work": {"kind": "rows", "table": 0, "first_row": 0, "rows": 200 * batch, "batch_rows": batch},
-        "until": {"kind": "work"},
-    }
-    plan = changed(plan_of(engine), writers=writers)
-    segments = [
-        {**s, "retry_ns": 60 * SECOND} if s["kind"] == "drive" else s
-        for s in plan["segments"]
-        if s["label"] != "drop"
-    ]
-    ran = run(own, {**plan, "segments": segments}, folder / "run", at_event=at)
-    assert killer.outage_s >= OUTAGE_S
-    writers_shot = ran.shot("writers")
-    lost = sum(f["count"] for f in ran.tables["failures"] if f["outcome"] == "lost")
-    assert writers_shot["ops"] == 200 and writers_shot["errors"] == lost >= 1
-    (proof,) = (p for s in plan["segments"] if s["kind"] == "proof" for p in s["proofs"])
-    stored = int(control(own.target, proof["screen"])[0][0])
-    assert writers_shot["rows"] <= stored <= writers_shot["rows"] + lost * batch
+    at_proof = next(k for k, s in enumerate(plan["segments"]) if s["kind"] == "proof")
+    pause = [{"kind": "pause", "label": "tamper", "action": "tamper"}] if statement else []
+    plan["segments"] = [*plan["segments"][:at_proof], *pause, *plan["segments"][at_proof:]]
+    ran = run(site, plan, folder / "run", faults, at)
+    assert ran.last["event"] == "finished", ran.last
+    broken = [f"{p['item']} is {p['found']}" for p in ran.broken()]
+    if words:
+        assert words in broken, broken
+    else:
+        (told,) = [p for p in ran.tables["proofs"] if p["item"].startswith("unanswered")]
+        assert broken == [] and told["found"] == ("whole" if faults == ["cut:40"] else "none")
 
 
 #: What a server takes for itself, and what is left for rows, MB.

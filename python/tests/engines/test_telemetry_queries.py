@@ -141,6 +141,7 @@ def asked(operation: str) -> list[tuple[Any, ...]]:
     (table,) = book["tables"]
     document = planned["tables"][0]
     stream = _core.generate(json.dumps(document), planned["seed"], planned["epoch_ns"], 0, table["rows"])
+    answering.create(table)
     answering.load(table, document, stream)
     statement = book["operations"][operation]
     ends = {"t0": "2000-01-01T00:00:00Z", "t1": "2100-01-01T00:00:00Z"}

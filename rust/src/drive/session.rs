@@ -13,7 +13,7 @@ use crate::encode::parts;
 use crate::engine::{Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work};
 use crate::error::Error;
 use crate::pace::{Pacer, Spin};
-use crate::proof::Expected;
+use crate::proof::{Expected, Unanswered};
 use crate::record::Recorder;
 use crate::rows::Columns;
 use crate::schedule::{Arrivals, Tickets};
@@ -54,6 +54,8 @@ pub struct Worker<'a> {
     /// Of the batch in `columns`, where it was read from files; then of all that were acknowledged.
     proof: Option<Box<Expected>>,
     stored: Option<Expected>,
+    /// Inserts of which no answer came.
+    unanswered: Vec<Unanswered>,
     /// When this session first saw that the segment ends early.
     halted_since: Option<Ns>,
     fatal: Option<String>,
@@ -100,6 +102,7 @@ impl<'a> Worker<'a> {
             told: Told::default(),
             proof: None,
             stored: None,
+            unanswered: Vec::with_capacity(role.depth),
             halted_since: None,
             fatal: None,
         }
@@ -133,6 +136,9 @@ impl<'a> Worker<'a> {
         self.recorder.finish(self.role.clock.now(), thread_cpu_ns() - cpu_before);
         if let (Some(batch), Some(stored)) = (&self.role.batch, self.stored.take()) {
             self.role.counts[batch.table].store(stored);
+        }
+        if let (Some(batch), false) = (&self.role.batch, self.unanswered.is_empty()) {
+            self.role.counts[batch.table].leave_open(&mut self.unanswered);
         }
         self.role.line.leave();
         self.fatal.take()
@@ -404,6 +410,9 @@ impl<'a> Worker<'a> {
             let slot = work.slot;
             let is_lost = done.outcome == Outcome::Lost;
             let message = message.or_else(|| self.session.failure(done.ticket));
+            if is_lost {
+                self.leave_open(flight);
+            }
             self.fail(slot, outcome, is_lost, done.done_ns, message);
         }
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use crate::engine::Ticket;
 use crate::error::Error;
 use crate::plan::{RowSource, RunPlan, ScreenItem, Segment, TablePlan};
-use crate::proof::Expected;
+use crate::proof::{Expected, Unanswered};
 use crate::rows::files::{FileFeed, FileRows, FileSummary};
 use crate::rows::{Columns, Generators, RowGen};
 
@@ -147,6 +147,8 @@ pub struct TableCount {
     settled: AtomicU64,
     /// Touched once per session and repetition, never between calls.
     stored: Mutex<Option<Expected>>,
+    /// As `stored`: measured inserts that may be there or not.
+    unanswered: Mutex<Vec<Unanswered>>,
 }
 
 impl TableCount {
@@ -189,10 +191,20 @@ impl TableCount {
         self.stored.lock().unwrap_or_else(|p| p.into_inner()).clone()
     }
 
+    /// A session's inserts of which no answer came; leaves none behind.
+    pub fn leave_open(&self, inserts: &mut Vec<Unanswered>) {
+        self.unanswered.lock().unwrap_or_else(|p| p.into_inner()).append(inserts);
+    }
+
+    pub fn unanswered(&self) -> Vec<Unanswered> {
+        self.unanswered.lock().unwrap_or_else(|p| p.into_inner()).clone()
+    }
+
     pub fn reset(&self) {
         self.issued.store(0, Relaxed);
         self.acknowledged.store(0, Relaxed);
         self.settled.store(0, Relaxed);
         *self.stored.lock().unwrap_or_else(|p| p.into_inner()) = None;
+        self.unanswered.lock().unwrap_or_else(|p| p.into_inner()).clear();
     }
 }

@@ -18,7 +18,7 @@ use crate::engine::{Context, Ns, OpId, Session};
 use crate::error::Error;
 use crate::mix::{operation_id, Mix, Share, Shared};
 use crate::pace::come_before_batches;
-use crate::plan::{DriveSegment, OpKind, RolePlan, Schedule, Until, Work};
+use crate::plan::{DriveSegment, OpKind, Phase, RolePlan, Schedule, Until, Work};
 use crate::record::{Recorder, RoleSpec};
 use crate::rows::{Columns, Generators};
 use crate::schedule;
@@ -103,6 +103,7 @@ pub fn roles<'a>(
                 name: &role.name,
                 depth: role.depth.max(1) as usize,
                 retry_ns: segment.retry_ns,
+                is_measured: segment.phase == Phase::Measure,
                 halt: halt.clone(),
             },
             site,

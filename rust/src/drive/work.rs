@@ -50,6 +50,9 @@ pub struct RoleWork<'a> {
     pub depth: usize,
     /// How long a session tries to come back after its connection was lost.
     pub retry_ns: u64,
+    /// Its phase enters figures. Of an insert without an answer the proof then finds out whether its rows are there; in
+    /// every other phase the table must become what the plan says.
+    pub is_measured: bool,
     /// Set when the segment ends early.
     pub halt: Arc<AtomicBool>,
 }

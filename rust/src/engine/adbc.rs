@@ -103,6 +103,8 @@ impl Engine for Adbc {
             max_depth: 1,
             cancel: true,
             transactions: true,
+            // What a driver of another server makes of a batch is its own affair.
+            inserts_whole: self.driven.in_process,
             identity_collapses: false,
             reads_torn: false,
             in_process: self.driven.in_process,

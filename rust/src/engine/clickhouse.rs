@@ -60,6 +60,8 @@ impl Engine for Clickhouse {
             max_depth: 1,
             cancel: true,
             transactions: false,
+            // A batch of several blocks, or over several partitions, is several parts on disk.
+            inserts_whole: false,
             identity_collapses: false,
             reads_torn: false,
             in_process: false,

@@ -5,10 +5,16 @@
 //! One answer in `every` (10) is without its last row (`short`), has a row of another key (`other_key`) or is that of
 //! another call (`swap_answers`); one call in `every` (10) is never ended (`swallow`), ended twice (`twice`), or ended
 //! some seconds late (`late`), refused (`refuse`) or in conflict with another (`conflict`). Equal plans lie in equal places.
+//!
+//! Of one batch in `every` (10) of all sessions the connection is lost before its answer: it was stored (`cut`), not
+//! stored (`cut_before`), stored by half (`cut_half`), stored twice (`cut_twice`), or with a value that is another
+//! (`cut_changed`).
 
 mod calls;
+mod cuts;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
 
 use super::{
@@ -19,6 +25,7 @@ use crate::plan::LogicalType;
 use crate::rows::{Column, Columns, ListValues, TextValues, Values};
 
 use calls::Calls;
+use cuts::{cut_short, CUTS};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lie {
@@ -38,6 +45,11 @@ enum Lie {
     Late,
     Refuse,
     Conflict,
+    Cut,
+    CutBefore,
+    CutHalf,
+    CutTwice,
+    CutChanged,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +59,7 @@ struct Fault {
 }
 
 /// Faults with their names, and how rarely each strikes when the plan does not say.
-const FAULTS: [(&str, Lie, u64); 16] = [
+const FAULTS: [(&str, Lie, u64); 21] = [
     ("drop", Lie::Drop, 1000),
     ("double", Lie::Double, 1000),
     ("swap", Lie::Swap, 1000),
@@ -64,18 +76,25 @@ const FAULTS: [(&str, Lie, u64); 16] = [
     ("late", Lie::Late, 10),
     ("refuse", Lie::Refuse, 10),
     ("conflict", Lie::Conflict, 10),
+    ("cut", Lie::Cut, 10),
+    ("cut_before", Lie::CutBefore, 10),
+    ("cut_half", Lie::CutHalf, 10),
+    ("cut_twice", Lie::CutTwice, 10),
+    ("cut_changed", Lie::CutChanged, 10),
 ];
 
 pub struct Faulty {
     inner: Arc<dyn Engine>,
     ctx: Context,
     faults: Vec<Fault>,
+    /// Batches of all sessions: a session whose connection was lost is another one afterwards.
+    batches: Arc<AtomicU64>,
 }
 
 impl Faulty {
     pub fn new(inner: Arc<dyn Engine>, ctx: &Context) -> Result<Faulty, Error> {
         let faults = ctx.plan.target.faults.iter().map(|text| parse(text)).collect::<Result<_, _>>()?;
-        Ok(Faulty { inner, ctx: ctx.clone(), faults })
+        Ok(Faulty { inner, ctx: ctx.clone(), faults, batches: Arc::default() })
     }
 }
 
@@ -110,6 +129,8 @@ impl Engine for Faulty {
             payload: Payload::default(),
             claimed: HashMap::new(),
             lost: Vec::new(),
+            batches: self.batches.clone(),
+            cut: Vec::new(),
         }))
     }
 
@@ -135,6 +156,9 @@ struct FaultySession {
     /// Rows that a call in flight will claim to have stored.
     claimed: HashMap<Ticket, u64>,
     lost: Vec<Done>,
+    batches: Arc<AtomicU64>,
+    /// Batches whose answer is lost with the connection.
+    cut: Vec<Ticket>,
 }
 
 impl Session for FaultySession {
@@ -158,7 +182,17 @@ impl Session for FaultySession {
             self.lost.push(Done { ticket, done_ns, outcome: Outcome::Ok, rows: claimed, bytes });
             return Submit::Queued;
         }
-        let changed = change(columns, &self.faults, self.rows_seen);
+        let cut = self.next_cut();
+        self.cut.extend(cut.map(|_| ticket));
+        if cut == Some(Lie::CutBefore) {
+            let done_ns = self.ctx.clock.now();
+            self.lost.push(Done { ticket, done_ns, outcome: Outcome::Lost, rows: 0, bytes });
+            return Submit::Queued;
+        }
+        let mut changed = change(columns, &self.faults, self.rows_seen);
+        if let Some(how) = cut {
+            changed = cut_short(&changed, how);
+        }
         if let Err(error) = self.inner.encode(op, &changed, &mut self.payload) {
             panic!("rows that were encoded before are encoded again: {error}");
         }
@@ -184,6 +218,9 @@ impl Session for FaultySession {
         let mut came = Vec::new();
         self.inner.poll(self.calls.until(until), &mut came);
         for one in &mut came {
+            if self.cut.contains(&one.ticket) {
+                one.outcome = Outcome::Lost;
+            }
             if let (Some(rows), Outcome::Ok) = (self.claimed.remove(&one.ticket), one.outcome) {
                 one.rows = rows;
             }
@@ -201,7 +238,12 @@ impl Session for FaultySession {
     }
 
     fn failure(&mut self, ticket: Ticket) -> Option<String> {
-        self.calls.failure(ticket).or_else(|| self.inner.failure(ticket))
+        match self.cut.contains(&ticket) {
+            true => {
+                Some(format!("the connection was lost before the answer to call {ticket}, as the plan asks"))
+            }
+            false => self.calls.failure(ticket).or_else(|| self.inner.failure(ticket)),
+        }
     }
 
     fn scan(&mut self, text: &str, like: &Columns, each: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
@@ -220,6 +262,12 @@ impl Session for FaultySession {
 impl FaultySession {
     fn strikes(&self, lie: Lie, count: u64) -> bool {
         strikes(&self.faults, lie, count)
+    }
+
+    /// How this batch loses its connection, if it does.
+    fn next_cut(&self) -> Option<Lie> {
+        let batch = self.batches.fetch_add(1, Relaxed) + 1;
+        CUTS.into_iter().find(|&lie| self.strikes(lie, batch))
     }
 }
 

@@ -54,6 +54,8 @@ impl Engine for Influxdb {
             max_depth: 1,
             cancel: true,
             transactions: false,
+            // The lines of a batch go to a shard for each stretch of time, each with a log of its own.
+            inserts_whole: false,
             identity_collapses: true,
             reads_torn: true,
             in_process: false,

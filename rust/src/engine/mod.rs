@@ -49,6 +49,8 @@ pub struct Caps {
     pub max_depth: u32,
     pub cancel: bool,
     pub transactions: bool,
+    /// A batch is stored whole or not at all, also where its connection is lost before the answer.
+    pub inserts_whole: bool,
     /// Rows with equal identity overwrite each other (InfluxDB).
     pub identity_collapses: bool,
     /// A reader may see a row whose values are still being written, and NULL for those that are not yet (InfluxDB).

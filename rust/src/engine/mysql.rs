@@ -61,6 +61,7 @@ impl Engine for Mysql {
             max_depth: MAX_DEPTH,
             cancel: true,
             transactions: true,
+            inserts_whole: true,
             identity_collapses: false,
             reads_torn: false,
             in_process: false,

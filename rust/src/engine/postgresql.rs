@@ -54,6 +54,7 @@ impl Engine for Postgresql {
             max_depth: MAX_DEPTH,
             cancel: true,
             transactions: true,
+            inserts_whole: true,
             identity_collapses: false,
             reads_torn: false,
             in_process: false,

@@ -56,6 +56,7 @@ impl Engine for Sqlite {
             max_depth: 1,
             cancel: true,
             transactions: true,
+            inserts_whole: true,
             identity_collapses: false,
             reads_torn: false,
             in_process: true,

@@ -238,6 +238,7 @@ impl Running {
                 engine.as_ref(),
                 proof,
                 stored.as_ref(),
+                &self.counts[proof.table].unanswered(),
                 &mut self.expectations,
                 proof::limit_ns(stored.as_ref().map_or(proof.rows, |s| s.digest.rows)).min(self.most_ns),
             )?;

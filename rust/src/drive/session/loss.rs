@@ -4,10 +4,12 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use super::flights::Flight;
 use super::Worker;
 use crate::drive::work::{Live, RoleWork};
 use crate::engine::{Ns, OpId, Outcome, Session};
 use crate::error::{Error, TargetFault};
+use crate::proof::Unanswered;
 
 /// A session whose last calls all failed is not measuring anything any more.
 const FAILURES_IN_A_ROW: u32 = 1_000;
@@ -15,6 +17,17 @@ const FAILURES_IN_A_ROW: u32 = 1_000;
 const RECONNECT_EVERY: Duration = Duration::from_millis(100);
 
 impl Worker<'_> {
+    /// No answer came to the call and none will: if it was an insert, whether its rows are there is for the proof to find
+    /// out. Off the clock: the call has failed.
+    #[cold]
+    pub(super) fn leave_open(&mut self, flight: Flight) {
+        let Some(batch) = self.role.batch.as_ref().filter(|_| self.role.is_measured) else { return };
+        if self.ops[flight.at].is_insert {
+            let first_row = batch.first_row.saturating_add(flight.ticket * u64::from(batch.batch_rows));
+            self.unanswered.push(Unanswered { first_row, rows: flight.rows, of_files: flight.proof });
+        }
+    }
+
     /// `is_lost`: the connection went with the call, whatever the outcome is. `message`: why this call failed.
     pub(super) fn fail(
         &mut self,
@@ -42,6 +55,7 @@ impl Worker<'_> {
         // What was in flight with it is lost too, and counted.
         while let Some(flight) = self.flights.end_oldest(now) {
             self.recorder.record(self.ops[flight.at].slot, flight.times(now), Outcome::Lost, 0, 0);
+            self.leave_open(flight);
             self.told.ops += 1;
             self.told.errors += 1;
         }

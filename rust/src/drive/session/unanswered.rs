@@ -71,6 +71,7 @@ impl Worker<'_> {
             flight.ticket
         );
         self.recorder.record(slot, flight.times(now), Outcome::Timeout, 0, 0);
+        self.leave_open(flight);
         self.told.ops += 1;
         self.live.ops.store(self.told.ops, Relaxed);
         self.live.cancelled.store(false, Relaxed);
@@ -84,6 +85,7 @@ impl Worker<'_> {
         while let Some(flight) = self.flights.end_oldest(now) {
             let slot = self.ops[flight.at].slot;
             self.recorder.record(slot, flight.times(now), outcome, 0, 0);
+            self.leave_open(flight);
             self.recorder.failed(slot, outcome, Some(why.to_owned()), now);
             self.told.ops += 1;
             self.told.errors += 1;

@@ -1,0 +1,84 @@
+"""Are the rows there, once and unchanged? The guard over a run's proofs. Pure."""
+
+from __future__ import annotations
+
+from inrush.guards.verdicts import (
+    Figures,
+    Verdict,
+    counted,
+    invalid,
+    is_instrument,
+    noted,
+    paced_roles,
+    passed,
+)
+from inrush.results.unanswered import Unanswered, unanswered
+from inrush.stats.measures import RunRecord, writing_roles
+
+#: Of a fixed volume, what may be without an answer: the work left out is about as much of the makespan.
+MISSING_SHARE = 0.05
+#: Outcomes of an answer that breaks a promise: the column `wrong` of `shots` counts both.
+WRONG = ("wrong", "missing")
+LOOK = "look for lost, doubled or changed rows"
+
+
+def rows_proven(run: RunRecord, figures: Figures) -> Verdict | None:
+    """Counts, checksums and read-back of what was loaded, against the generator."""
+    name, proofs = "rows proven", run.rows("proofs")
+    wrong = [p for p in proofs if not p["holds"]]
+    if wrong:
+        # Calls that failed do not explain it where their inserts may be missing.
+        p, hint = wrong[0], LOOK if unanswered(proofs) else suspects(run)
+        return invalid(
+            name,
+            f"{len(wrong)} of {len(proofs)} proofs fail, first {p['table']}: {p['item']} is {p['found']}, "
+            f"expected {p['expected']}. This run has no figures; {hint}",
+            hides=True,
+        )
+    if found := unanswered(proofs):
+        return rows_of_unanswered(run, figures, found)
+    if proofs:
+        tables = len({p["table"] for p in proofs})
+        return passed(
+            name, f"{counted(len(proofs), 'figure')} of {counted(tables, 'table')} agree with the generator"
+        )
+    if is_instrument(run.engine) or not any(figures.get(f"{role}.rows") for role in writing_roles(run.plan)):
+        return None
+    return invalid(
+        name, "Rows were written and never counted or read back: unverified. Keep the proof segments"
+    )
+
+
+def rows_of_unanswered(run: RunRecord, figures: Figures, found: Unanswered) -> Verdict:
+    """Every acknowledged row is there, and of the inserts whose connection was lost each whole or not at all.
+
+    Figures count what was acknowledged. Alone the makespan of a closed role stands for its whole volume, of which the
+    inserts without an answer are a part.
+    """
+    name, many = "rows proven", len(found.inserts)
+    stored = f"{found.stored} {'was' if found.stored == 1 else 'were'} stored"
+    parts = f", {found.in_part} in part" if found.in_part else ""
+    sentence = (
+        f"All {found.acknowledged:,} acknowledged rows are there; of {counted(many, 'insert')} without an answer "
+        f"{stored}{parts}"
+    )
+    closed = {role for role in writing_roles(run.plan) if role not in paced_roles(run)}
+    lacking = [r for r in sorted(closed) if figures.get(f"{r}.failed_share", 0.0) > MISSING_SHARE]
+    if not lacking:
+        return noted(name, sentence)
+    return invalid(
+        name,
+        f"{sentence}. The makespan of {', '.join(lacking)} is not that of the whole volume: more than {MISSING_SHARE:.0%} of "
+        "the inserts have no answer",
+        figures=[f"{role}.makespan_s" for role in lacking],
+    )
+
+
+def suspects(run: RunRecord) -> str:
+    """Why rows are not as they should be, if calls failed; else where to look."""
+    failed = [f for f in run.rows("failures") if f["outcome"] not in WRONG]
+    if not failed:
+        return LOOK
+    calls = counted(sum(f["count"] for f in failed), "call")
+    first = f"{failed[0]['op']} {failed[0]['outcome']}, {failed[0]['first_message']}"
+    return f"{calls} failed and nobody sent their rows again: {first}"

@@ -1,0 +1,83 @@
+"""Inserts of which no answer came, and what a run's proof found of them (`rust/src/proof/unanswered.rs`). Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+ITEM = re.compile(r"unanswered\((\d+)\.\.(\d+)\)")
+WHOLE, NONE, PART = "whole", "none", "in part"
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Insert:
+    """One insert whose connection was lost before its answer."""
+
+    table: str
+    #: Rows of the generator, end not included; of files, by the order in which they are read.
+    first_row: int
+    end_row: int
+    #: `whole`, `none`, or `in part` with the rows that are there
+    found: str
+
+    @property
+    def is_part(self) -> bool:
+        return self.found.startswith(PART)
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """What a proof says of a run some of whose inserts got no answer; each counted once."""
+
+    inserts: Sequence[Insert]
+    #: Rows that were acknowledged, of all tables that were proven.
+    acknowledged: int
+
+    @property
+    def stored(self) -> int:
+        return sum(insert.found == WHOLE for insert in self.inserts)
+
+    @property
+    def in_part(self) -> int:
+        return sum(insert.is_part for insert in self.inserts)
+
+
+def unanswered(proofs: Iterable[Row]) -> Unanswered | None:
+    """Of rows of the table `proofs`; None where every insert got an answer.
+
+    What is proven after every repetition is proven once more at the end: that is not counted again.
+    """
+    counted = of_segment(proofs, min)
+    inserts = list(inserts_of(counted))
+    if not inserts:
+        return None
+    acknowledged: dict[tuple[str, int], int] = {}
+    for row in counted:
+        at = (str(row["table"]), int(row["repetition"] or 0))
+        if row["item"] == "acknowledged" or (row["item"] == "rows" and at not in acknowledged):
+            acknowledged[at] = int(row["expected"])
+    return Unanswered(inserts, sum(acknowledged.values()))
+
+
+def at_the_end(proofs: Iterable[Row]) -> list[Insert]:
+    """The inserts without an answer into the tables as they were when all work was done."""
+    return list(inserts_of(of_segment(proofs, max)))
+
+
+def inserts_of(proofs: Iterable[Row]) -> Iterable[Insert]:
+    for row in proofs:
+        if match := ITEM.fullmatch(row["item"]):
+            yield Insert(str(row["table"]), int(match[1]), int(match[2]), str(row["found"]))
+
+
+def of_segment(proofs: Iterable[Row], which: Any) -> list[Row]:
+    """Of each table the proofs of one segment: `min` the first that proved it, `max` the last."""
+    rows = list(proofs)
+    segments: dict[str, list[int]] = {}
+    for row in rows:
+        segments.setdefault(row["table"], []).append(row["segment"] or 0)
+    return [row for row in rows if (row["segment"] or 0) == which(segments[row["table"]])]
