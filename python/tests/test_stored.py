@@ -106,3 +106,15 @@ def test_the_table_has_the_median_run_of_the_largest_point() -> None:
     # 100 rows/s of 50 bytes, and of 20 bytes twice.
     assert (cells["#an hour"], cells["#an hour, planned"]) == ("18.0 MB", "14.4 MB")
     assert (cells["#a day"], cells["#a day, planned"]) == ("432 MB", "346 MB")
+
+
+def test_rows_of_inserts_without_an_answer_count_where_the_proof_found_them() -> None:
+    run = of_sizes({"table:t": 30_000})
+    proofs = [
+        {"segment": 3, "table": "t", "item": f"unanswered({at}..{at + 250})", "found": found, "holds": True}
+        for at, found in ((0, "whole"), (250, "none"), (500, "in part, 50 of 250 rows"))
+    ]
+    tables = {**run.tables, "proofs": synthetic.table("proofs", [*run.rows("proofs"), *proofs])}
+    found = stored(replace(run, tables=tables, _rows={}))
+    assert found is not None
+    assert found.rows == 1_000 + 250 + 50

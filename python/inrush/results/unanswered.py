@@ -28,6 +28,13 @@ class Insert:
     def is_part(self) -> bool:
         return self.found.startswith(PART)
 
+    @property
+    def rows(self) -> int:
+        """Rows of it that are there."""
+        if self.is_part:
+            return int(self.found.removeprefix(f"{PART}, ").split()[0])
+        return self.end_row - self.first_row if self.found == WHOLE else 0
+
 
 @dataclass(frozen=True)
 class Unanswered:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from inrush.results.unanswered import at_the_end
 from inrush.stats.measures import RunRecord, measured_windows, writing_roles
 from inrush.stats.sizes import number
 from inrush.workload import VALUE_BYTES
@@ -75,7 +76,10 @@ def deletes(plan: Mapping[str, Any]) -> bool:
 
 
 def rows_at_end(run: RunRecord) -> dict[int, int]:
-    """Index of a table -> its rows: what was loaded, or what the last repetition wrote, whose tables were fresh."""
+    """Index of a table -> its rows: what was loaded, or what the last repetition wrote, whose tables were fresh.
+
+    Those of inserts without an answer are among them where the proof found them.
+    """
     writers = writing_roles(run.plan)
     tables = dict(tables_of_roles(run.plan))
     wanted = measured_windows(run).keys() | {
@@ -93,6 +97,10 @@ def rows_at_end(run: RunRecord) -> dict[int, int]:
             s["role"] in writers or s["role"].startswith("load/")
         ):
             found[table] = found.get(table, 0) + int(s["rows"])
+    names = {str(table["name"]): k for k, table in enumerate(run.plan["tables"])}
+    for insert in at_the_end(run.rows("proofs")):
+        if insert.table in names:
+            found[names[insert.table]] = found.get(names[insert.table], 0) + insert.rows
     return found
 
 
