@@ -248,11 +248,17 @@ def refuse_missing(desk: Desk, of: Import, headers: Sequence[Sequence[Header]], 
 
 
 def begin(
-    desk: Desk, of: Import, items: Sequence[proof.Item], types: Mapping[str, str], table: str
+    desk: Desk,
+    of: Import,
+    items: Sequence[proof.Item],
+    types: Mapping[str, str],
+    reading: Doc,
+    table: str,
 ) -> Import:
     """Its line on every shard, unless it has one; the tables are counted for it.
 
-    An import of which nothing is stored yet begins again: its table may have changed since.
+    An import of which nothing is stored yet begins again: its table may have changed since. Raises UsageError where another
+    client loads it meanwhile in another reading.
     """
     from inrush import _core
 
@@ -265,14 +271,15 @@ def begin(
     if any(here) and any(desk.rows([of.load])):
         return of
     new = tuple(
-        replace(header, rows_before=rows, items=tuple(map(dict, items)), types=dict(types))
+        replace(header, rows_before=rows, items=tuple(map(dict, items)), types=dict(types), reading=reading)
         for header, rows in zip(of.headers, counts, strict=True)
     )
     for k, (header, old) in enumerate(zip(new, here, strict=True)):
-        if old is not None and (old.rows_before, items_of(old.items)) == (
-            header.rows_before,
-            items_of(header.items),
-        ):
+        if old is not None and _begun_as(old) == _begun_as(header):
+        if any(header.reading != reading for header in here if header is not None and header.reading):
+            raise UsageError(
+                f"import {of.load} is being loaded by another command, which reads the files in another way; wait for its end"
+            )
             continue
         if old is not None and desk.shards.twin.transactional:
             desk.ask(k, ledger.forget_header(desk.name, of.load))
@@ -303,6 +310,11 @@ def summed_of(rows: Sequence[Rows]) -> Rows:
         for load, n in mine.items():
             sums[load] = sums.get(load, 0) + n
     return sums
+
+def _begun_as(header: Header) -> tuple[Any, ...]:
+    """What the line of an import says that may be another one when it begins again."""
+    return header.rows_before, items_of(header.items), dict(header.types), dict(header.reading)
+
 
 
 def later_of(headers: Sequence[Header], own: Header) -> list[Header]:

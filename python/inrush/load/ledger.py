@@ -51,6 +51,8 @@ class Header:
     items: tuple[Mapping[str, Any], ...] = ()
     #: Column -> logical type that its values were read as.
     types: Mapping[str, str] = field(default_factory=dict)
+    #: How its files are read and its rows placed: `reading.reading_of`. Empty: an earlier version began it.
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
 
 def ledger_name(schema: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from inrush.engines.base import Target
 from inrush.errors import UsageError, from_core
-from inrush.load import imports, plan, proof, readback
+from inrush.load import imports, plan, proof, readback, reading
 from inrush.load.call import Call
 from inrush.load.check import Loaded, checked, rows_by_ledger
 from inrush.load.discover import with_shards
@@ -36,8 +36,9 @@ from inrush.load.process import End
 from inrush.load.remote import RemoteShards, link
 from inrush.load.shards import Shards, shards_at, shards_of
 from inrush.run.site import split_password
-from inrush.study.chosen import Asked, read_dates
+from inrush.study.chosen import Asked, DatesUndecided, read_dates
 from inrush.study.sniff import SAMPLE_ROWS
+from inrush.workload import Table
 
 Doc = dict[str, Any]
 Tell = Callable[[Doc], None]
@@ -198,7 +199,7 @@ def prepare(
         described = describe(shards, targets[0][1], call.table)
         asked = Asked(call.strict, read_dates(call.dates))
         table = table_of(inputs, call.table.rpartition(".")[2], described, shards.twin.column_types, asked)
-        times = times_of(inputs, table, described, asked)
+        times, undecided = times_or_not(inputs, table, described, asked)
         if shards.twin.null_is_a_type:
             required = {name for name, _, nullable in described if not nullable}
             table = with_required(table, required | set(call.key if len(targets) > 1 else ()))
@@ -218,7 +219,10 @@ def prepare(
                     shards.ask(target, statement)
             described = describe(shards, targets[0][1], call.table)
             table = in_units_of(table, described, shards.twin.column_types)
-        table = with_types(table, of.headers[0].types)
+        as_begun = reading.begun_with(of.headers[0], of.stored)
+        times = reading.times_as_begun(times, undecided, asked, as_begun)
+        reading.refuse_other_columns([column.name for column in table.columns], as_begun)
+        table = with_types(table, as_begun.types)
         for shown, target in targets:
             refuse_unfit(shards, (shown, target), call.table)
             if call.replica:
@@ -235,15 +239,22 @@ def prepare(
         raise UsageError(f"--key {','.join(missing)}: table {call.table} has {', '.join(declared)}")
     kinds = {column.name: declared[column.name] for column in table.columns}
     weak = proof.weak_columns(kinds, shards.engine)
+    rule = call.rule or shards.twin.rule([declared[name] for name in call.key], len(targets))
+    documents = [file_document(i, table, folder / "spool") for i in inputs]
+    files = reading.files_as_begun(documents, of.numbers, as_begun)
+    # On one server a key places nothing.
+    key = call.key if len(targets) > 1 else ()
+    read_so = reading.reading_of(files, of.numbers, times, key, rule)
+    reading.refuse_other_places(read_so, as_begun)
     proven_by = readback.load_proof(shards.twin, table, physical, kinds, weak)
     wanted = plan.Wanted(
         table=table,
         target_table=physical,
         key={name: declared[name] for name in call.key},
-        rule=call.rule or shards.twin.rule([declared[name] for name in call.key], len(targets)),
+        rule=rule,
         method=call.method or shards.twin.methods[0],
         import_id=of.load,
-        files=tuple(file_document(i, table, folder / "spool") for i in inputs),
+        files=files,
         chunk_rows=of.chunk_rows,
         flush_rows=call.flush_rows,
         connections=call.connections,
@@ -267,11 +278,27 @@ def prepare(
     # Refuses what cannot be loaded in this way before the ledger says that it was begun.
     plan.import_plan(wanted, shards.twin, targets)
     try:
-        of = imports.begin(desk, of, proven_by.items, {c.name: c.type for c in table.columns}, physical)
+        types = {c.name: c.type for c in table.columns}
+        of = imports.begin(desk, of, proven_by.items, types, read_so, physical)
     except _core.CoreFailure as failure:
         raise from_core(*failure.args) from None
     begun = Begun(desk, of, proven_by, weak, call.verify, tuple(inputs))
     return replace(wanted, begun=begun)
+
+def times_or_not(
+    inputs: Sequence[Input], table: Table, described: Sequence[tuple[str, str, bool]], asked: Asked
+) -> tuple[dict[str, str], DatesUndecided | None]:
+    """How times are written; or, of a table that is there, why that is not known: an import that goes on knows it.
+
+    Raises DatesUndecided where the table is still to be made.
+    """
+    try:
+        return times_of(inputs, table, described, asked), None
+    except DatesUndecided as undecided:
+        if not described:
+            raise
+        return {}, undecided
+
 
 
 def coordinate(

@@ -1,0 +1,133 @@
+"""How an import reads its files: what holds when its first row is stored holds for its last one. Pure.
+
+The same import given again with other options would go on in another reading, and one table would hold two of one file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from enum import Enum
+from typing import Any
+
+from inrush.errors import UsageError
+from inrush.load.identity import date_of
+from inrush.load.ledger import Header
+from inrush.study.chosen import Asked, DatesUndecided
+
+Doc = dict[str, Any]
+
+
+class Part(Enum):
+    """What an option has to do with the values that are stored and where they lie."""
+
+    #: Another one is another import, or the ledger of another place: `identity`.
+    NAMES = "names the import"
+    #: The import goes on with what it was begun with, whatever is said now.
+    NOTED = "is noted"
+    #: Another one is refused while rows are stored: here.
+    COMPARED = "is compared"
+    #: No stored value depends on it.
+    NONE = "has no part"
+
+
+#: Every field of `Call`. A new one needs a decision: tests/test_load_options.py.
+PARTS: Mapping[str, Part] = {
+    "files": Part.NAMES, "table": Part.NAMES, "into": Part.NAMES, "shards": Part.NAMES, "server": Part.NAMES,
+    "import_id": Part.NAMES, "again": Part.NAMES,
+    "key": Part.COMPARED, "rule": Part.COMPARED, "dates": Part.COMPARED,
+    # Types, the word for NULL, delimiter and header are found in files: in more rows of them with --create.
+    "create": Part.NOTED, "strict": Part.NOTED, "chunk_rows": Part.NOTED,
+    "method": Part.NONE, "parallel": Part.NONE, "connections": Part.NONE, "flush_rows": Part.NONE, "reject_limit": Part.NONE,
+    "patience_s": Part.NONE, "process_per_file": Part.NONE, "bytes_per_s": Part.NONE, "shard_rows_per_s": Part.NONE,
+    "verify": Part.NONE, "replica": Part.NONE, "token_file": Part.NONE, "ca": Part.NONE, "fingerprint": Part.NONE,
+}  # fmt: skip
+
+#: Of a file's document, what says how its texts are read.
+OF_FILE = ("format", "delimiter", "header", "null")
+
+
+def begun_with(header: Header, stored: bool) -> Header:
+    """What an import must go on with: nothing where none of its rows is stored yet. stored: some are."""
+    return header if stored else replace(header, types={}, reading={})
+
+
+def reading_of(
+    files: Sequence[Mapping[str, Any]],
+    numbers: Sequence[int],
+    times: Mapping[str, str],
+    key: Sequence[str],
+    rule: Mapping[str, Any],
+) -> Doc:
+    """As the ledger keeps it. files: documents as of `plan.Wanted`; numbers: of each in the ledger."""
+    ordered = [dict(file) for _, file in sorted(zip(numbers, files, strict=True), key=lambda pair: pair[0])]
+    found = {
+        "files": [{name: file[name] for name in OF_FILE} for file in ordered],
+        "times": dict(times),
+        "key": list(key),
+        # Without a key no row is placed.
+        "rule": dict(rule) if key else {},
+    }
+    read_again: Doc = json.loads(json.dumps(found))
+    return read_again
+
+
+def files_as_begun(
+    files: Sequence[Mapping[str, Any]], numbers: Sequence[int], begun: Header
+) -> tuple[Doc, ...]:
+    """The documents of the files, read as the import was begun."""
+    noted = begun.reading.get("files")
+    if noted is None:
+        return tuple(dict(file) for file in files)
+    return tuple({**file, **noted[number]} for number, file in zip(numbers, files, strict=True))
+
+
+def times_as_begun(
+    times: Mapping[str, str], undecided: DatesUndecided | None, asked: Asked, begun: Header
+) -> dict[str, str]:
+    """Column -> how its times are written, as the import was begun. times: as of this command; none where they are undecided.
+
+    Raises UsageError where this command asks for another order of a column, `undecided` where no import knows it.
+    """
+    noted: Mapping[str, str] | None = begun.reading.get("times")
+    if noted is None:
+        if undecided is not None:
+            raise undecided
+        return dict(times)
+    for column in sorted({*times, *noted}):
+        order = asked.order(column)
+        now = times.get(column) if undecided is None else None if order == "text" else order
+        if order is not None and now != noted.get(column):
+            was = noted.get(column, "text")
+            raise UsageError(
+                f"--dates: column {column} would be read as {order} from here on, and import {begun.load}{date_of(begun)} was "
+                f"begun with {was}; give --dates {was} or leave it out, or --again loads the files anew, behind what is there"
+            )
+    return dict(noted)
+
+
+def refuse_other_columns(columns: Sequence[str], begun: Header) -> None:
+    """Raises UsageError where the files' columns are others now, or files without a header would fill them in another order."""
+    was, now = list(begun.types), list(columns)
+    if any(file["header"] for file in begun.reading.get("files", ())):
+        was, now = sorted(was), sorted(now)
+    if begun.types and was != now:
+        raise UsageError(
+            f"table {begun.table}: import {begun.load}{date_of(begun)} was begun with the columns {', '.join(begun.types)}, "
+            f"and now they are {', '.join(columns)}; give the table those columns, or --again loads the files anew, behind "
+            "what is there"
+        )
+
+
+def refuse_other_places(reading: Mapping[str, Any], begun: Header) -> None:
+    """Raises UsageError where rows would lie on other shards than those that are stored."""
+    for part in ("key", "rule"):
+        was, now = begun.reading.get(part), reading[part]
+        if was is not None and was != now:
+            said = f"--key {','.join(now)}" if part == "key" else "the rule that places rows on shards"
+            before = f"--key {','.join(was)}" if part == "key" else f"{was}"
+            raise UsageError(
+                f"{said}: import {begun.load}{date_of(begun)} was begun with {before or 'none'}, and rows of a chunk would lie "
+                "on two shards or on none; give it as it was, or --again loads the files anew, behind what is there"
+            )

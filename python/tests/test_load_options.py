@@ -1,0 +1,110 @@
+"""Every option of `inrush load` that makes other values of the same files has a say in what an import goes on with."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from inrush.errors import UsageError
+from inrush.load import reading
+from inrush.load.call import Call
+from inrush.load.ledger import Header
+from inrush.load.reading import PARTS, Part
+from inrush.study.chosen import Asked, DatesUndecided, read_dates
+
+#: One file as a load reads it.
+FILE = {"path": "a.csv", "format": "csv", "delimiter": ";", "header": True, "null": "NA"}
+HASH = {"kind": "hash_partitions"}
+
+
+def begun(**words: Any) -> Header:
+    noted: dict[str, Any] = {
+        "files": [FILE],
+        "numbers": [0],
+        "times": {"day": "dmy"},
+        "key": ["id"],
+        "rule": HASH,
+    }
+    made = reading.reading_of(**{**noted, **words})
+    return Header(
+        load="abc", base="abc", again=0, table="public.t", files=("f",), names=("a.csv",), chunk_rows=500,
+        began="2026-11-22T15:00:00.000000", rows_before=0, place=0, shards=1, types={"id": "i64", "day": "time_us"}, reading=made,
+    )  # fmt: skip
+
+
+def test_every_option_has_a_decision() -> None:
+    """A new option of `Call` belongs into `PARTS`: do the values that are stored depend on it?"""
+    assert set(PARTS) == {field.name for field in dataclasses.fields(Call)}
+
+
+def test_options_that_are_compared_are_those_that_a_test_below_refuses() -> None:
+    assert {name for name, part in PARTS.items() if part is Part.COMPARED} == {"dates", "key", "rule"}
+
+
+@pytest.mark.parametrize(("words", "was"), [("mdy", "dmy"), ("day=mdy", "dmy"), ("text", "dmy")])
+def test_another_order_of_dates_is_refused_by_name_with_what_it_was_and_what_to_do(
+    words: str, was: str
+) -> None:
+    asked = Asked(dates=read_dates(words))
+    now = {} if words == "text" else {"day": "mdy"}
+    for times, undecided in ((now, None), ({}, DatesUndecided("which?"))):
+        with pytest.raises(
+            UsageError, match=rf"--dates.*day.*2026-11-22 15:00 UTC.*with {was}.*--again"
+        ) as refused:
+            reading.times_as_begun(times, undecided, asked, begun())
+        assert "\n" not in str(refused.value) and not isinstance(refused.value, DatesUndecided)
+
+
+def test_the_order_that_an_import_was_begun_with_holds_where_none_is_said() -> None:
+    own = begun(times={"day": "dmy", "at": "iso"})
+    assert reading.times_as_begun({}, DatesUndecided("which?"), Asked(), own) == {"day": "dmy", "at": "iso"}
+    assert reading.times_as_begun({"day": "mdy"}, None, Asked(), own) == {"day": "dmy", "at": "iso"}
+    same = Asked(dates=read_dates("day=dmy"))
+    assert reading.times_as_begun({}, DatesUndecided("at?"), same, own) == {"day": "dmy", "at": "iso"}
+
+
+def test_of_an_import_that_has_stored_nothing_or_noted_nothing_no_order_is_known() -> None:
+    fresh = reading.begun_with(begun(), stored=False)
+    assert (fresh.reading, fresh.types) == ({}, {})
+    asked = Asked(dates=read_dates("mdy"))
+    assert reading.times_as_begun({"day": "mdy"}, None, asked, fresh) == {"day": "mdy"}
+    with pytest.raises(DatesUndecided):
+        reading.times_as_begun({}, DatesUndecided("which?"), asked, fresh)
+    assert reading.begun_with(begun(), stored=True) == begun()
+
+
+def test_files_are_read_as_the_import_was_begun_in_whatever_order_they_are_given() -> None:
+    other = {**FILE, "path": "b.csv", "null": None}
+    own = begun(files=[FILE, other], numbers=[1, 0])
+    assert [file["null"] for file in own.reading["files"]] == [None, "NA"]
+    now = [{**FILE, "path": "new.csv", "null": "", "delimiter": None}, other]
+    first, second = reading.files_as_begun(now, (1, 0), own)
+    assert (first["path"], first["null"], first["delimiter"]) == ("new.csv", "NA", ";")
+    assert second == other
+    assert reading.files_as_begun(now, (1, 0), reading.begun_with(own, stored=False)) == tuple(now)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"key": ["day"]},
+        {"key": []},
+        {"rule": {"kind": "distributed", "hash": "int_hash64", "weights": [1, 2]}},
+    ],
+)
+def test_another_placing_of_rows_is_refused(words: dict[str, Any]) -> None:
+    reading.refuse_other_places(begun().reading, begun())
+    with pytest.raises(UsageError, match=r"(--key|rule).*begun with.*--again"):
+        reading.refuse_other_places(begun(**words).reading, begun())
+
+
+def test_a_table_that_got_or_lost_a_column_of_the_files_is_refused() -> None:
+    reading.refuse_other_columns(["day", "id"], begun())
+    reading.refuse_other_columns(["id", "day"], begun(files=[{**FILE, "header": False}]))
+    with pytest.raises(UsageError, match="now they are day, id"):
+        reading.refuse_other_columns(["day", "id"], begun(files=[{**FILE, "header": False}]))
+    for columns in (["id"], ["id", "day", "v"]):
+        with pytest.raises(UsageError, match=r"begun with the columns id, day, and now they are id.*--again"):
+            reading.refuse_other_columns(columns, begun())
