@@ -27,7 +27,7 @@ ITEMS = (
 )
 SUMS = [100, 90, 2**63, 5_000, 7]
 GOOD = Evidence(
-    rows_read=100, rows_in_ledger=100, rows_on_replicas=None, rows_stored=100, shards=[("here", 100, 100)], unknown=0,
+    rows_read=100, rows_in_ledger=100, rows_on_replicas=None, transactional=True, shards=[("here", 100, 100)], unknown=0,
     items=ITEMS, of_client=SUMS, of_ledger=SUMS, expected=SUMS, found=[("the table", SUMS)],
 )  # fmt: skip
 
@@ -66,7 +66,7 @@ def test_any_other_figure_of_the_table_or_of_a_replica_is_different(at: int) -> 
         ({"shards": [("here", 99, 100)]}, "missing"),
         ({"unknown": None}, "counted"),
         ({"unknown": 3}, "different"),
-        ({"unknown": 3, "rows_stored": 0}, "counted"),
+        ({"unknown": 3, "transactional": False}, "different"),
         ({"expected": None, "uncompared": "x"}, "counted"),
         ({"of_client": [*SUMS[:-1], 8]}, "different"),
         ({"of_client": None}, "different"),
@@ -161,6 +161,8 @@ def contents(*digests: str) -> list[Content]:
 def test_an_import_is_its_content_its_table_and_its_database_alone() -> None:
     base = identity.base_id(contents("a", "b"), "public.t", "db")
     assert base == identity.base_id(contents("b", "a"), "public.t", "db")
+    # Two rows more than those since it was emptied, though fewer than those of all imports.
+    assert proof.unknown_rows([first, second, anew], rows, 9) == (2, None)
     assert base == identity.base_id([replace(c, shown="x") for c in contents("a", "b")], "public.t", "db")
     others = [
         identity.base_id(contents("a"), "public.t", "db"),
@@ -230,3 +232,16 @@ def test_the_last_lines_say_what_was_compared_and_what_it_cost() -> None:
     said = lines(done)
     assert said[1].startswith("NOT PROVEN: the table's values") and "v: sum of hashes: different" in said
     assert not any(line.startswith("w:") for line in said)
+def test_a_file_of_the_same_name_and_other_content_is_named() -> None:
+    other = header("1", files=("a",), names=("day.csv",), began="2026-11-22T15:00:00.000000")
+    new = [Content("day.csv", "b", 10)]
+    assert "day.csv: import 1 of 2026-11-22 15:00 UTC stored" in identity.namesake(new, [other], {"1": 7})
+    assert identity.namesake(new, [other], {}) == ""
+    assert identity.namesake([Content("other.csv", "b", 10)], [other], {"1": 7}) == ""
+
+
+    assert (
+        not any("not stored twice" in line for line in said)
+        and "empty the table and give --again" in said[-1]
+    )
+    assert "not stored twice" in lines(replace(done, verdict="proven"))[-1]

@@ -36,7 +36,7 @@ def load(call: Call, as_json: bool) -> int:
         show_json(done.document())
     else:
         show(lines(done))
-    return 0 if done.verdict in ("proven", "counted") else 3
+    return 0 if is_good(done) else 3
 
 
 def lines(done: Loaded) -> list[str]:
@@ -61,10 +61,17 @@ def lines(done: Loaded) -> list[str]:
         found.append(f"{done.rejected:_} rows rejected, each with line and reason: {done.rejects}")
     else:
         found.append("no row rejected")
-    found.append(
-        f"import {done.import_id}, known by what its files hold: they are not stored twice in this table"
-    )
+    found.append(f"import {done.import_id}, {KNOWN if is_good(done) else ANEW}")
     return found
+
+
+#: The last words on an import that is as its files are, and on another one.
+KNOWN = "known by what its files hold: they are not stored twice in this table"
+ANEW = "whose rows stay where they are: to load its files anew, empty the table and give --again"
+
+
+def is_good(done: Loaded) -> bool:
+    return done.verdict in ("proven", "counted")
 
 
 def cost_line(costs: Mapping[str, float]) -> str:

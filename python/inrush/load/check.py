@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,7 +84,6 @@ def checked(
     counts: Doc,
     in_ledger: int,
     on_replicas: int | None,
-    note: Callable[[str], None],
 ) -> proof.Verdict:
     """The tables beside their ledgers and the client's own sums."""
     begun: Begun = wanted.begun
@@ -96,18 +95,12 @@ def checked(
         if wanted.replica_table
         else None,
     )
-    if looked.unknown and counts["rows_stored"]:
-        grown = sum(now for _, now, _ in looked.shards) - looked.rows_before
-        note(
-            f"the tables grew by {grown} rows, the ledger has {in_ledger}: a chunk was stored before a kill and again "
-            "after it, or others wrote meanwhile"
-        )
     return proof.judge(
         proof.Evidence(
             rows_read=counts["rows_stored"] + counts["rows_before"],
             rows_in_ledger=in_ledger,
             rows_on_replicas=on_replicas,
-            rows_stored=counts["rows_stored"],
+            transactional=shards.twin.transactional,
             shards=looked.shards,
             imports=looked.imports,
             uncompared=looked.uncompared,

@@ -58,6 +58,21 @@ def refuse_stored(
         )
 
 
+def namesake(contents: Sequence[Content], others: Sequence[Header], rows: Mapping[str, int]) -> str:
+    """That a file of the same name and other content is stored: it may have grown, and its rows are loaded once more.
+
+    others: in the order in which they were begun. Empty where there is none.
+    """
+    for other in reversed(others):
+        for content in contents:
+            if content.shown in other.names and rows.get(other.load, 0):
+                return (
+                    f"{content.shown}: import {other.load}{date_of(other)} stored a file of this name and other content, and its "
+                    "rows stay in the table; rows that both files have are there twice afterwards"
+                )
+    return ""
+
+
 def date_of(header: Header) -> str:
     """` of 2026-11-22 15:00 UTC`; nothing where it is not known."""
     return f" of {header.began[:16].replace('T', ' ')} UTC" if header.began else ""

@@ -149,6 +149,8 @@ def settle(
         if not call.again:
             rows = summed_of(desk.rows([h.load for h in others]))
             identity.refuse_stored(contents, others, rows, desk.table)
+            if said := identity.namesake(contents, others, rows):
+                note(said)
             note_unfinished(desk, others, rows, note)
         new = _new(base, again, contents, call.chunk_rows, desk)
         numbers = tuple(range(len(contents)))
@@ -166,15 +168,23 @@ def settle(
 
 def note_unfinished(desk: Desk, others: Sequence[Header], rows: Rows, note: Callable[[str], None]) -> None:
     """Says of which imports a part is in the table: their files may be in it again, changed, under a new import."""
-    if not rows:
-        return
-    ended = {str(load): int(n) for load, n in desk.ask(0, ledger.ask_ended(desk.name, list(rows)))}
-    for other in others:
-        if other.load in rows and ended.get(other.load, 0) < len(other.files):
+    stored = [other for other in others if rows.get(other.load)]
+    left = unfinished(desk, stored)
+    for other in stored:
+        if other.load in left:
             note(
                 f"import {other.load}{identity.date_of(other)} of {', '.join(other.names)} was not finished, and "
                 f"{rows[other.load]:_} of its rows are in the table; if a file was changed since, its rows are there twice now"
             )
+
+
+def unfinished(desk: Desk, imports: Sequence[Header]) -> tuple[str, ...]:
+    """The names of those of which not every file was stored to its end."""
+    if not imports:
+        return ()
+    loads = [header.load for header in imports]
+    ended = {str(load): int(n) for load, n in desk.ask(0, ledger.ask_ended(desk.name, loads))}
+    return tuple(h.load for h in imports if ended.get(h.load, 0) < len(h.files))
 
 
 def _identity(desk: Desk) -> str:
@@ -269,17 +279,23 @@ def begin(
     counts = desk.counts(table)
     # Counted first: rows of another client of this import would be lines of the ledger by now.
     if any(here) and any(desk.rows([of.load])):
+        if any(header.reading != reading for header in here if header is not None and header.reading):
+            raise UsageError(
+                f"import {of.load} is being loaded by another command, which reads the files in another way; wait for its end"
+            )
         return of
+    if not desk.shards.twin.transactional:
+        # Rows that came since it was begun may be its own, stored without their line.
+        counts = [
+            rows if old is None else min(rows, old.rows_before)
+            for old, rows in zip(here, counts, strict=True)
+        ]
     new = tuple(
         replace(header, rows_before=rows, items=tuple(map(dict, items)), types=dict(types), reading=reading)
         for header, rows in zip(of.headers, counts, strict=True)
     )
     for k, (header, old) in enumerate(zip(new, here, strict=True)):
         if old is not None and _begun_as(old) == _begun_as(header):
-        if any(header.reading != reading for header in here if header is not None and header.reading):
-            raise UsageError(
-                f"import {of.load} is being loaded by another command, which reads the files in another way; wait for its end"
-            )
             continue
         if old is not None and desk.shards.twin.transactional:
             desk.ask(k, ledger.forget_header(desk.name, of.load))
@@ -293,6 +309,11 @@ def begin(
             if not any(h.load == of.load for h in desk.headers()[k]):
                 raise
     return replace(of, headers=new)
+
+
+def _begun_as(header: Header) -> tuple[Any, ...]:
+    """What the line of an import says that may be another one when it begins again."""
+    return header.rows_before, items_of(header.items), dict(header.types), dict(header.reading)
 
 
 def items_of(items: Iterable[proof.Item]) -> list[Doc]:
@@ -310,11 +331,6 @@ def summed_of(rows: Sequence[Rows]) -> Rows:
         for load, n in mine.items():
             sums[load] = sums.get(load, 0) + n
     return sums
-
-def _begun_as(header: Header) -> tuple[Any, ...]:
-    """What the line of an import says that may be another one when it begins again."""
-    return header.rows_before, items_of(header.items), dict(header.types), dict(header.reading)
-
 
 
 def later_of(headers: Sequence[Header], own: Header) -> list[Header]:

@@ -76,8 +76,14 @@ def expand(words: Sequence[str]) -> list[str]:
             missing.append(word)
         found.update(dict.fromkeys(matched))
     if missing:
-        raise UsageError("; ".join(f"{word}: there is no such file" for word in missing))
+        raise UsageError("; ".join(map(no_file, missing)))
     return list(found)
+
+
+def no_file(word: str) -> str:
+    if Path(word).is_dir():
+        return f"{word}: is a folder; '{word.rstrip('/')}/*' means its files"
+    return f"{word}: there is no such file"
 
 
 def pattern(word: str) -> list[str]:

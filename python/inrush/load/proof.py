@@ -31,8 +31,8 @@ class Evidence:
     rows_read: int
     rows_in_ledger: int
     rows_on_replicas: int | None
-    #: Stored by this command.
-    rows_stored: int
+    #: Rows and their lines commit together: no chunk can be stored twice.
+    transactional: bool
     #: Of each shard: its name, rows of its table now, and at least so many by the ledger.
     shards: Sequence[tuple[str, int, int]]
     #: More rows than every import of this table accounts for; None where others are still storing.
@@ -67,7 +67,9 @@ class Verdict:
 def judge(of: Evidence) -> Verdict:
     """What may be said of the table."""
     if of.changed:
-        return Verdict("different", f"{of.changed} changed while it was loaded")
+        return Verdict(
+            "different", f"{of.changed} changed while it was loaded: the table may have rows of both"
+        )
     copies = [] if of.rows_on_replicas is None else [of.rows_on_replicas]
     if any(rows != of.rows_read for rows in (of.rows_in_ledger, *copies)):
         found = " and ".join(f"{rows:_}" for rows in (of.rows_in_ledger, *copies))
@@ -80,10 +82,7 @@ def judge(of: Evidence) -> Verdict:
             "counted", "another import is storing into the table; afterwards the same command proves it"
         )
     if of.unknown > 0:
-        more = f"the table has {of.unknown:_} rows more than the ledger"
-        if of.rows_stored:
-            return Verdict("different", f"{more}: a chunk was stored twice, or others wrote meanwhile")
-        return Verdict("counted", f"{more}: others wrote since")
+        return Verdict("different", f"the table has {of.unknown:_} rows more than the ledger: {whose(of)}")
     if of.expected is None or not of.found:
         return Verdict("counted", of.uncompared)
     if of.of_client != of.of_ledger:
@@ -94,6 +93,19 @@ def judge(of: Evidence) -> Verdict:
 def compared(of: Evidence, expected: Figures) -> Verdict:
     """By column: equal, different, or rounded by its type."""
     columns: dict[str, str] = {}
+def whose(of: Evidence) -> str:
+    """Rows that no line of a ledger accounts for, and what to do. The same at every repetition."""
+    if of.transactional:
+        return (
+            "others wrote, for rows and lines of a load commit together; remove those rows and repeat the command, or empty "
+            "the table and load with --again"
+        )
+    return (
+        "a chunk was stored twice, when its answer was lost or a kill came before its line, or others wrote; empty the "
+        "table and load with --again"
+    )
+
+
     for name, found in of.found:
         for column, how in by_column(of.items, expected, found, of.weak).items():
             if DIFFERENT in how and len(of.found) > 1:
@@ -199,7 +211,7 @@ def unknown_rows(
         # What was begun before it and stored afterwards may be in the table too: then a longer list accounts for it.
         if accounts[k] == now and header.rows_before == 0:
             return 0, list(headers[k:])
-    return (0 if now in accounts else max(0, now - max(accounts, default=now))), None
+    return now - max((account for account in accounts if account <= now), default=now), None
 
 
 #: An import that brought less than one part in so many of a table does not sum the whole.

@@ -92,7 +92,7 @@ def load(call: Call, folder: Path, note: Callable[[str], None], tell: Tell) -> L
         if isinstance(shards, RemoteShards):
             setup = plan.import_plan(wanted, shards.twin, targets)
             counts = run_clients(call, wanted, shards, client, None, shards.link, own, tell, setup)
-            return proven(wanted, shards, targets, counts, began, own, note)
+            return proven(wanted, shards, targets, counts, began, own)
         assert load_server is not None, "it was started for shards of our own"
         token = secrets.token_hex(16)
         document = plan.server_plan(wanted, shards.twin, targets, "127.0.0.1:0", token)
@@ -103,7 +103,7 @@ def load(call: Call, folder: Path, note: Callable[[str], None], tell: Tell) -> L
         way = plan.link_plan(listening["address"], token)
         counts = run_clients(call, wanted, shards, client, load_server, way, own, tell)
         last = load_server.stop(tell)
-    return proven(wanted, shards, targets, counts, began, own, note, last["shards"])
+    return proven(wanted, shards, targets, counts, began, own, last["shards"])
 
 
 def remote_shards(call: Call) -> RemoteShards:
@@ -121,7 +121,6 @@ def proven(
     counts: Doc,
     began: float,
     own: Path,
-    note: Callable[[str], None],
     said: Sequence[Doc] | None = None,
 ) -> Loaded:
     """What was done, and what the ledgers have of it. said: of the shards, by a load server of our own."""
@@ -134,7 +133,7 @@ def proven(
         load = plan.replica_load(wanted.import_id)
         on_replicas = rows_by_ledger(shards, [target for _, target in places], load, wanted.ledger)
         copied = sum(on_replicas) if places else None
-        found = checked(wanted, shards, targets, counts, sum(in_ledger), copied, note)
+        found = checked(wanted, shards, targets, counts, sum(in_ledger), copied)
         proof_s = time.monotonic() - ended
         verified, verify_s = None, 0.0
         if wanted.begun.verify:
@@ -239,6 +238,7 @@ def prepare(
         raise UsageError(f"--key {','.join(missing)}: table {call.table} has {', '.join(declared)}")
     kinds = {column.name: declared[column.name] for column in table.columns}
     weak = proof.weak_columns(kinds, shards.engine)
+    proven_by = readback.load_proof(shards.twin, table, physical, kinds, weak)
     rule = call.rule or shards.twin.rule([declared[name] for name in call.key], len(targets))
     documents = [file_document(i, table, folder / "spool") for i in inputs]
     files = reading.files_as_begun(documents, of.numbers, as_begun)
@@ -246,7 +246,6 @@ def prepare(
     key = call.key if len(targets) > 1 else ()
     read_so = reading.reading_of(files, of.numbers, times, key, rule)
     reading.refuse_other_places(read_so, as_begun)
-    proven_by = readback.load_proof(shards.twin, table, physical, kinds, weak)
     wanted = plan.Wanted(
         table=table,
         target_table=physical,
@@ -285,6 +284,7 @@ def prepare(
     begun = Begun(desk, of, proven_by, weak, call.verify, tuple(inputs))
     return replace(wanted, begun=begun)
 
+
 def times_or_not(
     inputs: Sequence[Input], table: Table, described: Sequence[tuple[str, str, bool]], asked: Asked
 ) -> tuple[dict[str, str], DatesUndecided | None]:
@@ -298,7 +298,6 @@ def times_or_not(
         if not described:
             raise
         return {}, undecided
-
 
 
 def coordinate(
