@@ -45,6 +45,8 @@ def test_equal_figures_are_proven() -> None:
     said = judge(GOOD)
     assert (said.verdict, said.columns) == ("proven", {"v": "sum of hashes", "at": "sum"})
     assert judge(replace(GOOD, imports=2)).why.endswith("all 2 imports that filled the table")
+    said = judge(replace(GOOD, imports=2, unfinished=("x",)))
+    assert said.why.endswith("that filled the table, as far as these were stored: of x a part is missing")
 
 
 @pytest.mark.parametrize("at", range(len(SUMS)))
@@ -76,6 +78,47 @@ def test_any_other_figure_of_the_table_or_of_a_replica_is_different(at: int) -> 
 )
 def test_whatever_is_not_as_it_should_be_is_not_proven(words: dict[str, Any], verdict: str) -> None:
     assert judge(replace(GOOD, **words)).verdict == verdict
+
+
+ROWS = {"kind": "sum_rows", "hash": "city_hash64", "columns": ["v", "at"], "unsigned": [], "trimmed": []}
+
+
+def test_values_in_other_rows_are_different_though_every_column_has_its_sum() -> None:
+    whole = replace(
+        GOOD, items=(*ITEMS, ROWS), of_client=[*SUMS, 9], of_ledger=[*SUMS, 9], expected=[*SUMS, 9]
+    )
+    proven = judge(replace(whole, found=[("the table", [*SUMS, 9])]))
+    assert proven.verdict == "proven" and "and those of whole rows are equal" in proven.why
+    assert "would not show" in judge(GOOD).why and "would not show" not in proven.why
+    said = judge(replace(whole, found=[("the table", [*SUMS, 9]), ("the replicas", [*SUMS, 8])]))
+    assert (said.verdict, said.moved) == ("different", ("the replicas",))
+    assert said.why == "values stand in other rows of the replicas than in the files"
+    named = proof.with_moved(said, ["at"])
+    assert (named.verdict, named.why) == (
+        "different",
+        "values of at stand in other rows of the replicas than in the files",
+    )
+    assert named.columns == {"v": "sum of hashes", "at": "sum, in other rows: different"}
+    assert proof.with_moved(said, []) == said
+    # A changed value is no move.
+    other = judge(replace(whole, found=[("the table", [*SUMS[:-1], 8, 8])]))
+    assert (other.verdict, other.moved) == ("different", ()) and "in at" in other.why
+
+
+def test_columns_that_are_in_no_sum_of_rows_are_named() -> None:
+    only = {**ROWS, "columns": ["at", "w"]}
+    whole = replace(
+        GOOD, items=(*ITEMS, only), of_client=[*SUMS, 9], of_ledger=[*SUMS, 9], expected=[*SUMS, 9]
+    )
+    said = judge(replace(whole, found=[("the table", [*SUMS, 9])]))
+    assert "(two values of v that changed places would not show)" in said.why
+
+
+@pytest.mark.parametrize("transactional", [True, False])
+def test_rows_that_no_line_accounts_for_are_said_with_what_to_do(transactional: bool) -> None:
+    said = judge(replace(GOOD, unknown=3, transactional=transactional)).why
+    assert said.startswith("the table has 3 rows more than the ledger: ") and "--again" in said
+    assert ("a chunk was stored twice" in said) is not transactional
 
 
 def test_what_a_type_rounded_is_counted_and_more_than_that_is_different() -> None:
@@ -118,6 +161,8 @@ def test_rows_are_accounted_for_by_the_imports_that_filled_the_table() -> None:
     # Emptied, and the third one loaded again: what was before it is gone.
     anew = header("3", rows_before=0)
     assert proof.unknown_rows([first, second, anew], rows, 7) == (0, [anew])
+    # Two rows more than those since it was emptied, though fewer than those of all imports.
+    assert proof.unknown_rows([first, second, anew], rows, 9) == (2, None)
     # Rows that were there before any import.
     assert proof.unknown_rows([header("1", rows_before=4)], rows, 14) == (0, None)
     # Two that began over an empty table at once.
@@ -161,8 +206,6 @@ def contents(*digests: str) -> list[Content]:
 def test_an_import_is_its_content_its_table_and_its_database_alone() -> None:
     base = identity.base_id(contents("a", "b"), "public.t", "db")
     assert base == identity.base_id(contents("b", "a"), "public.t", "db")
-    # Two rows more than those since it was emptied, though fewer than those of all imports.
-    assert proof.unknown_rows([first, second, anew], rows, 9) == (2, None)
     assert base == identity.base_id([replace(c, shown="x") for c in contents("a", "b")], "public.t", "db")
     others = [
         identity.base_id(contents("a"), "public.t", "db"),
@@ -190,6 +233,14 @@ def test_a_file_of_another_import_is_refused_where_that_has_stored_rows() -> Non
         UsageError, match=r"a\.csv was stored as old\.csv by import 1 of 2026-11-22 15:00 UTC.*--again"
     ):
         identity.refuse_stored(contents("a", "b"), [other], {"1": 7}, "public.t")
+
+
+def test_a_file_of_the_same_name_and_other_content_is_named() -> None:
+    other = header("1", files=("a",), names=("day.csv",), began="2026-11-22T15:00:00.000000")
+    new = [Content("day.csv", "b", 10)]
+    assert "day.csv: import 1 of 2026-11-22 15:00 UTC stored" in identity.namesake(new, [other], {"1": 7})
+    assert identity.namesake(new, [other], {}) == ""
+    assert identity.namesake([Content("other.csv", "b", 10)], [other], {"1": 7}) == ""
 
 
 def test_an_import_of_other_shards_is_refused() -> None:
@@ -232,14 +283,6 @@ def test_the_last_lines_say_what_was_compared_and_what_it_cost() -> None:
     said = lines(done)
     assert said[1].startswith("NOT PROVEN: the table's values") and "v: sum of hashes: different" in said
     assert not any(line.startswith("w:") for line in said)
-def test_a_file_of_the_same_name_and_other_content_is_named() -> None:
-    other = header("1", files=("a",), names=("day.csv",), began="2026-11-22T15:00:00.000000")
-    new = [Content("day.csv", "b", 10)]
-    assert "day.csv: import 1 of 2026-11-22 15:00 UTC stored" in identity.namesake(new, [other], {"1": 7})
-    assert identity.namesake(new, [other], {}) == ""
-    assert identity.namesake([Content("other.csv", "b", 10)], [other], {"1": 7}) == ""
-
-
     assert (
         not any("not stored twice" in line for line in said)
         and "empty the table and give --again" in said[-1]

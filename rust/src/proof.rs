@@ -300,6 +300,7 @@ fn item_name(item: &ScreenItem) -> String {
         ScreenItem::SumLength { column } => format!("sum_length({column})"),
         ScreenItem::CountTrue { column } => format!("count_true({column})"),
         ScreenItem::SumHash { column, .. } => format!("sum_hash({column})"),
+        ScreenItem::SumRows { columns, .. } => format!("sum_rows({})", columns.join(",")),
     }
 }
 

@@ -23,8 +23,15 @@ fn items() -> Vec<ScreenItem> {
         ScreenItem::CountTrue { column: "flag".into() },
         ScreenItem::SumHash { column: "text".into(), hash: ValueHash::Crc32, trimmed: false },
         ScreenItem::SumHash { column: "normal".into(), hash: ValueHash::Postgresql, trimmed: false },
+        rows_of(ValueHash::CityHash64),
         ScreenItem::SumLength { column: "text".into() },
     ]
+}
+
+/// Of whole rows of these columns.
+fn rows_of(hash: ValueHash) -> ScreenItem {
+    let columns = ["text", "cycle", "normal", "uniform_signed"].map(String::from).to_vec();
+    ScreenItem::SumRows { hash, columns, unsigned: vec![], trimmed: vec![] }
 }
 
 fn sum(item: &ScreenItem, columns: &Columns) -> i128 {
@@ -89,6 +96,12 @@ fn spoil(item: &ScreenItem, columns: &mut Columns) {
             Values::F64(values) => values[5] = -values[5],
             other => panic!("{other:?}"),
         },
+        // As of a product: sums of single columns stay.
+        ScreenItem::SumRows { columns: names, .. } => {
+            let held = integers(columns, names.last().unwrap());
+            let b = (4..held.len()).find(|b| held[*b] != held[3]).unwrap();
+            held.swap(3, b);
+        }
         ScreenItem::SumLength { column } => match values(columns, column) {
             Values::Text(text) => {
                 text.bytes.push(b'x');
@@ -116,4 +129,29 @@ fn values_in_each_others_rows_are_seen_by_the_product_alone_of_the_sums() {
     spoil(&item, &mut spoilt);
     let seen: Vec<_> = items().into_iter().filter(|i| sum(i, &whole) != sum(i, &spoilt)).collect();
     assert_eq!(format!("{seen:?}"), format!("{:?}", [item]));
+}
+
+#[test]
+fn rows_have_one_sum_whether_their_columns_have_sums_of_their_own_or_not() {
+    for hash in [ValueHash::Postgresql, ValueHash::Crc32, ValueHash::CityHash64, ValueHash::ReadBack] {
+        let own = |column: &str, trimmed| ScreenItem::SumHash { column: column.into(), hash, trimmed };
+        let alone = sum(&rows_of(hash), &rows());
+        for others in [
+            vec![own("text", false)],
+            vec![own("normal", false), own("text", false)],
+            vec![own("text", true)],
+        ] {
+            let items: Vec<ScreenItem> = others.iter().cloned().chain([rows_of(hash)]).collect();
+            let mut sums = ScreenSums::new(&items, &rows()).unwrap();
+            sums.add(&rows());
+            assert_eq!(*sums.sums().last().unwrap(), alone);
+            for (other, sum_of_it) in others.iter().zip(sums.sums()) {
+                assert_eq!(*sum_of_it, sum(other, &rows()));
+            }
+            // Memory of an earlier batch is none of the next one's.
+            sums.clear();
+            sums.add(&rows());
+            assert_eq!(*sums.sums().last().unwrap(), alone);
+        }
+    }
 }

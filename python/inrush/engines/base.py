@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -289,11 +289,18 @@ class Server(ABC):
     @abstractmethod
     def proof(self, table: Table, plan: TablePlan) -> Proof: ...
 
-    def load_proof(self, table: Table, name: str, declared: Mapping[str, str]) -> Proof:
-        """The proof of a table that `inrush load` fills: every column has a figure, whatever its type.
+    def load_proof(
+        self, table: Table, name: str, declared: Mapping[str, str], loose: Collection[str] = ()
+    ) -> Proof:
+        """The proof of a table that `inrush load` fills: every column has a figure, whatever its type, and all rows have one.
 
-        name: as statements use it. declared: column -> type in the database. Items of hash `read_back` are in no screen.
+        name: as statements use it. declared: column -> type in the database. loose: columns that the database may round.
+        Items of hash `read_back` are in no screen.
         """
+        raise UsageError(f"{self.name}: inrush load does not prove its tables")
+
+    def load_screen(self, table: Table, name: str, items: Sequence[Mapping[str, Any]]) -> str:
+        """The statement of one row that has the figures of these items, in their order."""
         raise UsageError(f"{self.name}: inrush load does not prove its tables")
 
     def instant(self, column: Column, at_ns: int) -> str | None:

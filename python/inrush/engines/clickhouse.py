@@ -7,7 +7,7 @@ A namespace is a database with a table as inrush's mark: a database of the user'
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 from inrush.engines import clickhouse_shards, http, sql
@@ -197,9 +197,14 @@ class Clickhouse(ClickhouseLife):
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         return sql.proof(table, plan, _figure, unsigned_is_signed=False)
 
-    def load_proof(self, table: Table, name: str, declared: Mapping[str, str]) -> Proof:
-        items = sql.load_items(table, "city_hash64", False, declared)
+    def load_proof(
+        self, table: Table, name: str, declared: Mapping[str, str], loose: Collection[str] = ()
+    ) -> Proof:
+        items = sql.load_items(table, "city_hash64", False, declared, loose)
         return sql.load_proof(table, name, items, _figure)
+
+    def load_screen(self, table: Table, name: str, items: Sequence[Item]) -> str:
+        return sql.load_screen(table, name, items, _figure)
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return str(at_ns // (1_000_000 if column.type == "time_ms" else 1_000))
@@ -357,6 +362,8 @@ def _figure(item: Item, column: Callable[[str], Column]) -> str:
     if kind == "product":
         key, value = (f"toInt64(bitAnd({_whole(column(item[n]))}, 65535))" for n in ("key", "value"))
         return f"sum({key} * {value})"
+    if kind == "sum_rows":
+        return f"sum(intHash64({sql.row_number(item, column, _remainder)}))"
     name = quote(item["column"])
     if kind == "not_null":
         return f"countIf(notEmpty({name}))" if column(item["column"]).type in LISTS else f"count({name})"
@@ -372,6 +379,15 @@ def _figure(item: Item, column: Callable[[str], Column]) -> str:
         return f"sum(toInt64(toFloat64({name}) * {2 ** item['bits']}))"
     whole = _whole(column(item["column"]))
     return f"sum(bitAnd({whole}, 4294967295))" if kind == "sum_low" else f"sum(bitShiftRight({whole}, 32))"
+
+
+def _remainder(column: Column) -> str:
+    """A column's part of its row's number: see `sql.row_number`."""
+    if column.type == "bool":
+        value = f"({quote(column.name)} != 0)"
+    else:
+        value = _whole(column) if column.type in sql.WHOLE_TYPES else f"cityHash64({quote(column.name)})"
+    return f"ifNull(toInt64({value} % {sql.ROW_DIVISOR}), {sql.ROW_DIVISOR})"
 
 
 def _whole(column: Column) -> str:

@@ -6,7 +6,7 @@ A namespace is a schema with a mark in it.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -132,9 +132,14 @@ class DuckDB(Server):
         name = quote(column.name)
         return f"CAST({name} AS VARCHAR) AS {name}" if column.type in ("date", "uuid") else name
 
-    def load_proof(self, table: Table, name: str, declared: Mapping[str, str]) -> Proof:
-        items = sql.load_items(table, "read_back", False, {})
+    def load_proof(
+        self, table: Table, name: str, declared: Mapping[str, str], loose: Collection[str] = ()
+    ) -> Proof:
+        items = sql.load_items(table, "read_back", False, {}, loose)
         return sql.load_proof(table, name, items, _figure)
+
+    def load_screen(self, table: Table, name: str, items: Sequence[Item]) -> str:
+        return sql.load_screen(table, name, items, _figure)
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return f"TIMESTAMPTZ '{sql.instant_text(at_ns)}'"

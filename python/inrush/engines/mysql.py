@@ -6,7 +6,7 @@ connection quotes names with `"` (ANSI_QUOTES), works in UTC and refuses what a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import ClassVar
 
 from inrush.engines import sql
@@ -202,9 +202,14 @@ class Mysql(MysqlLife):
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         return sql.proof(table, plan, _figure, unsigned_is_signed=False)
 
-    def load_proof(self, table: Table, name: str, declared: Mapping[str, str]) -> Proof:
-        items = sql.load_items(table, "crc32", False, declared)
+    def load_proof(
+        self, table: Table, name: str, declared: Mapping[str, str], loose: Collection[str] = ()
+    ) -> Proof:
+        items = sql.load_items(table, "crc32", False, declared, loose)
         return sql.load_proof(table, name, items, _figure)
+
+    def load_screen(self, table: Table, name: str, items: Sequence[Item]) -> str:
+        return sql.load_screen(table, name, items, _figure)
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return f"TIMESTAMP '{sql.instant_text(at_ns).removesuffix('+00')}'"
@@ -355,6 +360,8 @@ def _figure(item: Item, column: Callable[[str], Column]) -> str:
     if kind == "product":
         key, value = (_whole(column(item[name])) for name in ("key", "value"))
         return f"COALESCE(SUM(({key} & 65535) * ({value} & 65535)), 0)"
+    if kind == "sum_rows":
+        return f"COALESCE(SUM(CRC32({sql.row_number(item, column, _remainder)})), 0)"
     name = quote(item["column"])
     if kind == "not_null":
         return f"COUNT({name})"
@@ -383,6 +390,15 @@ def _hash(column: Column) -> str:
     if column.type in sql.FLOAT_TYPES:
         return f"CRC32(ST_AsBinary(Point({name} + 0e0, 0)))"
     return f"CRC32(CAST({name} AS CHAR CHARACTER SET utf8mb4))"
+
+
+def _remainder(column: Column) -> str:
+    """A column's part of its row's number: see `sql.row_number`. One unsigned operand would make every sum unsigned."""
+    if column.type == "bool":
+        value = f"({quote(column.name)} <> 0)"
+    else:
+        value = _whole(column) if column.type in sql.WHOLE_TYPES else _hash(column)
+    return f"CAST(IFNULL({value} % {sql.ROW_DIVISOR}, {sql.ROW_DIVISOR}) AS SIGNED)"
 
 
 def _whole(column: Column) -> str:

@@ -5,7 +5,7 @@ A namespace is a schema with a comment as inrush's mark: a schema of the user's 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -161,9 +161,14 @@ class Postgresql(PostgresqlLife):
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         return sql.proof(table, plan, _figure, unsigned_is_signed=True)
 
-    def load_proof(self, table: Table, name: str, declared: Mapping[str, str]) -> Proof:
-        items = sql.load_items(table, "postgresql", True, declared)
+    def load_proof(
+        self, table: Table, name: str, declared: Mapping[str, str], loose: Collection[str] = ()
+    ) -> Proof:
+        items = sql.load_items(table, "postgresql", True, declared, loose)
         return sql.load_proof(table, name, items, _figure)
+
+    def load_screen(self, table: Table, name: str, items: Sequence[Item]) -> str:
+        return sql.load_screen(table, name, items, _figure)
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return f"TIMESTAMPTZ '{sql.instant_text(at_ns)}'"
@@ -280,6 +285,9 @@ def _figure(item: Item, column: Callable[[str], Column]) -> str:
     if kind == "product":
         key, value = (_whole(column(item[name])) for name in ("key", "value"))
         return f"coalesce(sum(({key} & 65535) * ({value} & 65535)), 0)"
+    if kind == "sum_rows":
+        row = sql.row_number(item, column, _remainder)
+        return f"coalesce(sum(hashint8extended({row}, {HASH_SEED})), 0)"
     name = quote(item["column"])
     if kind == "not_null":
         return f"count({name})"
@@ -305,6 +313,15 @@ def _hash(column: Column) -> str:
     if column.type in sql.FLOAT_TYPES:
         return f"hash{'float4' if column.type == 'f32' else 'float8'}extended({name}, {HASH_SEED})"
     return f'hashtextextended({name}::text COLLATE "C", {HASH_SEED})'
+
+
+def _remainder(column: Column) -> str:
+    """A column's part of its row's number: see `sql.row_number`."""
+    if column.type == "bool":
+        value = f"{quote(column.name)}::int::bigint"
+    else:
+        value = _whole(column) if column.type in sql.WHOLE_TYPES else _hash(column)
+    return f"coalesce({value} % {sql.ROW_DIVISOR}, {sql.ROW_DIVISOR})"
 
 
 def _whole(column: Column) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
@@ -23,6 +23,8 @@ PRODUCT_KEYS = 2
 
 WHOLE_TYPES = frozenset({"i16", "i32", "i64", "u64", "time_ms", "time_us"})
 FLOAT_TYPES = frozenset({"f32", "f64"})
+#: A whole row as a number: what its values are divided by, and stands for NULL. Twin of rust/src/rows/row_sum.rs.
+ROW_DIVISOR = 2**31 - 1
 #: Types whose values end in blanks that are not theirs.
 PADDED = re.compile(r"(char|character|bpchar)(\(|$)")
 
@@ -208,14 +210,20 @@ def screen_items(table: Table, unsigned_is_signed: bool) -> tuple[Item, ...]:
 
 
 def load_items(
-    table: Table, hashing: str, unsigned_is_signed: bool, declared: Mapping[str, str]
+    table: Table,
+    hashing: str,
+    unsigned_is_signed: bool,
+    declared: Mapping[str, str],
+    loose: Collection[str] = (),
 ) -> tuple[Item, ...]:
-    """What client and server of a load both count and sum: figures of every column, whatever its type.
+    """What client and server of a load both count and sum: figures of every column, whatever its type, and of whole rows.
 
     hashing: the engine's function of `ValueHash` in rust/src/rows/value_hash.rs, for texts and floats. Lists have none, and
-    are read back. declared: column -> type in the database; blanks at the end of a `char(n)` do not count.
+    are read back. declared: column -> type in the database; blanks at the end of a `char(n)` do not count. loose: columns
+    whose values the database may round, which are in no figure of rows.
     """
     items: list[Item] = [{"kind": "rows"}]
+    trimmed = []
     for column in table.columns:
         name = column.name
         if column.nullable:
@@ -230,20 +238,61 @@ def load_items(
             items.append({"kind": "sum_hash", "column": name, "hash": "read_back"})
         else:
             padded = PADDED.match(declared.get(name, "").lower()) is not None
+            trimmed += [name] if padded else []
             items.append({"kind": "sum_hash", "column": name, "hash": hashing, "trimmed": padded})
+    readable = hashing == "read_back"
+    in_rows = [
+        c for c in table.columns if c.name not in loose and (readable or not c.type.startswith("list"))
+    ]
+    if len(in_rows) > 1:  # two values of a single column cannot change places
+        unsigned = [c.name for c in in_rows if c.type == "u64" and not unsigned_is_signed]
+        items.append(
+            {
+                "kind": "sum_rows",
+                "hash": hashing,
+                "columns": [c.name for c in in_rows],
+                "unsigned": unsigned,
+                "trimmed": [name for name in trimmed if name not in loose],
+            }
+        )
     return tuple(items)
+
+
+def row_weights(columns: int) -> list[int]:
+    """What the remainders of so many columns are multiplied by. Twin of rust/src/rows/row_sum.rs."""
+    return [pow(48_271, k + 1, 1_048_573) for k in range(columns)]
+
+
+def row_number(item: Item, column: Callable[[str], Column], remainder: Callable[[Column], str]) -> str:
+    """The number of a row, below 2^63 for 4,096 columns.
+
+    remainder: a value, or its hash, modulo `ROW_DIVISOR` with the sign of the dividend, which stands for NULL itself; as an
+    integer of 64 bits.
+    """
+    names = item["columns"]
+    return " + ".join(
+        f"{weight} * {remainder(column(name))}"
+        for weight, name in zip(row_weights(len(names)), names, strict=True)
+    )
 
 
 def load_proof(
     table: Table, name: str, items: Sequence[Item], expression: Callable[[Item, Callable[[str], Column]], str]
 ) -> Proof:
     """The screen of `load_items`; those that no SQL computes are left to the read-back."""
-    figures = (expression(item, table.column) for item in items if item.get("hash") != "read_back")
     return Proof(
-        screen=f"SELECT {', '.join(figures)} FROM {name}",
+        screen=load_screen(table, name, items, expression),
         items=tuple(items),
         read_back=f"SELECT {', '.join(quote(c.name) for c in table.columns)} FROM {name}",
     )
+
+
+def load_screen(
+    table: Table, name: str, items: Sequence[Item], expression: Callable[[Item, Callable[[str], Column]], str]
+) -> str:
+    """One row of numbers: those of the items that SQL computes, in their order."""
+    figures = (expression(item, table.column) for item in items if item.get("hash") != "read_back")
+    return f"SELECT {', '.join(figures)} FROM {name}"
 
 
 def float_bits(column: Column) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -158,9 +158,14 @@ class Sqlite(Server):
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         return sql.proof(table, plan, _figure, unsigned_is_signed=True)
 
-    def load_proof(self, table: Table, name: str, declared: Mapping[str, str]) -> Proof:
-        items = sql.load_items(table, "read_back", True, {})
+    def load_proof(
+        self, table: Table, name: str, declared: Mapping[str, str], loose: Collection[str] = ()
+    ) -> Proof:
+        items = sql.load_items(table, "read_back", True, {}, loose)
         return sql.load_proof(table, name, items, _figure)
+
+    def load_screen(self, table: Table, name: str, items: Sequence[Item]) -> str:
+        return sql.load_screen(table, name, items, _figure)
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return str(at_ns // (1_000_000 if column.type == "time_ms" else 1_000))

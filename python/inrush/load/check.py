@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from inrush.load import plan, proof, readback
 from inrush.load.input import Input
 from inrush.load.look import Begun, look
+from inrush.load.moved import moved_columns
 
 if TYPE_CHECKING:
     from inrush.load.remote import RemoteShards
@@ -95,7 +96,7 @@ def checked(
         if wanted.replica_table
         else None,
     )
-    return proof.judge(
+    found = proof.judge(
         proof.Evidence(
             rows_read=counts["rows_stored"] + counts["rows_before"],
             rows_in_ledger=in_ledger,
@@ -103,6 +104,7 @@ def checked(
             transactional=shards.twin.transactional,
             shards=looked.shards,
             imports=looked.imports,
+            unfinished=looked.unfinished,
             uncompared=looked.uncompared,
             unknown=looked.unknown,
             items=begun.proof.items,
@@ -114,6 +116,11 @@ def checked(
             changed=changed(begun.inputs),
         )
     )
+    # The files of other imports are not here to be read again.
+    if not found.moved or looked.imports > 1:
+        return found
+    names = {"the table": wanted.target_table, "the replicas": wanted.replica_table}
+    return proof.with_moved(found, moved_columns(wanted, shards, targets, names[found.moved[0]]))
 
 
 def changed(inputs: Sequence[Input]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from inrush.engines.base import Proof
 from inrush.load import ledger, plan, proof
-from inrush.load.imports import Desk, Import, Rows, items_of, later_of, named_of, summed_of
+from inrush.load.imports import Desk, Import, Rows, items_of, later_of, named_of, summed_of, unfinished
 from inrush.load.input import Input
 from inrush.load.ledger import Header
 from inrush.load.proof import Figures
@@ -45,8 +45,9 @@ class Looked:
     found: list[tuple[str, Figures]]
     #: Why nothing is expected.
     uncompared: str = ""
-    #: How many imports filled the table.
+    #: How many imports filled the table, and which of them were not finished.
     imports: int = 1
+    unfinished: tuple[str, ...] = ()
 
 
 def _why_not(filled: bool, can: bool, before: int) -> str:
@@ -115,7 +116,10 @@ def look(desk: Desk, of: Import, table: Summed, copies: Summed | None = None) ->
         else:
             # Copies were asked for later: they are of some imports alone.
             expected, why = None, "the replicas hold the rows of some imports alone"
-    return Looked(named, before, unknown, expected, of_ledger, found, why, len(loads))
+    others = [h for h in filled or () if h.load != of.load]
+    return Looked(
+        named, before, unknown, expected, of_ledger, found, why, len(loads), unfinished(desk, others)
+    )
 
 
 def _same(header: Header, items: Sequence[proof.Item], types: Mapping[str, str]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -46,8 +46,9 @@ class Evidence:
     found: Sequence[tuple[str, Figures]] = ()
     #: Column -> why its values may differ from the files' although nothing is wrong.
     weak: Mapping[str, str] = field(default_factory=dict)
-    #: Imports whose rows the table holds.
+    #: Imports whose rows the table holds, and the names of those whose files are stored in part.
     imports: int = 1
+    unfinished: Sequence[str] = ()
     #: Why the table's sums are not those of files, where nothing is expected.
     uncompared: str = ""
     #: A file that is not as it was when the load began.
@@ -62,6 +63,8 @@ class Verdict:
     why: str
     #: Column -> how it was compared, and whether it was different.
     columns: Mapping[str, str] = field(default_factory=dict)
+    #: Of which tables every column has its sum and the rows have not: values changed places. As of `Evidence.found`.
+    moved: tuple[str, ...] = ()
 
 
 def judge(of: Evidence) -> Verdict:
@@ -90,9 +93,6 @@ def judge(of: Evidence) -> Verdict:
     return compared(of, of.expected)
 
 
-def compared(of: Evidence, expected: Figures) -> Verdict:
-    """By column: equal, different, or rounded by its type."""
-    columns: dict[str, str] = {}
 def whose(of: Evidence) -> str:
     """Rows that no line of a ledger accounts for, and what to do. The same at every repetition."""
     if of.transactional:
@@ -106,6 +106,9 @@ def whose(of: Evidence) -> str:
     )
 
 
+def compared(of: Evidence, expected: Figures) -> Verdict:
+    """By column: equal, different, or rounded by its type; then by whole rows."""
+    columns: dict[str, str] = {}
     for name, found in of.found:
         for column, how in by_column(of.items, expected, found, of.weak).items():
             if DIFFERENT in how and len(of.found) > 1:
@@ -122,14 +125,50 @@ def whose(of: Evidence) -> str:
         return Verdict(
             "different", f"the table's values are not the files' in {', '.join(wrong) or 'its rows'}", shown
         )
+    moved = tuple(name for name, found in of.found if rows_differ(of.items, expected, found))
+    if moved:
+        return Verdict(
+            "different", f"values stand in other rows of {moved[0]} than in the files", shown, moved
+        )
     if weak:
         return Verdict("counted", f"{'; '.join(weak)}; all other columns are equal", shown)
-    files = (
-        "the files'"
-        if of.imports == 1
-        else f"those of the files of all {of.imports} imports that filled the table"
+    files = "the files'"
+    if of.imports > 1:
+        files = f"those of the files of all {of.imports} imports that filled the table"
+    if of.unfinished:
+        files += f", as far as these were stored: of {', '.join(of.unfinished)} a part is missing"
+    return Verdict("proven", f"{equal_parts(of.items, list(shown))} are equal to {files}", shown)
+
+
+def equal_parts(items: Sequence[Item], columns: Sequence[str]) -> str:
+    """What was compared, and what that does not see."""
+    in_rows = next((item["columns"] for item in items if item["kind"] == "sum_rows"), ())
+    loose = [column for column in columns if column not in in_rows]
+    said = f"rows and the sums of all {len(columns)} columns"
+    if in_rows:
+        said = f"rows, the sums of all {len(columns)} columns and those of whole rows"
+    if loose and len(columns) > 1:
+        said += f" (two values of {', '.join(loose)} that changed places would not show)"
+    return said
+
+
+def rows_differ(items: Sequence[Item], expected: Figures, found: Figures) -> bool:
+    return any(
+        item["kind"] == "sum_rows" and should != has
+        for item, should, has in zip(items, expected, found, strict=True)
     )
-    return Verdict("proven", f"rows and the sums of all {len(named)} columns are equal to {files}", shown)
+
+
+def with_moved(verdict: Verdict, names: Sequence[str]) -> Verdict:
+    """The verdict on values that changed places with the columns that were found: all rows are equal but for theirs."""
+    if not names:
+        return verdict
+    shown = {
+        column: f"{how}, in other rows: {DIFFERENT}" if column in names else how
+        for column, how in verdict.columns.items()
+    }
+    why = f"values of {' or '.join(names)} stand in other rows of {verdict.moved[0]} than in the files"
+    return replace(verdict, why=why, columns=shown)
 
 
 def by_column(
@@ -139,6 +178,8 @@ def by_column(
     columns: dict[str, str] = {}
     differences: dict[str, int] = {}
     for item, should, has in zip(items, expected, found, strict=True):
+        if item["kind"] == "sum_rows":
+            continue
         column = str(item.get("column", ""))
         said = "read back" if item.get("hash") == "read_back" else SAID.get(item["kind"], "count")
         # The figure of a column's values says more than that of its NULLs.

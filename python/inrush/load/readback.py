@@ -27,14 +27,20 @@ def load_proof(
 ) -> Proof:
     """What is summed of a table: every column but those whose values the database writes in another way."""
     left = tuple(c for c in table.columns if c.name not in weak or c.type.startswith("time"))
-    return twin.load_proof(replace(table, columns=left), physical, declared)
+    return twin.load_proof(replace(table, columns=left), physical, declared, weak)
+
+
+def read_columns(items: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns of those items that no SQL computes, each once."""
+    read = [item for item in items if item.get("hash") == "read_back"]
+    return list(dict.fromkeys(str(c) for item in read for c in item.get("columns", [item.get("column")])))
 
 
 def summed(wanted: plan.Wanted, shards: Places, targets: Targets, proof: Proof, name: str) -> Summed:
     """The tables of this name on all shards."""
     screen = proof.screen.replace(f" FROM {wanted.target_table}", f" FROM {name}")
     items = [item for item in proof.items if item.get("hash") == "read_back"]
-    columns = [str(item["column"]) for item in items]
+    columns = read_columns(items)
 
     def scan(k: int) -> Figures:
         if not items:
@@ -99,17 +105,22 @@ def verified(
 
 def padded(proof: Proof) -> set[str]:
     """Columns of type char(n): blanks at the end, which a server adds or takes away, would make a digest another one."""
-    return {str(item["column"]) for item in proof.items if item.get("trimmed")}
+    return {str(item["column"]) for item in proof.items if item["kind"] == "sum_hash" and item.get("trimmed")}
 
 
 def digest_of_files(wanted: plan.Wanted, twin: Server, columns: Sequence[str]) -> tuple[int, int]:
     """Good rows of all files, and their digest."""
     from inrush import _core
 
+    document = {"tables": files_read(wanted, twin), "columns": list(columns)}
+    found = json.loads(_core.read_files(json.dumps(document)))
+    return int(found["rows"]), int(found["digest"], 16)
+
+
+def files_read(wanted: plan.Wanted, twin: Server) -> list[Doc]:
+    """The files as tables of the core, rejecting what was rejected and noting it nowhere."""
     planned = plan.table_plan(twin, wanted.table, wanted.target_table)
-    tables = [
+    return [
         plan.table_document(wanted, planned, plan.source_of(wanted, file, "/dev/null", 2**62))
         for file in wanted.files
     ]
-    found = json.loads(_core.read_files(json.dumps({"tables": tables, "columns": list(columns)})))
-    return int(found["rows"]), int(found["digest"], 16)

@@ -36,6 +36,9 @@ pub struct FilesPlan {
     pub tables: Vec<TablePlan>,
     /// Columns that enter the digest; their order is the tables'.
     pub columns: Vec<String>,
+    /// What is summed over these columns, beside their digest.
+    #[serde(default)]
+    pub items: Vec<ScreenItem>,
 }
 
 impl ScanPlan {
@@ -71,7 +74,7 @@ pub fn files(plan: FilesPlan) -> Result<Json, Error> {
         while rows.next_batch(BATCH_ROWS, &mut batch)? > 0 {
             let chosen = chosen(&batch, &plan.columns);
             if found.is_none() {
-                found = Some(Expected::empty(&[], &chosen)?);
+                found = Some(Expected::empty(&plan.items, &chosen)?);
             }
             if let Some(found) = &mut found {
                 found.add(&chosen, &mut hashes);

@@ -242,6 +242,18 @@ pub enum ScreenItem {
         #[serde(default)]
         trimmed: bool,
     },
+    /// Σ of a hash of every whole row: values that changed places between rows show. Lists are read back only.
+    SumRows {
+        hash: ValueHash,
+        /// In the order of their weights.
+        columns: Vec<String>,
+        /// Of these, those of 64 bits without a sign.
+        #[serde(default)]
+        unsigned: Vec<String>,
+        /// Of these, those whose blanks at the end do not count.
+        #[serde(default)]
+        trimmed: Vec<String>,
+    },
     /// Σ length in bytes of a text.
     SumLength {
         column: String,

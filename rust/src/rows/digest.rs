@@ -3,6 +3,7 @@
 use super::columns::{Column, Columns, Values};
 use super::generate::RowGen;
 use super::hash::mix;
+use super::row_sum::{add_hashed, Part, RowSum};
 use super::simd::{vectorised, Level};
 use super::value_hash::ValueHash;
 use crate::error::Error;
@@ -132,6 +133,8 @@ pub(super) fn hash_items(items: &Values, range: std::ops::Range<usize>) -> u64 {
 pub struct ScreenSums {
     items: Vec<Item>,
     sums: Vec<i128>,
+    /// Memory of `Item::Row`: a number for each row of a batch.
+    numbers: Vec<i64>,
 }
 
 #[derive(Debug, Clone)]
@@ -139,13 +142,29 @@ enum Item {
     Rows,
     NotNull(usize),
     Low(usize),
-    High { column: usize, signed: bool },
+    High {
+        column: usize,
+        signed: bool,
+    },
     Wrapped(usize),
     Product(usize, usize),
-    Scaled { column: usize, unit: f64 },
+    Scaled {
+        column: usize,
+        unit: f64,
+    },
     Length(usize),
     True(usize),
-    Hash { column: usize, hash: ValueHash, trimmed: bool },
+    /// weight: of its hashes in the numbers of rows.
+    Hash {
+        column: usize,
+        hash: ValueHash,
+        trimmed: bool,
+        weight: Option<i64>,
+    },
+    Row {
+        hash: ValueHash,
+        row: RowSum,
+    },
 }
 
 impl ScreenSums {
@@ -193,20 +212,37 @@ impl ScreenSums {
                             like.columns[at].ty
                         )));
                     }
-                    Item::Hash { column: at, hash: *hash, trimmed: *trimmed }
+                    Item::Hash { column: at, hash: *hash, trimmed: *trimmed, weight: None }
+                }
+                ScreenItem::SumRows { hash, columns, unsigned, trimmed } => {
+                    let part = |name: &String| {
+                        let fits: fn(&Values) -> bool = match hash {
+                            ValueHash::ReadBack => |_| true,
+                            _ => |v| !matches!(v, Values::List(_)),
+                        };
+                        let column = column(name, "sum_rows", fits)?;
+                        Ok(Part::new(column, unsigned.contains(name), trimmed.contains(name)))
+                    };
+                    let parts = columns.iter().map(part).collect::<Result<Vec<_>, Error>>()?;
+                    Item::Row { hash: *hash, row: RowSum::new(*hash, parts) }
                 }
                 ScreenItem::SumLength { column: name } => {
                     Item::Length(column(name, "sum_length", |v| matches!(v, Values::Text(_)))?)
                 }
             })
         });
-        let items = items.collect::<Result<Vec<_>, Error>>()?;
-        Ok(ScreenSums { sums: vec![0; items.len()], items })
+        let mut items = items.collect::<Result<Vec<_>, Error>>()?;
+        hash_once(&mut items);
+        Ok(ScreenSums { sums: vec![0; items.len()], items, numbers: Vec::new() })
     }
 
     pub fn add(&mut self, columns: &Columns) {
+        if matches!(self.items.last(), Some(Item::Row { row, .. }) if row.begun) {
+            self.numbers.clear();
+            self.numbers.resize(columns.rows, 0);
+        }
         for (item, sum) in self.items.iter().zip(&mut self.sums) {
-            *sum = item.kept(*sum + item.sum(columns));
+            *sum = item.kept(*sum + item.sum(columns, &mut self.numbers));
         }
     }
 
@@ -247,20 +283,35 @@ impl ScreenSums {
     }
 }
 
+/// The one sum over whole rows, where it is the last item, takes the hashes of columns from their own sums.
+fn hash_once(items: &mut [Item]) {
+    let Some((Item::Row { row, .. }, before)) = items.split_last_mut() else { return };
+    if before.iter().any(|item| matches!(item, Item::Row { .. })) {
+        return;
+    }
+    for item in before {
+        if let Item::Hash { column, hash, trimmed, weight } = item {
+            *weight = row.take(*column, *hash, *trimmed);
+        }
+    }
+}
+
 impl Item {
     /// What is kept of a sum.
     fn kept(&self, sum: i128) -> i128 {
         match self {
             Item::Wrapped(_) => sum as i64 as i128,
-            Item::Hash { hash, .. } => hash.kept(sum),
+            Item::Hash { hash, .. } | Item::Row { hash, .. } => hash.kept(sum),
             _ => sum,
         }
     }
 
-    fn sum(&self, columns: &Columns) -> i128 {
+    /// numbers: memory for one of each row.
+    fn sum(&self, columns: &Columns, numbers: &mut Vec<i64>) -> i128 {
         let n = columns.rows;
         let column = |at: usize| &columns.columns[at];
         match *self {
+            Item::Row { ref row, .. } => row.sum(columns, numbers),
             Item::Rows => n as i128,
             Item::NotNull(at) if column(at).present.is_empty() => n as i128,
             Item::NotNull(at) => column(at).present[..n].iter().filter(|&&p| p == 1).count() as i128,
@@ -279,7 +330,10 @@ impl Item {
                 present.map(|i| (float(column, i) * unit).round() as i128).sum()
             }
             Item::True(at) => sum_of(column(at), n, |v| v),
-            Item::Hash { column: at, hash, trimmed } => hash.sum(column(at), n, trimmed),
+            Item::Hash { column: at, hash, trimmed, weight: None } => hash.sum(column(at), n, trimmed),
+            Item::Hash { column: at, hash, trimmed, weight: Some(weight) } => {
+                add_hashed(column(at), weight, hash, trimmed, numbers)
+            }
             Item::Length(at) => {
                 let Values::Text(texts) = &column(at).values else { unreachable!("checked by new") };
                 // Null texts are empty.

@@ -21,6 +21,7 @@ mod lane;
 pub(crate) mod lookup3;
 mod picked;
 mod remembered;
+mod row_sum;
 pub(crate) mod simd;
 mod spec;
 pub mod spelled;

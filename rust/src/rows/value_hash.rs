@@ -41,6 +41,33 @@ impl ValueHash {
         }
     }
 
+    /// Of one value that is there.
+    pub(super) fn of_value(self, values: &Values, row: usize, trimmed: bool) -> i128 {
+        match values {
+            Values::F32(v) if self == ValueHash::CityHash64 || self == ValueHash::ReadBack => {
+                self.of_bits(u64::from(v[row].to_bits()))
+            }
+            Values::F32(v) => self.of_float(f64::from(v[row])),
+            Values::F64(v) => self.of_float(v[row]),
+            Values::Text(v) => self.of_text(if trimmed { trim(v.get(row)) } else { v.get(row) }),
+            Values::List(v) => i128::from(hash_items(&v.items, v.range(row))),
+            Values::I32(v) => i128::from(mix(v[row] as i64 as u64)),
+            Values::I64(v) => i128::from(mix(v[row] as u64)),
+        }
+    }
+
+    /// Of a whole number: `hashint8extended`, `CRC32` of its decimal digits, `intHash64`.
+    pub(super) fn of_whole(self, value: i64) -> i128 {
+        match self {
+            ValueHash::Postgresql => i128::from(lookup3::hash_i64(value) as i64),
+            ValueHash::Crc32 => {
+                let mut space = [0; 20];
+                i128::from(crc32(decimal(value, &mut space)))
+            }
+            ValueHash::CityHash64 | ValueHash::ReadBack => self.of_bits(value as u64),
+        }
+    }
+
     /// Whether a column of these values has such a sum: lists and whole numbers are read back.
     pub(super) fn takes(self, values: &Values) -> bool {
         self == ValueHash::ReadBack || matches!(values, Values::F32(_) | Values::F64(_) | Values::Text(_))
@@ -80,6 +107,24 @@ fn trim(text: &[u8]) -> &[u8] {
     &text[..text.iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1)]
 }
 
+/// A number as text: every row of MySQL's has one.
+fn decimal(value: i64, space: &mut [u8; 20]) -> &[u8] {
+    let (mut rest, mut at) = (value.unsigned_abs(), space.len());
+    loop {
+        at -= 1;
+        space[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        at -= 1;
+        space[at] = b'-';
+    }
+    &space[at..]
+}
+
 /// `ST_AsBinary(Point(value + 0, 0))`: MySQL shows the bits of a float nowhere else. Adding zero makes -0 a 0.
 fn point(value: f64) -> [u8; 21] {
     let mut wkb = [0; 21];
@@ -102,6 +147,13 @@ mod tests {
     fn a_float_has_the_hash_that_clickhouse_gave() {
         assert_eq!(ValueHash::CityHash64.of_float(1.5), 7_287_324_520_655_339_053);
         assert_eq!(ValueHash::CityHash64.of_bits(u64::from(1.5f32.to_bits())), 17_641_193_269_776_743_632);
+    }
+
+    #[test]
+    fn a_number_has_its_digits() {
+        for value in [0, 7, -7, 10, 1_234_567_890, i64::MAX, i64::MIN] {
+            assert_eq!(decimal(value, &mut [0; 20]), value.to_string().as_bytes());
+        }
     }
 
     #[test]

@@ -1,0 +1,78 @@
+"""Which column's values stand in other rows than in the files, where every column has its sum and the rows have not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from inrush.load import plan, proof, readback
+from inrush.load.look import Begun
+from inrush.load.proof import Figures
+
+if TYPE_CHECKING:
+    from inrush.load.readback import Places, Targets
+
+Item = Mapping[str, Any]
+
+#: Hashing the rows once for each of many columns takes long in a large table: then its columns are not named, s.
+NAMED_S = 600.0
+
+
+def moved_columns(wanted: plan.Wanted, shards: Places, targets: Targets, name: str) -> list[str]:
+    """Those without which the rows of the table `name` are the rows of the files: one of them is as it is in the files,
+    but for its place. Empty where none is, or the server took too long.
+
+    Raises CoreFailure of reading the files.
+    """
+    from inrush import _core
+
+    begun: Begun = wanted.begun
+    [row] = [item for item in begun.proof.items if item["kind"] == "sum_rows"]
+    items = [{"kind": "rows"}, *without_each(row)]
+    in_files = of_files(wanted, shards, items)
+    try:
+        in_table = of_table(wanted, shards, targets, name, items)
+    except _core.CoreFailure:
+        return []
+    same = zip(row["columns"], in_files[1:], in_table[1:], strict=True)
+    return [str(column) for column, should, has in same if should == has]
+
+
+def without_each(row: Item) -> list[Item]:
+    """The item of whole rows, once without each of its columns. Pure."""
+
+    def without(left: str) -> Item:
+        return {
+            **row, **{key: [c for c in row[key] if c != left] for key in ("columns", "unsigned", "trimmed")}
+        }  # fmt: skip
+
+    return [without(str(column)) for column in row["columns"]]
+
+
+def of_files(wanted: plan.Wanted, shards: Places, items: Sequence[Item]) -> Figures:
+    """Of all good rows of the files, read once more."""
+    from inrush import _core
+
+    columns = [c.name for c in wanted.table.columns]
+    document = {"tables": readback.files_read(wanted, shards.twin), "columns": columns, "items": list(items)}
+    return proof.figures(json.loads(_core.read_files(json.dumps(document)))["sums"])
+
+
+def of_table(
+    wanted: plan.Wanted, shards: Places, targets: Targets, name: str, items: Sequence[Item]
+) -> Figures:
+    """Of the table `name` on all shards."""
+    columns = readback.read_columns(items)
+    screen = shards.twin.load_screen(wanted.table, name, items)
+    parts = []
+    for _, target in targets:
+        by_sql = shards.ask(target, screen, NAMED_S)[0]
+        read: Figures = ()
+        if columns:
+            document = readback.scan_document(
+                wanted, shards.twin, name, columns, [i for i in items if i.get("hash") == "read_back"]
+            )
+            read = proof.figures(shards.scan(target, document)["sums"])
+        parts.append(proof.together(items, by_sql, read))
+    return proof.added(items, parts)
