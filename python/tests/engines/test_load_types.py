@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -101,3 +102,47 @@ def test_a_column_of_type_date_takes_either_order(postgresql: Target, tmp_path: 
         assert days(postgresql, name) == ["2026-03-01", "2026-12-25"]
     finally:
         control(postgresql, f"DROP TABLE {name}")
+
+
+#: Engine and type -> numbers of µs since 1970 that the column takes, and such that it does not.
+NUMBERS = {
+    ("postgresql", "timestamptz"): (
+        [-210_866_803_200_000_000, -1, 0, 1_767_225_600_000_001, 2**63 - 2],
+        [-210_866_803_200_000_001, -(2**63), 2**63, -(10**30)],
+    ),
+    ("mysql", "datetime(6)"): (
+        [-30_610_224_000_000_000, 0, 1_767_225_600_000_001, 253_402_300_799_499_999],
+        [-30_610_224_000_000_001, 253_402_300_800_000_000, 2**63],
+    ),
+    ("mysql", "timestamp(6) NULL"): (
+        [1_000_000, 1_767_225_600_000_001, 2_147_483_647_499_999],
+        [0, -1, 2_147_483_648_000_000, 10**20],
+    ),
+}
+
+
+@pytest.mark.parametrize(("engine", "kind"), list(NUMBERS))
+def test_times_written_as_numbers_that_the_column_does_not_take_are_rejected_as_out_of_range(
+    engine: str, kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    good, bad = NUMBERS[engine, kind]
+    target: Target = request.getfixturevalue(engine)
+    name = f"types_{random.randrange(1 << 40):x}"
+    if engine == "mysql":
+        control(target, f"CREATE DATABASE IF NOT EXISTS {DATABASE}")
+        head = target.url.rpartition("/")[0] if target.url.count("/") > 2 else target.url
+        target = Target("mysql", f"{head}/{DATABASE}")
+    control(target, f"CREATE TABLE {name} (id int, day {kind}, v double precision)")
+    try:
+        values = [*good, *bad, *good]
+        file = rows(tmp_path / "a.csv", *(f"{k},{value},1.5" for k, value in enumerate(values)))
+        done, _ = loaded(file, name, target, verify=True)
+        assert (done.verdict, done.verified) == ("proven", True), done.why
+        assert (done.rows_stored, done.rejected) == (2 * len(good), len(bad))
+        assert done.rejects is not None
+        with done.rejects.open(newline="") as found:
+            reasons = [(int(row["line"]), row["column"], row["reason"]) for row in csv.DictReader(found)]
+        # A header, then the good ones.
+        assert reasons == [(2 + len(good) + k, "day", "out of range of time_us") for k in range(len(bad))]
+    finally:
+        control(target, f"DROP TABLE {name}")
