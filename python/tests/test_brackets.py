@@ -270,7 +270,12 @@ def test_a_histogram_reads_as_its_sorted_values() -> None:
 def test_a_limit_that_only_lateness_crossed_stops_no_sweep(late_ms: int, stops: bool) -> None:
     plan = planned(stop=[{"along": "batch_rows", "above": {"writers.latency_p50_s": 0.15}}])
     late = synthetic.run(
-        "duckdb", schedule="constant", latency_ns=[200 * MS] * 50, lag_ns=[late_ms * MS] * 50, block=0
+        "duckdb",
+        schedule="constant",
+        makespan_s=12.0,
+        latency_ns=[200 * MS] * 50,
+        lag_ns=[late_ms * MS] * 50,
+        block=0,
     )
     pilot: Any = SimpleNamespace(
         id="b00", labels={"point": "duckdb batch_rows=200"}, doc={"block": 0, "status": "done"},

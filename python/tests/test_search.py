@@ -1,27 +1,53 @@
-"""The search for the highest load that is held: bisection in one pass, repaired when a repeat disagrees."""
+"""The search for the highest load that is held: bisection in one pass, repaired when a repeat disagrees, and steered
+by nothing that a late client decided."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from math import ceil, log2
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inrush.plan.search import bisection_order, bracket, held_by, is_wanted
+from inrush.analysis.answer import answer
+from inrush.analysis.deciding import tried
+from inrush.analysis.points import Analysis, analyse
+from inrush.engines import server
+from inrush.plan.plan import plan_study
+from inrush.plan.search import bisection_order, bracket, is_wanted, standings
 from inrush.results.store import Results
-from inrush.study.parts import Search
+from inrush.run.prepare import StopRules
+from inrush.stats.measures import RunRecord, StudyRecord
+from inrush.stats.trials import Trial, Tried, standing
+from inrush.study.study import load_study
+from tests import synthetic
+from tests.synthetic import SECOND
 from tests.terminal import Inrush
 
+HELD, FAILED, UNDECIDED = Trial
 
-def pilot(n: int, capacity: int) -> tuple[list[bool | None], int]:
+
+def shown(held: bool) -> Trial:
+    return HELD if held else FAILED
+
+
+def pilot(n: int, capacity: int) -> tuple[list[Trial | None], int]:
     """One pass over n candidates of which the first `capacity` hold; what is known then, and how many ran."""
-    held: list[bool | None] = [None] * n
+    return one_pass([shown(place < capacity) for place in range(n)])
+
+
+def one_pass(truth: list[Trial]) -> tuple[list[Trial | None], int]:
+    found: list[Trial | None] = [None] * len(truth)
     made = 0
-    for place in bisection_order(n):
-        if is_wanted(place, held, pilot=True):
-            held[place], made = place < capacity, made + 1
-    return held, made
+    for place in bisection_order(len(truth)):
+        if is_wanted(place, found, pilot=True):
+            found[place], made = truth[place], made + 1
+    return found, made
 
 
 @given(st.integers(1, 200), st.data())
@@ -49,25 +75,159 @@ def test_repeats_confirm_the_two_neighbours_and_nothing_else(n: int, data: st.Da
 def test_a_value_that_fails_once_moves_the_bracket_below_it(n: int, data: st.DataObject) -> None:
     capacity = data.draw(st.integers(2, n - 1))
     held, _ = pilot(n, capacity)
-    held[capacity - 1] = False
+    held[capacity - 1] = FAILED
     found = bracket(held)
     assert found.fails == capacity - 1 and found.holds < capacity - 1
     # Whatever the repeats then say, they go on until two neighbours remain.
-    while (middle := bracket(held).middle) is not None:
+    while middles := bracket(held).middles:
+        (middle,) = middles
         assert held[middle] is None
-        held[middle] = data.draw(st.booleans())
+        held[middle] = shown(data.draw(st.booleans()))
     assert bracket(held).fails - bracket(held).holds == 1
 
 
 def test_one_run_below_the_share_is_enough_to_fail() -> None:
-    search = Search("rate", "w.in_time_share", 1.0)
-    runs = [
-        (10, {"w.in_time_share": 1.0}),
-        (20, {"w.in_time_share": 0.9}),
-        (20, {"w.in_time_share": 1.0}),
-        (40, {}),
-    ]
-    assert held_by(search, [10, 20, 30, 40], runs) == [True, False, None, False]
+    runs = [(10, Tried(HELD)), (20, Tried(FAILED)), (20, Tried(HELD)), (40, Tried(FAILED))]
+    assert standings([10, 20, 30, 40], runs) == [HELD, FAILED, None, FAILED]
+
+
+# --- what is undecided
+
+
+@given(st.integers(1, 200), st.data())
+def test_what_is_undecided_is_neither_end_of_the_bracket_and_both_sides_of_it_are_searched(
+    n: int, data: st.DataObject
+) -> None:
+    holds = data.draw(st.integers(0, n))
+    fails = data.draw(st.integers(holds, n))
+    found, made = one_pass([HELD if i < holds else UNDECIDED if i < fails else FAILED for i in range(n)])
+    now = bracket(found)
+    assert (now.holds, now.fails, now.middles) == (holds - 1, fails, ())
+    assert (
+        (now.undecided[:1], now.undecided[-1:]) == ((holds,), (fails - 1,))
+        if fails > holds
+        else not now.undecided
+    )
+    assert made <= 2 * ceil(log2(n + 1))
+
+
+def test_blocks_repeat_both_ends_and_the_edges_of_what_is_undecided() -> None:
+    found = [None, HELD, UNDECIDED, UNDECIDED, UNDECIDED, FAILED, FAILED]
+    assert [i for i in range(7) if is_wanted(i, found, pilot=False)] == [1, 2, 4, 5]
+    assert not any(is_wanted(i, found, pilot=True) for i in range(7))
+
+
+def test_an_undecided_pilot_is_settled_by_the_blocks_and_an_undecided_block_by_nothing() -> None:
+    assert standing([Tried(UNDECIDED, 0)]) is UNDECIDED
+    assert standing([Tried(UNDECIDED, 0), Tried(HELD, 1), Tried(HELD, 2)]) is HELD
+    assert standing([Tried(HELD, 0), Tried(HELD, 1), Tried(UNDECIDED, 2)]) is UNDECIDED
+    assert standing([Tried(UNDECIDED, 1), Tried(FAILED, 2)]) is FAILED
+    assert standing([]) is None
+
+
+def sampled(run: Any, block: int, rows: int, service_s: float, late_s: float) -> RunRecord:
+    """Four samples, due every 0.2 s; each sent so much late by the client, and stored after its service."""
+    every, service, late = SECOND // 5, round(service_s * SECOND), round(late_s * SECOND)
+    due = [SECOND + k * every for k in range(4)]
+    rows_of_samples = [
+        {"segment": 2, "repetition": 0, "role": "writers", "sample": k, "due_ns": t, "collected_ns": t, "sent_ns": t + late,
+         "done_ns": t + late + service, "rows": rows, "missing": 0, "seen_ns": 0, "sent_on_time_ns": t,
+         "done_on_time_ns": t + service}
+        for k, t in enumerate(due)
+    ]  # fmt: skip
+    made = synthetic.run("simulated", {"rows_a_sample": rows}, block, run.order, schedule="constant", rows=4 * rows,
+                         batch_rows=100, more={"samples": rows_of_samples})  # fmt: skip
+    plan = {**made.plan, "segments": [
+        {**s, "roles": [{**r, "schedule": {"kind": "samples", "every_ns": every, "parts": 1}} for r in s["roles"]]}
+        if "roles" in s else s for s in made.plan["segments"]
+    ]}  # fmt: skip
+    labels = {**made.summary["labels"], "point": run.point}
+    return replace(made, run_id=run.run_id, plan=plan, summary={**made.summary, "labels": labels})
+
+
+def searched(tmp_path: Path, late_s: Callable[[int, int], float]) -> tuple[list[str], list[str], Analysis]:
+    """A search over an engine that stores 100 rows in 20 ms, by a client that is late_s(rows, block) late.
+
+    The runs that were made as `block:rows`, the notes, and the analysis.
+    """
+    file = tmp_path / "known.toml"
+    file.write_text(STUDY)
+    plan = plan_study(load_study(str(file)), {"simulated": server("simulated")})
+    sealed: list[Any] = []
+    notes: list[str] = []
+    rules = StopRules(plan, notes.append)
+    made, records = [], []
+    for run in plan.runs:
+        rows = run.labels["factors"]["rows_a_sample"]
+        if rules(run, sealed) is not None:
+            continue
+        record = sampled(run, run.block, rows, rows * 0.0002, late_s(rows, run.block))
+        made.append(f"{run.block}:{rows}")
+        records.append(record)
+        doc = {"block": run.block, "status": "done", "labels": record.labels}
+        sealed.append(SimpleNamespace(id=run.run_id, labels=record.labels, doc=doc, plan=record.plan, env=record.env,
+                                      tables=record.tables))  # fmt: skip
+    return made, notes, analyse(StudyRecord({**plan.document()}, records))
+
+
+def test_a_client_on_time_finds_the_capacity(tmp_path: Path) -> None:
+    made, notes, analysis = searched(tmp_path, lambda rows, block: 0.0)
+    assert sorted(made) == ["0:2000", "0:400", "0:4000", "1:2000", "1:400"]
+    assert notes == []
+    found = answer(analysis)
+    assert found is not None and found.parts[0].best == (400,)
+    assert "does not hold" in found.parts[0].sentence and "undecided" not in found.parts[0].sentence
+
+
+#: 400 rows take 80 of 200 ms; sent so late they are not in time, by no fault of the engine.
+LATE_S = 0.13
+
+
+def test_a_value_that_only_a_late_client_missed_is_undecided_and_both_sides_are_searched(
+    tmp_path: Path,
+) -> None:
+    made, notes, analysis = searched(tmp_path, lambda rows, block: LATE_S if rows == 400 else 0.0)
+    assert {"0:100", "0:200"} <= set(made), "below it"
+    assert {"0:4000", "0:2000"} <= set(made), "and above it"
+    assert any("rows_a_sample=400 is undecided" in n and "lateness decides" in n for n in notes), notes
+    found = answer(analysis)
+    assert found is not None
+    part = found.parts[0]
+    assert part.best == (200,)
+    assert "400 (0 of 1 runs held) is undecided" in part.sentence
+    assert "2,000 (0 of 1 runs held) does not hold" in part.sentence
+    assert not analysis.valid, "the client's lateness decides what is asked"
+
+
+def test_lateness_is_no_matter_where_both_ends_are_out_of_time(tmp_path: Path) -> None:
+    made, notes, _ = searched(tmp_path, lambda rows, block: LATE_S if rows > 400 else 0.0)
+    assert notes == [] and "0:100" not in made
+
+
+@pytest.mark.parametrize(("late_blocks", "undecided"), [((0,), False), ((1,), True), ((0, 1), True)])
+def test_an_undecided_pilot_alone_does_not_lower_the_answer(
+    tmp_path: Path, late_blocks: tuple[int, ...], undecided: bool
+) -> None:
+    _, _, analysis = searched(
+        tmp_path, lambda rows, block: LATE_S if rows == 400 and block in late_blocks else 0.0
+    )
+    found = answer(analysis)
+    assert found is not None
+    assert ("is undecided" in found.parts[0].sentence) is undecided
+    assert (found.parts[0].best == (400,)) is not undecided
+
+
+def test_a_run_whose_rows_are_wrong_neither_holds_nor_fails(tmp_path: Path) -> None:
+    """A wrong answer has no time, so it shows nothing of a rate."""
+    held = synthetic.run("simulated", {}, 0)
+    lost = {"segment": 3, "table": "t", "item": "rows", "expected": "50000", "found": "49000", "holds": False}
+    for record, expected in (
+        (held, HELD),
+        (synthetic.run("simulated", {}, 0, more={"proofs": [lost]}), UNDECIDED),
+    ):
+        (m,) = analyse(StudyRecord(synthetic.STUDY, [record])).runs
+        found = tried(m, m.on_time(), "writers.rows_per_s", 1.0)
+        assert found.trial is expected and ("rows proven" in found.because) is (expected is UNDECIDED)
 
 
 STUDY = """

@@ -313,10 +313,10 @@ def test_answers_of_operations_that_promise_nothing_were_not_checked() -> None:
 
 
 def test_every_guard_of_a_study_has_a_verdict_and_a_study_that_fails_it() -> None:
-    """The tests that provoke them are beside this one and in test_guards; a new guard without one fails here."""
+    """The tests that provoke them are beside this one, in test_guards and test_deciding; a new guard without one fails here."""
     provoked = {
         "interleaved repeats", "no carry-over", "equal durability", "equal work", "engines agree", "far from the null floor",
-        "one run at a time", "prediction inside validity", "decisions hold on time",
+        "one run at a time", "prediction inside validity", "decisions hold on time", "stop rules stand",
     }  # fmt: skip
     #: A statement of what the code cannot do, and a guard whose one outcome beside pass is *not checked*.
     stated = {"percentiles not averaged", "limits were measured"}

@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any
 
 from inrush.analysis.comparability import default_along, refused
+from inrush.analysis.deciding import tried
 from inrush.analysis.moved import moved_sentence
 from inrush.analysis.points import Analysis, Point, lower_is_better, say, say_value
 from inrush.analysis.settled import Values, apart, beside, ranked, settled
@@ -16,6 +17,7 @@ from inrush.analysis.study_guards import headline
 from inrush.stats import shape, stats
 from inrush.stats.levels import CONFIDENCE, LEAST_GAIN, levels_off
 from inrush.stats.quantity import show, show_interval
+from inrush.stats.trials import Trial, Tried, standing
 
 #: Makespans of weak scaling do n times the work; a base within this factor of equal work is strong scaling.
 WEAK_FROM = 1.5
@@ -349,25 +351,32 @@ def keeps_up_part(analysis: Analysis, figure: str, along: str, group: Point, of:
 
 
 def sustained_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
-    """The highest value that held in every counted run, and the lowest above it that did not."""
+    """The highest value that held in every counted run, what is undecided above it, and the lowest that did not hold."""
     at_least = float((analysis.study.get("search") or {}).get("at_least", 1.0))
-    runs = {
-        dict(p)[along]: [v >= at_least for v in values.values()]
-        for p, values in of.items()
-        if along in dict(p)
-    }
-    failed = [value for value in sorted(runs) if not all(runs[value])]
-    held = [value for value in sorted(runs) if all(runs[value]) and (not failed or value < failed[0])]
+    runs: dict[Any, list[Tried]] = {dict(p)[along]: [] for p in of if along in dict(p)}
+    for m, on_time in zip(analysis.runs, analysis.on_time.runs, strict=True):
+        if m.counts and m.point in of and along in dict(m.point):
+            runs[dict(m.point)[along]].append(tried(m, on_time, figure, at_least))
+    stood = {value: standing(runs[value]) for value in sorted(runs)}
+    failed = next((value for value, trial in stood.items() if trial is Trial.FAILED), None)
+    below = [value for value in stood if failed is None or value < failed]
+    held = next((value for value in reversed(below) if stood[value] is Trial.HELD), None)
 
     def told(value: Any) -> str:
-        return f"{along} {plain(value)} ({sum(runs[value])} of {len(runs[value])} runs held)"
+        n = sum(run.trial is Trial.HELD for run in runs[value])
+        return f"{along} {plain(value)} ({n} of {len(runs[value])} runs held)"
 
-    above = f"; {told(failed[0])} does not hold" if failed else "; nothing higher was tried"
-    if not held:
+    undecided = [v for v in below if stood[v] is Trial.UNDECIDED and (held is None or v > held)]
+    above = "".join(
+        f"; {told(v)} is undecided: {next(r.because for r in runs[v] if r.because)}" for v in undecided
+    )
+    above += f"; {told(failed)} does not hold" if failed is not None else "; nothing higher was tried"
+    if held is None:
+        nothing = "nothing that was tried holds"
         return Part(
-            group, f"{head(analysis, group)}nothing that was tried holds{above if failed else ''}", None
+            group, f"{head(analysis, group)}{nothing}{above if undecided or failed is not None else ''}", None
         )
-    return Part(group, f"{head(analysis, group)}holds {told(held[-1])}{above}", None, (held[-1],))
+    return Part(group, f"{head(analysis, group)}holds {told(held)}{above}", None, (held,))
 
 
 def levels_off_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:

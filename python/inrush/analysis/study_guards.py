@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from inrush.analysis.comparability import ALLOWED, compares_engines, unequal_durability, unequal_mix
+from inrush.analysis.deciding import STOP_RULES, stop_rules_stand
 from inrush.analysis.points import Analysis, Point, say
 from inrush.guards.agreement import disagreements
 from inrush.guards.verdicts import (
@@ -255,6 +256,7 @@ STUDY_GUARDS: Mapping[str, tuple[Callable[[Analysis], Verdict | None], str]] = {
     "one run at a time": (one_server_at_a_time, "No run says when it began and ended"),
     "percentiles not averaged": (percentiles_of_merged_histograms, "No percentile is shown"),
     "prediction inside validity": (prediction_inside_validity, "The study makes no prediction"),
+    STOP_RULES: (stop_rules_stand, "The study has no stop rule"),
 }
 
 

@@ -71,7 +71,7 @@ def execute(prepared: Any, folder: Any, data: Path, force: bool = False, live: b
         plan = prepared.plan
         with live_page(folder, len(plan.all_runs), listener, live) as watched:
             return run_study(
-                plan.all_runs, folder, sites, watched, StopRules(plan), confirmations(plan),
+                plan.all_runs, folder, sites, watched, StopRules(plan, listener.note), confirmations(plan),
                 *((REALTIME_WORKER, realtime_environment) if realtime else ()),
             )  # fmt: skip
 

@@ -5,15 +5,19 @@ every run of it, and fails when it did not in one. Between the highest candidate
 and that one, the middle is tried next, until they are neighbours: log2(n + 1) runs of the pilot. The later blocks
 repeat the two neighbours; one that held and then fails moves the bracket, and the middle is tried again. So every
 planned run is known beforehand, as in any study; what was measured decides which of them are made.
+
+A run whose figure decides nothing (`analysis/deciding.py`) makes its candidate *undecided*: it is neither end of the
+bracket, and the search goes on below it and above it, at most twice as many runs. The blocks repeat the lowest and the
+highest that are undecided.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from inrush.study.parts import Search
+from inrush.stats.trials import Trial, Tried, standing
 
 if TYPE_CHECKING:
     from inrush.plan.plan import PlannedRun, Point, StudyPlan
@@ -27,51 +31,53 @@ class Bracket:
 
     holds: int
     fails: int
+    #: Between the two, ascending: those that ran and decided nothing.
+    undecided: tuple[int, ...] = ()
 
     @property
-    def middle(self) -> int | None:
-        """What is to be tried next; None when the two are neighbours."""
-        return (self.holds + self.fails) // 2 if self.fails - self.holds > 1 else None
+    def middles(self) -> tuple[int, ...]:
+        """What is to be tried next, below and above what is undecided; empty when nothing is left between."""
+        edges = (self.holds, *self.undecided, self.fails)
+        sides = dict.fromkeys([edges[:2], edges[-2:]])
+        return tuple((low + high) // 2 for low, high in sides if high - low > 1)
+
+    @property
+    def neighbours(self) -> set[int]:
+        """What later blocks repeat."""
+        return {self.holds, self.fails, *self.undecided[:1], *self.undecided[-1:]}
 
 
-def bracket(held: Sequence[bool | None]) -> Bracket:
-    """held: by candidate, ascending; None where it did not run. What holds above one that fails is not believed."""
-    fails = next((i for i, h in enumerate(held) if h is False), len(held))
-    holds = max((i for i, h in enumerate(held[:fails]) if h), default=-1)
-    return Bracket(holds, fails)
+def bracket(found: Sequence[Trial | None]) -> Bracket:
+    """found: by candidate, ascending; None where it did not run. What holds above one that fails is not believed."""
+    fails = next((i for i, trial in enumerate(found) if trial is Trial.FAILED), len(found))
+    holds = max((i for i, trial in enumerate(found[:fails]) if trial is Trial.HELD), default=-1)
+    between = (i for i in range(holds + 1, fails) if found[i] is Trial.UNDECIDED)
+    return Bracket(holds, fails, tuple(between))
 
 
-def is_wanted(place: int, held: Sequence[bool | None], pilot: bool) -> bool:
+def is_wanted(place: int, found: Sequence[Trial | None], pilot: bool) -> bool:
     """Whether this candidate is run now."""
-    found = bracket(held)
-    return place == found.middle or (not pilot and place in (found.holds, found.fails))
+    now = bracket(found)
+    return place in now.middles or (not pilot and place in now.neighbours)
 
 
 def bisection_order(n: int) -> list[int]:
     """Places in an order in which one pass can bisect: the middle, then the middles of the halves, …"""
     order: list[int] = []
-    level = [Bracket(-1, n)]
+    level = [(-1, n)]
     while level:
-        order += [b.middle for b in level if b.middle is not None]
-        level = [
-            half
-            for b in level
-            if b.middle is not None
-            for half in (Bracket(b.holds, b.middle), Bracket(b.middle, b.fails))
-        ]
+        halved = [(low, (low + high) // 2, high) for low, high in level if high - low > 1]
+        order += [middle for _, middle, _ in halved]
+        level = [half for low, middle, high in halved for half in ((low, middle), (middle, high))]
     return order
 
 
-def held_by(
-    search: Search, candidates: Sequence[Any], measured: Sequence[tuple[Any, Mapping[str, float]]]
-) -> list[bool | None]:
-    """By candidate: whether every run of it held. measured: (value of the factor, figures) of each run; a run
-    without the figure did not hold: nothing of it was stored."""
-    found: list[bool | None] = [None] * len(candidates)
-    for value, figures in measured:
-        place = candidates.index(value)
-        found[place] = found[place] is not False and figures.get(search.of, 0.0) >= search.at_least
-    return found
+def standings(candidates: Sequence[Any], tried: Sequence[tuple[Any, Tried]]) -> list[Trial | None]:
+    """By candidate: what its runs show together. tried: (value of the factor, what the run showed)."""
+    runs: list[list[Tried]] = [[] for _ in candidates]
+    for value, run in tried:
+        runs[candidates.index(value)].append(run)
+    return [standing(of) for of in runs]
 
 
 def sweeps(points: Sequence[Point], along: str) -> list[list[Point]]:
@@ -87,12 +93,10 @@ def in_bisection_order(sweep: Sequence[T]) -> list[T]:
     return [sweep[place] for place in bisection_order(len(sweep))]
 
 
-def not_searched(
-    plan: StudyPlan, run: PlannedRun, measured: Sequence[tuple[str, Mapping[str, float]]]
-) -> str | None:
+def not_searched(plan: StudyPlan, run: PlannedRun, tried: Sequence[tuple[str, Tried]]) -> str | None:
     """Why a search need not make this run; None if it must, or the study does not search.
 
-    measured: (point, figures) of every run made so far.
+    tried: (point, what it showed) of every run made so far.
     """
     search = plan.study.search
     if search is None:
@@ -101,13 +105,14 @@ def not_searched(
     sweep = next((s for s in sweeps(planned, search.along) if run.point in {p.id for p in s}), None)
     if sweep is None:  # of no point: it prices the client's own work at points that were tried
         priced = {point for point, by in plan.calibrated_by.items() if by == run.run_id}
-        return None if priced & {point for point, _ in measured} else "bisection: its points were not tried"
+        return None if priced & {point for point, _ in tried} else "bisection: its points were not tried"
     values = {point.id: point.factors[search.along] for point in sweep}
     candidates = list(values.values())
-    held = held_by(search, candidates, [(values[point], f) for point, f in measured if point in values])
-    if is_wanted(candidates.index(values[run.point]), held, run.block == 0):
+    found = standings(candidates, [(values[point], of) for point, of in tried if point in values])
+    if is_wanted(candidates.index(values[run.point]), found, run.block == 0):
         return None
-    found = bracket(held)
-    told = [f"{candidates[found.holds]:,} held"] if found.holds >= 0 else []
-    told += [f"{candidates[found.fails]:,} did not"] if found.fails < len(candidates) else []
-    return f"bisection: {' and '.join(told) or 'another value is tried first'}"
+    now = bracket(found)
+    told = [f"{candidates[now.holds]:,} held"] if now.holds >= 0 else []
+    told += [f"{candidates[place]:,} is undecided" for place in now.undecided]
+    told += [f"{candidates[now.fails]:,} did not hold"] if now.fails < len(candidates) else []
+    return f"bisection: {', '.join(told) or 'another value is tried first'}"

@@ -16,6 +16,7 @@ from inrush.run import shards
 from inrush.run.sites import Places, known_engines, places
 
 if TYPE_CHECKING:
+    from inrush.analysis.points import Measured
     from inrush.plan.plan import PlannedRun, StudyPlan
     from inrush.study.study import Study
 
@@ -209,46 +210,74 @@ def unfinished(store: Store, named: str | None) -> StudyFolder:
 
 
 class StopRules:
-    """Applies a study's stop rules to what its pilot has measured so far; reads each sealed run once."""
+    """Applies a study's stop rules, or its search, to what was measured so far; reads each sealed run once.
 
-    def __init__(self, plan: StudyPlan) -> None:
-        self._plan = plan
-        self._measured: dict[str, Mapping[str, float]] = {}
-        self._on_time: dict[str, Mapping[str, float]] = {}
+    note: is told, once a run, why its figures decide nothing.
+    """
+
+    def __init__(self, plan: StudyPlan, note: Callable[[str], None] = lambda message: None) -> None:
+        self._plan, self._note = plan, note
+        #: Run -> its figures and verdicts, as measured and with a client on time.
+        self._read: dict[str, tuple[Measured, Measured]] = {}
+        self._noted: set[str] = set()
 
     def __call__(self, run: Any, sealed: Sequence[SealedRun]) -> str | None:
-        from inrush.guards.verdicts import paced_roles
-        from inrush.plan.plan import stopped
-        from inrush.stats.brackets import brackets
-        from inrush.stats.measures import RunRecord, figures_of_run
-
-        if self._plan.study.search is not None:
-            return self._not_searched(run, sealed)
-        if not self._plan.study.stop:
-            return None
-        for r in sealed:
-            point = str(r.labels.get("point", ""))
-            if r.doc["block"] == 0 and r.doc["status"] == "done" and point not in self._measured:
-                record = RunRecord(r.id, r.plan, r.env, r.doc, r.tables)
-                self._measured[point] = figures_of_run(record)
-                other = brackets(record, self._measured[point], paced_roles(record))
-                self._on_time[point] = {**self._measured[point], **{k: b.on_time for k, b in other.items()}}
-        found = stopped(self._plan, self._measured).get(run.point)
-        # Decided twice: a limit that only the client's own lateness crossed stops nothing.
-        if found is None or run.point not in stopped(self._plan, self._on_time):
-            return None
-        return found.reason
-
-    def _not_searched(self, run: Any, sealed: Sequence[SealedRun]) -> str | None:
-        from inrush.plan.search import not_searched
-        from inrush.stats.measures import RunRecord, figures_of_run
-
         done = [r for r in sealed if r.doc["status"] == "done"]
+        if self._plan.study.search is not None:
+            return self._not_searched(run, done)
+        return self._stopped(run, done) if self._plan.study.stop else None
+
+    def _stopped(self, run: Any, done: Sequence[SealedRun]) -> str | None:
+        from inrush.analysis.deciding import above
+        from inrush.plan.stops import crossed, stopped
+
+        pilot: dict[str, tuple[Measured, Measured]] = {}
         for r in done:
-            if r.id not in self._measured:
-                self._measured[r.id] = figures_of_run(RunRecord(r.id, r.plan, r.env, r.doc, r.tables))
-        measured = [(str(r.labels.get("point", "")), self._measured[r.id]) for r in done]
-        return not_searched(self._plan, run, measured)
+            if r.doc["block"] == 0:
+                pilot.setdefault(str(r.labels.get("point", "")), self._both_ends(r))
+        figures = {point: measured.figures for point, (measured, _) in pilot.items()}
+
+        def objecting(point: str, figure: str, limit: float) -> Any:
+            return above(*pilot[point], figure, limit)
+
+        for crossing in crossed(self._plan, figures, objecting):
+            if crossing.doubt is not None:
+                what = f"{crossing.limits} at {crossing.point.id} stops nothing"
+                self._say_once(what, crossing.doubt)
+        found = stopped(self._plan, figures, objecting).get(run.point)
+        return None if found is None else found.reason
+
+    def _not_searched(self, run: Any, done: Sequence[SealedRun]) -> str | None:
+        from inrush.analysis.deciding import tried
+        from inrush.plan.search import not_searched
+
+        search = self._plan.study.search
+        assert search is not None, "the caller looked"
+        found = []
+        for r in done:
+            point = str(r.labels.get("point", ""))
+            shown = tried(*self._both_ends(r), search.of, search.at_least)
+            found.append((point, shown))
+            if shown.because and point in self._plan.planned:
+                self._say_once(f"{r.id}: {point} is undecided", shown.because)
+        return not_searched(self._plan, run, found)
+
+    def _both_ends(self, r: SealedRun) -> tuple[Measured, Measured]:
+        from inrush.analysis.points import Measured
+        from inrush.guards.run import guard_run
+        from inrush.stats.measures import RunRecord, figures_of_run
+
+        if r.id not in self._read:
+            record = RunRecord(r.id, r.plan, r.env, r.doc, r.tables)
+            figures = figures_of_run(record)
+            measured = Measured(record, figures, guard_run(record, figures))
+            self._read[r.id] = (measured, measured.on_time())
+        return self._read[r.id]
+
+    def _say_once(self, what: str, why: str) -> None:
+        if what not in self._noted:
+            self._noted.add(what)
+            self._note(f"{what}: {why}")
 
 
 def confirmations(plan: StudyPlan) -> Callable[[Results], Sequence[PlannedRun]]:

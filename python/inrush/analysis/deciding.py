@@ -1,0 +1,110 @@
+"""May a figure of one run decide something: a stop rule, a search, what is sustained? Pure.
+
+A decision is taken with the figure as measured and as if the client had been on time. Where both decide alike, lateness
+decided nothing, however far the two ends lie apart. Every other cause that makes the figure invalid forbids a decision,
+except one: a run that was cut at its time limit needed at least as long as it shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from inrush.analysis.points import Analysis, Measured, say
+from inrush.guards import lateness
+from inrush.guards.verdicts import Verdict, counted, noted, passed
+from inrush.stats.trials import Trial, Tried
+
+ENDED, STOP_RULES = "ended as planned", "stop rules stand"
+
+
+@dataclass(frozen=True)
+class Objection:
+    """Why a decision by a figure is none; or, where it `stands`, what must be said with it."""
+
+    why: str
+    stands: bool = False
+
+
+def objection(
+    m: Measured, on_time: Measured, figure: str, decides: Callable[[float], bool], missing: float
+) -> Objection | None:
+    """None where the figure decides. on_time: the same run with a client on time; missing: in place of no figure."""
+    value, other = (x.figures.get(figure, missing) for x in (m, on_time))
+    if decides(value) != decides(other):
+        return Objection(
+            f"{figure} is {value:.4g}, with a client on time {other:.4g}: the client's lateness decides"
+        )
+    broken = [v for v in m.broken(figure) if not (v.guard == lateness.NAME and value != other)]
+    for v in broken:
+        if not is_cut(m, v):
+            return Objection(f"{figure} is invalid: {v.guard}: {v.sentence}")
+    return (
+        Objection("that run was cut at its time limit, and shows the least", stands=True) if broken else None
+    )
+
+
+def is_cut(m: Measured, verdict: Verdict) -> bool:
+    """Cut at its time limit, and at nothing else."""
+    ends = {s["ended_by"] for s in m.run.rows("segments")}
+    return verdict.guard == ENDED and not verdict.hides and "limit" in ends and not ends & {"stop", "error"}
+
+
+def tried(m: Measured, on_time: Measured, figure: str, at_least: float) -> Tried:
+    """Whether the run reached so much of a figure; without the figure it did not, nothing of it was stored."""
+
+    def reaches(value: float) -> bool:
+        return value >= at_least
+
+    found = objection(m, on_time, figure, reaches, missing=0.0)
+    reached = reaches(m.figures.get(figure, 0.0))
+    if found is not None and (reached or not found.stands):
+        return Tried(Trial.UNDECIDED, m.run.block, found.why)
+    return Tried(Trial.HELD if reached else Trial.FAILED, m.run.block)
+
+
+def above(m: Measured, on_time: Measured, figure: str, limit: float) -> Objection | None:
+    """What speaks against stopping by this figure, which is above the limit."""
+    return objection(m, on_time, figure, lambda value: value > limit, missing=float("-inf"))
+
+
+def stop_rules_stand(analysis: Analysis) -> Verdict | None:
+    """Every limit of a stop rule that the pilot crossed: was it crossed by figures that decide?"""
+    rules: list[Mapping[str, Any]] = list(analysis.study.get("stop") or ())
+    if not rules:
+        return None
+    told = [
+        sentence
+        for m, on_time in zip(analysis.runs, analysis.on_time.runs, strict=True)
+        if m.run.block == 0 and not m.run.confirms
+        for rule in rules
+        if all(m.figures.get(f, float("-inf")) > limit for f, limit in rule["above"].items())
+        for sentence in crossed_in_doubt(analysis, m, on_time, rule)
+    ]
+    if told:
+        return noted(STOP_RULES, "; ".join(told))
+    return passed(STOP_RULES, "No limit of a stop rule was crossed by a figure that is invalid")
+
+
+def crossed_in_doubt(
+    analysis: Analysis, m: Measured, on_time: Measured, rule: Mapping[str, Any]
+) -> list[str]:
+    objections = [above(m, on_time, figure, limit) for figure, limit in rule["above"].items()]
+    doubts = [o.why for o in objections if o is not None and not o.stands]
+    if not doubts:
+        return []
+    along, here = rule["along"], dict(m.point)
+    larger = [
+        a
+        for a in analysis.record.absent
+        if a.why == "stopped"
+        and a.point.get(along, here[along]) > here[along]
+        and all(a.point.get(name) == value for name, value in here.items() if name != along)
+    ]
+    what = (
+        f"{counted(len(larger), 'larger value')} stopped by it, not shown to be beyond the limit"
+        if larger
+        else "no larger value was stopped"
+    )
+    return [f"{say(m.point)}: {doubts[0]}; {what}"]
