@@ -1,19 +1,30 @@
-"""What a study will take, before it runs and after its pilot: seconds, rows, bytes, and what is created where. Pure."""
+"""What a study will take, before it runs and after its pilot: seconds, rows, bytes, and what is created where. Pure.
+
+A point lasts as long as its schedule, where it has one and usual rates suggest that the engine keeps it; else as long
+as its work takes at usual rates. Usual rates are orders of magnitude: a warning that a schedule cannot be kept is one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil, log2
 
-from inrush.plan.plan import StudyPlan
+from inrush.plan.plan import PlannedRun, StudyPlan
 from inrush.plan.point import PointPlan
+from inrush.plan.search import sweeps
+from inrush.plan.segments import LOAD_BATCH_ROWS
+from inrush.plan.work import Work
+from inrush.text import show_s
 from inrush.workload import STORED_SHARE
 
 #: Seconds of a run that are not work: its process, connection, tables, sealing.
 START_S = 0.6
 #: Of a run on the null engine that prices the client's own work.
 CALIBRATION_S = 1.2
-#: Engine -> (s a batch, s a row of ten columns). Orders of magnitude for a forecast; the pilot replaces them.
+#: Of a repetition into fresh tables that is not work: the tables made empty, and proven.
+REPEAT_S = 0.03
+#: Engine -> (s a call, s a row of ten columns). Orders of magnitude for a forecast; the pilot replaces them.
 RATES: Mapping[str, tuple[float, float]] = {
     "null": (1e-6, 5e-8),
     "duckdb": (1e-3, 1e-6),
@@ -23,8 +34,27 @@ RATES: Mapping[str, tuple[float, float]] = {
     "mariadb": (2e-3, 3e-6),
 }
 OTHER_RATE = (5e-3, 5e-6)
+#: Of the time that a row takes to be written: reading it back, and holding it against the generator's.
+READ_BACK_SHARE = 0.25
 #: Bytes of the row that `RATES` speak of.
 ROW_BYTES = 72
+#: Points of one group that fresh repeats are made of: the best, and up to two that cannot be told from it.
+FRESH = (1, 3)
+#: Warnings that are spelled out.
+MOST_WARNINGS = 3
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """One run."""
+
+    seconds: float
+    #: Of the measured segment.
+    measured_s: float
+    #: Time that its work takes at usual rates, over the time that its schedules give it; 0 without one.
+    demand: float = 0.0
+    #: The measured segment is longer than a segment may be: it is cut there.
+    cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -38,6 +68,7 @@ class Creation:
 
 @dataclass(frozen=True)
 class Cost:
+    #: Planned; a search makes `made` of them.
     runs: int
     seconds: float
     #: Written by all runs in one repetition each, loads included.
@@ -47,6 +78,12 @@ class Cost:
     creates: tuple[Creation, ...]
     #: Points whose duration the pilot has measured, of all.
     measured_points: int = 0
+    #: About so many of the runs are made: less than all of a search.
+    made: int = 0
+    #: Least and most seconds of fresh repeats, which come on top.
+    fresh_s: tuple[float, float] = (0.0, 0.0)
+    #: Schedules that usual rates do not keep, and segments that their limit would cut.
+    warnings: tuple[str, ...] = ()
 
     @property
     def is_measured(self) -> bool:
@@ -57,33 +94,112 @@ def cost(plan: StudyPlan, pilot_s: Mapping[str, float] | None = None, done: int 
     """pilot_s: point -> seconds its run took, from start to seal. done: runs that need not be made again."""
     pilot_s = pilot_s or {}
     left = plan.all_runs[done:]
-    seconds = sum(
-        pilot_s.get(run.point) or forecast_s(run.labels["engine"], plan.planned[run.point])
-        if run.point in plan.planned
-        else CALIBRATION_S
-        for run in left
-    )
+    forecasts = {p.id: forecast(p.engine, plan.planned[p.id]) for p in plan.points if p.id in plan.planned}
+    run_s = {point: pilot_s.get(point) or of.seconds for point, of in forecasts.items()}
+    shares = [(run, made_share(plan, run)) for run in left]
     return Cost(
         runs=len(left),
-        seconds=seconds,
-        rows=sum(plan.planned[run.point].rows for run in left if run.point in plan.planned),
+        seconds=sum(share * run_s.get(run.point, CALIBRATION_S) for run, share in shares),
+        rows=round(sum(share * plan.planned[run.point].rows for run, share in shares if run.point in run_s)),
         peak_bytes=round(max((p.bytes for p in plan.planned.values()), default=0) * STORED_SHARE),
         creates=tuple(creations(plan)),
         measured_points=len(set(pilot_s) & set(plan.planned)),
+        made=ceil(sum(share for _, share in shares)),
+        fresh_s=fresh_s(plan, run_s),
+        warnings=tuple(warnings(plan, forecasts)),
     )
 
 
-def forecast_s(engine: str, point: PointPlan) -> float:
-    """Seconds of one run by its engine's usual rates."""
+# --- one run
+
+
+def forecast(engine: str, point: PointPlan) -> Forecast:
+    """One run by its engine's usual rates."""
     batch_s, row_s = RATES.get(engine.partition(":")[0], OTHER_RATE)
-    width = point.bytes / max(point.rows, 1) / ROW_BYTES
+    lasts, row_bytes = point.lasts, point.bytes / max(point.rows, 1)
 
-    def volume_s(rows: int) -> float:
-        return rows / max(point.batch_rows, 1) * batch_s + rows * row_s * max(width, 0.1)
+    def rows_s(rows: int, of_bytes: float) -> float:
+        return rows * row_s * max(of_bytes / ROW_BYTES, 0.1)
 
-    loaded = point.rows - point.written_rows
-    measured = max(volume_s(point.written_rows), point.at_least_s)
-    return START_S + point.fixed_s + volume_s(max(loaded, 0)) + measured + volume_s(point.rows)
+    def work_s(work: Work) -> float:
+        return rows_s(work.rows, work.row_bytes) + work.calls * batch_s / work.lanes
+
+    closed_s = repeated_s(sum(work_s(w) for w in lasts.work if w.due_s is None), point)
+    demand = sum(work_s(w) / w.due_s for w in lasts.work if w.due_s is not None and w.due_s > 0)
+    paced_s = (lasts.due_s or 0.0) * max(1.0, demand)
+    measured_s = max(closed_s, paced_s, lasts.measure_s)
+    loaded = max(point.rows - point.written_rows, 0)
+    load_s = rows_s(loaded, row_bytes) + loaded / LOAD_BATCH_ROWS * batch_s
+    around_s = START_S + point.fixed_s + load_s + READ_BACK_SHARE * rows_s(lasts.proven_rows, row_bytes)
+    cut = measured_s > lasts.limit_s
+    return Forecast(around_s + min(measured_s, lasts.limit_s), measured_s, demand, cut)
+
+
+def repeated_s(once_s: float, point: PointPlan) -> float:
+    """A closed volume, into fresh tables until it was measured long enough."""
+    lasts = point.lasts
+    if once_s <= 0 or lasts.at_least_s <= once_s or not point.written_rows:
+        return once_s
+    times = min(ceil(lasts.at_least_s / once_s), max(lasts.max_repetitions, 1))
+    return times * once_s + (times - 1) * REPEAT_S
+
+
+# --- which runs
+
+
+def made_share(plan: StudyPlan, run: PlannedRun) -> float:
+    """How much of a planned run is expected to be made: a bisection tries log2(n + 1) of n values in the pilot and
+    repeats two in every block."""
+    search = plan.study.search
+    if search is None:
+        return 1.0
+    planned = [point for point in plan.points if point.id in plan.planned]
+    n = max((len(sweep) for sweep in sweeps(planned, search.along)), default=1)
+    return min(1.0, (log2(n + 1) if run.block == 0 else 2.0) / n)
+
+
+def fresh_s(plan: StudyPlan, run_s: Mapping[str, float]) -> tuple[float, float]:
+    """Fresh repeats of the best points, which are known only then: of one point a group, and of three."""
+    answer = plan.study.answer
+    if not plan.confirmations or answer is None:
+        return (0.0, 0.0)
+    blocks = len({run.block for run in plan.confirmations})
+    groups: dict[tuple[str, ...], list[float]] = {}
+    for point in plan.points:
+        if point.id in run_s:
+            values = {"engine": point.engine, **point.labels}
+            names = answer.per or [name for name in values if name != answer.along]
+            groups.setdefault(tuple(str(values.get(name)) for name in names), []).append(run_s[point.id])
+    mean_s = [(sum(of) / len(of), len(of)) for of in groups.values()]
+    least, most = (blocks * sum(mean * min(n, points) for mean, n in mean_s) for points in FRESH)
+    return (least, most)
+
+
+# --- warnings
+
+
+def warnings(plan: StudyPlan, forecasts: Mapping[str, Forecast]) -> list[str]:
+    """What usual rates say against a schedule or a limit. A search looks for what cannot be kept, so says nothing."""
+    if plan.study.search is not None:
+        return []
+    behind = {
+        point: f"{point}: usual rates suggest that the schedule cannot be kept: its work takes {of.demand:.1f} times the "
+        f"{show_s(plan.planned[point].lasts.due_s or 0.0)} that it has, {show_s(of.measured_s)}"
+        for point, of in forecasts.items()
+        if of.demand > 1
+    }
+    cut = {
+        point: f"{point}: about {show_s(of.measured_s)} are measured, and schedule.limit_s cuts a segment after "
+        f"{show_s(plan.planned[point].lasts.limit_s)}; raise it"
+        for point, of in forecasts.items()
+        if of.cut
+    }
+    return [*shortened(list(behind.values())), *shortened(list(cut.values()))]
+
+
+def shortened(said: Sequence[str]) -> list[str]:
+    more = len(said) - MOST_WARNINGS
+    return [*said[:MOST_WARNINGS], *([f"and {more} more points like these"] if more > 0 else [])]
 
 
 def creations(plan: StudyPlan) -> list[Creation]:

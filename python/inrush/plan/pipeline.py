@@ -15,6 +15,7 @@ from inrush.load import plan as ends
 from inrush.plan.documents import Doc, epoch_ns, source_document
 from inrush.plan.intervals import interval_s, watch_s
 from inrush.plan.units import ns
+from inrush.plan.work import Lasts, Work
 from inrush.study.forms import resolve, rows_of
 from inrush.study.pipeline import KIND, ROLE, Pipeline
 from inrush.study.study import Study
@@ -151,7 +152,7 @@ def plan_pipeline(
         "load_server": load_server,
         "shards": shards,
     }
-    return summary(plan, at, of, namespace, method, layout)
+    return summary(plan, at, of, namespace, method, layout, study.schedule.limit_s)
 
 
 def contradiction(at: Wanted, server: Server) -> str:
@@ -282,7 +283,22 @@ def segments(study: Study, shards: Sequence[Doc], at: Wanted, stream: str) -> li
     ]  # fmt: skip
 
 
-def summary(plan: Doc, at: Wanted, of: Pipeline, namespace: str, method: str, layout: str) -> PointPlan:
+def work(at: Wanted) -> Work:
+    """Files through the loader; what the study throttles gives it a schedule."""
+    size, throttled = at.files * at.file_bytes, []
+    if at.device_bytes_per_s:
+        throttled.append(size / at.device_bytes_per_s)
+    if at.pipeline_bytes_per_s:
+        throttled.append(size / at.pipeline_bytes_per_s / at.pipelines)
+    if at.shard_rows_per_s:
+        throttled.append(at.rows / (at.shard_rows_per_s * at.connections) / at.shards)
+    lanes = at.pipelines * at.connections
+    return Work(ROLE, at.rows, at.rows / at.chunk_rows, lanes, size / at.rows, max(throttled, default=None))
+
+
+def summary(
+    plan: Doc, at: Wanted, of: Pipeline, namespace: str, method: str, layout: str, limit_s: float
+) -> PointPlan:
     from inrush.plan.point import PointPlan
 
     notes = []
@@ -308,6 +324,8 @@ def summary(plan: Doc, at: Wanted, of: Pipeline, namespace: str, method: str, la
         batch_rows=at.chunk_rows,
         bytes=at.files * at.file_bytes,
         fixed_s=0.0,
-        at_least_s=0.0,
+        lasts=Lasts(
+            work=(work(at),), limit_s=limit_s, proven_rows=at.rows if at.rows <= READ_BACK_ROWS else 0
+        ),
         notes=tuple(notes),
     )

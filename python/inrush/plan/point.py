@@ -28,6 +28,7 @@ from inrush.plan.retention import Retained, in_pieces, retain_operation, retaine
 from inrush.plan.roles import ALL_ROWS, ActiveRole, Broken, active_roles
 from inrush.plan.segments import LOAD_BATCH_ROWS, Segments
 from inrush.plan.units import NS, ns
+from inrush.plan.work import Lasts, read_back, read_until_time, works
 from inrush.study.forms import Best, resolve
 from inrush.study.operations import tables_of
 from inrush.study.study import Study
@@ -53,9 +54,9 @@ class PointPlan:
     batch_rows: int
     #: Approximate size of those rows.
     bytes: int
-    #: Seconds that pass whatever the engine does.
+    #: Seconds of warming and cooling, and what decides how long is measured.
     fixed_s: float
-    at_least_s: float
+    lasts: Lasts = field(default_factory=Lasts)
     notes: tuple[str, ...] = ()
     #: Table -> rows and bytes of values a second, of tables that samples fill.
     per_s: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -382,8 +383,6 @@ class Draft:
         asked = self.study.record.interval_s is not None and self.study.record.watch_s is not None
         notes += [told for told in [coarser(self.longest_s(), record, watch)] if told and not asked]
         notes += [sentence(name, keys) for name, keys in covered.items()]
-        sampled = [r.samples.count * r.samples.every_s for r in writers if r.samples]
-        timed = self.study.kind == "timed" or not writers
         return PointPlan(
             plan=plan,
             labels={
@@ -406,14 +405,29 @@ class Draft:
             written_rows=written,
             batch_rows=min((role.batch_rows for role in writers), default=LOAD_BATCH_ROWS),
             bytes=sum(rows * row_bytes(self.tables[name]) for name, rows in held.items()),
-            fixed_s=schedule.warm_s + schedule.cool_s + (schedule.measure_s if timed else 0.0),
-            at_least_s=max([0.0 if timed else schedule.at_least_s, *sampled]),
+            fixed_s=schedule.warm_s + schedule.cool_s,
+            lasts=self.lasts(),
             notes=tuple(dict.fromkeys(notes)),
             per_s={
                 r.table: (rate := r.samples.rows / r.samples.every_s, rate * row_bytes(self.tables[r.table]))
                 for r in writers
                 if r.samples and r.table
             },
+        )
+
+    def lasts(self) -> Lasts:
+        schedule = self.study.schedule
+
+        def quiet(name: str) -> int:
+            return self.rows_of(name) - (self.retained[name].first_row if name in self.retained else 0)
+
+        return Lasts(
+            work=works(self.roles, self.tables, self.server),
+            measure_s=schedule.measure_s if read_until_time(self.roles) else 0.0,
+            at_least_s=0.0 if self.study.kind == "timed" else schedule.at_least_s,
+            max_repetitions=schedule.max_repetitions,
+            limit_s=schedule.limit_s,
+            proven_rows=read_back(quiet, self.tables, READ_BACK_ROWS),
         )
 
     def covered(self) -> dict[str, Doc]:

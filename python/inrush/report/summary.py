@@ -274,8 +274,10 @@ def plan_lines(plan: StudyPlan) -> list[str]:
             if plan.calibrations
             else ""
         )
+        + (f", of which a search makes about {forecast.made}" if study.search is not None else "")
         + (
-            f"; then {study.repeats.confirmations} fresh repeats of each point that is found best or nearly so"
+            f"; then {study.repeats.confirmations} fresh repeats of each point that is found best or nearly so, "
+            f"{show_s(forecast.fresh_s[0])} to {show_s(forecast.fresh_s[1])} more"
             if plan.confirmations
             else ""
         ),
@@ -287,6 +289,7 @@ def plan_lines(plan: StudyPlan) -> list[str]:
         )
         if forecast.rows
         else "as many rows and seconds as the files hold: they are read when the study runs",
+        *(f"warning: {said}" for said in forecast.warnings),
     ]
     lines += [
         f"{c.engine}: creates tables {', '.join(c.tables)} in a namespace of inrush's own, and drops it after every run"

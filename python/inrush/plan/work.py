@@ -1,0 +1,85 @@
+"""What the roles of a point do while it is measured: rows, calls, and the time that a schedule gives them. Pure.
+
+For forecasts alone (`plan/cost.py`): nothing of it crosses the border.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from inrush.engines.base import Server
+from inrush.plan.documents import row_bytes
+from inrush.plan.roles import ALL_ROWS, ActiveRole
+from inrush.workload import Table
+
+
+@dataclass(frozen=True)
+class Work:
+    """One role in one repetition."""
+
+    role: str
+    #: Written; 0 of readers.
+    rows: int
+    #: Batches or calls.
+    calls: float
+    #: Calls under way at once: no more than the engine lets write.
+    lanes: int
+    #: Values of one row.
+    row_bytes: float
+    #: Seconds that its schedule lasts; None: closed, as fast as it goes.
+    due_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Lasts:
+    """What decides how long a point takes, beside the engine."""
+
+    work: tuple[Work, ...] = ()
+    #: A reader goes on for so long, whatever the writers do.
+    measure_s: float = 0.0
+    #: A volume is repeated into fresh tables until it was measured so long, so many times at most.
+    at_least_s: float = 0.0
+    max_repetitions: int = 1
+    #: No segment lasts longer.
+    limit_s: float = float("inf")
+    #: Read back after the measurement.
+    proven_rows: int = 0
+
+    @property
+    def due_s(self) -> float | None:
+        """Seconds of the longest schedule; None where nothing is paced."""
+        return max((w.due_s for w in self.work if w.due_s is not None), default=None)
+
+
+def works(roles: Sequence[ActiveRole], tables: Mapping[str, Table], server: Server) -> tuple[Work, ...]:
+    """Of every role whose work is known beforehand: not of those that end with another role, or with the time."""
+    found = []
+    for role in roles:
+        if role.table is not None and role.rows < ALL_ROWS:
+            found.append(writing(role, tables[role.table], server))
+        elif role.table is None and role.calls is not None:
+            due_s = role.calls / role.rate_per_s if role.rate_per_s > 0 else None
+            found.append(Work(role.name, 0, role.calls, role.sessions * role.depth, 0.0, due_s))
+    return tuple(found)
+
+
+def writing(role: ActiveRole, table: Table, server: Server) -> Work:
+    batches = role.rows / max(role.batch_rows, 1)
+    due_s = None
+    if role.samples is not None:
+        due_s = role.samples.count * role.samples.every_s
+    elif role.rate_per_s > 0:
+        due_s = batches / role.rate_per_s
+    lanes = min(role.sessions, server.max_writers or role.sessions)
+    return Work(role.name, role.rows, batches, max(lanes, 1), row_bytes(table), due_s)
+
+
+def read_until_time(roles: Sequence[ActiveRole]) -> bool:
+    """Whether a reader goes on for the measured time: it has neither calls to make nor a role to end with."""
+    return any(role.table is None and role.calls is None and role.until is None for role in roles)
+
+
+def read_back(rows: Callable[[str], int], tables: Mapping[str, Table], most: int) -> int:
+    """Rows that are read back of all tables. rows: of a table, when all is quiet."""
+    return sum(min(rows(name), most) for name, table in tables.items() if table.files is None)

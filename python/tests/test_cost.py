@@ -1,0 +1,177 @@
+"""What `inrush plan` says that a study takes: its schedules where it has some, usual rates elsewhere, and real runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inrush.engines import server
+from inrush.plan.cost import Cost, Forecast, cost, forecast
+from inrush.plan.plan import StudyPlan, plan_study
+from inrush.plan.point import PointPlan
+from inrush.plan.work import Lasts, Work
+from inrush.report.summary import plan_lines
+from inrush.run.prepare import Call, prepare
+from inrush.studies import shipped_studies
+from inrush.study.study import load_study
+from tests.terminal import Inrush
+from tests.test_plan import planned
+
+MINUTE = 60.0
+
+
+def shipped(
+    study: str, *overrides: str, scale: str = "full", engines: tuple[str, ...] = ("clickhouse",)
+) -> StudyPlan:
+    found = load_study(study, scale, overrides, list(engines))
+    return plan_study(found, {engine: server(engine) for engine in engines})
+
+
+def made_up(*work: Work, **lasts: Any) -> PointPlan:
+    """A point of ten columns' rows."""
+    rows = sum(w.rows for w in work)
+    return PointPlan({}, {}, "n", ("t",), rows, rows, 1, rows * 72, 0.0, Lasts(work=work, **lasts))
+
+
+def role(rows: int, calls: float, due_s: float | None = None, lanes: int = 1) -> Work:
+    return Work("w", rows, calls, lanes, 72.0, due_s)
+
+
+def of(point: PointPlan) -> Forecast:
+    return forecast("postgresql", point)
+
+
+# --- paced
+
+
+def test_a_schedule_that_is_kept_lasts_as_long_as_it_says_whatever_the_volume() -> None:
+    for rows in (1, 1_000, 10_000_000):
+        found = of(made_up(role(rows, 2_400, due_s=2_400)))
+        assert (found.measured_s, found.cut) == (2_400, False)
+        assert found.demand < 1
+
+
+def test_production_on_a_small_cluster_takes_its_forty_minutes_and_its_proofs() -> None:
+    """2,400 samples, one a second. A table of 100 rows in parts of ten made every row of all others cost a tenth of a call."""
+    found = cost(shipped("telemetry-production", "retention_s=900", scale="osc"))
+    assert 40 * MINUTE < found.seconds < 43 * MINUTE
+    assert found.warnings == ()
+
+
+def test_batches_of_one_table_cost_nothing_in_another() -> None:
+    large, small = role(10_000_000, 100), role(1_000, 1_000)
+    alone = of(made_up(large)).measured_s
+    assert of(made_up(large, small)).measured_s == pytest.approx(alone + of(made_up(small)).measured_s)
+
+
+def test_calls_and_batches_at_a_rate_last_by_their_rate() -> None:
+    changes: dict[str, Any] = {
+        "factors": {"batch_rows": [100]},
+        "stop": [],
+        "roles": {
+            "writers": {"operation": "insert", "table": "port_errors", "batch_rows": "@batch_rows", "rows": {"total": 5_000},
+                        "schedule": {"mode": "constant", "rate_per_s": 2}},
+            "readers": {"operation": "pe_alert", "calls": 400, "schedule": {"mode": "poisson", "rate_per_s": 8}},
+        },
+    }  # fmt: skip
+    (point,) = {p.lasts for p in planned(engines=["duckdb"], **changes).planned.values()}
+    assert {w.role: w.due_s for w in point.work} == {"writers": 25, "readers": 50}
+    assert point.due_s == 50
+
+
+def test_a_rate_that_usual_rates_do_not_keep_takes_longer_and_is_warned_of() -> None:
+    slow = role(10_000_000, 10, due_s=5)  # 15 s of rows
+    found = of(made_up(slow))
+    assert found.demand == pytest.approx(3.0, rel=0.01) and found.measured_s == pytest.approx(15, rel=0.01)
+    both = of(made_up(slow, role(10_000_000, 10, due_s=10)))
+    assert both.demand == pytest.approx(4.5, rel=0.01), "roles that write at once need their sum"
+    plan = shipped("telemetry-production", "ports=500000", "schedule.limit_s=100000", engines=("mysql",))
+    total = cost(plan)
+    (warning,) = total.warnings
+    assert (
+        warning.startswith("mysql: usual rates suggest that the schedule cannot be kept")
+        and "40 min" in warning
+    )
+    assert total.seconds > 2 * 40 * MINUTE
+    assert f"warning: {warning}" in plan_lines(plan)
+
+
+def test_sessions_wait_for_their_answers_at_the_same_time_but_one_writer_does_not() -> None:
+    assert of(made_up(role(0, 1_000, lanes=8))).measured_s == pytest.approx(1_000 * 1e-3 / 8)
+    (duckdb, sqlite) = (
+        shipped("telemetry-production", scale="xs", engines=(engine,)) for engine in ("duckdb", "sqlite")
+    )
+    lanes = [
+        {w.lanes for p in plan.planned.values() for w in p.lasts.work if w.rows} for plan in (duckdb, sqlite)
+    ]
+    assert lanes == [{8}, {1}]
+
+
+def test_a_segment_that_its_limit_cuts_is_no_longer_and_is_warned_of() -> None:
+    found = of(made_up(role(10, 10, due_s=900), limit_s=600))
+    assert found.cut and found.seconds < 605
+    total = cost(shipped("telemetry-production", "schedule.limit_s=600", scale="osc"))
+    assert total.seconds < 13 * MINUTE
+    assert "schedule.limit_s cuts a segment after 10 min" in total.warnings[0]
+
+
+# --- closed
+
+
+def test_a_small_volume_is_repeated_until_it_is_long_enough_and_no_oftener_than_allowed() -> None:
+    once = of(made_up(role(10_000, 10))).measured_s
+    often = of(made_up(role(10_000, 10), at_least_s=2.0, max_repetitions=1_000)).measured_s
+    assert often == pytest.approx(2.0, rel=2.0) and often >= 2.0
+    assert of(made_up(role(10_000, 10), at_least_s=2.0, max_repetitions=3)).measured_s < 3 * once + 0.1
+
+
+def test_readers_go_on_for_the_measured_time_and_loads_and_proofs_come_on_top() -> None:
+    point = made_up(measure_s=5.0)
+    found = forecast("duckdb", replace(point, rows=1_000_000, bytes=72_000_000))
+    assert found.measured_s == 5.0 and 6.0 < found.seconds < 8.0
+
+
+# --- which runs
+
+
+def test_of_a_search_only_what_a_bisection_makes_is_counted() -> None:
+    plan = shipped("telemetry-sustained", engines=("postgresql",))
+    found = cost(plan)
+    assert len(plan.runs) == 20 * 2 * 6
+    # Five of twenty in the pilot and two in each of five blocks, for two numbers of readers; 20 s each.
+    assert found.made == pytest.approx(2 * (4.4 + 10), abs=1)
+    assert 28 * 20 < found.seconds < 3 * 28 * 20
+    assert found.warnings == (), "what cannot be kept is what it looks for"
+    assert any("of which a search makes about 29" in line for line in plan_lines(plan))
+
+
+def test_fresh_repeats_are_said_beside_the_rest() -> None:
+    plan = planned(
+        answer={"kind": "best", "of": "writers.makespan_s", "along": "batch_rows", "per": ["engine"]}
+    )
+    found = cost(plan)
+    least, most = found.fresh_s
+    # Two engines, three blocks: of one point each, and of all three.
+    assert most == pytest.approx(3 * least) and 0 < least < found.seconds
+    assert cost(planned()).fresh_s == (0.0, 0.0)
+    assert any(" more" in line and "fresh repeats" in line for line in plan_lines(plan))
+
+
+# --- against real runs
+
+TIMES = 3.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [study.name for study in shipped_studies()])
+def test_a_shipped_study_takes_what_its_plan_says_within_a_factor_of_three(name: str, inrush: Inrush) -> None:
+    found: Cost = cost(prepare(Call(name, "xs", targets=("duckdb", "sqlite"), unequal_durability=True)).plan)
+    said = inrush("run", name, "duckdb", "sqlite", "--scale", "xs", "--unequal-durability", "--json")
+    assert said.code in (0, 3, 99), said.err
+    doc = inrush.store.find(str(Path(said.json["run_dir"]))).study
+    took_s = (doc["ended_unix_ns"] - doc["begun_unix_ns"]) / 1e9
+    low, high = (found.seconds + fresh for fresh in found.fresh_s)
+    assert low / TIMES < took_s < high * TIMES, f"took {took_s:.1f} s, planned {low:.1f} to {high:.1f} s"
