@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,9 +34,8 @@ def planned_keys(
     """
     sessions: dict[str, int] = {}
     for role in roles:
-        for name in role.operations:
-            for op in workload.operations[name].members or (name,):
-                sessions[op] = max(sessions.get(op, 0), role.sessions)
+        for op in asked_by(role, workload):
+            sessions[op] = max(sessions.get(op, 0), role.sessions)
     found: dict[str, Doc] = {}
     problems = []
     for name, most in sessions.items():
@@ -53,6 +53,46 @@ def planned_keys(
         else:
             found[name] = keys_document(keys, index, rows)
     return found, problems
+
+
+def as_roles_draw(workload: Workload, roles: Sequence[ActiveRole]) -> tuple[Workload, list[ActiveRole]]:
+    """The workload whose operations draw keys as the roles do, and the roles as they call them.
+
+    An operation has one law in a plan. Where roles draw the keys of one operation differently, each has a copy of its
+    own, `look/users`; a page of such operations is copied too.
+    """
+    wanted: dict[str, dict[str, KeyRows]] = {}
+    for role in roles:
+        for name in asked_by(role, workload):
+            own = workload.operations[name].key_rows
+            if own is not None:
+                wanted.setdefault(name, {})[role.name] = own if role.keys is None else role.keys.drawn(own)
+    operations = dict(workload.operations)
+    copies: dict[tuple[str, str], str] = {}
+    for name, by_role in wanted.items():
+        for role_name, key_rows in by_role.items():
+            copy = name if len(set(by_role.values())) == 1 else f"{name}/{role_name}"
+            operations[copy] = replace(workload.operations[name], name=copy, key_rows=key_rows)
+            copies[name, role_name] = copy
+    for role in roles:
+        for name in role.operations:
+            page = workload.operations[name]
+            members = tuple(copies.get((member, role.name), member) for member in page.members)
+            if members != page.members:
+                copies[name, role.name] = copy = f"{name}/{role.name}"
+                operations[copy] = replace(page, name=copy, members=members)
+    called = [
+        replace(
+            role, operations={copies.get((name, role.name), name): n for name, n in role.operations.items()}
+        )
+        for role in roles
+    ]
+    return replace(workload, operations=operations), called
+
+
+def asked_by(role: ActiveRole, workload: Workload) -> list[str]:
+    """The operations that a role calls, of a page its members."""
+    return [op for name in role.operations for op in workload.operations[name].members or (name,)]
 
 
 def rows_of_keys(keys: KeyRows, loaded: int, held: int, sessions: int) -> int | str:

@@ -19,7 +19,7 @@ from inrush.plan.documents import (
     source_document,
 )
 from inrush.plan.intervals import coarser, interval_s, watch_s
-from inrush.plan.keys import coverage, planned_keys, sentence
+from inrush.plan.keys import as_roles_draw, coverage, planned_keys, sentence
 from inrush.plan.lists import lengths, with_lists
 from inrush.plan.oracle import oracle_book
 from inrush.plan.pipeline import plan_pipeline
@@ -105,10 +105,11 @@ def plan_point(
     kept, roles, problems = retained(study, roles)
     if problems:
         return Impossible(tuple(problems))
-    keys, problems = lengths(study.workload, roles)
+    workload, roles = as_roles_draw(study.workload, roles)
+    keys, problems = lengths(workload, roles)
     if problems:
         return Impossible(tuple(problems))
-    study = replace(study, workload=with_lists(study.workload, keys))
+    study = replace(study, workload=with_lists(workload, keys))
     draft = Draft(study, server, method, resolve(study.layout, point), namespace, roles, seed, kept)
     draft.keys, problems = planned_keys(
         study.workload, draft.roles, draft.index, draft.loaded_rows, draft.rows_of

@@ -9,6 +9,7 @@ from typing import Any
 from inrush.engines.base import Server
 from inrush.errors import Problem
 from inrush.study.forms import Best, BestOf, PerSession, best_value, resolve, rows_of
+from inrush.study.keys import KeysOf
 from inrush.study.operations import tables_of
 from inrush.study.parts import Schedule
 from inrush.study.roles import Role
@@ -53,6 +54,8 @@ class ActiveRole:
     until: str | None = None
     #: Length of its lists of keys, where its calls have any.
     keys_per_call: int = 1
+    #: How its keys are drawn, in plain values; None: as its operations say.
+    keys: KeysOf | None = None
     #: Of tables that nobody writes.
     load_rows: int = 0
     notes: tuple[str, ...] = ()
@@ -272,6 +275,7 @@ def reader(
         calls=None if role.calls is None else int(resolve(role.calls, point)),
         until=role.until,
         keys_per_call=1 if role.keys_per_call is None else int(resolve(role.keys_per_call, point)),
+        keys=None if role.keys is None else role.keys.at(point),
     )
 
 

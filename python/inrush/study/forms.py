@@ -99,6 +99,25 @@ def read_count(
     return reference
 
 
+def read_number(node: Node, factors: Mapping[str, Sequence[Any]], high: float) -> float | FromFactor:
+    """A number above 0 up to `high`, or a factor whose values are."""
+
+    def checked(one: Node) -> float:
+        found = one.number()
+        if not 0 < found <= high:
+            one.problem(f"above 0 up to {high:g}")
+        return found
+
+    if not (isinstance(node.value, str) and node.value.startswith("@")):
+        return checked(node)
+    reference = read_reference(node, factors)
+    if reference is None:
+        return high
+    for value in values_of(node, reference, factors):
+        checked(value)
+    return reference
+
+
 def read_rows(node: Node, factors: Mapping[str, Sequence[Any]]) -> Total | PerSession:
     fields = node.fields(("total", "per_session"))
     if len(fields) != 1:

@@ -5,10 +5,21 @@ A call draws a row number by a law; parameters `{ gen = "key", column = "…" }`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from inrush.study.document import Node, unknown
+from inrush.study.forms import (
+    MAX_ROWS,
+    Form,
+    FromFactor,
+    read_count,
+    read_number,
+    read_reference,
+    resolve,
+    values_of,
+)
 from inrush.study.sizes import parse_size
 from inrush.workload import KeyRows, Table
 
@@ -19,6 +30,80 @@ LAWS: Mapping[str, tuple[str, ...]] = {
     "hot_set": ("share_of_draws", "share_of_rows"),
     "own_range": (),
 }
+
+
+#: Parameter of a law -> its highest value; all are above 0.
+HIGHEST: Mapping[str, float] = {"exponent": 10.0, "share_of_draws": 1.0, "share_of_rows": 1.0}
+
+
+@dataclass(frozen=True)
+class KeysOf:
+    """How a role draws its keys, in place of what its operations say; values may be factors."""
+
+    #: Law; None: the operation's.
+    by: Form = None
+    exponent: Form = None
+    share_of_draws: Form = None
+    share_of_rows: Form = None
+    #: From the table's first row on; None: the operation's.
+    rows: Form = None
+
+    def at(self, point: Mapping[str, Any]) -> KeysOf:
+        """With plain values."""
+        return KeysOf(**{name: resolve(getattr(self, name), point) for name in KEYS_OF})
+
+    def drawn(self, own: KeyRows) -> KeyRows:
+        """The rows of an operation as the role draws them; of plain values."""
+        said: dict[str, Any] = {name: getattr(self, name) for name in KEYS_OF}
+        rows = own.rows if said["rows"] is None else int(said["rows"])
+        if said["by"] is None:
+            return replace(own, rows=rows)
+        law = {name: float(said[name]) for name in LAWS[said["by"]]}
+        return KeyRows(table=own.table, by=said["by"], rows=rows, **law)
+
+
+KEYS_OF = ("by", *HIGHEST, "rows")
+
+
+def parse_keys_of(node: Node, factors: Mapping[str, Sequence[Any]]) -> KeysOf:
+    """`"uniform"`, `"@keys"`, or `{ by = "@keys", exponent = 1.1, rows = "@rows" }`.
+
+    Where the law is a factor, the parameters of all its laws stand beside it.
+    """
+    if not isinstance(node.value, dict):
+        by, laws = parse_law_form(node, factors)
+        for law in laws:
+            if LAWS[law]:
+                needs = ", ".join(f"{name} = …" for name in LAWS[law])
+                node.problem(f'{law} needs parameters: write {{ by = "{node.value}", {needs} }}')
+        return KeysOf(by=by)
+    members = node.members()
+    by, laws = parse_law_form(members["by"], factors) if "by" in members else (None, [])
+    needed = [name for name in HIGHEST if any(name in LAWS[law] for law in laws)]
+    fields = node.fields(("by", "rows", *needed), required=needed)
+    found: dict[str, Any] = {
+        name: read_number(fields[name], factors, HIGHEST[name]) for name in needed if name in fields
+    }
+    if "rows" in fields:
+        found["rows"] = read_count(fields["rows"], factors, 1, MAX_ROWS)
+    if not members:
+        node.problem(f"write a law, by = one of {', '.join(LAWS)}, or rows")
+    return KeysOf(by=by, **found)
+
+
+def parse_law_form(
+    node: Node, factors: Mapping[str, Sequence[Any]]
+) -> tuple[str | FromFactor | None, list[str]]:
+    """A law or a factor of laws, and the laws that it may be."""
+    if isinstance(node.value, str) and node.value.startswith("@"):
+        reference = read_reference(node, factors)
+        if reference is None:
+            return None, []
+        return reference, [
+            law for value in values_of(node, reference, factors) if (law := value.text(LAWS, "law of keys"))
+        ]
+    law = node.text(LAWS, "law of keys")
+    return (law, [law]) if law else (None, [])
 
 
 def parse_keys(
@@ -71,10 +156,7 @@ def parse_law(
     for name in LAWS[law]:
         if name not in fields:
             continue
-        found[name] = fields[name].number()
-        most = 10.0 if name == "exponent" else 1.0
-        if not 0 < found[name] <= most:
-            fields[name].problem(f"above 0 up to {most:g}")
+        found[name] = read_number(fields[name], {}, HIGHEST[name])
     return KeyRows(**found)
 
 

@@ -19,13 +19,14 @@ from inrush.study.forms import (
     read_rows,
     values_of,
 )
+from inrush.study.keys import KeysOf, parse_keys_of
 from inrush.study.parts import Factors, Schedule, parse_schedule
 from inrush.study.samples import Samples, parse_samples
 from inrush.workload import Workload
 
 ROLE_KEYS = (
     "operation", "operations", "table", "sessions", "depth", "batch_rows", "rows", "samples", "calls", "schedule", "until",
-    "keys_per_call",
+    "keys_per_call", "keys",
 )  # fmt: skip
 FACTOR_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}\Z")
 #: Names that points carry already.
@@ -53,6 +54,8 @@ class Role:
     calls: int | FromFactor | None = None
     #: Length of the lists of keys in its calls; None: they have none.
     keys_per_call: int | FromFactor | None = None
+    #: How its keys are drawn; None: as its operations say.
+    keys: KeysOf | None = None
     #: None: the study's.
     schedule: Schedule | None = None
     #: Ends with this role; None: when its work is done, or with the measured time.
@@ -145,7 +148,13 @@ def parse_role(node: Node, name: str, factors: Factors, workload: Workload, othe
         keys_per_call=(
             read_count(fields["keys_per_call"], factors, 1, MAX_KEYS) if "keys_per_call" in fields else None
         ),
+        keys=parse_keys_of(fields["keys"], factors) if "keys" in fields else None,
     )
+    if "keys" in fields and operations and not any(has_keys(o, workload) for o in operations):
+        fields["keys"].problem(
+            f'operation {next(iter(operations))} asks for no key; give it a parameter {{ gen = "key", column = "…" }}, or '
+            "remove this line"
+        )
     if "keys_per_call" in fields and (alone := [o for o in operations if not has_list(o, workload)]):
         fields["keys_per_call"].problem(
             f"operation {alone[0]} asks for no list of keys; give it a parameter with list = true, or remove this line"
@@ -185,6 +194,12 @@ def parse_role(node: Node, name: str, factors: Factors, workload: Workload, othe
 
 def has_list(operation: str, workload: Workload) -> bool:
     return any(param.get("list") for param in workload.operations[operation].params.values())
+
+
+def has_keys(operation: str, workload: Workload) -> bool:
+    """Of itself, or of a member."""
+    of = workload.operations[operation]
+    return any(workload.operations[name].key_rows is not None for name in of.members or (operation,))
 
 
 def written(role: Role, own: str | None) -> tuple[str, ...]:
