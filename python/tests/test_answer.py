@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inrush.analysis.answer import Answer, answer, interval_of, ratio_of, shown
+from inrush.analysis.answer import Answer, answer
 from inrush.analysis.effects import effects
 from inrush.analysis.points import Analysis, analyse
-from inrush.report.figures import curve_rows
+from inrush.analysis.wording import interval_of, ratio_of, shown
+from inrush.report.curves import curve_rows
 from inrush.stats import stats
 from inrush.stats.measures import StudyRecord
 from inrush.stats.quantity import digits, show

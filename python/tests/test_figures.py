@@ -16,8 +16,9 @@ from inrush.analysis.answer import answer
 from inrush.analysis.points import analyse
 from inrush.errors import UsageError
 from inrush.report.charts import Figure, ticks
+from inrush.report.curves import five_numbers
 from inrush.report.draw import render, themes
-from inrush.report.figures import figures, five_numbers
+from inrush.report.figures import figures
 from inrush.report.published import published_rows
 from inrush.report.report import write_figures
 from inrush.stats.measures import Absent, StudyRecord

@@ -24,8 +24,10 @@ from enum import Enum
 from math import inf, isfinite
 from typing import Any
 
-from inrush.analysis.answer import best_part, groups, interval_of, ratio_of, shown
+from inrush.analysis.answer import groups
+from inrush.analysis.parts import best_part
 from inrush.analysis.points import Analysis, say
+from inrush.analysis.wording import interval_of, ratio_of, shown
 from inrush.guards.verdicts import is_instrument
 from inrush.stats import stats
 from inrush.stats.quantity import digits

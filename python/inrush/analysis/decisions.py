@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from inrush.analysis.answer import Answer, Part, decided
+from inrush.analysis.answer import Answer, decided
+from inrush.analysis.parts import Part
 from inrush.analysis.points import Analysis, Point, say
 from inrush.guards.verdicts import Verdict, invalid, not_checked, passed
 from inrush.stats.brackets import on_time_name

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from inrush.analysis.answer import Answer, Part, name, plain, times
+from inrush.analysis.answer import Answer
 from inrush.analysis.claims import COLUMNS, claim_rows, judged_claims
 from inrush.analysis.comparability import left_out
 from inrush.analysis.effects import effects
+from inrush.analysis.parts import Part
 from inrush.analysis.points import Analysis, say
 from inrush.analysis.rejected import by_table, reject_lines
 from inrush.analysis.stored import header, stored_points, stored_rows
+from inrush.analysis.wording import name, plain, times
 from inrush.guards.verdicts import Outcome, Verdict, by_guard
 from inrush.report.charts import Figure
 from inrush.report.conditions import machine, settings

@@ -94,7 +94,7 @@ def rates(of: Sequence[tuple[Measured, Files]]) -> np.ndarray:
 
 
 def boxes(of: Loaded, answer: Answer) -> tuple[str, Spec] | None:
-    from inrush.report.figures import five_numbers
+    from inrush.report.curves import five_numbers
 
     order = [shown(answer, v) for v in of]
     rows: list[Row] = []

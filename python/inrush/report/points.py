@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from inrush.analysis.answer import Answer, name, plain
+from inrush.analysis.answer import Answer
 from inrush.analysis.points import Analysis, Point, PointSummary
 from inrush.analysis.study_guards import roles
+from inrush.analysis.wording import name, plain
 from inrush.guards.verdicts import Outcome
 from inrush.report.html import Cells, number, table
 from inrush.stats import quantity

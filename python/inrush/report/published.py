@@ -8,9 +8,10 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from inrush.analysis.answer import Answer, name, plain
+from inrush.analysis.answer import Answer
 from inrush.analysis.effects import effects
 from inrush.analysis.points import Analysis, Point, is_number, lower_is_better, say
+from inrush.analysis.wording import name, plain
 from inrush.report.charts import Figure, Row, finished, inline, scale_of
 from inrush.stats import quantity
 

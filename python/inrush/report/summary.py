@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from inrush.analysis.answer import shown
 from inrush.analysis.points import Analysis, Point, PointSummary, say
 from inrush.analysis.rejected import by_table, reject_lines
 from inrush.analysis.same_work import Work, by_rate, other_work, work
 from inrush.analysis.study_guards import headline
+from inrush.analysis.wording import shown
 from inrush.guards.verdicts import Outcome, Verdict, by_guard, survives
 from inrush.stats.quantity import show, show_interval
 from inrush.stats.stats import Interval, welch_ratio

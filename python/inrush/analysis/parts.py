@@ -1,0 +1,273 @@
+"""The parts of an answer, a kind of question each: a sentence for one group of points, and what stands behind it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from inrush.analysis.deciding import tried
+from inrush.analysis.points import Analysis, Point, lower_is_better, say, say_value
+from inrush.analysis.settled import Values, beside, settled
+from inrush.analysis.wording import (
+    ends,
+    head,
+    interval_of,
+    name,
+    ordered,
+    plain,
+    ratio_of,
+    say_bytes,
+    shown,
+    times,
+)
+from inrush.stats import shape, stats
+from inrush.stats.levels import CONFIDENCE, LEAST_GAIN, levels_off
+from inrush.stats.trials import Trial, Tried, standing
+
+#: Makespans of weak scaling do n times the work; a base within this factor of equal work is strong scaling.
+WEAK_FROM = 1.5
+
+
+@dataclass(frozen=True)
+class Part:
+    """The answer for one group (`per` of the study): a sentence and what stands behind it."""
+
+    group: Point
+    sentence: str
+    #: The interval that the sentence names; None where there is too little to say.
+    interval: stats.Interval | None
+    #: Values of `along` that cannot be told from the best; empty for other kinds.
+    best: tuple[Any, ...] = ()
+    #: What it speaks of.
+    points: tuple[Point, ...] = ()
+    #: Why the figures behind it are invalid, and where; empty where they stand.
+    invalid: str = ""
+
+    @property
+    def said(self) -> str:
+        return f"INVALID: {self.sentence}" if self.invalid else self.sentence
+
+
+def level_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
+    """What one engine was measured to be, held against nothing."""
+    if len(of) == 1:
+        (values,) = of.values()
+        return Part(
+            group, f"{head(analysis, group)}{name(figure)} is {shown(values, figure)}", interval_of(values)
+        )
+    each = "; ".join(f"{shown(values, figure)} at {say(point)}" for point, values in of.items())
+    return Part(group, f"{head(analysis, group)}{name(figure)} is {each}", None)
+
+
+def best_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
+    """The best value. Where fresh repeats were made they settle it, and say what it is: of many that are nearly equal,
+    the one that looks best in the search was also lucky, and its own runs flatter it."""
+    fresh = {p: v for p, v in analysis.fresh(figure).items() if p in of}
+    found = settled(of, fresh, figure)
+    best = found.best
+
+    def named(points: Sequence[Point]) -> str:
+        each = {p: dict(p)[along] for p in points}
+        if all(isinstance(v, int | float) for v in each.values()):
+            points = sorted(points, key=lambda p: each[p])
+        return ", ".join(dict.fromkeys(plain(each[p]) + beside(analysis, p, group, along) for p in points))
+
+    link = ", " if beside(analysis, best, group, along) else " with "
+    told = f"{head(analysis, group)}best {along} is {named([best])}{link}{name(figure)} "
+    if best in fresh:
+        n = len(fresh[best])
+        told += f"{shown(fresh[best], figure)} in {n} fresh repeat{'s' * (n != 1)} ({shown(of[best], figure)} in the search)"
+    else:
+        told += shown(of[best], figure)
+    if len(of) == 1:
+        told += "; nothing else was measured"
+    elif found.together:
+        told += f"; not distinguishable from it: {named(found.together)}"
+    else:
+        told += "; every other value is worse"
+    worse = [p for p in found.settled if p != found.looked_best]
+    if worse:
+        each = ", ".join(f"{named([p])} with {shown(fresh[p], figure)}" for p in worse)
+        told += f"; shown worse by the fresh repeats alone: {each}"
+    if found.looked_best != best:
+        told += (
+            f". Not confirmed: the best of the search, {named([found.looked_best])}, has "
+            f"{shown(fresh[found.looked_best], figure)} in the fresh repeats"
+        )
+    values = dict.fromkeys(dict(p)[along] for p in (best, *found.together))
+    return Part(group, told, interval_of(fresh.get(best, of[best])), tuple(values))
+
+
+def curve_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
+    """From the first to the last value of `along`, as a paired ratio."""
+    by_value = {dict(p)[along]: v for p, v in of.items() if along in dict(p)}
+    first, last = ends(by_value)
+    if first == last:
+        return Part(group, f"{head(analysis, group)}{name(figure)} is {shown(by_value[first], figure)} at {say_value(along, first)}",
+                    interval_of(by_value[first]))  # fmt: skip
+    ratio = ratio_of(by_value[last], by_value[first])
+    told = (
+        f"{head(analysis, group)}{name(figure)} goes from {shown(by_value[first], figure)} at {say_value(along, first)} "
+        f"to {shown(by_value[last], figure)} at {plain(last)}"
+    )
+    if ratio is not None:
+        told += f": {times(ratio)}" + ("" if not ratio.holds(1.0) else ", not distinguishable from no change")
+    told += shape_of(figure, by_value)
+    return Part(group, told, ratio or interval_of(by_value[last]))
+
+
+def shape_of(figure: str, by_value: Mapping[Any, Mapping[int, float]]) -> str:
+    """Whether time grows in a line, in a bend or in steps; nothing for other figures or too few volumes."""
+    numbers = all(isinstance(v, int | float) for v in by_value)
+    if not numbers or not figure.endswith("makespan_s"):
+        return ""
+    found = shape.steps({v: list(of.values()) for v, of in by_value.items()})
+    return f"; {found.word} (a straight line: p = {found.p:.2g})" if found else ""
+
+
+def spread_part(found: Mapping[Point, Values], figure: str) -> list[Part]:
+    """Which engine varies more from run to run, where several were measured."""
+    points: dict[str, list[list[float]]] = {}
+    for of in found.values():
+        for point, values in of.items():
+            if all(isfinite(v) for v in values.values()):
+                points.setdefault(str(dict(point)["engine"]), []).append(list(values.values()))
+    spread = shape.spreads(points) if len(points) > 1 else None
+    if spread is None:
+        return []
+    each = ", ".join(f"{engine} {sd:.1%}" for engine, sd in spread.sd.items())
+    word = "differs" if spread.differ else "cannot be told apart"
+    return [Part((), f"Spread from run to run {word} (p = {spread.p:.2g}): {each}", None)]
+
+
+def scaling_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
+    """Speed-up and efficiency from the smallest to the largest value of `along`."""
+    by_value = {dict(p)[along]: v for p, v in of.items() if along in dict(p)}
+    first, last = ends(by_value)
+    n = float(last) / float(first) if first else 1.0
+    ratio = (
+        ratio_of(by_value[first], by_value[last])
+        if lower_is_better(figure)
+        else ratio_of(by_value[last], by_value[first])
+    )
+    if first == last or ratio is None:
+        return Part(group, f"{head(analysis, group)}{name(figure)} is {shown(by_value[last], figure)} at {say_value(along, last)}; "
+                    "too few runs for a speed-up", None)  # fmt: skip
+    weak = lower_is_better(figure) and work_grows(analysis, figure, along, of)
+    kept = ratio if weak else ratio.scaled(1 / n)
+    told = (
+        f"{head(analysis, group)}{along} {plain(first)} to {plain(last)}: "
+        + (
+            f"{n:g} times the work takes {1 / ratio.value:.2f} times as long"
+            if weak
+            else f"speed-up {times(ratio)}"
+        )
+        + f", efficiency {kept.value:.0%} [{kept.low:.0%}, {kept.high:.0%}]"
+    )
+    return Part(group, told, ratio)
+
+
+def work_grows(analysis: Analysis, figure: str, along: str, of: Values) -> bool:
+    """Whether larger values of `along` do more rows a repetition (weak scaling)."""
+    role = figure.rsplit(".", 1)[0]
+    rows: dict[Any, float] = {}
+    for m in analysis.runs:
+        if m.point in of and m.figures.get(f"{role}.repetitions"):
+            rows[dict(m.point)[along]] = m.figures[f"{role}.rows"] / m.figures[f"{role}.repetitions"]
+    if len(rows) < 2 or not rows[min(rows)]:
+        return False
+    return rows[max(rows)] / rows[min(rows)] > WEAK_FROM
+
+
+def comparison_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
+    """Each value of `along` against the best, paired by block; what varies besides competes, and each has its best of it."""
+    sign = 1 if lower_is_better(figure) else -1
+    level = {p: sign * sum(v.values()) / len(v) for p, v in of.items()}
+    points: dict[Any, Point] = {}
+    for point in sorted(of, key=lambda p: level[p]):
+        points.setdefault(dict(point).get(along), point)
+    by_value = {value: of[point] for value, point in points.items()}
+    means = {value: level[point] for value, point in points.items()}
+    best, *others = sorted(means, key=lambda k: means[k])
+
+    def named(value: Any) -> str:
+        return plain(value) + beside(analysis, points[value], group, along)
+
+    told = f"{head(analysis, group)}{named(best)} has the {'lowest' if sign > 0 else 'highest'} {name(figure)}, {shown(by_value[best], figure)}"
+    interval = interval_of(by_value[best])
+    for k in others[:3]:
+        ratio = ratio_of(by_value[k], by_value[best])
+        if ratio is None:
+            continue
+        interval = ratio if k == others[0] else interval
+        told += f"; {named(k)} {'is not distinguishable' if ratio.holds(1.0) else times(ratio)}"
+    return Part(group, told, interval, (best,))
+
+
+def keeps_up_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
+    """Which values of `along` kept up: every sample of every run stored before the next was due."""
+    by_value = {dict(p).get(along): v for p, v in of.items()}
+    told, kept = [], []
+    for value in ordered(by_value):
+        runs = by_value[value].values()
+        held = sum(v >= 1 for v in runs)
+        kept += [value] if held == len(runs) else []
+        told.append((plain(value), held, len(runs)))
+    up = [value for value, held, n in told if held == n]
+    down = [f"{value} (in {n - held} of {n} runs)" for value, held, n in told if held < n]
+    said = ([f"keeps up at {along} {', '.join(up)}"] if up else []) + (
+        [f"falls behind at {along} {', '.join(down)}"] if down else []
+    )
+    if along == "engine":
+        said = [text.replace(" at engine ", ": ") for text in said]
+    return Part(group, f"{head(analysis, group)}{'; '.join(said)}", None, tuple(kept))
+
+
+def sustained_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
+    """The highest value that held in every counted run, what is undecided above it, and the lowest that did not hold."""
+    at_least = float((analysis.study.get("search") or {}).get("at_least", 1.0))
+    runs: dict[Any, list[Tried]] = {dict(p)[along]: [] for p in of if along in dict(p)}
+    for m, on_time in zip(analysis.runs, analysis.on_time.runs, strict=True):
+        if m.counts and m.point in of and along in dict(m.point):
+            runs[dict(m.point)[along]].append(tried(m, on_time, figure, at_least))
+    stood = {value: standing(runs[value]) for value in sorted(runs)}
+    failed = next((value for value, trial in stood.items() if trial is Trial.FAILED), None)
+    below = [value for value in stood if failed is None or value < failed]
+    held = next((value for value in reversed(below) if stood[value] is Trial.HELD), None)
+
+    def told(value: Any) -> str:
+        n = sum(run.trial is Trial.HELD for run in runs[value])
+        return f"{along} {plain(value)} ({n} of {len(runs[value])} runs held)"
+
+    undecided = [v for v in below if stood[v] is Trial.UNDECIDED and (held is None or v > held)]
+    above = "".join(
+        f"; {told(v)} is undecided: {next(r.because for r in runs[v] if r.because)}" for v in undecided
+    )
+    above += f"; {told(failed)} does not hold" if failed is not None else "; nothing higher was tried"
+    if held is None:
+        nothing = "nothing that was tried holds"
+        return Part(
+            group, f"{head(analysis, group)}{nothing}{above if undecided or failed is not None else ''}", None
+        )
+    return Part(group, f"{head(analysis, group)}holds {told(held)}{above}", None, (held,))
+
+
+def levels_off_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
+    """The smallest value from which doubling gains little, and what each step to the next value gains."""
+    by_value = {dict(p)[along]: v for p, v in of.items() if along in dict(p)}
+    found = levels_off(by_value)
+    rule = f"doubling gains less than {LEAST_GAIN:.0%} ({CONFIDENCE:.0%} confidence)"
+    if found.chosen is None:
+        largest = ends(by_value)[1]
+        told = f"no {along} up to {say_bytes(along, largest)} from which {rule}"
+    else:
+        told = f"from {along} {say_bytes(along, found.chosen)} on {rule}, at {shown(by_value[found.chosen], figure)}"
+    steps = "; ".join(
+        f"{say_bytes(along, s.small)} to {say_bytes(along, s.large)} {s.gain:+.0%} a doubling, at most {s.at_most:+.0%}"
+        for s in found.steps
+    )
+    interval = interval_of(by_value[found.chosen]) if found.chosen is not None else None
+    best = () if found.chosen is None else (found.chosen,)
+    return Part(group, f"{head(analysis, group)}{told}" + (f". {steps}" if steps else ""), interval, best)

@@ -1,0 +1,83 @@
+"""Figures of points as words and intervals: what the parts of an answer are made of. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+from statistics import median
+from typing import Any
+
+from inrush.analysis.points import Analysis, Point, say
+from inrush.stats import stats
+from inrush.stats.quantity import show, show_interval
+
+
+def say_bytes(along: str, value: Any) -> str:
+    return show(float(value), "x.bytes") if along.endswith("_bytes") else plain(value)
+
+
+def ends(by_value: Mapping[Any, Any]) -> tuple[Any, Any]:
+    found = ordered(by_value)
+    return found[0], found[-1]
+
+
+def ordered(values: Any) -> list[Any]:
+    found = list(values)
+    return sorted(found) if all(isinstance(v, int | float) for v in found) else found
+
+
+def ratio_of(a: Mapping[int, float], b: Mapping[int, float]) -> stats.Interval | None:
+    """Paired by block; None for fewer than two shared blocks, and where a figure is 0: nothing is so many times that."""
+    shared = sorted(set(a) & set(b))
+    if len(shared) < 2 or not all(
+        a[k] > 0 and b[k] > 0 and isfinite(a[k]) and isfinite(b[k]) for k in shared
+    ):
+        return None
+    return stats.paired_ratio([a[k] for k in shared], [b[k] for k in shared])
+
+
+def interval_of(of: Mapping[int, float]) -> stats.Interval | None:
+    """None for one run, and where a run's figure is 0 (a share of samples in time) or failed: a geometric mean has no place
+    for either."""
+    whole = len(of) > 1 and all(v > 0 and isfinite(v) for v in of.values())
+    return stats.log_t(list(of.values())) if whole else None
+
+
+def shown(of: Mapping[int, float], figure: str) -> str:
+    interval = interval_of(of)
+    if interval is not None:
+        return show_interval(interval, figure)
+    if len(of) == 1:
+        return show(next(iter(of.values())), figure) + " (one run)"
+    if failed := sum(not isfinite(v) for v in of.values()):
+        return f"failed in {failed} of {len(of)} runs"
+    low, high = show(min(of.values()), figure), show(max(of.values()), figure)
+    return f"{show(median(of.values()), figure)} (median of {len(of)} runs, {low} to {high})"
+
+
+def times(ratio: stats.Interval) -> str:
+    value, low, high = (f"{v:.2f}" if v < 100 else f"{v:,.0f}" for v in (ratio.value, ratio.low, ratio.high))
+    return f"{value}× [{low}, {high}]"
+
+
+def head(analysis: Analysis, group: Point) -> str:
+    """`duckdb, readers 1: ` – what varies and the engine; what every point shares is said elsewhere."""
+    told = say(tuple((k, v) for k, v in group if k in analysis.factors))
+    return f"{told}: " if told else ""
+
+
+def name(figure: str) -> str:
+    """`writers.makespan_s` -> `makespan of writers`; percentiles keep their name."""
+    role, metric = figure.rsplit(".", 1)
+    words = {
+        "makespan_s": "makespan", "rows_per_s": "rate", "bytes_per_s": "byte rate", "ops_per_s": "call rate",
+        "keys_per_s": "key rate",
+        "latency_s": "worst latency", "cpu_us_per_row": "CPU per row", "client_cpu_us_per_row": "client CPU per row",
+        "file_bytes_per_s": "byte rate of a file", "busy_cores": "busy cores", "achieved_share": "share of due calls that succeeded",
+        "attempted_share": "share of calls sent", "attempts_per_s": "rate of attempts", "failed_share": "share of calls that failed",
+    }  # fmt: skip
+    return f"{words.get(metric) or metric.removesuffix('_s').replace('_', ' ')} of {role}"
+
+
+def plain(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)

@@ -1,0 +1,232 @@
+"""Boxes, curves and scaling: what each point was measured to be. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from inrush.analysis.answer import Answer, groups
+from inrush.analysis.parts import work_grows
+from inrush.analysis.points import Analysis, Point, is_number, lower_is_better, say
+from inrush.analysis.settled import Values
+from inrush.analysis.wording import interval_of, name, ordered, plain, ratio_of
+from inrush.report.charts import (
+    Figure,
+    Row,
+    along,
+    finished,
+    inline,
+    is_log,
+    lines,
+    scale_of,
+    ticks,
+    unit_of,
+    x_scale,
+)
+from inrush.report.drawn import by_panel, failed_said, series_of, without_failed
+
+MOST_BOXES = 12
+
+
+def boxes(analysis: Analysis, answer: Answer) -> list[Figure]:
+    """Per group and engine: quartiles, whiskers to the last run within 1.5 IQR, a red line through the medians."""
+    found = []
+    # One kind of axis for all of them: a linear panel beside a log one cannot be compared.
+    y_scale = scale_of([v for of in analysis.values(answer.figure).values() for v in of.values()])
+    for n, (group, of) in enumerate(
+        list(groups(analysis, answer.figure, along(answer), ()).items())[:MOST_BOXES]
+    ):
+        failed, of = failed_said(analysis, of), without_failed(of)
+        if not of:
+            continue
+        factor, unit = unit_of(of, answer.figure)
+        order = [plain(v) for v in ordered({dict(p)[along(answer)] for p in of})]
+        rows: list[Row] = []
+        dots: list[Row] = []
+        for point, values in of.items():
+            x, y = plain(dict(point)[along(answer)]), np.array(list(values.values())) / factor
+            rows.append({"x": x, "n": len(y), **five_numbers(y)})
+            dots += [{"x": x, "y": float(v), "block": b} for b, v in zip(values, y, strict=True)]
+        base = alt.Chart(inline(rows)).encode(
+            x=alt.X(
+                "x:O", sort=order, title=along(answer), axis=alt.Axis(labelAngle=-30 if len(order) > 6 else 0)
+            )
+        )
+        y_axis = ticks([r[k] for r in rows for k in ("low", "high")], is_log(y_scale))
+        title = f"{name(answer.figure)}, {unit}" if unit else name(answer.figure)
+        tip = [alt.Tooltip("x:N", title=along(answer)), alt.Tooltip("n:Q", title="runs"),
+               *(alt.Tooltip(f"{k}:Q", format=".4g") for k in ("low", "q1", "median", "q3", "high"))]  # fmt: skip
+        chart = alt.layer(
+            base.mark_rule(style="whisker").encode(
+                y=alt.Y("low:Q", scale=y_scale, title=title, axis=y_axis), y2="high:Q"
+            ),
+            base.mark_bar(style="box", size=16).encode(
+                y=alt.Y("q1:Q", scale=y_scale), y2="q3:Q", tooltip=tip
+            ),
+            alt.Chart(inline(dots))
+            .mark_point(style="dot", size=14, filled=True)
+            .encode(
+                x=alt.X("x:O", sort=order),
+                y=alt.Y("y:Q", scale=y_scale),
+                tooltip=["block:Q", alt.Tooltip("y:Q", format=".4g")],
+            ),
+            base.mark_line(style="medians").encode(y=alt.Y("median:Q", scale=y_scale)),
+            base.mark_point(style="median", filled=True, size=22).encode(
+                y=alt.Y("median:Q", scale=y_scale), tooltip=tip
+            ),
+        )
+        found.append(Figure(
+            f"box-{n}", f"Spread over runs{': ' + say(group) if group else ''}",
+            "Box: quartiles; whiskers: last run within 1.5 box lengths; red line: medians; dots: single runs." + failed,
+            finished(chart),
+            tuple((answer.figure, p) for p in of),
+        ))  # fmt: skip
+    return found
+
+
+def five_numbers(y: Any) -> dict[str, float]:
+    q1, median, q3 = (float(v) for v in np.percentile(y, [25, 50, 75]))
+    reach = 1.5 * (q3 - q1)
+    inside = y[(y >= q1 - reach) & (y <= q3 + reach)]
+    return {
+        "low": float(min(inside.min(), q1)),
+        "q1": q1,
+        "median": median,
+        "q3": q3,
+        "high": float(max(inside.max(), q3)),
+    }
+
+
+def curves(analysis: Analysis, answer: Answer) -> list[Figure]:
+    """Geometric means with 95 % intervals along the swept factor; stopped points as stopped."""
+    if not all(is_number(v) for v in analysis.factors.get(along(answer), ("",))):
+        return []
+    # One kind of axis for all panels; bounds count too, so that a wide interval does not flatten the rest.
+    every = [(interval_of(of), list(of.values())) for of in analysis.values(answer.figure).values()]
+    y_scale = scale_of([v for i, of in every for v in ((i.low, i.value, i.high) if i else of)])
+    found = []
+    for n, (group, of) in enumerate(by_panel(groups(analysis, answer.figure, along(answer), ())).items()):
+        factor, unit = unit_of({p: v for _, points in of for p, v in points.items()}, answer.figure)
+        drawn = [(engine, without_failed(points)) for engine, points in of]
+        failed = "".join(failed_said(analysis, points) for _, points in of)
+        rows = [
+            r
+            for engine, points in drawn
+            for r in curve_rows(
+                points, along(answer), series_of(analysis, answer.figure, engine, points), factor
+            )
+        ]
+        stopped = absent_rows(analysis, along(answer), group)
+        if not rows or len({r["x"] for r in [*rows, *stopped]}) < 2:
+            continue
+        x_values = sorted({r["x"] for r in [*rows, *stopped]})
+        title = f"{name(answer.figure)}, {unit}" if unit else name(answer.figure)
+        chart = lines(rows, x_values, along(answer), title, y_scale)
+        if stopped:
+            chart = alt.layer(chart, *stopped_marks(stopped, x_values, sorted({r["series"] for r in rows})))
+        found.append(Figure(
+            f"curve-{n}", f"{name(answer.figure).capitalize()} along {along(answer)}{': ' + say(group) if group else ''}",
+            "Points: geometric means over runs; bars and bands: their 95 % intervals (where a run's figure is 0: median and range). "
+            + ("Crosses at the top: points that were stopped or are not supported, with the reason." if stopped else "") + failed,
+            finished(chart),
+            tuple((answer.figure, p) for _, points in drawn for p in points),
+        ))  # fmt: skip
+    return found
+
+
+def curve_rows(of: Values, factor_name: str, engine: str, factor: float) -> list[Row]:
+    rows = []
+    for point, values in sorted(of.items(), key=lambda item: dict(item[0])[factor_name]):
+        interval = interval_of(values)
+        value = interval.value if interval else median(values.values())
+        low, high = (
+            (interval.low, interval.high) if interval else (min(values.values()), max(values.values()))
+        )
+        rows.append({"x": dict(point)[factor_name], "y": value / factor, "low": low / factor, "high": high / factor,
+                     "series": engine, "n": len(values)})  # fmt: skip
+    return rows
+
+
+def absent_rows(analysis: Analysis, factor_name: str, group: Point) -> list[Row]:
+    rows = []
+    for absent in analysis.record.absent:
+        point = dict(absent.point)
+        if is_number(point.get(factor_name)) and all(point.get(k, v) == v for k, v in group):
+            rows.append(
+                {
+                    "x": point[factor_name],
+                    "series": str(point.get("engine", "")),
+                    "why": absent.why,
+                    "reason": absent.reason,
+                }
+            )
+    return rows
+
+
+def stopped_marks(rows: Sequence[Row], x_values: Sequence[float], engines: Sequence[str]) -> list[alt.Chart]:
+    base = alt.Chart(inline(list(rows))).encode(x=alt.X("x:Q", scale=x_scale(x_values)), y=alt.value(6))
+    tip = [alt.Tooltip(f"{k}:N") for k in ("series", "why", "reason")]
+    return [
+        base.mark_point(shape="cross", angle=45, size=70, filled=True).encode(
+            color=alt.Color("series:N", title=None, sort=list(engines)), tooltip=tip
+        ),
+        base.mark_text(style="absent", dx=8).encode(text="why:N"),
+    ]
+
+
+def scaling(analysis: Analysis, answer: Answer) -> list[Figure]:
+    """Share of ideal scaling kept, where the study asks for scaling."""
+    if answer.kind != "scaling":
+        return []
+    found = []
+    for n, (group, of) in enumerate(by_panel(groups(analysis, answer.figure, along(answer), ())).items()):
+        rows = [
+            r
+            for engine, points in of
+            for r in efficiency_rows(
+                analysis,
+                answer.figure,
+                along(answer),
+                series_of(analysis, answer.figure, engine, points),
+                points,
+            )
+        ]
+        if len({r["x"] for r in rows}) < 2:
+            continue
+        x_values = sorted({r["x"] for r in rows})
+        chart = lines(rows, x_values, along(answer), "efficiency", alt.Scale(domainMin=0))
+        ideal = alt.Chart(inline([{"y": 1}])).mark_rule(style="ideal").encode(y="y:Q")
+        found.append(Figure(
+            f"efficiency-{n}", f"Scaling efficiency{': ' + say(group) if group else ''}",
+            "1 is ideal: n sessions do n times the work in the same time, or the same work in 1/n of it. Bars and bands: 95 % intervals.",
+            finished(alt.layer(ideal, chart)),
+            tuple((answer.figure, p) for _, points in of for p in points),
+        ))  # fmt: skip
+    return found
+
+
+def efficiency_rows(analysis: Analysis, figure: str, factor_name: str, engine: str, of: Values) -> list[Row]:
+    by_value = {dict(p)[factor_name]: v for p, v in of.items()}
+    first = min(by_value)
+    weak = lower_is_better(figure) and work_grows(analysis, figure, factor_name, of)
+    rows = [{"x": first, "y": 1.0, "low": 1.0, "high": 1.0, "series": engine, "n": len(by_value[first])}]
+    for value in sorted(by_value)[1:]:
+        pair = (by_value[first], by_value[value])
+        ratio = ratio_of(*(pair if lower_is_better(figure) else pair[::-1]))
+        if ratio is not None and first:
+            kept = ratio if weak else ratio.scaled(first / value)
+            rows.append(
+                {
+                    "x": value,
+                    "y": kept.value,
+                    "low": kept.low,
+                    "high": kept.high,
+                    "series": engine,
+                    "n": kept.n,
+                }
+            )
+    return rows

@@ -1,0 +1,54 @@
+"""Which points a figure draws, and how its lines are called. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from inrush.analysis.answer import Answer, groups
+from inrush.analysis.points import Analysis, Point, lower_is_better
+from inrush.analysis.settled import Values
+from inrush.report.charts import along, label
+
+#: Lines of one figure.
+MOST_LINES = 8
+
+
+def series_of(analysis: Analysis, figure: str, engine: str, of: Values) -> str:
+    """The name of a line in its legend: with a mark where one of its points is invalid."""
+    return f"{engine} (INVALID)" if analysis.broken_points(figure, of) else engine
+
+
+def without_failed(of: Values) -> Values:
+    """Points whose figure has a value in every run: a percentile that failed has no place on an axis."""
+    return {p: v for p, v in of.items() if all(np.isfinite(list(v.values())))}
+
+
+def failed_points(of: Values) -> list[Point]:
+    return [p for p in of if p not in without_failed(of)]
+
+
+def failed_said(analysis: Analysis, of: Values) -> str:
+    """What a caption says of points that are not drawn."""
+    named = "; ".join(label(p, analysis) for p in failed_points(of))
+    return f" Not drawn, since too many of their calls failed: {named}." if named else ""
+
+
+def by_panel(held: Mapping[Point, Values]) -> dict[Point, list[tuple[str, Values]]]:
+    """Group without its engine -> (engine, points): engines share a panel."""
+    found: dict[Point, list[tuple[str, Values]]] = {}
+    for group, of in held.items():
+        rest = tuple((k, v) for k, v in group if k != "engine")
+        found.setdefault(rest, []).append((str(dict(group).get("engine", "all")), of))
+    return found
+
+
+def shown_points(analysis: Analysis, answer: Answer) -> list[Point]:
+    """The best point of each group, so that a figure has few lines."""
+    sign = 1 if lower_is_better(answer.figure) else -1
+    best = [
+        min(of, key=lambda p: sign * float(np.median(list(of[p].values()))))
+        for of in groups(analysis, answer.figure, along(answer), ()).values()
+    ]
+    return best[:MOST_LINES]

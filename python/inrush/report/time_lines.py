@@ -1,0 +1,89 @@
+"""Time lines: one typical run, panels over one time axis, never two y-axes. Pure."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import altair as alt
+
+from inrush.analysis.answer import Answer
+from inrush.analysis.points import Analysis
+from inrush.report.charts import HEIGHT, WIDTH, Figure, finished, inline, label
+from inrush.report.drawn import shown_points
+from inrush.report.sampled import sample_panels
+from inrush.report.timeline import Panel, panels, typical_runs
+
+
+def time_lines(analysis: Analysis, answer: Answer) -> list[Figure]:
+    """One typical run per engine: panels over one time axis, never two y-axes."""
+    found = []
+    for n, m in enumerate(typical_runs(analysis, answer.figure, shown_points(analysis, answer))):
+        held = panels(m.run)
+        if not held:
+            continue
+        drawn = [panel_chart(p, last=p is held[-1]) for p in held]
+        found.append(Figure(
+            f"time-{n}", f"A typical run over time: {label(m.point, analysis)}",
+            f"Run {m.run.run_id}, the one nearest the median. Drag to move, scroll to zoom: all panels follow.",
+            finished(stacked(drawn)),
+            ((answer.figure, m.point),),
+        ))  # fmt: skip
+    return found
+
+
+def sample_lines(analysis: Analysis, answer: Answer) -> list[Figure]:
+    """Per engine, each sample of one typical run: its stretches, when it was seen, and the deletes behind."""
+    found = []
+    for n, m in enumerate(
+        typical_runs(analysis, answer.figure, [*shown_points(analysis, answer), *analysis.points])
+    ):
+        held = sample_panels(m.run)
+        if held:
+            drawn = [panel_chart(p, last=p is held[-1]) for p in held]
+            found.append(Figure(
+                f"samples-{n}", f"Sample after sample: {label(m.point, analysis)}",
+                f"Run {m.run.run_id}. Collect: a simulated collector's time; queue: until the first part went out; insert: until the "
+                "last was stored. Where there are many, the slowest of equal numbers.",
+                finished(stacked(drawn)),
+                (("", m.point),),
+            ))  # fmt: skip
+    return found
+
+
+def stacked(drawn: Sequence[alt.Chart]) -> alt.VConcatChart:
+    """Panels over one time axis; one zoom moves them all."""
+    zoom = alt.selection_interval(bind="scales", encodings=["x"], name="zoom")
+    with (
+        warnings.catch_warnings()
+    ):  # altair says that it makes one parameter of all panels': that is the intent
+        warnings.filterwarnings("ignore", message="Automatically deduplicated")
+        chart: alt.VConcatChart = alt.vconcat(*drawn, spacing=8).add_params(zoom)
+        chart.resolve = alt.Resolve(scale=alt.ScaleResolveMap(x="shared", color="independent"))
+        return chart
+
+
+def panel_chart(panel: Panel, last: bool) -> alt.Chart:
+    """Width and height are set per panel: stacked charts have none of their own."""
+    axis = alt.Axis(title="time in the run, s" if last else None, labels=last, ticks=last)
+    chart: alt.Chart = (
+        alt.Chart(inline(panel.rows))
+        .mark_line(interpolate="step-after")
+        .encode(
+            x=alt.X("t:Q", axis=axis),
+            y=alt.Y(
+                "y:Q",
+                title=panel.title,
+                scale=alt.Scale(domain=[0, 1.08 * (max(r["y"] for r in panel.rows) or 1.0)], nice=False),
+                axis=alt.Axis(
+                    tickCount=4,
+                    format="~s" if panel.large else ".3~r",
+                    labelExpr="datum.value === 0 ? '0' : datum.label",  # else zero is said in the unit of the largest
+                ),
+            ),
+            color=alt.Color("series:N", title=None, legend=alt.Legend(orient="right")),
+            tooltip=["series:N", alt.Tooltip("t:Q", format=".3g"), alt.Tooltip("y:Q", format=".4g")],
+        )
+        .properties(width=WIDTH, height=HEIGHT // 3)
+    )
+    return chart
