@@ -18,7 +18,7 @@ use crate::record::Recorder;
 use crate::rows::Columns;
 use crate::schedule::{Arrivals, Tickets};
 
-use flights::{Flight, Flights};
+use flights::{Flight, Flights, Place};
 pub use loss::reopened;
 use loss::Connected;
 
@@ -295,7 +295,7 @@ impl<'a> Worker<'a> {
         if let (Some(batch), true) = (&self.role.batch, work.is_insert) {
             self.role.counts[batch.table].issue(rows);
         }
-        let floors = work.floors(self.role.counts);
+        let floors = work.is_judged.then(|| work.floors(self.role.counts));
         let sent = self.role.clock.now();
         self.recorder.sent(work.slot, sent);
         if self.flights.is_empty() {
@@ -308,8 +308,11 @@ impl<'a> Worker<'a> {
             book.sent(ticket, due, book.collected(ticket, due), sent);
         }
         let ready = self.flights.ready().max(collected).min(sent);
-        let proof = self.proof.take();
-        self.flights.begin(Flight { ticket, at, due, ready, sent, data_ns, rows, floors, proof });
+        let kept = self.flights.begin(Flight { ticket, at, due, ready, sent, data_ns, rows });
+        kept.proof = self.proof.take();
+        if let Some(floors) = floors {
+            kept.floors = floors;
+        }
         let parcel = if work.is_insert {
             Work::Rows { columns: &self.columns, payload: &self.payload }
         } else {
@@ -354,7 +357,7 @@ impl<'a> Worker<'a> {
     fn end(&mut self, done: Done) {
         let oldest = self.flights.oldest().is_some_and(|f| f.ticket == done.ticket);
         match self.flights.end(done.ticket, done.done_ns) {
-            Some(flight) => self.finish(flight, done, oldest),
+            Some((flight, place)) => self.finish(flight, place, done, oldest),
             None if self.fatal.is_some() => {}
             None => {
                 self.fatal = Some(format!(
@@ -367,12 +370,13 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn finish(&mut self, flight: Flight, done: Done, oldest: bool) {
+    fn finish(&mut self, flight: Flight, place: Place, done: Done, oldest: bool) {
         let work = &mut self.ops[flight.at];
         let (mut outcome, mut message) = (done.outcome, None);
         if outcome == Outcome::Ok && work.is_judged {
             let answer = self.session.answer(done.ticket);
-            let broken = work.broken(flight.ticket, flight.data_ns, &flight.floors, answer, self.role.counts);
+            let floors = &self.flights.kept(place).floors;
+            let broken = work.broken(flight.ticket, flight.data_ns, floors, answer, self.role.counts);
             if let Some((how, why)) = broken {
                 (outcome, message) = (how, Some(why));
             }
@@ -400,7 +404,7 @@ impl<'a> Worker<'a> {
                 if let Some(book) = self.role.line.kept() {
                     book.stored(flight.ticket, rows, times, behind);
                 }
-                match (&mut self.stored, flight.proof) {
+                match (&mut self.stored, self.flights.kept(place).proof.take()) {
                     (Some(stored), Some(proof)) => stored.merge(&proof),
                     (stored @ None, proof) => *stored = proof.map(|proof| *proof),
                     (Some(_), None) => {}

@@ -9,7 +9,7 @@ use crate::record::Times;
 const NONE: u32 = u32::MAX;
 
 /// A call on its way.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 pub struct Flight {
     pub ticket: Ticket,
     /// Its operation, by its place among the session's.
@@ -21,10 +21,20 @@ pub struct Flight {
     /// Its data time, from the start of the repetition: with the ticket it makes the parameters again.
     pub data_ns: Ns,
     pub rows: u64,
+}
+
+/// What few calls need, beside the call: all others are copied without it.
+#[derive(Default)]
+pub struct Kept {
+    /// Of a call whose answer is judged; else of an earlier one.
     pub floors: Floors,
-    /// Of rows read from files; boxed, so that calls without one stay small.
+    /// Of rows read from files.
     pub proof: Option<Box<Expected>>,
 }
+
+/// Where a call is or was: what is kept of it stays until another one begins there.
+#[derive(Debug, Clone, Copy)]
+pub struct Place(u32);
 
 impl Flight {
     pub fn times(&self, done_ns: Ns) -> Times {
@@ -35,6 +45,7 @@ impl Flight {
 #[derive(Default)]
 struct Slot {
     flight: Flight,
+    kept: Kept,
     /// Since when it is free.
     freed: Ns,
     /// Neighbours: of a flight those sent before and after it, of a free slot the one that was freed after it.
@@ -68,7 +79,7 @@ impl Flights {
         let count = self.slots.len() as u32;
         for (slot, place) in self.slots.iter_mut().zip(0..) {
             (slot.freed, slot.after) = (ready, if place + 1 < count { place + 1 } else { NONE });
-            slot.flight.proof = None;
+            slot.kept.proof = None;
         }
         (self.len, self.oldest, self.newest) = (0, NONE, NONE);
         (self.free, self.last_freed) = (0, count - 1);
@@ -97,9 +108,9 @@ impl Flights {
         self.slots[self.free as usize].freed
     }
 
-    /// Takes a slot. Panics when all are taken.
+    /// Takes a slot; what is to be kept of the call goes there. Panics when all are taken.
     #[inline]
-    pub fn begin(&mut self, flight: Flight) {
+    pub fn begin(&mut self, flight: Flight) -> &mut Kept {
         let place = self.free;
         let slot = &mut self.slots[place as usize];
         self.free = slot.after;
@@ -110,6 +121,11 @@ impl Flights {
         }
         self.newest = place;
         self.len += 1;
+        &mut self.slots[place as usize].kept
+    }
+
+    pub fn kept(&mut self, place: Place) -> &mut Kept {
+        &mut self.slots[place.0 as usize].kept
     }
 
     /// The call sent first of those in flight.
@@ -120,7 +136,7 @@ impl Flights {
 
     /// Ends a call; its slot is free from `now` on. None for a call that is not in flight.
     #[inline]
-    pub fn end(&mut self, ticket: Ticket, now: Ns) -> Option<Flight> {
+    pub fn end(&mut self, ticket: Ticket, now: Ns) -> Option<(Flight, Place)> {
         let mut place = self.oldest;
         while place != NONE && self.slots[place as usize].flight.ticket != ticket {
             place = self.slots[place as usize].after;
@@ -130,7 +146,7 @@ impl Flights {
         }
         let slot = &mut self.slots[place as usize];
         let (before, after) = (slot.before, slot.after);
-        let flight = std::mem::take(&mut slot.flight);
+        let flight = slot.flight;
         (slot.freed, slot.after) = (now, NONE);
         match before {
             NONE => self.oldest = after,
@@ -146,12 +162,12 @@ impl Flights {
         }
         self.last_freed = place;
         self.len -= 1;
-        Some(flight)
+        Some((flight, Place(place)))
     }
 
     /// Ends the call that was sent first.
     pub fn end_oldest(&mut self, now: Ns) -> Option<Flight> {
-        self.end(self.oldest()?.ticket, now)
+        self.end(self.oldest()?.ticket, now).map(|(flight, _)| flight)
     }
 }
 
@@ -160,6 +176,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::drive::hold::CHECKS_MAX;
 
     fn flight(ticket: Ticket) -> Flight {
         Flight { ticket, ..Flight::default() }
@@ -170,7 +187,7 @@ mod tests {
         let mut flights = Flights::new(2);
         assert!(flights.end(0, 1).is_none());
         flights.begin(flight(0));
-        assert_eq!(flights.end(0, 5).map(|f| f.ticket), Some(0));
+        assert_eq!(flights.end(0, 5).map(|(f, _)| f.ticket), Some(0));
         assert!(flights.end(0, 6).is_none());
     }
 
@@ -178,7 +195,9 @@ mod tests {
     fn the_next_call_is_ready_since_the_slot_that_is_free_longest_was_freed() {
         let mut flights = Flights::new(3);
         flights.restart(10);
-        (0..3).for_each(|ticket| flights.begin(flight(ticket)));
+        for ticket in 0..3 {
+            flights.begin(flight(ticket));
+        }
         assert_eq!((flights.is_full(), flights.ready()), (true, Ns::MAX));
         flights.end(1, 20);
         flights.end(0, 30);
@@ -190,7 +209,9 @@ mod tests {
     #[test]
     fn nothing_in_flight_survives_a_restart() {
         let mut flights = Flights::new(4);
-        (0..4).for_each(|ticket| flights.begin(flight(ticket)));
+        for ticket in 0..4 {
+            flights.begin(flight(ticket));
+        }
         flights.restart(7);
         assert_eq!((flights.len(), flights.ready(), flights.oldest().is_none()), (0, 7, true));
         assert!((0..4).all(|ticket| flights.end(ticket, 8).is_none()));
@@ -206,12 +227,13 @@ mod tests {
                 let now = now as u64 + 1;
                 if begin && list.len() < depth {
                     prop_assert_eq!(flights.ready(), freed.remove(0));
-                    flights.begin(Flight { rows: now, ..flight(now) });
+                    flights.begin(Flight { rows: now, ..flight(now) }).floors = [now; CHECKS_MAX];
                     list.push(now);
                 } else if !list.is_empty() {
                     let ticket = list.remove(pick as usize % list.len());
-                    let ended = flights.end(ticket, now).expect("it is in flight");
+                    let (ended, place) = flights.end(ticket, now).expect("it is in flight");
                     prop_assert_eq!((ended.ticket, ended.rows), (ticket, ticket));
+                    prop_assert_eq!(flights.kept(place).floors, [ticket; CHECKS_MAX]);
                     freed.push(now);
                 }
                 prop_assert_eq!(flights.len(), list.len());
