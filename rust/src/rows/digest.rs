@@ -315,9 +315,11 @@ impl Item {
             Item::Rows => n as i128,
             Item::NotNull(at) if column(at).present.is_empty() => n as i128,
             Item::NotNull(at) => column(at).present[..n].iter().filter(|&&p| p == 1).count() as i128,
-            Item::Low(at) => sum_of(column(at), n, |v| v & 0xffff_ffff),
-            Item::High { column: at, signed: true } => sum_of(column(at), n, |v| v >> 32),
-            Item::High { column: at, signed: false } => sum_of(column(at), n, |v| (v as u64 >> 32) as i64),
+            Item::Low(at) => sum_of(column(at), n, low_of_i32, low_of_i64),
+            Item::High { column: at, signed: true } => sum_of(column(at), n, high_of_i32, high_of_i64),
+            Item::High { column: at, signed: false } => {
+                sum_of(column(at), n, unsigned_high_of_i32, unsigned_high_of_i64)
+            }
             Item::Wrapped(at) => (0..n).map(|row| integer(column(at), row) as i128).sum(),
             Item::Product(key, value) => {
                 let (key, value) = (column(key), column(value));
@@ -329,7 +331,7 @@ impl Item {
                 let present = (0..n).filter(|&i| column.is_present(i));
                 present.map(|i| (float(column, i) * unit).round() as i128).sum()
             }
-            Item::True(at) => sum_of(column(at), n, |v| v),
+            Item::True(at) => sum_of(column(at), n, all_of_i32, all_of_i64),
             Item::Hash { column: at, hash, trimmed, weight: None } => hash.sum(column(at), n, trimmed),
             Item::Hash { column: at, hash, trimmed, weight: Some(weight) } => {
                 add_hashed(column(at), weight, hash, trimmed, numbers)
@@ -343,18 +345,47 @@ impl Item {
     }
 }
 
+/// Adds to a sum at the machine's best level.
+type Add<T> = fn(Level, &[T], &mut i64);
+
 /// Parts of 2^16 values below 2^32 each cannot leave an i64; null positions hold 0.
-fn sum_of(column: &Column, n: usize, part: impl Fn(i64) -> i64) -> i128 {
+fn sum_of(column: &Column, n: usize, of_i32: Add<i32>, of_i64: Add<i64>) -> i128 {
+    let level = Level::best();
     match &column.values {
-        Values::I32(v) => {
-            v[..n].chunks(1 << 16).map(|v| v.iter().map(|&v| part(v as i64)).sum::<i64>() as i128).sum()
-        }
-        Values::I64(v) => {
-            v[..n].chunks(1 << 16).map(|v| v.iter().map(|&v| part(v)).sum::<i64>() as i128).sum()
-        }
+        Values::I32(v) => sum_of_parts(&v[..n], |part, sum| of_i32(level, part, sum)),
+        Values::I64(v) => sum_of_parts(&v[..n], |part, sum| of_i64(level, part, sum)),
         _ => unreachable!("checked by new"),
     }
 }
+
+fn sum_of_parts<T>(values: &[T], add: impl Fn(&[T], &mut i64)) -> i128 {
+    let sum = |part: &[T]| {
+        let mut sum = 0;
+        add(part, &mut sum);
+        i128::from(sum)
+    };
+    values.chunks(1 << 16).map(sum).sum()
+}
+
+macro_rules! added {
+    ($of_i32:ident, $of_i64:ident, $part:expr) => {
+        vectorised! {
+            fn $of_i32(values: &[i32], sum: &mut i64) {
+                *sum += values.iter().map(|&v| $part(i64::from(v))).sum::<i64>();
+            }
+        }
+        vectorised! {
+            fn $of_i64(values: &[i64], sum: &mut i64) {
+                *sum += values.iter().map(|&v| $part(v)).sum::<i64>();
+            }
+        }
+    };
+}
+
+added!(low_of_i32, low_of_i64, |v: i64| v & 0xffff_ffff);
+added!(high_of_i32, high_of_i64, |v: i64| v >> 32);
+added!(unsigned_high_of_i32, unsigned_high_of_i64, |v: i64| (v as u64 >> 32) as i64);
+added!(all_of_i32, all_of_i64, |v: i64| v);
 
 fn integer(column: &Column, row: usize) -> i64 {
     match &column.values {

@@ -32,6 +32,11 @@ impl ValueHash {
                 there.map(|row| self.of_bits(u64::from(v[row].to_bits()))).sum()
             }
             Values::F32(v) => there.map(|row| self.of_float(f64::from(v[row]))).sum(),
+            Values::F64(v) if self == ValueHash::Postgresql => {
+                // A NULL's place holds a zero.
+                let nulls = column.present.iter().take(rows).filter(|present| **present == 0).count();
+                lookup3::sum_f64(&v[..rows]) - nulls as i128 * self.of_float(0.0)
+            }
             Values::F64(v) => there.map(|row| self.of_float(v[row])).sum(),
             Values::Text(v) if trimmed => there.map(|row| self.of_text(trim(v.get(row)))).sum(),
             Values::Text(v) => there.map(|row| self.of_text(v.get(row))).sum(),
