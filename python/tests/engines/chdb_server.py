@@ -83,7 +83,7 @@ class Request(BaseHTTPRequestHandler):
             self.do_POST()
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = self.body()
         asked = dict(parse_qsl(urlsplit(self.path).query, keep_blank_values=True))
         wanted = {name: asked.pop(name, "") for name in ("query", "database", "default_format", "query_id")}
         begun = False
@@ -106,6 +106,16 @@ class Request(BaseHTTPRequestHandler):
             self.wfile.write(b"0\r\n\r\n")
         else:
             self.whole(200, held)
+
+    def body(self) -> bytes:
+        if self.headers.get("Transfer-Encoding") != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        pieces = []
+        while size := int(self.rfile.readline(), 16):
+            pieces.append(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        return b"".join(pieces)
 
     def whole(self, status: int, body: bytes | bytearray, code: int = 0) -> None:
         self.send_response(status)

@@ -1,5 +1,6 @@
 //! One session at work: takes tickets, makes rows or parameters, sends, records.
 
+mod batch;
 mod flights;
 mod loss;
 pub mod unanswered;
@@ -7,17 +8,15 @@ pub mod unanswered;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clock::thread_cpu_ns;
-use crate::drive::source::{Filled, Source};
-use crate::drive::work::{Batch, Live, OpWork, RoleWork};
-use crate::encode::parts;
+use crate::drive::work::{Live, OpWork, RoleWork};
 use crate::engine::{Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work};
-use crate::error::Error;
 use crate::pace::{Pacer, Spin};
 use crate::proof::{Expected, Unanswered};
 use crate::record::Recorder;
 use crate::rows::Columns;
 use crate::schedule::{Arrivals, Tickets};
 
+use batch::Rows;
 use flights::{Flight, Flights, Place};
 pub use loss::reopened;
 use loss::Connected;
@@ -37,6 +36,8 @@ pub struct Worker<'a> {
     pace: Pacer,
     pub columns: Columns,
     pub payload: Payload,
+    /// Of the batch that `payload` is of.
+    rows: Rows,
     arrivals: Arrivals,
     flights: Flights,
     done: Vec<Done>,
@@ -94,6 +95,7 @@ impl<'a> Worker<'a> {
             pace: Pacer::new(role.clock, role.halt.clone(), Spin::Never),
             columns,
             payload: Payload::default(),
+            rows: Rows::default(),
             flights: Flights::new(role.depth),
             done: Vec::with_capacity(role.depth),
             t0: 0,
@@ -266,32 +268,10 @@ impl<'a> Worker<'a> {
         })
     }
 
-    fn make_rows(&mut self, batch: &Batch, ticket: Ticket, at: usize) -> Result<bool, Error> {
-        let op = self.ops[at].op;
-        let (first, rows) = batch.range(ticket);
-        let (columns, payload) = (&mut self.columns, &mut self.payload);
-        if let (Source::Generated(generator), Some(part_rows)) = (&batch.source, self.session.part_rows(op)) {
-            for (at, count, part) in parts(rows, part_rows) {
-                generator.fill(first + at as u64, count, columns);
-                self.session.encode_part(op, columns, part, payload)?;
-            }
-            return Ok(true);
-        }
-        match batch.source.fill(ticket, first, rows, columns)? {
-            Filled::End => return Ok(false),
-            Filled::Rows => {}
-            Filled::Proven(proof) => self.proof = Some(Box::new(proof)),
-        }
-        payload.bytes.clear();
-        payload.rows = columns.rows as u64;
-        self.session.encode(op, columns, payload)?;
-        Ok(true)
-    }
-
     fn submit(&mut self, made: &Made) {
         let Made { ticket, at, data_ns, .. } = *made;
         let work = &self.ops[at];
-        let rows = if work.is_insert { self.payload.rows } else { 0 };
+        let rows = if work.is_insert { self.rows.count } else { 0 };
         if let (Some(batch), true) = (&self.role.batch, work.is_insert) {
             self.role.counts[batch.table].issue(rows);
         }
@@ -313,6 +293,10 @@ impl<'a> Worker<'a> {
         if let Some(floors) = floors {
             kept.floors = floors;
         }
+        if rows > 0 && !self.rows.are_made() && !self.send_rest(made) {
+            return;
+        }
+        let work = &self.ops[at];
         let parcel = if work.is_insert {
             Work::Rows { columns: &self.columns, payload: &self.payload }
         } else {

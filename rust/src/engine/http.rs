@@ -3,6 +3,7 @@
 //! A session owns one. Bodies go out in several slices with one system call; answers come in pieces as the server
 //! sends them, with a length, in chunks or up to the end of the connection. With TLS or without is all the same here.
 
+mod chunks;
 mod connection;
 #[cfg(test)]
 mod fuzz;
@@ -89,6 +90,8 @@ pub struct Client {
     /// For [`HangUp`]: the socket of `connection`.
     hang_up: Arc<Mutex<Option<TcpStream>>>,
     outbox: Vec<u8>,
+    /// Until when the body that is sent in chunks is to be out.
+    body_until: Option<Instant>,
     inbox: Inbox,
     /// Of the last answer, as it came.
     head: Vec<u8>,
@@ -96,6 +99,8 @@ pub struct Client {
     body: Body,
     /// The server lets the connection stand after this answer.
     keep: bool,
+    /// The last request was answered before all of it was sent.
+    is_cut: bool,
 }
 
 /// What is still to come of an answer's body.
@@ -151,11 +156,13 @@ impl Client {
             in_clear: tls.when == When::Never && login.is_some_and(|(_, password)| !password.is_empty()),
             hang_up: Arc::new(Mutex::new(None)),
             outbox: Vec::with_capacity(4096),
+            body_until: None,
             inbox: Inbox::new(INBOX_BYTES),
             head: Vec::with_capacity(4096),
             status: 0,
             body: Body::Ended,
             keep: false,
+            is_cut: false,
         }
     }
 
@@ -216,10 +223,7 @@ impl Client {
         slices: &[&[u8]],
         until: Option<Instant>,
     ) -> Result<(), Trouble> {
-        if self.body != Body::Ended || !self.keep || !self.is_idle() {
-            self.forget();
-            self.connect().map_err(|e| Trouble::Lost(io::Error::other(e.to_string())))?;
-        }
+        self.ready()?;
         let bytes: usize = slices.iter().map(|slice| slice.len()).sum();
         self.outbox.clear();
         write!(self.outbox, "{method} {path} HTTP/1.1\r\n{}Content-Length: {bytes}\r\n\r\n", self.headers)
@@ -232,10 +236,28 @@ impl Client {
         }
         self.keep = false; // until the answer says otherwise
         let connection = self.connection.as_mut().expect("connected above");
-        match connection.write(&mut parts[..=slices.len()], until) {
-            Ok(()) => Ok(()),
-            // A server that refuses a body may answer before it has read all of it, and hang up.
-            Err(Trouble::Lost(_)) if self.refused_early() => Ok(()),
+        let sent = connection.write(&mut parts[..=slices.len()], until);
+        self.sent(sent).map(drop)
+    }
+
+    /// Connects where there is no connection that a request can be sent on.
+    fn ready(&mut self) -> Result<(), Trouble> {
+        self.is_cut = false;
+        if self.body != Body::Ended || !self.keep || !self.is_idle() {
+            self.forget();
+            self.connect().map_err(|e| Trouble::Lost(io::Error::other(e.to_string())))?;
+        }
+        Ok(())
+    }
+
+    /// What sending came to; false where the server has answered before it has read all, as it may what it refuses.
+    fn sent(&mut self, sent: Result<(), Trouble>) -> Result<bool, Trouble> {
+        match sent {
+            Ok(()) => Ok(true),
+            Err(Trouble::Lost(_)) if self.refused_early() => {
+                self.is_cut = true;
+                Ok(false)
+            }
             Err(trouble) => {
                 self.forget();
                 Err(trouble)
@@ -247,6 +269,11 @@ impl Client {
     pub fn receive(&mut self, until: Option<Instant>) -> Result<u16, Trouble> {
         loop {
             if let Some(status) = self.take_head()? {
+                if self.is_cut && (200..300).contains(&status) {
+                    return Err(
+                        self.garbled("the server says that it is done, and had not taken the whole request")
+                    );
+                }
                 if status >= 200 {
                     return Ok(status);
                 }
@@ -404,7 +431,8 @@ impl Client {
         if status < 200 || matches!(status, 204 | 304) {
             body = Body::Ended;
         }
-        (self.status, self.body, self.keep) = (status, body, keep && body != Body::UntilClosed);
+        let keep = keep && body != Body::UntilClosed && !self.is_cut;
+        (self.status, self.body, self.keep) = (status, body, keep);
         self.head.clear();
         self.head.extend_from_slice(self.inbox.take(used));
         Ok(Some(status))

@@ -190,6 +190,16 @@ pub trait Session: Send {
         assert!(part == Part::WHOLE, "this engine takes whole batches");
         self.encode(op, rows, out)
     }
+    /// Whether a batch of `op` can leave part by part while it is made (`send_part`).
+    fn sends_parts(&self, _op: OpId) -> bool {
+        false
+    }
+    /// Sends the rows in `payload`, the parts encoded so far of the batch of this call, and empties its bytes; `submit` then
+    /// sends what is encoded behind them and ends the batch. Asked for only where `sends_parts` says so, with nothing
+    /// else in flight. False: the server wants no more of it. `submit` is not called, and `poll` tells how the call ended.
+    fn send_part(&mut self, _ticket: Ticket, _op: OpId, _payload: &mut Payload) -> bool {
+        unreachable!("this engine takes whole batches")
+    }
     /// Blocking engines complete inside and hand the result to the next `poll`.
     fn submit(&mut self, ticket: Ticket, op: OpId, work: Work<'_>) -> Submit;
     /// Sends what `submit` has queued (the Sync of a pipeline).

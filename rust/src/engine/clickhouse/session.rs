@@ -33,6 +33,8 @@ pub struct ChSession {
     /// Text of the statement on its way.
     text: Vec<u8>,
     stream: Stream,
+    /// An insert that is sent part by part: its call, and bytes of rows sent so far.
+    sending: Option<(Ticket, u64)>,
     flight: Option<Flight>,
     finished: Option<Done>,
     keep_answers: bool,
@@ -87,6 +89,7 @@ impl ChSession {
             ops: ctx.plan.operations.iter().map(|_| None).collect(),
             text: Vec::with_capacity(4096),
             stream: Stream::default(),
+            sending: None,
             flight: None,
             finished: None,
             keep_answers: false,
@@ -103,6 +106,9 @@ impl ChSession {
 
     fn send(&mut self, op: OpId, work: &Work<'_>) -> Result<(), (Outcome, String)> {
         let sent = match (&self.ops[op], work) {
+            (Some(Prepared::Insert { .. }), Work::Rows { payload, .. }) if self.sending.is_some() => {
+                self.client.chunk(&payload.bytes, true).map(drop)
+            }
             (Some(Prepared::Insert { query, .. }), Work::Rows { payload, .. }) => {
                 self.requests.next_insert(query);
                 self.client.send("POST", self.requests.path(), &[&payload.bytes], None)
@@ -115,6 +121,21 @@ impl ChSession {
             _ => return Err((Outcome::Other, "it does not take what it was given".into())),
         };
         sent.map_err(|trouble| (trouble.outcome(), trouble.to_string()))
+    }
+
+    /// A part of the insert `ticket`. False: the server has answered, or the insert has failed.
+    fn send_chunk(&mut self, ticket: Ticket, op: OpId, bytes: &[u8]) -> Result<bool, Trouble> {
+        let sent_bytes = match (&self.ops[op], self.sending) {
+            (_, Some((_, sent_bytes))) => sent_bytes,
+            (Some(Prepared::Insert { query, .. }), None) => {
+                self.requests.next_insert(query);
+                self.client.begin("POST", self.requests.path())?;
+                0
+            }
+            _ => return Err(Trouble::Garbled("it does not take what it was given")),
+        };
+        self.sending = Some((ticket, sent_bytes + bytes.len() as u64));
+        self.client.chunk(bytes, false)
     }
 
     /// Reads the answer to its end.
@@ -164,6 +185,12 @@ impl ChSession {
         Ok(Ok((rows, bytes)))
     }
 
+    fn fail_in(&mut self, op: OpId, ticket: Ticket, outcome: Outcome, message: &str) {
+        let name = &self.ctx.op(op).name;
+        let message = format!("operation {name}: {message}");
+        self.fail(ticket, outcome, message);
+    }
+
     fn fail(&mut self, ticket: Ticket, outcome: Outcome, message: String) {
         self.failure = Some(message);
         self.finish(ticket, outcome, 0, 0);
@@ -196,21 +223,46 @@ impl Session for ChSession {
         }
     }
 
+    fn sends_parts(&self, op: OpId) -> bool {
+        matches!(self.ops[op], Some(Prepared::Insert { .. }))
+    }
+
+    fn send_part(&mut self, ticket: Ticket, op: OpId, payload: &mut Payload) -> bool {
+        assert!(
+            self.flight.is_none() && self.finished.is_none(),
+            "a batch is sent with nothing else in flight"
+        );
+        let goes_on = match self.send_chunk(ticket, op, &payload.bytes) {
+            Ok(true) => true,
+            Ok(false) => {
+                let (_, bytes) = self.sending.take().unwrap_or_default();
+                self.flight = Some(Flight { ticket, op, rows: payload.rows, bytes });
+                false
+            }
+            Err(trouble) => {
+                self.sending = None;
+                self.fail_in(op, ticket, trouble.outcome(), &trouble.to_string());
+                false
+            }
+        };
+        payload.bytes.clear();
+        goes_on
+    }
+
     fn submit(&mut self, ticket: Ticket, op: OpId, work: Work<'_>) -> Submit {
-        if self.flight.is_some() || self.finished.is_some() {
+        if self.flight.is_some() || self.finished.is_some() || self.sending.is_some_and(|(t, _)| t != ticket)
+        {
             return Submit::Full;
         }
-        let (rows, bytes) = match &work {
+        let (rows, mut bytes) = match &work {
             Work::Rows { payload, .. } => (payload.rows, payload.bytes.len() as u64),
             Work::Params(_) => (0, 0),
         };
-        match self.send(op, &work) {
+        let sent = self.send(op, &work);
+        bytes += self.sending.take().map_or(0, |(_, sent_bytes)| sent_bytes);
+        match sent {
             Ok(()) => self.flight = Some(Flight { ticket, op, rows, bytes }),
-            Err((outcome, message)) => {
-                let name = &self.ctx.op(op).name;
-                let message = format!("operation {name}: {message}");
-                self.fail(ticket, outcome, message);
-            }
+            Err((outcome, message)) => self.fail_in(op, ticket, outcome, &message),
         }
         Submit::Queued
     }

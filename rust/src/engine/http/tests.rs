@@ -91,6 +91,35 @@ fn a_request_says_who_asks_and_its_slices_arrive_as_one_body() {
 }
 
 #[test]
+fn a_body_in_chunks_leaves_as_it_is_made_and_its_connection_stays() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = Place::new("127.0.0.1", listener.local_addr().unwrap().port(), "test");
+    let mut client = Client::new(&place, &without_tls(), None, &[]);
+    client.connect().unwrap();
+    let (mut socket, _) = listener.accept().unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let mut came = move |bytes: &[u8]| {
+        let mut room = vec![0; bytes.len()];
+        socket.read_exact(&mut room).unwrap();
+        assert_eq!(String::from_utf8_lossy(&room), String::from_utf8_lossy(bytes));
+        socket.try_clone().unwrap()
+    };
+    let head =
+        format!("POST /?q HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nTransfer-Encoding: chunked\r\n\r\n", place.port);
+    for body in ["", "the last"] {
+        client.begin("POST", "/?q").unwrap();
+        assert!(client.chunk(b"", false).unwrap(), "no chunk without bytes: it would be the end");
+        assert!(client.chunk(&[b'a'; 17], false).unwrap());
+        came(format!("{head}11\r\naaaaaaaaaaaaaaaaa\r\n").as_bytes());
+        assert!(client.chunk(body.as_bytes(), true).unwrap());
+        let end: &[u8] = if body.is_empty() { b"0\r\n\r\n" } else { b"8\r\nthe last\r\n0\r\n\r\n" };
+        came(end).write_all(&with_length(b"")).unwrap();
+        assert_eq!(client.receive(None).unwrap(), 200);
+        assert_eq!(client.piece(None).unwrap(), None);
+    }
+}
+
+#[test]
 fn one_connection_serves_many_requests() {
     let answers = vec![vec![with_length(b"one")], vec![chunked(&[b"t", b"wo"])], vec![with_length(b"")]];
     let (mut client, thread) = serve(answers, false);
