@@ -399,7 +399,7 @@ impl<'a> Worker<'a> {
             let is_lost = done.outcome == Outcome::Lost;
             let message = message.or_else(|| self.session.failure(done.ticket));
             if is_lost {
-                self.leave_open(flight);
+                self.leave_open(flight, place);
             }
             self.fail(slot, outcome, is_lost, done.done_ns, message);
         }

@@ -166,8 +166,8 @@ impl Flights {
     }
 
     /// Ends the call that was sent first.
-    pub fn end_oldest(&mut self, now: Ns) -> Option<Flight> {
-        self.end(self.oldest()?.ticket, now).map(|(flight, _)| flight)
+    pub fn end_oldest(&mut self, now: Ns) -> Option<(Flight, Place)> {
+        self.end(self.oldest()?.ticket, now)
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use super::flights::Flight;
+use super::flights::{Flight, Place};
 use super::Worker;
 use crate::drive::work::{Live, RoleWork};
 use crate::engine::{Ns, OpId, Outcome, Session};
@@ -20,11 +20,12 @@ impl Worker<'_> {
     /// No answer came to the call and none will: if it was an insert, whether its rows are there is for the proof to find
     /// out. Off the clock: the call has failed.
     #[cold]
-    pub(super) fn leave_open(&mut self, flight: Flight) {
+    pub(super) fn leave_open(&mut self, flight: Flight, place: Place) {
         let Some(batch) = self.role.batch.as_ref().filter(|_| self.role.is_measured) else { return };
         if self.ops[flight.at].is_insert {
             let first_row = batch.first_row.saturating_add(flight.ticket * u64::from(batch.batch_rows));
-            self.unanswered.push(Unanswered { first_row, rows: flight.rows, of_files: flight.proof });
+            let of_files = self.flights.kept(place).proof.take();
+            self.unanswered.push(Unanswered { first_row, rows: flight.rows, of_files });
         }
     }
 
@@ -53,9 +54,9 @@ impl Worker<'_> {
     pub(super) fn reconnect(&mut self, lost: Option<String>) {
         let now = self.role.clock.now();
         // What was in flight with it is lost too, and counted.
-        while let Some(flight) = self.flights.end_oldest(now) {
+        while let Some((flight, place)) = self.flights.end_oldest(now) {
             self.recorder.record(self.ops[flight.at].slot, flight.times(now), Outcome::Lost, 0, 0);
-            self.leave_open(flight);
+            self.leave_open(flight, place);
             self.told.ops += 1;
             self.told.errors += 1;
         }

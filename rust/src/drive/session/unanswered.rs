@@ -62,7 +62,7 @@ impl Worker<'_> {
     /// The connection goes with the call: an answer that comes later would be taken for one of the next calls.
     #[cold]
     fn expire_oldest(&mut self, now: Ns) {
-        let Some(flight) = self.flights.end_oldest(now) else { return };
+        let Some((flight, place)) = self.flights.end_oldest(now) else { return };
         let slot = self.ops[flight.at].slot;
         let waited_s = (now - flight.sent) as f64 / 1e9;
         let deadline_s = self.ops[flight.at].deadline_ns as f64 / 1e9;
@@ -71,7 +71,7 @@ impl Worker<'_> {
             flight.ticket
         );
         self.recorder.record(slot, flight.times(now), Outcome::Timeout, 0, 0);
-        self.leave_open(flight);
+        self.leave_open(flight, place);
         self.told.ops += 1;
         self.live.ops.store(self.told.ops, Relaxed);
         self.live.cancelled.store(false, Relaxed);
@@ -82,10 +82,10 @@ impl Worker<'_> {
     #[cold]
     pub(super) fn abandon(&mut self, outcome: Outcome, why: &str) {
         let now = self.role.clock.now();
-        while let Some(flight) = self.flights.end_oldest(now) {
+        while let Some((flight, place)) = self.flights.end_oldest(now) {
             let slot = self.ops[flight.at].slot;
             self.recorder.record(slot, flight.times(now), outcome, 0, 0);
-            self.leave_open(flight);
+            self.leave_open(flight, place);
             self.recorder.failed(slot, outcome, Some(why.to_owned()), now);
             self.told.ops += 1;
             self.told.errors += 1;
