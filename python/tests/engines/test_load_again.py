@@ -299,7 +299,7 @@ def test_a_key_that_is_there_twice_in_mid_file_ends_the_load_and_proves_nothing(
     here.ask("CREATE TABLE t (id bigint PRIMARY KEY, at timestamptz, dev int, v float8, name text)")
     for _ in range(2):
         with pytest.raises(InrushError, match="duplicate key") as failed:
-            here.load([path], tmp_path)
+            here.load([path], tmp_path, patience_s=0.3)
         assert failed.value.exit_code == 1 and "\n" not in str(failed.value)
     assert here.rows() < ROWS
 
