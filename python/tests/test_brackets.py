@@ -16,6 +16,7 @@ from inrush.results.histogram import of_values, rank
 from inrush.run.prepare import StopRules
 from inrush.stats.brackets import (
     WIDEST,
+    Lateness,
     at_least,
     brackets,
     quantile_of,
@@ -138,7 +139,67 @@ def test_a_bound_is_never_above_the_difference_whatever_the_two_have_to_do_with_
             late = np.minimum(x, np.sort(late)[np.argsort(np.argsort(x))])
         for q in QUANTILES.values():
             true = np.sort(x - late)[rank(q, 500) - 1]
-            assert at_least(sorted_quantile(np.sort(x)), [sorted_quantile(np.sort(late))], q) <= true + 1e-9
+            lateness = Lateness(sorted_quantile(np.sort(late)))
+            assert at_least(sorted_quantile(np.sort(x)), [lateness], q) <= true + 1e-9
+
+
+def test_few_late_calls_among_many_may_be_all_that_saw_something() -> None:
+    """100 calls for each new row, and the one that sees it is late: 1 % of the calls, and all of what was seen."""
+    seen, late = np.full(100, 0.020), np.sort(np.r_[np.zeros(9_900), np.full(100, 0.015)])
+    x = sorted_quantile(seen)
+    assert at_least(x, [Lateness(sorted_quantile(late), times=100)], 0.5) <= 0.005 + 1e-9
+    assert at_least(x, [Lateness(sorted_quantile(late))], 0.5) == 0.020, "as if each call saw a row"
+
+
+# Freshness.
+
+
+def fresh_run(
+    lag_where_seen_ms: float, stored: int = 100, late_ms: float = 0.0, old: bool = False
+) -> RunRecord:
+    """A reader that sees one new row in each of 100 intervals, 20 ms after it was due, with 100 calls in each."""
+    rows = [
+        {"segment": 2, "role": "writers", "sample": k, "due_ns": SECOND + k * SECOND, "collected_ns": SECOND + k * SECOND, "rows": 5,
+         "sent_ns": SECOND + k * SECOND + round(late_ms * MS) if k < stored else 0, "done_ns": SECOND + k * SECOND + 10 * MS if k < stored else 0,
+         "sent_on_time_ns": SECOND + k * SECOND, "done_on_time_ns": SECOND + k * SECOND + round((10 - late_ms) * MS)}
+        for k in range(100)
+    ]  # fmt: skip
+    made = synthetic.run("postgresql", makespan_s=101.0, schedule="constant", resources=False)
+    where = {"segment": 2, "repetition": 0, "role": "readers", "op": "page"}
+    hists = [
+        {**where, "t_ns": SECOND + k * SECOND, "dt_ns": SECOND, "kind": kind, **synthetic.hist(values)}
+        for k in range(100)
+        for kind, values in (("lag", [1000] * 99 + [round(lag_where_seen_ms * MS)]), ("freshness", [20 * MS]))
+    ]
+    sampled = {
+        **synthetic.role_plan("writers"),
+        "schedule": {"kind": "samples", "every_ns": SECOND, "parts": 1},
+    }
+    roles = [sampled, synthetic.role_plan("readers", "page", "constant")]
+    segments = [*made.plan["segments"][:-1], {**made.plan["segments"][-1], "roles": roles}]
+    samples = synthetic.table("samples", rows)
+    if old:
+        samples = samples.drop(["sent_on_time_ns", "done_on_time_ns"])
+    tables = {"samples": samples, "hist": synthetic.table("hist", hists)}
+    return replace(made, plan={**made.plan, "segments": segments}, tables={**made.tables, **tables}, _rows={})
+
+
+@pytest.mark.parametrize(("late_ms", "invalid"), [(0.5, False), (15.0, True)])
+def test_freshness_is_held_against_the_calls_that_saw_a_row(late_ms: float, invalid: bool) -> None:
+    """One call in a hundred is late, and it is the one that sees the new row."""
+    found = verdict(fresh_run(late_ms))
+    assert found.breaks("readers.freshness_p50_s") is invalid, found
+
+
+def test_a_sample_that_was_never_stored_hides_no_lateness_of_the_others() -> None:
+    assert verdict(fresh_run(0.001, late_ms=5.0)).breaks("readers.freshness_p50_s")
+    assert verdict(fresh_run(0.001, late_ms=5.0, stored=99)).breaks("readers.freshness_p50_s")
+
+
+def test_freshness_of_older_results_is_not_checked_where_their_writers_may_have_been_late() -> None:
+    found = verdict(fresh_run(0.001, late_ms=5.0, old=True))
+    assert found.outcome is Outcome.NOT_CHECKED and "freshness" in found.sentence
+    assert verdict(fresh_run(0.001, late_ms=0.01, old=True)).outcome is not Outcome.NOT_CHECKED
 
 
 # Stalls of the whole process.

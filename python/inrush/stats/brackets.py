@@ -8,9 +8,10 @@ Three sources, in this order:
 
 recorded    figures `on_time_*`, `sample_on_time_*`, … that the core recorded call by call (schema 4 on)
 bounded     from the histograms of the latency X and of a lateness L, whatever they have to do with each other: at most a
-            share e of all L exceeds Q_L(1 - e), so the on-time quantile q is at least Q_X(q - e) - Q_L(1 - e). Results before
-            schema 4 have no L that knows what a late call made later ones wait: there L is the wait, which is never less,
-            and the bound is at least the service time
+            share e of all L exceeds Q_L(1 - e), so the on-time quantile q is at least Q_X(q - e) - Q_L(1 - e); where there
+            are k times as many L as X, those few may all be of X, and it is Q_X(q - k e) - Q_L(1 - e). Results before
+            schema 4 have no L that knows what a late call made later ones wait: there L is the wait, which
+            is never less, and the bound is at least the service time
 stalled     while the client's process stood still for T of M measured seconds, the calls of a paced role that were due in it
             were late, and those after it until the line was empty: a share T / M / (1 - u) at utilisation u. On a closed
             schedule each stall delays one call a session. At best all of them had been the fastest: so many are left
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -47,6 +49,15 @@ STALL_S = 0.2
 LEFT_OUT = (0.0, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 
 Quantile = Callable[[float], float]
+
+
+@dataclass(frozen=True)
+class Lateness:
+    """Of calls or samples, in the unit of what they made late."""
+
+    quantile: Quantile
+    #: How many there are for each of what they made late; at least 1.
+    times: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -140,17 +151,20 @@ def bounded(
     found: dict[str, Bracket] = {}
     for (role, kind), histogram in held.items():
         wait, service = held.get((role, "wait")), held.get((role, "service"))
-        if kind == "freshness" and (late := freshness_lateness(run, held, role)):
-            found |= bounded_quantiles(f"{role}.freshness", figures, quantile_of(histogram), late)
+        if kind == "freshness":
+            lateness, old = freshness_lateness(run, held, role)
+            if lateness:
+                found |= bounded_quantiles(
+                    f"{role}.freshness", figures, quantile_of(histogram), lateness, old=old
+                )
         if kind == "latency" and role in paced and wait and service and (role, "on_time") not in held:
-            of, late, least = quantile_of(histogram), [quantile_of(wait)], quantile_of(service)
+            of, late, least = quantile_of(histogram), [Lateness(quantile_of(wait))], quantile_of(service)
             found |= bounded_quantiles(f"{role}.latency", figures, of, late, least, old=True)
     for role, sampled in role_samples(run, measured_windows(run)).items():
         if not sampled.tells_on_time and role in paced:
-            # A sample in parts may also have been late within its insert.
-            late_s = sampled.queue_s + (sampled.insert_s if parts(run, role) > 1 else 0.0)
+            late_s = late_at_most(run, role, sampled)
             of, of_late = (sorted_quantile(np.sort(v)) for v in (sampled.sample_s, late_s))
-            found |= bounded_quantiles(f"{role}.sample", figures, of, [of_late], old=True)
+            found |= bounded_quantiles(f"{role}.sample", figures, of, [Lateness(of_late)], old=True)
             share = float((sampled.sample_s - np.nan_to_num(late_s, posinf=0.0) <= sampled.every_s).mean())
             in_time = figures[f"{role}.in_time_share"]
             found[f"{role}.in_time_share"] = Bracket(share, in_time, recorded=False, old=True)
@@ -161,7 +175,7 @@ def bounded_quantiles(
     name: str,
     figures: Mapping[str, float],
     of: Quantile,
-    late: Sequence[Quantile],
+    late: Sequence[Lateness],
     least: Quantile = lambda q: 0.0,
     old: bool = False,
 ) -> dict[str, Bracket]:
@@ -175,35 +189,73 @@ def bounded_quantiles(
     }
 
 
-def at_least(of: Quantile, late: Sequence[Quantile], q: float) -> float:
+def at_least(of: Quantile, late: Sequence[Lateness], q: float) -> float:
     """The least that quantile q of X - L1 - L2 - … can be, whatever they have to do with each other; never negative.
 
-    of: quantiles of X; late: quantiles of each L, in the same unit.
+    of: quantiles of X; late: each L, in the same unit.
     """
+    times = sum(lateness.times for lateness in late)
     bounds = [
-        of(q - len(late) * e) - sum(lateness(1 - e) for lateness in late)
+        of(q - times * e) - sum(lateness.quantile(1 - e) for lateness in late)
         for e in LEFT_OUT
-        if q - len(late) * e > 0
+        if q - times * e > 0
     ]
     return max(0.0, *(b for b in bounds if not np.isnan(b)), 0.0)
 
 
 def freshness_lateness(
     run: RunRecord, held: Mapping[tuple[str, str], Histogram], reader: str
-) -> list[Quantile]:
-    """Lateness of what writers sent, by their samples, and of the reader's own calls."""
-    late = [
-        np.sort(s.sample_s - s.sample_on_time_s)
-        for s in every_sample(run)
-        if np.isfinite(s.sample_s).all() and np.isfinite(s.sample_on_time_s).all()
-    ]
-    found = [sorted_quantile(np.sort(np.concatenate(late)))] if late else []
-    lag = held.get((reader, "lag"))
-    return found + ([quantile_of(lag)] if lag is not None and lag.n else [])
+) -> tuple[list[Lateness], bool]:
+    """Lateness of what writers sent, by their samples, and of the reader's calls that saw it; whether older results only
+    bound it. Rows of a sample that was never stored were never seen.
+    """
+    seen = held[reader, "freshness"].n
+    old, late = False, []
+    for role, sampled in every_sample(run).items():
+        stored = np.isfinite(sampled.sample_s)
+        old |= not sampled.tells_on_time
+        if sampled.tells_on_time:
+            late.append(sampled.sample_s[stored] - sampled.sample_on_time_s[stored])
+        else:
+            late.append(late_at_most(run, role, sampled)[stored])
+    values = np.sort(np.concatenate(late)) if late else np.empty(0)
+    found = [Lateness(sorted_quantile(values), times_as_many(len(values), seen))] if len(values) else []
+    lag = lag_where_seen(run, reader)
+    if len(lag):
+        found.append(Lateness(sorted_quantile(lag)))
+    return found, old
 
 
-def every_sample(run: RunRecord) -> list[Sampled]:
-    return [s for role, s in role_samples(run, measured_windows(run)).items() if role == whole(role)]
+def lag_where_seen(run: RunRecord, reader: str) -> FloatArray:
+    """For each row that a reader saw the largest lag of the calls of that interval, s, ascending.
+
+    Few of a reader's calls see something new, and just those may be late, beside a writer that sends: how late most calls
+    are says nothing of them.
+    """
+    windows, largest, seen = measured_windows(run), dict[Any, int](), dict[Any, int]()
+    for row in run.rows("hist"):
+        if row["segment"] in windows and mine(row["role"], reader):
+            key = tuple(row[c] for c in ("segment", "repetition", "role", "op", "t_ns"))
+            if row["kind"] == "lag":
+                largest[key] = row["max_ns"]
+            elif row["kind"] == "freshness":
+                seen[key] = row["n"]
+    held = [(largest[key], n) for key, n in seen.items() if key in largest]
+    return np.sort(np.repeat([ns / 1e9 for ns, _ in held], [n for _, n in held])) if held else np.empty(0)
+
+
+def times_as_many(late: int, seen: int) -> float:
+    return max(1.0, late / seen) if seen else 1.0
+
+
+def late_at_most(run: RunRecord, role: str, sampled: Sampled) -> FloatArray:
+    """Of results that do not tell: the queue; a sample in parts may also have been late within its insert."""
+    late: FloatArray = sampled.queue_s + (sampled.insert_s if parts(run, role) > 1 else 0.0)
+    return late
+
+
+def every_sample(run: RunRecord) -> dict[str, Sampled]:
+    return {role: s for role, s in role_samples(run, measured_windows(run)).items() if role == whole(role)}
 
 
 def quantile_of(histogram: Histogram) -> Quantile:
