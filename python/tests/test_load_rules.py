@@ -72,6 +72,9 @@ def test_any_other_figure_of_the_table_or_of_a_replica_is_different(at: int) -> 
         ({"expected": None, "uncompared": "x"}, "counted"),
         ({"of_client": [*SUMS[:-1], 8]}, "different"),
         ({"of_client": None}, "different"),
+        ({"of_ledger": [*SUMS[:-1], 8], "expected": None}, "different"),
+        ({"of_ledger": [*SUMS[:-1], 8], "unknown": None}, "different"),
+        ({"of_client": None, "of_ledger": None, "expected": None, "uncompared": "x"}, "counted"),
         ({"weak": {"k": "is rewritten"}}, "counted"),
         ({"changed": "a.csv"}, "different"),
     ],
@@ -127,6 +130,11 @@ def test_what_a_type_rounded_is_counted_and_more_than_that_is_different() -> Non
     said = judge(replace(GOOD, weak=weak, found=[("the table", rounded)]))
     assert said.verdict == "counted" and "datetime" in said.why
     assert judge(replace(GOOD, weak=weak)).verdict == "proven"
+    by_one = [*SUMS[:3], 5_000 - 1, 7]
+    assert judge(replace(GOOD, weak=weak, found=[("the table", by_one)])).verdict == "counted"
+    # A replica that is equal says nothing of the table.
+    said = judge(replace(GOOD, weak=weak, found=[("the table", rounded), ("the replicas", SUMS)]))
+    assert said.verdict == "counted" and "datetime" in said.why
     changed_value = [*SUMS[:4], 8]
     assert judge(replace(GOOD, weak=weak, found=[("the table", changed_value)])).verdict == "different"
 

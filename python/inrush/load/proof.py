@@ -80,6 +80,8 @@ def judge(of: Evidence) -> Verdict:
     for name, now, least in of.shards:
         if now < least:
             return Verdict("missing", f"{name} has {now:_} rows, {least:_} by the ledger")
+    if None not in (of.of_client, of.of_ledger) and of.of_client != of.of_ledger:
+        return Verdict("different", "the sums in the ledger are not those of the files")
     if of.unknown is None:
         return Verdict(
             "counted", "another import is storing into the table; afterwards the same command proves it"
@@ -88,8 +90,8 @@ def judge(of: Evidence) -> Verdict:
         return Verdict("different", f"the table has {of.unknown:_} rows more than the ledger: {whose(of)}")
     if of.expected is None or not of.found:
         return Verdict("counted", of.uncompared)
-    if of.of_client != of.of_ledger:
-        return Verdict("different", "the sums in the ledger are not those of the files")
+    if of.of_client is None or of.of_ledger is None:
+        return Verdict("different", "the sums of the files, or those of the ledger, are missing")
     return compared(of, of.expected)
 
 
@@ -113,7 +115,7 @@ def compared(of: Evidence, expected: Figures) -> Verdict:
         for column, how in by_column(of.items, expected, found, of.weak).items():
             if DIFFERENT in how and len(of.found) > 1:
                 how = f"{how} on {name}"
-            if column not in columns or (how != columns[column] and DIFFERENT not in columns[column]):
+            if column not in columns or doubt(how) > doubt(columns[column]):
                 columns[column] = how
     for column, why in of.weak.items():
         columns.setdefault(column, f"{NOT_COMPARED}: {why}")
@@ -171,12 +173,19 @@ def with_moved(verdict: Verdict, names: Sequence[str]) -> Verdict:
     return replace(verdict, why=why, columns=shown)
 
 
+def doubt(how: str) -> int:
+    """How much the comparison of a column leaves open: of two tables the worse one is said."""
+    return 2 if DIFFERENT in how else 1 if NOT_COMPARED in how else 0
+
+
 def by_column(
     items: Sequence[Item], expected: Figures, found: Figures, weak: Mapping[str, str]
 ) -> dict[str, str]:
     """Column -> how it was compared. The number of rows stands under no name."""
     columns: dict[str, str] = {}
-    differences: dict[str, int] = {}
+    #: Columns of which a figure differs that no rounding changes; of the others, by how much their sums differ.
+    wrong: set[str] = set()
+    shifted: dict[str, int] = {}
     for item, should, has in zip(items, expected, found, strict=True):
         if item["kind"] == "sum_rows":
             continue
@@ -185,17 +194,20 @@ def by_column(
         # The figure of a column's values says more than that of its NULLs.
         if column not in columns or item["kind"] != "not_null":
             columns[column] = said
+        if should == has:
+            continue
         scale = {"sum_high": 2**32, "sum_low": 1}.get(item["kind"])
-        if should != has:
-            if scale is None or column not in weak:
-                differences[column] = -1
-            elif differences.get(column, 0) != -1:
-                differences[column] = differences.get(column, 0) + scale * (has - should)
+        if scale is None or column not in weak:
+            wrong.add(column)
+        else:
+            shifted[column] = shifted.get(column, 0) + scale * (has - should)
     rows = expected[0] if items else 0
-    for column, difference in differences.items():
-        rounded = column in weak and difference != -1 and abs(difference) <= rows * ROUNDED_US
-        columns[column] = f"{NOT_COMPARED}: {weak[column]}" if rounded else f"{columns[column]}: {DIFFERENT}"
-    return columns
+    for column, shift in shifted.items():
+        if abs(shift) <= rows * ROUNDED_US:
+            columns[column] = f"{NOT_COMPARED}: {weak[column]}"
+        else:
+            wrong.add(column)
+    return columns | {column: f"{columns[column]}: {DIFFERENT}" for column in wrong}
 
 
 # --- figures
