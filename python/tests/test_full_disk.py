@@ -72,3 +72,24 @@ def test_a_folder_that_is_gone_is_not_called_full(tmp_path: Path) -> None:
     disk = full_disk.DiskWatch(tmp_path / "gone", Silent())
     disk.look()
     assert disk.full is None
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "could not extend file: No space left on device",
+        "The table 'port_errors' is full",
+        "(1114) The table '#sql-1f_9' is full",
+        "database or disk is full",
+        "Cannot reserve 1.00 MiB, not enough space",
+    ],
+)
+def test_what_servers_say_of_a_full_disk_is_known(message: str) -> None:
+    assert full_disk.says_full(message)
+    assert not full_disk.says_full("connection lost; the queue is full of hope")
+
+
+def test_a_large_disk_with_gigabytes_free_is_not_full() -> None:
+    assert full_disk.room_needed(200 << 20) == full_disk.LEFT_BYTES
+    assert full_disk.room_needed(10**10) == 10**8
+    assert full_disk.room_needed(2 * 10**12) < 10**9

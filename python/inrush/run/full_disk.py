@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-#: Full: less is free than this (PostgreSQL takes 16 MB at a time for its log), or than this share of the file system, whichever is more.
+#: Full: less is free than this (PostgreSQL takes 16 MB at a time for its log), or than this share of the file system, whichever is more;
+#: of a large one no more than a server writes at once.
 LEFT_BYTES = 16 << 20
 LEFT_SHARE = 0.01
-#: How servers and kernels say it.
-WORDS = ("no space left", "disk is full", "disk full", "not enough space", "table is full")
+MOST_LEFT_BYTES = 512 << 20
+#: How servers and kernels say it; MySQL names the table in between.
+WORDS = re.compile(
+    r"no space left|disk is full|disk full|not enough space|table '?[^']*'? is full", re.IGNORECASE
+)
 REMEDY = "make room, or take fewer rows"
 
 
@@ -52,10 +57,15 @@ class DiskWatch:
     @property
     def full(self) -> str | None:
         """One clause about the least that was free; None while there was room."""
-        if self.least_free is None or self.least_free >= max(LEFT_BYTES, LEFT_SHARE * self.total):
+        if self.least_free is None or self.least_free >= room_needed(self.total):
             return None
         least_mb, total_mb = self.least_free / 1e6, self.total / 1e6
         return f"the disk of {self.place} was full: {least_mb:,.1f} MB of {total_mb:,.0f} MB were free"
+
+
+def room_needed(total: int) -> float:
+    """Bytes that must be free on a file system of so many."""
+    return max(LEFT_BYTES, min(LEFT_SHARE * total, MOST_LEFT_BYTES))
 
 
 def explained(
@@ -81,4 +91,4 @@ def explained(
 
 
 def says_full(message: str) -> bool:
-    return any(words in message.lower() for words in WORDS)
+    return WORDS.search(message) is not None
