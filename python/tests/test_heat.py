@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from inrush.analysis.answer import answer
 from inrush.analysis.points import analyse
 from inrush.report.figures import figures
-from inrush.report.heat import MOST_STEPS, cells, steps_of
+from inrush.report.heat import MOST_STEPS, cells, chart, steps_of
 from inrush.report.report import write_report
 from inrush.results.histogram import merge, of_table
 from inrush.stats.measures import RunRecord, StudyRecord
@@ -57,6 +57,21 @@ def test_every_call_is_in_exactly_one_cell_and_merged_steps_are_the_whole(interv
         )  # fmt: skip
     for r in cells(steps):
         assert 0 < r["low"] < r["high"] and r["t"] < r["u"]
+
+
+def test_the_line_of_p99_is_broken_where_calls_failed() -> None:
+    run = over_time([[10**6] * 90 for _ in range(10)])
+    rows = [
+        {"segment": 2, "role": "writers", "op": "insert", "t_ns": SECOND + i * SECOND, "dt_ns": SECOND, "ops": 90,
+         "errors": 10 if i == 4 else 0}
+        for i in range(10)
+    ]  # fmt: skip
+    failing = replace(run, tables={**run.tables, "intervals": synthetic.table("intervals", rows)}, _rows={})
+    steps = steps_of(failing, "writers")
+    assert [s.latency.failed for s in steps] == [10 if i == 4 else 0 for i in range(10)]
+    drawn = chart(steps).to_dict()
+    p99 = [r["p99"] for rows in drawn["datasets"].values() for r in rows if "p99" in r]
+    assert len(p99) == 20 and p99[8] is None and p99[9] is None and None not in p99[:8] + p99[10:]
 
 
 def test_a_stall_stands_where_and_as_high_as_it_was() -> None:

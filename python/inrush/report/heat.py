@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 import altair as alt
 import numpy as np
@@ -46,8 +47,8 @@ def heat_maps(analysis: Analysis, answer: Answer, points: Sequence[Point]) -> li
                 continue
             found.append(Figure(
                 f"heat-{len(found)}", f"When calls of {role} took how long: {label(m.point, analysis)}",
-                f"Run {m.run.run_id}, the one nearest the median. Colour: calls of a step with such a latency; red line: p99 of "
-                "each step, from merged histograms of the calls that succeeded." + ("" if role in paced else " Closed schedule: waiting in line is not in it."),
+                f"Run {m.run.run_id}, the one nearest the median. Colour: calls of a step that succeeded with such a latency; red line: "
+                "p99 of each step, from merged histograms, and nothing where it failed." + ("" if role in paced else " Closed schedule: waiting in line is not in it."),
                 finished(chart(steps)),
                 ((f"{role}.latency_p99_s", m.point),),
             ))  # fmt: skip
@@ -83,11 +84,19 @@ def steps_of(run: RunRecord, role: str) -> list[Step]:
     held: dict[int, list[Histogram]] = {}
     for i in np.flatnonzero(mine.column("n").to_numpy() > 0).tolist():
         held.setdefault(int(step[i]), []).append(histogram_of(mine, i))
+    failed: dict[int, int] = {}
+    for row in run.rows("intervals"):
+        mine_too = counts_in(row["role"], own)[-1] == role and row["op"] in scheduled.get(
+            row["role"], {row["op"]}
+        )
+        if row["errors"] and row["segment"] in windows and mine_too:
+            k = max(0, int(np.searchsorted(times, row["t_ns"], side="right")) - 1) // width
+            failed[k] = failed.get(k, 0) + row["errors"]
     return [
         Step(
             float(t_ns[step == k].min() - start_ns) / 1e9,
             float(end_ns[step == k].max() - start_ns) / 1e9,
-            merge(parts),
+            merge(parts).with_failed(failed.get(k, 0)),
         )
         for k, parts in sorted(held.items())
     ]
@@ -123,8 +132,9 @@ def levels_of(h: Histogram) -> NDArray[np.int64]:
 def chart(steps: Sequence[Step]) -> Chart:
     rows = cells(steps)
     tops = [
-        {"t": round(t, 3), "p99": s.latency.quantile_ns(0.99) / 1e6}
+        {"t": round(t, 3), "p99": ns / 1e6 if isfinite(ns) else None}
         for s in steps
+        for ns in [s.latency.quantile_ns(0.99)]
         for t in (s.from_s, s.to_s)
     ]
     scale = alt.Scale(
