@@ -308,6 +308,19 @@ def test_an_invalid_run_scores_nothing(tmp_path: Path) -> None:
     assert found["verdict"] == "invalid" and "debug" in found["why"][0]
 
 
+def test_runs_in_which_the_figure_failed_are_not_left_out_of_a_proof(tmp_path: Path) -> None:
+    """Two of three runs stored nothing: the third one is no mean."""
+    held = frozen(tmp_path, the_claim()).all()[0]
+    analysis = load_study({8: 360_000}, begun_unix_ns=2000)
+    figure = held.doc["figure"]
+    runs = [replace(m, figures={**m.figures, figure: 0.0}) if m.run.block > 1 else m for m in analysis.runs]
+    found = score_document(held.doc, observed(Analysis(analysis.record, runs), held.doc), "proof", 3000)
+    assert (
+        found["verdict"] == "invalid"
+        and f"{figure} failed, is 0 or is missing in 2 of 3 runs" in found["why"]
+    )
+
+
 def test_only_scored_claims_calibrate_and_nine_of_a_reach_suffice(tmp_path: Path) -> None:
     score = proven(tmp_path, 360_000)
     archive, sources = archive_of([score] * 9 + [{"verdict": "invalid", "prediction": "x"}])

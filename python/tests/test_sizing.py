@@ -12,10 +12,14 @@ from hypothesis import strategies as st
 
 from inrush.analysis.points import Analysis, analyse
 from inrush.errors import UsageError
+from inrush.guards.verdicts import Outcome, Verdict
+from inrush.model.forecast import Forecast
 from inrush.model.intervals import REACHES
-from inrush.predict.sizing import Need, Sizing, sizings
-from inrush.predict.sizing_text import sizing_lines
+from inrush.predict.costs import stored_for
+from inrush.predict.sizing import Need, Sizing, capped, probability, sizing, sizings
+from inrush.predict.sizing_text import percent, sizing_lines
 from inrush.predict.support import Ceilings, Record, exceeded, records_of, written_rows_per_s
+from inrush.predict.training import trainings
 from inrush.stats.measures import StudyRecord
 from tests import synthetic
 from tests.terminal import Inrush
@@ -198,6 +202,26 @@ def test_more_than_the_disk_was_measured_to_take_is_no() -> None:
     assert exceeded(Ceilings(1.0, 8.0, 1e6, 1e9), 8.0, 1e6, 1e9) == []
 
 
+def with_verdict(analysis: Analysis, *figures: str) -> Analysis:
+    late = Verdict("client on time", Outcome.INVALID, "late", figures=figures)
+    return Analysis(analysis.record, [replace(m, verdicts=[*m.verdicts, late]) for m in analysis.runs])
+
+
+def test_runs_count_whose_rates_are_valid_though_another_figure_is_not() -> None:
+    need = Need(100_000, days=1 / 86_400)
+    beside = only(sizings([with_verdict(load_study(), "readers.latency_p99_s")], need))
+    assert beside.verdict == "yes" and beside.rows_per_s == only(sizings([load_study()], need)).rows_per_s
+    with pytest.raises(UsageError):
+        sizings([with_verdict(load_study(), "writers.rows_per_s")], need)
+
+
+def test_without_a_valid_rate_nothing_is_shown() -> None:
+    study = with_verdict(load_study(), "load/x.rows_per_s")
+    (training,) = trainings(study)
+    found = sizing("sqlite", None, (study, training), Need(1000), (), {}, [])
+    assert found.verdict == "not shown" and "no run whose rate is valid" in found.why[0]
+
+
 def test_more_writers_than_were_studied_are_not_a_no_but_not_shown() -> None:
     call = {
         "study": "telemetry-batch",
@@ -212,7 +236,46 @@ def test_more_writers_than_were_studied_are_not_a_no_but_not_shown() -> None:
     assert found.next == "inrush run telemetry-writers sqlite --scale s"
 
 
+def test_a_call_waits_as_long_as_writers_are_busy_at_the_highest_rate_that_was_measured() -> None:
+    """80 % of what the model expects, and 95 % of what was measured: calls wait for those."""
+    study = load_study()
+    highest = max(written_rows_per_s(m) for m in study.runs)
+    waits = []
+    for share in (0.5, 0.79, 0.9, 0.99):
+        found = only(sizings([study], Need(share * highest, days=1e-6)))
+        assert found.p99_s is not None and found.rows_per_s is not None
+        waits.append(found.p99_s)
+        busy = share * highest / found.rows_per_s
+        assert any(f"at {busy:.0%} busy" in why for why in found.why), found.why
+    assert waits == sorted(waits) and waits[3] > 2 * waits[1]
+
+
+def test_files_that_are_as_large_whatever_they_hold_do_not_make_rows_free() -> None:
+    runs = [
+        synthetic.run("sqlite", {"batch_rows": rows}, 1, i, rows=rows, batch_rows=100,
+                      more={"sizes": [{"name": "database", "value": "16000000"}]})
+        for i, rows in enumerate((10_000, 20_000))
+    ]  # fmt: skip
+    (measured,) = [analyse(StudyRecord(synthetic.STUDY, runs)).runs]
+    stored = stored_for(measured, 1e6)
+    assert stored is not None and 800e6 <= stored <= 1600e6
+
+
 # How sure.
+
+
+def test_a_rate_at_what_was_measured_is_no_surer_for_being_capped() -> None:
+    made = Forecast(4, 12_000, 9_000, 16_000, 0.95, "m", True, 2.0, {}, {}, None)
+    lower = capped(made, 10_000)
+    assert (lower.median, lower.lo, lower.hi) == (10_000, 7_500, 10_000)
+    assert probability(lower, 10_000) == pytest.approx(0.5)
+    assert probability(lower, 9_900) < 0.6
+    assert capped(made, 20_000) == made
+
+
+@pytest.mark.parametrize(("share", "said"), [(0.996, "99%"), (1.0, "99%"), (0.856, "85%"), (0.0, "0%")])
+def test_a_percentage_is_never_rounded_up_to_certainty(share: float, said: str) -> None:
+    assert percent(share) == said
 
 
 def test_a_percentage_is_at_most_what_such_claims_have_scored_and_none_without_scores() -> None:

@@ -196,6 +196,7 @@ def claim_lines(doc: dict[str, Any]) -> list[str]:
 
 def schedule_line(doc: dict[str, Any]) -> str:
     """Whether samples are stored in time at the load of the claim, and from which load they are not."""
+    from inrush.predict.sizing_text import percent
     from inrush.stats.quantity import digits
 
     held = doc["keeps_up"]
@@ -204,6 +205,6 @@ def schedule_line(doc: dict[str, Any]) -> str:
         "" if held["until"] is None else f"; it falls behind from {doc['along']} {digits(held['until'])} on"
     )
     return (
-        f"{'keeps up' if held['says'] else 'falls behind'} ({sure:.0%} sure): the slowest samples take "
+        f"{'keeps up' if held['says'] else 'falls behind'} ({percent(sure)} sure): the slowest samples take "
         f"{digits(held['slowest_s'])} s, the next is due after {digits(held['limit_s'])} s{until}"
     )

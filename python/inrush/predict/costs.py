@@ -13,6 +13,9 @@ from inrush.predict.support import written_rows_per_s
 from inrush.predict.training import cores_busy, written_bytes_per_s
 from inrush.stats.measures import RunRecord, measured_windows, writing_roles
 
+#: Of the largest size that was seen: less than this is no slope, and says nothing of a row.
+HIDDEN_SHARE = 0.01
+
 
 def cores_for(runs: Sequence[Measured], rate: float) -> float | None:
     """Cores of client and engine together: the median over the points of the studies."""
@@ -26,9 +29,9 @@ def stored_for(runs: Sequence[Measured], rows: float) -> float | None:
     if not held:
         return None
     counts, sizes = (np.array(v, np.float64) for v in zip(*held, strict=True))
-    if len(np.unique(counts)) > 1:
-        per_row = fit_proportion(counts, sizes).per_unit_s
-    else:
+    per_row = fit_proportion(counts, sizes).per_unit_s if len(np.unique(counts)) > 1 else 0.0
+    if per_row * counts.max() < HIDDEN_SHARE * sizes.max():
+        # Files that are made larger than their rows hide what a row takes: then all of them is laid to the rows.
         per_row = float(np.median(sizes / counts))
     return float(per_row * rows)
 

@@ -55,7 +55,8 @@ def observed(analysis: Analysis, claim: Mapping[str, Any]) -> Observed:
         raise UsageError(
             f"{analysis.study.get('id', 'these results')}: no measured run of {told}; run it, then prove again"
         )
-    counted = [m for m in mine if m.counts and 0 < value_of(m, claim["figure"]) < float("inf")]
+    whole = [m for m in mine if m.counts]
+    counted = [m for m in whole if 0 < value_of(m, claim["figure"]) < float("inf")]
     begun = min(int(m.run.summary.get("begun_unix_ns") or 0) for m in mine)
     if begun <= claim["created_unix_ns"]:
         raise UsageError(
@@ -66,6 +67,9 @@ def observed(analysis: Analysis, claim: Mapping[str, Any]) -> Observed:
     invalid = tuple(
         dict.fromkeys(f"{v.guard}: {v.sentence}" for m in mine for v in m.broken(claim["figure"]))
     )
+    if lost := len(whole) - len(counted):
+        # The mean of the others would be that of the good ones.
+        invalid = (*invalid, f"{claim['figure']} failed, is 0 or is missing in {lost} of {len(whole)} runs")
     return Observed(
         tuple(m.run.run_id for m in counted),
         values,

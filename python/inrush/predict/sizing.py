@@ -176,6 +176,9 @@ def sizing(
     ids = tuple(dict.fromkeys(str(a.study.get("id", "")) for a, _ in sources))
     why: list[str] = []
     most = ceilings(measured)
+    if not most.rows_per_s:
+        no_rate = "no run whose rate is valid agrees with what was studied"
+        return Sizing(engine, group, "not shown", why=(no_rate,), from_results=ids)
     try:
         rows, one = batch_for(batch, need, archive, why)
         one = None if one is None else capped(one, most.rows_per_s)
@@ -201,7 +204,7 @@ def sizing(
         unshown.append(f"of that run, if each row takes as much as those measured, {full[0]}")
     return Sizing(
         engine, group, verdict, rows, writers, made.median, made.lo, made.hi, sure, scored=record.claims, scored_inside=record.inside,
-        measured=not claimed, calibrated=made.calibrated, p99_s=p99_s, cores=None if against else cores,
+        measured=not claimed, calibrated=made.calibrated, p99_s=finite(p99_s), cores=None if against else cores,
         disk_bytes=disk, write_bytes_per_s=write, why=(*why, *against, *unshown), next=command, from_results=ids,
     )  # fmt: skip
 
@@ -211,16 +214,21 @@ class NotStudied(Refused):
 
 
 def capped(made: Forecast, rows_per_s: float) -> Forecast:
-    """Nothing above a rate that was measured."""
-    return replace(made, **{name: min(getattr(made, name), rows_per_s) for name in ("median", "lo", "hi")})
+    """Nothing above a rate that was measured; below it the forecast stays as wide as it was."""
+    lower = scaled(made, min(1.0, rows_per_s / made.median))
+    return replace(lower, hi=min(lower.hi, rows_per_s))
 
 
 def too_slow(p99_s: float | None, need: Need) -> list[str]:
     if need.p99_s is None or (p99_s is not None and p99_s <= need.p99_s):
         return []
-    return [
-        f"p99 of a call would be {p99_s * 1e3:.4g} ms" if p99_s is not None else "latency was not measured"
-    ]
+    if p99_s is None:
+        return ["latency was not measured"]
+    return [f"p99 of a call would be {p99_s * 1e3:.4g} ms" if finite(p99_s) else "p99 of a call has no end"]
+
+
+def finite(seconds: float | None) -> float | None:
+    return seconds if seconds is not None and math.isfinite(seconds) else None
 
 
 def showing_command(sources: Sequence[Source], rows: float | None, writers: int, need: Need) -> str | None:
@@ -374,10 +382,12 @@ def p99_for(source: Source, rows: float | None, writers: int, busy: float, why: 
         if not held:
             return None
         alone_s = float(np.median(held))
-    share = min(busy, MOST_BUSY)
-    wait = erlang_c(writers, share * writers) / (writers * (1 - share))
+    if busy >= 1:
+        why.append(f"writers would be {busy:.0%} busy: calls wait for each other without end")
+        return float("inf")
+    wait = erlang_c(writers, busy * writers) / (writers * (1 - busy))
     why.append(
-        f"a call takes {alone_s * 1e3:.4g} ms at p99 alone, {1 + wait:.2f} times as long at {share:.0%} busy"
+        f"a call takes {alone_s * 1e3:.4g} ms at p99 alone, {1 + wait:.2f} times as long at {busy:.0%} busy"
     )
     return alone_s * (1 + wait)
 
@@ -388,9 +398,9 @@ def sureness(made: Forecast, needed: float, record: Record) -> float | None:
 
 
 def probability(made: Forecast, needed: float) -> float:
-    """That the rate is above what is needed, as if its log were normal in its interval."""
-    half = float(np.log(made.hi / made.lo)) / 2
-    sd = half / tails.normal_quantile(0.5 + made.level / 2)
+    """That the rate is above what is needed, as if its log were normal, as wide as its interval is below the median:
+    the upper end may be cut at what was measured."""
+    sd = float(np.log(made.median / made.lo)) / tails.normal_quantile(0.5 + made.level / 2)
     if sd <= 0:
         return 1.0 if made.median >= needed else 0.0
     return tails.normal_below(float(np.log(made.median / needed)) / sd)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from inrush.predict.sizing import Need, Sizing
@@ -48,4 +49,9 @@ def how_sure(s: Sizing) -> str:
     if s.sure is None:
         return "claims of this kind and reach are not scored yet: no percentage"
     held = f"of {s.scored} such claims the interval of {s.scored_inside} held"
-    return f"{s.sure:.0%} sure that it reaches the rate ({held})"
+    return f"{percent(s.sure)} sure that it reaches the rate ({held})"
+
+
+def percent(probability: float) -> str:
+    """Never rounded up to what is certain."""
+    return f"{min(math.floor(100 * probability), 99)}%"

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from inrush.analysis.points import Analysis, Measured, Point
-from inrush.guards.verdicts import Outcome
 from inrush.model.intervals import reach_bin
 from inrush.stats import stats
 from inrush.stats.measures import RunRecord, measured_windows, writing_roles
@@ -43,14 +42,14 @@ class Shown:
 
 
 def evidence(analyses: Sequence[Analysis], engine: str, group: Mapping[str, Any]) -> list[Measured]:
-    """Valid runs of an engine, of every study whose factors agree with the group where they have them."""
+    """Runs of an engine whose rates are valid, of every study whose factors agree with the group where they have them."""
     wanted = {**group, "engine": engine}
     return [
         m
         for analysis in analyses
         for m in analysis.runs
         if m.counts
-        and m.outcome is not Outcome.INVALID
+        and not any(m.broken(f"{role}.rows_per_s") for role in writing_roles(m.run.plan))
         and dict(m.point).get("engine") == engine
         and all(wanted[k] == v for k, v in m.point if k in wanted)
         and written_rows_per_s(m) > 0
