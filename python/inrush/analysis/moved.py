@@ -17,13 +17,15 @@ def moved_sentence(analysis: Analysis, figure: str) -> str | None:
     counted = [m for m in analysis.runs if m.counts]
     noted = [m for m in counted if any(v.guard == NAME and v.outcome is Outcome.NOTE for v in m.verdicts)]
     moved = [(m, t) for m in noted if (t := service_trends(m.run).get(role)) is not None and t.found]
-    if not moved or 2 * len(moved) <= len(counted):
+    rising = [(m, t) for m, t in moved if t.times > 1]
+    alike = rising if 2 * len(rising) > len(moved) else [(m, t) for m, t in moved if t.times < 1]
+    if not alike or 2 * len(alike) <= len(counted):
         return None
-    middle = float(np.exp(np.median([np.log(t.times) for _, t in moved])))
+    middle = float(np.exp(np.median([np.log(t.times) for _, t in alike])))
     word = "rises" if middle > 1 else "falls"
-    grew = middle > 1 and any(rows_written(m.run) for m, _ in moved)
+    grew = middle > 1 and any(rows_written(m.run) for m, _ in alike)
     what = "a growing table" if grew else "no one state"
     return (
-        f"Service time of {role} {word} to {middle:.2g} times in {len(moved)} of {len(counted)} runs: "
+        f"Service time of {role} {word} to {middle:.2g} times in {len(alike)} of {len(counted)} runs: "
         f"these runs measured {what}"
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import median
 from typing import Any
 
 from inrush.analysis.comparability import ALLOWED, compares_engines, unequal_durability, unequal_mix
@@ -51,20 +51,27 @@ def interleaved_repeats(analysis: Analysis) -> Verdict | None:
     blocks: dict[int, list[Point]] = {}
     for m in sorted(counted, key=lambda m: (m.run.block, m.run.order)):
         blocks.setdefault(m.run.block, []).append(m.point)
-    points = len(analysis.points)
+    points = {m.point for m in counted}
     if len(blocks) < 2:
-        return noted(name, f"One block of {points} points: no spread, no interval. Raise `repeats.count`")
+        return noted(
+            name, f"One block of {len(points)} points: no spread, no interval. Raise `repeats.count`"
+        )
     orders = {tuple(order) for order in blocks.values()}
-    if points > 2 and len(orders) == 1:
+    if len(points) > 2 and len(orders) == 1:
         return noted(
             name,
             f"{len(blocks)} blocks, all in the same order: drift of the machine can look like a difference. Shuffle",
         )
+    said = f"{len(blocks)} blocks in {len(orders)} order{'s' * (len(orders) != 1)}"
     if len(blocks) < ENOUGH_BLOCKS:
+        return noted(name, f"{said}; {ENOUGH_BLOCKS} are the least to publish a figure")
+    if uneven := [b for b, order in blocks.items() if len(order) != len(points) or set(order) != points]:
         return noted(
-            name, f"{len(blocks)} blocks in random order; {ENOUGH_BLOCKS} are the least to publish a figure"
+            name,
+            f"{said}; not every point once in block {', '.join(map(str, uneven))}: figures of different points are of "
+            "different blocks, and only what shares blocks is compared",
         )
-    return passed(name, f"{len(blocks)} blocks in random order, every point once a block")
+    return passed(name, f"{said}, every point once a block")
 
 
 def no_carry_over(analysis: Analysis) -> Verdict | None:
@@ -85,7 +92,10 @@ def no_carry_over(analysis: Analysis) -> Verdict | None:
     strongest = min(tested, key=lambda e: min(e.p_before, e.p_place))
     p = min(strongest.p_before, strongest.p_place) * len(tested)
     if p >= ORDER_ALPHA:
-        return passed("no carry-over", f"{figure} does not depend on what ran before (p = {min(1.0, p):.2g})")
+        return passed(
+            "no carry-over",
+            f"{figure} shows nothing of what ran before, or of its place in the block (p = {min(1.0, p):.2g})",
+        )
     if strongest.p_place < strongest.p_before:
         return noted(
             "no carry-over", f"{figure} depends on the place in its block (p = {p:.2g}): the machine drifts"
@@ -107,10 +117,7 @@ def equal_durability(analysis: Analysis) -> Verdict | None:
         return noted("equal durability", f"What an acknowledged row survives is not known of {unknown}")
     told = unequal_durability(analysis)
     if told is None:
-        words = sorted({s.replace("_", " ").lower() for s in known.values()})
-        return passed(
-            "equal durability", f"Acknowledged rows survive the same on all engines: {', '.join(words)}"
-        )
+        return alike_where_equal(analysis)
     found = f"Rows survive different things ({told}): these engines do not do the same work"
     if analysis.study.get(ALLOWED):
         return noted("equal durability", f"{found}, and the study compares them all the same ({ALLOWED})")
@@ -122,6 +129,29 @@ def equal_durability(analysis: Analysis) -> Verdict | None:
             figures=(),
         )
     return noted("equal durability", f"{found}. Each engine's figures stand alone; they are not compared")
+
+
+def alike_where_equal(analysis: Analysis) -> Verdict:
+    """No two engines differ at points that are equal otherwise; are there such points, and what do rows survive at them?"""
+    name = "equal durability"
+    at: dict[str, set[str]] = {}
+    engines: dict[Point, set[str]] = {}
+    for m in analysis.runs:
+        if (found := survives(m.run)) and not is_instrument(m.run.engine):
+            at.setdefault(found.replace("_", " ").lower(), set()).add(m.run.engine)
+            engines.setdefault(rest(m.point), set()).add(m.run.engine)
+    if len(at) == 1:
+        return passed(name, f"Acknowledged rows survive the same on all engines: {next(iter(at))}")
+    if all(len(of) > 1 for of in engines.values()):
+        return passed(
+            name, f"Acknowledged rows survive the same on all engines at each point: {', '.join(sorted(at))}"
+        )
+    each = "; ".join(f"{word}: {', '.join(sorted(of))}" for word, of in sorted(at.items()))
+    return noted(
+        name,
+        f"Rows survive different things at points that no other engine has ({each}): hold only points against each other "
+        "at which rows survive the same",
+    )
 
 
 def equal_work(analysis: Analysis) -> Verdict | None:
@@ -168,7 +198,7 @@ def far_from_the_null_floor(analysis: Analysis) -> Verdict | None:
                 continue
             compared += 1
             fitting = max if lives_in_client(engine_of(point)) else min
-            share = float(sorted(values.values())[len(values) // 2]) / fitting(floors[rest(point)])
+            share = median(values.values()) / fitting(floors[rest(point)])
             if share > NULL_SHARE:
                 near.append((role, point, share))
     if near:
@@ -204,21 +234,40 @@ def engine_of(point: Point) -> str:
 
 def one_server_at_a_time(analysis: Analysis) -> Verdict | None:
     """Runs of one study never overlap on one target."""
-    spans: dict[str, list[tuple[int, int, str]]] = {}
+    spans: dict[str, list[Span]] = {}
     for m in analysis.runs:
         begun, ended = m.run.summary.get("begun_unix_ns"), m.run.summary.get("ended_unix_ns")
         if begun and ended:
             where = str(m.run.plan["target"].get("url", ""))
             spans.setdefault(where, []).append((begun, ended, m.run.run_id))
-    for where, held in spans.items():
-        for (_, ended, a), (begun, _, b) in pairwise(sorted(held)):
-            if begun < ended:
-                return invalid(
-                    "one run at a time",
-                    f"Runs {a} and {b} overlap on {where}: each is load on the other",
-                    points=[m.point for m in analysis.runs if m.run.run_id in (a, b)],
-                )
+    overlapping = {
+        where: found
+        for where, held in spans.items()
+        if (found := [(a, b) for (_, ended, a), (begun, _, b) in in_each_other(held) if begun < ended])
+    }
+    if overlapping:
+        where, found = next(iter(overlapping.items()))
+        runs = {run for pairs in overlapping.values() for pair in pairs for run in pair}
+        a, b = found[0]
+        more = sum(map(len, overlapping.values())) - 1
+        return invalid(
+            "one run at a time",
+            f"Runs {a} and {b} overlap on {where}{f', and {more} more pairs' if more else ''}: each is load on the other",
+            points=[m.point for m in analysis.runs if m.run.run_id in runs],
+        )
     return passed("one run at a time", "No two runs overlap on a target") if spans else None
+
+
+Span = tuple[int, int, str]
+
+
+def in_each_other(spans: Sequence[Span]) -> Iterator[tuple[Span, Span]]:
+    """Each span with the one before it that ends last: a long one may hold several."""
+    last: Span | None = None
+    for span in sorted(spans):
+        if last is not None:
+            yield last, span
+        last = span if last is None or span[1] > last[1] else last
 
 
 def percentiles_of_merged_histograms(analysis: Analysis) -> Verdict | None:

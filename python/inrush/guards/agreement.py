@@ -23,19 +23,25 @@ Whole = list[int | None]
 
 
 def disagreements(runs: Iterable[RunRecord]) -> tuple[int, list[str]]:
-    """(questions that at least two engines answered, a sentence for each that they answered differently)."""
-    asked: dict[tuple[str, str, str], dict[str, Answer]] = {}
+    """(questions that at least two engines answered with something to compare, a sentence for each that they answered
+    differently). Every run of the other engines is held against the first run of the first."""
+    asked: dict[tuple[str, str, str], list[tuple[str, Answer]]] = {}
     for run in runs:
         for (op, params), found in answers_of(run).items():
-            asked.setdefault((rows_of(run), op, params), {}).setdefault(run.engine, found)
-    shared = {key: by for key, by in asked.items() if len(by) > 1}
-    told = []
-    for (_, op, params), by_engine in shared.items():
-        (first, reference), *others = by_engine.items()
-        for engine, found in others:
-            if why := difference(reference, found):
-                told.append(f"{op} {params}: {first} and {engine} {why}")
-    return len(shared), told
+            asked.setdefault((rows_of(run), op, params), []).append((run.engine, found))
+    questions, told = 0, []
+    for (_, op, params), answers in asked.items():
+        first, reference = answers[0]
+        others = [(engine, found) for engine, found in answers if engine != first]
+        differing = {engine: why for engine, found in others if (why := difference(reference, found))}
+        told += [f"{op} {params}: {first} and {engine} {why}" for engine, why in differing.items()]
+        questions += bool(differing) or any(comparable(reference, found) for _, found in others)
+    return questions, told
+
+
+def comparable(a: Answer, b: Answer) -> bool:
+    """Whether any column holds numbers on both sides: of others nothing but how many there are is compared."""
+    return any(numbers(a[col], b[col]) is not None for col in set(a) & set(b) if a[col] or b[col])
 
 
 def rows_of(run: RunRecord) -> str:

@@ -23,22 +23,24 @@ def little_holds(run: RunRecord, figures: Figures) -> Verdict | None:
     name = "Little's law"
     served = service_s(run)
     depth = depths(run)
-    told = []
+    told, over = [], {}
     for role, (slots_s, span_s) in slots(run, depth).items():
         if role not in served or span_s <= 0:
             continue
         calls, total_s, longest_s, sessions = *served[role], slots_s / span_s
         under_way = population(calls / span_s, total_s / calls)
         # A call that began before the window ends in it whole: at most one in each slot.
-        allowed = sessions * (1 + TOLERANCE) + sessions * longest_s / span_s
-        if under_way > allowed:
-            return invalid(
-                name,
-                f"{role}: {under_way:.2f} calls under way by rate × service time, with {sessions:.4g} sessions to hold them: "
-                "rate or latency is wrong. This is a fault of the instrument: report it",
-                figures=timed_figures(figures, [role]),
+        if under_way > sessions * (1 + TOLERANCE) + sessions * longest_s / span_s:
+            over[role] = (
+                f"{role}: {under_way:.2f} calls under way by rate × service time, with {sessions:.4g} sessions to hold them"
             )
         told.append(f"{role} {under_way:.3g} of {sessions:.3g}")
+    if over:
+        return invalid(
+            name,
+            f"{'; '.join(over.values())}: rate or latency is wrong. This is a fault of the instrument: report it",
+            figures=timed_figures(figures, over),
+        )
     return (
         passed(name, f"Calls under way, of those that sessions can hold: {', '.join(told)}") if told else None
     )
@@ -66,21 +68,27 @@ def parts_add_up(run: RunRecord, figures: Figures) -> Verdict | None:
     name = "sum of parts"
     windows, scheduled = measured_windows(run), scheduled_operations(run.plan)
     whole = totals(run, "shots", windows, {})
-    if not whole:
-        return None
+    differing: dict[str, str] = {}
+    summed = []
     for table, fields in (("intervals", ("rows",)), ("sessions", ("rows", "ops"))):
         parts = totals(run, table, windows, scheduled if table == "intervals" else {})
-        for key, found in parts.items():
+        # A table that is there has a part of every role that did anything.
+        for key in dict.fromkeys((*parts, *whole)) if parts else ():
+            found, expected = parts.get(key, NOTHING), whole.get(key, NOTHING)
             for field in fields:
-                expected = whole.get(key, {}).get(field, 0)
-                if found[field] != expected:
-                    return invalid(
-                        name,
-                        f"{key[2]}, repetition {key[1]}: {table} add up to {found[field]} {field}, the role has {expected}. "
-                        "This is a fault of the instrument: report it",
-                        figures=role_figures(figures, key[2]),
+                if found[field] != expected[field]:
+                    differing.setdefault(
+                        key[2],
+                        f"{key[2]}, repetition {key[1]}: {table} add up to {found[field]} {field}, the role has {expected[field]}",
                     )
-    return passed(name, "Intervals and sessions add up to their roles")
+        summed += [table] if parts and whole else []
+    if differing:
+        return invalid(
+            name,
+            f"{'; '.join(differing.values())}. This is a fault of the instrument: report it",
+            figures=[figure for role in differing for figure in role_figures(figures, role)],
+        )
+    return passed(name, f"{' and '.join(summed).capitalize()} add up to their roles") if summed else None
 
 
 def derived(figure: str) -> bool:
@@ -89,6 +97,7 @@ def derived(figure: str) -> bool:
 
 
 Key = tuple[int, int, str]
+NOTHING: Mapping[str, int] = {"rows": 0, "ops": 0}
 
 
 def totals(

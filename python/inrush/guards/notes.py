@@ -60,9 +60,11 @@ def keeps_the_rate(run: RunRecord, figures: Figures) -> Verdict | None:
 
 def warm_up_not_counted(run: RunRecord, _: Figures) -> Verdict | None:
     """Figures come from phase `measure`; its own start is looked at for a warm-up that was missed."""
+    judged = []
     for role, steady in role_rates(run).items():
         if len(steady.t_s) < 60 or len(set(steady.repetition.tolist())) > 1:
             continue
+        judged.append(role)
         found = series.warm_up(steady.ops / steady.dt_s)
         if found.kind == "warm-up" and found.head_to_tail < WARM_UP_HEAD:
             cut_s = float(steady.dt_s[: found.cut].sum())
@@ -73,24 +75,25 @@ def warm_up_not_counted(run: RunRecord, _: Figures) -> Verdict | None:
             )
     phases = {s["phase"] for s in run.rows("segments") if s["phase"]}
     before = " after a warm-up phase" if "warm" in phases else ""
-    return passed("warm-up not counted", f"Only phase measure{before} enters figures")
+    return passed("warm-up not counted", f"No slow start of {', '.join(judged)}{before}") if judged else None
 
 
 def unit_of_work_constant(run: RunRecord, _: Figures) -> Verdict | None:
     """Bytes per row over the run: where the unit grows, a falling rate is not a slower engine."""
+    constant, changing = [], []
     for role, s in role_series(run).items():
         full = s.only(s.rows > 0)
-        if len(full.t_s) < 8:
+        if len(full.t_s) < 8 or not full.bytes.any():
             continue
         slope, p = series.newey_west_slope(unit := full.bytes / full.rows)
-        growth = slope * (len(unit) - 1) / float(unit.mean()) if unit.mean() else 0.0
+        growth = slope * (len(unit) - 1) / float(unit.mean())
         if p < 0.01 and abs(growth) > UNIT_GROWTH:
-            return noted(
-                "unit of work constant",
-                f"{role}: bytes per row change by {growth:+.0%} during the run: read bytes/s beside rows/s",
-            )
-        return passed("unit of work constant", f"{role}: {unit.mean():.0f} bytes per row throughout")
-    return None
+            changing.append(f"{role}: bytes per row change by {growth:+.0%} during the run")
+        else:
+            constant.append(f"{role}: {unit.mean():.0f} bytes per row throughout")
+    if changing:
+        return noted("unit of work constant", f"{'; '.join(changing)}: read bytes/s beside rows/s")
+    return passed("unit of work constant", "; ".join(constant)) if constant else None
 
 
 def long_enough(run: RunRecord, figures: Figures) -> Verdict | None:
@@ -172,7 +175,10 @@ def quiet_machine(run: RunRecord, _: Figures) -> Verdict | None:
             "quiet machine",
             f"{', '.join(loud)}: expect wider intervals; repeat on a quiet machine to publish",
         )
-    return passed("quiet machine", "Steal, CPU pressure and other processes stayed below their limits")
+    watched = ", ".join(
+        f"{what} {shares[what]:.1%} (limit {limits[what]:.0%})" for what in limits if what in shares
+    )
+    return passed("quiet machine", f"As far as the host tells: {watched}")
 
 
 def noise_shares(run: RunRecord) -> dict[str, float]:

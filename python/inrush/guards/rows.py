@@ -11,6 +11,7 @@ from inrush.guards.verdicts import (
     noted,
     paced_roles,
     passed,
+    role_figures,
 )
 from inrush.results.unanswered import Unanswered, unanswered
 from inrush.stats.measures import RunRecord, writing_roles
@@ -35,18 +36,37 @@ def rows_proven(run: RunRecord, figures: Figures) -> Verdict | None:
             f"expected {p['expected']}. This run has no figures; {hint}",
             hides=True,
         )
+    proven = {p["table"] for p in proofs}
+    unproven = {table: roles for table, roles in written_tables(run).items() if table not in proven}
+    wrote = any(figures.get(f"{role}.rows") for role in writing_roles(run.plan))
+    if proofs and unproven and wrote and not is_instrument(run.engine):
+        return invalid(
+            name,
+            f"Rows of {', '.join(unproven)} were written and never counted or read back: unverified. Keep the proof segments",
+            figures=[f for roles in unproven.values() for role in roles for f in role_figures(figures, role)],
+        )
     if found := unanswered(proofs):
         return rows_of_unanswered(run, figures, found)
     if proofs:
-        tables = len({p["table"] for p in proofs})
         return passed(
-            name, f"{counted(len(proofs), 'figure')} of {counted(tables, 'table')} agree with the generator"
+            name, f"{counted(len(proofs), 'figure')} of {counted(len(proven), 'table')} agree with the generator"
         )
-    if is_instrument(run.engine) or not any(figures.get(f"{role}.rows") for role in writing_roles(run.plan)):
+    if is_instrument(run.engine) or not wrote:
         return None
     return invalid(
         name, "Rows were written and never counted or read back: unverified. Keep the proof segments"
     )
+
+
+def written_tables(run: RunRecord) -> dict[str, list[str]]:
+    """Table that rows are put into while it is measured -> the roles that do."""
+    names, writers = [t["name"] for t in run.plan.get("tables", ())], writing_roles(run.plan)
+    found: dict[str, list[str]] = {}
+    for segment in run.plan.get("segments", ()):
+        for role in segment.get("roles", ()) if segment.get("phase") == "measure" else ():
+            if role["work"]["kind"] == "rows" and role["name"] in writers:
+                found.setdefault(names[role["work"]["table"]], []).append(role["name"])
+    return found
 
 
 def rows_of_unanswered(run: RunRecord, figures: Figures, found: Unanswered) -> Verdict:

@@ -19,7 +19,7 @@ def service_time_steady(run: RunRecord, _: Figures) -> Verdict | None:
         return noted(NAME, f"{each}. {because(run, moved)}")
     if not trends:
         return None
-    return passed(NAME, f"Service times at the end are those of the beginning: {', '.join(trends)}")
+    return passed(NAME, f"No trend of service times was found: {', '.join(trends)}")
 
 
 def sentence(role: str, t: Trend) -> str:

@@ -83,14 +83,20 @@ UNTIMED = ("failed_share", "stored_share")
 
 
 def timed_figures(figures: Figures, roles: Iterable[str]) -> list[str]:
-    """Of these roles, and of their parts and wholes, every figure that a slow client moves."""
-    wanted = {name for role in roles for name in (role, whole(role))}
+    """Of these roles, of their parts, and of the wholes that they are part of, every figure that a slow client moves.
+
+    Not of another part beside them.
+    """
+    named = set(roles)
+    wholes = {whole(role) for role in named}
+
+    def touched(role: str) -> bool:
+        return role in named or whole(role) in named or role in wholes
+
     return [
         name
         for name in figures
-        if (wanted & {name.rsplit(".", 1)[0], whole(name.rsplit(".", 1)[0])})
-        and name.endswith(TIMED)
-        and not name.endswith(UNTIMED)
+        if touched(name.rsplit(".", 1)[0]) and name.endswith(TIMED) and not name.endswith(UNTIMED)
     ]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -45,14 +46,19 @@ def service_trends(run: RunRecord) -> dict[str, Trend]:
     """Role (the whole) -> the trend of its service time within a repetition, of the repetition with the strongest.
 
     The level of an interval is the geometric mean of its calls that were answered. A role without LEAST intervals in
-    any repetition has none.
+    any repetition has none. Of n repetitions one shows a p of 1/n without any trend: p counts all of them (Bonferroni).
     """
-    found: dict[str, Trend] = {}
+    found: dict[str, list[Trend]] = {}
     for (role, _, _), (t_s, level, calls) in levels(run).items():
         if len(t_s) >= LEAST:
-            new = trend(t_s, level, calls)
-            found[role] = min(found.get(role, new), new, key=lambda t: t.p)
-    return found
+            found.setdefault(role, []).append(trend(t_s, level, calls))
+    return {role: strongest(each) for role, each in found.items()}
+
+
+def strongest(trends: Sequence[Trend]) -> Trend:
+    """One that is to be reported before one that is sure and small."""
+    of_all = [replace(t, p=min(1.0, t.p * len(trends))) for t in trends]
+    return min(of_all, key=lambda t: (not t.found, t.p))
 
 
 Levels = tuple[FloatArray, FloatArray, FloatArray]

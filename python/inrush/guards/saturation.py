@@ -1,0 +1,103 @@
+"""Was it the client that could do no more? Then rates are at least what is shown, and times are its own. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from inrush.guards.verdicts import (
+    Figures,
+    Verdict,
+    invalid,
+    is_embedded,
+    is_instrument,
+    noted,
+    passed,
+    timed_figures,
+)
+from inrush.stats.files import is_pipeline
+from inrush.stats.measures import RunRecord, measured_windows
+
+#: Of its cores or of its sessions' time. From here on the client can send at most a quarter more, whatever the engine does.
+CLIENT_CPU_SHARE = 0.8
+
+
+def client_not_saturated(run: RunRecord, figures: Figures) -> Verdict | None:
+    """CPU of the client against its cores, and of its session threads against their time."""
+    name = "client not saturated"
+    if is_pipeline(run):  # its client is part of what is measured
+        return None
+    if "instrument.busy_cores" in figures:
+        return client_beside_its_engine(figures, name)
+    if is_instrument(run.engine):
+        return None
+    if is_embedded(run):
+        return noted(
+            name,
+            "The engine lives in the client's process and no run on the null engine tells their CPU apart: run the "
+            "study anew",
+        )
+    cores = float(run.env.get("cgroup_cpu_cores") or run.env.get("cpu_logical") or 0)
+    busy = figures.get("client.busy_cores")
+    if cores and busy is not None and busy > CLIENT_CPU_SHARE * cores:
+        return invalid(
+            name,
+            f"The client kept {busy:.2f} of {cores:g} cores busy (limit {CLIENT_CPU_SHARE:.0%}): rates are at least what is "
+            "shown, times are the client's. Put the server on another machine or lower the load",
+            figures=timed_figures(figures, {name.rsplit(".", 1)[0] for name in figures}),
+        )
+    shares = session_cpu_shares(run)
+    if full := beyond(shares):
+        return invalid(
+            name,
+            f"The sessions of {said_shares(full)} of their time (limit {CLIENT_CPU_SHARE:.0%}) instead of "
+            "waiting for the engine: rates are at least what is shown, times are the client's. Add sessions, or read them so",
+            figures=timed_figures(figures, full),
+        )
+    looked = [f"The client used {busy:.2f} of {cores:g} cores"] if cores and busy is not None else []
+    if shares:
+        role = max(shares, key=lambda r: shares[r])
+        looked.append(f"the sessions of {role} computed {shares[role]:.0%} of their time, no others more")
+    return passed(name, "; ".join(looked)) if looked else None
+
+
+def client_beside_its_engine(figures: Figures, name: str) -> Verdict | None:
+    """An engine in the client's process, told apart by the null engine: what counts is the client's own work."""
+    own, engine = figures["instrument.busy_cores"], figures["engine.busy_cores"]
+    told = f"client {own:.3g} cores, engine {engine:.3g} cores (by subtraction)"
+    shares = {k.rsplit(".", 1)[0]: v for k, v in figures.items() if k.endswith(".instrument_share")}
+    if not shares:
+        return None
+    role = max(shares, key=lambda r: shares[r])
+    if full := beyond(shares):
+        return invalid(
+            name,
+            f"{told.capitalize()}: the sessions of {said_shares(full)} of their time (limit {CLIENT_CPU_SHARE:.0%}) for "
+            "the client's own work: rates are at least what is shown, times are the client's. Use larger batches, or read them so",
+            figures=timed_figures(figures, full),
+        )
+    return passed(
+        name,
+        f"{told.capitalize()}; its own work took {shares[role]:.1%} of the time of the sessions of {role}",
+    )
+
+
+def beyond(shares: Mapping[str, float]) -> dict[str, float]:
+    """The roles in which the client was full, the fullest first."""
+    found = {role: share for role, share in shares.items() if share > CLIENT_CPU_SHARE}
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def said_shares(full: Mapping[str, float]) -> str:
+    first, *others = full
+    behind = "".join(f", those of {role} {full[role]:.0%}" for role in others)
+    return f"{first} computed {full[first]:.0%}{behind}"
+
+
+def session_cpu_shares(run: RunRecord) -> dict[str, float]:
+    """Role -> CPU time of its threads over the time they had, in the measured segments."""
+    windows, used, had = measured_windows(run), dict[str, int](), dict[str, int]()
+    for s in run.rows("shots"):
+        if s["segment"] in windows:
+            used[s["role"]] = used.get(s["role"], 0) + s["cpu_ns"]
+            had[s["role"]] = had.get(s["role"], 0) + s["sessions"] * (s["end_ns"] - s["start_ns"])
+    return {role: used[role] / had[role] for role in used if had[role] > 0}
