@@ -267,6 +267,35 @@ def test_a_comparison_of_shares_takes_those_that_are_0() -> None:
     assert found is not None and found.line.startswith("duckdb has the highest in time share")
 
 
+def rates(readers: dict[int, list[float]], figure: str, kind: str) -> Answer:
+    runs = [
+        synthetic.figured("duckdb", {"readers": n}, 1 + k, 0, {figure: v}) for n, of in readers.items() for k, v in enumerate(of)
+    ]  # fmt: skip
+    doc = {"answer": {"kind": kind, "of": figure, "along": "readers"}}
+    found = answer(Analysis(StudyRecord({**synthetic.STUDY, **doc}, [m.run for m in runs]), runs))
+    assert found is not None
+    return found
+
+
+def test_a_run_in_which_nothing_succeeded_is_not_left_out_of_its_rate() -> None:
+    """Four readers had no answer in two of five runs: what the others say is not their rate."""
+    measured = {1: [100.0, 101, 99, 100, 102], 4: [300.0, 0.0, 290, 0.0, 310]}
+    best = rates(measured, "readers.ops_per_s", "best")
+    assert best.parts[0].best == (1,), best.line
+    curve = rates(measured, "readers.ops_per_s", "curve")
+    assert "290 calls/s (median of 5 runs, 0 " in curve.line, curve.line
+    compared = rates(measured, "readers.ops_per_s", "comparison")
+    assert "4 " in compared.line and "median of 5 runs" in compared.line
+    assert rates({1: [0.0, 0.0, 5.0], 4: [1.0, 1.0, 1.0]}, "readers.file_bytes_per_s", "levels_off").parts
+
+
+def test_a_comparison_says_how_many_it_leaves_out() -> None:
+    spread = [0.99, 1.0, 1.01]
+    found = rates({n: [n * v for v in spread] for n in (1, 2, 3, 4, 5, 6)}, "readers.ops_per_s", "comparison")
+    assert found.line.startswith("duckdb: 6 has the highest") or found.line.startswith("6 has the highest")
+    assert found.line.endswith("; and 2 more")
+
+
 @pytest.mark.parametrize("kind", ["curve", "scaling"])
 def test_a_curve_never_jumps_between_values_of_another_factor(kind: str) -> None:
     doc = {"kind": kind, "of": "writers.makespan_s", "along": "batch_rows", "per": ["engine"]}

@@ -142,8 +142,9 @@ def groups(analysis: Analysis, figure: str, along: str, per: Sequence[str]) -> d
     for point, of in analysis.values(figure).items():
         held = dict(point)
         group = tuple((n, held[n]) for n in names if n in held)
+        # A rate of 0 is the worst there is. A cost of 0 was not measured.
         found.setdefault(group, {})[point] = {
-            b: v for b, v in of.items() if v > 0 or figure.endswith("in_time_share")
+            b: v for b, v in of.items() if v > 0 or not lower_is_better(figure)
         }
     return {g: {p: of for p, of in v.items() if of} for g, v in found.items() if any(v.values())}
 

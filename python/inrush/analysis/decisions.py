@@ -5,12 +5,11 @@ Between the two lies what a client that was on time would have seen. Where both 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from inrush.analysis.answer import Answer, decided
 from inrush.analysis.parts import Part
-from inrush.analysis.points import Analysis, Point, say
+from inrush.analysis.points import Analysis, say
 from inrush.guards.verdicts import Verdict, invalid, not_checked, passed
 from inrush.stats.brackets import on_time_name
 
@@ -59,18 +58,22 @@ def bracketed(analysis: Analysis, figure: str) -> bool:
 
 
 def differing_parts(found: Answer | None, on_time: Answer | None) -> list[tuple[Part, Part | None]]:
+    """Of the parts that speak of points: sentences beside them (of a trend, of a refused comparison) decide nothing."""
     if found is None:
         return []
-    others: Mapping[Point, Part] = {p.group: p for p in on_time.parts} if on_time else {}
+    others = {p.group: p for p in on_time.parts if p.points} if on_time else {}
     return [
         (part, others.get(part.group))
         for part in found.parts
-        if not same_decision(found.kind, part, others.get(part.group))
+        if part.points and not same_decision(found.kind, part, others.get(part.group))
     ]
 
 
 def same_decision(kind: str, part: Part, other: Part | None) -> bool:
-    """Of points that cannot be told from the best, which one looks best is no decision: it must be in the other's set."""
+    """Of points that cannot be told from the best, which one looks best is no decision: it must be in the other's set.
+
+    A comparison also says which values are worse than the best: the same ones must be.
+    """
     if other is None:
         return False
     if kind in ("keeps_up", "sustained", "levels_off"):
@@ -78,7 +81,7 @@ def same_decision(kind: str, part: Part, other: Part | None) -> bool:
     if kind == "best":
         return not part.best or (part.best[0] in other.best and other.best[0] in part.best)
     if kind == "comparison":
-        return part.best == other.best or "not distinguishable" in part.sentence
+        return set(part.best) == set(other.best)
     return True
 
 
@@ -100,7 +103,10 @@ def limits_checked(analysis: Analysis) -> Verdict | None:
     limits = analysis.study.get("accept") or {}
     if not limits:
         return None
-    missing = [f for f in limits if not any(m.counts and f in m.figures for m in analysis.runs)]
+    counted = [m for m in analysis.runs if m.counts]
+    measured = {f: sum(f in m.figures for m in counted) for f in limits}
+    missing = [f for f, n in measured.items() if not n]
     if missing:
         return not_checked(LIMITS, f"No counted run measured {', '.join(missing)}: the limit says nothing")
-    return passed(LIMITS, f"Every figure of [accept] was measured: {', '.join(limits)}")
+    each = ", ".join(f"{f} in {n} of {len(counted)}" for f, n in measured.items())
+    return passed(LIMITS, f"Counted runs that measured what [accept] limits: {each}")

@@ -38,7 +38,7 @@ class Part:
     sentence: str
     #: The interval that the sentence names; None where there is too little to say.
     interval: stats.Interval | None
-    #: Values of `along` that cannot be told from the best; empty for other kinds.
+    #: Values of `along` that cannot be told from the best, the best first; empty for other kinds.
     best: tuple[Any, ...] = ()
     #: What it speaks of.
     points: tuple[Point, ...] = ()
@@ -197,13 +197,18 @@ def comparison_part(analysis: Analysis, figure: str, along: str, group: Point, o
 
     told = f"{head(analysis, group)}{named(best)} has the {'lowest' if sign > 0 else 'highest'} {name(figure)}, {shown(by_value[best], figure)}"
     interval = interval_of(by_value[best])
+    ratios = {k: r for k in others if (r := ratio_of(by_value[k], by_value[best])) is not None}
+    together = [k for k, ratio in ratios.items() if ratio.holds(1.0)]
     for k in others[:3]:
-        ratio = ratio_of(by_value[k], by_value[best])
-        if ratio is None:
+        if k not in ratios:
+            # Nothing is so many times a 0 or a failed percentile: its own figure says it.
+            told += f"; {named(k)} {shown(by_value[k], figure)}"
             continue
-        interval = ratio if k == others[0] else interval
-        told += f"; {named(k)} {'is not distinguishable' if ratio.holds(1.0) else times(ratio)}"
-    return Part(group, told, interval, (best,))
+        interval = ratios[k] if k == others[0] else interval
+        told += f"; {named(k)} {'is not distinguishable' if k in together else times(ratios[k])}"
+    if len(others) > 3:
+        told += f"; and {len(others) - 3} more"
+    return Part(group, told, interval, (best, *together))
 
 
 def keeps_up_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
@@ -215,7 +220,7 @@ def keeps_up_part(analysis: Analysis, figure: str, along: str, group: Point, of:
         held = sum(v >= 1 for v in runs)
         kept += [value] if held == len(runs) else []
         told.append((plain(value), held, len(runs)))
-    up = [value for value, held, n in told if held == n]
+    up = [f"{value} (in {n} of {n} runs)" for value, held, n in told if held == n]
     down = [f"{value} (in {n - held} of {n} runs)" for value, held, n in told if held < n]
     said = ([f"keeps up at {along} {', '.join(up)}"] if up else []) + (
         [f"falls behind at {along} {', '.join(down)}"] if down else []

@@ -208,7 +208,8 @@ class Analysis:
         """(run id, verdict) of what makes the study's result invalid: wrong as a whole, or in a figure that decides.
 
         Invalid figures that nothing was asked of stay invalid where they are shown, and the result stands.
-        A pilot enters no figure: of its verdicts only those about the whole run count.
+        A pilot enters no figure: of its verdicts only those about the whole run count. A verdict of the study that names no
+        figure at all is about the answer itself.
         """
         return [
             (m.run.run_id, v)
@@ -219,7 +220,11 @@ class Analysis:
                 v.figures is None
                 or ((m.counts or m.run.confirms) and any(v.breaks(f) for f in self.decisive))
             )
-        ] + [("", v) for v in self.study_verdicts if v.outcome is Outcome.INVALID]
+        ] + [
+            ("", v)
+            for v in self.study_verdicts
+            if v.outcome is Outcome.INVALID and (not v.figures or any(v.breaks(f) for f in self.decisive))
+        ]
 
     @property
     def outcome(self) -> Outcome:

@@ -17,9 +17,10 @@ Values = dict[Point, dict[int, float]]
 def ranked(of: Values, figure: str) -> list[tuple[Point, bool]]:
     """Points, best first, and whether each cannot be told from the best."""
     keys = {say(p): p for p in of}
-    whole = {say(p): v for p, v in of.items() if all(isfinite(x) for x in v.values())}
+    whole = {say(p): v for p, v in of.items() if all(x > 0 and isfinite(x) for x in v.values())}
     found = stats.best_set(whole, lower_is_better(figure)) if whole else []
-    # A point with a run in which the figure failed is worse than every other; where all failed, none is told from another.
+    # A point with a run in which the figure failed, or its rate was 0, is worse than every other; where all did, none is
+    # told from another.
     return [(keys[c.key], c.in_set) for c in found] + [
         (p, not whole) for k, p in keys.items() if k not in whole
     ]

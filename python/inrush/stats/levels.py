@@ -51,9 +51,9 @@ def levels_off(by_value: Mapping[float, Mapping[int, float]]) -> Levels:
 
 
 def step(by_value: Mapping[float, Mapping[int, float]], small: float, large: float) -> Step | None:
-    """None for fewer than two blocks that have both."""
+    """None for fewer than two blocks that have both, and where a rate is 0: nothing is so many times that."""
     shared = sorted(set(by_value[small]) & set(by_value[large]))
-    if len(shared) < 2:
+    if len(shared) < 2 or not all(by_value[v][b] > 0 for v in (small, large) for b in shared):
         return None
     # The upper bound of a two-sided 90 % interval is exceeded with 5 %.
     ratio = paired_ratio(
