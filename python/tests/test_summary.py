@@ -6,7 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from inrush.analysis.points import Analysis, analyse
-from inrush.report.summary import compare_lines
+from inrush.report.points import quantile_s
+from inrush.report.summary import compare_lines, summed_up
+from inrush.stats.measures import StudyRecord
 from tests import synthetic
 
 TRUTH = {("duckdb", b): s for b, s in ((200, 3.0), (1000, 1.0))}
@@ -79,3 +81,23 @@ def test_how_roles_worked_is_named_where_it_differs() -> None:
     )
     assert "! sizes.ports differs: 100 and 50000" in lines
     assert "! writers.sessions differs: 1 and 4" in lines
+
+
+def test_runs_of_which_one_measured_nothing_are_shown_by_their_median_and_range() -> None:
+    runs = [
+        synthetic.figured("duckdb", {}, 1 + k, 0, {"readers.ops_per_s": v})
+        for k, v in enumerate((0.0, 50.0, 70.0))
+    ]
+    analysis = Analysis(StudyRecord(synthetic.STUDY, [m.run for m in runs]), runs)
+    (point,) = analysis.summaries("readers.ops_per_s")
+    assert summed_up(point) == "50.0 calls/s (median of 3 runs, 0 calls/s to 70.0 calls/s)"
+
+
+def test_a_percentile_is_shown_from_one_call_above_it_on() -> None:
+    def shown(calls: int, q: float) -> float | None:
+        run = synthetic.run("duckdb", rows=calls, batch_rows=1, latency_ns=[1000] * calls)
+        analysis = analyse(StudyRecord(synthetic.STUDY, [run]))
+        return quantile_s(analysis, analysis.points[0], "writers", q)
+
+    assert shown(9, 0.9) is None and shown(10, 0.9) is not None
+    assert shown(99, 0.99) is None and shown(100, 0.99) is not None

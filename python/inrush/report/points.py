@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from statistics import median
 
 from inrush.analysis.answer import Answer
 from inrush.analysis.points import Analysis, Point, PointSummary
@@ -11,6 +12,7 @@ from inrush.analysis.study_guards import roles
 from inrush.analysis.wording import name, plain
 from inrush.guards.verdicts import Outcome
 from inrush.report.html import Cells, number, table
+from inrush.results.histogram import rank
 from inrush.stats import quantity
 
 #: Latency quantiles of the point table.
@@ -64,7 +66,7 @@ def shown_quantiles(analysis: Analysis) -> list[tuple[str, str, float]]:
 def quantile_s(analysis: Analysis, point: Point, role: str, q: float) -> float | None:
     """None where a point has no such role, or fewer calls than the quantile needs for one beyond it."""
     histogram = analysis.latencies.get((point, role))
-    enough = histogram is not None and histogram.calls * (1 - q) >= 1
+    enough = histogram is not None and histogram.calls > rank(q, histogram.calls)
     return histogram.quantile_ns(q) / 1e9 if histogram is not None and enough else None
 
 
@@ -95,14 +97,16 @@ def point_row(
             else f"failed in {s.failed} of {len(s.values)} runs"
             if s.failed
             else "one run"
+            if len(s.values) == 1
+            else f"{quantity.show(min(s.values), s.figure)} to {quantity.show(max(s.values), s.figure)}"
         )
     )
     if s is not None and s.outcome is Outcome.INVALID:
         cells[-2:] = [number(f"{quantity.show(s.median, s.figure)} INVALID"), cells[-1]]
     for figure in figures:
-        values = sorted(analysis.values(figure).get(point, {}).values())
+        values = list(analysis.values(figure).get(point, {}).values())
         mark = " INVALID" if values and analysis.broken(figure, point) else ""
-        cells.append(number(quantity.show(values[len(values) // 2], figure) + mark if values else "–"))
+        cells.append(number(quantity.show(median(values), figure) + mark if values else "–"))
     for role, named, q in quantiles:
         value = quantile_s(analysis, point, role, q)
         figure = f"{role}.latency_{named.replace('.', '')}_s"

@@ -93,16 +93,25 @@ def verdict_line(analysis: Analysis) -> str:
         if analysis.crossed
         else ""
     )
-    return f"valid: {runs} measured run{'s' * (runs != 1)} passed every guard{aside}{noted}{crossed}"
+    return f"valid: {runs} measured run{'s' * (runs != 1)}, nothing that was asked of them is invalid{aside}{noted}{crossed}"
 
 
 def beside_the_result(analysis: Analysis) -> str:
     """Figures that are invalid although nothing was asked of them, and where."""
-    found = [(m, v) for m in analysis.runs for v in m.verdicts if v.outcome is Outcome.INVALID and v.figures]
+    found = [
+        (v, [m.point])
+        for m in analysis.runs
+        for v in m.verdicts
+        if v.outcome is Outcome.INVALID and v.figures
+    ] + [
+        (v, list(v.points or analysis.points))
+        for v in analysis.study_verdicts
+        if v.outcome is Outcome.INVALID and v.figures
+    ]
     if not found:
         return ""
-    figures = dict.fromkeys(name for _, v in found for name in v.figures or ())
-    points = dict.fromkeys(say(m.point) for m, _ in found)
+    figures = dict.fromkeys(name for v, _ in found for name in v.figures or ())
+    points = dict.fromkeys(say(point) for _, of in found for point in of)
     return f"; INVALID and not asked for: {said_figures(figures)} (at {', '.join(list(points)[:3])}{', …' * (len(points) > 3)})"
 
 

@@ -58,14 +58,10 @@ def summary_lines(results: Results, analysis: Analysis) -> list[str]:
 
 
 def summed_up(s: PointSummary) -> str:
-    """The figure of a point with its interval; `failed` where it failed in a run."""
+    """The figure of a point with its interval; without one its median and range, `failed` where it failed in a run."""
     if s.interval is not None:
         return show_interval(s.interval, s.figure)
-    return (
-        shown(dict(zip(s.blocks, s.values, strict=True)), s.figure)
-        if s.failed
-        else show(s.values[0], s.figure)
-    )
+    return shown(dict(zip(s.blocks, s.values, strict=True)), s.figure)
 
 
 def wanted_runs(study: Mapping[str, Any]) -> int:
