@@ -87,6 +87,32 @@ def test_every_role_whose_sessions_compute_is_named() -> None:
     assert "loaders computed 95%" in found.sentence and "writers 85%" in found.sentence
 
 
+def test_sessions_have_as_much_time_as_there_are_of_them_while_they_are_measured() -> None:
+    busy = synthetic.run("postgresql", shot={"cpu_ns": int(1.9 * SECOND)})
+    assert verdict(busy, "client not saturated").outcome is Outcome.INVALID
+    four = synthetic.run("postgresql", shot={"cpu_ns": int(1.9 * SECOND), "sessions": 4})
+    assert verdict(four, "client not saturated").outcome is Outcome.PASS
+    warm = {**busy.rows("shots")[0], "segment": 1, "cpu_ns": 10 * SECOND}
+    calm = synthetic.run("postgresql")
+    shots = synthetic.table("shots", [warm, *calm.rows("shots")])
+    before = replace(calm, tables={**calm.tables, "shots": shots}, _rows={})
+    assert verdict(before, "client not saturated").outcome is Outcome.PASS
+
+
+def test_the_clients_cores_are_those_of_its_quota() -> None:
+    run = synthetic.run("postgresql", client_cores=1.8, env={"cgroup_cpu_cores": 2.0})
+    assert verdict(run, "client not saturated").outcome is Outcome.INVALID
+
+
+def test_any_answer_that_the_oracle_has_otherwise_hides_the_run() -> None:
+    oracle = [
+        {"op": "a", "holds": True, "found": ""},
+        {"op": "b", "holds": False, "found": "19 rows, the oracle has 20"},
+    ]
+    found = verdict(synthetic.run("postgresql", doc={"oracle": oracle}), "oracle agrees")
+    assert found.hides and found.sentence.startswith("b: 19 rows")
+
+
 def test_every_role_in_which_the_client_beside_its_engine_is_full_is_named() -> None:
     figures = {
         "instrument.busy_cores": 1.0, "engine.busy_cores": 0.1, "writers.instrument_share": 0.9, "readers.instrument_share": 0.85,
@@ -216,6 +242,61 @@ def test_a_table_that_was_written_and_not_proven_is_unverified_beside_one_that_w
     proof = {"table": "pc", "item": "rows", "expected": "1", "found": "1", "holds": True}
     both = with_tables(synthetic.run("postgresql", more={"proofs": [proof]}))
     assert verdict(both, "rows proven").outcome is Outcome.PASS
+
+
+def test_what_was_filled_before_the_clock_is_not_asked_to_be_proven_again() -> None:
+    run = with_tables(synthetic.run("postgresql"))
+    (segment,) = run.plan["segments"]
+    measured, loaded = segment["roles"]
+    segments = [{**segment, "phase": "load", "roles": [loaded]}, {**segment, "roles": [measured]}]
+    assert (
+        verdict(replace(run, plan={**run.plan, "segments": segments}), "rows proven").outcome is Outcome.PASS
+    )
+
+
+def test_a_missing_row_is_a_wrong_answer_and_named_first() -> None:
+    failures = [
+        {
+            "segment": 2,
+            "role": "readers",
+            "op": "page",
+            "outcome": outcome,
+            "count": 1,
+            "first_message": f"it was {outcome}",
+        }
+        for outcome in ("timeout", "missing")
+    ]
+    run = synthetic.run("postgresql", shot={"wrong": 1}, more={"failures": failures})
+    assert "First: page: it was missing." in verdict(run, "answers right").sentence
+
+
+def test_failures_of_a_role_that_ended_no_call_are_a_fault_of_the_instrument() -> None:
+    failure = {
+        "segment": 2,
+        "role": "readers",
+        "op": "page",
+        "outcome": "timeout",
+        "count": 3,
+        "first_message": "x",
+    }
+    found = verdict(synthetic.run("postgresql", more={"failures": [failure]}), "errors not counted as fast")
+    assert found.hides and "readers: 0 latencies and 3 failures of 0 calls" in found.sentence
+
+
+def test_each_answer_counts_once_whatever_was_recorded_of_it() -> None:
+    run = synthetic.run("postgresql", reader_ns=[MS] * 50)
+    rows = run.rows("hist")
+    again = [{**r, "kind": "service"} for r in rows if r["role"] == "readers"]
+    both = replace(run, tables={**run.tables, "hist": synthetic.table("hist", [*rows, *again])}, _rows={})
+    assert verdict(both, "answers right").sentence.startswith("50 answers of page")
+
+
+def test_calls_before_the_clock_are_not_counted_with_those_that_were_timed() -> None:
+    run = synthetic.run("postgresql")
+    warm = {**run.rows("shots")[0], "segment": 1, "ops": 7, "ok": 7}
+    shots = synthetic.table("shots", [warm, *run.rows("shots")])
+    both = replace(run, tables={**run.tables, "shots": shots}, _rows={})
+    assert verdict(both, "errors not counted as fast").outcome is Outcome.PASS
 
 
 def test_no_server_on_the_data_folder_is_not_one() -> None:

@@ -64,6 +64,8 @@ def test_any_other_figure_of_the_table_or_of_a_replica_is_different(at: int) -> 
     ("words", "verdict"),
     [
         ({"rows_in_ledger": 99}, "different"),
+        ({"rows_in_ledger": 101}, "different"),
+        ({"rows_on_replicas": 101}, "different"),
         ({"rows_on_replicas": 99}, "different"),
         ({"shards": [("here", 99, 100)]}, "missing"),
         ({"unknown": None}, "counted"),

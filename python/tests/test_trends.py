@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from inrush.analysis.answer import answer
-from inrush.analysis.points import analyse
+from inrush.analysis.moved import moved_sentence
+from inrush.analysis.points import Analysis, analyse
 from inrush.guards.trends import NAME, service_time_steady
 from inrush.guards.verdicts import Outcome
 from inrush.stats.measures import RunRecord, StudyRecord
@@ -111,3 +112,32 @@ def test_the_answer_says_it_where_most_runs_of_its_role_show_it() -> None:
     same = answer(analyse(study(steady)))
     assert same is not None and "Service time" not in same.line
     assert any(v.guard == NAME for m in analyse(study(steady)).runs for v in m.verdicts)
+
+
+def moving(*ends: float) -> Analysis:
+    """A run for each, whose service time ends at so many times that of its beginning."""
+    runs = [
+        served(drawn(12, lambda t, end=end: 1e-3 * end**t, 0.0, 0.05, b), "writers", b)  # type: ignore[misc]
+        for b, end in enumerate(ends, start=1)
+    ]
+    return analyse(StudyRecord(synthetic.STUDY, runs))
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ((4.0, 4.0, 1.0), "rises to 4 times in 2 of 3 runs"),
+        ((4.0, 1.0, 1.0), None),
+        ((4.0, 4.0, 1.0, 1.0), None),
+        ((4.0, 4.0, 0.25), "rises to 4 times in 2 of 3 runs"),
+        ((0.25, 0.25, 4.0), "falls to 0.25 times in 2 of 3 runs"),
+        ((4.0, 0.25), None),
+    ],
+)
+def test_most_runs_must_move_and_in_one_direction(ends: tuple[float, ...], said: str | None) -> None:
+    found = moved_sentence(moving(*ends), "writers.rows_per_s")
+    if said is None:
+        assert found is None
+    else:
+        word, _, rest = said.partition(" to ")
+        assert found is not None and f"{word} to" in found and rest.partition(" times ")[2] in found

@@ -133,12 +133,13 @@ def errors_not_fast(run: RunRecord, figures: Figures) -> Verdict | None:
         if shot["segment"] in windows and (shot["role"] in known or not is_pipeline(run)):
             ended[shot["role"]] = ended.get(shot["role"], 0) + shot["ops"]
             succeeded[shot["role"]] = succeeded.get(shot["role"], 0) + shot["ok"]
-    for role, ops in ended.items():
-        with_time, without = timed.get(role, 0), failed.get(role, 0)
-        if with_time + without != ops or with_time != succeeded[role]:
+    for role in dict.fromkeys((*ended, *failed)):
+        ops, with_time, without = ended.get(role, 0), timed.get(role, 0), failed.get(role, 0)
+        if with_time + without != ops or with_time != succeeded.get(role, 0):
             return invalid(
                 name,
-                f"{role}: {with_time} latencies and {without} failures of {ops} calls that ended, {succeeded[role]} of them well. "
+                f"{role}: {with_time} latencies and {without} failures of {ops} calls that ended, "
+                f"{succeeded.get(role, 0)} of them well. "
                 "This is a fault of the instrument: report it",
                 hides=True,
             )

@@ -97,12 +97,12 @@ def verdict_line(analysis: Analysis) -> str:
 
 
 def beside_the_result(analysis: Analysis) -> str:
-    """Figures that are invalid although nothing was asked of them, and where."""
+    """Figures that are invalid although nothing was asked of them, and where; a pilot enters none."""
     found = [
         (v, [m.point])
         for m in analysis.runs
         for v in m.verdicts
-        if v.outcome is Outcome.INVALID and v.figures
+        if (m.counts or m.run.confirms) and v.outcome is Outcome.INVALID and v.figures
     ] + [
         (v, list(v.points or analysis.points))
         for v in analysis.study_verdicts
