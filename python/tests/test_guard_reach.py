@@ -179,6 +179,12 @@ def test_every_role_above_what_the_disk_can_do_is_named() -> None:
     assert found.breaks("writers.rows_per_s") and found.breaks("loaders.rows_per_s")
 
 
+def test_sessions_that_commit_together_may_share_a_write_to_the_disk() -> None:
+    """50,000 commits/s of 64 sessions on a disk of 2,000 fsyncs/s: 781 of each session."""
+    run = synthetic.run("postgresql", batch_rows=1, makespan_s=1.0, writers=64)
+    assert verdict(run, "below physical ceilings").outcome is Outcome.PASS
+
+
 def test_what_is_impossible_by_probes_that_agree_is_not_hidden_by_more_than_probes_that_do_not() -> None:
     """25 MB/s on a disk of 4 MB/s by every probe; 12,500 commits/s, 6.25 times probes that differ by a factor of four."""
     run = synthetic.run(
