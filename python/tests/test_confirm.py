@@ -84,6 +84,12 @@ def test_what_fresh_repeats_cannot_tell_apart_stays_together() -> None:
     assert set(found.parts[0].best) == {200, 1000}
 
 
+def test_fresh_repeats_without_the_one_that_looked_best_settle_nothing() -> None:
+    search = {b: [1.0 + b / 1e6, 1.01, 0.99, 1.0, 1.01] for b in (200, 1000, 5000)}
+    found = answer(studied(search, {1000: [1.0, 1.0, 1.01], 5000: [2.0, 2.0, 2.01]}))
+    assert found is not None and set(found.parts[0].best) == {200, 1000, 5000}
+
+
 def test_the_truly_best_is_named_in_at_least_95_percent_after_fresh_repeats_too() -> None:
     """Three that differ by 1 %, by a noise of 3 %: the hardest for a search, and for what settles it."""
     truth = {200: 1.00, 1000: 1.01, 5000: 1.02}

@@ -179,6 +179,12 @@ def test_every_role_above_what_the_disk_can_do_is_named() -> None:
     assert found.breaks("writers.rows_per_s") and found.breaks("loaders.rows_per_s")
 
 
+def test_rows_that_need_not_survive_power_loss_are_not_held_against_the_disk() -> None:
+    doc = {"durability": {"survives": "PROCESS_CRASH"}}
+    run = synthetic.run("postgresql", batch_rows=1, makespan_s=1.0, doc=doc)
+    assert verdict(run, "below physical ceilings").outcome is Outcome.NOT_CHECKED
+
+
 def test_sessions_that_commit_together_may_share_a_write_to_the_disk() -> None:
     """50,000 commits/s of 64 sessions on a disk of 2,000 fsyncs/s: 781 of each session."""
     run = synthetic.run("postgresql", batch_rows=1, makespan_s=1.0, writers=64)

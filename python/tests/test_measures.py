@@ -116,3 +116,9 @@ def test_what_the_store_reads_becomes_a_record() -> None:
     assert (
         record.absent[0].point == {"engine": "sqlite", "batch_rows": 9} and record.absent[0].why == "stopped"
     )
+
+
+def test_a_paced_role_that_left_calls_out_has_the_rate_of_the_time_that_they_were_due_in() -> None:
+    """100 calls a second: 50 are sent within half a second, and 150 more were due in the two seconds of the schedule."""
+    run = synthetic.run("postgresql", schedule="constant", makespan_s=0.5, shot={"unsent": 150})
+    assert figures_of_run(run)["writers.ops_per_s"] == pytest.approx(25.0)
