@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from benches.bench import Comparison, by_verdict, measured
+from benches.bench import Comparison, Line, by_verdict, measured
 from benches.lookups import reported
 from benches.rounds import Rounds
 from benches.verdict import Word, judged
@@ -124,6 +124,15 @@ def compared(ratio: float, spread: float, seed: int = 1, bar: float = 1.0) -> Co
     rng = np.random.default_rng(seed)
     ours: Callable[[], float] = lambda: ratio * float(np.exp(rng.normal(0, spread)))  # noqa: E731
     return Comparison("a", "a peer", "rows/s", bar, ours, lambda: 1.0)
+
+
+def test_of_costs_the_smaller_one_is_better() -> None:
+    def line(unit: str, ours: float) -> Line:
+        return measured(Comparison("a", "a peer", unit, 1.0, lambda: ours, lambda: 1.0), 3, 40)
+
+    assert (line("MB", 0.5).ratio, line("MB", 0.5).verdict) == (pytest.approx(2.0), "met")
+    assert (line("MB", 2.0).ratio, line("MB", 2.0).verdict) == (pytest.approx(0.5), "short")
+    assert line("rows/s", 2.0).ratio == pytest.approx(2.0)
 
 
 def test_what_is_undecided_gets_rounds_until_its_interval_is_narrow() -> None:

@@ -84,6 +84,19 @@ def test_what_fresh_repeats_cannot_tell_apart_stays_together() -> None:
     assert set(found.parts[0].best) == {200, 1000}
 
 
+def test_the_best_of_the_search_keeps_its_place_where_fresh_repeats_tell_none_apart() -> None:
+    """And a contender that was not made again stays beside it."""
+    search = {
+        200: [1.0, 1.01, 0.99, 1.0, 1.0],
+        1000: [1.01, 1.0, 1.0, 1.01, 1.0],
+        5000: [1.01, 1.0, 1.01, 1.0, 1.0],
+    }
+    found = answer(studied(search, {200: [1.01, 1.03, 0.99], 1000: [1.0, 1.0, 1.01]}))
+    assert (
+        found is not None and found.parts[0].best[0] == 200 and set(found.parts[0].best) == {200, 1000, 5000}
+    )
+
+
 def test_fresh_repeats_without_the_one_that_looked_best_settle_nothing() -> None:
     search = {b: [1.0 + b / 1e6, 1.01, 0.99, 1.0, 1.01] for b in (200, 1000, 5000)}
     found = answer(studied(search, {1000: [1.0, 1.0, 1.01], 5000: [2.0, 2.0, 2.01]}))

@@ -143,6 +143,24 @@ def test_every_role_that_breaks_littles_law_is_named() -> None:
     assert found.breaks("writers.latency_p50_s") and found.breaks("loaders.latency_p50_s")
 
 
+@pytest.mark.parametrize(("calls", "outcome"), [(2_030, Outcome.PASS), (2_200, Outcome.INVALID)])
+def test_littles_law_holds_to_two_percent(calls: int, outcome: Outcome) -> None:
+    """Calls of 1 ms by one session in 2 s."""
+    run = synthetic.run("postgresql", rows=calls, batch_rows=1, latency_ns=[MS] * calls)
+    assert verdict(run, "Little's law").outcome is outcome
+
+
+def test_a_call_that_began_before_the_window_is_whole_in_it_and_a_session_holds_its_depth() -> None:
+    long = synthetic.run("postgresql", rows=2, batch_rows=1, latency_ns=[1_500 * MS, 1_200 * MS])
+    assert verdict(long, "Little's law").outcome is Outcome.PASS
+    eight = synthetic.run("postgresql", rows=16_000, batch_rows=1, latency_ns=[MS] * 16_000)
+    segment = eight.plan["segments"][-1]
+    roles = [{**r, "depth": 8} for r in segment["roles"]]
+    deep = {**eight.plan, "segments": [{**segment, "roles": roles}]}
+    assert verdict(eight, "Little's law").outcome is Outcome.INVALID
+    assert verdict(replace(eight, plan=deep), "Little's law").outcome is Outcome.PASS
+
+
 def test_every_role_whose_parts_do_not_add_up_is_named() -> None:
     interval = {"op": "insert", "t_ns": SECOND, "dt_ns": SECOND, "rows": 49_999}
     session = {"segment": 2, "role": "writers", "ops": 49, "rows": 50_000}

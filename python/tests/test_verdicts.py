@@ -187,6 +187,13 @@ def test_a_role_whose_calls_all_failed_has_failed_in_every_percentile() -> None:
     assert figures_of_run(run)["writers.ops_per_s"] == 0
 
 
+def test_a_failed_call_is_slower_than_every_other_with_a_client_on_time_too() -> None:
+    paced = failing(schedule="constant", lag_ns=[1000] * 98)
+    found = figures_of_run(paced)
+    assert found["writers.on_time_p99_s"] == found["writers.latency_p99_s"] == float("inf")
+    assert found["writers.on_time_p50_s"] < 1
+
+
 def test_merged_histograms_keep_their_failed_calls() -> None:
     merged = merge([of_values([1, 2, 3]).with_failed(1), of_values([]).with_failed(2), of_values([4])])
     assert (merged.n, merged.failed, merged.calls) == (4, 3, 7)
