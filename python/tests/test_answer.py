@@ -289,6 +289,22 @@ def test_a_run_in_which_nothing_succeeded_is_not_left_out_of_its_rate() -> None:
     assert rates({1: [0.0, 0.0, 5.0], 4: [1.0, 1.0, 1.0]}, "readers.file_bytes_per_s", "levels_off").parts
 
 
+def test_what_keeps_up_does_so_in_every_run_and_how_many_there_were_is_said() -> None:
+    found = rates(
+        {1: [1.0, 1.0, 1.0], 4: [1.0, 0.99, 1.0], 16: [0.0, 0.5, 0.2]}, "ports.in_time_share", "keeps_up"
+    )
+    assert "keeps up at readers 1 (in 3 of 3 runs)" in found.line
+    assert "falls behind at readers 4 (in 1 of 3 runs), 16 (in 3 of 3 runs)" in found.line
+    assert found.parts[0].best == (1,)
+
+
+def test_what_is_sustained_held_in_every_run_and_below_all_that_did_not() -> None:
+    held = {1: [1.0, 1.0, 1.0], 4: [1.0, 0.99, 1.0], 16: [1.0, 1.0, 1.0]}
+    found = rates(held, "ports.in_time_share", "sustained")
+    assert "holds readers 1 (3 of 3 runs held); readers 4 (2 of 3 runs held) does not hold" in found.line
+    assert found.parts[0].best == (1,)
+
+
 def test_a_comparison_says_how_many_it_leaves_out() -> None:
     spread = [0.99, 1.0, 1.01]
     found = rates({n: [n * v for v in spread] for n in (1, 2, 3, 4, 5, 6)}, "readers.ops_per_s", "comparison")

@@ -242,6 +242,13 @@ def test_a_second_role_whose_unit_of_work_grows_is_told() -> None:
     assert found.outcome is Outcome.NOTE and found.sentence.startswith("loaders: bytes per row change")
 
 
+def test_calls_that_failed_were_sent_and_the_longest_role_says_how_long_was_measured() -> None:
+    failing = synthetic.run("postgresql", schedule="poisson", failed=10)
+    assert verdict(failing, "keeps the rate").outcome is Outcome.PASS
+    short = two_roles(synthetic.run("postgresql"), shots=[shot(end_ns=SECOND + 100 * MS)], hist=times(MS))
+    assert verdict(short, "long enough").outcome is Outcome.PASS
+
+
 # What was not looked at.
 
 
@@ -369,6 +376,11 @@ def test_a_quiet_machine_names_what_its_host_tells() -> None:
         and "CPU pressure" not in untold.sentence
         and "steal" in untold.sentence
     )
+
+
+def test_what_the_host_took_is_not_counted_as_other_processes_too() -> None:
+    found = verdict(synthetic.run("postgresql", noise={"steal": 0.05, "others": 0.1}), "quiet machine")
+    assert "steal 5.0%" in found.sentence and "other processes 5.0%" in found.sentence
 
 
 def test_answers_of_which_nothing_can_be_compared_are_no_agreement() -> None:
