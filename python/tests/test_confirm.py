@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from inrush.analysis.answer import answer, contenders
 from inrush.analysis.points import Analysis, Measured
 from inrush.engines import server
+from inrush.guards.verdicts import Outcome, Verdict
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results
 from inrush.stats.measures import StudyRecord
@@ -123,6 +125,17 @@ def test_a_confirmed_choice_says_both_what_the_search_and_what_the_repeats_found
     assert found is not None
     assert "1.10 s" in found.line and "in 3 fresh repeats (1.00 s" in found.line
     assert "Not confirmed" not in found.line
+
+
+def test_a_fresh_repeat_whose_rows_are_wrong_has_no_figure() -> None:
+    analysis = studied({200: [1.0, 1.01], 1000: [1.0, 1.02]}, {200: [0.5, 0.5], 1000: [1.0, 1.0]})
+    wrong = Verdict("rows proven", Outcome.INVALID, "rows are missing", hides=True)
+    runs = [
+        replace(m, verdicts=[wrong]) if m.run.confirms and m.run.point["batch_rows"] == 200 else m
+        for m in analysis.runs
+    ]
+    found = Analysis(analysis.record, runs).fresh(FIGURE)
+    assert [dict(p)["batch_rows"] for p in found] == [1000]
 
 
 def test_fresh_repeats_enter_no_other_figure() -> None:

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from inrush.analysis.answer import answer
+from inrush.analysis.answer import Part, answer
+from inrush.analysis.decisions import same_decision
 from inrush.analysis.points import Analysis, analyse
 from inrush.analysis.study_guards import STUDY_GUARDS, guard_study
 from inrush.guards.verdicts import Outcome, said_figures
@@ -290,6 +291,28 @@ def test_a_comparison_that_lateness_turns_round_is_no_decision() -> None:
     )
     far = paced_study({"clickhouse": 0.0, "postgresql": 0.19}, {"clickhouse": 4.0, "postgresql": 8.0})
     assert guards(analyse(far))["decisions hold on time"].outcome is Outcome.PASS
+
+
+@pytest.mark.parametrize(
+    ("kind", "measured", "on_time", "same"),
+    [
+        ("best", ("a",), ("a", "b"), True),
+        ("best", ("a", "b"), ("b", "a"), True),
+        ("best", ("a",), ("b", "a"), False),  # what is best on time was shown to be worse
+        ("best", ("a", "b"), ("b",), False),
+        ("comparison", ("a", "b"), ("b", "a"), True),
+        ("comparison", ("a",), ("a", "b"), False),
+        ("keeps_up", (1,), (1, 4), False),
+        ("keeps_up", (1, 4), (1, 4), True),
+        ("sustained", (1,), (4,), False),
+    ],
+)
+def test_a_decision_is_the_same_where_both_ends_say_so(
+    kind: str, measured: tuple[Any, ...], on_time: tuple[Any, ...], same: bool
+) -> None:
+    a, b = (Part((), "", None, best) for best in (measured, on_time))
+    assert same_decision(kind, a, b) is same
+    assert not same_decision(kind, a, None)
 
 
 def three_engines(on_time_ms: float) -> StudyRecord:
