@@ -258,7 +258,11 @@ def test_a_run_whose_work_was_cut_is_invalid_in_every_figure(how: str) -> None:
     rows = [{**r, "ended_by": how} if r["phase"] else r for r in run.rows("segments")]
     cut = replace(run, tables={**run.tables, "segments": synthetic.table("segments", rows)}, _rows={})
     found = verdict(cut, "ended as planned")
-    assert found.outcome is Outcome.INVALID and found.figures is None and "work is not complete" in found.sentence
+    assert (
+        found.outcome is Outcome.INVALID
+        and found.figures is None
+        and "work is not complete" in found.sentence
+    )
 
 
 def with_tables(run: RunRecord) -> RunRecord:

@@ -49,7 +49,8 @@ def rows_proven(run: RunRecord, figures: Figures) -> Verdict | None:
         return rows_of_unanswered(run, figures, found)
     if proofs:
         return passed(
-            name, f"{counted(len(proofs), 'figure')} of {counted(len(proven), 'table')} agree with the generator"
+            name,
+            f"{counted(len(proofs), 'figure')} of {counted(len(proven), 'table')} agree with the generator",
         )
     if is_instrument(run.engine) or not wrote:
         return None

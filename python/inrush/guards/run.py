@@ -16,11 +16,9 @@ from inrush.guards.verdicts import (
     Verdict,
     counted,
     invalid,
-    is_instrument,
     not_checked,
     noted,
     passed,
-    role_figures,
 )
 from inrush.stats.failures import classified_failures
 from inrush.stats.files import CACHED_SHARE, cached_share, is_pipeline
@@ -28,7 +26,6 @@ from inrush.stats.measures import (
     RunRecord,
     measured_windows,
     operation_histograms,
-    writing_roles,
 )
 
 
@@ -73,8 +70,6 @@ def ended_as_planned(run: RunRecord, _: Figures) -> Verdict:
     if "status" not in run.summary and not run.rows("segments"):
         return not_checked("ended as planned", "The run says nothing of its end")
     return passed("ended as planned", "Every segment ended with its work or its time")
-
-
 
 
 def answers_right(run: RunRecord, figures: Figures) -> Verdict | None:

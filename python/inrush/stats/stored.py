@@ -97,7 +97,7 @@ def rows_at_end(run: RunRecord) -> dict[int, int]:
             s["role"] in writers or s["role"].startswith("load/")
         ):
             found[table] = found.get(table, 0) + int(s["rows"])
-    names = {str(table["name"]): k for k, table in enumerate(run.plan["tables"])}
+    names = {str(table["name"]): k for k, table in enumerate(run.plan.get("tables", ()))}
     for insert in at_the_end(run.rows("proofs")):
         if insert.table in names:
             found[names[insert.table]] = found.get(names[insert.table], 0) + insert.rows
