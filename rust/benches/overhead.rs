@@ -55,7 +55,8 @@ fn closed(clock: Clock) {
             let sent_ns = clock.now();
             recorder.sent(0, sent_ns);
             let done_ns = clock.now();
-            let times = Times { due_ns: sent_ns, ready_ns: sent_ns, sent_ns, done_ns };
+            let (due_ns, ready_ns) = (sent_ns, sent_ns);
+            let times = Times { due_ns, ready_ns, ready_on_time_ns: ready_ns, sent_ns, done_ns };
             recorder.record(0, times, Outcome::Ok, black_box(1), black_box(8));
         }
         black_box(collector.take().intervals.len());
@@ -74,6 +75,7 @@ fn paced() {
             let times = Times {
                 due_ns: sent_ns - (k & 63),
                 ready_ns: sent_ns - (k & 31),
+                ready_on_time_ns: sent_ns - (k & 127),
                 sent_ns,
                 done_ns: black_box(sent_ns + 20 + (k & 255)),
             };

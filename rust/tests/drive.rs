@@ -28,6 +28,8 @@ struct Behaviour {
     client_frozen: Option<(Ns, Ns)>,
     service_ns: u64,
     encode_ns: u64,
+    /// The client takes so long to look at an answer.
+    look_ns: u64,
     /// When encoding of each batch had ended.
     encoded: Mutex<Vec<Ns>>,
     /// What it says its sessions can hold; they hold one call.
@@ -153,6 +155,7 @@ impl Session for KnownSession {
     }
 
     fn answer(&mut self, _: Ticket) -> Option<&Answer> {
+        sleep_until(self.clock, self.clock.now() + self.behaviour.look_ns);
         Some(&self.answer)
     }
 
@@ -233,6 +236,7 @@ const OPERATIONS: &str = r#"[
    "params": [{"name": "seen", "type": "time_ms", "gen": {"kind": "seen_until"}}]},
   {"name": "other", "kind": "query"},
   {"name": "page", "kind": "together", "members": ["ask", "other"]},
+  {"name": "judged", "kind": "together", "members": ["count", "other"]},
   {"name": "limited", "kind": "query", "deadline_ns": 100000000}
 ]"#;
 
@@ -321,6 +325,28 @@ fn a_frozen_client_shows_as_lag() {
     assert_eq!(behaviour.stored.load(SeqCst), 3000);
     let lag = notes.hist("writers", Kind::Lag);
     assert!(lag.max() >= 900 * MS, "lag {}", lag.max());
+}
+
+#[test]
+fn a_client_that_is_slow_to_look_at_answers_is_late_itself_and_so_is_every_member_of_its_pages() {
+    let ten_ms = r#"{"kind": "constant", "rate_per_s": 100.0}"#;
+    for (operation, roles) in
+        [("count", &["readers"][..]), ("judged", &["readers", "readers/count", "readers/other"][..])]
+    {
+        let mut notes = Notes::default();
+        let behaviour = Behaviour { service_ns: MS, look_ns: 30 * MS, ..Default::default() };
+        let readers = role("readers", operation, 1, ten_ms, ENDLESS, &for_time(2 * S));
+        run(&readers, 60 * S, behaviour, &mut notes);
+        for name in roles {
+            let median = |kind| notes.hist(name, kind).quantile(0.5).unwrap();
+            assert!(median(Kind::Latency) > 200 * MS, "{name} of {operation}: a queue grows");
+            let on_time = median(Kind::OnTime);
+            assert!(
+                on_time < 10 * MS,
+                "{name} of {operation}: {on_time} ns on time, and the server took 1 ms"
+            );
+        }
+    }
 }
 
 #[test]

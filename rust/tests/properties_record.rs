@@ -102,7 +102,8 @@ proptest! {
         for (gap, lag, service) in calls {
             due += gap;
             let sent_ns = due.max(free) + lag;
-            let times = Times { due_ns: due, ready_ns: free, sent_ns, done_ns: sent_ns + service };
+            let (ready_ns, ready_on_time_ns, done_ns) = (free, free_on_time, sent_ns + service);
+            let times = Times { due_ns: due, ready_ns, ready_on_time_ns, sent_ns, done_ns };
             made.push(Call { session: 0, op: 0, times, outcome: Outcome::Ok });
             (free, free_on_time) = (times.done_ns, due.max(free_on_time) + service);
             expected.push(free_on_time - due);
@@ -141,7 +142,8 @@ fn spread(calls: &[(usize, usize, u64, u64, u8)]) -> Vec<Call> {
         free[*session] = done_ns;
         // Most calls end ok.
         let outcome = Outcome::ALL.get(*outcome as usize).copied().unwrap_or(Outcome::Ok);
-        Call { session: *session, op: *op, times: Times { due_ns, ready_ns, sent_ns, done_ns }, outcome }
+        let times = Times { due_ns, ready_ns, ready_on_time_ns: ready_ns, sent_ns, done_ns };
+        Call { session: *session, op: *op, times, outcome }
     };
     calls.iter().map(at).collect()
 }

@@ -28,7 +28,7 @@ struct Turn {
     number: u64,
     ticket: Ticket,
     due: Ns,
-    ready: Ns,
+    ready: Ready,
     /// Members still at work on this page, and the worst of those that are done.
     left: usize,
     done: Ns,
@@ -38,6 +38,13 @@ struct Turn {
     gone: bool,
     /// The last shot whose pages are over.
     over: u64,
+}
+
+/// When the page session was free for a page, and when it would have been, had every page before been sent on time.
+#[derive(Clone, Copy, Default)]
+struct Ready {
+    at: Ns,
+    on_time: Ns,
 }
 
 /// How a page ended.
@@ -107,12 +114,13 @@ impl<'a> Member<'a> {
         let clock = self.role.clock;
         let (mut arrivals, mut tickets) = (line.arrivals(), line.tickets());
         let pacer = Pacer::new(clock, self.role.halt.clone(), Spin::Never);
-        let (mut ready, mut done_pages, mut failed_pages) = (shot.t0, 0, 0);
+        let mut ready = Ready { at: shot.t0, on_time: shot.t0 };
+        let (mut done_pages, mut failed_pages) = (0, 0);
         pacer.wait_until(shot.t0);
         while let Some(ticket) = tickets.take() {
             let due = if line.is_paced() { Some(shot.t0 + arrivals.due_ns(ticket)) } else { None };
-            if self.is_past(shot.t0, due.unwrap_or(ready)) || !self.wait(&pacer, pages, due.unwrap_or(ready))
-            {
+            let earliest = due.unwrap_or(ready.at);
+            if self.is_past(shot.t0, earliest) || !self.wait(&pacer, pages, earliest) {
                 return;
             }
             let sent = clock.now();
@@ -121,13 +129,8 @@ impl<'a> Member<'a> {
             shot.meeting.begin(ticket, due, ready, shot.members);
             self.call(ticket, due, ready, shot);
             let Ended { done, outcome, lost, gone } = shot.meeting.end();
-            pages.record(
-                0,
-                Times { due_ns: due, ready_ns: ready, sent_ns: sent, done_ns: done },
-                outcome,
-                0,
-                0,
-            );
+            let times = ready.times(due, sent, done);
+            pages.record(0, times, outcome, 0, 0);
             done_pages += 1;
             self.live.ops.store(done_pages, Relaxed);
             if outcome != Outcome::Ok {
@@ -140,7 +143,11 @@ impl<'a> Member<'a> {
                 return;
             }
             // Time without a connection is not the instrument's lateness: what is due meanwhile waits for the server.
-            ready = if lost { clock.now() } else { done };
+            let back = clock.now();
+            ready = match lost {
+                true => Ready { at: back, on_time: back },
+                false => Ready { at: done, on_time: done.saturating_sub(times.behind_ns()) },
+            };
         }
     }
 
@@ -162,7 +169,7 @@ impl<'a> Member<'a> {
         let _ = self.session.map(|session| session.close());
     }
 
-    fn call(&mut self, ticket: Ticket, due: Ns, ready: Ns, shot: PageShot<'_>) {
+    fn call(&mut self, ticket: Ticket, due: Ns, ready: Ready, shot: PageShot<'_>) {
         if self.session.is_none() {
             return shot.meeting.report(self.role.clock.now(), Outcome::Lost, false, true);
         }
@@ -185,7 +192,7 @@ impl<'a> Member<'a> {
         if self.live.was_cancelled(done.outcome != Outcome::Ok, true) {
             outcome = Outcome::Timeout;
         }
-        let times = Times { due_ns: due, ready_ns: ready, sent_ns: sent, done_ns: done.done_ns };
+        let times = ready.times(due, sent, done.done_ns);
         self.recorder.record(0, times, outcome, done.rows, done.bytes);
         if outcome != Outcome::Ok {
             let message = message.or_else(|| session.failure(ticket));
@@ -264,8 +271,14 @@ impl<'a> Member<'a> {
     }
 }
 
+impl Ready {
+    fn times(self, due_ns: Ns, sent_ns: Ns, done_ns: Ns) -> Times {
+        Times { due_ns, ready_ns: self.at, ready_on_time_ns: self.on_time, sent_ns, done_ns }
+    }
+}
+
 impl Meeting {
-    fn begin(&self, ticket: Ticket, due: Ns, ready: Ns, members: usize) {
+    fn begin(&self, ticket: Ticket, due: Ns, ready: Ready, members: usize) {
         let mut turn = self.locked();
         turn.number += 1;
         (turn.ticket, turn.due, turn.ready) = (ticket, due, ready);
@@ -275,7 +288,7 @@ impl Meeting {
     }
 
     /// The next page after number `seen`, or `None` when those of `shot` are over.
-    fn next(&self, seen: u64, shot: u64) -> Option<(u64, Ticket, Ns, Ns)> {
+    fn next(&self, seen: u64, shot: u64) -> Option<(u64, Ticket, Ns, Ready)> {
         let mut turn = self.locked();
         loop {
             if turn.number > seen {

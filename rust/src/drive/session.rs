@@ -276,6 +276,7 @@ impl<'a> Worker<'a> {
             self.role.counts[batch.table].issue(rows);
         }
         let floors = work.is_judged.then(|| work.floors(self.role.counts));
+        let ready_on_time = if made.due > 0 { self.flights.ready_on_time(made.due) } else { 0 };
         let sent = self.role.clock.now();
         self.recorder.sent(work.slot, sent);
         if self.flights.is_empty() {
@@ -288,7 +289,10 @@ impl<'a> Worker<'a> {
             book.sent(ticket, due, book.collected(ticket, due), sent);
         }
         let ready = self.flights.ready().max(collected).min(sent);
-        let kept = self.flights.begin(Flight { ticket, at, due, ready, sent, data_ns, rows });
+        // On time it would have waited for its rows all the same.
+        let ready_on_time = ready_on_time.max(collected).min(ready);
+        let flight = Flight { ticket, at, due, ready, ready_on_time, sent, data_ns, rows };
+        let kept = self.flights.begin(flight);
         kept.proof = self.proof.take();
         if let Some(floors) = floors {
             kept.floors = floors;

@@ -19,8 +19,22 @@ pub struct Times {
     pub due_ns: u64,
     /// When its session was free for it.
     pub ready_ns: u64,
+    /// When that would have been, had every call before been sent on time: at most `ready_ns`.
+    ///
+    /// Lindley's recursion, run twice: a call begins at max(due, ready), and ends its service time later. A call that
+    /// the instrument sent late makes the calls behind it wait, and these have no lag of their own. Whoever knows which
+    /// call was before this one says it: with several in flight that is the one whose slot it has.
+    pub ready_on_time_ns: u64,
     pub sent_ns: u64,
     pub done_ns: u64,
+}
+
+impl Times {
+    /// By how much the call was sent later than by an instrument that was always on time. At most its wait.
+    #[inline(always)]
+    pub fn behind_ns(&self) -> u64 {
+        self.sent_ns.saturating_sub(self.due_ns.max(self.ready_on_time_ns))
+    }
 }
 
 /// Counts of one session; owned by its thread.
@@ -35,7 +49,6 @@ pub struct Recorder {
     session: usize,
     interval_ns: u64,
     in_flight: Vec<u32>,
-    lateness: Lateness,
     /// What the collector was last told.
     told_in_flight: Vec<u32>,
     failures: Vec<Failure>,
@@ -84,33 +97,6 @@ pub(super) struct PacedHists {
     pub on_time: Hist,
 }
 
-/// How much later a session was free than it would have been, had it sent every call on time.
-///
-/// Lindley's recursion, run twice: a call begins at max(due, ready), and ends its service time later. A call that the
-/// instrument sent late makes the calls behind it wait, and these have no lag of their own.
-#[derive(Default)]
-struct Lateness {
-    last_done_ns: u64,
-    /// Of `last_done_ns`, the part that earlier lag made.
-    carried_ns: u64,
-}
-
-impl Lateness {
-    /// By how much the call was sent later than by an instrument that was always on time. At most its wait.
-    #[inline(always)]
-    fn of(&self, times: &Times) -> u64 {
-        // A session that was free before it was ready waited for the call's rows, not for its own lateness.
-        let carried_ns = if times.ready_ns <= self.last_done_ns { self.carried_ns } else { 0 };
-        times.sent_ns.saturating_sub(times.due_ns.max(times.ready_ns.saturating_sub(carried_ns)))
-    }
-
-    #[inline(always)]
-    fn note(&mut self, done_ns: u64, behind_ns: u64) {
-        self.last_done_ns = done_ns;
-        self.carried_ns = behind_ns;
-    }
-}
-
 /// What a session says at its end.
 pub(super) struct Ended {
     pub cpu_ns: u64,
@@ -142,7 +128,6 @@ impl Recorder {
             session,
             interval_ns,
             in_flight: vec![0; ops],
-            lateness: Lateness::default(),
             told_in_flight: vec![0; ops],
             failures: Vec::new(),
             full,
@@ -161,7 +146,6 @@ impl Recorder {
         snapshot.start(self.session, repetition, origin_ns, 0);
         self.boundary_ns = origin_ns + self.interval_ns;
         self.in_flight.fill(0);
-        self.lateness = Lateness::default();
         self.told_in_flight.fill(0);
         self.failures.clear();
         self.current = Some(snapshot);
@@ -204,8 +188,7 @@ impl Recorder {
         if !self.paced {
             return 0;
         }
-        let behind_ns = self.lateness.of(&times);
-        self.lateness.note(times.done_ns, behind_ns);
+        let behind_ns = times.behind_ns();
         counts.record_paced(times, outcome, behind_ns);
         behind_ns
     }

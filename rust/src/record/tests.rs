@@ -33,7 +33,13 @@ fn open(role: RoleSpec) -> (Collector, Vec<Recorder>) {
 /// An operation sent when due, from the origin in ms.
 fn call(recorder: &mut Recorder, sent_ms: u64, done_ms: u64, outcome: Outcome) {
     let sent_ns = ORIGIN + sent_ms * 1_000_000;
-    let times = Times { due_ns: sent_ns, ready_ns: sent_ns, sent_ns, done_ns: ORIGIN + done_ms * 1_000_000 };
+    let times = Times {
+        due_ns: sent_ns,
+        ready_ns: sent_ns,
+        ready_on_time_ns: sent_ns,
+        sent_ns,
+        done_ns: ORIGIN + done_ms * 1_000_000,
+    };
     recorder.sent(0, sent_ns);
     recorder.record(0, times, outcome, 10, 100);
 }
@@ -147,7 +153,13 @@ fn a_closed_schedule_has_no_wait_and_latency_is_service() {
 fn making_the_first_batch_is_part_of_a_closed_repetition() {
     let (mut collector, mut recorders) = closed(1);
     let sent_ns = ORIGIN + 30_000_000;
-    let times = Times { due_ns: sent_ns, ready_ns: ORIGIN, sent_ns, done_ns: ORIGIN + 50_000_000 };
+    let times = Times {
+        due_ns: sent_ns,
+        ready_ns: ORIGIN,
+        ready_on_time_ns: ORIGIN,
+        sent_ns,
+        done_ns: ORIGIN + 50_000_000,
+    };
     recorders[0].sent(0, sent_ns);
     recorders[0].record(0, times, Outcome::Ok, 10, 100);
     let shot = finish(&mut collector, &mut recorders, 50).shots.remove(0);
@@ -160,6 +172,7 @@ fn the_four_times_give_the_five_histograms() {
     let times = Times {
         due_ns: ORIGIN + 1_000_000,
         ready_ns: ORIGIN + 4_000_000,
+        ready_on_time_ns: ORIGIN + 4_000_000,
         sent_ns: ORIGIN + 5_000_000,
         done_ns: ORIGIN + 9_000_000,
     };
@@ -178,59 +191,42 @@ fn the_four_times_give_the_five_histograms() {
     assert_eq!(recorded.shots[0].late, 1, "sent 4 ms after it was due");
 }
 
-/// Calls of one session: (due, ready, sent, done) from the origin in ms. Their lag, latency and latency on time in ms.
-fn lateness(calls: &[(u64, u64, u64, u64)]) -> Vec<(u64, u64, u64)> {
-    let at = |ms: u64| ORIGIN + ms * 1_000_000;
-    calls
-        .iter()
-        .scan(Vec::new(), |before, call| {
-            before.push(*call);
-            let (mut collector, mut recorders) = open(role(Schedule::Constant { rate_per_s: 10.0 }, 1));
-            for (due, ready, sent, done) in before.iter() {
-                let times =
-                    Times { due_ns: at(*due), ready_ns: at(*ready), sent_ns: at(*sent), done_ns: at(*done) };
-                recorders[0].sent(0, times.sent_ns);
-                recorders[0].record(0, times, Outcome::Ok, 1, 1);
-            }
-            let recorded = finish(&mut collector, &mut recorders, 900);
-            let sum = |kind: Kind| {
-                let of_kind = recorded.hists.iter().filter(|row| row.kind == kind);
-                of_kind.map(|row| row.hist.sum).sum::<u64>() / 1_000_000
-            };
-            Some((sum(Kind::Lag), sum(Kind::Latency), sum(Kind::OnTime)))
-        })
-        .scan((0, 0, 0), |last, now| {
-            let own = (now.0 - last.0, now.1 - last.1, now.2 - last.2);
-            *last = now;
-            Some(own)
-        })
-        .collect()
-}
-
 #[test]
-fn a_late_call_makes_the_calls_behind_it_wait_and_that_is_the_instruments_too() {
-    // The first is sent 10 ms late. The next two were due meanwhile: no lag of their own, and they waited for it.
-    let found = lateness(&[(0, 0, 10, 12), (1, 12, 12, 14), (2, 14, 14, 16), (30, 16, 30, 32)]);
-    assert_eq!(found, [(10, 12, 2), (0, 13, 3), (0, 14, 4), (0, 2, 2)]);
-}
-
-#[test]
-fn a_server_that_stood_still_keeps_its_latency_on_time() {
-    let found = lateness(&[(0, 0, 0, 100), (1, 100, 100, 102), (2, 102, 102, 104)]);
-    assert_eq!(found, [(0, 100, 100), (0, 101, 101), (0, 102, 102)]);
-}
-
-#[test]
-fn a_session_that_waited_for_its_rows_is_not_charged_with_earlier_lag() {
-    // Free at 12 (10 ms late), its rows were there at 20, it was sent at once.
-    let found = lateness(&[(0, 0, 10, 12), (5, 20, 20, 22)]);
-    assert_eq!(found, [(10, 12, 2), (0, 17, 17)]);
+fn what_earlier_lag_made_a_call_wait_is_in_its_latency_and_not_in_that_on_time() {
+    let (mut collector, mut recorders) = open(role(Schedule::Constant { rate_per_s: 10.0 }, 1));
+    // Due at 1 ms, its session free at 4 and without earlier lag at 2, sent at 5: 3 ms later than on time.
+    let times = Times {
+        due_ns: ORIGIN + 1_000_000,
+        ready_ns: ORIGIN + 4_000_000,
+        ready_on_time_ns: ORIGIN + 2_000_000,
+        sent_ns: ORIGIN + 5_000_000,
+        done_ns: ORIGIN + 9_000_000,
+    };
+    recorders[0].sent(0, times.sent_ns);
+    assert_eq!(recorders[0].record(0, times, Outcome::Ok, 1, 1), 3_000_000);
+    // Without lag it would have been free before it was due: it is late by its wait, and by no more.
+    let early = Times { ready_on_time_ns: ORIGIN, ..times };
+    recorders[0].sent(0, early.sent_ns);
+    assert_eq!(recorders[0].record(0, early, Outcome::Ok, 1, 1), 4_000_000);
+    let recorded = finish(&mut collector, &mut recorders, 20);
+    let sum = |kind: Kind| {
+        let of_kind = recorded.hists.iter().filter(|row| row.kind == kind);
+        of_kind.map(|row| row.hist.sum).sum::<u64>()
+    };
+    assert_eq!((sum(Kind::Latency), sum(Kind::Lag)), (16_000_000, 2_000_000));
+    assert_eq!(sum(Kind::OnTime), 5_000_000 + 4_000_000, "the second is its service time");
 }
 
 #[test]
 fn what_was_due_and_not_sent_is_backlog_and_in_the_end_unsent() {
     let (mut collector, mut recorders) = open(role(Schedule::Constant { rate_per_s: 10.0 }, 1));
-    let times = Times { due_ns: ORIGIN, ready_ns: ORIGIN, sent_ns: ORIGIN, done_ns: ORIGIN + 1_500_000_000 };
+    let times = Times {
+        due_ns: ORIGIN,
+        ready_ns: ORIGIN,
+        ready_on_time_ns: ORIGIN,
+        sent_ns: ORIGIN,
+        done_ns: ORIGIN + 1_500_000_000,
+    };
     recorders[0].sent(0, ORIGIN);
     recorders[0].record(0, times, Outcome::Ok, 1, 1);
     let recorded = finish(&mut collector, &mut recorders, 2000);

@@ -15,8 +15,9 @@ pub struct Flight {
     /// Its operation, by its place among the session's.
     pub at: usize,
     pub due: Ns,
-    /// When the slot was free for it.
+    /// When the slot was free for it, and when it would have been, had every call before been sent on time.
     pub ready: Ns,
+    pub ready_on_time: Ns,
     pub sent: Ns,
     /// Its data time, from the start of the repetition: with the ticket it makes the parameters again.
     pub data_ns: Ns,
@@ -38,7 +39,13 @@ pub struct Place(u32);
 
 impl Flight {
     pub fn times(&self, done_ns: Ns) -> Times {
-        Times { due_ns: self.due, ready_ns: self.ready, sent_ns: self.sent, done_ns }
+        Times {
+            due_ns: self.due,
+            ready_ns: self.ready,
+            ready_on_time_ns: self.ready_on_time,
+            sent_ns: self.sent,
+            done_ns,
+        }
     }
 }
 
@@ -46,8 +53,9 @@ impl Flight {
 struct Slot {
     flight: Flight,
     kept: Kept,
-    /// Since when it is free.
+    /// Since when it is free, and since when it would be, had every call in it been sent on time.
     freed: Ns,
+    freed_on_time: Ns,
     /// Neighbours: of a flight those sent before and after it, of a free slot the one that was freed after it.
     before: u32,
     after: u32,
@@ -78,7 +86,8 @@ impl Flights {
     pub fn restart(&mut self, ready: Ns) {
         let count = self.slots.len() as u32;
         for (slot, place) in self.slots.iter_mut().zip(0..) {
-            (slot.freed, slot.after) = (ready, if place + 1 < count { place + 1 } else { NONE });
+            (slot.freed, slot.freed_on_time) = (ready, ready);
+            slot.after = if place + 1 < count { place + 1 } else { NONE };
             slot.kept.proof = None;
         }
         (self.len, self.oldest, self.newest) = (0, NONE, NONE);
@@ -106,6 +115,32 @@ impl Flights {
             return Ns::MAX;
         }
         self.slots[self.free as usize].freed
+    }
+
+    /// Since when there would be a slot for the next call, due at `due`, had every call before been sent on time.
+    ///
+    /// That would be the slot then free longest, whichever is now: the two exchange what they would have been. Where
+    /// the next slot would have been free by `due`, no other matters to this call or a later one.
+    #[inline]
+    pub fn ready_on_time(&mut self, due: Ns) -> Ns {
+        if self.free == NONE {
+            return Ns::MAX;
+        }
+        let (next, mut earliest) = (self.free as usize, self.free as usize);
+        if self.slots[next].freed_on_time > due {
+            let mut place = self.slots[next].after;
+            while place != NONE {
+                let at = place as usize;
+                if self.slots[at].freed_on_time < self.slots[earliest].freed_on_time {
+                    earliest = at;
+                }
+                place = self.slots[at].after;
+            }
+            let found = self.slots[earliest].freed_on_time;
+            self.slots[earliest].freed_on_time = self.slots[next].freed_on_time;
+            self.slots[next].freed_on_time = found;
+        }
+        self.slots[next].freed_on_time
     }
 
     /// Takes a slot; what is to be kept of the call goes there. Panics when all are taken.
@@ -148,6 +183,7 @@ impl Flights {
         let (before, after) = (slot.before, slot.after);
         let flight = slot.flight;
         (slot.freed, slot.after) = (now, NONE);
+        slot.freed_on_time = now.saturating_sub(flight.times(now).behind_ns());
         match before {
             NONE => self.oldest = after,
             before => self.slots[before as usize].after = after,
@@ -215,6 +251,114 @@ mod tests {
         flights.restart(7);
         assert_eq!((flights.len(), flights.ready(), flights.oldest().is_none()), (0, 7, true));
         assert!((0..4).all(|ticket| flights.end(ticket, 8).is_none()));
+    }
+
+    /// A call through `flights` as a session sends it, `lag` late where it waits for nothing: when it was sent.
+    fn send(flights: &mut Flights, ticket: Ticket, due: Ns, collected: Ns, lag: Ns) -> Ns {
+        let (ready, ready_on_time) = (flights.ready().max(collected), flights.ready_on_time(due));
+        let sent = due.max(ready) + lag;
+        let ready_on_time = ready_on_time.max(collected).min(ready);
+        flights.begin(Flight { ticket, due, ready, ready_on_time, sent, ..Flight::default() });
+        sent
+    }
+
+    /// The latency on time of a call that ends at `now`.
+    fn ended_on_time(flights: &mut Flights, ticket: Ticket, now: Ns) -> Ns {
+        let times = flights.end(ticket, now).expect("it is in flight").0.times(now);
+        now - times.due_ns - times.behind_ns()
+    }
+
+    /// Calls of a session of depth 1: (due, collected, lag, service). Their latencies, measured and on time.
+    fn one_by_one(calls: &[(Ns, Ns, Ns, Ns)]) -> Vec<(Ns, Ns)> {
+        let mut flights = Flights::new(1);
+        let call = |&(due, collected, lag, service): &(Ns, Ns, Ns, Ns)| {
+            let done = send(&mut flights, 0, due, collected, lag) + service;
+            (done - due, ended_on_time(&mut flights, 0, done))
+        };
+        calls.iter().map(call).collect()
+    }
+
+    #[test]
+    fn a_late_call_makes_the_calls_behind_it_wait_and_that_is_the_instruments_too() {
+        // The first is sent 10 late. The next two were due meanwhile: no lag of their own, and they waited for it.
+        let found = one_by_one(&[(0, 0, 10, 2), (1, 0, 0, 2), (2, 0, 0, 2), (30, 0, 0, 2)]);
+        assert_eq!(found, [(12, 2), (13, 3), (14, 4), (2, 2)]);
+    }
+
+    #[test]
+    fn a_server_that_stood_still_keeps_its_latency_on_time() {
+        let found = one_by_one(&[(0, 0, 0, 100), (1, 0, 0, 2), (2, 0, 0, 2)]);
+        assert_eq!(found, [(100, 100), (101, 101), (102, 102)]);
+    }
+
+    #[test]
+    fn a_session_that_waited_for_its_rows_is_not_charged_with_earlier_lag() {
+        // Free at 12 and 10 late. Its rows were there at 20; or at 11, so that on time it had been sent then.
+        assert_eq!(one_by_one(&[(0, 0, 10, 2), (5, 20, 0, 2)]), [(12, 2), (17, 17)]);
+        assert_eq!(one_by_one(&[(0, 0, 10, 2), (5, 11, 0, 2)]), [(12, 2), (9, 8)]);
+    }
+
+    #[test]
+    fn a_late_call_in_one_slot_is_no_lateness_of_another() {
+        let mut flights = Flights::new(2);
+        assert_eq!(send(&mut flights, 0, 0, 0, 0), 0);
+        assert_eq!(send(&mut flights, 1, 0, 0, 50), 50);
+        assert_eq!(ended_on_time(&mut flights, 0, 95), 95, "it was on time");
+        assert_eq!(ended_on_time(&mut flights, 1, 100), 50);
+        // On time the slots had been free at 95 and at 50: who was due at 60 had been sent then, the next one at 95.
+        assert_eq!(send(&mut flights, 2, 60, 0, 0), 95);
+        assert_eq!(send(&mut flights, 3, 61, 0, 0), 100);
+        assert_eq!(ended_on_time(&mut flights, 2, 105), 105 - 95, "35 of its latency were the instrument's");
+        assert_eq!(ended_on_time(&mut flights, 3, 111), 111 - 61 - 5);
+    }
+
+    #[test]
+    fn what_waited_for_a_connection_waited_for_the_server() {
+        let mut flights = Flights::new(2);
+        send(&mut flights, 0, 0, 0, 50);
+        flights.end(0, 60);
+        flights.restart(500);
+        assert_eq!(send(&mut flights, 1, 70, 0, 0), 500);
+        assert_eq!(ended_on_time(&mut flights, 1, 510), 440);
+    }
+
+    proptest! {
+        #[test]
+        fn latency_on_time_is_that_of_an_instrument_that_was_never_late(
+            calls in prop::collection::vec((0u64..30, 0u64..40, 1u64..30), 1..60),
+        ) {
+            let (mut flights, mut due, mut free_on_time) = (Flights::new(1), 0, 0);
+            for (gap, lag, service) in calls {
+                due += gap;
+                let done = send(&mut flights, 0, due, 0, lag) + service;
+                free_on_time = due.max(free_on_time) + service;
+                prop_assert_eq!(ended_on_time(&mut flights, 0, done), free_on_time - due);
+            }
+        }
+
+        #[test]
+        fn at_any_depth_latency_on_time_is_latency_where_the_instrument_was_on_time_and_never_less_than_service(
+            depth in 1usize..9, lates in any::<bool>(),
+            steps in prop::collection::vec((0u64..20, 0u64..40, any::<u16>()), 1..200),
+        ) {
+            let (mut flights, mut now, mut due) = (Flights::new(depth), 0, 0);
+            let mut sent: Vec<(Ticket, Ns)> = Vec::new();
+            for (ticket, (gap, lag, pick)) in (0..).zip(steps) {
+                due += gap;
+                if flights.is_full() {
+                    let (ticket, sent_at) = sent.remove(pick as usize % sent.len());
+                    now = sent_at.max(now) + u64::from(pick % 7);
+                    let times = flights.end(ticket, now).expect("it is in flight").0.times(now);
+                    let on_time = now - times.due_ns - times.behind_ns();
+                    prop_assert!(on_time >= now - times.sent_ns && on_time <= now - times.due_ns);
+                    if !lates {
+                        prop_assert_eq!(on_time, now - times.due_ns);
+                    }
+                }
+                let at = send(&mut flights, ticket, due, 0, if lates { lag } else { 0 });
+                sent.push((ticket, at));
+            }
+        }
     }
 
     proptest! {

@@ -38,7 +38,7 @@ pub fn simulate(simulation: &Simulation) -> Recorded {
         let done_ns = servers.serve(sent_ns, ticket);
         let outcome = if servers.fails(ticket) { Outcome::Other } else { Outcome::Ok };
         free.push(Reverse((done_ns, session)));
-        (session, Times { due_ns, ready_ns, sent_ns, done_ns }, outcome)
+        (session, Times { due_ns, ready_ns, ready_on_time_ns: ready_ns, sent_ns, done_ns }, outcome)
     };
     let mut record = Record::new(simulation);
     for ticket in 0..simulation.count {
