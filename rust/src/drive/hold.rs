@@ -21,12 +21,14 @@ pub type Floors = [u64; CHECKS_MAX];
 pub type Broken = (Outcome, String);
 
 pub enum Check {
-    /// Every returned row is one that the generator makes, of a key that was asked for.
+    /// Every returned row is one that the generator makes, of a key that was asked for, and comes once.
     Regenerate {
         rows: Rows,
         keys: Option<AskedKeys>,
         /// An answer without rows is right until so many rows were there before.
         full_from: Option<u64>,
+        /// Of the present answer: the rows that came.
+        came: Vec<u64>,
     },
     /// The answer is the rows of the keys that were asked for.
     Asked {
@@ -75,7 +77,7 @@ impl Check {
                     false => Some(AskedKeys::new(&plan.tables[*table], keys).map_err(refuse)?),
                 };
                 let full_from = if *may_be_empty { None } else { drawn_from(plan, *table, op) };
-                Ok(Some(Check::Regenerate { rows, keys, full_from }))
+                Ok(Some(Check::Regenerate { rows, keys, full_from, came: Vec::new() }))
             }
             Hold::Asked { table, columns, keys } => {
                 let refuse = |why| refuse("asked", why);
@@ -107,7 +109,7 @@ impl Check {
     pub fn broken(&mut self, answer: &Answer, floor: u64, of: &Asked<'_>) -> Option<Broken> {
         match self {
             Check::Count { table } => count_outside(answer, floor, of.counts[*table].issued()),
-            Check::Regenerate { rows, keys, full_from } => {
+            Check::Regenerate { rows, keys, full_from, came } => {
                 let count = &of.counts[rows.at];
                 let there_before = if of.params.is_empty() { floor } else { count.settled() };
                 if answer.rows.is_empty() && full_from.is_some_and(|from| there_before >= from) {
@@ -116,15 +118,21 @@ impl Check {
                     return Some((Outcome::Missing, why));
                 }
                 rows.is_on_its_way(floor, count);
-                answer.rows.iter().find_map(|row| {
-                    if let Err(why) = rows.number(row) {
-                        return Some((Outcome::Wrong, why));
+                came.clear();
+                for row in &answer.rows {
+                    match rows.number(row) {
+                        Ok(number) => came.push(number),
+                        Err(why) => return Some((Outcome::Wrong, why)),
                     }
                     let named = |column: usize| rows.named(row, column);
-                    let asked_for = keys.as_ref().is_none_or(|keys| keys.are_of(of.params, named, same));
-                    (!asked_for)
-                        .then(|| (Outcome::Wrong, format!("a row that was not asked for: {}", text(row))))
-                })
+                    if keys.as_ref().is_some_and(|keys| !keys.are_of(of.params, named, same)) {
+                        let why = format!("a row that was not asked for: {}", text(row));
+                        return Some((Outcome::Wrong, why));
+                    }
+                }
+                came.sort_unstable();
+                let twice = came.windows(2).find(|pair| pair[0] == pair[1])?;
+                Some((Outcome::Wrong, format!("a row came twice: {}", rows.described(twice[0]))))
             }
             Check::Asked { rows, asked, expected, came } => {
                 let count = &of.counts[rows.at];
@@ -303,6 +311,8 @@ mod tests {
         assert_eq!(outcome(&mut keyed, &ids(&[]), &[5], &counts(9, 91)), None, "not all series were there");
         assert_eq!(outcome(&mut regenerate(1, true), &ids(&[]), &[5], &there), None);
         let mut all = regenerate(0, false);
+        assert_eq!(outcome(&mut all, &ids(&[9, 5, 7]), &[], &there), None);
+        assert_eq!(outcome(&mut all, &ids(&[9, 5, 9]), &[], &there), Some(Outcome::Wrong), "one came twice");
         assert_eq!(outcome(&mut all, &ids(&[]), &[], &there), Some(Outcome::Missing));
         assert_eq!(outcome(&mut all, &ids(&[]), &[], &counts(0, 10)), None, "nothing was acknowledged");
     }
@@ -326,11 +336,13 @@ mod tests {
             let hold = Hold::RowsRegenerate { table: 0, columns, keys: Vec::new(), may_be_empty: false };
             let mut check = check(hold, serde_json::json!([]), torn);
             let (quiet, busy) = (counts(10, 0), counts(10, 5));
+            let torn_row = |id| answer(&[(id, Value::Null)]);
             assert_eq!(outcome(&mut check, &ids(&[0]), &[], &quiet), None);
-            assert_eq!(outcome(&mut check, &answer(&[(0, Value::Null)]), &[], &quiet), Some(Outcome::Wrong));
-            let seen = outcome(&mut check, &answer(&[(0, Value::Null)]), &[], &busy);
-            assert_eq!(seen.is_none(), torn);
-            let other = outcome(&mut check, &answer(&[(0, Value::I64(8))]), &[], &busy);
+            assert_eq!(outcome(&mut check, &torn_row(0), &[], &quiet), Some(Outcome::Wrong));
+            assert_eq!(outcome(&mut check, &torn_row(12), &[], &busy).is_none(), torn);
+            let before = outcome(&mut check, &torn_row(9), &[], &busy);
+            assert_eq!(before, Some(Outcome::Wrong), "it lay there before any was on its way");
+            let other = outcome(&mut check, &answer(&[(12, Value::I64(8))]), &[], &busy);
             assert_eq!(other, Some(Outcome::Wrong), "another value is never right");
         }
     }
