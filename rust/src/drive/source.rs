@@ -143,7 +143,7 @@ fn screen_items(plan: &RunPlan, table: usize) -> Vec<ScreenItem> {
 pub struct TableCount {
     issued: AtomicU64,
     acknowledged: AtomicU64,
-    /// Rows that lay in the table when the present repetition began, the first ones; 0 where some were on their way.
+    /// Rows that are known to have lain in the table when the present repetition began: the first ones.
     settled: AtomicU64,
     /// Touched once per session and repetition, never between calls.
     stored: Mutex<Option<Expected>>,
@@ -169,9 +169,13 @@ impl TableCount {
     }
 
     /// Between two repetitions, nothing being on its way: the rows acknowledged so far are the table's first ones.
+    ///
+    /// Where some were not acknowledged, which of them are there is not known; those that lay there before still do.
     pub fn settle(&self) {
-        let (issued, acknowledged) = (self.issued(), self.acknowledged());
-        self.settled.store(if issued == acknowledged { acknowledged } else { 0 }, Relaxed);
+        let acknowledged = self.acknowledged();
+        if self.issued() == acknowledged {
+            self.settled.store(acknowledged, Relaxed);
+        }
     }
 
     pub fn settled(&self) -> u64 {
@@ -206,5 +210,27 @@ impl TableCount {
         self.settled.store(0, Relaxed);
         *self.stored.lock().unwrap_or_else(|p| p.into_inner()) = None;
         self.unanswered.lock().unwrap_or_else(|p| p.into_inner()).clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_that_was_lost_unsettles_none_of_the_rows_before_it() {
+        let count = TableCount::default();
+        count.issue(100);
+        count.settle();
+        assert_eq!(count.settled(), 0, "none was acknowledged");
+        count.acknowledge(100);
+        count.settle();
+        assert_eq!(count.settled(), 100);
+        count.issue(20);
+        count.acknowledge(10);
+        count.settle();
+        assert_eq!(count.settled(), 100);
+        count.reset();
+        assert_eq!(count.settled(), 0, "the table is fresh");
     }
 }
