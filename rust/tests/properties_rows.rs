@@ -5,6 +5,7 @@ mod rows_common;
 use std::collections::BTreeSet;
 
 use inrush_core::plan::{ScreenItem, TablePlan};
+use inrush_core::rows::asked::AskedRows;
 use inrush_core::rows::{
     digest, generators_json, problems, row_hashes, Columns, Digest, Level, Picked, RowGen, ScreenSums,
     SeriesIndex, Value, Values,
@@ -386,5 +387,72 @@ proptest! {
                 prop_assert_eq!(found, gen.row(row));
             }
         }
+    }
+}
+
+/// The rows, of the first 5,000, that a call with these keys asks for.
+fn asked(plan: &TablePlan, by_param: &[&str], params: &[Value]) -> Vec<u64> {
+    let generator = made(plan, 5);
+    let index = SeriesIndex::new(&generator, plan).unwrap();
+    let by_param: Vec<String> = by_param.iter().map(|name| (*name).to_owned()).collect();
+    let mut asked = AskedRows::new(plan, &generator, &index, &by_param).unwrap();
+    let mut found = vec![7];
+    asked.fill(&generator, &index, params, 5_000, &mut found);
+    found
+}
+
+#[test]
+fn a_key_that_no_row_has_asks_for_no_row() {
+    let numbered = |start: i64, step: i64| {
+        let mut plan = table(
+            1,
+            1_000_000_000,
+            vec![
+                column("n", "i64", json!({"kind": "sequence", "start": start, "step": step})),
+                column("v", "i64", json!({"kind": "uniform", "from": 0, "to": 1_000_000_000})),
+            ],
+        );
+        plan.identity = vec!["n".into()];
+        plan
+    };
+    let of = |plan: &TablePlan, n: i64| asked(plan, &["n"], &[Value::I64(n)]);
+    let (three, down) = (numbered(7, 3), numbered(-7, -3));
+    assert_eq!([of(&three, 7), of(&three, 10), of(&three, 7 + 3 * 4_999)], [vec![0], vec![1], vec![4_999]]);
+    assert_eq!([of(&down, -7), of(&down, -10)], [vec![0], vec![1]]);
+    for none in [6, 5, 4, 8, 9, 11, 7 + 3 * 5_000, i64::MIN, i64::MAX] {
+        assert!(of(&three, none).is_empty(), "{none}");
+        assert!(of(&down, -none.max(-i64::MAX)).is_empty(), "-{none}");
+    }
+    // A key of more than what numbers the rows: the whole of it counts.
+    let whole = made(&three, 5).row(12);
+    assert_eq!(asked(&three, &["n", "v"], &whole), [12]);
+    assert!(asked(&three, &["n", "v"], &[whole[0].clone(), Value::I64(-1)]).is_empty());
+}
+
+#[test]
+fn a_time_that_no_row_has_asks_for_no_row() {
+    let key =
+        json!({"kind": "format", "pattern": "s%03d", "fields": [{"kind": "cycle", "from": 0, "to": 999}]});
+    let sweeps = |gen: serde_json::Value| {
+        let mut plan =
+            table(100, 1_000_000_000, vec![column("k", "text", key.clone()), column("t", "time_ms", gen)]);
+        plan.identity = vec!["k".into(), "t".into()];
+        plan
+    };
+    for gen in [
+        json!({"kind": "sweep_time"}),
+        json!({"kind": "sweep_time", "jitter_ms": 50}),
+        json!({"kind": "series_time", "median_period_ms": 1200.0, "sigma": 1.0, "jitter_ms": 10}),
+    ] {
+        let plan = sweeps(gen.clone());
+        let row = made(&plan, 5).row(1_234);
+        assert_eq!(asked(&plan, &["k", "t"], &row), [1_234], "{gen}");
+        let Value::TimeMs(at) = row[1] else { panic!("{row:?}") };
+        for beside in [-1, 1] {
+            let params = [row[0].clone(), Value::TimeMs(at + beside)];
+            assert!(asked(&plan, &["k", "t"], &params).is_empty(), "{gen}, {beside} ms beside");
+        }
+        let sweeps_of_one = asked(&plan, &["k"], &row[..1]);
+        assert_eq!(sweeps_of_one, (34..5_000).step_by(100).collect::<Vec<u64>>(), "{gen}");
     }
 }

@@ -1,8 +1,9 @@
 //! From the parameters of a call to the rows that it asks for.
 
-use super::columns::{Columns, Value};
+use super::columns::Value;
 use super::generate::RowGen;
-use super::index::SeriesIndex;
+use super::index::{same_value, SeriesIndex};
+use super::picked::Picked;
 use crate::plan::TablePlan;
 
 /// The keys that a call names: one value of every key column, or lists of them that go side by side.
@@ -72,9 +73,8 @@ impl AskedKeys {
 /// Finds the rows of a call's keys in a generated table.
 pub struct AskedRows {
     keys: AskedKeys,
-    /// Rows with the same hash of their key may have another one, and are looked at.
-    moves: bool,
-    row: Columns,
+    /// Rows that the index finds by a key may have another one, and are looked at: their key columns.
+    looks: Option<(Picked, Value)>,
 }
 
 impl AskedRows {
@@ -86,8 +86,11 @@ impl AskedRows {
         by_param: &[String],
     ) -> Result<AskedRows, String> {
         let keys = AskedKeys::new(table, by_param)?;
-        index.takes_key(&keys.columns())?;
-        Ok(AskedRows { keys, moves: index.key_moves(), row: generator.columns(1) })
+        let columns = keys.columns();
+        index.takes_key(&columns)?;
+        let looks = !index.finds_exactly(&columns);
+        let looks = looks.then(|| (Picked::new(generator, &columns), Value::Null));
+        Ok(AskedRows { keys, looks })
     }
 
     pub fn keys(&self) -> &AskedKeys {
@@ -109,16 +112,16 @@ impl AskedRows {
         }
         out.sort_unstable();
         out.dedup();
-        if self.moves {
-            let (keys, row) = (&self.keys, &mut self.row);
+        if let Some((picked, made)) = &mut self.looks {
+            let keys = &self.keys;
             out.retain(|&number| {
-                generator.fill(number, 1, row);
-                (0..keys.count).any(|k| {
-                    let is_its = |key: &Key| {
-                        keys.value(params, k, key.column) == Some(&row.columns[key.column].value(0))
-                    };
-                    keys.keys.iter().all(is_its)
-                })
+                picked.pick(generator, &[number]);
+                let mut has = |key: &Key, k: usize| {
+                    picked.write(key.column, 0, made);
+                    let asked = keys.value(params, k, key.column);
+                    asked.is_some_and(|asked| same_value(generator.ty(key.column), asked, made))
+                };
+                (0..keys.count).any(|k| keys.keys.iter().all(|key| has(key, k)))
             });
         }
     }

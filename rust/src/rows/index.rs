@@ -20,9 +20,26 @@ pub struct SeriesIndex {
 
 enum Finds {
     /// One column of the identity gives the row.
-    Row { column: Keyed, base: i64, step: i64 },
+    Row { column: Keyed, numbers: Numbers },
     /// One column gives the sweep, the others the series, by hash and in its order.
     Sweep { time: Keyed, keys: Vec<Keyed>, series: Vec<(u64, u64)> },
+}
+
+/// A column whose values lie `step` apart: row 0 at `base`, each up to `step` later where they jitter.
+#[derive(Clone, Copy)]
+struct Numbers {
+    base: i64,
+    step: i64,
+    jitters: bool,
+}
+
+impl Numbers {
+    /// The row of a value; `None` where no row has it, as far as that shows without making the row.
+    fn row(self, value: i64) -> Option<u64> {
+        let since = value.checked_sub(self.base)?;
+        let (row, rest) = (since.checked_div_euclid(self.step)?, since.checked_rem_euclid(self.step)?);
+        u64::try_from(row).ok().filter(|_| self.jitters || rest == 0)
+    }
 }
 
 /// A column of the identity, with what its generator knows about it.
@@ -57,10 +74,7 @@ impl SeriesIndex {
     /// `named` gives the returned value of a table column; `None` if no row has this identity.
     pub fn row_of<'v>(&self, named: impl Fn(usize) -> Option<&'v Value>) -> Option<u64> {
         match &self.finds {
-            Finds::Row { column, base, step } => {
-                let value = bits_of(column.ty, named(column.column)?)? as i64;
-                u64::try_from(value.checked_sub(*base)?.checked_div(*step)?).ok()
-            }
+            Finds::Row { column, numbers } => numbers.row(bits_of(column.ty, named(column.column)?)? as i64),
             Finds::Sweep { time, keys, series } => {
                 let series = series[series_of(keys, series, &named)?].1;
                 let at = bits_of(time.ty, named(time.column)?)? as i64;
@@ -83,8 +97,8 @@ impl SeriesIndex {
     }
 
     /// Adds the rows below `below` that have the key whose values `named` gives: one row where it names the time of a
-    /// sweep, all sweeps of the series where it does not, none where there is no such series. By the hash of the key;
-    /// of a key that [`SeriesIndex::key_moves`] some rows may have another one.
+    /// sweep, all sweeps of the series where it does not, none where there is no such series. Some of them may have
+    /// another key, unless the index [`SeriesIndex::finds_exactly`].
     pub fn rows_of_key<'v>(
         &self,
         named: impl Fn(usize) -> Option<&'v Value>,
@@ -101,11 +115,27 @@ impl SeriesIndex {
         }
     }
 
-    /// Whether a key column of a series takes another value in some later sweep (jobs that end).
-    pub fn key_moves(&self) -> bool {
+    /// Whether a key of `columns` is that of every row that `rows_of_key` finds by it. Not where it names columns that
+    /// the index does not look at, times that jitter, or what takes another value in a later sweep (jobs that end).
+    pub fn finds_exactly(&self, columns: &[usize]) -> bool {
         let moves = |keyed: &Keyed| matches!(keyed.lane.as_deref(), Some(Lane::Job(_)));
-        matches!(&self.finds, Finds::Sweep { keys, .. } if keys.iter().any(moves))
+        match &self.finds {
+            Finds::Row { column, numbers } => columns == [column.column] && !numbers.jitters,
+            Finds::Sweep { time, keys, .. } => {
+                let exact = match time.lane.as_deref() {
+                    Some(Lane::Time { jitter_range: 0..=1, .. }) => Some(time.column),
+                    _ => None,
+                };
+                let known = |c: &usize| exact == Some(*c) || keys.iter().any(|k| k.column == *c);
+                !keys.iter().any(moves) && columns.iter().all(known)
+            }
+        }
     }
+}
+
+/// Whether both are the same value of a column of type `ty`, whatever types they came back in.
+pub(super) fn same_value(ty: LogicalType, a: &Value, b: &Value) -> bool {
+    bits_of(ty, a).is_some_and(|bits| bits_of(ty, b) == Some(bits))
 }
 
 /// Place of a series among `series`, by the values of its keys.
@@ -123,17 +153,20 @@ fn series_of<'v>(
 fn find_rows(generator: &RowGen, columns: Vec<Keyed>) -> Result<Finds, Vec<Keyed>> {
     let numbers = columns.iter().position(|keyed| number_of(generator, keyed).is_some());
     let Some(at) = numbers else { return Err(columns) };
-    let (base, step) = number_of(generator, &columns[at]).expect("found by it");
+    let numbers = number_of(generator, &columns[at]).expect("found by it");
     let column = columns.into_iter().nth(at).expect("a position of it");
-    Ok(Finds::Row { column, base, step })
+    Ok(Finds::Row { column, numbers })
 }
 
-/// (base, step) of a column that numbers the rows.
-fn number_of(generator: &RowGen, keyed: &Keyed) -> Option<(i64, i64)> {
+/// Of a column that numbers the rows.
+fn number_of(generator: &RowGen, keyed: &Keyed) -> Option<Numbers> {
     match keyed.lane.as_deref()? {
-        Lane::Sequence { start, step } if *step != 0 => Some((*start, *step)),
-        Lane::Time { by, base, period, .. } if *period > 0 => {
-            (*by == TimeBy::Row || generator.series() == 1).then_some((*base, *period as i64))
+        Lane::Sequence { start, step } if *step != 0 => {
+            Some(Numbers { base: *start, step: *step, jitters: false })
+        }
+        Lane::Time { by, base, period, jitter_range, .. } if *period > 0 => {
+            let numbers = Numbers { base: *base, step: *period as i64, jitters: *jitter_range > 1 };
+            (*by == TimeBy::Row || generator.series() == 1).then_some(numbers)
         }
         _ => None,
     }
@@ -208,7 +241,9 @@ fn bits_of(ty: LogicalType, value: &Value) -> Option<u64> {
 /// The sweep of a series at this time; jitter is below the period.
 fn sweep_at(time: &Lane, series: u64, at: i64) -> Option<u64> {
     match time {
-        Lane::Time { base, period, .. } => Some(u64::try_from(at.checked_sub(*base)?).ok()? / period),
+        Lane::Time { base, period, jitter_range, .. } => {
+            Numbers { base: *base, step: i64::try_from(*period).ok()?, jitters: *jitter_range > 1 }.row(at)
+        }
         Lane::SeriesTime { key, base, period, .. } => {
             let (period, phase) = period_and_phase(*key, period, series);
             Some(u64::try_from(at.checked_sub(*base)?).ok()?.checked_sub(phase)? / period)
