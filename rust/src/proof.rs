@@ -28,9 +28,16 @@ const DIAGNOSE_ROWS: u64 = 2_000_000;
 /// An engine that counts fewer than 10,000 rows a second is taken to stand still.
 pub fn limit_ns(rows: u64) -> u64 {
     const HOUR_NS: u64 = 3_600_000_000_000;
-    const ROW_NS: u64 = 100_000;
     HOUR_NS.saturating_add(rows.saturating_mul(ROW_NS))
 }
+
+/// How long a whole proof of so many rows may take, whose statements may take `statement_ns` each: two of these, and the
+/// rows once more that are read back.
+pub fn read_back_limit_ns(rows: u64, statement_ns: u64) -> u64 {
+    statement_ns.saturating_mul(2).saturating_add(rows.saturating_mul(ROW_NS))
+}
+
+const ROW_NS: u64 = 100_000;
 
 /// What the rows of a table must add up to.
 #[derive(Clone)]
@@ -57,17 +64,20 @@ impl Expected {
     }
 }
 
+/// (table, first row, rows, items): sums of other items are other figures, though the rows are the same.
+type OfRows = (usize, u64, u64, Vec<ScreenItem>);
+
 /// Expected figures, computed once per (table, range, items): repetitions of a volume share them.
 #[derive(Default)]
 pub struct Expectations {
-    known: HashMap<(usize, u64, u64), Expected>,
+    known: HashMap<OfRows, Expected>,
     hashes: Vec<u128>,
 }
 
 impl Expectations {
     /// Of generated rows.
     fn generated(&mut self, plan: &RunPlan, proof: &ProofPlan, read_back: bool) -> Result<Expected, Error> {
-        let key = (proof.table, proof.first_row, proof.rows);
+        let key = (proof.table, proof.first_row, proof.rows, proof.items.clone());
         if let Some(known) = self.known.get(&key) {
             if !read_back || known.digest.rows == proof.rows {
                 return Ok(known.clone());
@@ -309,10 +319,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_proof_is_held_against_the_figures_of_its_own_items() {
+        let table = serde_json::json!({"name": "t", "stream": "t", "source": {"kind": "generated", "series": 1, "period_ns": 1},
+            "columns": [{"name": "k", "type": "i64", "wire": "", "gen": {"kind": "sequence", "start": 1, "step": 1}}]});
+        let target =
+            serde_json::from_value(serde_json::json!({"engine": "null", "url": ""})).expect("a target");
+        let plan = RunPlan::of_target(target, vec![serde_json::from_value(table).expect("a table")]);
+        let proof = |items: serde_json::Value| -> ProofPlan {
+            let proof = serde_json::json!({"table": 0, "first_row": 0, "rows": 10, "screen": "", "read_back": "r", "items": items});
+            serde_json::from_value(proof).expect("a proof")
+        };
+        let mut known = Expectations::default();
+        let mut sums = |items: serde_json::Value| {
+            known.generated(&plan, &proof(items), true).expect("figures").sums.sums().to_vec()
+        };
+        // The same rows every time: first only read back, then counted, then summed.
+        assert!(sums(serde_json::json!([])).is_empty());
+        assert_eq!(sums(serde_json::json!([{"kind": "rows"}])), [10]);
+        assert_eq!(sums(serde_json::json!([{"kind": "sum_wrapped", "column": "k"}])), [55]);
+    }
+
+    #[test]
     fn a_statement_over_many_rows_has_as_long_as_they_take() {
         let hours = |rows: u64| limit_ns(rows) as f64 / 3.6e12;
         assert!((hours(0) - 1.0).abs() < 1e-9 && hours(1_000_000) < 1.1);
         assert!(hours(1_000_000_000) > 24.0, "a day for 10^9 rows: {}", hours(1_000_000_000));
         assert_eq!(limit_ns(u64::MAX), u64::MAX);
+        assert_eq!(read_back_limit_ns(10_000, 5_000_000_000), 11_000_000_000);
+        assert_eq!(read_back_limit_ns(u64::MAX, u64::MAX), u64::MAX);
     }
 }

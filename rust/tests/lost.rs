@@ -293,6 +293,8 @@ fn an_outage_is_the_calls_wait_and_not_the_instruments_lag() {
     assert_eq!(shot.errors, 4);
     let latency = notes.hist("readers", Kind::Latency);
     assert!(latency.max() >= 900 * MS, "the outage is in the latency: {}", latency.max());
+    let on_time = notes.hist("readers", Kind::OnTime).max();
+    assert!(on_time >= 900 * MS, "and it is no lateness of the instrument: {on_time}");
     let lag = notes.hist("readers", Kind::Lag).max();
     assert!(lag < 200 * MS, "the instrument is blamed for the server's outage: lag {lag}");
 }
@@ -306,6 +308,7 @@ fn a_page_reader_comes_back_and_its_outage_is_wait() {
     let shot = notes.shot("readers");
     assert_eq!((shot.ops, shot.unsent), (300, 0));
     assert!(notes.hist("readers", Kind::Latency).max() >= 900 * MS);
+    assert!(notes.hist("readers", Kind::OnTime).max() >= 900 * MS);
     let lag = notes.hist("readers", Kind::Lag).max();
     assert!(lag < 200 * MS, "lag {lag}");
     assert_eq!(notes.failures("readers"), [("lost", 2)], "one page of each session");
@@ -461,6 +464,29 @@ fn a_server_that_never_answers_a_login_holds_up_neither_stop_nor_limit() {
 #[test]
 fn a_server_whose_queue_is_full_holds_up_neither_stop_nor_limit() {
     stopped_and_limited_while_connecting(Server::taking_one);
+}
+
+#[test]
+fn a_read_back_that_hangs_after_a_cut_segment_ends_as_soon_as_a_statement_would() {
+    let server = Server::start(Silent::AtFirstStatement);
+    let roles = role("many", "hang", 1, CLOSED, ENDLESS, &for_time(60 * S));
+    let mut plan = plan("postgresql", &server.url, &roles, S, "", 0);
+    let table = serde_json::json!({"name": "t", "stream": "t", "source": {"kind": "generated", "series": 1, "period_ns": 1},
+        "columns": [{"name": "k", "type": "i64", "wire": "int8", "gen": {"kind": "sequence", "start": 0, "step": 1}}]});
+    plan.tables.push(serde_json::from_value(table).expect("a table"));
+    let proof = serde_json::json!({"kind": "proof", "label": "proof", "proofs": [
+        {"table": 0, "first_row": 0, "rows": 10, "screen": "", "items": [], "read_back": "SELECT k FROM t"}]});
+    plan.segments.push(serde_json::from_value(proof).expect("a segment"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut handle = inrush_core::run::start(plan, folder.path()).expect("started");
+    let (began, mut events) = (Instant::now(), Vec::new());
+    while !handle.done() && began.elapsed() < Duration::from_secs(60) {
+        events.extend(handle.poll(Duration::from_millis(10)));
+    }
+    events.extend(handle.poll(Duration::ZERO));
+    let last = events.last().expect("a last word").to_json();
+    assert!(last.contains("proving table t") && last.contains("deadline"), "{last}");
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
 }
 
 #[test]

@@ -8,7 +8,9 @@ use std::cell::RefCell;
 use std::io;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::mpsc::{channel, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 thread_local! {
     static PRESENT: RefCell<Option<Arc<Abort>>> = const { RefCell::new(None) };
@@ -83,6 +85,28 @@ pub fn check() -> io::Result<()> {
     }
 }
 
+/// What `work` gives, and whether it was cut: after `limit` the sockets of this thread are closed, once. `work` then ends
+/// as it does when a server goes away. Without a handle, or a thread to watch the time, nothing is cut.
+pub fn limited<T>(limit: Duration, work: impl FnOnce() -> T) -> (T, bool) {
+    let Some(abort) = PRESENT.with(|present| present.borrow().clone()) else { return (work(), false) };
+    let (running, ended) = channel::<()>();
+    let cut = Arc::new(AtomicBool::new(false));
+    let watch = {
+        let cut = Arc::clone(&cut);
+        move || {
+            if ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+                cut.store(true, SeqCst);
+                abort.close();
+            }
+        }
+    };
+    // Never waited for: it ends with `running`.
+    let _ = std::thread::Builder::new().name("inrush-limit".into()).spawn(watch);
+    let done = work();
+    drop(running);
+    (done, cut.load(SeqCst))
+}
+
 impl Drop for Registration {
     fn drop(&mut self) {
         if let Some(abort) = &self.of {
@@ -125,6 +149,25 @@ mod tests {
         abort.close();
         assert_eq!(session.join().unwrap().unwrap(), 0, "the end of the connection");
         assert!(abort.locked().is_empty(), "what is closed is no longer known by its number");
+    }
+
+    #[test]
+    fn work_is_cut_when_its_time_is_over_and_the_thread_may_connect_again() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let thread = std::thread::spawn(move || {
+            Arc::new(Abort::default()).adopt();
+            let read = |limit| {
+                limited(limit, || {
+                    let mut socket = TcpStream::connect(address).unwrap();
+                    let _registration = register(socket.as_raw_fd());
+                    socket.read(&mut [0; 1]).unwrap()
+                })
+            };
+            let quick = limited(Duration::from_secs(60), || 7);
+            (read(Duration::from_millis(50)), read(Duration::from_millis(50)), quick, check().is_ok())
+        });
+        assert_eq!(thread.join().unwrap(), ((0, true), (0, true), (7, false), true));
     }
 
     #[test]

@@ -199,7 +199,7 @@ pub struct ProofPlan {
 }
 
 /// One figure that engine and generator compute independently. All sums are over non-null values.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ScreenItem {
     Rows,

@@ -10,7 +10,7 @@ use super::hash::mix;
 use super::lookup3;
 
 /// By whose function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ValueHash {
     /// PostgreSQL's `hashtextextended` and `hashfloat8extended` with the seed of its partitions: signed, 64 bits.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::clock::process_cpu_ns;
 use crate::drive::source::TableCount;
 use crate::drive::{drive, EndedBy, Site};
-use crate::engine::abort::Abort;
+use crate::engine::abort::{self, Abort};
 use crate::engine::{self, Context, Engine};
 use crate::error::Error;
 use crate::plan::{DriveSegment, Phase, ProbePlan, ProofPlan, RowSource, Segment};
@@ -233,15 +233,22 @@ impl Running {
                     None => Expected::empty(&proof.items, &Columns::of(&plan.tables[proof.table]))?,
                 }),
             };
-            let rows = prove(
-                &plan,
-                engine.as_ref(),
-                proof,
-                stored.as_ref(),
-                &self.counts[proof.table].unanswered(),
-                &mut self.expectations,
-                proof::limit_ns(stored.as_ref().map_or(proof.rows, |s| s.digest.rows)).min(self.most_ns),
-            )?;
+            let many = stored.as_ref().map_or(proof.rows, |s| s.digest.rows);
+            let limit_ns = proof::limit_ns(many).min(self.most_ns);
+            let most_ns = proof::read_back_limit_ns(many, limit_ns);
+            let unanswered = self.counts[proof.table].unanswered();
+            let (expectations, stored) = (&mut self.expectations, stored.as_ref());
+            // Reading back is no statement that an engine could be given a limit for.
+            let (proven, cut) = abort::limited(Duration::from_nanos(most_ns), || {
+                prove(&plan, engine.as_ref(), proof, stored, &unanswered, expectations, limit_ns)
+            });
+            let rows = match proven {
+                Err(_) if cut => {
+                    let what = format!("proving table {}", plan.tables[proof.table].name);
+                    return Err(Error::Deadline { what, limit_s: most_ns as f64 / 1e9 });
+                }
+                proven => proven?,
+            };
             holds &= rows.iter().all(|r| r.holds);
             for mut row in rows {
                 (row.segment, row.repetition) = (index as u16, repetition);
