@@ -117,7 +117,8 @@ impl Freshness {
             })?,
             _ => return None,
         };
-        let sweep = usize::try_from((ns - self.epoch_ns).div_euclid(self.period_ns)).ok()?;
+        let since_ns = ns.checked_sub(self.epoch_ns)?;
+        let sweep = usize::try_from(since_ns.div_euclid(self.period_ns)).ok()?;
         (sweep < self.seen.len()).then_some(sweep)
     }
 }
