@@ -30,6 +30,8 @@ struct Behaviour {
     encode_ns: u64,
     /// The client takes so long to look at an answer.
     look_ns: u64,
+    /// No answer is kept.
+    forgets: bool,
     /// When encoding of each batch had ended.
     encoded: Mutex<Vec<Ns>>,
     /// What it says its sessions can hold; they hold one call.
@@ -156,7 +158,7 @@ impl Session for KnownSession {
 
     fn answer(&mut self, _: Ticket) -> Option<&Answer> {
         sleep_until(self.clock, self.clock.now() + self.behaviour.look_ns);
-        Some(&self.answer)
+        (!self.behaviour.forgets).then_some(&self.answer)
     }
 
     fn failure(&mut self, _: Ticket) -> Option<String> {
@@ -325,6 +327,20 @@ fn a_frozen_client_shows_as_lag() {
     assert_eq!(behaviour.stored.load(SeqCst), 3000);
     let lag = notes.hist("writers", Kind::Lag);
     assert!(lag.max() >= 900 * MS, "lag {}", lag.max());
+}
+
+#[test]
+fn an_answer_that_is_not_there_keeps_no_promise() {
+    let calls = r#"{"kind": "calls", "count": 20}"#;
+    for (operation, role_of_calls) in
+        [("count", "readers"), ("judged", "readers/count"), ("fresh", "readers")]
+    {
+        let mut notes = Notes::default();
+        let readers = role("readers", operation, 1, CLOSED, calls, r#"{"kind": "work"}"#);
+        run(&readers, 60 * S, Behaviour { forgets: true, ..Default::default() }, &mut notes);
+        let shot = notes.shot(role_of_calls);
+        assert_eq!((shot.ops, shot.ok, shot.wrong), (20, 0, 20), "{operation}: {shot:?}");
+    }
 }
 
 #[test]

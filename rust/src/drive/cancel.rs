@@ -129,10 +129,14 @@ fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsRawFd;
     use std::sync::atomic::AtomicU32;
     use std::sync::atomic::Ordering::Relaxed;
 
     use super::*;
+    use crate::engine::abort::register;
 
     /// A session in a call that was sent at 7, and how often it was cancelled.
     fn calling() -> (Arc<Live>, Arc<AtomicU32>) {
@@ -165,6 +169,26 @@ mod tests {
         drop(cancels);
         wait_for(|| shared.alive.load(SeqCst) == 0);
         assert_eq!((hit.load(SeqCst), missed.load(SeqCst)), (1, 0));
+    }
+
+    #[test]
+    fn a_request_that_a_server_leaves_without_an_answer_is_ended() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("bound");
+        let (live, _) = calling();
+        let ended = Arc::new(AtomicU32::new(0));
+        let count = ended.clone();
+        live.connected(Some(Box::new(move || {
+            let mut socket = TcpStream::connect(address).expect("the kernel answers");
+            let _registration = register(socket.as_raw_fd());
+            let _ = socket.read(&mut [0; 1]);
+            count.fetch_add(1, SeqCst);
+        })));
+        let mut cancels = Cancels::new();
+        let began = Instant::now();
+        cancels.request(&live, 7);
+        wait_for(|| ended.load(SeqCst) == 1);
+        assert!(began.elapsed() > REQUEST_MOST, "it had its time: {:?}", began.elapsed());
     }
 
     #[test]

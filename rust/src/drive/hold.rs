@@ -309,6 +309,9 @@ mod tests {
         assert_eq!(outcome(&mut keyed, &ids(&[6]), &[5], &there), Some(Outcome::Wrong));
         assert_eq!(outcome(&mut keyed, &ids(&[]), &[5], &there), Some(Outcome::Missing));
         assert_eq!(outcome(&mut keyed, &ids(&[]), &[5], &counts(9, 91)), None, "not all series were there");
+        let meanwhile = counts(9, 91);
+        meanwhile[0].acknowledge(91);
+        assert_eq!(outcome(&mut keyed, &ids(&[]), &[5], &meanwhile), None, "which were there is not known");
         assert_eq!(outcome(&mut regenerate(1, true), &ids(&[]), &[5], &there), None);
         let mut all = regenerate(0, false);
         assert_eq!(outcome(&mut all, &ids(&[9, 5, 7]), &[], &there), None);

@@ -129,6 +129,22 @@ fn a_session_survives_mutated_answers() {
 }
 
 #[test]
+fn a_batch_of_which_fewer_rows_were_stored_than_sent_is_wrong() {
+    let (ctx, address) = (plan(URL), address(URL));
+    let read = |bytes: Vec<u8>| {
+        replayed(&address, Replay::whole(bytes)).and_then(|c| converse(&ctx, &address, c)).ok()
+    };
+    assert_eq!(read(SESSION.to_vec()), Some(true));
+    // The answers to LOAD DATA and to an INSERT of several rows: OK, of three rows.
+    for told in [b"\x00\x03\x00\x01\x00\x00\x00/Records: 3", b"\x00\x03\x00\x02\x00\x00\x00&Records: 3"] {
+        let at = SESSION.windows(told.len()).position(|found| found == told).expect("a batch was stored");
+        let mut short = SESSION.to_vec();
+        short[at + 1] = 2;
+        assert_eq!(read(short), Some(false), "{}", String::from_utf8_lossy(told));
+    }
+}
+
+#[test]
 fn control_survives_mutated_answers() {
     let address = address(URL);
     fuzz::survives("mysql control", &[CONTROL], MEMORY, |replay| {

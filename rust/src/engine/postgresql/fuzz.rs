@@ -202,6 +202,21 @@ fn a_statement_without_answer_is_not_done_by_the_next_ready() {
 }
 
 #[test]
+fn a_batch_of_which_fewer_rows_were_stored_than_sent_is_wrong() {
+    let (ctx, address) = (plan(URL), Arc::new(Address::parse(URL).unwrap()));
+    let read = |bytes: Vec<u8>| {
+        replayed(&address, Replay::whole(bytes)).and_then(|c| converse(&ctx, &address, c)).ok()
+    };
+    assert_eq!(read(SESSION.to_vec()), Some(true));
+    for (told, fewer) in [("COPY 3\0", "COPY 2\0"), ("INSERT 0 3\0", "INSERT 0 2\0")] {
+        let (told, fewer) = (told.as_bytes(), fewer.as_bytes());
+        let at = SESSION.windows(told.len()).position(|found| found == told).expect("a batch was stored");
+        let short = [&SESSION[..at], fewer, &SESSION[at + told.len()..]].concat();
+        assert_eq!(read(short), Some(false), "{}", String::from_utf8_lossy(told));
+    }
+}
+
+#[test]
 fn no_server_keeps_us_computing_for_its_rounds_of_scram() {
     let sasl = b"R\0\0\0\x17\0\0\0\x0aSCRAM-SHA-256\0\0";
     let next = b"\0\0\0\x0br=abc,s=c2FsdA==,i=2000000000";
