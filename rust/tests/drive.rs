@@ -46,6 +46,8 @@ struct Behaviour {
     params: Mutex<Vec<Value>>,
     /// A row of series 3 can be seen so long after it was acknowledged.
     visible_after_ns: Option<Ns>,
+    /// It shows also those that were asked to be left out.
+    shows_again: bool,
     /// Of series 3: (visible from, data time in ms).
     visible: Mutex<Vec<(Ns, i64)>>,
 }
@@ -101,7 +103,8 @@ impl KnownSession {
             })),
             Work::Params(values) => {
                 let Value::TimeMs(seen) = values[0] else { panic!("{values:?}") };
-                let new = visible.iter().filter(|(from, ms)| *from <= now && *ms > seen);
+                let again = self.behaviour.shows_again;
+                let new = visible.iter().filter(|(from, ms)| *from <= now && (again || *ms > seen));
                 self.answer.rows = new.map(|(_, ms)| vec![Value::TimeMs(*ms)]).collect();
             }
         }
@@ -355,12 +358,10 @@ fn a_client_that_is_slow_to_look_at_answers_is_late_itself_and_so_is_every_membe
         run(&readers, 60 * S, behaviour, &mut notes);
         for name in roles {
             let median = |kind| notes.hist(name, kind).quantile(0.5).unwrap();
-            assert!(median(Kind::Latency) > 200 * MS, "{name} of {operation}: a queue grows");
-            let on_time = median(Kind::OnTime);
-            assert!(
-                on_time < 10 * MS,
-                "{name} of {operation}: {on_time} ns on time, and the server took 1 ms"
-            );
+            let (latency, on_time) = (median(Kind::Latency), median(Kind::OnTime));
+            assert!(latency > 200 * MS, "{name} of {operation}: a queue grows, {latency} ns");
+            // The server took 1 ms, and what this machine adds to that.
+            assert!(on_time < latency / 4, "{name} of {operation}: {on_time} ns of {latency} on time");
         }
     }
 }
@@ -471,14 +472,15 @@ fn a_sample_with_a_part_that_failed_is_not_stored() {
 
 #[test]
 fn freshness_counts_from_a_rows_due_until_the_first_answer_that_holds_it() {
-    for schedule in [SAMPLES, CLOSED] {
+    for (schedule, shows_again) in [(SAMPLES, false), (CLOSED, false), (CLOSED, true)] {
         let mut notes = Notes::default();
         let writers = role("writers", "insert", 1, schedule, &rows(100, 5), r#"{"kind": "work"}"#);
         let follows = r#"{"kind": "role", "name": "writers"}"#;
         let readers =
             role("readers", "fresh", 1, r#"{"kind": "closed", "think_ns": 1000000}"#, ENDLESS, follows);
         let after = 120 * MS;
-        let behaviour = Behaviour { service_ns: MS, visible_after_ns: Some(after), ..Default::default() };
+        let visible_after_ns = Some(after);
+        let behaviour = Behaviour { service_ns: MS, visible_after_ns, shows_again, ..Default::default() };
         run(&format!("{writers}, {readers}"), 60 * S, behaviour, &mut notes);
         // The last rows become visible after their writers have ended: the reader waits for them.
         let fresh = notes.hist("readers", Kind::Freshness);

@@ -467,6 +467,21 @@ fn a_server_whose_queue_is_full_holds_up_neither_stop_nor_limit() {
 }
 
 #[test]
+fn a_session_that_connects_again_to_a_server_that_is_silent_delays_no_limit() {
+    let server = Server::losing();
+    let roles = role("one", "hang", 1, CLOSED, &calls(5), UNTIL_WORK);
+    let retry = r#", "retry_ns": 60000000000"#;
+    let context = context(plan("postgresql", &server.url, &roles, 2 * S, retry, 0));
+    let engine = build(&context).expect("an engine");
+    let began = Instant::now();
+    let (driven, notes) = run_on(&context, engine.as_ref());
+    assert_eq!(driven.expect("driven").ended_by, EndedBy::Limit);
+    assert_eq!(notes.failures("one"), [("lost", 1)]);
+    // A log-in may take ten seconds.
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+}
+
+#[test]
 fn a_read_back_that_hangs_after_a_cut_segment_ends_as_soon_as_a_statement_would() {
     let server = Server::start(Silent::AtFirstStatement);
     let roles = role("many", "hang", 1, CLOSED, ENDLESS, &for_time(60 * S));

@@ -11,6 +11,8 @@ pub enum Silent {
     AtLogin,
     /// To calls of the session's first statement (`q0`); others are answered at once.
     AtFirstStatement,
+    /// Not silent: it cuts the connection at the first statement.
+    Cuts,
 }
 
 pub struct Server {
@@ -32,6 +34,23 @@ impl Server {
                 let served = if number == 0 { Silent::AtFirstStatement } else { silent };
                 let serve = move || drop(serve(socket, served, &seen));
                 std::thread::Builder::new().stack_size(128 << 10).spawn(serve).expect("a thread");
+            }
+        });
+        Server { url, cancels }
+    }
+
+    /// Cuts its second connection, which is the first session's, and answers no login from then on.
+    pub fn losing() -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let url = format!("postgresql://me@{}/db?sslmode=disable", listener.local_addr().expect("bound"));
+        let cancels = Arc::new(AtomicUsize::new(0));
+        let seen = cancels.clone();
+        std::thread::spawn(move || {
+            for (number, socket) in listener.incoming().flatten().enumerate() {
+                let served =
+                    *[Silent::AtFirstStatement, Silent::Cuts].get(number).unwrap_or(&Silent::AtLogin);
+                let seen = seen.clone();
+                std::thread::spawn(move || drop(serve(socket, served, &seen)));
             }
         });
         Server { url, cancels }
@@ -74,6 +93,7 @@ fn serve(mut socket: TcpStream, silent: Silent, cancels: &AtomicUsize) -> io::Re
             b'P' => socket.write_all(b"1\0\0\0\x04")?,
             b'D' => socket.write_all(b"t\0\0\0\x06\0\0n\0\0\0\x04")?,
             // Portal and statement, each ended by a zero.
+            b'B' if body.starts_with(b"\0q0\0") && silent == Silent::Cuts => return Ok(()),
             b'B' if body.starts_with(b"\0q0\0") => return wait_for_end(socket),
             b'B' => socket.write_all(b"2\0\0\0\x04")?,
             b'E' => socket.write_all(b"C\0\0\0\x0dSELECT 0\0")?,
