@@ -92,6 +92,20 @@ def test_unsent_calls_lower_the_achieved_share() -> None:
     assert figures_of_run(synthetic.run(shot={"unsent": 50}))["writers.achieved_share"] == 0.5
 
 
+def test_what_was_due_and_never_sent_is_slower_than_every_percentile_that_it_reaches() -> None:
+    """A server that stood still at the end of a role kept 5 of 55 calls from being sent: the others were fast."""
+    run = synthetic.run(schedule="constant", latency_ns=[10**6] * 50, lag_ns=[0] * 50, shot={"unsent": 5})
+    found = figures_of_run(run)
+    for kind in ("latency", "on_time"):
+        assert found[f"writers.{kind}_p90_s"] == pytest.approx(1e-3, rel=0.01)
+        assert found[f"writers.{kind}_p99_s"] == found[f"writers.{kind}_s"] == float("inf")
+    assert np.isfinite(found["writers.service_p99_s"]), "it had no service"
+    assert (found["writers.ops"], found["writers.failed_share"]) == (50, 0)
+    # A closed role has no due times: what is left of its volume was not late.
+    closed = figures_of_run(synthetic.run(latency_ns=[10**6] * 50, shot={"unsent": 5}))
+    assert np.isfinite(closed["writers.latency_s"])
+
+
 def test_a_run_without_tables_has_no_figures_rather_than_zeros() -> None:
     assert figures_of_run(RunRecord("r", {"target": {"engine": "null"}}, {}, {})) == {}
 

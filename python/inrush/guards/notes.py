@@ -53,9 +53,17 @@ def keeps_the_rate(run: RunRecord, figures: Figures) -> Verdict | None:
         if share < ACHIEVED_SHARE:
             return noted(
                 "keeps the rate",
-                f"{role}: {share:.1%} of what was due was sent: overload. Its percentiles are those of a queue that grows",
+                f"{role}: {share:.1%} of what was due was sent: overload. The rest is slower than every percentile that it reaches",
             )
-    return passed("keeps the rate", "Everything that was due was sent") if paced else None
+    short = [
+        f"{r} {figures[f'{r}.attempted_share']:.2%}" for r in paced if figures[f"{r}.attempted_share"] < 1
+    ]
+    sentence = (
+        f"Of what was due was sent: {', '.join(short)}. The rest is slower than every percentile that it reaches"
+        if short
+        else "Everything that was due was sent"
+    )
+    return passed("keeps the rate", sentence) if paced else None
 
 
 def warm_up_not_counted(run: RunRecord, _: Figures) -> Verdict | None:

@@ -1,6 +1,7 @@
-"""Calls that failed, by role and operation. Pure.
+"""Calls that failed, and calls that were due and never sent, by role and operation. Pure.
 
-A failed call has no latency. In every percentile of its role it counts as slower than all others.
+Neither has a latency. In every percentile of its role it counts as slower than all others: a server that stands still
+until the end of a role keeps what is due meanwhile from being sent, and would look fast without it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,26 @@ def failed_calls(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, str
     return {
         (role, op): int(count) for role, op, count in zip(roles, operations, errors, strict=True) if count
     }
+
+
+def unsent_calls(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, str], int]:
+    """(role, operation) -> calls of paced roles that were due in these segments and never sent; only where any were.
+
+    Which operation of a mix they would have been is not known: they stand with the role's first.
+    """
+    first = {
+        role["name"]: role["operations"][0]["operation"]
+        for segment in run.plan.get("segments", ())
+        if segment.get("phase") == "measure"
+        for role in segment.get("roles", ())
+        if role["schedule"]["kind"] != "closed" and role["operations"]
+    }
+    wanted, found = set(segments), dict[tuple[str, str], int]()
+    for shot in run.rows("shots"):
+        if shot["segment"] in wanted and shot["role"] in first and shot["unsent"]:
+            key = (shot["role"], first[shot["role"]])
+            found[key] = found.get(key, 0) + int(shot["unsent"])
+    return found
 
 
 def classified_failures(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, str], int]:

@@ -17,7 +17,8 @@ of the role before the slash (`writers`), whose figures are those of all its par
     freshness_p50_s, …  of readers that look for rows; freshness_n rows seen
     latency_n           calls in the latency histograms; latency_s the worst of them;
                         latency_p50_s, _p90_s, _p99_s, _p999_s, and the same of service_, wait_, lag_
-                        A failed call is slower than every other: a percentile above 1 - failed_share is infinite
+                        A failed call is slower than every other, and so is one that was due and never sent: a
+                        percentile that reaches them is infinite
     on_time_p50_s, …    latency as if the client had been on time (paced roles); on_time_s the worst. `brackets.py`
     client_cpu_us_per_row      threads of the role in the client
     busy_cores, cpu_us_per_row      of a watched role (`client`, `server`, …): resources over the measured segments
@@ -35,7 +36,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from inrush.results.histogram import Histogram, merge, of_table, of_values
-from inrush.stats.failures import failed_calls
+from inrush.stats.failures import failed_calls, unsent_calls
 from inrush.stats.files import file_figures
 from inrush.stats.samples import role_samples, sample_figures
 
@@ -43,6 +44,8 @@ QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 KINDS = ("latency", "service", "wait", "lag", "on_time", "freshness")
 #: Kinds in which a failed call is slower than every other.
 OF_CALLS = ("latency", "service", "on_time")
+#: Kinds in which a call that was due and never sent is slower than every other: it had no service.
+NEVER_SERVED = ("latency", "on_time")
 
 FloatArray = NDArray[np.float64]
 Row = dict[str, Any]
@@ -275,10 +278,16 @@ def role_histograms(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, 
     scheduled = scheduled_operations(run.plan)
     parts: dict[tuple[str, str], list[Histogram]] = {}
     held = operation_histograms(run, segments)
-    for (role, op), failed in failed_calls(run, segments).items():
-        kinds = OF_CALLS if any(key[0] == role and key[2] == "on_time" for key in held) else OF_CALLS[:2]
+    on_time = {role for role, _, kind in held if kind == "on_time"}
+    without = [
+        (key, count, kinds)
+        for of, kinds in ((failed_calls, OF_CALLS), (unsent_calls, NEVER_SERVED))
+        for key, count in of(run, segments).items()
+    ]
+    for (role, op), count, kinds in without:
         for kind in kinds:
-            held[role, op, kind] = held.get((role, op, kind), of_values(())).with_failed(failed)
+            if kind != "on_time" or role in on_time:
+                held[role, op, kind] = held.get((role, op, kind), of_values(())).with_failed(count)
     own = {role for role, _, _ in held}
     for (role, op, kind), histogram in held.items():
         if op not in scheduled.get(role, {op}):
