@@ -53,6 +53,31 @@ pub fn sum_f64(values: &[f64]) -> i128 {
     sum_of_halves(values, |values, sums| add_f64(level, values, sums))
 }
 
+/// Σ `hash_i64` as signed numbers.
+pub fn sum_i64(values: &[i64]) -> i128 {
+    let level = Level::best();
+    sum_of_halves(values, |values, sums| add_i64(level, values, sums))
+}
+
+/// `hash_f64` of each value, as signed numbers.
+pub fn hashes_of_f64(values: &[f64], hashes: &mut [i64]) {
+    fill_f64(Level::best(), values, hashes);
+}
+
+vectorised! {
+    fn add_i64(values: &[i64], sums: &mut Halves) {
+        values.iter().for_each(|value| sums.add(halves_of_u32(folded(*value))));
+    }
+}
+
+vectorised! {
+    fn fill_f64(values: &[f64], hashes: &mut [i64]) {
+        for (hash, value) in hashes.iter_mut().zip(values) {
+            *hash = joined(halves_of_f64(*value)) as i64;
+        }
+    }
+}
+
 vectorised! {
     fn add_f64(values: &[f64], sums: &mut Halves) {
         values.iter().for_each(|value| sums.add(halves_of_f64(*value)));

@@ -22,6 +22,7 @@ pub(crate) mod lookup3;
 mod picked;
 mod remembered;
 mod row_sum;
+mod row_terms;
 pub(crate) mod simd;
 mod spec;
 pub mod spelled;

@@ -5,10 +5,9 @@
 //! would be the sums of the columns again.
 
 use super::columns::{Column, Columns, Values};
+use super::row_terms::{add_terms, Terms};
 use super::value_hash::ValueHash;
 
-/// 2^31 - 1, a prime: remainders have the sign of the dividend, as in SQL. It stands for NULL itself, which no remainder is.
-const DIVISOR: i64 = 2_147_483_647;
 /// Weights are powers of the one modulo the other, the largest prime below 2^20: 4,096 terms are below 2^63. Twin of
 /// `row_weights` in python/inrush/engines/sql.py.
 const WEIGHT_BASE: i64 = 48_271;
@@ -67,24 +66,27 @@ impl RowSum {
         for part in &self.parts {
             part.add(&columns.columns[part.column], self.hash, numbers);
         }
-        numbers.iter().map(|number| self.hash.of_whole(*number)).sum()
+        self.hash.sum_of_whole(numbers)
     }
 }
 
 impl Part {
     fn add(&self, column: &Column, hash: ValueHash, numbers: &mut [i64]) {
         match &column.values {
-            Values::I32(v) => add_terms(column, self.weight, numbers, |row| i64::from(v[row]) % DIVISOR),
+            Values::I32(v) => add_terms(Terms::I32(v), &column.present, self.weight, numbers),
             Values::I64(v) if self.unsigned => {
-                add_terms(column, self.weight, numbers, |row| unsigned_remainder(v[row] as u64));
+                add_terms(Terms::U64(v), &column.present, self.weight, numbers)
             }
-            Values::I64(v) => add_terms(column, self.weight, numbers, |row| remainder(v[row])),
+            Values::I64(v) => add_terms(Terms::I64(v), &column.present, self.weight, numbers),
             Values::F32(_) | Values::F64(_) | Values::Text(_) | Values::List(_) => {
                 add_hashed(column, self.weight, hash, self.trimmed, numbers);
             }
         }
     }
 }
+
+/// Hashes at a time: they stay in the nearest cache.
+const BLOCK: usize = 512;
 
 /// Adds the terms of a hashed column to the numbers of its rows; Σ of the hashes.
 pub(super) fn add_hashed(
@@ -95,53 +97,22 @@ pub(super) fn add_hashed(
     numbers: &mut [i64],
 ) -> i128 {
     let mut sum = 0;
-    add_terms(column, weight, numbers, |row| {
-        let value = hash.of_value(&column.values, row, trimmed);
-        sum += value;
-        // Of 64 bits, with a sign or without.
-        i64::try_from(value).map_or_else(|_| unsigned_remainder(value as u64), remainder)
-    });
+    let mut hashes = [0; BLOCK];
+    for (block, numbers) in numbers.chunks_mut(BLOCK).enumerate() {
+        let (first, hashes) = (block * BLOCK, &mut hashes[..numbers.len()]);
+        sum += hash.of_block(column, first, trimmed, hashes);
+        let present = column.present.get(first..first + numbers.len()).unwrap_or_default();
+        // Signed or not: their bits are what they are.
+        let terms = if hash.is_signed() { Terms::I64(hashes) } else { Terms::U64(hashes) };
+        add_terms(terms, present, weight, numbers);
+    }
     sum
-}
-
-fn add_terms(column: &Column, weight: i64, numbers: &mut [i64], mut remainder: impl FnMut(usize) -> i64) {
-    if column.present.is_empty() {
-        for (row, number) in numbers.iter_mut().enumerate() {
-            *number = number.wrapping_add(weight * remainder(row));
-        }
-        return;
-    }
-    for (row, number) in numbers.iter_mut().enumerate() {
-        let term = if column.is_present(row) { remainder(row) } else { DIVISOR };
-        *number = number.wrapping_add(weight * term);
-    }
-}
-
-/// `value % DIVISOR`, with the sign of the value.
-#[inline(always)]
-fn remainder(value: i64) -> i64 {
-    let size = unsigned_remainder(value.unsigned_abs());
-    if value < 0 {
-        -size
-    } else {
-        size
-    }
-}
-
-/// `value % DIVISOR` without a division: 2^31 leaves 1, so that the upper bits are added to the lower ones.
-#[inline(always)]
-fn unsigned_remainder(value: u64) -> i64 {
-    let divisor = DIVISOR as u64;
-    let once = (value & divisor) + (value >> 31);
-    let twice = (once & divisor) + (once >> 31);
-    (if twice >= divisor { twice - divisor } else { twice }) as i64
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::plan::LogicalType;
-    use crate::rows::hash::mix;
     use proptest::prelude::*;
 
     const HASHES: [ValueHash; 4] =
@@ -164,17 +135,6 @@ mod tests {
     fn sum(hash: ValueHash, rows: &[(Option<i64>, String, f64)]) -> i128 {
         let of = RowSum::new(hash, (0..3).map(|column| Part::new(column, false, false)).collect());
         hash.kept(of.sum(&table(rows), &mut Vec::new()))
-    }
-
-    #[test]
-    fn remainders_are_those_of_a_division() {
-        let near = |of: u64| [of.wrapping_sub(1), of, of.wrapping_add(1)];
-        let p = DIVISOR as u64;
-        let marks = [0, p, 2 * p, p * p, 1 << 31, 1 << 32, 1 << 62, 1 << 63, u64::MAX, (p << 32) | p];
-        for value in marks.into_iter().flat_map(near).chain((0..4_000).map(mix)) {
-            assert_eq!(unsigned_remainder(value), (value % p) as i64, "{value}");
-            assert_eq!(remainder(value as i64), value as i64 % DIVISOR, "{}", value as i64);
-        }
     }
 
     proptest! {

@@ -1,5 +1,7 @@
 //! One body, three instances: baseline, AVX2, AVX-512, chosen at run time. All integer, so bit-identical.
 
+use std::sync::OnceLock;
+
 /// Instruction set of the fill loops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
@@ -30,7 +32,8 @@ impl Level {
     }
 
     pub fn best() -> Level {
-        *Level::supported().last().expect("baseline is always there")
+        static BEST: OnceLock<Level> = OnceLock::new();
+        *BEST.get_or_init(|| *Level::supported().last().expect("baseline is always there"))
     }
 }
 

@@ -61,6 +61,41 @@ impl ValueHash {
         }
     }
 
+    /// The hashes of `hashes.len()` rows from `first` on, and Σ of those of values that are there: others are left as
+    /// they come.
+    pub(super) fn of_block(self, column: &Column, first: usize, trimmed: bool, hashes: &mut [i64]) -> i128 {
+        let there = |row: usize| column.present.get(first + row).is_none_or(|present| *present != 0);
+        match &column.values {
+            Values::F64(v) if self == ValueHash::Postgresql => {
+                lookup3::hashes_of_f64(&v[first..first + hashes.len()], hashes);
+                let there = hashes.iter().enumerate().filter(|(row, _)| there(*row));
+                there.map(|(_, hash)| i128::from(*hash)).sum()
+            }
+            values => {
+                let mut sum = 0;
+                for (row, kept) in hashes.iter_mut().enumerate().filter(|(row, _)| there(*row)) {
+                    let hash = self.of_value(values, first + row, trimmed);
+                    sum += hash;
+                    *kept = hash as i64;
+                }
+                sum
+            }
+        }
+    }
+
+    /// Whether hashes are numbers with a sign; else they are of 64 bits without.
+    pub(super) fn is_signed(self) -> bool {
+        self == ValueHash::Postgresql
+    }
+
+    /// Σ `of_whole`.
+    pub(super) fn sum_of_whole(self, values: &[i64]) -> i128 {
+        match self {
+            ValueHash::Postgresql => lookup3::sum_i64(values),
+            _ => values.iter().map(|value| self.of_whole(*value)).sum(),
+        }
+    }
+
     /// Of a whole number: `hashint8extended`, `CRC32` of its decimal digits, `intHash64`.
     pub(super) fn of_whole(self, value: i64) -> i128 {
         match self {
