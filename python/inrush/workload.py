@@ -109,6 +109,8 @@ class Operation:
     series: int = 0
     #: Parameter of a delete by age: rows before it go.
     deletes_before: str | None = None
+    #: A call that takes longer is cancelled: outcome `timeout`. 0: none is.
+    deadline_s: float = 0.0
     #: Dialect -> text with :name parameters and {table} names; "default" for all others.
     sql: Mapping[str, str] = field(default_factory=dict)
     #: Engine -> why it cannot do this.

@@ -79,7 +79,7 @@ def operation_document(
         "params": params,
         "members": list(operation.members),
         "holds": [],
-        "deadline_ns": 0,
+        "deadline_ns": ns(operation.deadline_s),
     }
     if keys is not None:
         document["keys"] = [keys]

@@ -81,6 +81,7 @@ def active_roles(
         else:
             found.append(reader(study, role, sessions, tables or (), point, problems))
     problems += deep_problems(study, server, found, str(point.get("engine", server.name)))
+    problems += deadline_problems(study, found)
     writing = [role for role in found if role.table is not None]
     if not writing and study.kind == "fixed_volume":
         problems.append(
@@ -93,6 +94,18 @@ def active_roles(
     load_rows = int(resolve(study.load_rows, point))
     found = [replace(ended(role, found, study), load_rows=load_rows) for role in found]
     return Broken(tuple(problems)) if problems else found
+
+
+def deadline_problems(study: Study, roles: Sequence[ActiveRole]) -> list[Problem]:
+    """Roles whose operations have several deadlines: the core watches the call that a session sent first, by one."""
+    found = []
+    for role in roles:
+        deadlines = {name: study.workload.operations[name].deadline_s for name in role.operations}
+        if len(set(deadlines.values())) > 1:
+            said = ", ".join(f"{name} {s:g} s" if s else f"{name} none" for name, s in deadlines.items())
+            remedy = "a role has one deadline for all that it calls: give its operations the same deadline_s, or roles of their own"
+            found.append(problem(f"roles.{role.name.partition('/')[0]}.operations", said, remedy))
+    return found
 
 
 def deep_problems(study: Study, server: Server, roles: Sequence[ActiveRole], engine: str) -> list[Problem]:

@@ -35,9 +35,8 @@ def parse_operation(
     node: Node, name: str, tables: Mapping[str, Table], names: Sequence[str], sizes: Mapping[str, float]
 ) -> Operation:
     allowed = (
-        "kind", "table", "params", "keys", "members", "holds", "returns", "may_be_empty", "deletes_before", "sql",
-        "unsupported",
-        "about",
+        "kind", "table", "params", "keys", "members", "holds", "returns", "may_be_empty", "deletes_before",
+        "deadline_s", "sql", "unsupported", "about",
     )  # fmt: skip
     fields = node.fields(allowed, required=("kind",))
     kind = (fields["kind"].text(KINDS, "kind") if "kind" in fields else "") or "query"
@@ -113,6 +112,7 @@ def parse_operation(
         may_be_empty=may_be_empty,
         series=min(series, default=0),
         deletes_before=deletes,
+        deadline_s=fields["deadline_s"].number(above=True, default=0.0) if "deadline_s" in fields else 0.0,
         sql=texts,
         unsupported=reasons,
     )
