@@ -126,8 +126,8 @@ pub fn send_chunk(to: &mut impl Write, head: &ChunkHead, body: &[u8]) -> io::Res
 }
 
 fn send(to: &mut impl Write, kind: u8, head: &[u8], body: &[u8]) -> io::Result<()> {
-    let lengths = [head.len(), body.len()].map(|n| n as u32);
-    if lengths.iter().any(|n| *n > FRAME_BYTES) {
+    let lengths = [head.len(), body.len()];
+    if lengths.iter().any(|n| *n > FRAME_BYTES as usize) {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
             "a chunk of more than 1 GiB; take fewer rows",
@@ -135,7 +135,7 @@ fn send(to: &mut impl Write, kind: u8, head: &[u8], body: &[u8]) -> io::Result<(
     }
     let mut start = Vec::with_capacity(9 + head.len());
     start.push(kind);
-    lengths.iter().for_each(|n| start.extend_from_slice(&n.to_le_bytes()));
+    lengths.iter().for_each(|n| start.extend_from_slice(&(*n as u32).to_le_bytes()));
     start.extend_from_slice(head);
     to.write_all(&start)?;
     to.write_all(body)?;
@@ -207,6 +207,13 @@ fn garbled(why: &str) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_chunk_of_more_than_four_gibibytes_is_refused_and_not_announced_as_a_short_one() {
+        let body = vec![0; (1 << 32) + 1]; // zeros that nothing reads: no memory is taken
+        assert!(send(&mut io::sink(), CHUNK, &[], &body).is_err());
+        assert!(send(&mut io::sink(), CHUNK, &[], &body[..10]).is_ok());
+    }
 
     #[test]
     fn frames_come_out_as_they_went_in() {

@@ -199,14 +199,15 @@ pub fn reached(ledgers: &[Lines]) -> Vec<Reached> {
     out
 }
 
-/// Figure by figure; `None` where one side has none, or not as many.
+/// Figure by figure; `None` where one side has none, or not as many, or no sum of them is a figure: a ledger can hold any.
 fn added(sums: Vec<i128>, more: &str) -> Option<Vec<i128>> {
     let more: Option<Vec<i128>> = more.split_ascii_whitespace().map(|figure| figure.parse().ok()).collect();
     let more = more.filter(|more| !more.is_empty())?;
     if sums.is_empty() {
         return Some(more);
     }
-    (sums.len() == more.len()).then(|| sums.iter().zip(more).map(|(a, b)| a + b).collect())
+    let pairs = sums.iter().zip(more.iter());
+    (sums.len() == more.len()).then(|| pairs.map(|(a, b)| a.checked_add(*b)).collect()).flatten()
 }
 
 /// Stores what comes until nothing more does.
@@ -457,6 +458,16 @@ mod tests {
                 ((*file, *chunk), Line { rows: 1, last: *last, after, sums })
             })
             .collect()
+    }
+
+    #[test]
+    fn sums_of_a_ledger_are_added_where_both_are_figures_of_as_many_items() {
+        assert_eq!(added(vec![], "1 -2"), Some(vec![1, -2]));
+        assert_eq!(added(vec![1, 2], "3 4"), Some(vec![4, 6]));
+        let huge = i128::MAX.to_string();
+        for other in ["3", "", "3 x", &format!("{huge} 4")] {
+            assert_eq!(added(vec![1, 2], other), None, "{other}");
+        }
     }
 
     #[test]
