@@ -119,7 +119,7 @@ mod tests {
     fn terms_are_the_same_at_every_level() {
         let bits: Vec<i64> = marks().into_iter().map(|v| v as i64).collect();
         let words: Vec<i32> = bits.iter().map(|&v| v as i32).collect();
-        let some: Vec<u8> = (0..bits.len() as u64).map(|row| (mix(row) % 3 != 0) as u8).collect();
+        let some: Vec<u8> = (0..bits.len() as u64).map(|row| !mix(row).is_multiple_of(3) as u8).collect();
         let weight = 1_048_572;
         for present in [Vec::new(), some] {
             let expected = |of: &dyn Fn(usize) -> i64| -> Vec<i64> {
