@@ -7,6 +7,8 @@ from statistics import median
 from typing import Any
 
 from inrush.analysis.comparability import ALLOWED, compares_engines, unequal_durability, unequal_mix
+from inrush.analysis.conditions import NAME as CONDITIONS
+from inrush.analysis.conditions import same_conditions
 from inrush.analysis.deciding import STOP_RULES, stop_rules_stand
 from inrush.analysis.points import Analysis, Point, say
 from inrush.guards.agreement import disagreements
@@ -298,6 +300,7 @@ def prediction_inside_validity(analysis: Analysis) -> Verdict | None:
 STUDY_GUARDS: Mapping[str, tuple[Callable[[Analysis], Verdict | None], str]] = {
     "interleaved repeats": (interleaved_repeats, "Nothing has run"),
     "no carry-over": (no_carry_over, "Too few runs to test what the order does"),
+    CONDITIONS: (same_conditions, "No engine has two runs"),
     "equal durability": (equal_durability, "Fewer than two engines"),
     "equal work": (equal_work, "No engine is held against another"),
     "engines agree": (engines_agree, "No quiet question was answered by two engines"),

@@ -55,13 +55,18 @@ def run(
 ) -> None:
     """Run a study; ends in the answer, the verdict and the next command."""
     from inrush.commands.running import begin, execute, finish
-    from inrush.run.prepare import Call, call_of, prepare, unfinished
+    from inrush.run.prepare import Call, prepare, unfinished
+    from inrush.run.resume import Given, resumed
     from inrush.run.site import split_password
 
     store = opened_store()
     if resume:
         folder = unfinished(store, study)
-        prepared = prepare(call_of(folder), targets or None)
+        given = Given(
+            data, scale, tuple(overrides or ()), tuple(start or ()), seed, unequal_durability, realtime
+        )
+        prepared = prepare(resumed(folder, given), targets or None)
+        folder.write({"call": prepared.call.document(), "command": prepared.call.command()})
     else:
         if study is None:
             raise UsageError("say which study to run; `inrush studies` lists them")
@@ -75,9 +80,10 @@ def run(
             seed,
             unequal_durability,
             realtime,
+            data=None if data is None else str(data.absolute()),
         )
         prepared, folder = begin(store, call, targets)
-    outcome = execute(prepared, folder, data or store.instances_path, force, live)
+    outcome = execute(prepared, folder, store.instances_path, force, live)
     finish(store, outcome, as_json)
 
 

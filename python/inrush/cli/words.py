@@ -54,7 +54,12 @@ Which = Annotated[
         metavar="RESULTS", help="Results: path, id, beginning of an id or study; without it the latest."
     ),
 ]
-Data = Annotated[Path | None, typer.Option(help="Folder for the data of started servers.")]
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder for the data of started servers, and of engines inside inrush while a study runs on them."
+    ),
+]
 Shards = Annotated[
     list[str] | None,
     typer.Option(metavar="URL", help="A shard, in the order of its partitions; once for each."),

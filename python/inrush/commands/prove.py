@@ -72,13 +72,16 @@ def named_claims(kept: Predictions, specs: Sequence[str]) -> list[Claim]:
 
 def run_for(store: Store, c: Claim, targets: Sequence[str], data: Path | None) -> str:
     """Runs what a claim is about; the path of its results."""
+    from dataclasses import replace
+
     from inrush.commands.running import begin, execute
     from inrush.predict.proving import proving_call
     from inrush.report.report import write_report
 
     call = proving_call(c.doc, targets)
+    call = replace(call, data=str(data.absolute())) if data is not None else call
     prepared, folder = begin(store, call, [*targets, *call.targets][:1])
-    outcome = execute(prepared, folder, data or store.instances_path)
+    outcome = execute(prepared, folder, store.instances_path)
     for run, message in outcome.failed.items():
         say(f"{run}: {message}")
     found = store.find(str(outcome.path))

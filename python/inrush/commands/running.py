@@ -36,10 +36,11 @@ def begin(store: Store, call: Call, secret_targets: Sequence[str] | None) -> tup
     return prepared, store.new_study(prepared.plan.study.name, document)
 
 
-def execute(prepared: Any, folder: Any, data: Path, force: bool = False, live: bool = False) -> Outcome:
+def execute(prepared: Any, folder: Any, usual: Path, force: bool = False, live: bool = False) -> Outcome:
     """The study on its engines, with progress on stderr, and with `live` in its report too.
 
-    Raises UsageError for a comparison or a target that is refused. force: works on what is not inrush's own.
+    usual: folder for the data of servers, where the call names none. force: works on what is not inrush's own.
+    Raises UsageError for a comparison or a target that is refused.
     """
     from inrush.run.durability import refuse_unequal
     from inrush.run.locks import locked
@@ -52,7 +53,10 @@ def execute(prepared: Any, folder: Any, data: Path, force: bool = False, live: b
 
     for reason in prepared.places.left_out.values():
         say(f"left out: {reason}")
-    realtime = prepared.call.realtime
+    realtime, given = prepared.call.realtime, prepared.call.data
+    data = Path(given) if given else usual
+    if given:
+        folder.keep_data_in(data)
     if realtime:
         refuse_unable(prepared.places.engines, prepared.plan.study.kind)
     with (
@@ -60,6 +64,7 @@ def execute(prepared: Any, folder: Any, data: Path, force: bool = False, live: b
         opened(prepared.places, data, listener.note) as sites,
         contextlib.ExitStack() as held,
     ):
+        held.callback(folder.leave_data)
         try:
             refuse_unmarked(prepared.plan, sites, force, listener.note)
             held.enter_context(locked(prepared.plan, sites, folder.path, force, listener.note))

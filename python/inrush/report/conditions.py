@@ -86,6 +86,10 @@ def machine(analysis: Analysis) -> str:
     return table(["fact", "value"], shown) + more
 
 
+#: Facts of the disk below an engine's files.
+OF_A_PLACE = ("data_dir", "data_filesystem", "data_mount_options", "data_device")
+
+
 def facts_by_engine(analysis: Analysis) -> dict[str, str]:
     """Fact -> its value; where engines lie on several disks, each value with the engines that it is of."""
     held = {engine: m.run.env for engine, m in first_of_each_engine(analysis).items()}
@@ -95,6 +99,10 @@ def facts_by_engine(analysis: Analysis) -> dict[str, str]:
         for engine, env in held.items():
             if key in env:
                 engines.setdefault(fact(key, env[key]), []).append(engine)
+        if key in OF_A_PLACE:  # a study of several goes may have had several, which its guard says
+            for m in analysis.runs:
+                named = engines.setdefault(fact(key, m.run.env[key]), []) if key in m.run.env else []
+                named += [] if m.run.engine in named else [m.run.engine]
         of_all = len(engines) == 1 and all(key in env for env in held.values())
         found[key] = ", ".join(
             value if of_all else f"{value} ({escape(', '.join(named))})" for value, named in engines.items()

@@ -37,6 +37,8 @@ class Call:
     realtime: bool = False
     #: Study -> what it had found when this one was begun, for `best_of`.
     best: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    #: Folder for the data of engines whose files are inrush's own; None: the usual one.
+    data: str | None = None
 
     def command(self) -> str:
         """The line that makes this study again, as a shell takes it."""
@@ -47,6 +49,7 @@ class Call:
         words += ["--seed", str(self.seed)] if self.seed is not None else []
         words += ["--unequal-durability"] if self.unequal_durability else []
         words += ["--realtime"] if self.realtime else []
+        words += ["--data", self.data] if self.data else []
         return shlex.join(words)
 
     def document(self) -> dict[str, Any]:

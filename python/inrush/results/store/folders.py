@@ -7,7 +7,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -85,6 +85,7 @@ class StudyFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._data: Path | None = None
 
     @cached_property
     def doc(self) -> Doc:
@@ -101,7 +102,17 @@ class StudyFolder:
     @property
     def data_path(self) -> Path:
         """Where embedded engines keep their files while the study runs; emptied after every run."""
-        return self.path / "data"
+        return self._data or self.path / "data"
+
+    def keep_data_in(self, data: Path) -> None:
+        """Embedded engines keep their files in a folder of this study's own in `data`."""
+        self._data = data / self.path.name
+
+    def leave_data(self) -> None:
+        """At the end of it: an empty folder among others is not left behind."""
+        if self._data is not None:
+            with suppress(OSError):  # it was never made, or something is left in it for a resume
+                self._data.rmdir()
 
     def write(self, changes: Mapping[str, Any]) -> None:
         """Changes keys of study.json, whole or not at all."""

@@ -1,0 +1,100 @@
+"""Were all runs of an engine made under the same conditions? A study may be made in several goes, days apart. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from inrush.analysis.points import Analysis, Measured, Point, say
+from inrush.guards.verdicts import Verdict, invalid, is_instrument, passed, survives
+from inrush.stats.measures import RunRecord
+
+NAME = "same conditions throughout"
+#: Fact of the machine -> how it is named.
+PLACE = {"data_filesystem": "filesystem of its data", "data_device": "device of its data"}
+UNKNOWN = "not known"
+SHIPPED = "as shipped"
+#: Points that the sentence names one by one.
+POINTS_NAMED = 3
+
+
+def same_conditions(analysis: Analysis) -> Verdict | None:
+    """Data's disk, server's version and settings that were asked for: one of each for an engine; durability for a point."""
+    engines: dict[str, list[Measured]] = {}
+    for m in analysis.runs:
+        if not m.hidden and not is_instrument(m.run.engine):
+            engines.setdefault(m.run.engine, []).append(m)
+    repeated = {engine: runs for engine, runs in engines.items() if len(runs) > 1}
+    if not repeated:
+        return None
+    found: dict[str, list[Point]] = {}
+    for engine, runs in repeated.items():
+        for sentence, points in differing(engine, runs):
+            found.setdefault(sentence, []).extend(points)
+    if not found:
+        return passed(NAME, "All runs of an engine share disk, durability, version and settings")
+    points = list(dict.fromkeys(p for each in found.values() for p in each))
+    named = "; ".join(say(p) for p in points[:POINTS_NAMED])
+    more = f" and {len(points) - POINTS_NAMED} more" if len(points) > POINTS_NAMED else ""
+    return invalid(
+        NAME,
+        f"{'; '.join(found)}. Invalid: every figure at {named}{more}. Run the study anew in one place",
+        points=points,
+    )
+
+
+def differing(engine: str, runs: Sequence[Measured]) -> list[tuple[str, list[Point]]]:
+    """What is not the same over an engine's runs, as a clause, and the points that it touches."""
+    found = [
+        (f"{engine}: the {what} is {each}", points_of(runs))
+        for what, of in facts(runs).items()
+        if (each := values(runs, of))
+    ]
+    for group in alike_by_plan(runs):
+        if each := values(group, survived):
+            found.append((f"{engine}: acknowledged rows survive {each}", points_of(group)))
+    return found
+
+
+def facts(runs: Sequence[Measured]) -> dict[str, Callable[[RunRecord], str]]:
+    """What is one for the whole of an engine."""
+    found: dict[str, Callable[[RunRecord], str]] = {
+        name: lambda run, key=key: str(run.env.get(key) or UNKNOWN)  # type: ignore[misc]
+        for key, name in PLACE.items()
+    }
+    found["version"] = lambda run: next(
+        (str(row["value"]) for row in run.rows("settings") if row["name"] == "version"), UNKNOWN
+    )
+    for name in sorted({name for m in runs for name in asked(m.run)}):
+        found[f"{name} asked"] = lambda run, name=name: str(asked(run).get(name, SHIPPED))  # type: ignore[misc]
+    return found
+
+
+def asked(run: RunRecord) -> Mapping[str, Any]:
+    return run.summary.get("settings_asked") or {}
+
+
+def survived(run: RunRecord) -> str:
+    window_s = (run.summary.get("durability") or {}).get("window_s")
+    told = (survives(run) or UNKNOWN).replace("_", " ").lower()
+    return f"{told} but the last {window_s:g} s" if window_s else told
+
+
+def alike_by_plan(runs: Sequence[Measured]) -> list[list[Measured]]:
+    """Runs that ask their engine for the same, by the options of their sessions."""
+    found: dict[str, list[Measured]] = {}
+    for m in runs:
+        options = m.run.plan.get("target", {}).get("options", {})
+        found.setdefault(json.dumps(options, sort_keys=True, default=str), []).append(m)
+    return list(found.values())
+
+
+def values(runs: Sequence[Measured], of: Callable[[RunRecord], str]) -> str:
+    """`ext4 and tmpfs`; empty where there is one."""
+    found = list(dict.fromkeys(of(m.run) for m in runs))
+    return " and ".join(found) if len(found) > 1 else ""
+
+
+def points_of(runs: Sequence[Measured]) -> list[Point]:
+    return list(dict.fromkeys(m.point for m in runs))
