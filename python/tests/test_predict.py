@@ -378,6 +378,10 @@ def test_from_a_study_to_a_claim_to_its_proof_and_the_board(inrush: Inrush) -> N
         "run", "quickstart", "sqlite", "--scale", "xs", "-P", "batch_rows=[100,2000]", "-P", "repeats.count=2"
     )
     assert trained.code in (0, 3), trained.err
+    # A claim that no run can prove is not frozen: `prove` would refuse its plan.
+    beyond = inrush("predict", "--to", "60000", "--where", "engine=sqlite")
+    assert beyond.code == 2 and "batch_rows 60,000 cannot be run" in beyond.err, beyond.err
+    assert "name another --to" in beyond.err and inrush("scoreboard").code == 2
     made = inrush("predict", "--to", "1000", "--where", "engine=sqlite", "--json")
     assert made.code == 0, made.err
     held = made.json["claims"][0]

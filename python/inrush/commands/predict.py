@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inrush.commands.printing import opened_store, say, show, show_json
 from inrush.errors import UsageError
+
+if TYPE_CHECKING:
+    from inrush.results.store import Store
 
 KINDS = ("rate", "time", "latency")
 
@@ -114,7 +117,9 @@ def predict_results(
             try:
                 made = forecast_of(training, n, archive, level)
                 schedule = kept_up(training, n, archive, level)
-                frozen.append(kept.freeze(claim(analysis, training, made, time.time_ns(), sources, schedule)))
+                claimed = claim(analysis, training, made, time.time_ns(), sources, schedule)
+                refuse_unprovable(store, claimed)
+                frozen.append(kept.freeze(claimed))
             except Refused as e:
                 refused.append(f"{say_point(training.group)}: {e}")
     if not frozen:
@@ -127,6 +132,28 @@ def predict_results(
         return
     for c in frozen:
         show(claim_lines(c.doc))
+
+
+def refuse_unprovable(store: Store, claimed: Mapping[str, Any]) -> None:
+    """Plans the run that the claim is about, as `inrush prove` will. Raises Refused where it has no plan.
+
+    Results that do not say how they were begun are proven by others (`--with`).
+    """
+    from inrush.commands.running import planned
+    from inrush.model.forecast import Refused
+    from inrush.predict.proving import proving_call
+
+    if not isinstance(claimed.get("call"), dict):
+        return
+    call = proving_call(claimed)
+    try:
+        planned(store, call)
+    except UsageError as e:
+        x = claimed["forecast"]["x"]
+        raise Refused(
+            f"{claimed['along']} {x:,g} cannot be run, so that no claim about it can be proven: {e}; name another --to, or "
+            f"predict from results with other sizes ({call.study} at another --scale)"
+        ) from e
 
 
 def predict_need(

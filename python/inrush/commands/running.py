@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from inrush.results.store import Store, StudyFolder
-    from inrush.run.prepare import Call
+    from inrush.run.prepare import Call, Prepared
     from inrush.run.run import Listener, Outcome
 
 #: Exit codes that no error class carries.
@@ -26,14 +26,19 @@ WORKLOAD_ERRORS, INVALID, LIMIT_CROSSED = 1, 3, 99
 
 def begin(store: Store, call: Call, secret_targets: Sequence[str] | None) -> tuple[Any, StudyFolder]:
     """Plans a call and makes the folder of its results."""
+    prepared = planned(store, call, secret_targets)
+    document = {**prepared.document(), "begun_unix_ns": time.time_ns()}
+    return prepared, store.new_study(prepared.plan.study.name, document)
+
+
+def planned(store: Store, call: Call, secret_targets: Sequence[str] | None = None) -> Prepared:
+    """The plan of a call, with what other studies found best; touches no engine. Raises as `prepare` does."""
     from dataclasses import replace
 
     from inrush.run.prepare import best_found, best_of_names, prepare, read_study
 
     best = call.best or best_found(store, best_of_names(read_study(call)), call.scale)
-    prepared = prepare(replace(call, best=best), secret_targets)
-    document = {**prepared.document(), "begun_unix_ns": time.time_ns()}
-    return prepared, store.new_study(prepared.plan.study.name, document)
+    return prepare(replace(call, best=best), secret_targets)
 
 
 def execute(prepared: Any, folder: Any, usual: Path, force: bool = False, live: bool = False) -> Outcome:
