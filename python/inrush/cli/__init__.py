@@ -6,9 +6,11 @@ Exit codes: 0 valid · 1 workload errors · 2 usage or refusal · 3 result inval
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Mapping
+from typing import NoReturn
 
 import typer
 
@@ -48,6 +50,16 @@ for name, (command, in_short) in COMMANDS.items():
     app.command(name, short_help=in_short)(command)
 
 
+#: What a file or folder that cannot be written raises; any other error of the system is a fault of ours.
+NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT)
+
+
+def gone() -> NoReturn:
+    """The reader of our output has gone (`| head`); nothing is left to say to it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(0)
+
+
 def main() -> None:
     """Entry point: every error of ours is one message and its exit code, never a traceback."""
     try:
@@ -55,10 +67,16 @@ def main() -> None:
     except InrushError as e:
         say(f"inrush: {e}")
         sys.exit(e.exit_code)
-    except BrokenPipeError:
-        # The reader of our output has gone (`| head`); nothing is left to say to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    except OSError as e:
+        if isinstance(e, BrokenPipeError):
+            gone()
+        if e.errno not in NOT_WRITABLE:
+            raise
+        say(
+            f"inrush: {e.filename or 'a file'}: {e.strerror}; give rights or make room, or name another folder "
+            "(results: INRUSH_RESULTS=DIR)"
+        )
+        sys.exit(2)
     except Exception as e:
         # The core's own class is known only once the core is loaded, and loading it for `--help` is too slow.
         core = sys.modules.get("inrush._core")

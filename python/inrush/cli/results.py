@@ -27,8 +27,11 @@ def report(
     write_report(results, path)
     show([str(path)])
     if pdf is not None:
-        for written in write_figures(results, pdf, ("pdf", "svg", "png")):
-            show([str(written)])
+        drawn = write_figures(results, pdf, ("pdf", "svg", "png"))
+        show([str(written) for written in drawn])
+        if not drawn:
+            say(f"{results.path.name}: no figure to draw, as no run that counts has measured anything")
+            raise typer.Exit(1)
 
 
 def show_results(

@@ -60,6 +60,7 @@ def run(
     from inrush.run.site import split_password
 
     store = opened_store()
+    store.refuse_unwritable()
     if resume:
         folder = unfinished(store, study)
         given = Given(

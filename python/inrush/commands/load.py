@@ -25,6 +25,7 @@ def load(call: Call, as_json: bool) -> int:
     from inrush.load.run import load as run
     from inrush.results.store import Root
 
+    Root().refuse_unwritable()
     progress = Progress(len(call.files))
     try:
         done = with_dates(

@@ -16,6 +16,8 @@ def load_server(call: Serving, as_json: bool) -> int:
     from inrush.load.serve import serve
     from inrush.results.store import Root
 
+    Root().refuse_unwritable()
+
     def ready(shown: Shown) -> None:
         if as_json:
             show_json(shown.document())

@@ -31,6 +31,7 @@ def prove(
     from inrush.stats.measures import study_record
 
     store = opened_store()
+    store.refuse_unwritable()
     kept = Predictions(store)
     claims = named_claims(kept, specs)
     documents = []

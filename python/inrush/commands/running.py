@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from inrush.commands.printing import say, show, show_json
-from inrush.errors import InrushError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,21 +61,20 @@ def execute(prepared: Any, folder: Any, usual: Path, force: bool = False, live: 
     data = Path(given) if given else usual
     if given:
         folder.keep_data_in(data)
-    if realtime:
-        refuse_unable(prepared.places.engines, prepared.plan.study.kind)
-    with (
-        progress(stderr(), folder.path) as listener,
-        opened(prepared.places, data, listener.note) as sites,
-        contextlib.ExitStack() as held,
-    ):
-        held.callback(folder.leave_data)
+    begun = folder.doc.get("runs") is not None
+    with contextlib.ExitStack() as held:
         try:
+            if realtime:
+                refuse_unable(prepared.places.engines, prepared.plan.study.kind)
+            listener = held.enter_context(progress(stderr(), folder.path))
+            sites = held.enter_context(opened(prepared.places, data, listener.note))
+            held.callback(folder.leave_data)
             refuse_unmarked(prepared.plan, sites, force, listener.note)
             held.enter_context(locked(prepared.plan, sites, folder.path, force, listener.note))
-            begun = folder.doc.get("runs") is not None
             refuse_unequal(prepared.plan, sites, folder.data_path, begun, listener.note)
-        except InrushError:
-            folder.discard_if_empty()
+        except BaseException:
+            if not begun:  # nothing was run: it would be the latest result, with nothing in it
+                folder.discard_if_empty()
             raise
         plan = prepared.plan
         with live_page(folder, len(plan.all_runs), listener, live) as watched:

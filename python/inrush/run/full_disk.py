@@ -63,6 +63,15 @@ class DiskWatch:
         return f"the disk of {self.place} was full: {least_mb:,.1f} MB of {total_mb:,.0f} MB were free"
 
 
+def free_clause(place: Path) -> str:
+    """How much is free on the disk of a file, or of the nearest folder above that is there."""
+    there = next((p for p in (place, *place.parents) if p.exists()), None)
+    if there is None:
+        return ""
+    found = shutil.disk_usage(there)
+    return f" ({found.free:,} bytes of the {found.total:,} of its disk are free)"
+
+
 def room_needed(total: int) -> float:
     """Bytes that must be free on a file system of so many."""
     return max(LEFT_BYTES, min(LEFT_SHARE * total, MOST_LEFT_BYTES))

@@ -158,7 +158,10 @@ class Facts:
         place = site.data_place(self.own)
         at = place or self.own
         if at not in self.looked:
-            self.looked[at] = self.environment(at)
+            try:
+                self.looked[at] = self.environment(at)
+            except OSError as e:  # a write says what is wrong, and not where
+                raise OSError(e.errno, e.strerror, str(e.filename or at)) from e
         if place is not None:
             return self.looked[at]
         # Any disk of this machine would be a guess.
@@ -425,13 +428,14 @@ def clean_up(runs: Sequence[PlannedRun], folder: StudyFolder, sites: Mapping[str
 
 @contextlib.contextmanager
 def no_space_explained(folder: StudyFolder) -> Iterator[None]:
-    """A results folder that cannot be written ends the study with one line."""
+    """A folder of results or of data that cannot be written ends the study with one line."""
     try:
         yield
     except OSError as e:
+        place = Path(e.filename) if e.filename and Path(e.filename).is_absolute() else folder.path
         raise CoreError(
-            f"{folder.path}: {e.strerror or e}"
-            f"{f' ({e.filename})' if e.filename else ''}; make room or rights, then `inrush run --resume {folder.path.name}`"
+            f"{place}: {e.strerror or e}{full_disk.free_clause(place)}; make room or rights, then "
+            f"`inrush run --resume {folder.path.name}`"
         ) from e
 
 

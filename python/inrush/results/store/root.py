@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import tempfile
 from pathlib import Path
+
+from inrush.errors import UsageError
 
 #: Name of the environment variable that moves `results/` elsewhere.
 RESULTS_VARIABLE = "INRUSH_RESULTS"
@@ -26,6 +29,18 @@ class Root:
         if os.geteuid() != 0:
             return self.root / "instances"
         return Path("/var/tmp/inrush") / hashlib.sha256(str(self.root.resolve()).encode()).hexdigest()[:8]
+
+    def refuse_unwritable(self) -> None:
+        """Raises UsageError where nothing can be written: before a server is started for it."""
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.root):
+                pass
+        except OSError as e:
+            raise UsageError(
+                f"{self.root.absolute()}: results cannot be written here ({e.strerror or e}); give rights or make room, or "
+                f"name another folder: {RESULTS_VARIABLE}=DIR"
+            ) from e
 
     @property
     def loads_path(self) -> Path:
