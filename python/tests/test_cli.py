@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.results.store import Results
+from inrush.results.store import Results, Store
 from tests.terminal import Inrush
 
 PACKAGE = Path(__file__).parents[1]
@@ -252,7 +252,12 @@ def test_what_was_run_is_listed_shown_and_reported(after: Inrush, tmp_path: Path
     assert listed["status"] == "done" and listed["runs"] == "2/2"
     shown = after("show", "--json").json
     assert shown["valid"] is True and shown["points"][0]["point"]["engine"] == "sqlite"
-    assert "writers.makespan_s" in after("show", "--check").out
+    checked = after("show", "--check")
+    files = sum(len(r.doc["tables"]) for r in Store().find(listed["id"]).runs)
+    assert (
+        "writers.makespan_s" in checked.out
+        and f"{files} files of 2 runs are as they were sealed" in checked.err
+    )
     page = tmp_path / "page.html"
     assert after("report", "--html", str(page)).out.strip() == str(page)
     assert "sqlite" in page.read_text()
@@ -287,6 +292,7 @@ def test_null_engines_run_beside_others_unasked_and_set_the_floor(inrush: Inrush
 def test_a_comparison_says_that_the_two_were_not_run_in_turns(after: Inrush) -> None:
     said = after("compare", "telemetry-quickstart", "telemetry-quickstart")
     assert said.code == 0 and "not in turns" in said.out
+    assert "are the same results" in said.err
 
 
 def test_a_file_that_was_changed_after_sealing_is_found(

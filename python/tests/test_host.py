@@ -74,7 +74,7 @@ def test_the_probe_leaves_nine_tenths_of_a_small_disk_free(
 ) -> None:
     written: list[int] = []
     monkeypatch.setattr(host, "free_bytes", lambda _: 1_000_000)
-    monkeypatch.setattr(host, "_fsyncs", lambda path, _: float(written.append(path.stat().st_size) or 1))
+    monkeypatch.setattr(host, "_fsyncs", lambda path, *_: float(written.append(path.stat().st_size) or 1))
     host.disk_probe(tmp_path, limit_s=5)
     assert written == [100_000] * host.PROBES
 
@@ -112,3 +112,14 @@ def test_cores_are_worth_one_to_as_many_as_they_have_threads() -> None:
     found = cpu_capacity(2, limit_s=0.06)["cpu_capacity_cores"]
     assert 1 <= found <= 2
     assert cpu_capacity(1, limit_s=0.06) == {"cpu_capacity_cores": 1.0}
+
+
+def test_the_commits_of_a_probe_take_no_more_of_a_small_disk_than_its_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """4 KiB each, thousands in a second on a tmpfs: they filled a disk of 60 MB, and the study ended."""
+    grown: list[int] = []
+    monkeypatch.setattr(host, "free_bytes", lambda _: 10 * 80 * 4096)
+    monkeypatch.setattr("os.fdatasync", lambda fd: grown.append(os.fstat(fd).st_size))
+    host.disk_probe(tmp_path, limit_s=2)
+    assert max(grown) <= 2 * 80 * 4096

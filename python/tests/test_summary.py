@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from inrush.analysis.points import Analysis, analyse
+from inrush.errors import UsageError
 from inrush.report.points import quantile_s
-from inrush.report.summary import compare_lines, summed_up
+from inrush.report.summary import compare_lines, standing, summed_up
 from inrush.stats.measures import StudyRecord
 from tests import synthetic
 
@@ -36,7 +39,14 @@ def test_a_result_that_promises_less_is_named_with_both_promises() -> None:
 
 def test_results_without_a_point_in_common_are_said_to_have_none() -> None:
     other = analyse(synthetic.study({("sqlite", 200): 1.0}, blocks=2))
-    assert "no point was measured by both" in compare_lines(analysed("POWER_LOSS", "a"), other)
+    with pytest.raises(UsageError, match="no point was measured by both"):
+        compare_lines(analysed("POWER_LOSS", "a"), other)
+
+
+def test_a_study_of_which_only_the_pilot_has_run_has_measured_nothing() -> None:
+    runs = [synthetic.run("duckdb", {"batch_rows": 200}, block=0)]
+    assert standing(analyse(StudyRecord(synthetic.STUDY, runs))) == "nothing measured yet"
+    assert standing(analysed("POWER_LOSS", "a")) == "valid"
 
 
 MAKESPANS = {("duckdb", b): s for b, s in ((200, 3.0), (1000, 1.0))}

@@ -55,8 +55,11 @@ def show_results(
     from inrush.stats.measures import study_record
 
     results = opened_store().find(which)
-    if check and (damage := [d for r in results.runs for d in r.damage()]):
-        raise UsageError("\n".join(damage))
+    if check:
+        if damage := [d for r in results.runs for d in r.damage()]:
+            raise UsageError("\n".join(damage))
+        files = sum(len(r.doc.get("tables", {})) for r in results.runs)
+        say(f"{files:,} files of {len(results.runs):,} runs are as they were sealed")
     analysis = analyse(study_record(results))
     if as_json:
         show_json(summary(analysis))
@@ -84,7 +87,11 @@ def compare(
     from inrush.stats.measures import study_record
 
     store = opened_store()
-    show(compare_lines(*(analyse(study_record(store.find(x))) for x in (a, b))))
+    first, second = (store.find(x) for x in (a, b))
+    lines = compare_lines(*(analyse(study_record(found)) for found in (first, second)))
+    if (first.path.resolve(), first.only) == (second.path.resolve(), second.only):
+        say(f"{a} and {b} are the same results ({first.path.name}): every ratio is 1")
+    show(lines)
 
 
 def runs(as_json: AsJson = False) -> None:

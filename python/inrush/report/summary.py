@@ -11,6 +11,7 @@ from inrush.analysis.rejected import by_table, reject_lines
 from inrush.analysis.same_work import Work, by_rate, other_work, work
 from inrush.analysis.study_guards import headline
 from inrush.analysis.wording import shown
+from inrush.errors import UsageError
 from inrush.guards.verdicts import Outcome, Verdict, by_guard, survives
 from inrush.stats.quantity import show, show_interval
 from inrush.stats.stats import Interval, welch_ratio
@@ -32,7 +33,7 @@ def summary_lines(results: Results, analysis: Analysis) -> list[str]:
     lines = [
         str(study.get("title", study["id"])),
         f"{study['id']} · {study.get('status', '')} · {len(results.runs)} of {wanted_runs(study)} runs sealed"
-        f" · {'valid' if analysis.valid else 'INVALID'}",
+        f" · {standing(analysis)}",
     ]
     if figure is not None:
         rows = [
@@ -43,7 +44,7 @@ def summary_lines(results: Results, analysis: Analysis) -> list[str]:
             )
             for s in analysis.summaries(figure)
         ]
-        lines += ["", *columns(rows, ("point", "n", figure), right=(1,))]
+        lines += ["", *columns(rows, ("point", "n", figure), right=(1,))] if rows else []
     if study.get("stopped") or study.get("unsupported"):
         absent = [
             (f"{why}: {entry['point']}", entry["reason"])
@@ -55,6 +56,13 @@ def summary_lines(results: Results, analysis: Analysis) -> list[str]:
         lines += ["", *rejected]
     doubts = doubt_lines(analysis)
     return [*lines, *(["", *doubts] if doubts else [])]
+
+
+def standing(analysis: Analysis) -> str:
+    """`valid` is said of figures: a pilot has none."""
+    if not analysis.valid:
+        return "INVALID"
+    return "valid" if any(m.counts or m.run.confirms for m in analysis.runs) else "nothing measured yet"
 
 
 def summed_up(s: PointSummary) -> str:
@@ -127,12 +135,20 @@ def compare_lines(a: Analysis, b: Analysis) -> list[str]:
 
     Where they did not write the same volume, times become rates; where rows are not alike there is no ratio.
     The two were not run in turns: a drift of the machine between them is part of the ratio, and is said.
+    Raises UsageError where no point was measured by both.
     """
     asked = headline(a)
     if asked is None or headline(b) != asked:
-        return ["these two do not answer the same question: " + f"{headline(a)} and {headline(b)}"]
+        raise UsageError(
+            f"{a.study.get('id')} and {b.study.get('id')} do not answer the same question: {asked} and {headline(b)}; compare "
+            "results of one study"
+        )
     role = asked.rsplit(".", 1)[0]
     shared = [p for p in a.values(asked) if p in b.values(asked)]
+    if not shared:
+        raise UsageError(
+            f"{a.study.get('id')} and {b.study.get('id')}: no point was measured by both; run them with the same engines and values"
+        )
     works = {p: (work(a, p, role), work(b, p, role)) for p in shared}
     figures = {by_rate(asked, x, y) for x, y in works.values() if x and y}
     # One figure for all points: a column of times and rates would be read as one of either.

@@ -332,7 +332,7 @@ def disk_probe(folder: Path, limit_s: float = 0.6, block_bytes: int = 1 << 20) -
         for _ in range(PROBES):
             limit_bytes = min(256 * block_bytes, free_bytes(folder) // 10)
             writes.append(_sequential(path, each_s, min(block_bytes, limit_bytes), limit_bytes))
-            syncs.append(_fsyncs(path, each_s))
+            syncs.append(_fsyncs(path, each_s, max(1, min(5000, limit_bytes // 4096))))
     finally:
         path.unlink(missing_ok=True)
     return {
@@ -358,12 +358,12 @@ def _sequential(path: Path, limit_s: float, block_bytes: int, limit_bytes: int) 
     return written / (time.perf_counter() - began)
 
 
-def _fsyncs(path: Path, limit_s: float) -> float:
+def _fsyncs(path: Path, limit_s: float, most: int) -> float:
     page = os.urandom(4096)
     count = 0
     with path.open("ab", buffering=0) as f:
         began = time.perf_counter()
-        while time.perf_counter() - began < limit_s and count < 5000:
+        while time.perf_counter() - began < limit_s and count < most:
             f.write(page)
             os.fdatasync(f.fileno())
             count += 1
