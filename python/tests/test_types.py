@@ -173,7 +173,7 @@ def test_dates_that_may_be_read_in_two_ways_are_refused_without_a_terminal(
     # Nothing was made of it: the same load with an answer makes the table.
     done, notes = loaded(file, tmp_path, dates="dmy")
     assert (done.rows_stored, done.rejected) == (2, 0)
-    assert notes == ["column day: dates are read as day/month/year, as --dates says; stored as time_ms"]
+    assert notes == ["column day: dates are read as day/month/year, as --dates says; stored as date"]
     assert stored_days(tmp_path) == ["2026-01-03", "2026-01-04"]
 
 
@@ -190,7 +190,7 @@ def test_one_date_that_there_is_in_one_order_alone_decides_and_is_named(
     _, notes = loaded(dates_file(tmp_path, "03/01/2026", "04/01/2026", decisive), tmp_path)
     assert notes == [
         f"column day: dates are read as {order}: 1 of 3 values fits no other order (first: line 4, {decisive!r});"
-        " stored as time_ms"
+        " stored as date"
     ]
     assert stored_days(tmp_path)[0] == first
 

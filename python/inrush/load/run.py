@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from inrush.engines.base import Target
+from inrush.engines.base import Server, Target
 from inrush.errors import UsageError, from_core
 from inrush.load import imports, plan, proof, readback, reading
 from inrush.load.call import Call
@@ -196,7 +196,7 @@ def prepare(
     physical = plan.target_table(call.table)
     try:
         described = describe(shards, targets[0][1], call.table)
-        asked = Asked(call.strict, read_dates(call.dates))
+        asked = Asked(call.strict, read_dates(call.dates), has_days(shards.twin))
         table = table_of(inputs, call.table.rpartition(".")[2], described, shards.twin.column_types, asked)
         times, undecided = times_or_not(inputs, table, described, asked)
         if shards.twin.null_is_a_type:
@@ -283,6 +283,11 @@ def prepare(
         raise from_core(*failure.args) from None
     begun = Begun(desk, of, proven_by, weak, call.verify, tuple(inputs))
     return replace(wanted, begun=begun)
+
+
+def has_days(twin: Server) -> bool:
+    """Whether a table that is made can have columns of days without a time. SQLite has the word alone."""
+    return twin.column_types.get("date") == ("date",) and twin.name != "sqlite"
 
 
 def times_or_not(

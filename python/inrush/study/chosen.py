@@ -14,6 +14,7 @@ from inrush.study.types import (
     Fit,
     Form,
     Holds,
+    changes,
     choose,
     fits_not,
     has_form,
@@ -26,7 +27,7 @@ from inrush.study.types import (
 #: What the values of a type are, as a line says it.
 NOUNS = {
     "i32": "whole number", "i64": "whole number", "u64": "whole number of 64 bits", "f64": "number", "bool": "truth value",
-    "time_ms": "time", "time_us": "time", "list_i64": "list of whole numbers", "list_f64": "list of numbers",
+    "date": "date", "time_ms": "time", "time_us": "time", "list_i64": "list of whole numbers", "list_f64": "list of numbers",
 }  # fmt: skip
 ORDER_NAMES = {"dmy": "day/month/year", "mdy": "month/day/year"}
 #: Types by what they hold: a later one holds every value of an earlier one of its line.
@@ -45,6 +46,8 @@ class Asked:
     strict: bool = False
     #: Column, or "" for all of them -> dmy, mdy or text.
     dates: Mapping[str, str] = field(default_factory=dict)
+    #: The database has a type for days without a time.
+    days: bool = False
 
     def order(self, column: str) -> str | None:
         return self.dates.get(column, self.dates.get(""))
@@ -97,7 +100,7 @@ def chosen_column(same: Sequence[Found], asked: Asked, complete: bool) -> Chosen
     if len(parts) < len(same):
         return Chosen(name, widest(same), nulls)
     evidence = together(parts)
-    choice = choose(evidence, asked.strict, asked.order(name))
+    choice = choose(evidence, asked.strict, asked.order(name), asked.days)
     kind = kind_with_room(choice.fit.type, complete)
     return Chosen(name, kind, nulls, choice.fit.form, evidence, choice)
 
@@ -180,13 +183,15 @@ def column_line(c: Chosen, complete: bool, names: Sequence[str]) -> str | None:
         return order_line(c, sampled, names)
     evidence, noun = evidence_of(c), noun_of(choice.nearly.type, choice.nearly.form)
     what = f"{'is' if choice.misfits == 1 else 'are'} no {noun}"
+    number, holds = choice.misfits, fits_not(choice.nearly)
     if choice.changed:
+        number, holds = choice.changed, changes(choice.nearly)
         what = f"would not come back unchanged from a {noun}"
-    at = first(evidence, fits_not(choice.nearly), names)
-    head = f"column {c.name}: {choice.misfits:,} of {choice.values:,} {sampled}values {what}{at}; stored as {c.type}"
+    at = first(evidence, holds, names)
+    head = f"column {c.name}: {number:,} of {choice.values:,} {sampled}values {what}{at}; stored as {c.type}"
     if choice.rejects:
         return f"{head}, rows with such values are rejected"
-    with_strict = choose(evidence, strict=True, order=choice.nearly.form)
+    with_strict = choose(evidence, True, choice.nearly.form, choice.nearly.type == "date")
     if c.type == "text" and with_strict.fit == choice.nearly:
         return f"{head}. --strict stores {noun}s and rejects those rows"
     return head

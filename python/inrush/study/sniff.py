@@ -7,7 +7,7 @@ Parquet says its types itself.
 from __future__ import annotations
 
 import csv
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
@@ -30,7 +30,7 @@ PART_ROWS = 10_000
 FIELD_BYTES = 16 << 20
 DELIMITERS = (",", "\t", ";", "|")
 #: Words that files write for NULL; the first that lets most columns have a type of their own is taken.
-NULL_WORDS = ("", "NA", "NULL", "null", "N/A", "NaN", "nan", "None", "\\N", "-")
+NULL_WORDS = ("", "NA", "NULL", "null", "N/A", "None", "\\N", "-")
 
 
 @dataclass(frozen=True)
@@ -188,11 +188,16 @@ class Values:
         return Evidence({kind: Seen(n) for kind, n in found.items()})
 
 
+def needs_a_place(kind: Kind) -> bool:
+    """Of a column that has no other kind too."""
+    return is_day(kind) or bool(kind.changed)
+
+
 def with_places(
     path: Path, dialect: Dialect, columns: Sequence[Values], null: str, evidence: Sequence[Evidence]
 ) -> list[Evidence]:
     """The evidence with the first value of each kind, of columns that have several."""
-    sought = {at: set(e.kinds) for at, e in enumerate(evidence) if len(e.kinds) > 1 or e.count(is_day)}
+    sought = {at: set(e.kinds) for at, e in enumerate(evidence) if len(e.kinds) > 1 or e.count(needs_a_place)}
     firsts: list[dict[Kind, Place]] = [{} for _ in columns]
     for line, record in records_of(path, dialect) if sought else ():
         for at in list(sought):
@@ -236,20 +241,45 @@ def records_of(path: Path, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
 def whole_records(lines: Iterator[str], dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
     """Records of a text. What is no record, or has more fields than columns, the core's reader would reject: left out."""
     quoting = csv.QUOTE_MINIMAL if dialect.format == "csv" else csv.QUOTE_NONE
-    reader = csv.reader(lines, delimiter=dialect.delimiter, quoting=quoting, strict=True)  # type: ignore[arg-type]
-    most = len(dialect.names)
+    most, line = len(dialect.names), 1
+    given = Lines(lines)
     while True:
-        line = reader.line_num + 1
+        reader = csv.reader(given, delimiter=dialect.delimiter, quoting=quoting, strict=True)  # type: ignore[arg-type]
         try:
-            record = next(reader, None)
-        except csv.Error:
-            continue
-        if record is None:
+            for record in reader:
+                begun, line = line, line + len(given.held)
+                given.held.clear()
+                if not record and most == 1:
+                    record = [""]
+                if 0 < len(record) <= most:
+                    yield begun, record
             return
-        if not record and most == 1:
-            record = [""]
-        if 0 < len(record) <= most:
-            yield line, record
+        except csv.Error:
+            # As the core reads: a record that is broken costs its first line, and those behind it are read again.
+            given.give_back()
+            line += 1
+
+
+class Lines:
+    """Lines of a text, of which those behind the first one of a record can be read again."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self.lines = lines
+        #: Of the record that is being read.
+        self.held: list[str] = []
+        self.again: deque[str] = deque()
+
+    def __iter__(self) -> Lines:
+        return self
+
+    def __next__(self) -> str:
+        line = self.again.popleft() if self.again else next(self.lines)
+        self.held.append(line)
+        return line
+
+    def give_back(self) -> None:
+        self.again.extendleft(reversed(self.held[1:]))
+        self.held.clear()
 
 
 def distinct_names(columns: Sequence[Found]) -> tuple[Found, ...]:

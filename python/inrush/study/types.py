@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -26,7 +27,9 @@ NUMBER = re.compile(
 )
 #: Codes such as 007 or 00501 are not numbers: they would come back without their zeros.
 CODE = re.compile(r"[+-]?0\d+\Z", re.ASCII)
-WORDS = frozenset(("true", "false", "t", "f", "yes", "no", "y", "n", "on", "off"))
+TRUTHS = frozenset(("true", "false", "t", "f"))
+#: Words that the reader takes for a truth value too: they would come back as another word.
+WORDS = frozenset(("yes", "no", "y", "n", "on", "off"))
 CLOCK = r"([Tt ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|z| UTC|[+-](0\d|1[0-5])(:?[0-5]\d)?)?)?\Z"
 TIME = re.compile(r"\d{4}-\d\d-\d\d" + CLOCK, re.ASCII)
 DAY = re.compile(
@@ -51,10 +54,11 @@ class Fit(NamedTuple):
     form: Form | None = None
 
 
-#: Narrowest first; of two that hold the same values the first is taken.
+#: Narrowest first; of two that hold the same values the first is taken. A date is a type of databases alone: `choose`.
 FITS = (
-    Fit("i32"), Fit("i64"), Fit("u64"), Fit("f64"), Fit("bool"), Fit("time_ms", "iso"), Fit("time_us", "iso"),
-    *(Fit(f"time_{unit}", order) for order in ORDERS for unit in ("ms", "us")), Fit("list_i64"), Fit("list_f64"),
+    Fit("i32"), Fit("i64"), Fit("u64"), Fit("f64"), Fit("bool"),
+    Fit("date", "iso"), Fit("time_ms", "iso"), Fit("time_us", "iso"),
+    *(Fit(kind, order) for order in ORDERS for kind in ("date", "time_ms", "time_us")), Fit("list_i64"), Fit("list_f64"),
 )  # fmt: skip
 TEXT = Fit("text")
 WHOLE = frozenset((Fit("i32"), Fit("i64"), Fit("u64")))
@@ -75,30 +79,70 @@ class Kind:
 NOTHING = Kind(frozenset())
 A_CODE = Kind(frozenset(), NUMBERS)
 A_FLOAT = Kind(frozenset((Fit("f64"),)))
-A_WORD = Kind(frozenset((Fit("bool"),)))
+#: A fraction of more digits than 64 bits keep; and a word that is no number, of those that a float would keep.
+ROUNDED = Kind(frozenset(), A_FLOAT.fits)
+NOT_FINITE = Kind(frozenset(), A_FLOAT.fits)
+A_TRUTH = Kind(frozenset((Fit("bool"),)))
+A_WORD = Kind(frozenset(), A_TRUTH.fits)
 INTEGER_LIST = Kind(frozenset((Fit("list_i64"), Fit("list_f64"))))
 FLOAT_LIST = Kind(frozenset((Fit("list_f64"),)))
+ROUNDED_LIST = Kind(frozenset(), FLOAT_LIST.fits)
 
 
 def kind_of(value: str) -> Kind:
     """By the rules of the core's reader (rust/src/rows/files/parse), and stricter where it would change a value."""
     text = value.strip(BLANKS)
     if found := NUMBER.match(text):
+        if text[0] == "+":
+            return A_CODE
         if found.lastindex is not None:  # a fraction, an exponent, or a word
-            finite = math.isfinite(float(text)) or not any(c.isdigit() for c in text)
-            return A_FLOAT if finite else NOTHING
+            return float_kind(text)
         return A_CODE if CODE.match(text) else INTEGER_KINDS[bisect_right(BOUNDS, int(text))]
     if found := TIME.match(text):
-        return time_kind(text, "iso", int(text[:4]), int(text[5:7]), int(text[8:10]))
+        return time_kind(text, "iso", int(text[:4]), int(text[5:7]), int(text[8:10]), found[1] is None)
     if found := DAY.match(text):
         first, second, year = (int(found[name]) for name in ("first", "second", "year"))
-        dmy, mdy = time_kind(text, "dmy", year, second, first), time_kind(text, "mdy", year, first, second)
-        return either(dmy, mdy)
-    if text.lower() in WORDS:
+        alone = found.end("year") == len(text)
+        dmy = time_kind(text, "dmy", year, second, first, alone)
+        return either(dmy, time_kind(text, "mdy", year, first, second, alone))
+    if (word := text.lower()) in TRUTHS:
+        return A_TRUTH
+    if word in WORDS:
         return A_WORD
     if LIST.match(text):
-        return FLOAT_LIST if set(text) & set(".eE") else INTEGER_LIST
+        return list_kind(text)
     return NOTHING
+
+
+#: A fraction without an exponent that is no longer has 15 digits at most, which a double keeps.
+KEPT_CHARS = 16
+
+
+def float_kind(text: str) -> Kind:
+    """Of a text that `NUMBER` takes for no whole number."""
+    if not any(c.isdigit() for c in text):
+        return NOT_FINITE
+    if not math.isfinite(float(text)):
+        return NOTHING
+    return A_FLOAT if is_kept(text) else ROUNDED
+
+
+def is_kept(text: str) -> bool:
+    """Whether the shortest text of the nearest double is the number that is written."""
+    if len(text) <= KEPT_CHARS and "e" not in text and "E" not in text:
+        return True
+    try:
+        return Decimal(text) == Decimal(repr(float(text)))
+    except InvalidOperation:  # an exponent beyond any number
+        return False
+
+
+def list_kind(text: str) -> Kind:
+    if not set(text) & set(".eE"):
+        return INTEGER_LIST
+    items = [item.strip() for item in text[1:-1].split(",")]
+    finite = (NUMBER.match(item) is not None and item[0] != "+" for item in items)
+    return FLOAT_LIST if all(map(is_kept, items)) or not all(finite) else ROUNDED_LIST
 
 
 #: First whole numbers of the ranges that differ in what holds them.
@@ -123,10 +167,12 @@ def range_kind(value: int) -> Kind:
 INTEGER_KINDS = tuple(range_kind(value) for value in (BOUNDS[0] - 1, *BOUNDS))
 
 
-def time_kind(text: str, form: Form, year: int, month: int, day: int) -> Kind:
-    """Of a day that there is, to the microsecond."""
+def time_kind(text: str, form: Form, year: int, month: int, day: int, alone: bool) -> Kind:
+    """Of a day that there is, to the microsecond. alone: without a time of day."""
     if not is_a_day(year, month, day):
         return NOTHING
+    if alone:
+        return a_date(form)
     found = FRACTION.search(text) if "." in text else None
     return times_of_digits(form, len(found[1] or "") if found else 0)
 
@@ -144,6 +190,11 @@ def is_a_day(year: int, month: int, day: int) -> bool:
 def either(one: Kind, other: Kind) -> Kind:
     """Of dates that there may be in two orders."""
     return one if one is other else Kind(one.fits | other.fits)
+
+
+@lru_cache
+def a_date(form: Form) -> Kind:
+    return Kind(times_of_digits(form, 0).fits | {Fit("date", form)})
 
 
 @lru_cache
@@ -197,6 +248,11 @@ def fits(fit: Fit) -> Holds:
 
 def fits_not(fit: Fit) -> Holds:
     return lambda kind: fit not in kind.fits
+
+
+def changes(fit: Fit) -> Holds:
+    """What the reader would take for a value of this type, and for another one."""
+    return lambda kind: fit in kind.changed
 
 
 def has_form(form: Form) -> Holds:
@@ -262,13 +318,13 @@ class Choice:
         return self.nearly is not None and self.fit == self.nearly
 
 
-def choose(evidence: Evidence, strict: bool = False, order: str | None = None) -> Choice:
-    """order: dmy, mdy, or text for no dates of either; None where the values shall decide."""
+def choose(evidence: Evidence, strict: bool = False, order: str | None = None, dates: bool = False) -> Choice:
+    """order: dmy, mdy, or text for no dates of either; None where the values shall decide. dates: there is such a type."""
     values = evidence.values
     fitting = {
         fit: evidence.count(fits(fit))
         for fit in FITS
-        if order is None or fit.form not in ORDERS or fit.form == order
+        if (order is None or fit.form not in ORDERS or fit.form == order) and (dates or fit.type != "date")
     }
     full = next((fit for fit, n in fitting.items() if values and n == values), None)
     undecided = order is None and is_undecided(evidence)
@@ -279,12 +335,28 @@ def choose(evidence: Evidence, strict: bool = False, order: str | None = None) -
         return Choice(full, nearly, values - fitting[nearly] if nearly else 0, 0, values)
     nearly = max(fitting, key=lambda fit: fitting[fit])
     if fitting[nearly] <= NAMED_SHARE * values:
-        return Choice(TEXT, values=values)
-    changed = evidence.count(lambda kind: nearly in kind.changed)
+        if found := contradicted(evidence, fitting, strict, order):
+            return found
+        read_as = {fit: n + evidence.count(changes(fit)) for fit, n in fitting.items()}
+        nearly = max(read_as, key=lambda fit: read_as[fit])
+        if read_as[nearly] <= NAMED_SHARE * values:
+            return Choice(TEXT, values=values)
+    changed = evidence.count(changes(nearly))
     taken = strict and not changed and fitting[nearly] >= STRICT_SHARE * values
     undecided = undecided and taken and nearly.form in ORDERS
     fit = nearly if taken and not undecided else TEXT
     return Choice(fit, nearly, values - fitting[nearly], changed, values, undecided)
+
+
+def contradicted(
+    evidence: Evidence, fitting: Mapping[Fit, int], strict: bool, order: str | None
+) -> Choice | None:
+    """Of a column of dates most of which are not of the order that was asked for; None of others."""
+    values = evidence.values
+    if order not in ORDERS or evidence.count(is_day) <= NAMED_SHARE * values:
+        return None
+    nearly = max((fit for fit in fitting if fit.form == order), key=lambda fit: fitting[fit])
+    return Choice(nearly if strict else TEXT, nearly, values - fitting[nearly], 0, values)
 
 
 def is_undecided(evidence: Evidence) -> bool:
