@@ -50,7 +50,11 @@ STUDIES: Mapping[str, tuple[str, ...]] = {
     "batch": ("batch_rows=[1000,5000,25000,30000]", "repeats.confirm=0"),
     "writers": ("writers=[1,2,4,16]",),
     "keepup": ("ports=50000", "readers=[0,4]", "roles.writers.batch_rows=12500"),
-    "sustained": ("readers=[0,4]",),
+    # Each a third more than the last; those beyond what two cores store would only take minutes to fail.
+    "sustained": (
+        "rows_per_s=[21000,28000,38000,50000,67000,90000,120000,160000,213000,284000,380000,506000]",
+        "readers=[0,4]",
+    ),
     "mixed": ("n=[1,8]",),
     "volume": (),
     "indexes": ("repeats.confirm=0",),
