@@ -21,6 +21,7 @@ pub mod link;
 pub mod place;
 mod queue;
 pub mod readback;
+mod refusal;
 mod scatter;
 mod server;
 mod shard;

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use super::frame::{Ack, ChunkHead, Reached};
 use super::import::Told;
 use super::queue::Queue;
+use super::refusal::{is_final, places};
 use super::scatter::append;
 use super::{pause, Bucket, Desk};
 use crate::clock::Clock;
@@ -243,6 +244,8 @@ struct Writer<'a> {
 enum Missed {
     Again(String),
     Never(Error),
+    /// Refused for good, unless the ledger has it: a load server that was killed may have stored the same rows meanwhile.
+    Refused(Error),
 }
 
 impl Writer<'_> {
@@ -265,6 +268,16 @@ impl Writer<'_> {
             let why = match self.attempt(&todo) {
                 Ok(()) => return Ok(()),
                 Err(Missed::Never(e)) => return Err(e),
+                Err(Missed::Refused(e)) => {
+                    self.session = None;
+                    let before = todo.len();
+                    self.leave_stored(&mut todo)?;
+                    match (todo.len(), before) {
+                        (0, _) => return Ok(()),
+                        (left, before) if left < before => continue,
+                        _ => return Err(e),
+                    }
+                }
                 Err(Missed::Again(why)) => why,
             };
             // The connection may have gone between COMMIT and its answer: the ledger knows.
@@ -278,11 +291,8 @@ impl Writer<'_> {
                 }
                 pause(wait, desk);
                 wait = (wait * 2).min(Duration::from_secs(2));
-                match self.shard.lines() {
-                    Ok(lines) => {
-                        todo.retain(|part| !lines.contains_key(&(part.head.file, part.head.chunk)));
-                        break;
-                    }
+                match self.leave_stored(&mut todo) {
+                    Ok(()) => break,
                     Err(e) if is_passing(&e) => {}
                     Err(e) => return Err(e),
                 }
@@ -291,6 +301,13 @@ impl Writer<'_> {
                 return Ok(());
             }
         }
+    }
+
+    /// Takes away what the ledger has by now.
+    fn leave_stored(&self, todo: &mut Vec<&Part>) -> Result<(), Error> {
+        let lines = self.shard.lines()?;
+        todo.retain(|part| !lines.contains_key(&(part.head.file, part.head.chunk)));
+        Ok(())
     }
 
     fn gave_up(&self, why: &str) -> Error {
@@ -396,14 +413,15 @@ impl Writer<'_> {
             return Ok(());
         }
         let why = session.failure(done[0].ticket).unwrap_or_else(|| outcome.name().to_owned());
-        Err(match outcome {
-            Outcome::Conflict | Outcome::Lost | Outcome::Refused | Outcome::Timeout => Missed::Again(why),
-            _ => Missed::Never(Error::Statement {
-                target: self.shard.plan.name.clone(),
-                statement: self.shard.plan.plan.operations[INSERT].text.clone(),
-                message: why,
-            }),
-        })
+        if !is_final(outcome, &why) {
+            return Err(Missed::Again(why));
+        }
+        let heads: Vec<&ChunkHead> = parts.iter().map(|part| &part.head).collect();
+        Err(Missed::Refused(Error::Statement {
+            target: self.shard.plan.name.clone(),
+            statement: self.shard.plan.plan.operations[INSERT].text.clone(),
+            message: format!("refused: {why}; {} are not stored", places(&heads)),
+        }))
     }
 
     fn lines(&self, parts: &[&Part]) -> String {
