@@ -6,7 +6,10 @@ from typing import Annotated
 
 import typer
 
-from inrush.cli.words import AsJson, Dates, Shards, Strict
+from inrush.cli.words import AsJson, ColumnNames, Dates, Header, Shards, Strict
+
+#: Without `--reject-limit`.
+REJECTS = 1_000
 
 
 def load(
@@ -42,8 +45,12 @@ def load(
     ] = 20_000,
     flush_rows: Annotated[int, typer.Option(min=1, help="Rows of one transaction, about.")] = 100_000,
     reject_limit: Annotated[
-        int, typer.Option(min=0, help="More rejected rows than this end the load.")
-    ] = 1_000,
+        int | None,
+        typer.Option(
+            min=0,
+            help="More rejected rows than this end the load, fewer are no failure. Without: 1,000, any is exit code 1.",
+        ),
+    ] = None,
     patience: Annotated[
         float, typer.Option(min=0, help="Seconds a shard may be away before the load ends.")
     ] = 60.0,
@@ -68,6 +75,8 @@ def load(
     ] = None,
     strict: Strict = False,
     dates: Dates = None,
+    header: Header = None,
+    columns: ColumnNames = None,
     as_json: AsJson = False,
 ) -> None:
     """Load files into one server or many shards: every row stored once, or rejected with line and reason."""
@@ -77,8 +86,10 @@ def load(
     keys = tuple(k.strip() for k in key.split(",") if k.strip())
     call = Call(
         tuple(files), table, into, tuple(shard or ()), keys, method, create, parallel, connections, chunk_rows,
-        flush_rows, reject_limit, patience, process_per_file, import_id=import_id, replica=replica, again=again, verify=verify,
+        flush_rows, REJECTS if reject_limit is None else reject_limit, patience, process_per_file,
+        import_id=import_id, replica=replica, again=again, verify=verify, limit_said=reject_limit is not None,
         server=server, token_file=token_file, ca=ca, fingerprint=fingerprint, strict=strict, dates=dates,
+        header=header, columns=columns,
     )  # fmt: skip
     raise typer.Exit(command(call, as_json))
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from inrush.cli.words import AsJson, Dates, Strict, Study
+from inrush.cli.words import AsJson, ColumnNames, Dates, Header, Strict, Study
 from inrush.commands.printing import say, show, show_json
 
 
@@ -54,14 +54,19 @@ def new(
     folder: Annotated[Path, typer.Option(help="Where to write the files.")] = Path(),
     strict: Strict = False,
     dates: Dates = None,
+    header: Header = None,
+    columns: ColumnNames = None,
 ) -> None:
     """A study of the user's own data: infers the table from a file, writes workload and study."""
     from inrush.commands.dates import with_dates
     from inrush.study.chosen import Asked, read_dates
+    from inrush.study.first_line import read_said
     from inrush.study.new import write_new
 
+    said = read_said(header, columns)
+
     def write(dates: str | None) -> list[Path]:
-        return write_new(name, [source], folder, Asked(strict, read_dates(dates)), say)
+        return write_new(name, [source], folder, Asked(strict, read_dates(dates)), say, said)
 
     written = with_dates(write, dates)
     for path in written:

@@ -47,6 +47,14 @@ Dates = Annotated[
         help="Dates such as 03/01/2026: dmy (day first), mdy or text; COLUMN=dmy,… for single columns.",
     ),
 ]
+Header = Annotated[
+    str | None,
+    typer.Option(metavar="yes|no", help="Line 1 names the columns, or is data; default: by what it holds."),
+]
+ColumnNames = Annotated[
+    str | None,
+    typer.Option(metavar="NAME,…", help="The columns of files without a header, in their order."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable, on stdout.")]
 Which = Annotated[
     str | None,

@@ -21,7 +21,7 @@ PLAIN_EVERY_S = 5.0
 
 
 def load(call: Call, as_json: bool) -> int:
-    """The exit code: 0 proven, or counted where sums could not be compared; 3 where the table is not what was read."""
+    """The exit code: `exit_code`."""
     from inrush.load.run import load as run
     from inrush.results.store import Root
 
@@ -37,7 +37,14 @@ def load(call: Call, as_json: bool) -> int:
         show_json(done.document())
     else:
         show(lines(done))
-    return 0 if is_good(done) else 3
+    return exit_code(done, call.limit_said)
+
+
+def exit_code(done: Loaded, limit_said: bool) -> int:
+    """3: the table is not what was read; 1: rows were rejected, and no `--reject-limit` took that."""
+    if not is_good(done):
+        return 3
+    return 1 if done.rejected and not limit_said else 0
 
 
 def lines(done: Loaded) -> list[str]:
@@ -59,7 +66,8 @@ def lines(done: Loaded) -> list[str]:
     found += [f"{column}: {how}" for column, how in done.columns.items() if NOT_EQUAL.search(how)]
     found.append(cost_line(done.costs))
     if done.rejected:
-        found.append(f"{done.rejected:_} rows rejected, each with line and reason: {done.rejects}")
+        why = f" ({done.reason})" if done.reason else ""
+        found.append(f"{done.rejected:_} rows rejected{why}, each with line and reason: {done.rejects}")
     else:
         found.append("no row rejected")
     found.append(f"import {done.import_id}, {KNOWN if is_good(done) else ANEW}")
@@ -72,7 +80,7 @@ ANEW = "whose rows stay where they are: to load its files anew, empty the table 
 
 
 def is_good(done: Loaded) -> bool:
-    return done.verdict in ("proven", "counted")
+    return done.verdict in ("proven", "counted", "nothing")
 
 
 def cost_line(costs: Mapping[str, float]) -> str:
@@ -87,7 +95,7 @@ def cost_line(costs: Mapping[str, float]) -> str:
 
 #: What people read first.
 VERDICTS = {
-    "proven": "proven", "counted": "counted, not proven", "missing": "ROWS MISSING", "different": "NOT PROVEN",
+    "proven": "proven", "counted": "counted, not proven", "nothing": "nothing stored", "missing": "ROWS MISSING", "different": "NOT PROVEN",
 }  # fmt: skip
 NOT_EQUAL = re.compile("different|not compared")
 

@@ -36,7 +36,7 @@ class Loaded:
     rows_in_ledger: int
     #: The same of the replicas; None without.
     rows_on_replicas: int | None = None
-    #: `proven`, `counted`, `missing` or `different`, and why.
+    #: `proven`, `counted`, `nothing` (all rows were rejected), `missing` or `different`, and why.
     verdict: str = "counted"
     why: str = ""
     #: Column -> how it was compared with the table.
@@ -45,6 +45,8 @@ class Loaded:
     verified: bool | None = None
     #: Seconds that identity and proof took: `digest_s`, `proof_s`, `verify_s`.
     costs: Mapping[str, float] = field(default_factory=dict)
+    #: What most rows were rejected for.
+    reason: str = ""
 
     @property
     def proven(self) -> bool:
@@ -57,6 +59,7 @@ class Loaded:
             "rows_stored": self.rows_stored,
             "rows_stored_before": self.rows_before,
             "rows_rejected": self.rejected,
+            "rejected_for": self.reason,
             "rows_in_ledger": self.rows_in_ledger,
             "rows_on_replicas": self.rows_on_replicas,
             "proven": self.proven,

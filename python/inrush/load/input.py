@@ -24,6 +24,7 @@ from inrush.study.chosen import (
     refuse_undecided,
 )
 from inrush.study.files import arrow_stream
+from inrush.study.first_line import NOTHING_SAID, Said
 from inrush.study.sniff import SAMPLE_ROWS, Sniffed, sniff
 from inrush.workload import Column, Table
 
@@ -95,7 +96,9 @@ def pattern(word: str) -> list[str]:
     return sorted(str(p) for p in Path().glob(word) if p.is_file())
 
 
-def open_inputs(names: Sequence[str], spool: Path, sample_rows: int = SAMPLE_ROWS) -> list[Input]:
+def open_inputs(
+    names: Sequence[str], spool: Path, sample_rows: int = SAMPLE_ROWS, said: Said = NOTHING_SAID
+) -> list[Input]:
     """Looks at every file; compressed ones and standard input are written to `spool` first.
 
     sample_rows: of each file, that decide what it is; `LOOK_ROWS` do where the table is there and has types.
@@ -105,7 +108,7 @@ def open_inputs(names: Sequence[str], spool: Path, sample_rows: int = SAMPLE_ROW
     for name in names:
         path = spooled(name, spool)
         stat = path.stat()
-        inputs.append(Input(name, path, sniff(path, sample_rows), stat.st_size, stat.st_mtime_ns))
+        inputs.append(Input(name, path, sniff(path, sample_rows, said), stat.st_size, stat.st_mtime_ns))
     first = inputs[0]
     for other in inputs[1:]:
         if _kind(other.sniffed) != _kind(first.sniffed):
@@ -203,6 +206,12 @@ def table_of(
         columns.append(Column(column, in_file if in_file in meanings else meanings[0]))
     if unknown:
         raise UsageError(f"table {name}: columns that are not loaded yet by their type: {', '.join(unknown)}")
+    ordered = [column.name for column in columns]
+    if inputs[0].sniffed.named and ordered != list(here):
+        # Without a header fields are the columns in their order, and some ways in take them in the table's.
+        raise UsageError(
+            f"--columns {','.join(here)}: table {name} has them in the order {','.join(ordered)}"
+        )
     return Table(name, tuple(columns))
 
 
@@ -211,7 +220,8 @@ def columns_of(
 ) -> list[Chosen]:
     """The columns of the files; of files without a header under the names of the table that is there. Pure."""
     found = choose_columns([i.sniffed for i in inputs], asked)
-    if described and not inputs[0].sniffed.header and inputs[0].sniffed.format != "parquet":
+    one = inputs[0].sniffed
+    if described and not one.header and not one.named and one.format != "parquet":
         if len(found) != len(described):
             raise UsageError(f"{inputs[0].shown}: has {len(found)} columns, table {name} {len(described)}")
         found = [replace(c, name=column) for c, (column, _, _) in zip(found, described, strict=True)]

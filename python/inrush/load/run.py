@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from inrush.engines.base import Server, Target
-from inrush.errors import UsageError, from_core
+from inrush.errors import CoreError, TargetError, UsageError, from_core
 from inrush.load import imports, plan, proof, readback, reading
 from inrush.load.call import Call
 from inrush.load.check import Loaded, checked, rows_by_ledger
@@ -33,10 +33,12 @@ from inrush.load.input import (
 )
 from inrush.load.look import Begun
 from inrush.load.process import End
+from inrush.load.rejects import merge_rejects, reasons_of, with_names
 from inrush.load.remote import RemoteShards, link
 from inrush.load.shards import Shards, shards_at, shards_of
 from inrush.run.site import split_password
 from inrush.study.chosen import Asked, DatesUndecided, read_dates
+from inrush.study.first_line import read_said, shown_line
 from inrush.study.sniff import SAMPLE_ROWS
 from inrush.workload import Table
 
@@ -82,7 +84,8 @@ def load(call: Call, folder: Path, note: Callable[[str], None], tell: Tell) -> L
 
         load_server = None if isinstance(shards, RemoteShards) else ahead("server", shards.secrets)
         client = ahead("client", {})
-        inputs = open_inputs(names, folder / "spool", SAMPLE_ROWS if call.create else LOOK_ROWS)
+        said = read_said(call.header, call.columns)
+        inputs = open_inputs(names, folder / "spool", SAMPLE_ROWS if call.create else LOOK_ROWS, said)
         targets = shards.documents()
         wanted = prepare(call, inputs, shards, targets, folder, note)
         own = folder / wanted.import_id
@@ -147,6 +150,13 @@ def proven(
     if said is None:
         counted = zip([*targets, *places], in_ledger + on_replicas, strict=True)
         said = [{"name": name, "rows": rows} for (name, _), rows in counted]
+    rejects = merge_rejects(own)
+    reasons = reasons_of(rejects) if rejects is not None and counts["rejected"] else None
+    if reasons is not None and counts["rows_stored"] + counts["rows_before"] == 0:
+        why = f"{counts['rejected']:_} of {counts['rejected']:_} rows rejected, the first: {reasons.first}"
+        found = (
+            replace(found, verdict="nothing", why=why) if found.verdict in ("proven", "counted") else found
+        )
     return Loaded(
         wanted.import_id,
         counts["rows_stored"],
@@ -156,7 +166,7 @@ def proven(
         time.monotonic() - began,
         len(wanted.files),
         tuple(said),
-        merge_rejects(own),
+        rejects,
         sum(in_ledger),
         copied,
         found.verdict,
@@ -164,6 +174,7 @@ def proven(
         found.columns,
         verified,
         {"digest_s": wanted.begun.of.digest_s, "proof_s": proof_s, "verify_s": verify_s},
+        reasons.most if reasons is not None else "",
     )
 
 
@@ -242,6 +253,8 @@ def prepare(
     rule = call.rule or shards.twin.rule([declared[name] for name in call.key], len(targets))
     documents = [file_document(i, table, folder / "spool") for i in inputs]
     files = reading.files_as_begun(documents, of.numbers, as_begun)
+    if inputs[0].sniffed.format != "parquet":
+        note(shown_line(files[0]["header"], inputs[0].sniffed.no_header or "the import was begun so"))
     # On one server a key places nothing.
     key = call.key if len(targets) > 1 else ()
     read_so = reading.reading_of(files, of.numbers, times, key, rule)
@@ -368,29 +381,16 @@ def run_clients(
     counts: Doc = dict.fromkeys(("rows_stored", "rows_before", "rejected", "bytes"), 0)
     sums: list[Any] = []
     (own / "rejects").mkdir(exist_ok=True)
+    names = dict(zip(wanted.numbers, (i.shown for i in wanted.begun.inputs), strict=True))
     for n, files in enumerate(groups):
         document = plan.client_plan(wanted, shards.twin, way, str(own / "rejects"), files, setup)
         with End(None, own / "client.log", {}) if n else client as end:
             end.begin(document, own / "client.log")
-            last = end.wait_for("finished", tell, load_server)
+            try:
+                last = end.wait_for("finished", tell, load_server)
+            except (TargetError, CoreError) as failed:
+                raise type(failed)(with_names(str(failed), names)) from None
         for name in counts:
             counts[name] += int(last[name])
         sums.append(last["sums"])
     return {**counts, "sums": proof.of_lines(wanted.items, sums) if wanted.items else None}
-
-
-def merge_rejects(own: Path) -> Path | None:
-    """The reject files of all inputs as one, in their order; None when nothing was rejected."""
-    found = sorted((own / "rejects").glob("*.csv"))
-    if not found:
-        return None
-    into = own / "rejected.csv"
-    with into.open("wb") as out:
-        for n, path in enumerate(found):
-            with path.open("rb") as part:
-                header = part.readline()
-                if n == 0:
-                    out.write(header)
-                while block := part.read(1 << 20):
-                    out.write(block)
-    return into

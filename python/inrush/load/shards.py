@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from inrush.engines import engine_of_url, server
 from inrush.engines.base import Server, Target
@@ -16,6 +17,8 @@ from inrush.run.site import environment, split_password
 
 Doc = dict[str, Any]
 
+#: Engines whose tables lie in a database that every connection names.
+IN_DATABASES = frozenset({"mysql", "mariadb"})
 #: Limit of a statement that looks at a table, s.
 LOOK_S = 60.0
 
@@ -90,6 +93,8 @@ def shards_at(urls: Sequence[str], note: Callable[[str], None]) -> Shards:
         shown, variables, warning = split_password(url)
         if warning:
             note(warning)
+        if engine in IN_DATABASES and not urlsplit(shown).path.strip("/"):
+            raise UsageError(f"name a database in the URL: {shown.partition('?')[0].rstrip('/')}/DATABASE")
         if any(secret.get(k, v) != v for k, v in variables.items()):
             raise UsageError(
                 "the shards have several passwords; give them one, or use the engine's password file"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from inrush.errors import UsageError
 from inrush.study.chosen import AS_FOUND, Asked, Chosen, choose_columns, forms, lines, refuse_undecided
+from inrush.study.first_line import NOTHING_SAID, Said, shown_line
 from inrush.study.sniff import Sniffed, sniff
 
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,47}\Z")
@@ -21,6 +22,7 @@ def write_new(
     folder: Path,
     asked: Asked = AS_FOUND,
     note: Callable[[str], None] = lambda line: None,
+    said: Said = NOTHING_SAID,
 ) -> list[Path]:
     """Writes NAME-workload.toml and NAME.toml into `folder`; returns both.
 
@@ -35,7 +37,7 @@ def write_new(
     for path in (workload, study):
         if path.exists():
             raise UsageError(f"{path}: is there already; choose another name or remove it")
-    seen = [sniff(path) for path in sources]
+    seen = [sniff(path, said=said) for path in sources]
     for path, found in zip(sources[1:], seen[1:], strict=True):
         if [c.name for c in found.columns] != [c.name for c in seen[0].columns] or found.format != seen[
             0
@@ -49,6 +51,8 @@ def write_new(
         study.write_text(study_text(name, workload.name, sum(s.rows for s in seen)))
     except OSError as error:
         raise UsageError(f"{folder}: cannot be written ({error.strerror or error})") from error
+    if seen[0].format != "parquet":
+        note(shown_line(seen[0].header, seen[0].no_header))
     for line in lines(columns, seen, names):
         note(line)
     return [workload, study]

@@ -9,13 +9,14 @@ from __future__ import annotations
 import csv
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inrush.errors import UsageError
-from inrush.study.types import NUMBER, TIME, Evidence, Kind, Place, Seen, choose, is_day, kind_of
+from inrush.study.first_line import NOTHING_SAID, Said, first_line
+from inrush.study.types import Evidence, Kind, Place, Seen, choose, is_day, kind_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,9 +56,13 @@ class Sniffed:
     #: Rows looked at; all of the file where there are fewer than SAMPLE_ROWS.
     rows: int
     complete: bool
+    #: Why its first line is no header.
+    no_header: str = ""
+    #: The columns have names that a command line gave them.
+    named: bool = False
 
 
-def sniff(path: Path, sample_rows: int = SAMPLE_ROWS) -> Sniffed:
+def sniff(path: Path, sample_rows: int = SAMPLE_ROWS, said: Said = NOTHING_SAID) -> Sniffed:
     """sample_rows: that decide on types. Raises UsageError for files that cannot be read, are empty or have no columns."""
     try:
         with path.open("rb") as file:
@@ -70,8 +75,14 @@ def sniff(path: Path, sample_rows: int = SAMPLE_ROWS) -> Sniffed:
         raise UsageError(f"{path}: is empty; give a file with rows")
     if b"\0" in head[:4096]:
         raise UsageError(f"{path}: is not text; inrush reads CSV, TSV, MySQL text and Parquet")
-    dialect = text_dialect(head.decode("utf-8", "replace").lstrip("\ufeff"), len(head) == HEAD_BYTES)
-    return sniff_text(path, dialect, sample_rows)
+    text = head.decode("utf-8", "replace").lstrip("\ufeff")
+    try:
+        dialect = text_dialect(text, len(head) == HEAD_BYTES, said)
+    except UsageError as refused:
+        raise UsageError(f"{path}: {refused}") from None
+    return replace(
+        sniff_text(path, dialect, sample_rows), no_header=dialect.no_header, named=bool(said.columns)
+    )
 
 
 # --- text ------------------------------------------------------------------------------------------------
@@ -83,9 +94,10 @@ class Dialect:
     delimiter: str
     header: bool
     names: tuple[str, ...]
+    no_header: str = ""
 
 
-def text_dialect(head: str, cut: bool) -> Dialect:
+def text_dialect(head: str, cut: bool, said: Said = NOTHING_SAID) -> Dialect:
     """By the first lines: the delimiter that splits them most evenly, `\\N` for escapes, words for a header. Pure.
 
     cut: the text ends in the middle of a line.
@@ -100,10 +112,8 @@ def text_dialect(head: str, cut: bool) -> Dialect:
     if escapes or delimiter == "\t":
         kind = "mysql" if escapes and delimiter != "\t" else "tsv"
     rows = parsed_lines(lines, delimiter, quoted=kind == "csv")
-    first = rows[0]
-    header = is_header(first)
-    names = tuple(first) if header else tuple(f"c{i:02d}" for i in range(1, len(first) + 1))
-    return Dialect(kind, delimiter, header, names)
+    first = first_line(rows, said)
+    return Dialect(kind, delimiter, first.header, first.names, first.why)
 
 
 def evenness(lines: Sequence[str], delimiter: str) -> tuple[int, int]:
@@ -122,14 +132,6 @@ def parsed_lines(lines: Sequence[str], delimiter: str, quoted: bool) -> list[lis
         return list(csv.reader(lines, delimiter=delimiter, quoting=quoting))  # type: ignore[arg-type]
     except csv.Error:
         return [line.split(delimiter) for line in lines]
-
-
-def is_header(first: Sequence[str]) -> bool:
-    """Names are there, differ and are no values."""
-    values = (field.strip() for field in first)
-    return len(set(first)) == len(first) and not any(
-        value in ("", "\\N") or NUMBER.match(value) or TIME.match(value) for value in values
-    )
 
 
 def sniff_text(path: Path, dialect: Dialect, sample_rows: int) -> Sniffed:

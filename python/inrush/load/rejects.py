@@ -1,0 +1,59 @@
+"""The rows that a load did not store, by file, line, column and reason."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """What rows were rejected for, as a person reads it."""
+
+    #: `a.csv, line 1: column name: not UTF-8`.
+    first: str
+    #: `most of them, 701: column v: not an integer`.
+    most: str
+
+
+def reasons_of(rejects: Path) -> Reasons:
+    """Of a reject file that has a row at least."""
+    counts: Counter[str] = Counter()
+    first = ""
+    with rejects.open(newline="", encoding="utf-8", errors="replace") as lines:
+        for row in csv.DictReader(lines):
+            why = f"column {row['column']}: {row['reason']}" if row["column"] else row["reason"]
+            first = first or f"{row['file']}, line {row['line']}: {why}"
+            counts[why] += 1
+    ((why, n),) = counts.most_common(1)
+    return Reasons(first, f"all of them for {why}" if len(counts) == 1 else f"most of them, {n:_}, for {why}")
+
+
+def merge_rejects(own: Path) -> Path | None:
+    """The reject files of all inputs as one, in their order; None when nothing was rejected."""
+    found = sorted((own / "rejects").glob("*.csv"))
+    if not found:
+        return None
+    into = own / "rejected.csv"
+    with into.open("wb") as out:
+        for n, path in enumerate(found):
+            with path.open("rb") as part:
+                header = part.readline()
+                if n == 0:
+                    out.write(header)
+                while block := part.read(1 << 20):
+                    out.write(block)
+    return into
+
+
+def with_names(message: str, names: Mapping[int, str]) -> str:
+    """What a load server says of files by their numbers, by their names."""
+
+    def name(found: re.Match[str]) -> str:
+        return f"of {names.get(int(found[1]) - 1, f'file {found[1]}')} ("
+
+    return re.sub(r"of file (\d+) \(", name, message)

@@ -1,0 +1,67 @@
+"""What `inrush load` ends with: rejected rows are no success unless the command line took them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from inrush.cli import main
+
+
+def run(words: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr("sys.argv", ["inrush", "load", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+@pytest.fixture
+def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setenv("INRUSH_RESULTS", str(tmp_path / "results"))
+    return ["--into", f"duckdb://{tmp_path}/t.duckdb", "--table", "t", "--create"]
+
+
+def test_a_load_that_stores_nothing_is_not_proven(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.csv"
+    file.write_bytes(b"id,name\n" + b"".join(b"%d,M\xfcller\n" % i for i in range(200)))
+    assert run([str(file), *words], monkeypatch) == 1
+    shown = capsys.readouterr().out
+    assert (
+        f"nothing stored: 200 of 200 rows rejected, the first: {file}, line 2: column name: not UTF-8"
+        in shown
+    )
+    assert "proven" not in shown
+    assert "200 rows rejected (all of them for column name: not UTF-8" in shown
+    # The same again stores nothing either.
+    assert run([str(file), *words, "--json"], monkeypatch) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert (document["verdict"], document["proven"]) == ("nothing", False)
+    assert run([str(file), *words, "--reject-limit", "200"], monkeypatch) == 0
+    assert "proven" not in capsys.readouterr().out
+
+
+def test_rejected_rows_are_exit_code_1_with_their_main_reason_and_0_within_a_limit_that_is_said(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.csv"
+    lines = [f"{i},{i}" for i in range(300)]
+    lines[10:13] = ["10", "11,n/a", "12,n/a"]
+    file.write_text("\n".join(["id,v", *lines]) + "\n")
+    assert run([str(file), *words, "--strict"], monkeypatch) == 1
+    shown = capsys.readouterr().out
+    assert "proven: " in shown
+    assert (
+        "3 rows rejected (most of them, 2, for column v: not an integer), each with line and reason" in shown
+    )
+    assert run([str(file), *words, "--strict", "--again", "--reject-limit", "3"], monkeypatch) == 0
+
+
+def test_a_load_without_a_rejected_row_is_exit_code_0(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.csv").write_text("id,v\n1,2\n")
+    assert run([str(tmp_path / "a.csv"), *words], monkeypatch) == 0

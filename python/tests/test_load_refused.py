@@ -1,0 +1,60 @@
+"""A refusal that no waiting changes ends a load at once, with the server's words; and a place without a database is usage."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from inrush.errors import InrushError, UsageError
+from inrush.load.call import Call
+from inrush.load.run import load
+
+
+def silent(*_: object) -> None: ...
+
+
+def rows(path: Path, *lines: str) -> Path:
+    path.write_text("\n".join(["id,v", *lines]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "sqlite"])
+def test_a_key_that_is_there_twice_ends_the_load_at_once_and_promises_nothing(
+    engine: str, tmp_path: Path
+) -> None:
+    place = tmp_path / f"t.{engine}"
+    connect: Any = duckdb.connect if engine == "duckdb" else sqlite3.connect
+    connection = connect(str(place))
+    connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v INTEGER)")
+    connection.close()
+    lines = [f"{i},{i}" for i in range(50)]
+    lines[40] = "7,7"
+    file = rows(tmp_path / "a.csv", *lines)
+    began = time.monotonic()
+    with pytest.raises(InrushError) as failed:
+        load(
+            Call((str(file),), "t", into=f"{engine}://{place}", chunk_rows=30),
+            tmp_path / "loads",
+            silent,
+            silent,
+        )
+    assert time.monotonic() - began < 30, "it was not tried again for the 60 s of its patience"
+    said = str(failed.value)
+    assert "refused: " in said and "onstraint" in said, said
+    assert f"of {file} (its last) are not stored" in said
+    assert "same command" not in said and "trying" not in said
+    assert failed.value.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    "url", ["mysql://root@127.0.0.1:1/", "mysql://root@127.0.0.1:1", "mariadb://root@127.0.0.1:1/"]
+)
+def test_a_server_whose_tables_lie_in_databases_is_named_with_one(url: str, tmp_path: Path) -> None:
+    file = rows(tmp_path / "a.csv", "1,2")
+    with pytest.raises(UsageError, match=r"name a database in the URL: m\w+://root@127.0.0.1:1/DATABASE"):
+        load(Call((str(file),), "t", into=url, create=True), tmp_path / "loads", silent, silent)
