@@ -35,6 +35,7 @@ from inrush.load.look import Begun
 from inrush.load.process import End
 from inrush.load.rejects import merge_rejects, reasons_of, with_names
 from inrush.load.remote import RemoteShards, link
+from inrush.load.rounding import with_rounding
 from inrush.load.shards import Shards, shards_at, shards_of
 from inrush.run.site import split_password
 from inrush.study.chosen import Asked, DatesUndecided, read_dates
@@ -142,6 +143,8 @@ def proven(
         if wanted.begun.verify:
             verified, found = readback.verified(wanted, shards, targets, found)
             verify_s = time.monotonic() - ended - proof_s
+        columns = [column.name for column in wanted.begun.inputs[0].sniffed.columns]
+        found = with_rounding(found, wanted.table, wanted.files, columns, wanted.begun.verify)
     except _core.CoreFailure as failure:
         kind, message = failure.args
         raise from_core(

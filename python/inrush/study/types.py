@@ -114,8 +114,8 @@ def kind_of(value: str) -> Kind:
     return NOTHING
 
 
-#: A fraction without an exponent that is no longer has 15 digits at most, which a double keeps.
-KEPT_CHARS = 16
+#: Without an exponent: so many digits a double keeps.
+KEPT_DIGITS = 15
 
 
 def float_kind(text: str) -> Kind:
@@ -129,7 +129,7 @@ def float_kind(text: str) -> Kind:
 
 def is_kept(text: str) -> bool:
     """Whether the shortest text of the nearest double is the number that is written."""
-    if len(text) <= KEPT_CHARS and "e" not in text and "E" not in text:
+    if len(text) <= KEPT_DIGITS + ("." in text) and "e" not in text and "E" not in text:
         return True
     try:
         return Decimal(text) == Decimal(repr(float(text)))

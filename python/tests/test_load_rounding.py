@@ -1,0 +1,67 @@
+"""A table's column of floats rounds values of more digits, and the verdict says so exactly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from inrush.load import rounding
+from inrush.load.call import Call
+from inrush.load.run import Loaded, load
+
+
+def loaded(folder: Path, kind: str, values: list[str], header: bool = True, **words: Any) -> Loaded:
+    with duckdb.connect(f"{folder}/t.duckdb") as connection:
+        connection.execute(f"CREATE TABLE t (id INTEGER, v {kind})")
+    file = folder / "a.csv"
+    file.write_text("id,v\n" * header + "".join(f'{i},"{v}"\n' for i, v in enumerate(values)))
+    call = Call((str(file),), "t", into=f"duckdb://{folder}/t.duckdb", **words)
+    return load(call, folder / "loads", lambda _: None, lambda _: None)
+
+
+@pytest.mark.parametrize("verify", [False, True])
+@pytest.mark.parametrize("header", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "values", "said"),
+    [
+        (
+            "DOUBLE",
+            ["1.5", "12345678901234567.89", "0.12345678901234567890123"],
+            "double precision holds: 2 values have",
+        ),
+        (
+            "DOUBLE",
+            ["9007199254740993", "9007199254740992", "1e-400"],
+            "double precision holds: 2 values have",
+        ),
+        ("FLOAT", ["0.1", "16777217", "3.14159"], "single precision holds: 1 value has"),
+        ("DOUBLE[]", ["[0.5, 0.12345678901234567890123]"], "double precision holds: 1 value has"),
+    ],
+)
+def test_rounded_values_are_counted(
+    kind: str, values: list[str], said: str, header: bool, verify: bool, tmp_path: Path
+) -> None:
+    done = loaded(tmp_path, kind, values, header, verify=verify)
+    assert (done.verdict, done.rejected) == ("proven", 0)
+    assert f", as far as {said} more digits (in v)" in done.why
+
+
+@pytest.mark.parametrize("verify", [False, True])
+@pytest.mark.parametrize("kind", ["DOUBLE", "FLOAT"])
+def test_where_none_was_rounded_nothing_is_said_of_it(kind: str, verify: bool, tmp_path: Path) -> None:
+    done = loaded(tmp_path, kind, ["0.1", "-2.50", "1e3", "nan", "inf", "1234567"], verify=verify)
+    assert (done.verdict, done.rejected) == ("proven", 0)
+    assert "precision" not in done.why
+    if verify:
+        assert "every row is as the files have it" in done.why
+
+
+def test_files_that_are_too_large_to_be_read_once_more_are_promised_no_more_than_floats_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rounding, "CHEAP_BYTES", 3)
+    done = loaded(tmp_path, "DOUBLE", ["0.1"])
+    assert done.verdict == "proven" and done.why.endswith(", as far as double precision holds")
