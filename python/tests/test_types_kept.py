@@ -56,6 +56,17 @@ def test_a_value_that_would_come_back_as_another_one_is_stored_as_it_is_written(
     assert (done.verdict, done.rows_stored) == ("proven", len(values))
 
 
+def test_numbers_as_programs_print_doubles_are_numbers(tmp_path: Path) -> None:
+    """Shortest texts, and 17 digits as `%.17g` gives: each is read as the double that it was."""
+    values = [0.1, 1 / 3, 1e22, 2.5e-300, 123456.789]
+    texts = [text for v in values for text in (repr(v), f"{v:.17g}")]
+    file = written(tmp_path / "a.csv", "id,v", [f"{i},{v}" for i, v in enumerate(texts)])
+    done, notes = loaded(file, tmp_path)
+    assert [v for (v,) in asked(tmp_path, "SELECT v FROM t ORDER BY id")] == [v for v in values for _ in "ab"]
+    assert not [note for note in notes if note.startswith("column v: ")]
+    assert done.verdict == "proven"
+
+
 def test_a_quote_left_open_costs_its_line_and_all_other_rows_decide_on_types(tmp_path: Path) -> None:
     rows = [f"{i},n{i},{i}" + (".5" if i >= 99 else "") for i in range(800)]
     rows[5] = '5,"open,5'

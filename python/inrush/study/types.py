@@ -128,11 +128,15 @@ def float_kind(text: str) -> Kind:
 
 
 def is_kept(text: str) -> bool:
-    """Whether the shortest text of the nearest double is the number that is written."""
+    """Whether the number that is written is that of a double as programs print one: its shortest text, or 17 digits.
+
+    Of 17 digits (`%.17g`) a double is known, though the number that they write is not exactly its own.
+    """
     if len(text) <= KEPT_DIGITS + ("." in text) and "e" not in text and "E" not in text:
         return True
     try:
-        return Decimal(text) == Decimal(repr(float(text)))
+        number = float(text)
+        return Decimal(text) in (Decimal(repr(number)), Decimal(f"{number:.17g}"))
     except InvalidOperation:  # an exponent beyond any number
         return False
 
