@@ -9,14 +9,15 @@ from typing import Any
 #: Logical types; `docs/engines.md` maps each to every engine. Twin of `LogicalType` in `plan/table.rs`.
 LOGICAL_TYPES = (
     "bool", "i16", "i32", "i64", "u64", "f32", "f64", "time_ms", "time_us", "text", "list_f64", "list_i64",
+    "uuid",
 )  # fmt: skip
 
 
 #: Types that only files bring, into tables that are there: what no generator makes and no proof regenerates.
-FILE_TYPES = ("date", "uuid")
+FILE_TYPES = ("date",)
 
 #: Logical type -> approximate bytes of a value; 8 of every other.
-VALUE_BYTES = {"bool": 1, "i16": 2, "i32": 4, "f32": 4, "text": 12, "list_f64": 80, "list_i64": 80}
+VALUE_BYTES = {"bool": 1, "i16": 2, "i32": 4, "f32": 4, "text": 12, "list_f64": 80, "list_i64": 80, "uuid": 16}
 #: Stored bytes by bytes of values, indexes and logs included, where nothing was measured yet.
 STORED_SHARE = 2.0
 

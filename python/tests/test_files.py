@@ -77,6 +77,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "text": st.text(),
     "list_f64": st.lists(st.floats(allow_nan=False), max_size=3),
     "list_i64": st.lists(st.integers(-(2**63), 2**63 - 1), max_size=3),
+    "uuid": st.uuids().map(str),
 }
 
 

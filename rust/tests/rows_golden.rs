@@ -8,7 +8,8 @@ use std::fmt::Write;
 
 use inrush_core::plan::TablePlan;
 use inrush_core::rows::{digest, Value};
-use rows_common::{every_kind, filled, made, telemetry};
+use rows_common::{column, every_kind, filled, made, table, telemetry};
+use serde_json::json;
 
 const SEED: u64 = 1;
 
@@ -25,6 +26,38 @@ fn rows_of_every_kind_are_the_committed_ones() {
     let text =
         described(&every_kind(1), &[0, 987_654_321]) + &described(&every_kind(1000), &[0, 987_654_321]);
     is_committed("every_kind.txt", &text);
+}
+
+/// Keys of a table by themselves, with their texts and another table's references to them.
+fn uuids(series: u64) -> TablePlan {
+    let uuid = json!({"kind": "uuid"});
+    let mut nullable = column("nullable", "uuid", uuid.clone());
+    nullable["null_ppm"] = json!(300_000);
+    let foreign = json!({"kind": "foreign", "stream": "t", "column": "id", "series": 50, "of": uuid});
+    table(
+        series,
+        1_000_000_000,
+        vec![
+            column("id", "uuid", uuid.clone()),
+            column("text", "text", uuid),
+            nullable,
+            column("foreign", "uuid", foreign),
+        ],
+    )
+}
+
+#[test]
+fn uuids_are_the_committed_ones() {
+    let text = described(&uuids(1), &[0, 1, 987_654_321]) + &described(&uuids(1000), &[0, 987_654_321]);
+    is_committed("uuids.txt", &text);
+}
+
+#[test]
+fn a_reference_to_a_uuid_is_one_of_the_table_that_it_names() {
+    let ids = filled(&made(&uuids(50), SEED), 0, 50);
+    let known: Vec<_> = (0..50).map(|row| ids.columns[0].value(row)).collect();
+    let there = filled(&made(&uuids(7), SEED), 0, 500);
+    assert!((0..500).all(|row| known.contains(&there.columns[3].value(row))));
 }
 
 #[test]

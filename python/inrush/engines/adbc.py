@@ -38,9 +38,11 @@ TYPES: Mapping[str, str] = {
     "text": "VARCHAR",
     "list_f64": "DOUBLE PRECISION ARRAY",
     "list_i64": "BIGINT ARRAY",
+    "uuid": "VARCHAR",
 }
 LOSSES: Mapping[str, str] = {
     "u64": "unsigned 64-bit values are stored with their bits reinterpreted: read back exactly, ordered and aggregated as signed",
+    "uuid": "a UUID is its text of 36 characters",
 }
 
 

@@ -40,6 +40,7 @@ TYPES: Mapping[str, str] = {
     "text": "String",
     "list_f64": "Array(Float64)",
     "list_i64": "Array(Int64)",
+    "uuid": "String",
 }
 #: Times of tables that inrush made are integers: what a file holds says which they are.
 COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
@@ -64,6 +65,7 @@ LOSSES: Mapping[str, str] = {
     "exact, ordered and grouped right, unknown to functions of dates",
     "time_us": "times are whole numbers of microseconds since 1970 UTC, because ClickHouse 18 has no DateTime64: "
     "exact, ordered and grouped right, unknown to functions of dates",
+    "uuid": "a UUID is its text of 36 characters",
 }
 LISTS = ("list_f64", "list_i64")
 LIST_LOSS = "a list that may be NULL is stored in a list of its own, which is empty for NULL"
@@ -195,7 +197,7 @@ class Clickhouse(ClickhouseLife):
         return sql.operation(operation, method, self.name, tables, inserts, sql.dollar)
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
-        return sql.proof(table, plan, _figure, unsigned_is_signed=False)
+        return sql.proof(table, plan, _figure, unsigned_is_signed=False, hashing="city_hash64")
 
     def load_proof(
         self, table: Table, name: str, declared: Mapping[str, str], loose: Collection[str] = ()

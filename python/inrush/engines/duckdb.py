@@ -126,7 +126,7 @@ class DuckDB(Server):
         return sql.operation(operation, method, self.name, tables, inserts)
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
-        return sql.proof(table, plan, _figure, unsigned_is_signed=False)
+        return sql.proof(table, plan, _figure, unsigned_is_signed=False, read_column=self.read_column)
 
     def read_column(self, column: Column) -> str:
         name = quote(column.name)

@@ -72,6 +72,7 @@ LOSSES: Mapping[str, str] = {
     "time_ms": "times are DATETIME in UTC, years 0 to 9999",
     "time_us": "times are DATETIME in UTC, years 0 to 9999",
     "list_f64": "lists are JSON: stored and read back, not searched; NaN and infinities are refused",
+    "uuid": "a UUID is its text of 36 characters",
     "list_i64": "lists are JSON: stored and read back, not searched",
 }
 MARK = "made by inrush"
@@ -200,7 +201,7 @@ class Mysql(MysqlLife):
         return self.name
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
-        return sql.proof(table, plan, _figure, unsigned_is_signed=False)
+        return sql.proof(table, plan, _figure, unsigned_is_signed=False, hashing="crc32")
 
     def load_proof(
         self, table: Table, name: str, declared: Mapping[str, str], loose: Collection[str] = ()

@@ -159,7 +159,7 @@ class Postgresql(PostgresqlLife):
         return sql.operation(operation, method, self.name, tables, inserts, sql.dollar)
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
-        return sql.proof(table, plan, _figure, unsigned_is_signed=True)
+        return sql.proof(table, plan, _figure, unsigned_is_signed=True, hashing="postgresql")
 
     def load_proof(
         self, table: Table, name: str, declared: Mapping[str, str], loose: Collection[str] = ()

@@ -187,10 +187,11 @@ def ask_holder(namespace: str) -> str:
 # --- the screen of a proof -------------------------------------------------------------------------------
 
 
-def screen_items(table: Table, unsigned_is_signed: bool) -> tuple[Item, ...]:
+def screen_items(table: Table, unsigned_is_signed: bool, hashing: str | None = None) -> tuple[Item, ...]:
     """What engine and generator both count and sum, twin of ScreenItem in plan/segment.rs.
 
     unsigned_is_signed: u64 is stored with its bits reinterpreted, so its upper half shifts arithmetically.
+    hashing: the engine's function of `ValueHash`, for UUIDs; without one they are proven by the read-back alone.
     Floats from files are not summed: only generated ones are known to be k * 2**-bits.
     """
     items: list[Item] = [{"kind": "rows"}]
@@ -206,6 +207,8 @@ def screen_items(table: Table, unsigned_is_signed: bool) -> tuple[Item, ...]:
             items.append({"kind": "sum_scaled", "column": name, "bits": float_bits(column)})
         elif column.type == "text":
             items.append({"kind": "sum_length", "column": name})
+        elif column.type == "uuid" and hashing is not None:
+            items.append({"kind": "sum_hash", "column": name, "hash": hashing})
     return (*items, *_products(table))
 
 
@@ -316,15 +319,18 @@ def proof(
     plan: TablePlan,
     expression: Callable[[Item, Callable[[str], Column]], str],
     unsigned_is_signed: bool,
+    hashing: str | None = None,
+    read_column: Callable[[Column], str] = lambda column: quote(column.name),
 ) -> Proof:
     """Screen and read-back; `expression` gives one item as an SQL aggregate in the engine's dialect.
 
-    Sums are wrapped so that an empty table gives 0, as the generator's twin does.
+    Sums are wrapped so that an empty table gives 0, as the generator's twin does. hashing: as of `screen_items`.
+    read_column: a column as the read-back selects it.
     """
-    items = screen_items(table, unsigned_is_signed)
+    items = screen_items(table, unsigned_is_signed, hashing)
     figures = (expression(item, table.column) for item in items)
     return Proof(
         screen=f"SELECT {', '.join(figures)} FROM {plan.name}",
         items=items,
-        read_back=f"SELECT {', '.join(quote(c.name) for c in table.columns)} FROM {plan.name}",
+        read_back=f"SELECT {', '.join(map(read_column, table.columns))} FROM {plan.name}",
     )

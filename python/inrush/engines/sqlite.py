@@ -73,6 +73,7 @@ LOSSES: Mapping[str, str] = {
     "f32": "32-bit floats take 8 bytes; NaN becomes NULL",
     "f64": "NaN becomes NULL",
     "list_f64": "lists are blobs of 8-byte items: stored and read back, not searched",
+    "uuid": "a UUID is its text of 36 characters",
     "list_i64": "lists are blobs of 8-byte items: stored and read back, not searched",
 }
 #: The wire half runs every statement that the query behind it returns.

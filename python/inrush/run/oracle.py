@@ -197,7 +197,7 @@ def stored(values: Sequence[Any], logical: str) -> list[Any]:
 
 def value_of(text: str, logical: str) -> Any:
     """A parameter from its text in the table `answers`."""
-    if logical == "text":
+    if logical in ("text", "uuid"):
         return text
     if logical in ("f32", "f64"):
         return float(text)

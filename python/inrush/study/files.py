@@ -137,5 +137,6 @@ def arrow_schema(types: Mapping[str, str]) -> pa.Schema:
         "text": pa.string(),
         "list_f64": pa.list_(pa.float64()),
         "list_i64": pa.list_(pa.int64()),
+        "uuid": pa.string(),
     }
     return pa.schema([(name, arrow[logical]) for name, logical in types.items()])

@@ -48,6 +48,7 @@ _VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "text": st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])),
     "list_f64": st.lists(_SCALED, max_size=3),
     "list_i64": st.lists(st.integers(-(2**63), 2**63 - 1), max_size=3),
+    "uuid": st.uuids().map(str),
 }
 
 

@@ -58,7 +58,14 @@ def test_operations_in_sqlite() -> None:
 
 def test_every_logical_type_has_a_declared_type_of_the_affinity_it_is_stored_with() -> None:
     assert set(DECLARED) == {*LOGICAL_TYPES, *FILE_TYPES}
-    stored = {"text": "text", "f32": "real", "f64": "real", "list_f64": "blob", "list_i64": "blob"}
+    stored = {
+        "text": "text",
+        "uuid": "text",
+        "f32": "real",
+        "f64": "real",
+        "list_f64": "blob",
+        "list_i64": "blob",
+    }
     stored |= dict.fromkeys(FILE_TYPES, "text")
     db = sqlite3.connect(":memory:")
     for kind, declared in DECLARED.items():

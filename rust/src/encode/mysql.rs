@@ -338,7 +338,7 @@ pub fn param(out: &mut Vec<u8>, value: &Value, ty: LogicalType) -> Result<(), St
             let time = Day::default().time(time, per_s).ok_or_else(unfit)?;
             out.extend_from_slice(&time.to_le_bytes()[..TIME_BYTES]);
         }
-        (LogicalType::Text, Value::Text(v)) => {
+        (LogicalType::Text | LogicalType::Uuid, Value::Text(v)) => {
             let (head, bytes) = length(v.len() as u64);
             out.extend_from_slice(&head.to_le_bytes()[..bytes.min(8)]);
             if bytes == LENGTH_BYTES {

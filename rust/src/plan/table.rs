@@ -53,7 +53,7 @@ pub enum LogicalType {
     Text,
     ListF64,
     ListI64,
-    /// A day as `2026-01-31`. Like a UUID it comes from files alone: no generator makes it.
+    /// A day as `2026-01-31`. It comes from files alone: no generator makes it.
     Date,
     /// `00112233-4455-6677-8899-aabbccddeeff`.
     Uuid,

@@ -28,6 +28,7 @@ const NUMBERS: &[LogicalType] = &[I16, I32, I64, U64, F32, F64];
 const DERIVED: &[LogicalType] = &[I16, I32, I64, U64, TimeMs, TimeUs];
 const TIMES: &[LogicalType] = &[TimeMs, TimeUs];
 const TEXTS: &[LogicalType] = &[Text];
+const UUIDS: &[LogicalType] = &[Uuid, Text];
 const ANY: &[LogicalType] = &[Bool, I16, I32, I64, U64, F32, F64, TimeMs, TimeUs, Text];
 
 const fn need(name: &'static str, ty: &'static str, about: &'static str) -> Param {
@@ -210,6 +211,12 @@ pub const KINDS: &[Kind] = &[
         ],
     },
     Kind {
+        name: "uuid",
+        about: "a UUID of version 4's shape for each place, no two equal; in a text column its 36 characters",
+        types: UUIDS,
+        params: &[],
+    },
+    Kind {
         name: "format",
         about: "text from integer generators",
         types: TEXTS,
@@ -243,7 +250,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "foreign",
         about: "the value that a column of another table has for a random series",
-        types: &[I16, I32, I64, U64, Text],
+        types: &[I16, I32, I64, U64, Text, Uuid],
         params: &[
             need("stream", "text", "stream of the other table"),
             need("column", "text", "its column"),

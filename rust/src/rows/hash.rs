@@ -117,6 +117,26 @@ impl Permutation {
             }
         }
     }
+
+    /// The index whose value this is; of a value outside of the permutation some other index.
+    pub fn index_of(&self, value: u64) -> u64 {
+        let mut x = value & self.mask;
+        loop {
+            // The shift is half of the width or more, so that each of these steps undoes itself.
+            x ^= x >> self.shift;
+            x = x.wrapping_mul(inverse(self.keys[2])) & self.mask;
+            x = (x ^ (x >> self.shift)).wrapping_mul(inverse(self.keys[1])) & self.mask;
+            x = (x ^ (x >> self.shift) ^ self.keys[0]) & self.mask;
+            if self.n == 0 || x < self.n {
+                return x;
+            }
+        }
+    }
+}
+
+/// Of an odd number modulo 2^64, by Newton: each step doubles the bits that are right.
+fn inverse(odd: u64) -> u64 {
+    (0..5).fold(odd, |found, _| found.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(found))))
 }
 
 #[cfg(test)]
@@ -143,6 +163,13 @@ mod tests {
             let mut seen: Vec<u64> = (0..n).map(|i| p.at(i)).collect();
             seen.sort_unstable();
             prop_assert_eq!(seen, (0..n).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn a_permutation_leads_back(key: u64, n: u64, index: u64) {
+            let p = Permutation::new(key, n);
+            let index = if n == 0 { index } else { index % n };
+            prop_assert_eq!(p.index_of(p.at(index)), index);
         }
     }
 

@@ -6,7 +6,9 @@ use super::digest::hash_bytes;
 use super::generate::RowGen;
 use super::hash::mix;
 use super::lane::{period_and_phase, Lane, TimeBy};
+use super::spelled::uuid_bytes;
 use super::text::TextMaker;
+use super::uuids::Uuids;
 use crate::error::Error;
 use crate::plan::{LogicalType, TablePlan};
 
@@ -21,6 +23,8 @@ pub struct SeriesIndex {
 enum Finds {
     /// One column of the identity gives the row.
     Row { column: Keyed, numbers: Numbers },
+    /// So does a UUID, in a table where each row has one of its own.
+    Uuid { column: Keyed, uuids: Uuids },
     /// One column gives the sweep, the others the series, by hash and in its order.
     Sweep { time: Keyed, keys: Vec<Keyed>, series: Vec<(u64, u64)> },
 }
@@ -75,6 +79,10 @@ impl SeriesIndex {
     pub fn row_of<'v>(&self, named: impl Fn(usize) -> Option<&'v Value>) -> Option<u64> {
         match &self.finds {
             Finds::Row { column, numbers } => numbers.row(bits_of(column.ty, named(column.column)?)? as i64),
+            Finds::Uuid { column, uuids } => match named(column.column)? {
+                Value::Text(text) => uuids.place_of(uuid_bytes(text.as_bytes())?),
+                _ => None,
+            },
             Finds::Sweep { time, keys, series } => {
                 let series = series[series_of(keys, series, &named)?].1;
                 let at = bits_of(time.ty, named(time.column)?)? as i64;
@@ -89,8 +97,8 @@ impl SeriesIndex {
     pub fn takes_key(&self, columns: &[usize]) -> Result<(), String> {
         let has = |keyed: &Keyed| columns.contains(&keyed.column);
         match &self.finds {
-            Finds::Row { column, .. } if has(column) => Ok(()),
-            Finds::Row { .. } => Err("it lacks the column that numbers the rows".into()),
+            Finds::Row { column, .. } | Finds::Uuid { column, .. } if has(column) => Ok(()),
+            Finds::Row { .. } | Finds::Uuid { .. } => Err("it lacks the column that numbers the rows".into()),
             Finds::Sweep { keys, .. } if keys.iter().all(has) => Ok(()),
             Finds::Sweep { .. } => Err("it lacks a column of the identity other than the time".into()),
         }
@@ -121,6 +129,8 @@ impl SeriesIndex {
         let moves = |keyed: &Keyed| matches!(keyed.lane.as_deref(), Some(Lane::Job(_)));
         match &self.finds {
             Finds::Row { column, numbers } => columns == [column.column] && !numbers.jitters,
+            // A text is a UUID in one of its spellings alone.
+            Finds::Uuid { column, .. } => columns == [column.column] && column.ty == LogicalType::Uuid,
             Finds::Sweep { time, keys, .. } => {
                 let exact = match time.lane.as_deref() {
                     Some(Lane::Time { jitter_range: 0..=1, .. }) => Some(time.column),
@@ -152,10 +162,21 @@ fn series_of<'v>(
 /// Gives the columns back where none of them numbers the rows.
 fn find_rows(generator: &RowGen, columns: Vec<Keyed>) -> Result<Finds, Vec<Keyed>> {
     let numbers = columns.iter().position(|keyed| number_of(generator, keyed).is_some());
-    let Some(at) = numbers else { return Err(columns) };
+    let Some(at) = numbers else { return uuid_of_rows(generator, columns) };
     let numbers = number_of(generator, &columns[at]).expect("found by it");
     let column = columns.into_iter().nth(at).expect("a position of it");
     Ok(Finds::Row { column, numbers })
+}
+
+/// A column of UUIDs, where a place is a row.
+fn uuid_of_rows(generator: &RowGen, columns: Vec<Keyed>) -> Result<Finds, Vec<Keyed>> {
+    let uuids = columns.iter().enumerate().find_map(|(at, keyed)| match generator.maker(keyed.column) {
+        Maker::Text(TextMaker::Uuid(uuids)) if generator.series() == 1 => Some((at, uuids.clone())),
+        _ => None,
+    });
+    let Some((at, uuids)) = uuids else { return Err(columns) };
+    let column = columns.into_iter().nth(at).expect("a position of it");
+    Ok(Finds::Uuid { column, uuids })
 }
 
 /// Of a column that numbers the rows.
@@ -177,7 +198,7 @@ fn find_sweeps(generator: &RowGen, mut columns: Vec<Keyed>) -> Result<Finds, Str
         matches!(keyed.lane.as_deref(), Some(Lane::Time { period: 1.., .. } | Lane::SeriesTime { .. }))
     };
     let at = columns.iter().position(is_time).ok_or(
-        "it needs a `sequence` or `time` column, or a `sweep_time` or `series_time` column beside keys of the series",
+        "it needs a `sequence` or `time` column, a `uuid` in a table of one series, or a `sweep_time` or `series_time` column beside keys of the series",
     )?;
     let time = columns.remove(at);
     if let Some(moves) = columns.iter().find(|k| !stays_with_series(generator.maker(k.column))) {
@@ -232,6 +253,7 @@ fn bits_of(ty: LogicalType, value: &Value) -> Option<u64> {
         (Value::Bool(b), _) => *b as u64,
         (Value::I64(v) | Value::TimeMs(v) | Value::TimeUs(v), _) => *v as u64,
         (Value::U64(v), _) => *v,
+        (Value::Text(text), LogicalType::Uuid) => hash_bytes(&uuid_bytes(text.as_bytes())?),
         (Value::Text(text), _) => hash_bytes(text.as_bytes()),
         (Value::F64(v), _) => v.to_bits(),
         (Value::Null | Value::ListF64(_) | Value::ListI64(_), _) => return None,
@@ -263,7 +285,7 @@ fn stays_with_series(maker: &Maker) -> bool {
 
 fn text_stays(text: &TextMaker) -> bool {
     match text {
-        TextMaker::Constant(_) => true,
+        TextMaker::Constant(_) | TextMaker::Uuid(_) => true,
         TextMaker::Choice { lane, .. } => lane.is_by_place(),
         TextMaker::Format { fields, .. } => fields.iter().all(Lane::is_by_place),
         TextMaker::Random { draw, .. } => draw.is_by_place(),

@@ -28,6 +28,7 @@ mod spec;
 pub mod spelled;
 pub(crate) mod table;
 mod text;
+mod uuids;
 mod value_hash;
 
 pub use catalogue::generators_json;

@@ -171,6 +171,8 @@ pub enum GenPlan {
         #[serde(default)]
         space: Option<String>,
     },
+    /// A UUID of version 4's shape for each place: no two are equal, and each leads back to its place.
+    Uuid {},
     /// `%d %05d %x %c %%` filled from integer generators; `%c` is the letter `a` + value.
     Format {
         pattern: String,

@@ -7,7 +7,11 @@ use super::hash::{hash, scale};
 use super::lane::{foreign_places, with_foreign_chunk, Chunk, Draw, Lane, Sources, CHUNK};
 use super::simd::Level;
 use super::spec::Per;
+use super::spelled::uuid_text;
+use super::uuids::Uuids;
 
+/// Characters of a UUID.
+const UUID_BYTES: usize = 36;
 /// Integer lanes of one format, at most.
 pub const MAX_FIELDS: usize = 8;
 
@@ -30,6 +34,7 @@ pub enum TextMaker {
         range: u64,
         alphabet: Vec<u8>,
     },
+    Uuid(Uuids),
     Foreign {
         series: Box<Lane>,
         of: Box<TextMaker>,
@@ -95,6 +100,11 @@ impl TextMaker {
                     push(i, &mut |bytes| random_text(hash(draw.key, index), *min, *range, alphabet, bytes));
                 }
             }
+            TextMaker::Uuid(uuids) => {
+                for (i, &place) in chunk.place().iter().enumerate() {
+                    push(i, &mut |bytes| bytes.extend_from_slice(&uuid_text(uuids.at(place))));
+                }
+            }
             TextMaker::Foreign { series, of, one_series } => {
                 let mut places = [0u64; ROOM];
                 foreign_places(series, level, chunk, &mut places);
@@ -114,6 +124,7 @@ impl TextMaker {
                 parts.iter().map(Part::max_bytes).sum::<usize>().max(*pad_to)
             }
             TextMaker::Random { min, range, .. } => (min + range - 1) as usize,
+            TextMaker::Uuid(_) => UUID_BYTES,
             TextMaker::Foreign { of, .. } => of.max_bytes(),
         }
     }

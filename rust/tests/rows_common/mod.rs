@@ -119,6 +119,7 @@ pub fn every_kind(series: u64) -> TablePlan {
             {"kind": "uniform", "from": 1, "to": 300}, {"kind": "sequence", "start": 1, "step": 1}]}),
         ),
         column("text", "text", json!({"kind": "text", "min_bytes": 0, "max_bytes": 40})),
+        column("uuid", "uuid", json!({"kind": "uuid"})),
         column(
             "array",
             "list_f64",

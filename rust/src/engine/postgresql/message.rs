@@ -2,6 +2,7 @@
 
 use crate::encode::pgcopy::{PgType, POSTGRES_EPOCH_US};
 use crate::plan::LogicalType;
+use crate::rows::spelled::uuid_bytes;
 use crate::rows::Value;
 
 /// One message: tag, length (its own four bytes included), body.
@@ -182,8 +183,12 @@ pub fn param(out: &mut Vec<u8>, value: &Value, ty: LogicalType) -> Result<(), St
             Value::Text(v) => cell(out, v.as_bytes()),
             _ => return Err(unfit()),
         },
-        LogicalType::Date | LogicalType::Uuid => {
-            return Err(format!("parameter {value:?}: dates and UUIDs are not bound as parameters"))
+        LogicalType::Uuid => match value {
+            Value::Text(v) => cell(out, &uuid_bytes(v.as_bytes()).ok_or_else(unfit)?),
+            _ => return Err(unfit()),
+        },
+        LogicalType::Date => {
+            return Err(format!("parameter {value:?}: dates are not bound as parameters"))
         }
         LogicalType::ListF64 | LogicalType::ListI64 => {
             return Err(format!("parameter {value:?}: lists are not bound as parameters"))

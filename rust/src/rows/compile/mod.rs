@@ -84,7 +84,10 @@ impl<'a> Setting<'a> {
             ));
         }
         match ty {
-            LogicalType::Text => Ok(Maker::Text(self.text(plan, path)?)),
+            LogicalType::Uuid if matches!(plan, GenPlan::Foreign { of, .. } if **of != GenPlan::Uuid {}) => {
+                Err("of is no `uuid`: a column of UUIDs refers to one of UUIDs".into())
+            }
+            LogicalType::Text | LogicalType::Uuid => Ok(Maker::Text(self.text(plan, path)?)),
             LogicalType::ListF64 | LogicalType::ListI64 => Ok(Maker::List(self.list(ty, plan, path)?)),
             _ => {
                 let bits = bits_of(ty, plan)?;
@@ -267,7 +270,7 @@ impl<'a> Setting<'a> {
                 }
                 Lane::Rank(self.job(job, &[&self.table.stream, &self.table.columns[of].name])?)
             }
-            GenPlan::Format { .. } | GenPlan::Text { .. } | GenPlan::Array { .. } => {
+            GenPlan::Uuid {} | GenPlan::Format { .. } | GenPlan::Text { .. } | GenPlan::Array { .. } => {
                 return Err(format!("`{}` is no integer generator; it cannot stand here", kind_name(plan)))
             }
         })
@@ -349,6 +352,7 @@ impl<'a> Setting<'a> {
             LogicalType::F32,
             LogicalType::F64,
             LogicalType::Text,
+            LogicalType::Uuid,
             LogicalType::ListF64,
             LogicalType::ListI64,
         ];

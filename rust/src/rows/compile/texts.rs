@@ -10,6 +10,7 @@ use crate::plan::{LogicalType, RowSource, TablePlan};
 use crate::rows::lane::{Draw, Lane};
 use crate::rows::spec::{GenPlan, Per};
 use crate::rows::text::{parse_format, ListMaker, Part, TextMaker, MAX_FIELDS};
+use crate::rows::uuids::Uuids;
 
 impl Setting<'_> {
     pub(super) fn text(&self, plan: &GenPlan, path: &[&str]) -> Result<TextMaker> {
@@ -59,6 +60,7 @@ impl Setting<'_> {
                 let draw = Draw { key: self.key(path, "draw"), per: *per };
                 Ok(TextMaker::Random { draw, min, range, alphabet: alphabet.clone().into_bytes() })
             }
+            GenPlan::Uuid {} => Ok(TextMaker::Uuid(Uuids::new(self.key(path, "uuid")))),
             GenPlan::Foreign { stream, column, series, of, exponent } => {
                 let (chosen, _) = self.foreign_series(*series, *exponent, path)?;
                 let of = self.foreign(stream, column, *series, of, |there, path| there.text(of, path))?;
@@ -141,11 +143,12 @@ impl Setting<'_> {
         of: &GenPlan,
         compile: impl FnOnce(&Setting, &[&str]) -> Result<T>,
     ) -> Result<T> {
-        const KEYS: &str = "sequence, constant, cycle, pattern, format, text, or a draw per series";
+        const KEYS: &str = "sequence, constant, cycle, pattern, uuid, format, text, or a draw per series";
         let by_place = match of {
             GenPlan::Constant { .. }
             | GenPlan::Cycle { .. }
             | GenPlan::Pattern { .. }
+            | GenPlan::Uuid {}
             | GenPlan::Format { .. } => true,
             GenPlan::Sequence { .. } => series > 0,
             other => per_of(other) == Some(Per::Series),
