@@ -22,6 +22,7 @@ use super::{
 };
 use crate::error::Error;
 use crate::plan::LogicalType;
+use crate::rows::spelled::uuid_text;
 use crate::rows::{Column, Columns, ListValues, TextValues, Values};
 
 use calls::Calls;
@@ -300,7 +301,7 @@ fn change(columns: &Columns, faults: &[Fault], rows_before: u64) -> Columns {
             cut_ms(&mut column);
         }
         if has(Lie::NullToZero) {
-            column.present.clear();
+            null_to_zero(&mut column, kept.len());
         }
         if has(Lie::RoundF32) {
             round_f32(&mut column.values);
@@ -308,6 +309,17 @@ fn change(columns: &Columns, faults: &[Fault], rows_before: u64) -> Columns {
         column
     });
     Columns { rows: kept.len(), columns: changed.collect() }
+}
+
+/// The zero of its type stands where NULL did: of texts the empty one, of UUIDs the one of zeros.
+fn null_to_zero(column: &mut Column, rows: usize) {
+    if let (LogicalType::Uuid, Values::Text(texts)) = (column.ty, &column.values) {
+        let zero = uuid_text([0; 16]);
+        let mut filled = TextValues::default();
+        (0..rows).for_each(|row| filled.push(if column.is_present(row) { texts.get(row) } else { &zero }));
+        column.values = Values::Text(filled);
+    }
+    column.present.clear();
 }
 
 /// (column, row) -> the row whose value stands there: for each struck row one column that it exchanges with a neighbour.
@@ -385,6 +397,26 @@ mod tests {
     use super::calls::falsify;
     use super::*;
     use crate::rows::Value;
+
+    #[test]
+    fn a_zero_is_a_value_of_the_columns_type() {
+        let made = |ty| {
+            let mut column = Column::new("c", ty);
+            let (Values::Text(texts), there) = (&mut column.values, uuid_text([7; 16])) else {
+                panic!("UUIDs travel as text")
+            };
+            texts.push(b"");
+            texts.push(&there);
+            column.present = vec![0, 1];
+            null_to_zero(&mut column, 2);
+            [column.value(0), column.value(1)]
+        };
+        let text = |text: &str| Value::Text(text.into());
+        let there = text("07070707-0707-0707-0707-070707070707");
+        let zero = text("00000000-0000-0000-0000-000000000000");
+        assert_eq!(made(LogicalType::Uuid), [zero, there.clone()]);
+        assert_eq!(made(LogicalType::Text), [text(""), there]);
+    }
 
     fn faults(texts: &[&str]) -> Vec<Fault> {
         texts.iter().map(|text| parse(text).unwrap()).collect()
