@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::engine::{Ns, OpId, Ticket};
 use crate::error::Error;
 use crate::plan::{KeyLaw, KeyPlan, LogicalType, OpPlan, ParamGen, ParamPlan, RolePlan, RunPlan, Weighted};
+use crate::rows::spelled::{uuid_bytes, uuid_text};
 use crate::rows::{Generators, Value};
 use crate::schedule::arrival_seed;
 
@@ -222,7 +223,12 @@ fn constant(ty: LogicalType, value: &serde_json::Value) -> Option<Value> {
         LogicalType::F32 | LogicalType::F64 => Value::F64(value.as_f64()?),
         LogicalType::TimeMs => Value::TimeMs(value.as_i64()?),
         LogicalType::TimeUs => Value::TimeUs(value.as_i64()?),
-        LogicalType::Text | LogicalType::Date | LogicalType::Uuid => Value::Text(value.as_str()?.to_owned()),
+        LogicalType::Text | LogicalType::Date => Value::Text(value.as_str()?.to_owned()),
+        // In the one spelling that engines without a type of their own find.
+        LogicalType::Uuid => {
+            let bytes = uuid_bytes(value.as_str()?.as_bytes())?;
+            Value::Text(uuid_text(bytes).into_iter().map(char::from).collect())
+        }
         LogicalType::ListF64 | LogicalType::ListI64 => return None,
     })
 }
@@ -271,6 +277,15 @@ mod tests {
     fn no_two_calls_share_a_draw_however_long_their_lists_are() {
         let drawn: HashSet<u64> = (0..100).flat_map(|t| (0..1000).map(move |p| draw_at(t, p))).collect();
         assert_eq!(drawn.len(), 100 * 1000);
+    }
+
+    #[test]
+    fn a_constant_uuid_is_bound_in_the_one_spelling_that_is_stored() {
+        let stored = Some(Value::Text("00112233-4455-6677-8899-aabbccddeeff".into()));
+        for written in ["00112233-4455-6677-8899-AABBCCDDEEFF", "{00112233445566778899aabbccddeeff}"] {
+            assert_eq!(constant(LogicalType::Uuid, &written.into()), stored, "{written}");
+        }
+        assert_eq!(constant(LogicalType::Uuid, &"00112233".into()), None);
     }
 
     #[test]
