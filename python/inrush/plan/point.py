@@ -363,6 +363,13 @@ class Draft:
                 ]
         return found
 
+    def unseen_uuids(self, name: str) -> list[str]:
+        """Columns whose UUIDs are in no figure of an engine that stores something."""
+        proof = self.server.proof(self.tables[name], self.plans[name])
+        seen = {item["column"] for item in proof.items if item["kind"] == "sum_hash"}
+        uuids = [c.name for c in self.tables[name].columns if c.type == "uuid"]
+        return [column for column in uuids if column not in seen] if proof.screen else []
+
     def ranges(self, name: str, read_back: str) -> list[Mapping[str, Any]]:
         at = epoch_ns(self.study.workload.epoch)
         return read_back_ranges(self.server, self.tables[name], read_back, self.rows_of(name), self.seed, at)
@@ -378,6 +385,11 @@ class Draft:
             f"{name}: {rows:_} rows are proven by counts and sums; beyond {READ_BACK_ROWS:_} only seeded ranges are read back"
             for name, rows in held.items()
             if rows > READ_BACK_ROWS
+        ]
+        notes += [
+            f"{name}: UUIDs ({', '.join(unseen)}) are in no count or sum of {self.server.name}; read-back alone proves them"
+            for name, rows in held.items()
+            if rows > READ_BACK_ROWS and (unseen := self.unseen_uuids(name))
         ]
         covered = self.covered()
         record, watch = plan["record"]["interval_ns"] / NS, plan["watch"]["every_ns"] / NS
