@@ -17,7 +17,16 @@ LOGICAL_TYPES = (
 FILE_TYPES = ("date",)
 
 #: Logical type -> approximate bytes of a value; 8 of every other.
-VALUE_BYTES = {"bool": 1, "i16": 2, "i32": 4, "f32": 4, "text": 12, "list_f64": 80, "list_i64": 80, "uuid": 16}
+VALUE_BYTES = {
+    "bool": 1,
+    "i16": 2,
+    "i32": 4,
+    "f32": 4,
+    "text": 12,
+    "list_f64": 80,
+    "list_i64": 80,
+    "uuid": 16,
+}
 #: Stored bytes by bytes of values, indexes and logs included, where nothing was measured yet.
 STORED_SHARE = 2.0
 

@@ -4,9 +4,9 @@ mod rows_common;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use inrush_core::rows::{Columns, RowGen, Values};
+use inrush_core::rows::{Columns, Values};
 use proptest::prelude::*;
-use rows_common::{column, draws, filled, integers, made, table, telemetry, EPOCH_NS};
+use rows_common::{column, draws, filled, integers, made, table, telemetry};
 use serde_json::{json, Value as Json};
 
 const DRAWS: usize = 100_000;
@@ -365,30 +365,6 @@ fn formatted_keys_have_their_shape() {
         assert!(matches!(&key[5..6], "a" | "b"));
         assert_eq!(key[10..].parse::<usize>().unwrap(), i + 1);
     }
-}
-
-#[test]
-fn no_two_uuids_of_a_table_are_equal_and_they_stay_with_their_series() {
-    let uuid = json!({"kind": "uuid"});
-    let texts = |columns: &Columns| match &columns.columns[0].values {
-        Values::Text(texts) => (0..columns.rows).map(|i| texts.get(i).to_vec()).collect::<Vec<_>>(),
-        _ => panic!("UUIDs travel as text"),
-    };
-    let rows = texts(&draws(1, "uuid", uuid.clone(), 100_000));
-    assert_eq!(rows.iter().collect::<BTreeSet<_>>().len(), 100_000);
-    assert!(rows.iter().all(|text| text.len() == 36 && text[14] == b'4' && b"89ab".contains(&text[19])));
-    let series = texts(&draws(7, "uuid", uuid.clone(), 21));
-    assert_eq!(series[..7], series[7..14]);
-    assert_eq!(texts(&draws(1, "text", uuid, 50)), rows[..50], "a text column has the same");
-}
-
-#[test]
-fn a_column_of_uuids_refers_to_uuids_alone() {
-    let of = json!({"kind": "text", "min_bytes": 4, "max_bytes": 4, "per": "series"});
-    let foreign = json!({"kind": "foreign", "stream": "o", "column": "k", "series": 5, "of": of});
-    let plan = table(1, 1_000_000_000, vec![column("c", "uuid", foreign)]);
-    let refused = RowGen::new(&plan, 1, EPOCH_NS).err().expect("texts are no UUIDs").to_string();
-    assert!(refused.contains("refers to one of UUIDs"), "{refused}");
 }
 
 #[test]

@@ -222,9 +222,9 @@ def test_a_plan_says_which_uuids_of_a_large_table_no_sum_proves(
         notes = planned(engine, "bulk", table, tmp_path, rows).plan["labels"]["notes"]
         return [note for note in notes if "UUIDs (" in note]
 
-    told = f"{table}: UUIDs (id, owner) are in no count or sum of {engine}; read-back alone proves them"
+    said = f"{table}: UUIDs (id, owner) are in no count or sum of {engine}; read-back alone proves them"
     assert unseen("10_000_000") == []
-    assert unseen("10_000_200") == ([] if engine in SERVERS else [told])
+    assert unseen("10_000_200") == ([] if engine in SERVERS else [said])
 
 
 def hashes(engine: str, *columns: str) -> set[str]:

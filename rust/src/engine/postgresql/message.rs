@@ -187,9 +187,7 @@ pub fn param(out: &mut Vec<u8>, value: &Value, ty: LogicalType) -> Result<(), St
             Value::Text(v) => cell(out, &uuid_bytes(v.as_bytes()).ok_or_else(unfit)?),
             _ => return Err(unfit()),
         },
-        LogicalType::Date => {
-            return Err(format!("parameter {value:?}: dates are not bound as parameters"))
-        }
+        LogicalType::Date => return Err(format!("parameter {value:?}: dates are not bound as parameters")),
         LogicalType::ListF64 | LogicalType::ListI64 => {
             return Err(format!("parameter {value:?}: lists are not bound as parameters"))
         }
