@@ -319,3 +319,34 @@ def test_a_curve_never_jumps_between_values_of_another_factor(kind: str) -> None
     told = {p.group[-1]: p.sentence for p in found.parts}
     assert set(told) == {("writers", 1), ("writers", 4)}
     assert all("writers 1" in told["writers", 1] and "writers 4" in told["writers", 4] for _ in told)
+
+
+@pytest.mark.parametrize(
+    ("late", "caught_up", "says"),
+    [
+        ([0, 0], [1, 1], "keeps up at readers 4 (in 2 of 2 runs)"),
+        ([1, 0], [1, 1], "at readers 4 late in 1 of 2,400 samples, the slowest 1.22 s (in 1 of 2 runs)"),
+        ([1, 2], [1, 1], "at readers 4 late in 3 of 4,800 samples, the slowest 1.22 s (in 2 of 2 runs)"),
+        ([1, 2], [1, 0], "falls behind at readers 4 (in 1 of 2 runs)"),
+    ],
+)
+def test_a_late_sample_that_was_made_up_for_is_not_falling_behind(
+    late: list[int], caught_up: list[int], says: str
+) -> None:
+    runs = [
+        synthetic.figured("mysql", {"readers": n}, 1 + k, 0, {
+            "ports.in_time_share": 1 - late[k] / 2400, "ports.samples": 2400.0, "ports.caught_up": float(caught_up[k]),
+            "ports.sample_s": 1.22 if late[k] else 0.5,
+        })
+        for n in (4,) for k in (0, 1)
+    ]  # fmt: skip
+    doc = {"answer": {"kind": "keeps_up", "of": "ports.in_time_share", "along": "readers"}}
+    found = answer(Analysis(StudyRecord({**synthetic.STUDY, **doc}, [m.run for m in runs]), runs))
+    assert found is not None and found.line.endswith(says), found.line
+    assert found.parts[0].best == ((4,) if not any(late) else ())
+    doc = {"answer": {"kind": "keeps_up", "of": "ports.in_time_share", "along": "engine"}}
+    found = answer(Analysis(StudyRecord({**synthetic.STUDY, **doc}, [m.run for m in runs]), runs))
+    assert (
+        found is not None
+        and says.replace("at readers 4 late", "mysql late").replace(" at readers 4", ": mysql") in found.line
+    )

@@ -164,6 +164,22 @@ def test_a_sample_that_was_never_stored_is_late_and_slower_than_every_other() ->
     assert nothing["w.in_time_share"] == 0.0 and nothing["w.sample_p50_s"] == float("inf")
 
 
+def test_what_is_late_and_made_up_for_is_told_from_a_backlog_at_the_end() -> None:
+    def of(took: Sequence[float | None], repetition: int = 0) -> list[dict[str, Any]]:
+        made = [
+            sample("w", k, k, collected=0, sent=0.1, **({} if s is None else {"done": s}))
+            for k, s in enumerate(took)
+        ]
+        return [{**one, "repetition": repetition} for one in made]
+
+    many = [0.5] * 200
+    assert figures(of([*many, 1.2, *many]))["w.caught_up"] == 1.0
+    assert figures(of([*many, 1.2]))["w.caught_up"] == 0.0, "the last one is late"
+    assert figures(of([*many, 1.2, 0.5]))["w.caught_up"] == 0.0, "and so is one among the last percent"
+    assert figures(of([*many, None, *many]))["w.caught_up"] == 0.0, "a sample was never stored"
+    assert figures([*of([*many, 1.2]), *of(many, 1)])["w.caught_up"] == 0.0, "a repetition begins anew"
+
+
 def test_a_plan_says_what_a_cluster_of_given_ports_and_processes_brings_in() -> None:
     said = "\n".join(
         plan_lines(planned("telemetry-production", "ports=22800", "processes=448000", scale="full"))

@@ -221,7 +221,10 @@ def keeps_up(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: fl
         for values in of.values():
             held = sum(v >= 1 for v in values.values())
             found.append(
-                Finding(held == len(values), f"{group or engine}: kept up in {held} of {len(values)} runs")
+                Finding(
+                    held == len(values),
+                    f"{group or engine}: every sample in time in {held} of {len(values)} runs",
+                )
             )
     return found
 

@@ -110,7 +110,7 @@ def score_lines(doc: dict[str, Any], score: dict[str, Any]) -> list[str]:
 def kept_up(score: dict[str, Any]) -> str:
     if "kept_up" not in score:
         return ""
-    seen = "kept up" if score["kept_up"] else "fell behind"
+    seen = "every sample in time" if score["kept_up"] else "not every sample in time"
     return f"; {seen}, as claimed" if score["kept_up_hit"] else f"; {seen}, not as claimed"
 
 

@@ -12,7 +12,7 @@ of the role before the slash (`writers`), whose figures are those of all its par
     rows, bytes, ops, ok, errors, wrong, late, unsent, repetitions, sessions
     achieved_share      calls that succeeded / calls due; attempted_share: calls that ended / calls due
     failed_share        calls that failed / calls that ended
-    samples, stored_share, in_time_share, sample_s, sample_p50_s, …     of roles that write samples: `samples.py`
+    samples, stored_share, in_time_share, caught_up, sample_s, sample_p50_s, …     of roles that write samples: `samples.py`
     files, file_bytes_per_s (median over files), file_p50_s, file_p90_s      of pipelines: `files.py`
     freshness_p50_s, …  of readers that look for rows; freshness_n rows seen
     latency_n           calls in the latency histograms; latency_s the worst of them;

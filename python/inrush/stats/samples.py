@@ -6,7 +6,8 @@ A sample has four stretches: *collect* (due until its rows were there), *queue* 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+#: Of a repetition's samples, those that say whether a backlog was left at its end.
+LAST_SHARE = 0.01
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,13 @@ class Sampled:
     sample_on_time_s: FloatArray
     #: Between two samples.
     every_s: float
+    #: Among the last of a repetition: late ones there are a backlog that nothing shows to be worked off.
+    last: NDArray[np.bool_]
+
+    @property
+    def caught_up(self) -> bool:
+        """Everything was stored, and the last samples of every repetition in time: what was late before was made up for."""
+        return bool(np.isfinite(self.sample_s).all() and self.in_time[self.last].all())
 
     @property
     def in_time(self) -> NDArray[np.bool_]:
@@ -107,7 +117,17 @@ def _sampled(cells: Mapping[tuple[int, int, int], list[tuple[float, ...]]], ever
         insert_on_time,
         whole_on_time,
         every_s,
+        last_of_each(sorted(cells)),
     )
+
+
+def last_of_each(keys: Sequence[tuple[int, int, int]]) -> NDArray[np.bool_]:
+    """keys: segment, repetition and number of each sample, in order. True for the last LAST_SHARE of a repetition's samples."""
+    found = np.zeros(len(keys), dtype=np.bool_)
+    begins = [i for i, key in enumerate(keys) if i == 0 or key[:2] != keys[i - 1][:2]]
+    for begin, end in zip(begins, [*begins[1:], len(keys)], strict=True):
+        found[end - max(1, math.ceil(LAST_SHARE * (end - begin))) : end] = True
+    return found
 
 
 def intervals_s(run: RunRecord) -> dict[str, float | None]:
@@ -134,6 +154,7 @@ def sample_figures(sampled: Sampled) -> dict[str, float]:
         "stored_share": float(np.isfinite(sampled.sample_s).mean()),
         "in_time_share": float(sampled.in_time.mean()),
         "sample_s": float(sampled.sample_s.max()),
+        "caught_up": float(sampled.caught_up),
     }
     stretches = ["sample", "collect", "queue", "insert"]
     if sampled.tells_on_time:
