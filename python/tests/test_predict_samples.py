@@ -107,9 +107,9 @@ def test_it_is_claimed_and_scored_whether_samples_are_stored_in_time(
     assert score["verdict"] == "confirmed" and score["kept_up_hit"] is True
     told = "\n".join(claim_lines(frozen.doc))
     assert ("keeps up" if in_time else "falls behind") in told and "falls behind from readers 1" in told
-        assert ("; every sample in time" if in_time else "; not every sample in time") + ", as claimed" in "\n".join(
-        score_lines(frozen.doc, score)
-    )
+    assert (
+        "; every sample in time" if in_time else "; not every sample in time"
+    ) + ", as claimed" in "\n".join(score_lines(frozen.doc, score))
 
 
 def test_the_board_counts_how_often_keeping_up_was_told_right() -> None:
