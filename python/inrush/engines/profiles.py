@@ -15,6 +15,8 @@ from inrush.study.toml import read_toml
 FILE = Path(__file__).parent / "profiles.toml"
 #: What a server gets when no profile is named: engines that are held against each other share one budget.
 USUAL = "tuned"
+#: MySQL's buffer pool: bytes of a chunk, and the most instances that it chooses by itself.
+POOL_CHUNK, POOL_INSTANCES = 128 << 20, 64
 UNITS = {"": 1, "kB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 
 
@@ -28,12 +30,26 @@ def settings(engine: str, profile: str | None = None, memory_bytes: int | None =
     return {name: value(entry, share) for name, entry in profiles[chosen].items()}
 
 
-def value(entry: Mapping[str, Any], share: Mapping[str, int]) -> str:
+def value(entry: Mapping[str, Any], share: Mapping[str, int], cores: int | None = None) -> str:
     """A setting as the engine reads it: as written, or a part of the budget in the engine's unit."""
     if "budget" not in entry:
         return json.dumps(entry["value"]) if isinstance(entry["value"], bool) else str(entry["value"])
     unit = entry.get("unit", "")
-    return f"{share[entry['budget']] // UNITS[unit]}{unit}"
+    taken = share[entry["budget"]]
+    if "whole" in entry:
+        step = pool_step(taken, cores)
+        taken = -(-taken // step) * step
+    return f"{taken // UNITS[unit]}{unit}"
+
+
+def pool_step(taken: int, cores: int | None = None) -> int:
+    """Bytes of which a buffer pool of MySQL is a multiple: a chunk for each of the instances that it makes by itself.
+
+    cores: those that this process may use where it is None.
+    """
+    usable = cores or len(os.sched_getaffinity(0))
+    instances = min(POOL_INSTANCES, taken // (2 * POOL_CHUNK), usable // 4) if taken > 1 << 30 else 1
+    return POOL_CHUNK * max(1, instances)
 
 
 def budget(memory_bytes: int) -> dict[str, int]:
