@@ -14,7 +14,7 @@ from inrush.analysis.points import Analysis, analyse
 from inrush.analysis.wording import interval_of, ratio_of, shown
 from inrush.report.curves import curve_rows
 from inrush.stats import stats
-from inrush.stats.measures import StudyRecord
+from inrush.stats.measures import Absent, StudyRecord
 from inrush.stats.quantity import digits, show
 from inrush.stats.stats import Interval
 from tests import synthetic
@@ -239,7 +239,7 @@ GRID = {(200, 1): 3.0, (200, 4): 2.0, (1000, 1): 1.5, (1000, 4): 1.0}
 def test_a_factor_that_competed_is_named_in_the_answer() -> None:
     doc = {"kind": "best", "of": "writers.makespan_s", "along": "batch_rows", "per": ["engine"]}
     _, found = answered(factored(GRID, doc))
-    assert "best batch_rows is 1,000 with 4 writers, makespan" in found.line
+    assert "best batch_rows is 1,000 with 4 writers (the largest value tried), makespan" in found.line
     near = factored({**GRID, (1000, 1): 1.0005, (200, 4): 1.0004}, doc)
     noisy = [
         replace(m, figures={k: v * (1 + 0.01 * (i * i % 7)) for k, v in m.figures.items()})
@@ -350,3 +350,40 @@ def test_a_late_sample_that_was_made_up_for_is_not_falling_behind(
         found is not None
         and says.replace("at readers 4 late", "mysql late").replace(" at readers 4", ": mysql") in found.line
     )
+
+
+@pytest.mark.parametrize(
+    ("makespans", "says"),
+    [
+        ({200: 3.0, 1000: 2.0, 5000: 1.0}, "best batch_rows is 5,000 (the largest value tried) with"),
+        ({200: 1.0, 1000: 2.0, 5000: 3.0}, "best batch_rows is 200 (the smallest value tried) with"),
+        ({1: 1.0, 1000: 2.0, 5000: 3.0}, "best batch_rows is 1 with"),
+        ({200: 3.0, 1000: 1.0, 5000: 2.0}, "best batch_rows is 1,000 with"),
+        (
+            {200: 3.0, 1000: 2.0, 50_000: 1.0},
+            "best batch_rows is 50,000 (the largest value tried, all rows of a session in one call) with",
+        ),
+        ({1000: 2.0}, "best batch_rows is 1,000 with"),
+    ],
+)
+def test_a_best_value_at_the_edge_of_those_tried_is_said_to_be_there(
+    makespans: dict[int, float], says: str
+) -> None:
+    runs = [
+        synthetic.run("duckdb", {"batch_rows": b}, block, 0, makespan_s=s * (1 + block / 1000), rows=50_000, batch_rows=b)
+        for block in (1, 2, 3)
+        for b, s in makespans.items()
+    ]  # fmt: skip
+    found = answer(analyse(StudyRecord(synthetic.STUDY, runs)))
+    assert found is not None and says in found.line, found.line
+
+
+def test_a_value_below_one_that_a_stop_rule_left_out_is_not_the_largest_tried() -> None:
+    runs = [
+        synthetic.run("duckdb", {"batch_rows": b}, block, 0, makespan_s=s * (1 + block / 1000))
+        for block in (1, 2, 3)
+        for b, s in {200: 3.0, 1000: 1.0}.items()
+    ]
+    left_out = Absent({"engine": "duckdb", "batch_rows": 5000}, "stopped", "latency")
+    found = answer(analyse(StudyRecord(synthetic.STUDY, runs, [left_out])))
+    assert found is not None and "best batch_rows is 1,000 with" in found.line, found.line

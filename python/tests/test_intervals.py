@@ -47,7 +47,7 @@ def test_a_day_is_planned_in_intervals_of_twelve_seconds_and_says_so() -> None:
     assert plan["record"] == {"interval_ns": 12 * 10**9, "flush_ns": 12 * 10**9}
     assert plan["watch"]["every_ns"] == 3 * 10**9
     assert any(
-        "86_400 s are recorded in intervals of 12 s, CPU and disks every 3 s" in x for x in plan["lines"]
+        "86,400 s are recorded in intervals of 12 s, CPU and disks every 3 s" in x for x in plan["lines"]
     )
 
 

@@ -98,7 +98,7 @@ def test_every_law_reaches_the_core_and_the_plan_says_what_it_covers(
     assert 0 < covered["different_rows_per_million_draws"] <= rows
     assert covered["names_a_row"]
     (note,) = [n for n in plan.runs[0].labels["notes"] if n.startswith("port_at draws keys")]
-    assert f"from {rows:_} rows of port_data_counters" in note
+    assert f"from {rows:,} rows of port_data_counters" in note
     assert any(note in line for line in plan_lines(plan))
     assert _core.check_plan(json.dumps(dict(plan.runs[0].plan))) == []
 
@@ -126,7 +126,7 @@ def test_plans_without_keys_say_nothing_of_them() -> None:
         (port_at(keys={"by": "uniform", "exponent": 1.0}), "exponent"),
         (port_at(keys={"table": "nowhere"}), "nowhere"),
         (port_at(keys={"table": "job_info"}), "guid"),
-        (port_at(keys={"rows": 2_000_000}), "which has 1_000_000"),
+        (port_at(keys={"rows": 2_000_000}), "which has 1,000,000"),
         (port_at(params={"guid": {"gen": "key", "column": "nothing"}, "port": {"gen": "key", "column": "port"},
                          "at": {"gen": "key", "column": "added_on"}}), "nothing"),
         (port_at(params={"guid": {"gen": "of_series", "column": "guid"}, "port": {"gen": "constant", "value": 1},
@@ -244,7 +244,7 @@ def test_a_page_asks_for_the_keys_of_the_role_that_opens_it() -> None:
         ({"keys": ["uniform", "own_range"]}, {"keys": "@key"}, "key"),
         ({"n": [1, 2]}, {"keys": {"rows": "@n"}, "operation": "pc_top", "table": "port_data_counters"}, "asks for no key"),
         ({"n": [1, 2]}, {"keys": {}, "sessions": "@n"}, "write a law"),
-        ({"n": [1, 2_000_000]}, {"keys": {"rows": "@n"}}, "which has 1_000_000"),
+        ({"n": [1, 2_000_000]}, {"keys": {"rows": "@n"}}, "which has 1,000,000"),
     ],
 )  # fmt: skip
 def test_what_no_keys_of_a_role_can_be_is_refused_with_its_remedy(

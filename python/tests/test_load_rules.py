@@ -298,8 +298,9 @@ def test_content_is_one_number(tmp_path: Path) -> None:
 
 def test_the_last_lines_say_what_was_compared_and_what_it_cost() -> None:
     costs = {"digest_s": 0.05, "proof_s": 0.5, "verify_s": 0.0}
-    assert cost_line(costs) == "the proof took 0.50 s of these; the digests of the files 0.05 s before"
+    assert cost_line(costs) == "the proof took 500 ms of these; the digests of the files 50.0 ms before"
     assert "reading back 2.00 s" in cost_line({**costs, "verify_s": 2.0})
+    assert "reading back 4.56 µs" in cost_line({**costs, "verify_s": 4.56e-6})
     done = Loaded(
         "abc", 100, 0, 0, 10, 2.0, 1, (), None, 100, None, "different", "the table's values are not the files' in v",
         {"v": "sum of hashes: different", "w": "sum"}, None, costs,

@@ -269,7 +269,7 @@ def test_a_batch_larger_than_its_volume_is_an_error_and_not_an_equal_point() -> 
     with pytest.raises(StudyInvalid) as caught:
         planned(factors={"batch_rows": [1000, 9000]})
     (problem,) = caught.value.problems
-    assert (problem.key, problem.value) == ("roles.writers.batch_rows", "9_000")
+    assert (problem.key, problem.value) == ("roles.writers.batch_rows", "9,000")
 
 
 def test_the_best_of_another_study_is_cut_to_the_volume_and_says_so() -> None:
@@ -283,7 +283,7 @@ def test_the_best_of_another_study_is_cut_to_the_volume_and_says_so() -> None:
     assert batch[("duckdb", 5000)] == 2000
     assert batch[("duckdb", 1000)] == 1000
     assert batch[("sqlite", 5000)] == 500
-    assert any("cut to the 1_000 rows" in note for note in plan.document()["notes"])
+    assert any("cut to the 1,000 rows" in note for note in plan.document()["notes"])
 
 
 def test_what_an_engine_cannot_do_is_shown_with_its_reason() -> None:

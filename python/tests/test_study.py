@@ -116,7 +116,7 @@ def test_every_problem_is_reported_at_once_with_file_key_value_and_remedy() -> N
     assert found["engines[0]"].remedy == "unknown engine; did you mean `duckdb`?"
     assert "`port_errors`" in found["roles.writers.table"].remedy
     assert "`sessions`" in found["roles.writers.sesions"].remedy
-    assert str(found["repeats.count"]) == "s.toml: repeats.count is 0; write a whole number from 1 to 1_000"
+    assert str(found["repeats.count"]) == "s.toml: repeats.count is 0; write a whole number from 1 to 1,000"
     assert (
         str(found["factors.offered_per_s[2]"])
         == "s.toml: factors.offered_per_s[2] is -5; write a number above 0"

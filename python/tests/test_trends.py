@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from inrush.analysis.answer import answer
-from inrush.analysis.moved import moved_sentence
+from inrush.analysis.moved import about, moved_sentence
 from inrush.analysis.points import Analysis, analyse
 from inrush.guards.trends import NAME, service_time_steady
 from inrush.guards.verdicts import Outcome
@@ -141,3 +141,13 @@ def test_most_runs_must_move_and_in_one_direction(ends: tuple[float, ...], said:
     else:
         word, _, rest = said.partition(" to ")
         assert found is not None and f"{word} to" in found and rest.partition(" times ")[2] in found
+
+
+def test_times_are_written_without_an_exponent() -> None:
+    assert [about(t) for t in (5_612.0, 15.2, 4.04, 0.251, 123_456.0)] == [
+        "5,600",
+        "15",
+        "4",
+        "0.25",
+        "120,000",
+    ]

@@ -11,6 +11,12 @@ from inrush.stats.measures import whole
 from inrush.stats.trends import service_trends
 
 
+def about(times: float) -> str:
+    """Two digits, without an exponent: `0.25`, `4`, `5,600`."""
+    two = float(f"{times:.2g}")
+    return f"{two:,.0f}" if two >= 10 else f"{two:g}"
+
+
 def moved_sentence(analysis: Analysis, figure: str) -> str | None:
     """What became of the role's service time during most of the runs that count; None where it stayed as it was."""
     role = whole(figure.rsplit(".", 1)[0])
@@ -26,6 +32,6 @@ def moved_sentence(analysis: Analysis, figure: str) -> str | None:
     grew = middle > 1 and any(rows_written(m.run) for m, _ in alike)
     what = "a growing table" if grew else "no one state"
     return (
-        f"Service time of {role} {word} to {middle:.2g} times in {len(alike)} of {len(counted)} runs: "
+        f"Service time of {role} {word} to {about(middle)} times in {len(alike)} of {len(counted)} runs: "
         f"these runs measured {what}"
     )

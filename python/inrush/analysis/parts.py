@@ -9,7 +9,7 @@ from typing import Any
 
 from inrush.analysis.deciding import tried
 from inrush.analysis.points import Analysis, Measured, Point, lower_is_better, say, say_value
-from inrush.analysis.settled import Values, beside, settled
+from inrush.analysis.settled import Values, at_edge, beside, settled
 from inrush.analysis.wording import (
     ends,
     head,
@@ -76,7 +76,7 @@ def best_part(analysis: Analysis, figure: str, along: str, group: Point, of: Val
         return ", ".join(dict.fromkeys(plain(each[p]) + beside(analysis, p, group, along) for p in points))
 
     link = ", " if beside(analysis, best, group, along) else " with "
-    told = f"{head(analysis, group)}best {along} is {named([best])}{link}{name(figure)} "
+    told = f"{head(analysis, group)}best {along} is {named([best])}{at_edge(analysis, figure, along, group, best, of)}{link}{name(figure)} "
     if best in fresh:
         n = len(fresh[best])
         told += f"{shown(fresh[best], figure)} in {n} fresh repeat{'s' * (n != 1)} ({shown(of[best], figure)} in the search)"

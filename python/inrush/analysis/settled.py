@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from inrush.analysis.points import Analysis, Point, lower_is_better, say, say_value
+from inrush.analysis.points import Analysis, Point, is_number, lower_is_better, say, say_value
 from inrush.stats import stats
 
 #: Point -> block -> figure.
@@ -91,3 +91,36 @@ def apart(analysis: Analysis, found: Mapping[Point, Values], along: str) -> dict
             rest = tuple((n, dict(point)[n]) for n in names if n in dict(point)) if several else ()
             cut.setdefault((*group, *rest), {})[point] = measured
     return cut
+
+
+def at_edge(
+    analysis: Analysis, figure: str, along: str, group: Point, best: Point, of: Collection[Point]
+) -> str:
+    """` (the largest value tried)`: what is best at an edge of what was tried may be better beyond it.
+
+    What a stop rule left out was not beyond what is known. A batch that holds all rows of a session has nothing beyond it.
+    """
+    value, held = dict(best).get(along), dict(group)
+    absent = [dict(a.point) for a in analysis.record.absent]
+    tried = [dict(p).get(along) for p in of] + [
+        p.get(along) for p in absent if all(p.get(k) == v for k, v in held.items())
+    ]
+    numbers = [v for v in tried if is_number(v)]
+    if not is_number(value) or len(set(numbers)) < 2:
+        return ""
+    whole = along == "batch_rows" and one_call_each(analysis, figure, best)
+    words = [
+        *(["the largest value tried"] if value == max(numbers) else []),
+        *(["the smallest value tried"] if value == min(numbers) and value > 1 else []),
+        *(["all rows of a session in one call"] if whole else []),
+    ]
+    return f" ({', '.join(words)})" if words else ""
+
+
+def one_call_each(analysis: Analysis, figure: str, point: Point) -> bool:
+    role = figure.rsplit(".", 1)[0]
+    found = [m.figures for m in analysis.runs if m.counts and m.point == point]
+    return bool(found) and all(
+        0 < f.get(f"{role}.ops", 0.0) <= f.get(f"{role}.repetitions", 0.0) * f.get(f"{role}.sessions", 0.0)
+        for f in found
+    )

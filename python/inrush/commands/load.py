@@ -52,22 +52,22 @@ def lines(done: Loaded) -> list[str]:
     from inrush.stats.quantity import digits
 
     rate = done.rows_stored / done.seconds if done.seconds > 0 else 0.0
-    first = f"{done.rows_stored:_} rows stored in {digits(done.seconds)} s ({digits(rate)} rows/s"
+    first = f"{done.rows_stored:,} rows stored in {digits(done.seconds)} s ({digits(rate)} rows/s"
     first += f", {digits(done.bytes / 1e6 / done.seconds)} MB/s)" if done.bytes else ")"
     if done.rows_before:
-        first += f", {done.rows_before:_} were stored before"
+        first += f", {done.rows_before:,} were stored before"
     shards = f" on {len(done.shards)} shards" if len(done.shards) > 1 else ""
     if done.rows_on_replicas is not None:
-        shards = f" on {len(done.shards) // 2} shards, {done.rows_on_replicas:_} on their replicas"
+        shards = f" on {len(done.shards) // 2} shards, {done.rows_on_replicas:,} on their replicas"
     found = [
         first,
-        f"{VERDICTS[done.verdict]}: {done.why}; {done.rows_in_ledger:_} rows in the ledger{shards}",
+        f"{VERDICTS[done.verdict]}: {done.why}; {done.rows_in_ledger:,} rows in the ledger{shards}",
     ]
     found += [f"{column}: {how}" for column, how in done.columns.items() if NOT_EQUAL.search(how)]
     found.append(cost_line(done.costs))
     if done.rejected:
         why = f" ({done.reason})" if done.reason else ""
-        found.append(f"{done.rejected:_} rows rejected{why}, each with line and reason: {done.rejects}")
+        found.append(f"{done.rejected:,} rows rejected{why}, each with line and reason: {done.rejects}")
     else:
         found.append("no row rejected")
     found.append(f"import {done.import_id}, {KNOWN if is_good(done) else ANEW}")
@@ -85,12 +85,15 @@ def is_good(done: Loaded) -> bool:
 
 def cost_line(costs: Mapping[str, float]) -> str:
     """What identity and proof took. Pure."""
-    from inrush.stats.quantity import digits
+    from inrush.stats.quantity import show
 
-    parts = [f"the proof took {digits(costs['proof_s'])} s of these"]
+    def took(part: str) -> str:
+        return show(costs[part], part)
+
+    parts = [f"the proof took {took('proof_s')} of these"]
     if costs.get("verify_s"):
-        parts.append(f"reading back {digits(costs['verify_s'])} s")
-    return f"{', '.join(parts)}; the digests of the files {digits(costs['digest_s'])} s before"
+        parts.append(f"reading back {took('verify_s')}")
+    return f"{', '.join(parts)}; the digests of the files {took('digest_s')} before"
 
 
 #: What people read first.
@@ -126,18 +129,18 @@ class Progress:
 
 
 def progress_line(event: Mapping[str, Any]) -> str:
-    """`3 of 10 files, 1_200_000 rows stored, 480 k rows/s, 61 MB/s, 12 rejected`. Pure."""
+    """`3 of 10 files, 1,200,000 rows stored, 480 k rows/s, 61 MB/s, 12 rejected`. Pure."""
     from inrush.stats.quantity import digits
 
     seconds = max(float(event["seconds"]), 1e-9)
     parts = [
         f"{event['files_done']} of {event['files']} files",
-        f"{event['rows_stored']:_} rows stored",
+        f"{event['rows_stored']:,} rows stored",
         f"{digits(event['rows_stored'] / seconds)} rows/s",
         f"{digits(event['bytes'] / 1e6 / seconds)} MB/s",
     ]
     if event.get("left_s") is not None:
         parts.append(f"{digits(event['left_s'])} s left")
     if event["rejected"]:
-        parts.append(f"{event['rejected']:_} rejected")
+        parts.append(f"{event['rejected']:,} rejected")
     return ", ".join(parts)

@@ -174,7 +174,7 @@ def note_unfinished(desk: Desk, others: Sequence[Header], rows: Rows, note: Call
         if other.load in left:
             note(
                 f"import {other.load}{identity.date_of(other)} of {', '.join(other.names)} was not finished, and "
-                f"{rows[other.load]:_} of its rows are in the table; if a file was changed since, its rows are there twice now"
+                f"{rows[other.load]:,} of its rows are in the table; if a file was changed since, its rows are there twice now"
             )
 
 
@@ -250,7 +250,7 @@ def refuse_missing(desk: Desk, of: Import, headers: Sequence[Sequence[Header]], 
         least = proof.least(own, later_of(found, own), mine)
         if now < least:
             raise RowsMissing(
-                f"{name}: table {desk.table} has {now:_} rows, and {least:_} by the ledger of its imports (this one is "
+                f"{name}: table {desk.table} has {now:,} rows, and {least:,} by the ledger of its imports (this one is "
                 f"{own.load}{identity.date_of(own)}): rows were deleted, or the table was made anew; "
                 "--again loads the files anew, behind what is there"
             )
@@ -348,6 +348,6 @@ def refuse_verify(desk: Desk, of: Import, table: str | None) -> None:
     own = sum(rows.get(of.load, 0) for rows in desk.rows([of.load]))
     if now != own:
         raise UsageError(
-            f"--verify: table {desk.table} has {now:_} rows and {own:_} are of these files; it compares a table with the "
+            f"--verify: table {desk.table} has {now:,} rows and {own:,} are of these files; it compares a table with the "
             "files that filled it: leave --verify out, or load into an empty table"
         )

@@ -75,11 +75,11 @@ def judge(of: Evidence) -> Verdict:
         )
     copies = [] if of.rows_on_replicas is None else [of.rows_on_replicas]
     if any(rows != of.rows_read for rows in (of.rows_in_ledger, *copies)):
-        found = " and ".join(f"{rows:_}" for rows in (of.rows_in_ledger, *copies))
-        return Verdict("different", f"{found} rows in the ledger, {of.rows_read:_} read and good")
+        found = " and ".join(f"{rows:,}" for rows in (of.rows_in_ledger, *copies))
+        return Verdict("different", f"{found} rows in the ledger, {of.rows_read:,} read and good")
     for name, now, least in of.shards:
         if now < least:
-            return Verdict("missing", f"{name} has {now:_} rows, {least:_} by the ledger")
+            return Verdict("missing", f"{name} has {now:,} rows, {least:,} by the ledger")
     if None not in (of.of_client, of.of_ledger) and of.of_client != of.of_ledger:
         return Verdict("different", "the sums in the ledger are not those of the files")
     if of.unknown is None:
@@ -87,7 +87,7 @@ def judge(of: Evidence) -> Verdict:
             "counted", "another import is storing into the table; afterwards the same command proves it"
         )
     if of.unknown > 0:
-        return Verdict("different", f"the table has {of.unknown:_} rows more than the ledger: {whose(of)}")
+        return Verdict("different", f"the table has {of.unknown:,} rows more than the ledger: {whose(of)}")
     if of.expected is None or not of.found:
         return Verdict("counted", of.uncompared)
     if of.of_client is None or of.of_ledger is None:

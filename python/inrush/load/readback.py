@@ -89,7 +89,7 @@ def verified(
         rows = sum(int(r["rows"]) for r in read)
         digest = sum(int(r["digest"], 16) for r in read) % 2**128
         if (rows, digest) != in_files:
-            why = f"{name} was read back: {rows:_} rows, {in_files[0]:_} in the files"
+            why = f"{name} was read back: {rows:,} rows, {in_files[0]:,} in the files"
             if rows == in_files[0]:
                 why += ", and not the same values in each"
             return False, Verdict("different", why, found.columns)

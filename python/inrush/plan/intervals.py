@@ -59,6 +59,6 @@ def coarser(longest_s: float, interval: float, watch: float) -> str:
     if interval <= INTERVAL_S and watch <= WATCH_S:
         return ""
     return (
-        f"{longest_s:_.0f} s are recorded in intervals of {interval:g} s, CPU and disks every {watch:g} s "
+        f"{longest_s:,.0f} s are recorded in intervals of {interval:g} s, CPU and disks every {watch:g} s "
         "(record.interval_s and record.watch_s say otherwise)"
     )

@@ -108,9 +108,9 @@ def rows_of_keys(keys: KeyRows, loaded: int, held: int, sessions: int) -> int | 
             "rows that are written meanwhile"
         )
     if rows > held:
-        return f"keys of {rows:_} rows of {keys.table}, which has {held:_}; lower keys.rows"
+        return f"keys of {rows:,} rows of {keys.table}, which has {held:,}; lower keys.rows"
     if keys.by == "own_range" and sessions > rows:
-        return f"own_range gives each of {sessions:_} sessions rows of its own, and there are {rows:_}; lower sessions"
+        return f"own_range gives each of {sessions:,} sessions rows of its own, and there are {rows:,}; lower sessions"
     return rows
 
 
@@ -193,8 +193,8 @@ def sentence(operation: str, covered: Mapping[str, Any]) -> str:
         "own_range": "uniformly, each session from a range of its own",
     }[by["kind"]]
     told = (
-        f"{operation} draws keys ({', '.join(covered['columns'])}) from {covered['rows']:_} rows of {covered['table']} {law}: "
-        f"{covered['different_rows_per_million_draws']:_} different rows in a million draws"
+        f"{operation} draws keys ({', '.join(covered['columns'])}) from {covered['rows']:,} rows of {covered['table']} {law}: "
+        f"{covered['different_rows_per_million_draws']:,} different rows in a million draws"
     )
     return (
         told if covered["names_a_row"] else f"{told}; rows share keys, so that there are fewer different keys"

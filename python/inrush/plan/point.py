@@ -382,7 +382,7 @@ class Draft:
         notes = [note for role in self.roles for note in role.notes]
         notes += [f"{self.server.name}: {loss}" for t in self.plans.values() for loss in t.losses]
         notes += [
-            f"{name}: {rows:_} rows are proven by counts and sums; beyond {READ_BACK_ROWS:_} only seeded ranges are read back"
+            f"{name}: {rows:,} rows are proven by counts and sums; beyond {READ_BACK_ROWS:,} only seeded ranges are read back"
             for name, rows in held.items()
             if rows > READ_BACK_ROWS
         ]

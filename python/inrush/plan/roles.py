@@ -164,8 +164,8 @@ def writers(
             problems.append(
                 problem(
                     f"roles.{role.name}.batch_rows",
-                    f"{batch:_}",
-                    f"a session has {share:_} rows ({rows:_} over {sessions}); a larger batch would be the same "
+                    f"{batch:,}",
+                    f"a session has {share:,} rows ({rows:,} over {sessions}); a larger batch would be the same "
                     "point under another name. Lower it or raise the rows",
                 )
             )
@@ -214,7 +214,7 @@ def sampler(
     if parts != wanted:
         notes = (
             *notes,
-            f"{role.name}: {rows:_} rows a sample in {parts} equal parts, as {wanted} would not be equal",
+            f"{role.name}: {rows:,} rows a sample in {parts} equal parts, as {wanted} would not be equal",
         )
     count = int(resolve(samples.count, point))
     return ActiveRole(
@@ -248,12 +248,12 @@ def batch_at(
     found = best_value(best.get(form.study, ()), point)
     if found is None:
         batch = int(resolve(form.otherwise, point))
-        note = f"{role.name}: batch of {batch:_} rows, as study {form.study} has no result yet"
+        note = f"{role.name}: batch of {batch:,} rows, as study {form.study} has no result yet"
     else:
-        batch, note = found, f"{role.name}: batch of {found:_} rows, the best of study {form.study}"
+        batch, note = found, f"{role.name}: batch of {found:,} rows, the best of study {form.study}"
     if batch > share:
         batch = max(share, 1)
-        note += f"; cut to the {batch:_} rows of a session"
+        note += f"; cut to the {batch:,} rows of a session"
     return batch, (note,)
 
 

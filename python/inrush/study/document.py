@@ -53,7 +53,7 @@ class Node:
             self.problem("write a whole number")
             return default
         if not low <= self.value <= high:
-            self.problem(f"write a whole number from {low:_} to {high:_}")
+            self.problem(f"write a whole number from {low:,} to {high:,}")
             return default
         return self.value
 

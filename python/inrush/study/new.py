@@ -75,7 +75,7 @@ def workload_text(
         options.append(f"header = {str(sniffed.header).lower()}")
     if sniffed.null is not None:
         options.append(f"null = {quoted(sniffed.null)}")
-    looked = f"all {rows:_} rows" if sniffed.complete else f"the first {rows:_} rows"
+    looked = f"all {rows:,} rows" if sniffed.complete else f"the first {rows:,} rows"
     listed = "\n".join(column_text(column) for column in columns)
     if times := forms(columns):
         written = ", ".join(f"{quoted(name)} = {quoted(form)}" for name, form in times.items())
@@ -111,7 +111,7 @@ sql.default = "SELECT COUNT(*) AS n FROM {{{table}}}"
 
 
 def column_text(column: Chosen) -> str:
-    nulls = f"  # {column.nulls:_} NULL" if column.nulls else ""
+    nulls = f"  # {column.nulls:,} NULL" if column.nulls else ""
     return f"  {{ name = {quoted(column.name)}, type = {quoted(column.type)} }},{nulls}"
 
 

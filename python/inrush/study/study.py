@@ -380,7 +380,7 @@ def check_used(root: Node, study: Study) -> None:
     points = math.prod(len(values) for values in study.factors.values()) * max(1, len(study.engines))
     if points * len(study.blocks) > MAX_RUNS:
         root.at("factors", points).problem(
-            f"with {study.repeats.count} repeats that is more than {MAX_RUNS:_} runs; remove values"
+            f"with {study.repeats.count} repeats that is more than {MAX_RUNS:,} runs; remove values"
         )
 
 

@@ -60,7 +60,7 @@ def test_a_chunk_whose_answer_was_lost_is_there_once_or_said_at_every_repetition
             doubled = own.rows() - ROWS
             assert own.ask("SELECT COUNT(DISTINCT id) FROM t") in ([[ROWS]], [[str(ROWS)]])
             assert done.verdict == ("different" if doubled else "proven"), done.why
-            assert not doubled or f"{doubled:_} rows more than the ledger" in done.why
+            assert not doubled or f"{doubled:,} rows more than the ledger" in done.why
         if engine == "clickhouse":
             assert doubled > 0  # or this test shows nothing
         else:

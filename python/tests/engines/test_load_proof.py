@@ -138,7 +138,7 @@ def test_rows_that_the_table_lost_are_said_and_only_again_loads_them_anew(
     with pytest.raises(RowsMissing, match="--again") as missing:
         place.load([file], tmp_path, create=lost == "drop")
     assert missing.value.exit_code == 3 and "\n" not in str(missing.value)
-    assert f"{ROWS:_}" in str(missing.value) and f"{left:_}" in str(missing.value)
+    assert f"{ROWS:,}" in str(missing.value) and f"{left:,}" in str(missing.value)
     if lost == "some rows":
         return
     again = place.load([file], tmp_path, create=True, again=True)
