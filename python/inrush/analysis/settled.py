@@ -100,12 +100,13 @@ def at_edge(
 
     What a stop rule left out was not beyond what is known. A batch that holds all rows of a session has nothing beyond it.
     """
-    value, held = dict(best).get(along), dict(group)
+    value: Any = dict(best).get(along)
+    held = dict(group)
     absent = [dict(a.point) for a in analysis.record.absent]
     tried = [dict(p).get(along) for p in of] + [
         p.get(along) for p in absent if all(p.get(k) == v for k, v in held.items())
     ]
-    numbers = [v for v in tried if is_number(v)]
+    numbers: list[Any] = [v for v in tried if is_number(v)]
     if not is_number(value) or len(set(numbers)) < 2:
         return ""
     whole = along == "batch_rows" and one_call_each(analysis, figure, best)
