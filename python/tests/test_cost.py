@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from inrush.engines import server
-from inrush.plan.cost import Cost, Forecast, cost, forecast
+from inrush.plan.cost import Forecast, cost, forecast
 from inrush.plan.plan import StudyPlan, plan_study
 from inrush.plan.point import PointPlan
 from inrush.plan.work import Lasts, Work
 from inrush.report.summary import plan_lines
-from inrush.run.prepare import Call, prepare
-from inrush.studies import shipped_studies
 from inrush.study.study import load_study
-from tests.terminal import Inrush
 from tests.test_plan import planned
 
 MINUTE = 60.0
@@ -158,20 +154,3 @@ def test_fresh_repeats_are_said_beside_the_rest() -> None:
     assert most == pytest.approx(3 * least) and 0 < least < found.seconds
     assert cost(planned()).fresh_s == (0.0, 0.0)
     assert any(" more" in line and "fresh repeats" in line for line in plan_lines(plan))
-
-
-# --- against real runs
-
-TIMES = 3.0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [study.name for study in shipped_studies()])
-def test_a_shipped_study_takes_what_its_plan_says_within_a_factor_of_three(name: str, inrush: Inrush) -> None:
-    found: Cost = cost(prepare(Call(name, "xs", targets=("duckdb", "sqlite"), unequal_durability=True)).plan)
-    said = inrush("run", name, "duckdb", "sqlite", "--scale", "xs", "--unequal-durability", "--json")
-    assert said.code in (0, 3, 99), said.err
-    doc = inrush.store.find(str(Path(said.json["run_dir"]))).study
-    took_s = (doc["ended_unix_ns"] - doc["begun_unix_ns"]) / 1e9
-    low, high = (found.seconds + fresh for fresh in found.fresh_s)
-    assert low / TIMES < took_s < high * TIMES, f"took {took_s:.1f} s, planned {low:.1f} to {high:.1f} s"

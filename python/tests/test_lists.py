@@ -107,7 +107,7 @@ def test_a_list_without_a_length_has_one_key() -> None:
         ({"one": {**ROLE, "keys_per_call": 3}, "two": {**ROLE, "keys_per_call": 4}}, None, "calls job_look with 3 keys"),
         ({"one": ROLE}, workload_with(jobs={"gen": "now_minus", "seconds": 1, "list": True}), "keys of a list are drawn"),
         ({"one": ROLE}, workload_with(more={"gen": "uniform", "from": 1, "to": 2, "list": True}), "an operation has one list"),
-        ({"one": {**ROLE, "keys_per_call": 40_000}}, None, "to 30_000"),
+        ({"one": {**ROLE, "keys_per_call": 40_000}}, None, "to 30,000"),
     ],
 )  # fmt: skip
 def test_what_is_no_list_is_said(roles: dict[str, Any], workload: dict[str, Any] | None, said: str) -> None:

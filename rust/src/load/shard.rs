@@ -417,9 +417,10 @@ impl Writer<'_> {
             return Err(Missed::Again(why));
         }
         let heads: Vec<&ChunkHead> = parts.iter().map(|part| &part.head).collect();
-        Err(Missed::Refused(Error::Statement {
+        // The statement is ours, not the user's: it explains nothing.
+        Err(Missed::Refused(Error::Target {
             target: self.shard.plan.name.clone(),
-            statement: self.shard.plan.plan.operations[INSERT].text.clone(),
+            class: TargetFault::Other,
             message: format!("refused: {why}; {} are not stored", places(&heads)),
         }))
     }
