@@ -107,8 +107,12 @@ def half(here: Place, tmp_path: Path) -> Path:
                 chunk_rows=100,
                 flush_rows=100,
             )
-        if here.rows():
+        [[known]] = here.ask("SELECT SUM(row_count) FROM inrush_load_ledger WHERE file_no >= 0")
+        if 0 < here.rows() == int(known or 0):
             break
+        # Nothing yet, or on ClickHouse a chunk that was stored and has no line: the subject of other tests.
+        here.ask("TRUNCATE TABLE t")
+        here.ask("DROP TABLE inrush_load_ledger")
     assert 0 < here.rows() < 4_000
     return path
 
