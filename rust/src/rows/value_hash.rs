@@ -33,9 +33,9 @@ impl ValueHash {
             }
             Values::F32(v) => there.map(|row| self.of_float(f64::from(v[row]))).sum(),
             Values::F64(v) if self == ValueHash::Postgresql => {
-                // A NULL's place holds a zero.
-                let nulls = column.present.iter().take(rows).filter(|present| **present == 0).count();
-                lookup3::sum_f64(&v[..rows]) - nulls as i128 * self.of_float(0.0)
+                // All at once, less what stands in the places of NULLs.
+                let nulls = (0..rows).filter(|&row| !column.is_present(row));
+                lookup3::sum_f64(&v[..rows]) - nulls.map(|row| self.of_float(v[row])).sum::<i128>()
             }
             Values::F64(v) => there.map(|row| self.of_float(v[row])).sum(),
             Values::Text(v) if trimmed => there.map(|row| self.of_text(trim(v.get(row)))).sum(),
