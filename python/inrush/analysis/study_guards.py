@@ -272,13 +272,6 @@ def in_each_other(spans: Sequence[Span]) -> Iterator[tuple[Span, Span]]:
         last = span if last is None or span[1] > last[1] else last
 
 
-def percentiles_of_merged_histograms(analysis: Analysis) -> Verdict | None:
-    """There is no function that averages percentiles; this says so where percentiles are shown."""
-    if not any(k.endswith("latency_n") and v for m in analysis.runs for k, v in m.figures.items()):
-        return None
-    return passed("percentiles not averaged", "Percentiles are read from merged histograms, never averaged")
-
-
 def prediction_inside_validity(analysis: Analysis) -> Verdict | None:
     """Predictions carry `asked` and `valid_up_to`; what is asked beyond is not promised."""
     predictions: Sequence[Mapping[str, Any]] = analysis.study.get("predictions") or ()
@@ -306,7 +299,6 @@ STUDY_GUARDS: Mapping[str, tuple[Callable[[Analysis], Verdict | None], str]] = {
     "engines agree": (engines_agree, "No quiet question was answered by two engines"),
     "far from the null floor": (far_from_the_null_floor, "The null engine did not run the same plan"),
     "one run at a time": (one_server_at_a_time, "No run says when it began and ended"),
-    "percentiles not averaged": (percentiles_of_merged_histograms, "No percentile is shown"),
     "prediction inside validity": (prediction_inside_validity, "The study makes no prediction"),
     STOP_RULES: (stop_rules_stand, "The study has no stop rule"),
 }
