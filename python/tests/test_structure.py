@@ -1,14 +1,22 @@
-"""ARCHITECTURE.md as it is in the code: which stage may know which, who decides without looking, and who prints."""
+"""ARCHITECTURE.md as it is in the code: which stage may know which, what decides without looking, and what prints."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import inrush
 
 PACKAGE = Path(inrush.__file__).parent
+CORE = PACKAGE.parents[1] / "rust" / "src"
+PAGE = PACKAGE.parents[1] / "ARCHITECTURE.md"
+#: Folder or file -> what it imports, itself left out.
+Edges = dict[str, set[str]]
+#: Every folder may use them, and they are in no picture: they import nothing of inrush, or only each other.
+GROUND = {"errors", "text", "workload"}
+CORE_GROUND = {"clock", "error"}
 #: From below to above: a module knows its own layer and those below it.
 LAYERS = (
     {"errors", "text", "workload", "_core"},
@@ -92,3 +100,98 @@ def test_commands_print_and_nothing_else_does() -> None:
         if stage not in PRINTS
     }
     assert printing == {name for name in PRINTS if name.endswith(".py")}
+
+
+def edges(imports: Iterable[tuple[str, str]], nodes: Iterable[str]) -> Edges:
+    """The graph of imports between nodes. Pure.
+
+    imports: pairs of a node and what it imports; names that are no nodes are left out.
+    """
+    known, found = set(nodes), Edges()
+    for node, name in imports:
+        if node in known and name in known and node != name:
+            found.setdefault(node, set()).add(name)
+    return found
+
+
+def drawn(page: str, heading: str) -> Edges:
+    """The lines `folder → folder, folder` in the code block of a section. Pure."""
+    _, _, section = page.partition(f"\n## {heading}\n")
+    lines = re.findall(r"^([a-z_]+) +→ (.+)$", section.partition("\n## ")[0], re.MULTILINE)
+    return {node: set(names.split(", ")) for node, names in lines}
+
+
+def differences(picture: Mapping[str, set[str]], real: Mapping[str, set[str]]) -> list[str]:
+    """One line for each edge that only one of the two has. Pure."""
+    pairs = [{(node, name) for node, names in graph.items() for name in names} for graph in (picture, real)]
+    return [f"not imported: {a} → {b}" for a, b in sorted(pairs[0] - pairs[1])] + [
+        f"not in the picture: {a} → {b}" for a, b in sorted(pairs[1] - pairs[0])
+    ]
+
+
+def python_imports() -> list[tuple[str, str]]:
+    return [
+        (stage, name.split(".")[1])
+        for stage, _, tree in modules()
+        for name in imported(tree)
+        if name.startswith("inrush.")
+    ]
+
+
+def shipped(source: str) -> str:
+    """A Rust file without its comments and its tests, which stand at its end. Pure."""
+    code = re.split(r"^ *#\[cfg\(test\)\]\n *mod \w+ \{", source, maxsplit=1, flags=re.MULTILINE)[0]
+    return "\n".join(line for line in code.splitlines() if not line.lstrip().startswith("//"))
+
+
+def rust_imports() -> list[tuple[str, str]]:
+    """Of the shipped code: tests, and what is built for them alone (`fuzz`), are left out."""
+    return [
+        (place.parts[0].removesuffix(".rs"), name)
+        for path in sorted(CORE.rglob("*.rs"))
+        if (place := path.relative_to(CORE)).name not in ("tests.rs", "fuzz.rs") and place.parts[0] != "fuzz"
+        for name in re.findall(r"\bcrate::(\w+)", shipped(path.read_text(encoding="utf-8")))
+    ]
+
+
+def rust_nodes() -> set[str]:
+    return {path.stem for path in CORE.iterdir()} - {"lib", "fuzz"}
+
+
+def test_the_picture_of_the_python_half_has_the_imports_that_are_there() -> None:
+    nodes = {stage for stage, _, _ in modules()} - GROUND - {"__main__"} | {"_core"}
+    picture = drawn(PAGE.read_text(encoding="utf-8"), "The half off the clock: `python/inrush`")
+    assert differences(picture, edges(python_imports(), nodes)) == []
+
+
+def test_the_picture_of_the_core_has_the_imports_that_are_there() -> None:
+    picture = drawn(PAGE.read_text(encoding="utf-8"), "The half on the clock: `rust/src`")
+    assert differences(picture, edges(rust_imports(), rust_nodes() - CORE_GROUND)) == []
+
+
+def test_the_ground_imports_nothing_that_is_in_a_picture() -> None:
+    python, rust = python_imports(), rust_imports()
+    assert [pair for pair in python if pair[0] in GROUND and pair[1] not in GROUND] == []
+    assert [pair for pair in rust if pair[0] in CORE_GROUND and pair[1] in rust_nodes() - CORE_GROUND] == []
+
+
+def test_every_folder_has_a_line_that_says_what_may_be_changed_in_it() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    rows = [cells for line in text.splitlines() if (cells := line.split("|"))[0] == "" and len(cells) == 5]
+    named = {name for cells in rows for name in re.findall(r"`([a-z_]+)`", cells[1])}
+    folders = {stage for stage, _, _ in modules()} - GROUND - {"__main__"}
+    assert named == folders | rust_nodes() | {"fuzz"}
+
+
+def test_an_edge_too_many_and_one_too_few_are_seen() -> None:
+    page = "# A\n\n## Half\n\n```\nplan    → rows, time\nrows    → text\n```\n\n## Next\n\nx → y\n"
+    picture = drawn(page, "Half")
+    assert picture == {"plan": {"rows", "time"}, "rows": {"text"}}
+    real = edges([("plan", "rows"), ("plan", "plan"), ("plan", "os"), ("rows", "plan"), ("rows", "text")],
+                 ["plan", "rows", "time", "text"])  # fmt: skip
+    assert differences(picture, real) == ["not imported: plan → time", "not in the picture: rows → plan"]
+
+
+def test_what_a_rust_test_imports_is_no_edge() -> None:
+    source = "use crate::rows;\n// crate::time\n#[cfg(test)]\nmod tests {\n    use crate::engine;\n}\n"
+    assert re.findall(r"crate::(\w+)", shipped(source)) == ["rows"]
