@@ -12,7 +12,7 @@ from inrush.run import host
 
 Calibrate = Callable[[str, float], str]
 
-#: Notes are made above these (docs/measuring.md): shares of time.
+#: Notes are made above these (docs/guards.md): shares of time.
 STEAL_LIMIT = 0.01
 PSI_CPU_LIMIT = 0.05
 BUSY_LIMIT = 0.10
