@@ -51,11 +51,11 @@ def test_without_a_name_an_engine_is_tuned_and_a_strange_name_is_refused() -> No
 
 
 def test_the_docs_show_every_setting() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "engines.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "servers.md").read_text()
     for engine in ENGINES:
         for profile in profiles.table()[engine].values():
             for name in profile:
-                assert f"`{name}`" in page, f"docs/engines.md does not show {name} of {engine}"
+                assert f"`{name}`" in page, f"docs/servers.md does not show {name} of {engine}"
 
 
 @pytest.mark.parametrize(
