@@ -28,6 +28,9 @@ Refused = typer.BadParameter.__bases__[0]
 #: The changelog tells what commands were, and decisions what was thought of them; both stay as they were written.
 TODAY = [path for path in sorted(PAGES) if path != "CHANGELOG.md" and not path.startswith("docs/decisions/")]
 
+#: Written by commands, a sentence or a table a line (`inrush predict --published`, `benches.claims.page`); findings stand as found.
+WIDE = {"docs/predictions.md", "docs/claims.md", "docs/findings.md"}
+
 
 def files() -> set[str]:
     """Paths that are no pages: what lies beside them, folders included."""
@@ -105,7 +108,7 @@ def test_every_command_that_is_named_exists(path: str) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("path", sorted(PAGES))
+@pytest.mark.parametrize("path", sorted(PAGES.keys() - WIDE))
 def test_no_line_of_text_is_too_long(path: str) -> None:
     assert PAGES[path].too_long() == []
 
