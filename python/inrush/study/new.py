@@ -82,7 +82,7 @@ def workload_text(
         options.append(f"times = {{ {written} }}")
     return f"""\
 # Rows of your own. Types were chosen by {looked}; a value that does not fit
-# is not stored: its row goes to a reject file with line and reason. Types: docs/studies.md.
+# is not stored: its row goes to a reject file with line and reason. Types: docs/workloads.md.
 schema = 1
 epoch = "2026-01-01T00:00:00Z"
 
@@ -101,7 +101,7 @@ reject_limit = 1_000                       # more rejected rows than this end a 
 [operations.insert]
 kind = "insert"
 
-# Add the questions that your users ask; :name is a parameter (docs/studies.md).
+# Add the questions that your users ask; :name is a parameter (docs/workloads.md).
 [operations.count]
 kind = "query"
 table = "{table}"
