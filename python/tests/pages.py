@@ -11,6 +11,8 @@ from pathlib import Path
 #: Columns of a line of text. Tables and code are as wide as they need.
 WIDTH = 120
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+#: Code in a sentence; it may go over a line and not over a paragraph.
+SPAN = re.compile(r"`(?:[^`\n]|\n(?!\n))*`")
 ELSEWHERE = ("http://", "https://", "mailto:")
 
 
@@ -61,11 +63,13 @@ class Page:
         return names
 
     def links(self) -> Iterator[tuple[int, str]]:
-        """Line and target of every link to a place in the project; what stands in backticks is text."""
-        for line in self.prose():
-            for target in LINK.findall(re.sub(r"`[^`]*`", "``", line.text)):
-                if not target.startswith(ELSEWHERE):
-                    yield line.number, target
+        """Line and target of every link to a place in the project, also over two lines; what stands in backticks is text."""
+        prose = {line.number: line.text for line in self.prose()}
+        text = "\n".join(prose.get(number, "") for number in range(1, len(self.text.splitlines()) + 1))
+        text = SPAN.sub(lambda span: "\n" * span[0].count("\n"), text)
+        for link in LINK.finditer(text):
+            if not link[1].startswith(ELSEWHERE):
+                yield text.count("\n", 0, link.start()) + 1, link[1]
 
     def typed(self, program: str) -> Iterator[tuple[int, list[str]]]:
         """Line and words of every call of a program in a code block, as a shell reads them: comments go, `\\` joins."""

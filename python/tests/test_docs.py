@@ -12,6 +12,7 @@ import typer
 from inrush.cli import app
 from inrush.engines import engine_of_url, server
 from inrush.errors import UsageError
+from inrush.run.prepare import Call, prepare
 from inrush.studies import find_study
 from tests.pages import Page, broken_links, page_at
 
@@ -100,6 +101,27 @@ def test_every_command_of_a_code_block_can_be_typed(path: str) -> None:
     assert wrong == []
 
 
+def shipped_runs() -> list[list[str]]:
+    """The calls of studies that come with inrush, in code blocks of all pages, each once."""
+    calls = [words for path in TODAY for _, words in PAGES[path].typed("inrush")]
+    ours = [words for words in calls if words[:1] in (["run"], ["plan"]) and "--resume" not in words]
+    return [list(words) for words in dict.fromkeys(map(tuple, ours)) if not words[1].endswith(".toml")]
+
+
+@pytest.mark.parametrize("words", shipped_runs(), ids=" ".join)
+def test_every_shipped_study_that_a_page_runs_can_be_planned_so(words: list[str]) -> None:
+    """Overrides and targets too, which the parser takes as texts. Without a scale: the smallest, which is planned at once."""
+    given = COMMANDS[words[0]].make_context(words[0], words[1:]).params
+    call = Call(
+        str(given["study"]),
+        given["scale"] or "xs",
+        tuple(given["overrides"] or ()),
+        tuple(given["targets"] or ()),
+        tuple(given["start"] or ()),
+    )
+    assert prepare(call).plan.runs
+
+
 @pytest.mark.parametrize("path", TODAY)
 def test_every_command_that_is_named_exists(path: str) -> None:
     targets = make_targets((ROOT / "Makefile").read_text())
@@ -147,6 +169,8 @@ def test_a_broken_link_is_seen() -> None:
 ```
 [m](gone.md)
 ```
+[n
+o](gone.md)
 """
     page = Page("docs/page.md", text)
     pages = {page.path: page, there.path: there}
@@ -156,6 +180,7 @@ def test_a_broken_link_is_seen() -> None:
         "docs/page.md:6: ../gone/Makefile: no such file",
         "docs/page.md:6: #nowhere: no such heading",
         "docs/page.md:6: ../Makefile#a: no such file",
+        "docs/page.md:10: gone.md: no such file",
     ]
 
 
