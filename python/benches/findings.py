@@ -1,4 +1,4 @@
-"""The telemetry family on every engine here, for docs/findings.md: `python -m benches.findings run`, then `tables`.
+"""The telemetry family on every engine here, for docs/findings/telemetry.md: `python -m benches.findings run`, then `tables`.
 
 `run` makes one study after the other on one engine after the other, each in a few minutes: the published values and
 some around them, at the scale of a small machine. `tables RESULTS` prints what they found as Markdown: what became of
