@@ -1,8 +1,8 @@
 """The telemetry family on every engine here, for docs/findings/telemetry.md: `python -m benches.findings run`, then `tables`.
 
 `run` makes one study after the other on one engine after the other, each in a few minutes: the published values and
-some around them, at the scale of a small machine. `tables RESULTS` prints what they found as Markdown: what became of
-each published claim, and each study's answer.
+some around them, at the scale of a small machine. `tables RESULTS` prints two tables in Markdown: the verdict on each
+published claim (*Claims* of the page), and the answer of each study (*Answers*). `benches.pictures` draws the studies.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from inrush.analysis.stored import header, stored_points, stored_rows
 from inrush.results.store import Results
 from inrush.stats.measures import study_record
 
-#: Those of the published comparison, and those that stand beside it.
+#: The engines of the published comparison, and those beside it.
 PUBLISHED = ("clickhouse", "mysql", "influxdb")
 BESIDE = ("postgresql", "mariadb", "timescaledb", "duckdb", "sqlite")
 EMBEDDED = ("duckdb", "sqlite")
-#: Four servers with logs of 4 GB each are too much for a small disk, and no study here writes as much as one.
+#: Four servers with logs of 4 GB each are too much for a small disk. No study here writes as much as one log holds.
 SETTINGS = {"mysql": "innodb_redo_log_capacity=1073741824", "mariadb": "innodb_log_file_size=1073741824"}
 TABLES = ("port_data_counters", "port_errors", "mpi_process_info")
 SAME = ("repeats.count=3",)
@@ -34,11 +34,11 @@ SAME = ("repeats.count=3",)
 FEWER_PORTS = ("ports=200", "processes=448")
 #: The published comparison's largest point, at its size: 32 writers and 32 users on each of three tables.
 LARGEST = "largest"
-#: Studies whose client must be on time although the server keeps both cores busy.
+#: Studies with a rate: the client must be on time although the server keeps both cores busy.
 PACED = ("keepup", "sustained", "mixed", LARGEST)
-#: Studies whose tables are large enough that bytes a row say something.
+#: Studies with tables large enough for bytes a row to mean something.
 STORED = ("keepup", "indexes", "volume")
-#: Its tables have one order.
+#: Engines whose tables have one order.
 WITHOUT_INDEXES = ("influxdb",)
 
 
@@ -102,7 +102,7 @@ def made(study: str, engine: str) -> bool:
     return not (study == "indexes" and engine in WITHOUT_INDEXES)
 
 
-#: The published engines come first, so that what is cut short is what stands beside.
+#: Published engines first: where time runs out, the others are missing.
 PIECES = [
     Piece(study, engine)
     for group in (PUBLISHED, BESIDE)
@@ -138,22 +138,28 @@ def run(piece: Piece, results: Path, data: Path) -> int:
 
 def latest(results: Path) -> dict[Piece, Analysis]:
     """The last complete run of each piece."""
-    found: dict[Piece, Analysis] = {}
+    found = dict(complete(results))
+    return {piece: found[piece] for piece in PIECES if piece in found}
+
+
+def complete(results: Path) -> Iterator[tuple[Piece, Analysis]]:
+    """Every complete study of the family on one engine, oldest first; those that are no piece too."""
     for folder in sorted(results.glob("telemetry-*")):
         analysis = analyse(study_record(Results(folder)))
         engines = [e for e in (*PUBLISHED, *BESIDE) if e in analysis.study["engines"]]
         study = str(analysis.study["name"]).removeprefix("telemetry-")
         study = LARGEST if study == "mixed" and 32 in analysis.factors.get("n", ()) else study
-        if analysis.runs and len(engines) == 1 and study in STUDIES and analysis.study["status"] == "done":
-            found[Piece(study, engines[0])] = analysis
-    return {piece: found[piece] for piece in PIECES if piece in found}
+        if analysis.runs and len(engines) == 1 and analysis.study["status"] == "done":
+            yield Piece(study, engines[0]), analysis
 
 
 def written(found: Mapping[Piece, Analysis]) -> Iterator[str]:
+    """Markdown: the tables Claims and Answers, study by study, then the bytes stored by each piece."""
+    found = dict(sorted(found.items(), key=lambda item: list(STUDIES).index(item[0].study)))
     yield "| claim | engine | published | here | measured |"
     yield "|---|---|---|---|---|"
     for piece, analysis in found.items():
-        # What a study says of engines that it did not run is not of this run.
+        # A study file has claims about engines that this piece did not run: they are judged with their own piece.
         for claim in judged_claims(analysis):
             if claim.engine in (piece.engine, "all"):
                 yield row(piece, claim)

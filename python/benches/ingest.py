@@ -84,7 +84,7 @@ def comparisons() -> Iterator[Parts]:
 
 
 def agreements() -> Iterator[Parts]:
-    """The same work by a peer: one COPY of all rows in PostgreSQL's binary format, whose time is the server's."""
+    """The same work by a peer: one COPY of all rows in PostgreSQL's binary format, timed by the server."""
     if shutil.which("psql") and url_of("postgresql"):
         yield (
             "postgresql load of one COPY, rate",
@@ -124,7 +124,7 @@ def rows_per_cpu_s(engine: str, way: str = "bulk") -> float:
 def run(
     engine: str, way: str = "bulk", table: Table = TABLE, rows: int = ROWS, batch_rows: int = 0
 ) -> Mapping[str, Any]:
-    """The shot of one load into a fresh table, proven. way: a method, or the name that studies have for it."""
+    """One load into a fresh table, proven, as its line of `shots`. way: a method, or the name that studies have for it."""
     with loaded(engine, way, table, rows, batch_rows) as tables:
         shot: Mapping[str, Any] = tables["shots"][0]
         return shot

@@ -57,7 +57,7 @@ PARSE_MB = 400.0
 class Shot:
     seconds: float
     client_cpu_s: float
-    #: None for a server whose processes we do not know.
+    #: None for a server with unknown processes.
     server_cpu_s: float | None
 
 
@@ -152,7 +152,7 @@ def to_shards(name: str, rows: int = ROWS) -> float:
 
 
 def copies_to_shards(name: str) -> float:
-    """Each takes an eighth of the file, whatever its rows' keys: nobody has to place them."""
+    """Each takes an eighth of the file, whatever the keys of its rows: no row is placed."""
     with shards() as urls, tables(urls):
         commands = [copy(url, part) for url, part in zip(urls, parts(SHARDS), strict=True)]
         return shot(name, "theirs", ROWS, commands, urls)
@@ -231,7 +231,7 @@ def at_once(commands: Sequence[Sequence[str]], environment: dict[str, str]) -> N
         said = [process.communicate()[0] for process in started]
     finally:
         for process in started:
-            if process.returncode is None:  # we were told to end: so is it
+            if process.returncode is None:  # the bench is ending: so does this
                 process.terminate()
                 process.wait()
     for process, words in zip(started, said, strict=True):
@@ -311,7 +311,7 @@ def parsed_mb_per_cpu_s(summed: bool = True) -> float:
             document = plan.client_plan(wanted, null, plan.link_plan(address, "bench"), str(here))
             with End(document, here / "client.log", {}) as client:
                 last = client.wait_for("finished", unheard, load_server)
-                # It has ended or is about to, and is not waited for yet: its time is still told.
+                # It has ended or is about to. Until it is waited for, the kernel still has its time.
                 cpu_s = cpu_ticks(client.pid) / CLOCK_TICKS
             load_server.stop(unheard)
     if last["rows_stored"] != ROWS:

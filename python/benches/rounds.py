@@ -8,7 +8,7 @@ from itertools import count
 
 
 class Rounds:
-    """`figure(k)` gives the k-th figure of one round after the other; the first who asks for a round makes it."""
+    """`figure(k)` gives the k-th figure of one round after the other; a round is made when it is first asked for."""
 
     def __init__(self, measure: Callable[[], tuple[float, ...]]) -> None:
         self.measure = measure

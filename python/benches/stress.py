@@ -88,7 +88,7 @@ def stressed(engine: str, seconds: int, folder: Path) -> dict[str, object]:
                "--data", str(folder / "data")]  # fmt: skip
     environment = {**os.environ, "INRUSH_RESULTS": str(folder / "results"), "NO_COLOR": "1"}
     files: dict[int, list[int]] = {}
-    # A file, not a pipe: nobody empties a pipe while we look at the worker.
+    # A file, not a pipe: a pipe is not emptied while the worker is watched.
     with (folder / "said.json").open("w") as said:
         process = subprocess.Popen(command, stdout=said, env=environment)
         while process.poll() is None:

@@ -1,7 +1,7 @@
 """The `cpu` table of TSBS: inrush, which generates its rows, against the loader of TSBS, from a ready file.
 
 Same server, rows, batch, one connection, no index but those that the server makes itself. The file is made by
-`tsbs_generate_data`; the loader's rate is the one that it prints. Both sides send a time, who the row is of, and ten
+`tsbs_generate_data`; the loader's rate is the one that it prints. Both sides send a time, the host of the row, and ten
 measurements a row: to InfluxDB ten tags and ten integers, to the others the number of the host and ten doubles. What a
 loader sends besides (ClickHouse: three more columns of times; a table of tags) is part of its cost and named here.
 

@@ -43,7 +43,7 @@ class Half:
 
 
 def agreements() -> Iterator[Parts]:
-    """Server: InfluxDB, which is one process, so that pidstat can be told its number."""
+    """Server: InfluxDB, which is one process, so that pidstat gets one number."""
     if "influxdb" not in INSTANCES:
         return
     if not (shutil.which("pidstat") and shutil.which("iostat")):

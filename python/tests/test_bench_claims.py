@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_page_of_claims_is_what_the_kept_claims_say() -> None:
-    """docs/claims.md by hand would be nobody's measurement; each claim's hash is checked on the way."""
+    """docs/claims.md is never written by hand; each claim's hash is checked on the way."""
     told = page.written()
     assert (ROOT / "docs" / "claims.md").read_text(encoding="utf-8") == told, (
         "python -m benches.claims.page > ../docs/claims.md"

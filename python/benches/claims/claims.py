@@ -78,7 +78,7 @@ def inrush(words: Sequence[str], root: Path, write_bytes_per_s: int | None = Non
 
 
 def slow_disk(folder: Path, write_bytes_per_s: int) -> Path:
-    """The cgroup whose processes write no faster to the disk of a folder. Raises OSError where that is not permitted."""
+    """A cgroup with a limit on bytes written each second to the disk of a folder. Raises OSError where that is not permitted."""
     group = Path("/sys/fs/cgroup/blkio") / f"inrush-claims-{write_bytes_per_s}"
     group.mkdir(exist_ok=True)
     folder.mkdir(parents=True, exist_ok=True)

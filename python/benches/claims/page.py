@@ -11,6 +11,7 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from inrush.model.score import board
@@ -24,6 +25,9 @@ SCORED = HERE / "scored"
 #: From this load on a knee is worth the name: below it lies within what was measured.
 KNEE_FROM = 4.0
 
+#: Columns of the page's text; tables are wider.
+WIDTH = 120
+
 #: Key of a claim that names its study without the path that it was frozen with.
 WITHOUT_PATH = "path_removed"
 
@@ -33,7 +37,7 @@ Doc = Mapping[str, Any]
 def keep(results: Path, to: Path = SCORED) -> None:
     """Copies what the page is made of; runs stay where they are.
 
-    A claim whose study was named by a path of one machine loses the path, and with it the proof by its hash: it says so.
+    A claim loses a path of one machine by which it names its study, and with it the proof by its hash: it says so.
     """
     to.mkdir(exist_ok=True)
     for path in (results / "set-ups").glob("*.json"):
@@ -72,7 +76,7 @@ def set_up_of(folder: Path = SCORED) -> dict[str, str]:
 
 
 def page(held: Sequence[Entry], names: Mapping[str, str], provoked: Mapping[str, str], read: str) -> str:
-    """The whole document. provoked: set-up -> resource. read: what a person found in it, in Markdown."""
+    """The whole document. provoked: set-up -> resource. read: what the claims show, in Markdown."""
     scored = scores_of(held)
     whole = board([s for _, s in scored])
     if whole is None:
@@ -84,12 +88,14 @@ def page(held: Sequence[Entry], names: Mapping[str, str], provoked: Mapping[str,
     open_ = sum(s is None or s["verdict"] == "invalid" for _, s in held)
     parts = [
         "# Claims on real engines, frozen and scored",
-        "Written by `python -m benches.claims.page` from the claims and scores in `python/benches/claims/scored/` (a test compares), good or bad. "
-        "Each claim was frozen with its hash before its target ran; `python -m benches.claims.claims` makes them all again: set-ups are data "
-        "(`setups.toml`), the studies stand beside them.",
-        f"{len(held)} claims, {len(scored)} of them scored and {open_} open or without a valid run; engines: {', '.join(engines)}; "
+        filled(
+            "`python -m benches.claims.page` writes this page from the claims and scores in `python/benches/claims/scored/`, good or bad. "
+            "A test compares the two. Each claim was frozen with its hash before its target ran. `python -m benches.claims.claims` makes "
+            "all of them again: the set-ups are data (`setups.toml`), and the studies lie beside them."
+        ),
+        filled(f"{len(held)} claims, {len(scored)} of them scored and {open_} open or without a valid run; engines: {', '.join(engines)}; "
         f"{len(knee_claims)} with a knee claimed at {KNEE_FROM:g} or more loads. "
-        f"Machine: {env.get('cpu_model')}, {env.get('cpu_logical')} cores, Linux {env.get('kernel')}.",
+        f"Machine: {env.get('cpu_model')}, {env.get('cpu_logical')} cores, Linux {env.get('kernel')}."),
         "## Together",
         markdown(["", "claims", "median error", "p90 error", "inside 90 %", "bottleneck named"], [
             ["all", str(whole.n), f"{whole.median_error:.1%}", f"{whole.p90_error:.1%}", interval(whole.coverage),
@@ -98,7 +104,7 @@ def page(held: Sequence[Entry], names: Mapping[str, str], provoked: Mapping[str,
                f"{b.bottlenecks.value:.0%} of {b.bottlenecks.n}" if b.bottlenecks else "–"]
               for name, of in groups(held).items() for k, b in of.items()),
         ]),
-        "Beside what is simpler to say, by the same observations:",
+        "The claims beside simpler models, by the same observations:",
         markdown(["", "claims", "median error", "p90 error"],
                  [[b.name, str(b.n), f"{b.median_error:.1%}", f"{b.p90_error:.1%}"] for b in beside(held)]),
         read.strip(),
@@ -117,7 +123,10 @@ def knee_parts(held: Sequence[Entry], names: Mapping[str, str]) -> list[str]:
         return ["No curve was seen to level off."]
     rows = [[names.get(k.name, k.name), f"{k.claimed:.3g}", f"{k.seen:.3g}", f"{k.error:.1%}"] for k in found]
     return [
-        f"{knee_line(found)}. One for each training; seen: where proportion would have reached the highest rate of a curve that levelled off.",
+        filled(
+            f"{knee_line(found)}. There is one for each training. The knee is seen where proportion would have reached the highest "
+            "rate of a curve that levelled off."
+        ),
         markdown(["set-up", "claimed", "seen", "error"], rows),
     ]
 
@@ -142,6 +151,11 @@ def claim_row(doc: Doc, s: Doc | None, names: Mapping[str, str], provoked: Mappi
 
 def interval(of: Any) -> str:
     return f"{of.value:.0%} [{of.low:.0%}, {of.high:.0%}]"
+
+
+def filled(text: str) -> str:
+    """A paragraph in lines of at most 120 columns."""
+    return fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

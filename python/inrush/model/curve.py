@@ -5,11 +5,11 @@ The rule, with every score of it on published curves in docs/predictions.md:
 1. A rate that grows follows the contention law (Amdahl): everything that is scaled shares something. Proportion is its
    limit, so it competes by itself, not as a law of its own.
 2. Coherency (USL) is added only on evidence: the curve has already fallen from its peak by more than noise, or six or
-   more points prefer it by two units of AICc. A third parameter that nothing asks for is what makes extrapolations wild.
+   more points prefer it by two units of AICc. A third parameter that nothing asks for makes extrapolations wild.
 3. A rate that falls throughout loses a fixed time to each unit of x: 1 / rate is a straight line.
 4. A time that grows is a fixed cost and one for each unit; a time that falls with machines has Ernest's form.
-5. A latency against an offered rate is that of a queue, 1 / latency a straight line down to the rate that fills it; it is
-   predicted up to 80 % of that rate.
+5. A latency against an offered rate is that of a queue: 1 / latency is a straight line down to the rate that fills it.
+   It is predicted up to 80 % of that rate.
 6. A law that misses the largest point by more than 15 %, or is asked for more than 32 times it, is refused.
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 
 import numpy as np
 
@@ -19,21 +20,29 @@ from inrush.predict.published import (
     writer_cases,
 )
 
+#: Columns of the page's text; tables are wider.
+WIDTH = 120
+
 INTRO = """# Published curves, predicted from their small ends
 
-Written by `inrush predict --published`, good or bad; a test compares. Nobody's figure here was measured by inrush. The claims
-are not frozen ones (their answers were printed years ago), so they calibrate nothing and enter no scoreboard: they show what
-the laws can and cannot see. The rule was written before it was applied to them; but that Amdahl's law continues the first four
-curves better than the USL was known from an earlier trial, so they are no independent test of that choice. Claims on real engines
-that were frozen before their runs, with every error: [claims.md](claims.md).
+`inrush predict --published` writes this page, good or bad. A test compares the two. inrush measured no figure here.
+
+* The claims are not frozen ones, for their answers were printed years ago. So they calibrate nothing and enter no
+  scoreboard. They show what the laws can and cannot see.
+* The rule was written before it was applied to them. But an earlier trial had shown that Amdahl's law continues the
+  first four curves better than the USL does, so they are no independent test of that choice.
+* Claims on real engines, frozen before their runs, stand with every error in [claims](claims.md).
 
 ## The rule
 """
 
-READING = """The cluster's nodes are within the goal of 5 %: nodes that share nothing contend little, and Amdahl's law needs no more. Where a
-machine has a wall that the small end has not met (SPEC beyond 72 users, Cisco's 24 hardware threads), every law of throughput is
-far off, and its interval with it: nothing in a rate says where a wall is. Measured demands do: see `inrush predict` on results.
-The step from 37 to 40 API machines, where the published curve stops growing, is of that kind: unknowable from throughput alone.
+READING = """* The cluster's nodes are within the goal of 5 %. Nodes that share nothing contend little, and Amdahl's law needs
+  no more.
+* A machine may have a wall that the small end has not met: SPEC beyond 72 users, Cisco's 24 hardware threads. There
+  every law of throughput is far off, and so is its interval. Nothing in a rate shows where a wall is. Measured demands
+  do: see `inrush predict` on results.
+* From 37 to 40 API machines the published curve stops growing. That step is of the same kind: throughput alone does not
+  show it.
 """
 
 
@@ -43,7 +52,7 @@ def page() -> str:
         rule(curve_rule.__doc__),
         rule(capacity_rule.__doc__),
         "## Rates against load\n",
-        source("curves"),
+        described("curves"),
         curves_table(curve_cases()),
         READING,
         "## Models together\n",
@@ -57,8 +66,13 @@ def page() -> str:
 
 
 def rule(text: str | None) -> str:
-    """A module's own words, without what is said to programmers."""
+    """The text at the head of a module, without what is for programmers."""
     return (text or "").replace(" Pure.", "").strip()
+
+
+def described(name: str) -> str:
+    """Where a table comes from, in lines of at most 120 columns."""
+    return fill(source(name), WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def curves_table(cases: Sequence[CurveCase]) -> str:
@@ -104,7 +118,7 @@ def models_table(cases: Sequence[CurveCase]) -> str:
             ]
         )
     inside = sum(c.score.inside for c in cases)
-    told = f"\n\nInside their 90 % interval: {inside} of {len(cases)}; all intervals are uncalibrated and say so.\n"
+    told = f"\n\nInside their 90 % interval: {inside} of {len(cases)}. All intervals are uncalibrated.\n"
     return markdown(["model", "claims", "median error", "p90", "largest"], rows, right=range(1, 5)) + told
 
 
@@ -117,13 +131,13 @@ def intervals() -> list[str]:
     ]  # fmt: skip
     header = ["storage", "intervals", "s/MB by MB a file", "R²", "with GB loaded", "largest error: constant", "by size",
               "ahead: constant", "by size", "B-tree out of memory"]  # fmt: skip
-    told = """The rate of files falls to a tenth and comes back, on three kinds of storage, while the table grows to five times the buffer pool. Its
-files grew and shrank: seconds for a MB follow the size of a file, and what had been loaded before adds nothing. An index that
-leaves memory only falls, so its shape alone refutes that reading. *Ahead*: fitted to the first third of the intervals, whose
-files are small, median error of files a second in the rest."""
+    told = """The rate of files falls to a tenth and comes back, on three kinds of storage, while the table grows to five times the
+buffer pool. Its files grew and shrank. Seconds for a MB follow the size of a file, and what had been loaded before adds
+nothing. The rate of an index that leaves memory only falls, so the shape alone refutes that reading. *Ahead*: fitted to
+the first third of the intervals, in which files are small; median error of files a second in the rest."""
     return [
         "## A series of intervals, decomposed\n",
-        source("intervals"),
+        described("intervals"),
         markdown(header, rows, right=range(1, 9)),
         told,
     ]
@@ -132,9 +146,9 @@ files are small, median error of files a second in the rest."""
 def pipeline() -> list[str]:
     rows = [[s.resource, f"{s.at:.1f}", said_by] for s, said_by in pipeline_limits()]
     return [
-        "## Limits of a load pipeline\n", source("pipeline"),
+        "## Limits of a load pipeline\n", described("pipeline"),
         markdown(["resource", "full at (pipelines)", "its author"], rows, right=(1, 2)),
-        "What was measured at those loads was not published, so these have no error.",
+        "Measurements at those loads were not published, so these have no error.",
     ]  # fmt: skip
 
 
@@ -150,9 +164,9 @@ def writers() -> list[str]:
         for w in writer_cases()
     ]
     return [
-        "## Writers\n", source("writers"),
+        "## Writers\n", described("writers"),
         markdown(["engine", "speed-up at 16", "contention", "claimed at 32", "of any number"], rows, right=range(1, 5)),
-        "One point fixes a law of one parameter; nobody published a second one to score it by.",
+        "One point fixes a law of one parameter. No second point was published to score it by.",
     ]  # fmt: skip
 
 
@@ -163,14 +177,14 @@ def archive() -> list[str]:
     extractions, loads = extraction_cases(), load_cases()
     middle = float(np.median([c.error for c in extractions]))
     return [
-        "## Extractions of an archive\n", source("extractions"),
+        "## Extractions of an archive\n", described("extractions"),
         markdown(["ten million rows, from one million", "claimed s", "published s", "error"], rows(extractions), right=(1, 2, 3)),
-        f"""Median error {percent(middle)}. One extraction of a million rows, cold and warm, prices a row and a page; stored by time a page holds
-one or two wanted rows, and ten million rows need more pages than memory holds: the warm scan is a cold one again, which a
-straight line from the small warm figure misses by a factor of fifty to a hundred.""",
-        "## Loads of an archive\n", source("archives"),
+        f"""Median error {percent(middle)}. One extraction of a million rows, cold and warm, prices a row and a page. Stored by time, a
+page holds one or two wanted rows, and ten million rows need more pages than memory holds. So the warm scan is a cold
+one again. A straight line from the small warm figure misses it by a factor of fifty to a hundred.""",
+        "## Loads of an archive\n", described("archives"),
         markdown(["hours to load, in proportion to bytes on disk", "claimed h", "published h", "error"], rows(loads), right=(1, 2, 3)),
-        "The order of rows costs what it adds on disk; an index costs less than its bytes.",
+        "The order of rows costs what it adds on disk. An index costs less than its bytes.",
     ]  # fmt: skip
 
 
