@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import ENGINES, engine_of_url, server, twins
+from inrush.engines import ENGINES, engine_of_url, server, title, twins
 from inrush.engines.base import Server
 from inrush.errors import UsageError
 
@@ -25,6 +25,12 @@ def test_every_engine_has_a_twin_of_its_name(engine: str) -> None:
     twin = server(engine)
     assert isinstance(twin, Server) and twin.name == engine
     assert twin.methods and twin.schemes
+
+
+@pytest.mark.parametrize("engine", [e for e in ENGINES if e not in ("null", "simulated")])
+def test_an_engine_has_a_name_for_sentences_and_an_unknown_one_keeps_its_own(engine: str) -> None:
+    assert title(engine) != engine and title(engine).lower() == engine
+    assert (title("null"), title("null:text"), title("oracle")) == ("null", "null:text", "oracle")
 
 
 def test_no_scheme_means_two_engines() -> None:

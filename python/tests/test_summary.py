@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from inrush.analysis.percentiles import quantile_s
 from inrush.analysis.points import Analysis, analyse
 from inrush.errors import UsageError
-from inrush.report.points import quantile_s
 from inrush.report.summary import compare_lines, standing, summed_up
 from inrush.stats.measures import StudyRecord
 from tests import synthetic

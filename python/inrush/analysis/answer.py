@@ -82,9 +82,7 @@ def decided(analysis: Analysis) -> Answer | None:
         "sustained": sustained_part,
         "levels_off": levels_off_part,
     }[kind]
-    found = groups(analysis, figure, along, per)
-    if kind not in COMPETING:
-        found = apart(analysis, found, along)
+    found = groups_of(analysis, kind, figure, along, per)
     trend = moved_sentence(analysis, figure)
     moved = [Part((), trend, None)] if trend else []
     why = refused(analysis)
@@ -104,6 +102,14 @@ def decided(analysis: Analysis) -> Answer | None:
         part = level_part if along == "engine" else decide
         parts.append(replace(part(analysis, figure, along, group, of), points=tuple(of)))
     return Answer(kind, figure, along, [*parts, *moved])
+
+
+def groups_of(
+    analysis: Analysis, kind: str, figure: str, along: str, per: Sequence[str]
+) -> dict[Point, Values]:
+    """The groups of an answer of this kind: one part each."""
+    found = groups(analysis, figure, along, per)
+    return found if kind in COMPETING else apart(analysis, found, along)
 
 
 def judged(analysis: Analysis, figure: str, part: Part) -> Part:

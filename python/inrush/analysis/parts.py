@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -266,11 +266,7 @@ def role_of(figure: str) -> str:
 
 def sustained_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
     """The highest value that held in every counted run, what is undecided above it, and the lowest that did not hold."""
-    at_least = float((analysis.study.get("search") or {}).get("at_least", 1.0))
-    runs: dict[Any, list[Tried]] = {dict(p)[along]: [] for p in of if along in dict(p)}
-    for m, on_time in zip(analysis.runs, analysis.on_time.runs, strict=True):
-        if m.counts and m.point in of and along in dict(m.point):
-            runs[dict(m.point)[along]].append(tried(m, on_time, figure, at_least))
+    runs = tries(analysis, figure, along, of)
     stood = {value: standing(runs[value]) for value in sorted(runs)}
     failed = next((value for value, trial in stood.items() if trial is Trial.FAILED), None)
     below = [value for value in stood if failed is None or value < failed]
@@ -291,6 +287,16 @@ def sustained_part(analysis: Analysis, figure: str, along: str, group: Point, of
             group, f"{head(analysis, group)}{nothing}{above if undecided or failed is not None else ''}", None
         )
     return Part(group, f"{head(analysis, group)}holds {told(held)}{above}", None, (held,))
+
+
+def tries(analysis: Analysis, figure: str, along: str, of: Collection[Point]) -> dict[Any, list[Tried]]:
+    """Value of `along` -> whether each counted run at it held."""
+    at_least = float((analysis.study.get("search") or {}).get("at_least", 1.0))
+    runs: dict[Any, list[Tried]] = {dict(p)[along]: [] for p in of if along in dict(p)}
+    for m, on_time in zip(analysis.runs, analysis.on_time.runs, strict=True):
+        if m.counts and m.point in of and along in dict(m.point):
+            runs[dict(m.point)[along]].append(tried(m, on_time, figure, at_least))
+    return runs
 
 
 def levels_off_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:

@@ -17,8 +17,16 @@ from inrush.guards.verdicts import Outcome, Verdict, paced_roles, worst
 from inrush.results.histogram import Histogram, merge
 from inrush.stats import stats
 from inrush.stats.brackets import brackets
-from inrush.stats.measures import RunRecord, StudyRecord, figures_of_run, measured_windows, role_histograms
+from inrush.stats.measures import (
+    FloatArray,
+    RunRecord,
+    StudyRecord,
+    figures_of_run,
+    measured_windows,
+    role_histograms,
+)
 from inrush.stats.own_share import own_share
+from inrush.stats.samples import role_samples
 
 Point = tuple[tuple[str, Any], ...]
 
@@ -181,6 +189,17 @@ class Analysis:
                     if kind == "latency" and histogram.calls:
                         parts.setdefault((m.point, role), []).append(histogram)
         return {key: merge(found) for key, found in parts.items()}
+
+    @cached_property
+    def sample_times(self) -> dict[tuple[Point, str], FloatArray]:
+        """(point, role) -> seconds from due until stored of every sample of its counted runs, ascending; infinite where it
+        never was stored."""
+        parts: dict[tuple[Point, str], list[FloatArray]] = {}
+        for m in self.runs:
+            if m.counts:
+                for role, sampled in role_samples(m.run, measured_windows(m.run)).items():
+                    parts.setdefault((m.point, role), []).append(sampled.sample_s)
+        return {key: np.sort(np.concatenate(found)) for key, found in parts.items()}
 
     @cached_property
     def verdicts(self) -> list[tuple[str, Verdict]]:

@@ -37,6 +37,12 @@ def server(engine: str) -> Server:
     return twins(ENGINES[name])[name]()
 
 
+def title(engine: str) -> str:
+    """An engine as its makers write it: `ClickHouse`. The instrument's own engines, and names without a twin, stay as they are."""
+    module = ENGINES.get(engine)
+    return (twins(module)[engine].title if module else "") or engine
+
+
 def engine_of_url(url: str) -> str:
     """The engine that a URL's scheme names. Raises UsageError when none does."""
     scheme = url.partition(":")[0]

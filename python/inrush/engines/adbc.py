@@ -48,6 +48,7 @@ LOSSES: Mapping[str, str] = {
 
 class Adbc(Server):
     name = "adbc"
+    title = "ADBC"
     schemes = ("adbc",)
     methods = ("bulk", "multirow")
     namespace_holds_tables = False

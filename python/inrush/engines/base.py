@@ -186,6 +186,8 @@ class Server(ABC):
     """Twin of rust/src/engine/<name>.rs: the dialect and the life of one engine."""
 
     name: ClassVar[str]
+    #: As its makers write it, for sentences.
+    title: ClassVar[str] = ""
     schemes: ClassVar[tuple[str, ...]]
     #: Ways in, fastest first; factor `method`.
     methods: ClassVar[tuple[str, ...]]

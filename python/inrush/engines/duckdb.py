@@ -65,6 +65,7 @@ FSYNC = "fsync_mode"
 
 class DuckDB(Server):
     name = "duckdb"
+    title = "DuckDB"
     schemes = ("duckdb",)
     methods = ("bulk", "multirow")
     embedded = True

@@ -88,6 +88,7 @@ SETTINGS = (
 
 class Sqlite(Server):
     name = "sqlite"
+    title = "SQLite"
     schemes = ("sqlite",)
     methods = ("bulk", "multirow")
     embedded = True

@@ -7,12 +7,12 @@ from html import escape
 from statistics import median
 
 from inrush.analysis.answer import Answer
+from inrush.analysis.percentiles import quantile_s
 from inrush.analysis.points import Analysis, Point, PointSummary
 from inrush.analysis.study_guards import roles
 from inrush.analysis.wording import name, plain
 from inrush.guards.verdicts import Outcome
 from inrush.report.html import Cells, number, table
-from inrush.results.histogram import rank
 from inrush.stats import quantity
 
 #: Latency quantiles of the point table.
@@ -61,13 +61,6 @@ def shown_quantiles(analysis: Analysis) -> list[tuple[str, str, float]]:
         for name, q in QUANTILES.items()
         if any(quantile_s(analysis, p, role, q) is not None for p in analysis.points)
     ]
-
-
-def quantile_s(analysis: Analysis, point: Point, role: str, q: float) -> float | None:
-    """None where a point has no such role, or fewer calls than the quantile needs for one beyond it."""
-    histogram = analysis.latencies.get((point, role))
-    enough = histogram is not None and histogram.calls > rank(q, histogram.calls)
-    return histogram.quantile_ns(q) / 1e9 if histogram is not None and enough else None
 
 
 def point_row(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import floor, isfinite, log10
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the module of statistics takes a quarter of a second to load
@@ -31,6 +32,31 @@ def show_interval(interval: Interval, figure: str) -> str:
     factor, unit = scale(interval.value, figure)
     bounds = f"[{digits(interval.low / factor)}, {digits(interval.high / factor)}]"
     return f"{joined(digits(interval.value / factor), unit)} {bounds}"
+
+
+def show_known(value: float, interval: Interval | None, figure: str) -> str:
+    """`1.9 M rows/s`: rounded to what the interval knows."""
+    factor, unit = scale(value, figure)
+    return joined(known(value, interval, factor), unit) if isfinite(value) else show(value, figure)
+
+
+def known(value: float, interval: Interval | None, factor: float = 1.0) -> str:
+    """The number in units of `factor`, rounded to the first digit of the interval's half width: `1.9` of [1.8, 2.0].
+
+    Three significant digits at most and one at least; two where there is no interval.
+    """
+    if value == 0 or not isfinite(value):
+        return digits(value)
+    half = (interval.high - interval.low) / 2 / factor if interval is not None else None
+    first = place(value / factor)
+    last = first - 1 if half is None else place(half) if half > 0 else first - 2
+    last = max(first - 2, min(first, last))
+    return f"{round(value / factor, -last):,.{max(0, -last)}f}"
+
+
+def place(value: float) -> int:
+    """Power of ten of the first significant digit; of no width and of an endless one, beyond all digits."""
+    return floor(log10(abs(value))) if isfinite(value) else 99
 
 
 def scale(value: float, figure: str) -> tuple[float, str]:

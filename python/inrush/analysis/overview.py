@@ -1,0 +1,303 @@
+"""One row for each engine: what it did at the point that the study asks about, and which of it is invalid. Pure.
+
+A question of a best value is about each engine's best point, a paced one about the heaviest load that every engine was
+measured at. Where other factors vary too, all rows are of one condition: the first that most engines have, of a paced
+study the last.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from math import isfinite
+from statistics import median
+from typing import Any
+
+from inrush.analysis.answer import Answer, groups_of
+from inrush.analysis.parts import tries
+from inrush.analysis.percentiles import merged_s, percentile_of
+from inrush.analysis.points import Analysis, Measured, Point, say
+from inrush.analysis.settled import Values, settled
+from inrush.analysis.study_guards import roles
+from inrush.analysis.wording import interval_of, ordered
+from inrush.guards.verdicts import is_instrument, survives
+from inrush.stats import stats
+from inrush.stats.headroom import client_share, idle_share
+from inrush.stats.levels import levels_off
+from inrush.stats.measures import RunRecord, scheduled_operations, whole, writing_roles
+from inrush.stats.trials import Trial, standing
+
+#: Kinds that ask whether a load is kept up with.
+PACED = ("keeps_up", "sustained")
+#: Kinds of which an engine's point is chosen among several: an invalid one of them may have been the best.
+CHOSEN = ("best", "comparison", "sustained", "levels_off")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A figure of a row; `broken`: a guard makes it invalid."""
+
+    figure: str
+    value: float
+    #: Of the runs' own values; of a percentile it only says how far they lie apart.
+    interval: stats.Interval | None
+    #: Each run's own.
+    values: tuple[float, ...]
+    broken: bool
+
+
+@dataclass(frozen=True)
+class EngineRow:
+    engine: str
+    #: None where no run of the engine counts.
+    point: Point | None = None
+    #: Where a value was chosen among several points, all of them.
+    tried: tuple[Point, ...] = ()
+    runs: int = 0
+    #: What the sentence states: the answer's figure, of a fixed job its rate.
+    stated: Cell | None = None
+    rate: Cell | None = None
+    write: Cell | None = None
+    read: Cell | None = None
+    idle_share: float | None = None
+    client_share: float | None = None
+    survives: str = ""
+    #: Figures that decide the row, or that it shows, and that are invalid.
+    broken: tuple[str, ...] = ()
+    #: Guards that say so.
+    guards: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Overview:
+    #: What all rows share beside `along`, and how many other conditions there are.
+    condition: Point
+    others: int
+    #: Figure that the sentence states.
+    stated: str
+    #: Figures of the columns; None where no row has it.
+    rate: str
+    write: str | None
+    read: str | None
+    rows: Sequence[EngineRow]
+
+
+def overview(analysis: Analysis, found: Answer | None) -> Overview | None:
+    """None where nothing was asked and measured."""
+    if found is None:
+        return None
+    asked = asked_points(analysis, found)
+    points = [point for point, _ in asked.points.values()]
+    rate = rate_figure(analysis, found.figure)
+    stated = rate if found.figure.endswith(".makespan_s") else found.figure
+    write, read = write_figure(analysis, found, points), read_figure(analysis, points)
+    rows = [
+        engine_row(analysis, found, engine, *asked.points[engine], (stated, rate, write, read))
+        if engine in asked.points
+        else EngineRow(engine)
+        for engine in engines(analysis)
+    ]
+    return Overview(asked.condition, asked.others, stated, rate, write, read, rows)
+
+
+def engines(analysis: Analysis) -> list[str]:
+    """Those that were to run; engines that keep nothing stand aside unless there are no others."""
+    every = [str(e) for e in analysis.factors.get("engine", ())]
+    return [e for e in every if not is_instrument(e)] or every
+
+
+# --- which points
+
+
+@dataclass(frozen=True)
+class Asked:
+    condition: Point
+    others: int
+    #: Engine -> its point, and the points that it was chosen among.
+    points: Mapping[str, tuple[Point, tuple[Point, ...]]]
+
+
+def asked_points(analysis: Analysis, found: Answer) -> Asked:
+    conditions = by_condition(analysis, found)
+    if not conditions:
+        return Asked((), 0, {})
+    most = max(len(of) for of in conditions.values())
+    widest = [rest for rest, of in conditions.items() if len(of) == most]
+    condition = widest[-1 if found.kind in PACED else 0]
+    held = conditions[condition]
+    last = last_shared(held.values(), found.along or "engine")
+    return Asked(
+        condition,
+        len(conditions) - 1,
+        {engine: (asked_point(analysis, found, of, last), tuple(of)) for engine, of in held.items()},
+    )
+
+
+def by_condition(analysis: Analysis, found: Answer) -> dict[Point, dict[str, Values]]:
+    """What varies beside `along` and the engine -> engine -> its points."""
+    per = tuple((analysis.study.get("answer") or {}).get("per") or ())
+    known = set(engines(analysis))
+    conditions: dict[Point, dict[str, Values]] = {}
+    for group, of in groups_of(analysis, found.kind, found.figure, found.along or "engine", per).items():
+        rest = tuple((k, v) for k, v in group if k != "engine")
+        for point, values in of.items():
+            if (engine := str(dict(point)["engine"])) in known:
+                conditions.setdefault(rest, {}).setdefault(engine, {})[point] = values
+    return conditions
+
+
+def last_shared(held: Iterable[Values], along: str) -> Any:
+    """The largest value of `along` that every engine was measured at; None where they share none."""
+    values = [{dict(p).get(along) for p in of} for of in held]
+    shared = reduce(set.intersection, values) - {None}
+    return ordered(shared)[-1] if shared and all(isinstance(v, int | float) for v in shared) else None
+
+
+def asked_point(analysis: Analysis, found: Answer, of: Values, last: Any) -> Point:
+    along = found.along or "engine"
+    if found.kind in ("best", "comparison"):
+        return settled(of, fresh(analysis, found, of), found.figure).best
+    by_value = {dict(p).get(along): p for p in of}
+    if found.kind == "sustained":
+        stood = {v: standing(t) for v, t in tries(analysis, found.figure, along, of).items()}
+        return by_value[highest_held(stood)]
+    if found.kind == "levels_off":
+        chosen = levels_off({v: of[p] for v, p in by_value.items()}).chosen
+        last = last if chosen is None else chosen
+    return by_value[last] if last in by_value else by_value[ordered(by_value)[-1]]
+
+
+def highest_held(stood: Mapping[Any, Trial | None]) -> Any:
+    """The highest value that held, below the first that did not; the lowest tried where none did."""
+    failed = next((v for v in sorted(stood) if stood[v] is Trial.FAILED), None)
+    held = [v for v in sorted(stood) if stood[v] is Trial.HELD and (failed is None or v < failed)]
+    return held[-1] if held else min(stood)
+
+
+def fresh(analysis: Analysis, found: Answer, of: Iterable[Point], figure: str | None = None) -> Values:
+    """Fresh repeats settle what is best; they enter no other answer."""
+    if found.kind != "best":
+        return {}
+    made = analysis.fresh(figure or found.figure)
+    return {p: made[p] for p in of if p in made}
+
+
+# --- which figures
+
+
+def rate_figure(analysis: Analysis, figure: str) -> str:
+    """Rows or calls a second of the role that the answer is about, where they were measured; else the answer's own figure."""
+    role, metric = figure.rsplit(".", 1)
+    if metric.endswith("_per_s"):
+        return figure
+    measured = {k for m in analysis.runs if m.counts for k, v in m.figures.items() if v > 0}
+    writes = any(role in writing_roles(m.run.plan) for m in analysis.runs)
+    wanted = ("rows_per_s", "ops_per_s") if writes else ("ops_per_s",)
+    return next((f for name in wanted if (f := f"{role}.{name}") in measured), figure)
+
+
+def write_figure(analysis: Analysis, found: Answer, points: Sequence[Point]) -> str | None:
+    """Percentile of the writing role: of its samples where it writes samples, else of its calls. The answer's role first."""
+    mine = found.figure.rsplit(".", 1)[0]
+    writing = {role for m in analysis.runs for role in writing_roles(m.run.plan) if role == whole(role)}
+    for role in sorted(writing, key=lambda role: (role != mine, role)):
+        for kind in ("sample", "latency"):
+            if figure := percentile_of(analysis, points, role, kind):
+                return figure
+    return None
+
+
+def read_figure(analysis: Analysis, points: Sequence[Point]) -> str | None:
+    """Percentile of the calls of the first role that reads, in the order of the plan."""
+    reading = dict.fromkeys(whole(role) for m in analysis.runs for role in reading_roles(m.run))
+    known = set(roles(analysis))
+    found = (percentile_of(analysis, points, role, "latency") for role in reading if role in known)
+    return next((figure for figure in found if figure), None)
+
+
+def reading_roles(run: RunRecord) -> list[str]:
+    """Roles with no operation but queries."""
+    kinds = {o["name"]: o["kind"] for o in run.plan.get("operations", ())}
+    return [
+        role
+        for role, operations in scheduled_operations(run.plan).items()
+        if operations and all(kinds.get(o) in READS for o in operations)
+    ]
+
+
+READS = ("query", "together")
+
+
+# --- a row
+
+
+def engine_row(
+    analysis: Analysis,
+    found: Answer,
+    engine: str,
+    point: Point,
+    tried: tuple[Point, ...],
+    figures: Sequence[str | None],
+) -> EngineRow:
+    counted = [m for m in analysis.runs if m.counts and m.point == point]
+    again = fresh(analysis, found, [point])
+    cells = [cell(analysis, found, point, figure) for figure in figures]
+    held = [found.figure, *(c.figure for c in cells if c is not None)]
+    behind = tried if found.kind in CHOSEN else (point,)
+    verdicts = [(f, v) for f in held for _, v in analysis.broken(f, point)]
+    verdicts += [(found.figure, v) for p in behind for _, v in analysis.broken(found.figure, p)]
+    return EngineRow(
+        engine,
+        point,
+        behind,
+        len(again[point]) if point in again else len(counted),
+        *cells,
+        idle_share=least(idle_share(m.run) for m in counted),
+        client_share=most(client_share(m.run, m.figures) for m in counted),
+        survives=" or ".join(dict.fromkeys(promised(m) for m in counted)),
+        broken=tuple(dict.fromkeys(f for f, _ in verdicts)),
+        guards=tuple(dict.fromkeys(v.guard for _, v in verdicts)),
+    )
+
+
+def cell(analysis: Analysis, found: Answer, point: Point, figure: str | None) -> Cell | None:
+    """A percentile is that of all runs together; every other figure the geometric mean of its runs, or their median."""
+    if figure is None:
+        return None
+    of = fresh(analysis, found, [point], figure).get(point) or analysis.values(figure).get(point)
+    if not of:
+        return None
+    interval, value = interval_of(of), merged_s(analysis, point, figure)
+    if value is None and is_percentile(figure):
+        value = max(of.values())  # of kinds without histograms here: the largest of the runs' own
+    if value is None:
+        value = interval.value if interval is not None else median(of.values())
+    broken = bool(analysis.broken(figure, point))
+    return Cell(figure, value, interval if isfinite(value) else None, tuple(of.values()), broken)
+
+
+def is_percentile(figure: str) -> bool:
+    return re.search(r"_p\d+_s$", figure) is not None
+
+
+def promised(m: Measured) -> str:
+    """What its acknowledged rows survive, as the report says it."""
+    window_s = (m.run.summary.get("durability") or {}).get("window_s")
+    word = (survives(m.run) or "not recorded").replace("_", " ").lower()
+    return f"{word} but the last {window_s:g} s" if window_s else word
+
+
+def least(values: Iterable[float | None]) -> float | None:
+    return min((v for v in values if v is not None), default=None)
+
+
+def most(values: Iterable[float | None]) -> float | None:
+    return max((v for v in values if v is not None), default=None)
+
+
+def where(row: EngineRow, seen: Overview, analysis: Analysis) -> str:
+    """What is this engine's own of its point: the value that is best for it."""
+    shared = {"engine", *dict(seen.condition)}
+    return say(tuple((k, v) for k, v in row.point or () if k in analysis.factors and k not in shared))

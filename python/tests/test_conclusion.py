@@ -1,0 +1,280 @@
+"""The first sentence of a report: what every engine did, rounded to what is known, and nothing invalid in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from inrush.analysis.answer import answer
+from inrush.analysis.conclusion import conclusion
+from inrush.analysis.overview import overview
+from inrush.analysis.points import Analysis, Measured
+from inrush.guards.verdicts import Verdict, invalid
+from inrush.stats.measures import RunRecord, StudyRecord, figures_of_run
+from inrush.stats.quantity import known, show_known
+from inrush.stats.stats import Interval
+from tests import synthetic
+from tests.synthetic import SECOND
+
+SAMPLES, ROWS = 40, 20_000
+KEEPS_UP = {"kind": "keeps_up", "of": "writers.in_time_share", "along": "readers", "per": ["engine"]}
+LATE = "client on time"
+#: Of the blocks, so that an interval knows two digits.
+SPREAD = (0.98, 1.0, 1.02)
+
+
+def paced(
+    engine: str, readers: int, block: int, stored_s: Sequence[float], every_s: float = 1.0
+) -> RunRecord:
+    """A run that writes a sample of ROWS rows each `every_s`, each stored after a known time, while readers look."""
+    due_ns = [SECOND + round(i * every_s * SECOND) for i in range(len(stored_s))]
+    samples = [
+        {"segment": 2, "repetition": 0, "role": "writers", "sample": i, "due_ns": due, "collected_ns": due, "sent_ns": due,
+         "done_ns": due + round(s * SECOND), "rows": ROWS, "sent_on_time_ns": due, "done_on_time_ns": due + round(s * SECOND)}
+        for i, (due, s) in enumerate(zip(due_ns, stored_s, strict=True))
+    ]  # fmt: skip
+    made = synthetic.run(
+        engine, {"readers": readers}, block, makespan_s=len(stored_s) * every_s, rows=ROWS * len(stored_s),
+        batch_rows=ROWS // 4, writers=4, more={"samples": samples}, resources=False, interval_s=every_s,
+        reader_ns=[10**6 * (k + 1) for k in range(100)] if readers else (),
+    )  # fmt: skip
+    control, measured = made.plan["segments"]
+    writers, *others = measured["roles"]
+    sampled = {**writers, "schedule": {"kind": "samples", "every_ns": round(every_s * SECOND), "parts": 4},
+               "work": {"kind": "rows", "batch_rows": ROWS // 4}}  # fmt: skip
+    looking = [{**role, "sessions": readers} for role in others]
+    plan = {**made.plan, "segments": [control, {**measured, "roles": [sampled, *looking]}]}
+    return replace(made, plan=plan)
+
+
+def analysed(
+    runs: Sequence[RunRecord], doc: Mapping[str, Any], verdicts: Mapping[str, Sequence[Verdict]] | None = None
+) -> Analysis:
+    """Runs with their figures; verdicts as the test says, by engine."""
+    measured = [Measured(run, figures_of_run(run), (verdicts or {}).get(run.engine, ())) for run in runs]
+    return Analysis(StudyRecord({**synthetic.STUDY, "accept": {}, **doc}, runs), measured)
+
+
+def kept(
+    times_s: Mapping[tuple[str, int], float],
+    verdicts: Mapping[str, Sequence[Verdict]] | None = None,
+    every_s: float = 1.0,
+) -> Analysis:
+    """(engine, readers) -> seconds that a sample takes, in three blocks."""
+    runs = [
+        paced(engine, readers, block, [s * spread] * SAMPLES, every_s)
+        for block, spread in enumerate(SPREAD, start=1)
+        for (engine, readers), s in times_s.items()
+    ]
+    return analysed(runs, {"answer": KEEPS_UP}, verdicts)
+
+
+def told(analysis: Analysis) -> str:
+    return conclusion(analysis, answer(analysis))
+
+
+ALL = {
+    (engine, readers): s
+    for readers in (0, 4)
+    for engine, s in (("postgresql", 0.085), ("clickhouse", 0.030), ("mysql", 0.165))
+}
+
+
+def test_all_engines_that_keep_up_are_one_clause_and_their_percentiles_stand_in_order() -> None:
+    assert told(kept(ALL)) == (
+        "All three keep up at 20,000 rows/s with 4 readers; a second's rows take ClickHouse 31, PostgreSQL 87, MySQL 168 ms (p99). "
+        "3 runs each."
+    )
+
+
+def test_readers_that_every_point_had_are_part_of_the_load() -> None:
+    alone = {(engine, readers): s for (engine, readers), s in ALL.items() if readers and engine != "mysql"}
+    assert told(kept(alone)).startswith("Both keep up at 20,000 rows/s with 4 readers; ")
+
+
+def test_an_engine_that_falls_behind_is_named_with_what_it_keeps_up_with() -> None:
+    said = told(kept({**ALL, ("mysql", 4): 1.5}))
+    assert said.startswith(
+        "PostgreSQL and ClickHouse keep up at 20,000 rows/s with 4 readers; MySQL falls behind (in 3 of 3 runs), and keeps up with "
+        "0 readers; a second's rows take ClickHouse 31, PostgreSQL 87 ms (p99)."
+    )
+
+
+def test_an_engine_alone_keeps_up_or_falls_behind() -> None:
+    one = {("mysql", readers): s for readers, s in ((0, 0.1), (4, 0.2))}
+    assert told(kept(one)) == (
+        "MySQL keeps up at 20,000 rows/s with 4 readers; a second's rows take 204 ms (p99). 3 runs."
+    )
+    said = told(kept({**one, ("mysql", 4): 1.5}))
+    assert said.startswith(
+        "MySQL falls behind at 20,000 rows/s with 4 readers (in 3 of 3 runs), and keeps up with 0 readers; "
+    )
+
+
+def test_one_point_of_one_engine_is_a_sentence() -> None:
+    assert told(kept({("mysql", 0): 0.01}, every_s=0.5)) == (
+        "MySQL keeps up at 40,000 rows/s; the rows of 0.5 s take 10.2 ms (p99). 3 runs."
+    )
+
+
+def test_an_invalid_figure_is_in_no_sentence_and_its_engine_is_named_with_the_guard() -> None:
+    broken = {"mysql": [invalid(LATE, "late", figures=["writers.in_time_share"])]}
+    said = told(kept(ALL, broken))
+    assert said.startswith("PostgreSQL and ClickHouse keep up at 20,000 rows/s with 4 readers; ")
+    assert "take ClickHouse 31, PostgreSQL 87 ms" in said
+    assert said.endswith("INVALID: the figures of MySQL (client on time).")
+    assert "168" not in said
+
+
+def test_an_invalid_percentile_is_left_out_of_the_percentiles_alone() -> None:
+    broken = {"mysql": [invalid(LATE, "late", figures=["writers.sample_p99_s"])]}
+    said = told(kept(ALL, broken))
+    assert said.startswith("All three keep up") and "take ClickHouse 31, PostgreSQL 87 ms (p99)" in said
+    assert "168" not in said
+
+
+def test_where_every_figure_is_invalid_nothing_else_is_said() -> None:
+    broken = {e: [invalid("release build", "debug")] for e in ("clickhouse", "postgresql", "mysql")}
+    assert (
+        told(kept(ALL, broken)) == "INVALID: the figures of PostgreSQL, ClickHouse and MySQL (release build)."
+    )
+
+
+def test_percentiles_are_those_of_all_samples_together_not_of_the_runs() -> None:
+    """One run in three is ten times slower: the mean of its percentiles would be that of no sample."""
+    runs = [paced("mysql", 0, block, [s] * SAMPLES) for block, s in ((1, 0.1), (2, 0.1), (3, 0.9))]
+    analysis = analysed(runs, {"answer": KEEPS_UP})
+    seen = overview(analysis, answer(analysis))
+    assert seen is not None and seen.rows[0].write is not None
+    assert seen.rows[0].write.value == pytest.approx(0.9)
+
+
+def test_few_samples_have_a_lower_percentile_and_it_is_named() -> None:
+    runs = [paced("mysql", 0, block, [0.1 * (k + 1) for k in range(8)]) for block in (1, 2, 3)]
+    assert "(p90)" in told(analysed(runs, {"answer": KEEPS_UP}))
+
+
+def test_a_search_says_the_highest_that_held_and_whether_more_was_tried() -> None:
+    held = {"clickhouse": {100: 1.0, 200: 1.0, 400: 0.5}, "mysql": {100: 1.0, 200: 1.0}, "sqlite": {100: 0.2}}
+    runs = [
+        synthetic.figured(engine, {"rows_per_s": rate}, block, 0, {"writers.in_time_share": share})
+        for engine, of in held.items()
+        for rate, share in of.items()
+        for block in (1, 2)
+    ]
+    asked = {"kind": "sustained", "of": "writers.in_time_share", "along": "rows_per_s", "per": ["engine"]}
+    doc = {"answer": asked, "search": {"at_least": 1}}
+    analysis = Analysis(StudyRecord({**synthetic.STUDY, **doc}, [m.run for m in runs]), runs)
+    assert told(analysis) == (
+        "ClickHouse sustains 200 rows/s (2 runs); MySQL sustains at least 200 rows/s (2 runs); SQLite sustains nothing that was tried."
+    )
+
+
+TRUTH = {("duckdb", b): s for b, s in ((200, 0.5), (2_000, 0.0714), (20_000, 0.0263))}
+
+
+def fixed(truth: Mapping[tuple[str, int], float], verdicts: Mapping[str, Sequence[Verdict]] | None = None,
+          **doc: Any) -> Analysis:  # fmt: skip
+    runs = [
+        synthetic.run(engine, {"batch_rows": b}, block, makespan_s=s * spread, rows=50_000, resources=False)
+        for block, spread in enumerate(SPREAD, start=1)
+        for (engine, b), s in truth.items()
+    ]
+    return analysed(runs, doc, verdicts)
+
+
+def test_a_fixed_job_is_told_by_its_rate_its_next_best_value_and_its_interval() -> None:
+    assert told(fixed(TRUTH)) == (
+        "DuckDB stores 1.90 M rows/s in batches of 20,000 (2,000 is 2.71 times slower). 95 % interval: 1.81 to 2.00 M rows/s (3 runs)."
+    )
+
+
+def test_every_engine_of_a_fixed_job_has_its_own_best_value() -> None:
+    said = told(fixed({**TRUTH, ("sqlite", 200): 0.5, ("sqlite", 2_000): 0.5004, ("sqlite", 20_000): 1.0}))
+    assert "DuckDB stores 1.90 M rows/s in batches of 20,000 (2,000 is 2.71 times slower); " in said
+    assert "SQLite stores 100 k rows/s in batches of 200 (2,000 is 0.08 % slower). " in said
+    assert (
+        "95 % intervals: DuckDB 1.81 to 2.00 M rows/s (3 runs); SQLite 95.2 to 105 k rows/s (3 runs)." in said
+    )
+
+
+def test_values_that_cannot_be_told_from_the_best_are_named() -> None:
+    alike = [
+        synthetic.figured("duckdb", {"batch_rows": b}, block, 0, {synthetic.MAKESPAN: s})
+        for b, of in ((200, (1.0, 1.1, 0.9)), (2_000, (1.05, 0.95, 1.08)))
+        for block, s in enumerate(of, start=1)
+    ]
+    analysis = Analysis(StudyRecord(synthetic.STUDY, [m.run for m in alike]), alike)
+    assert "DuckDB takes 1.0 s in batches of 200 (not distinguishable: 2,000)" in told(analysis)
+
+
+def test_a_best_value_among_invalid_ones_is_invalid() -> None:
+    """The slow point may have been the best, had it been measured rightly."""
+    runs = fixed(TRUTH).runs
+    late = invalid(LATE, "late", figures=[synthetic.MAKESPAN])
+    broken = [replace(m, verdicts=[late]) if dict(m.point)["batch_rows"] == 200 else m for m in runs]
+    analysis = Analysis(StudyRecord(synthetic.STUDY, [m.run for m in runs]), broken)
+    assert told(analysis) == "INVALID: the figures of DuckDB (client on time)."
+
+
+def test_engines_of_unequal_promises_stand_in_the_order_of_the_study_and_are_not_compared() -> None:
+    record = synthetic.unequal({("duckdb", 1000): 3.0, ("sqlite", 1000): 1.0}, blocks=3)
+    measured = [Measured(run, figures_of_run(run), ()) for run in record.runs]
+    said = told(Analysis(record, measured))
+    assert said.index("DuckDB stores") < said.index("SQLite stores")
+    assert "These engines are not compared: acknowledged rows survive different things" in said
+
+
+def test_one_run_has_no_interval_and_says_so() -> None:
+    runs = [synthetic.run("duckdb", {"batch_rows": 200}, 1, makespan_s=1.0)]
+    assert told(analysed(runs, {})) == "DuckDB stores 50 k rows/s. 95 % interval: none (1 run)."
+
+
+def test_a_curve_of_percentiles_states_them_with_the_range_of_the_runs() -> None:
+    runs = [
+        synthetic.run("duckdb", {"users": n}, block, reader_ns=[n * 10**7] * 200)
+        for block in (1, 2, 3)
+        for n in (1, 4)
+    ]
+    asked = {"kind": "curve", "of": "readers.latency_p99_s", "along": "users", "per": ["engine"]}
+    said = told(analysed(runs, {"answer": asked}))
+    assert said.startswith("DuckDB has a latency of 40") and "(p99 of readers) with 4 users" in said
+    assert "Range of the runs: 40" in said and "interval" not in said
+
+
+def test_an_engine_without_a_counted_run_is_named() -> None:
+    wrong = invalid("rows proven", "a row is missing", hides=True)
+    said = told(fixed({**TRUTH, ("sqlite", 200): 1.0}, {"sqlite": [wrong]}))
+    assert said.startswith("DuckDB stores") and said.endswith("No counted run of SQLite measured it.")
+
+
+def test_a_study_without_a_counted_run_has_no_answer() -> None:
+    assert told(Analysis(StudyRecord({"title": "empty"}, []), [])) == "No answer: no counted run measured it."
+
+
+@pytest.mark.parametrize(
+    ("value", "bounds", "says"),
+    [
+        (1_923_456.0, (1.81e6, 2.04e6), "1.9 M rows/s"),
+        (1_923_456.0, (1.92e6, 1.93e6), "1.92 M rows/s"),
+        (1_923_456.0, (1e6, 4e6), "2 M rows/s"),
+        (965_000.0, (9e5, 1.03e6), "960 k rows/s"),
+        (1_923_456.0, None, "1.9 M rows/s"),
+        (20_000.0, (20_000.0, 20_000.0), "20.0 k rows/s"),
+        (0.0, None, "0 rows/s"),
+    ],
+)
+def test_a_figure_is_rounded_to_what_its_interval_knows(
+    value: float, bounds: tuple[float, float] | None, says: str
+) -> None:
+    interval = None if bounds is None else Interval(value, *bounds, 0.95, 3)
+    assert show_known(value, interval, "writers.rows_per_s") == says
+
+
+def test_an_endless_interval_knows_one_digit_and_a_failed_percentile_none() -> None:
+    endless = Interval(3.21, 0.0, float("inf"), 0.95, 2)
+    assert known(3.21, endless) == "3"
+    assert show_known(float("inf"), None, "readers.latency_p99_s") == "failed"
