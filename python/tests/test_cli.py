@@ -233,8 +233,10 @@ def test_a_run_ends_in_the_answer_the_verdict_and_the_next_command(
 ) -> None:
     _, done = tiny
     assert done.returncode == 0, done.stderr
-    answer, verdict, following = done.stdout.splitlines()
-    assert "batch_rows" in answer and verdict.startswith("valid") and "inrush" in following
+    conclusion, empty, header, row, *_, verdict, following = done.stdout.splitlines()
+    assert conclusion.startswith("SQLite stores ") and empty == "" and header.startswith("engine ")
+    assert row.startswith("sqlite ") and row.endswith(" valid")
+    assert verdict.startswith("valid") and "inrush" in following
     assert "[1/2]" in done.stderr and "report:" in done.stderr
 
 
@@ -258,9 +260,20 @@ def test_what_was_run_is_listed_shown_and_reported(after: Inrush, tmp_path: Path
         "writers.makespan_s" in checked.out
         and f"{files} files of 2 runs are as they were sealed" in checked.err
     )
+    lines = checked.out.splitlines()
+    (report,) = Store().find(listed["id"]).path.glob("report.html")
+    assert lines[-1] == f"report: {report.resolve()}" and lines[-2].startswith("answer: sqlite")
     page = tmp_path / "page.html"
     assert after("report", "--html", str(page)).out.strip() == str(page)
     assert "sqlite" in page.read_text()
+
+
+def test_the_answer_is_shown_as_markdown_and_nothing_else_is(after: Inrush) -> None:
+    sentence, empty, names, aligned, *rows = after("show", "--markdown").out.splitlines()
+    assert sentence.startswith("SQLite stores ") and empty == ""
+    assert names.startswith("| engine | ") and names.count("|") == aligned.count("|")
+    (row,) = rows
+    assert row.startswith("| SQLite | ") and row.endswith(" | valid |") and row.count("|") == names.count("|")
 
 
 def test_exports_are_written_where_asked(after: Inrush, tmp_path: Path) -> None:

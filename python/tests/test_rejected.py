@@ -10,7 +10,7 @@ from inrush.analysis.rejected import reject_lines
 from inrush.guards.notes import rows_rejected
 from inrush.guards.verdicts import Outcome
 from inrush.report.page import page
-from inrush.report.report import three_lines
+from inrush.report.report import closing_lines
 from inrush.report.summary import summary, summary_lines
 from inrush.run.progress import with_rejected
 from inrush.stats.measures import RunRecord, StudyRecord
@@ -44,14 +44,14 @@ def test_rejected_rows_stand_in_show_in_the_terminal_and_in_the_report() -> None
     analysis = analyse(record)
     assert reject_lines(analysis) == [SENTENCE]
     assert SENTENCE in shown(record)
-    assert SENTENCE in "\n".join(three_lines(record))
+    assert SENTENCE in "\n".join(closing_lines(record))
     drawn = page(analysis, None, [], {}, "")
     assert "Rejected rows" in drawn and SENTENCE in drawn and "0.25%" in drawn
     assert summary(analysis)["rejected"] == {"mine": {"rejected": 5, "of": 2005}}
 
 
 def test_a_study_that_stored_every_row_says_so_once_and_one_without_files_nothing() -> None:
-    assert "rejected" not in shown(fed(0)) and len(three_lines(fed(0))) == 3
+    assert "rejected" not in shown(fed(0)) and "rejected" not in "\n".join(closing_lines(fed(0)))
     (verdict,) = [v for v in analyse(fed(0)).runs[0].verdicts if v.guard == "rows rejected"]
     assert verdict.outcome is Outcome.PASS
     generated = synthetic.study({("duckdb", 1): 1.0})

@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
+from inrush.analysis.answer import answer
 from inrush.analysis.points import analyse
 from inrush.report.conditions import facts_by_engine
-from inrush.report.report import three_lines, write_report
+from inrush.report.report import closing_lines, write_report
 from inrush.run.prepare import Call
 from inrush.stats.measures import Absent, StudyRecord
 from tests import synthetic
@@ -103,17 +104,30 @@ def test_a_run_with_wrong_rows_is_listed_and_has_no_figure(tmp_path: Path) -> No
     assert "<figure" not in text
 
 
-def test_three_lines_are_the_answer_the_verdict_and_the_next_command(record: StudyRecord) -> None:
-    lines = three_lines(record)
-    assert len(lines) == 3 and not any("\n" in line for line in lines)
-    assert "best batch_rows is" in lines[0] and "[" in lines[0]
-    assert lines[1].startswith("valid: 30 measured runs")
-    assert lines[2].startswith("next: inrush ")
+def test_the_last_lines_are_what_was_found_a_row_for_each_engine_the_verdict_and_the_next_command(
+    record: StudyRecord,
+) -> None:
+    lines = closing_lines(record)
+    assert not any("\n" in line for line in lines)
+    assert lines[0].startswith("DuckDB stores 3") and "; SQLite stores 1" in lines[0]
+    assert "95 % intervals: DuckDB" in lines[0] and "(5 runs)" in lines[0]
+    assert lines[1] == "" and lines[2].split() == [
+        "engine",
+        "rows/s",
+        "write",
+        "read",
+        "idle",
+        "survives",
+        "verdict",
+    ]
+    assert [line.split()[0] for line in lines[3:5]] == ["duckdb", "sqlite"]
+    assert lines[-2].startswith("valid: 30 measured runs")
+    assert lines[-1].startswith("next: inrush ")
 
 
 def test_the_next_command_changes_each_value_once() -> None:
     command = "inrush run batch -P repeats.count=2 -P batch_rows=[1,2]"
-    told = three_lines(synthetic.study(TRUTH, blocks=2, doc={"command": command}))[2]
+    told = closing_lines(synthetic.study(TRUTH, blocks=2, doc={"command": command}))[-1]
     assert told.startswith("next: inrush run batch -P batch_rows=[1,2] -P repeats.count=5 ")
 
 
@@ -127,21 +141,22 @@ def test_the_next_command_can_be_pasted_into_a_shell() -> None:
     assert shlex.split(call.command()) == words
     for count in ("repeats.count=2", "repeats.count = 2"):
         again = replace(call, overrides=(count, *overrides)).command()
-        told = three_lines(synthetic.study(TRUTH, blocks=2, doc={"command": again}))[2]
+        told = closing_lines(synthetic.study(TRUTH, blocks=2, doc={"command": again}))[-1]
         pasted = told.removeprefix("next: ").partition("   (")[0]
         assert shlex.split(pasted) == [*words, "-P", "repeats.count=5"]
     plain = Call("batch", "s", ("batch_rows=1000",), ("postgresql://me@here/db",)).command()
     assert plain == "inrush run batch postgresql://me@here/db --scale s -P batch_rows=1000"
 
 
-def test_three_lines_of_an_invalid_study_begin_their_verdict_with_the_word() -> None:
-    lines = three_lines(synthetic.study(TRUTH, blocks=2, env={"core_build_profile": "debug"}))
-    assert lines[1].startswith("INVALID: release build") and lines[2] == "next: inrush doctor"
+def test_the_last_lines_of_an_invalid_study_begin_their_verdict_with_the_word() -> None:
+    lines = closing_lines(synthetic.study(TRUTH, blocks=2, env={"core_build_profile": "debug"}))
+    assert lines[0] == "INVALID: the figures of DuckDB and SQLite (release build)."
+    assert lines[-2].startswith("INVALID: release build") and lines[-1] == "next: inrush doctor"
 
 
 def test_an_interrupted_study_is_resumed_next() -> None:
-    lines = three_lines(synthetic.study(TRUTH, blocks=2, doc={"status": "interrupted"}))
-    assert lines[2] == "next: inrush run --resume synthetic-1"
+    lines = closing_lines(synthetic.study(TRUTH, blocks=2, doc={"status": "interrupted"}))
+    assert lines[-1] == "next: inrush run --resume synthetic-1"
 
 
 def test_the_same_runs_give_the_same_page(record: StudyRecord, page: Path, tmp_path: Path) -> None:
@@ -150,8 +165,10 @@ def test_the_same_runs_give_the_same_page(record: StudyRecord, page: Path, tmp_p
 
 
 def test_report_and_terminal_agree(record: StudyRecord, page: Path) -> None:
-    said = three_lines(record)[0].split(" · ")
-    assert len(said) == 2 and all(part in visible(page).replace("&#x27;", "'") for part in said)
+    text = visible(page).replace("&#x27;", "'")
+    assert closing_lines(record)[0] in text
+    found = answer(analyse(record))
+    assert found is not None and len(found.parts) == 2 and all(part.sentence in text for part in found.parts)
     assert analyse(record).valid
 
 

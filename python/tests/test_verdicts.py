@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from inrush.analysis.answer import Part, answer
+from inrush.analysis.conclusion import conclusion
 from inrush.analysis.decisions import same_decision
 from inrush.analysis.points import Analysis, analyse
 from inrush.analysis.study_guards import STUDY_GUARDS, guard_study
@@ -19,7 +20,7 @@ from inrush.guards.verdicts import Outcome, said_figures
 from inrush.report.export import FAILED_NS, bmf, encode_v2, place_of, with_failed, with_failed_alone
 from inrush.report.figures import figures
 from inrush.report.page import banner, places
-from inrush.report.report import three_lines
+from inrush.report.report import verdict_line
 from inrush.report.summary import compare_lines, summary
 from inrush.results.histogram import merge, of_values
 from inrush.stats.measures import RunRecord, StudyRecord, figures_of_run
@@ -82,7 +83,7 @@ def test_an_invalid_figure_that_nothing_asks_of_leaves_the_result_valid_and_is_n
     record = paced_study({"postgresql": 2}, {"postgresql": 6}, answer={"kind": "comparison", "of": "writers.rows_per_s", "along": "engine"})  # fmt: skip
     analysis = analyse(record)
     assert analysis.valid and analysis.outcome is Outcome.NOTE
-    line = three_lines(analysis)[1]
+    line = verdict_line(analysis)
     assert line.startswith("valid: 5 measured runs") and "INVALID and not asked for: latency p50" in line
     told = summary(analysis)
     assert told["valid"] and told["points"][0]["figures"][P99]["invalid"] == ["client on time"]
@@ -112,7 +113,7 @@ def test_a_pilot_whose_client_was_late_leaves_the_result_valid() -> None:
         rows=100_000,
     )
     analysis = analyse(replace(record, runs=[pilot, *record.runs]))
-    assert analysis.valid and "INVALID" not in three_lines(analysis)[1]
+    assert analysis.valid and "INVALID" not in verdict_line(analysis)
 
 
 def test_charts_carry_the_mark_only_where_their_figure_is_invalid() -> None:
@@ -211,7 +212,13 @@ def failed_analysis(accept: dict[str, float] | None = None) -> Analysis:
 
 def answer_line(analysis: Analysis) -> str:
     asked = {"kind": "curve", "of": P99, "along": "batch_rows", "per": ["engine"]}
-    return three_lines(analyse(replace(analysis.record, study={**synthetic.STUDY, "answer": asked})))[0]
+    other = analyse(replace(analysis.record, study={**synthetic.STUDY, "answer": asked}))
+    found = answer(other)
+    assert found is not None
+    assert "PostgreSQL has no p99 of writers: too many calls failed; MySQL has a latency of" in conclusion(
+        other, found
+    )
+    return found.line
 
 
 def test_a_failed_percentile_is_called_failed_wherever_it_is_shown() -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from inrush.cli.words import AsJson, Which
 from inrush.commands.printing import opened_store, say, show, show_json
 from inrush.errors import UsageError
+
+if TYPE_CHECKING:
+    from inrush.results.store import Results
 
 
 def report(
@@ -46,12 +49,16 @@ def show_results(
             help="File: published claims, each confirmed, contradicted or not testable here, as CSV."
         ),
     ] = None,
+    as_markdown: Annotated[
+        bool,
+        typer.Option("--markdown", help="The answer and the table of engines as Markdown, and nothing else."),
+    ] = False,
     check: Annotated[bool, typer.Option("--check", help="Compare every file with what was sealed.")] = False,
 ) -> None:
     """Results in short; exports for other tools."""
     from inrush.analysis.points import analyse
     from inrush.report.export import write_bmf, write_claims, write_csv, write_hdr
-    from inrush.report.summary import summary, summary_lines
+    from inrush.report.summary import markdown_lines, summary, summary_lines
     from inrush.stats.measures import study_record
 
     results = opened_store().find(which)
@@ -63,8 +70,10 @@ def show_results(
     analysis = analyse(study_record(results))
     if as_json:
         show_json(summary(analysis))
+    elif as_markdown:
+        show(markdown_lines(analysis))
     else:
-        show(summary_lines(results, analysis))
+        show([*summary_lines(results, analysis), report_line(results)])
     for path, write in ((csv, write_csv), (hdr, write_hdr)):
         if path is not None:
             say(f"written: {write(results, path)}")
@@ -72,6 +81,16 @@ def show_results(
         say(f"written: {write_bmf(analysis, bmf)}")
     if claims is not None:
         say(f"written: {write_claims(analysis, claims)}")
+
+
+def report_line(results: Results) -> str:
+    """Where the page is; of results without one the command that writes it."""
+    path = results.report_path.resolve()
+    return (
+        f"report: {path}"
+        if path.is_file()
+        else f"report: none yet; `inrush report {results.path.name}` writes it"
+    )
 
 
 def compare(

@@ -103,8 +103,8 @@ def live_page(folder: StudyFolder, planned: int, listener: Listener, live: bool)
 
 
 def finish(store: Store, outcome: Outcome, as_json: bool) -> None:
-    """Report, three lines or JSON, and the exit code of what was found."""
-    from inrush.report.report import three_lines, write_report
+    """Report, the last lines or JSON, and the exit code of what was found."""
+    from inrush.report.report import closing_lines, write_report
     from inrush.report.summary import verdict_document
 
     results = store.find(str(outcome.path))
@@ -123,7 +123,7 @@ def finish(store: Store, outcome: Outcome, as_json: bool) -> None:
             }
         )
     else:
-        show(three_lines(analysis))
+        show(closing_lines(analysis))
     if outcome.failed:
         raise typer.Exit(WORKLOAD_ERRORS)
     if not analysis.valid:

@@ -11,7 +11,9 @@ from typing import Any
 from inrush.analysis.answer import Answer
 from inrush.analysis.claims import COLUMNS, claim_rows, judged_claims
 from inrush.analysis.comparability import left_out
+from inrush.analysis.conclusion import conclusion
 from inrush.analysis.effects import effects
+from inrush.analysis.overview import overview
 from inrush.analysis.parts import Part
 from inrush.analysis.points import Analysis, say
 from inrush.analysis.rejected import by_table, reject_lines
@@ -23,6 +25,7 @@ from inrush.report.conditions import machine, settings
 from inrush.report.draw import asset
 from inrush.report.footprint import HEADER, resource_rows
 from inrush.report.html import Cells, badge, data, number, outcome_word, prose, section, table
+from inrush.report.overview import html_table
 from inrush.report.points import points_table
 from inrush.report.published import published_rows
 from inrush.report.stolen import stolen_table
@@ -182,11 +185,16 @@ def places(analysis: Analysis, found: Sequence[tuple[str, Verdict]]) -> str:
 
 
 def answered(analysis: Analysis, answer: Answer | None) -> str:
+    """What was found, a row for each engine; the parts of the answer with their intervals below."""
     if answer is None or not answer.parts:
         said = '<p class="said">No counted run measured what was asked.</p>'
     else:
+        seen = overview(analysis, answer)
         shown = [part_said(p) for p in answer.parts]
-        said = "\n".join(shown[:6])
+        said = (
+            f'<p class="said">{escape(conclusion(analysis, answer, seen))}</p>\n{html_table(analysis, seen)}'
+        )
+        said += "\n".join(shown[:6])
         if len(shown) > 6:
             said += f"<details><summary>{len(shown) - 6} more groups</summary>{''.join(shown[6:])}</details>"
     crossed = "".join(
@@ -199,9 +207,9 @@ def answered(analysis: Analysis, answer: Answer | None) -> str:
 def part_said(part: Part) -> str:
     """A part of the answer; where its figures are invalid, marked and with the reason."""
     if not part.invalid:
-        return f'<p class="said">{escape(part.sentence)}.</p>'
+        return f'<p class="part">{escape(part.sentence)}.</p>'
     return (
-        f'<p class="said"><span class="badge invalid-badge">INVALID</span> {escape(part.sentence)}.</p>'
+        f'<p class="part"><span class="badge invalid-badge">INVALID</span> {escape(part.sentence)}.</p>'
         f'<p class="expected">{escape(part.invalid)}</p>'
     )
 

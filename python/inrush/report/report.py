@@ -1,4 +1,4 @@
-"""The report: one offline page, figures as files, and three lines for the terminal.
+"""The report: one offline page, figures as files, and the last lines of the terminal.
 
 Everything shown can be derived again from the sealed runs; nothing is fetched when the page opens.
 """
@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inrush.analysis.answer import Answer, answer
+from inrush.analysis.conclusion import conclusion
+from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis, analyse, say
 from inrush.analysis.rejected import reject_lines
 from inrush.errors import UsageError
 from inrush.guards.verdicts import Outcome, by_guard, said_figures
+from inrush.report.overview import text_table
 from inrush.stats.measures import StudyRecord, study_record
 
 if TYPE_CHECKING:
@@ -64,12 +67,15 @@ def write_figures(results: Any, folder: Path, formats: tuple[str, ...] = ("png",
     return written
 
 
-def three_lines(results: Any) -> list[str]:
-    """The answer with its interval, the verdict, the next command; and rows of files that were not stored, if any."""
+def closing_lines(results: Any) -> list[str]:
+    """What was found, a row for each engine, the verdict and the next command; and rows of files that were not stored, if any."""
     analysis = results if isinstance(results, Analysis) else analyse(recorded(results))
     found = answer(analysis)
+    seen = overview(analysis, found)
+    rows = text_table(analysis, seen)
     return [
-        found.line if found else "No answer: no run measured anything",
+        conclusion(analysis, found, seen),
+        *(["", *rows, ""] if rows else []),
         *reject_lines(analysis),
         verdict_line(analysis),
         next_command(analysis, found),

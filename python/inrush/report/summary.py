@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from inrush.analysis.answer import answer
+from inrush.analysis.conclusion import conclusion
+from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis, Point, PointSummary, say
 from inrush.analysis.rejected import by_table, reject_lines
 from inrush.analysis.same_work import Work, by_rate, other_work, work
@@ -13,6 +16,7 @@ from inrush.analysis.study_guards import headline
 from inrush.analysis.wording import shown
 from inrush.errors import UsageError
 from inrush.guards.verdicts import Outcome, Verdict, by_guard, survives
+from inrush.report.overview import markdown, text_table
 from inrush.stats.quantity import show, show_interval
 from inrush.stats.stats import Interval, welch_ratio
 from inrush.text import columns, show_count, show_s
@@ -27,13 +31,18 @@ SHOWN = ("makespan_s", "rows_per_s", "ops_per_s", "keys_per_s", "latency_p50_s",
 
 
 def summary_lines(results: Results, analysis: Analysis) -> list[str]:
-    """Title, points with the headline figure, and every guard that did not pass."""
+    """Title, what was found, a row for each engine, points with the headline figure, every guard that did not pass, the answer."""
     study = results.study
     figure = headline(analysis)
+    found = answer(analysis)
+    seen = overview(analysis, found)
+    table = text_table(analysis, seen)
     lines = [
         str(study.get("title", study["id"])),
         f"{study['id']} · {study.get('status', '')} · {len(results.runs)} of {wanted_runs(study)} runs sealed"
         f" · {standing(analysis)}",
+        conclusion(analysis, found, seen),
+        *(["", *table] if table else []),
     ]
     if figure is not None:
         rows = [
@@ -55,7 +64,15 @@ def summary_lines(results: Results, analysis: Analysis) -> list[str]:
     if rejected := reject_lines(analysis):
         lines += ["", *rejected]
     doubts = doubt_lines(analysis)
-    return [*lines, *(["", *doubts] if doubts else [])]
+    parts = [f"answer: {part.said}" for part in found.parts] if found else []
+    return [*lines, *(["", *doubts] if doubts else []), *(["", *parts] if parts else [])]
+
+
+def markdown_lines(analysis: Analysis) -> list[str]:
+    """What was found and the table of engines, for a document."""
+    found = answer(analysis)
+    seen = overview(analysis, found)
+    return markdown(analysis, seen, conclusion(analysis, found, seen))
 
 
 def standing(analysis: Analysis) -> str:

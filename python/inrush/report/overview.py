@@ -1,0 +1,207 @@
+"""The table of engines: in the terminal, as Markdown and in the page. The same rows and words everywhere. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from math import isfinite
+
+from inrush.analysis.overview import Cell, EngineRow, Overview, where
+from inrush.analysis.points import Analysis, say
+from inrush.engines import title
+from inrush.guards.verdicts import kind_and_quantile, said_figures
+from inrush.report.html import Cells, number, table
+from inrush.stats.quantity import show, show_known
+from inrush.text import columns
+
+NONE = "–"
+#: A value beside this is invalid; the line of its engine says by which guard.
+MARK = "!"
+#: Columns of the terminal.
+WIDEST = 60
+
+
+def text_table(analysis: Analysis, seen: Overview | None) -> list[str]:
+    """Lines for a terminal: at most WIDEST columns for ordinary names; what needs words stands below the table."""
+    if seen is None or not seen.rows:
+        return []
+    rows = [
+        (
+            row.engine,
+            rate_cell(row.rate),
+            time_cell(row.write),
+            time_cell(row.read),
+            percent(row.idle_share),
+            row.survives or NONE,
+            verdict_word(row),
+        )
+        for row in seen.rows
+    ]
+    header = ("engine", rate_unit(seen.rate), "write", "read", "idle", "survives", "verdict")
+    lines = columns(rows, header, right=(1, 2, 3, 4))
+    if max(map(len, lines)) > WIDEST:
+        lines = columns([(*row[:5], row[6]) for row in rows], (*header[:5], header[6]), right=(1, 2, 3, 4))
+        return [*lines, *legend(analysis, seen), survives_words(seen)]
+    return [*lines, *legend(analysis, seen)]
+
+
+def survives_words(seen: Overview) -> str:
+    """`acknowledged rows survive: power loss`, or what they survive on each engine."""
+    held = {row.engine: row.survives or NONE for row in seen.rows}
+    each = set(held.values())
+    words = each.pop() if len(each) == 1 else ", ".join(f"{engine} {word}" for engine, word in held.items())
+    return f"acknowledged rows survive: {words}"
+
+
+def legend(analysis: Analysis, seen: Overview) -> list[str]:
+    """What the columns hold, where each engine was measured, and why a row is invalid."""
+    held = [
+        f"{column}: {percentile_words(figure)}"
+        for column, figure in (("write", seen.write), ("read", seen.read))
+        if figure
+    ]
+    if any(row.idle_share is not None for row in seen.rows):
+        held.append("idle: CPU of the client's machine")
+    own = {row.engine: where(row, seen, analysis) for row in seen.rows if row.point}
+    alike = next(iter(own.values())) if len(set(own.values())) == 1 else ""
+    at = ", ".join(word for word in (say(seen.condition), alike) if word)
+    each = [f"{engine} {place}" for engine, place in own.items() if place and not alike]
+    return [
+        *held,
+        *([f"at {at}"] if at else []),
+        *([f"at {'; '.join(each)}"] if each else []),
+        *(f"{row.engine}: INVALID: {broken_words(row)}" for row in seen.rows if row.broken),
+    ]
+
+
+def markdown(analysis: Analysis, seen: Overview | None, sentence: str) -> list[str]:
+    """The sentence and the table, for a document."""
+    if seen is None or not seen.rows:
+        return [sentence]
+    names, rows = full_table(analysis, seen)
+    aligned = ["---:" if name.startswith("#") else "---" for name in names]
+    return [
+        sentence,
+        "",
+        markdown_row([name.removeprefix("#") for name in names]),
+        markdown_row(aligned),
+        *(markdown_row(row) for row in rows),
+    ]
+
+
+def markdown_row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def html_table(analysis: Analysis, seen: Overview | None) -> str:
+    if seen is None or not seen.rows:
+        return ""
+    names, rows = full_table(analysis, seen)
+    numeric = [name.startswith("#") for name in names]
+    cells: list[Cells] = [
+        [number(text) if right else escape(text) for text, right in zip(row, numeric, strict=True)]
+        for row in rows
+    ]
+    return table(names, cells, "engines")
+
+
+def full_table(analysis: Analysis, seen: Overview) -> tuple[list[str], list[list[str]]]:
+    """Names of columns (# in front of numbers) and cells as text, with the words that a terminal has no room for."""
+    places = [where(row, seen, analysis) for row in seen.rows]
+    names = [
+        "engine",
+        *(["at"] if any(places) else []),
+        f"#{rate_unit(seen.rate)}",
+        f"#{column_name('writes', seen.write)}",
+        f"#{column_name('reads', seen.read)}",
+        "#CPU idle (client's share)",
+        "acknowledged rows survive",
+        "#runs",
+        "verdict",
+    ]
+    rows = [
+        [
+            title(row.engine),
+            *([place or NONE] if any(places) else []),
+            *(marked(text, cell) for text, cell in ((rate_cell(row.rate), row.rate), (time_cell(row.write), row.write), (time_cell(row.read), row.read))),
+            headroom_words(row),
+            row.survives or NONE,
+            str(row.runs) if row.point else NONE,
+            f"INVALID: {broken_words(row)}" if row.broken else verdict_word(row),
+        ]
+        for row, place in zip(seen.rows, places, strict=True)
+    ]  # fmt: skip
+    return names, rows
+
+
+# --- cells
+
+
+def rate_unit(figure: str) -> str:
+    """`rows/s` of rows_per_s; the word of a figure that is no rate."""
+    metric = figure.rsplit(".", 1)[1]
+    units = {"rows_per_s": "rows/s", "ops_per_s": "calls/s", "keys_per_s": "keys/s", "makespan_s": "takes"}
+    kind, quantile = kind_and_quantile(metric)
+    return units.get(metric) or (
+        "bytes/s" if metric.endswith("bytes_per_s") else f"{kind} {quantile}".strip()
+    )
+
+
+def rate_cell(cell: Cell | None) -> str:
+    """Without its unit, which stands above: `1.9 M`."""
+    if cell is None:
+        return NONE
+    shown = show_known(cell.value, cell.interval, cell.figure)
+    for unit in ("rows/s", "calls/s", "keys/s", "/s"):
+        shown = shown.removesuffix(unit).rstrip()
+    return shown + (MARK if cell.broken else "")
+
+
+def time_cell(cell: Cell | None) -> str:
+    if cell is None:
+        return NONE
+    shown = (
+        show_known(cell.value, cell.interval, cell.figure)
+        if isfinite(cell.value)
+        else show(cell.value, cell.figure)
+    )
+    return shown + (MARK if cell.broken else "")
+
+
+def marked(text: str, cell: Cell | None) -> str:
+    """With the word in place of the terminal's mark."""
+    return f"{text.removesuffix(MARK)} INVALID" if cell is not None and cell.broken else text
+
+
+def percent(share: float | None) -> str:
+    return NONE if share is None else f"{share:.0%}"
+
+
+def headroom_words(row: EngineRow) -> str:
+    """`61 % (client 4 %)`: of the processors of the client's machine, which a server on it shares."""
+    if row.idle_share is None:
+        return NONE
+    client = f" (client {row.client_share:.0%})" if row.client_share is not None else ""
+    return f"{row.idle_share:.0%}{client}"
+
+
+def verdict_word(row: EngineRow) -> str:
+    return "no runs" if row.point is None else "INVALID" if row.broken else "valid"
+
+
+def broken_words(row: EngineRow) -> str:
+    """`latency p99 of readers (client on time)`"""
+    return f"{said_figures(row.broken)} ({', '.join(row.guards)})"
+
+
+def column_name(what: str, figure: str | None) -> str:
+    if figure is None:
+        return f"p99 of {what}"
+    return f"{kind_and_quantile(figure.rsplit('.', 1)[1])[1]} of {what}"
+
+
+def percentile_words(figure: str) -> str:
+    """`p99 of writers, sample until stored`"""
+    role, metric = figure.rsplit(".", 1)
+    kind, quantile = kind_and_quantile(metric)
+    return f"{quantile} of {role}" + (", whole samples" if kind == "sample" else "")
