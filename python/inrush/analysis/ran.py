@@ -1,12 +1,14 @@
-"""What a run did by its plan: the rate that was due, its sessions, its rows. Not what the study's file asks at full size. Pure."""
+"""What ran: the rate that was due, sessions and rows of the runs themselves, not what a study's file asks at full size. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from inrush.stats.measures import RunRecord, whole
+from inrush.analysis.points import Analysis, Measured, Point
+from inrush.guards.verdicts import counted
+from inrush.stats.measures import RunRecord, whole, writing_roles
 
 
 @dataclass(frozen=True)
@@ -51,3 +53,52 @@ def measured_roles(run: RunRecord, role: str | None = None) -> Iterator[Mapping[
         for part in segment.get("roles", ()) if segment.get("phase") == "measure" else ():
             if role is None or role in (part["name"], whole(part["name"])):
                 yield part
+
+
+def ran_said(analysis: Analysis) -> str:
+    """`at scale s: writers: 4 sessions, 20,000 rows/s due, 200,000 rows; readers: 0 to 4 sessions; 9 points, 3 runs each`.
+
+    Over all counted runs; empty where there are none.
+    """
+    runs = [m for m in analysis.runs if m.counts]
+    if not runs:
+        return ""
+    roles = dict.fromkeys(whole(part["name"]) for m in runs for part in measured_roles(m.run))
+    each = [f"{role}: {', '.join(words)}" for role in roles if (words := role_words(runs, role))]
+    scale = analysis.study.get("scale")
+    return (f"at scale {scale}: " if scale else "") + "; ".join([*each, runs_words(runs)])
+
+
+def role_words(runs: Sequence[Measured], role: str) -> list[str]:
+    """Of one role over all runs: a run without it has no session of it."""
+    planned = [list(measured_roles(m.run, role)) for m in runs]
+    held = span([sum(part["sessions"] for part in parts) for parts in planned])
+    writes = [m for m in runs if role in writing_roles(m.run.plan)]
+    rates = [d.rows_per_s for m in writes if (d := due(m.run, role)) is not None]
+    rows = [m.figures[f"{role}.rows"] / n for m in writes if (n := m.figures.get(f"{role}.repetitions"))]
+    calls = [call_rate(parts) for parts in planned if parts and not writes]
+    return [
+        f"{held} session{'s' * (held != '1')}",
+        *([f"{span(rates)} rows/s due"] if rates else []),
+        *([f"{span(rows)} rows"] if rows else []),
+        *([f"{span(calls)} calls/s due"] if any(calls) else []),
+    ]
+
+
+def call_rate(parts: Sequence[Mapping[str, Any]]) -> float:
+    """Calls a second that were due of all parts of a role; 0 of a closed one."""
+    return sum(float(part["schedule"].get("rate_per_s", 0.0)) for part in parts)
+
+
+def runs_words(runs: Sequence[Measured]) -> str:
+    held: dict[Point, int] = {}
+    for m in runs:
+        held[m.point] = held.get(m.point, 0) + 1
+    each = span(list(held.values()))
+    return f"{counted(len(held), 'point')}, {each} run{'s' * (each != '1')}{' each' * (len(held) > 1)}"
+
+
+def span(values: Sequence[float]) -> str:
+    """`4`, `0 to 16`"""
+    low, high = (f"{f(values):,.0f}" for f in (min, max))
+    return low if low == high else f"{low} to {high}"

@@ -13,9 +13,11 @@ from inrush.analysis.claims import COLUMNS, claim_rows, judged_claims
 from inrush.analysis.comparability import left_out
 from inrush.analysis.conclusion import conclusion
 from inrush.analysis.effects import effects
+from inrush.analysis.expected import expectation_marks
 from inrush.analysis.overview import overview
 from inrush.analysis.parts import Part
 from inrush.analysis.points import Analysis, say
+from inrush.analysis.ran import ran_said
 from inrush.analysis.rejected import by_table, reject_lines
 from inrush.analysis.stored import header, stored_points, stored_rows
 from inrush.analysis.wording import name, plain, times
@@ -61,7 +63,7 @@ def page(
     title = str(study.get("title") or study.get("study") or "inrush")
     specs = chart_specs(figures)
     body = "\n".join(section for section in (
-        top(analysis), f"<h1>{escape(title)}</h1>", asked(study), live_banner(analysis, live), banner(analysis),
+        top(analysis), f"<h1>{escape(title)}</h1>", asked(analysis), live_banner(analysis, live), banner(analysis),
         answered(analysis, answer),
         section("What is full, and where", resources_table(analysis)),
         section("Verdicts", guards_table(analysis)),
@@ -125,19 +127,26 @@ def top(analysis: Analysis) -> str:
     return f'<header class="top"><span><b>inrush</b> {escape(what)}</span><button id="theme" type="button">Dark</button></header>'
 
 
-def asked(study: Mapping[str, Any]) -> str:
-    parts = []
+def asked(analysis: Analysis) -> str:
+    """The question, what ran for it, and what was expected, with the claims that judge the expectation."""
+    study, parts = analysis.study, []
     if study.get("question"):
         parts.append(f'<p class="question">{escape(str(study["question"]))}</p>')
-    if study.get("scale") in ("xs", "s"):
-        parts.append(
-            f'<p class="expected">Asked here at scale {escape(str(study["scale"]))}: with fewer rows and values than the question says.</p>'
-        )
+    if ran := ran_said(analysis):
+        parts.append(f'<p class="expected"><b>What ran</b><br>{escape(ran)}.</p>')
     if study.get("expect"):
+        marks = "".join(
+            f'<br><span class="badge {MARKED[m.word]}">{m.word}</span> {escape(m.because)}'
+            for m in expectation_marks(analysis)
+        )
         parts.append(
-            f'<p class="expected"><b>Expected, written before the first run</b><br>{escape(str(study["expect"]))}</p>'
+            f'<p class="expected"><b>Expected, written before the first run</b><br>{escape(str(study["expect"]))}{marks}</p>'
         )
     return "\n".join(parts)
+
+
+#: What became of the expectation -> the style of its mark.
+MARKED = {"right": "pass", "wrong": "note", "not judged": "unchecked"}
 
 
 def live_banner(analysis: Analysis, live: Live | None) -> str:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from inrush.analysis.answer import answer
 from inrush.analysis.conclusion import conclusion
+from inrush.analysis.expected import expectation_marks
 from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis, Point, PointSummary, say
+from inrush.analysis.ran import ran_said
 from inrush.analysis.rejected import by_table, reject_lines
 from inrush.analysis.same_work import Work, by_rate, other_work, work
 from inrush.analysis.study_guards import headline
@@ -41,6 +43,9 @@ def summary_lines(results: Results, analysis: Analysis) -> list[str]:
         str(study.get("title", study["id"])),
         f"{study['id']} · {study.get('status', '')} · {len(results.runs)} of {wanted_runs(study)} runs sealed"
         f" · {standing(analysis)}",
+        *([f"ran {ran}"] if (ran := ran_said(analysis)) else []),
+        *(f"expected: {m.word}: {m.because}" for m in expectation_marks(analysis)),
+        "",
         conclusion(analysis, found, seen),
         *(["", *table] if table else []),
     ]

@@ -124,6 +124,8 @@ class Published:
     where: Mapping[str, Any] = field(default_factory=dict)
     #: How it is held against ours (`analysis/claims.py`); empty: it only stands beside.
     rule: Mapping[str, Any] = field(default_factory=dict)
+    #: The study's own expectation says the same: the rule judges it too.
+    expected: bool = False
 
 
 def parse_schedule(node: Node | None, factors: Factors, of_role: bool = False) -> Schedule:
@@ -281,7 +283,7 @@ def parse_published(node: Node | None, factors: Factors, roles: Collection[str])
     found = []
     for item in node.items() if node else ():
         keys = ("claim", "unit", "values", "source", "hardware")
-        fields = item.fields((*keys, "about", "beside", "where", "rule"), required=keys)
+        fields = item.fields((*keys, "about", "beside", "where", "rule", "expected"), required=keys)
         texts = {
             key: fields[key].text()
             for key in ("claim", "unit", "source", "hardware", "about", "beside")
@@ -293,6 +295,9 @@ def parse_published(node: Node | None, factors: Factors, roles: Collection[str])
             else {}
         )
         where = {k: scalar(v) for k, v in fields["where"].members().items()} if "where" in fields else {}
+        expected = fields["expected"].flag() if "expected" in fields else False
+        if expected and "rule" not in fields:
+            fields["expected"].problem("give the claim a `rule`; without one nothing judges it")
         found.append(
             Published(
                 claim=texts.get("claim", ""),
@@ -304,6 +309,7 @@ def parse_published(node: Node | None, factors: Factors, roles: Collection[str])
                 beside=texts.get("beside", ""),
                 where=where,
                 rule=parse_rule(fields["rule"], factors, roles) if "rule" in fields else {},
+                expected=expected,
             )
         )
     return tuple(found)
