@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from inrush.analysis.answer import answer
 from inrush.analysis.points import analyse
 from inrush.errors import UsageError
-from inrush.report.charts import Figure, ticks
+from inrush.report.charts import RING, Figure, ticks
 from inrush.report.curves import five_numbers
 from inrush.report.draw import render, themes
 from inrush.report.figures import figures
@@ -78,7 +79,7 @@ def study() -> StudyRecord:
 
 def test_every_kind_of_figure_is_drawn(study: StudyRecord) -> None:
     names = {name.rsplit("-", 1)[0] for name in drawn(study)}
-    assert names == {"box", "curve", "latency", "time", "published"}
+    assert names == {"rate", "box", "curve", "latency", "time", "published"}
 
 
 def test_stopped_points_are_shown_as_stopped_with_their_reason(study: StudyRecord) -> None:
@@ -201,3 +202,83 @@ def test_panels_of_one_figure_have_one_kind_of_axis() -> None:
     made = drawn(synthetic.study(truth))
     kinds = {layer["encoding"]["y"]["scale"].get("type") for n, f in made.items() if n.startswith("box-") for layer in f.spec["layer"]}  # fmt: skip
     assert kinds == {"log"}
+
+
+def marks_of(figure: Figure) -> list[Any]:
+    return [layer["mark"]["type"] for layer in figure.spec["layer"]]
+
+
+def test_the_first_chart_is_a_rate_and_says_which_end_is_better(study: StudyRecord) -> None:
+    every = list(drawn(study).values())
+    first, makespan = every[0], drawn(study)["curve-0"]
+    assert first.name == "rate-0" and first.title.startswith("Rate of writers along batch_rows")
+    assert "rows/s (larger is better)" in json.dumps(first.spec)
+    assert "makespan of writers, s (smaller is better)" in json.dumps(makespan.spec)
+    assert {name for name, _ in first.shows} == {"writers.rows_per_s"}
+
+
+def test_a_study_of_rates_has_no_second_chart_of_them() -> None:
+    doc = {"answer": {"kind": "curve", "of": "writers.rows_per_s", "along": "batch_rows"}}
+    assert "rate-0" not in drawn(synthetic.study(TRUTH, doc=doc))
+
+
+def test_an_invalid_rate_is_marked_on_its_chart_too() -> None:
+    bad = synthetic.study({("duckdb", 1): 1.0, ("duckdb", 2): 1.0}, env={"core_build_profile": "debug"})
+    assert drawn(bad)["rate-0"].title.startswith("INVALID: ")
+
+
+def test_the_axis_of_latencies_is_one_of_percentiles(study: StudyRecord) -> None:
+    assert drawn(study)["latency-readers"].spec["encoding"]["x"]["title"] == "percentile"
+
+
+def test_fewer_than_three_runs_of_a_point_are_dots_without_a_band_or_a_box() -> None:
+    two, three = (drawn(synthetic.study(TRUTH, blocks=n)) for n in (2, 3))
+    assert "area" in marks_of(three["curve-0"]) and "rule" in marks_of(three["curve-0"])
+    assert marks_of(two["curve-0"]) == ["line", "point"]
+    runs = [r for r in rows_of(two["curve-0"]) if set(r) == {"x", "y", "series"}]
+    assert len(runs) == 2 * len(TRUTH)
+    assert (
+        "each run is a dot" in two["curve-0"].caption and "each run is a dot" not in three["curve-0"].caption
+    )
+    assert "box-0" in three and "box-0" not in two
+
+
+def test_a_point_of_two_runs_among_others_takes_the_band_of_its_line_and_keeps_their_bars() -> None:
+    record = synthetic.study(TRUTH, blocks=3)
+    last = {"sqlite": 5000}
+    fewer = [r for r in record.runs if not (r.block == 3 and last.get(r.engine) == r.point["batch_rows"])]
+    chart = drawn(replace(record, runs=fewer))["curve-0"]
+    banded = {r["series"] for r in rows_of_layer(chart, "area")}
+    barred = {(r["series"], r["x"]) for r in rows_of_layer(chart, "rule")}
+    assert banded == {"duckdb"} and barred == set(TRUTH) - {("sqlite", 5000)}
+
+
+def rows_of_layer(figure: Figure, mark: str, size: int | None = None) -> list[dict[str, Any]]:
+    (layer,) = [
+        layer
+        for layer in figure.spec["layer"]
+        if layer["mark"]["type"] == mark and (size is None or layer["mark"].get("size") == size)
+    ]
+    held = layer["data"]
+    return list(held["values"] if "values" in held else figure.spec["datasets"][held["name"]])
+
+
+def test_a_point_measured_for_less_than_a_second_is_ringed() -> None:
+    short = drawn(synthetic.study({("duckdb", 1): 0.4, ("duckdb", 10): 2.0}, spread=0.001))
+    for name in ("rate-0", "curve-0", "box-0"):
+        assert "measured less than 1 s" in short[name].caption
+        assert {str(r["x"]) for r in rows_of_layer(short[name], "point", RING)} == {"1"}
+    long = drawn(synthetic.study({("duckdb", 1): 1.4, ("duckdb", 10): 2.0}, spread=0.001))
+    assert not any("Ringed" in f.caption for f in long.values())
+
+
+def test_no_chart_is_drawn_of_one_dot_or_of_a_few_calls() -> None:
+    one = StudyRecord(synthetic.STUDY, [synthetic.run("duckdb", {"batch_rows": 1000}, 1)])
+    assert not any(name.startswith(("rate", "curve", "box")) for name in drawn(one))
+    few = synthetic.study(TRUTH, blocks=3, rows=4000, reader_ns=[10**6] * 2)
+    assert "latency-readers" not in drawn(few), "two calls in each of three runs"
+    seldom = synthetic.study({("duckdb", 1): 6.0, ("duckdb", 2): 6.0}, blocks=3, rows=4000)
+    for name, figure in drawn(seldom).items():
+        if name.startswith("time-"):
+            titles = [panel["encoding"]["y"]["title"] for panel in figure.spec["vconcat"]]
+            assert "rows/s" not in titles and titles

@@ -86,9 +86,15 @@ def test_a_stall_stands_where_and_as_high_as_it_was() -> None:
     ("schedule", "seconds", "shown"), [("constant", 10, True), ("closed", 10, False), ("closed", 40, True)]
 )
 def test_a_map_is_drawn_of_paced_and_of_long_runs(schedule: str, seconds: int, shown: bool) -> None:
-    run = over_time([[10**6, 2 * 10**6]] * seconds, schedule)
+    run = over_time([[10**6, 2 * 10**6, 3 * 10**6]] * seconds, schedule)
     analysis = analyse(StudyRecord(synthetic.STUDY, [run]))
     assert any(f.name.startswith("heat-") for f in figures(analysis, answer(analysis))) == shown
+
+
+def test_two_calls_a_second_are_no_map() -> None:
+    run = over_time([[10**6, 2 * 10**6]] * 40, "constant")
+    analysis = analyse(StudyRecord(synthetic.STUDY, [run]))
+    assert not any(f.name.startswith("heat-") for f in figures(analysis, answer(analysis)))
 
 
 def test_the_page_of_a_run_of_hours_stays_below_two_megabytes(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from inrush.analysis.answer import answer
 from inrush.analysis.points import analyse
+from inrush.guards.verdicts import Outcome, by_guard
 from inrush.report.conditions import facts_by_engine
 from inrush.report.report import closing_lines, write_report
 from inrush.run.prepare import Call
@@ -59,8 +60,8 @@ def test_the_page_is_one_file_below_two_megabytes(page: Path) -> None:
 
 def test_sections_come_in_the_order_a_reader_asks(page: Path) -> None:
     text = visible(page)
-    order = ["<h1>", "Which batch size stores", "written before the first run", "best batch_rows is", "Verdicts", "Figures",
-             "Published beside ours", "Every point", "Stopped, unsupported", "Settings, durability", "Machine",
+    order = ["<h1>", "Which batch size stores", "written before the first run", "best batch_rows is",
+             "What limits these figures", "Figures", "Guards that passed", "Published beside ours", "Every point", "Stopped, unsupported", "Settings, durability", "Machine",
              "Order of runs", "Reproduce"]  # fmt: skip
     places = [text.index(words) for words in order]
     assert places == sorted(places)
@@ -92,6 +93,23 @@ def test_an_empty_study_still_gives_a_page(tmp_path: Path) -> None:
     path = tmp_path / "r" / "empty.html"
     write_report(StudyRecord({"title": "Nothing yet", "question": "?"}, []), path)
     assert "No counted run measured what was asked" in path.read_text()
+
+
+def test_what_limits_a_figure_stands_before_the_charts_and_what_passed_behind_them(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    analysis = write_report(synthetic.study(TRUTH, blocks=2), path)
+    text = visible(path)
+    before, charts, behind = (
+        text.index("What limits these"),
+        text.index("<figure"),
+        text.index("Guards that passed"),
+    )
+    held = {guard: of[0][1].outcome for guard, of in by_guard(analysis.verdicts).items()}
+    noted = [g for g, outcome in held.items() if outcome in (Outcome.NOTE, Outcome.INVALID)]
+    passed = [g for g, outcome in held.items() if outcome is Outcome.PASS]
+    assert "interleaved repeats" in noted and "rows proven" in passed
+    assert all(before < text.index(f"<td>{guard}</td>") < charts for guard in noted)
+    assert all(text.index(f"<td>{guard}</td>") > behind > charts for guard in passed)
 
 
 def test_a_run_with_wrong_rows_is_listed_and_has_no_figure(tmp_path: Path) -> None:

@@ -10,11 +10,14 @@ import altair as alt
 import numpy as np
 
 from inrush.analysis.answer import Answer
-from inrush.analysis.points import Analysis, Point, say
+from inrush.analysis.points import Analysis, Point, lower_is_better, say
 from inrush.analysis.settled import Values
+from inrush.analysis.wording import name
 from inrush.stats import quantity
 
 WIDTH, HEIGHT = 640, 260
+#: Fewer runs of a point have no spread worth drawing: they are dots, without a box, a bar or a band.
+LEAST_RUNS = 3
 #: Wider ratios than this are shown on a log axis.
 LOG_FROM = 10.0
 
@@ -51,6 +54,12 @@ def unit_of(of: Values, figure: str) -> tuple[float, str]:
 
 def label(point: Point, analysis: Analysis) -> str:
     return say([(k, v) for k, v in point if k in analysis.factors or k == "engine"])  # type: ignore[arg-type]
+
+
+def axis_title(figure: str, unit: str) -> str:
+    """`rate of writers, M rows/s (larger is better)`"""
+    better = "smaller" if lower_is_better(figure) else "larger"
+    return f"{name(figure)}{', ' + unit if unit else ''} ({better} is better)"
 
 
 def x_scale(values: Sequence[float]) -> alt.Scale:
@@ -97,19 +106,66 @@ def is_log(scale: alt.Scale) -> bool:
 def lines(
     rows: Sequence[Row], x_values: Sequence[float], x_title: str, y_title: str, y_scale: alt.Scale
 ) -> Chart:
-    base = alt.Chart(inline(list(rows))).encode(
-        x=alt.X("x:Q", scale=x_scale(x_values), title=x_title, axis=alt.Axis(values=list(x_values), format=number_format(x_values), labelOverlap=True)),
-        color=alt.Color("series:N", title=None, sort=sorted({r["series"] for r in rows}), legend=alt.Legend(orient="top", symbolOpacity=1)),
-    )  # fmt: skip
-    tip = [alt.Tooltip("series:N"), alt.Tooltip("x:Q", title=x_title, format=","), alt.Tooltip("n:Q", title="runs"),
-           *(alt.Tooltip(f"{k}:Q", format=".4g", title=t) for k, t in (("y", "estimate"), ("low", "from"), ("high", "to")))]  # fmt: skip
-    y_axis = ticks([r[k] for r in rows for k in ("low", "high") if r[k] > 0], is_log(y_scale))
-    return alt.layer(
-        base.mark_area(opacity=0.13, line=False).encode(y=alt.Y("low:Q", scale=y_scale), y2="high:Q"),
-        base.mark_rule(opacity=0.55).encode(y=alt.Y("low:Q", scale=y_scale), y2="high:Q"),
-        base.mark_line().encode(y=alt.Y("y:Q", title=y_title, scale=y_scale, axis=y_axis)),
-        base.mark_point(filled=True, size=45).encode(y=alt.Y("y:Q", scale=y_scale), tooltip=tip),
+    """A line through each series. A band only where every point of the series has LEAST_RUNS runs, a bar only where this one
+    has; of the others each run is a dot (`runs` of a row). A ring around what was measured too `short`."""
+    few = {r["series"] for r in rows if r["n"] < LEAST_RUNS}
+    sure = [bare(r) for r in rows if r["n"] >= LEAST_RUNS]
+    dots = [
+        {"x": r["x"], "y": y, "series": r["series"]}
+        for r in rows
+        if r["n"] < LEAST_RUNS
+        for y in r.get("runs", [r["y"]])
+    ]
+    series = sorted({r["series"] for r in rows})
+    x = alt.X(
+        "x:Q",
+        scale=x_scale(x_values),
+        title=x_title,
+        axis=alt.Axis(values=list(x_values), format=number_format(x_values), labelOverlap=True),
     )
+    color = alt.Color("series:N", title=None, sort=series, legend=alt.Legend(orient="top", symbolOpacity=1))
+
+    def drawn(of: Sequence[Row]) -> alt.Chart:
+        return alt.Chart(inline(of)).encode(x=x, color=color)
+
+    tip = [
+        alt.Tooltip("series:N"),
+        alt.Tooltip("x:Q", title=x_title, format=","),
+        alt.Tooltip("n:Q", title="runs"),
+        *(
+            alt.Tooltip(f"{k}:Q", format=".4g", title=t)
+            for k, t in (("y", "estimate"), ("low", "from"), ("high", "to"))
+        ),
+    ]
+    one = [
+        alt.Tooltip("series:N"),
+        alt.Tooltip("x:Q", title=x_title, format=","),
+        alt.Tooltip("y:Q", format=".4g", title="one run"),
+    ]
+    held = [r[k] for r in sure for k in ("low", "high")] + [r["y"] for r in dots]
+    y_axis = ticks([v for v in held if v > 0], is_log(y_scale))
+    y, low = alt.Y("y:Q", scale=y_scale), alt.Y("low:Q", scale=y_scale)
+    banded, short = [r for r in sure if r["series"] not in few], [bare(r) for r in rows if r.get("short")]
+    layers = [
+        *([drawn(banded).mark_area(opacity=0.13, line=False).encode(y=low, y2="high:Q")] if banded else []),
+        *([drawn(sure).mark_rule(opacity=0.55).encode(y=low, y2="high:Q")] if sure else []),
+        drawn([bare(r) for r in rows])
+        .mark_line()
+        .encode(y=alt.Y("y:Q", title=y_title, scale=y_scale, axis=y_axis)),
+        *([drawn(sure).mark_point(filled=True, size=45).encode(y=y, tooltip=tip)] if sure else []),
+        *([drawn(dots).mark_point(filled=True, size=30).encode(y=y, tooltip=one)] if dots else []),
+        *([drawn(short).mark_point(filled=False, size=RING).encode(y=y, tooltip=tip)] if short else []),
+    ]
+    return alt.layer(*layers)  # fmt: skip
+
+
+#: Area of the ring around a point that was measured too short.
+RING = 190
+
+
+def bare(row: Row) -> Row:
+    """Without what only decides how it is drawn."""
+    return {k: v for k, v in row.items() if k not in ("runs", "short")}
 
 
 def finished(chart: alt.TopLevelMixin) -> Spec:

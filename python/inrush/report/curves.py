@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -10,14 +11,18 @@ import altair as alt
 import numpy as np
 
 from inrush.analysis.answer import Answer, groups
+from inrush.analysis.overview import rate_figure
 from inrush.analysis.parts import work_grows
 from inrush.analysis.points import Analysis, Point, is_number, lower_is_better, say
 from inrush.analysis.settled import Values
 from inrush.analysis.wording import interval_of, name, ordered, plain, ratio_of
 from inrush.report.charts import (
+    LEAST_RUNS,
+    RING,
     Figure,
     Row,
     along,
+    axis_title,
     finished,
     inline,
     is_log,
@@ -27,65 +32,111 @@ from inrush.report.charts import (
     unit_of,
     x_scale,
 )
-from inrush.report.drawn import by_panel, failed_said, series_of, without_failed
+from inrush.report.drawn import by_panel, failed_said, series_of, short_points, short_said, without_failed
 
 MOST_BOXES = 12
+#: What a caption says of points without a band or a box.
+FEW = f" Fewer than {LEAST_RUNS} runs of a point: each run is a dot."
+
+
+def rates(analysis: Analysis, answer: Answer) -> list[Figure]:
+    """Rows or calls a second, the same for every study: curves, or boxes where what varies is no number.
+
+    Nothing where the answer is such a rate itself: its own curves are the first.
+    """
+    figure = rate_figure(analysis, answer.figure)
+    if figure == answer.figure:
+        return []
+    by_rate = replace(answer, figure=figure)
+    found = curves(analysis, by_rate) or boxes(analysis, by_rate)
+    return [replace(f, name=f"rate-{n}") for n, f in enumerate(found)]
 
 
 def boxes(analysis: Analysis, answer: Answer) -> list[Figure]:
-    """Per group and engine: quartiles, whiskers to the last run within 1.5 IQR, a red line through the medians."""
+    """Per group and engine: quartiles, whiskers to the last run within 1.5 IQR, a red line through the medians.
+
+    Fewer than LEAST_RUNS runs of a point have no quartiles: they are dots alone.
+    """
     found = []
     # One kind of axis for all of them: a linear panel beside a log one cannot be compared.
     y_scale = scale_of([v for of in analysis.values(answer.figure).values() for v in of.values()])
+    numeric = all(is_number(v) for v in analysis.factors.get(along(answer), ("",)))
     for n, (group, of) in enumerate(
         list(groups(analysis, answer.figure, along(answer), ()).items())[:MOST_BOXES]
     ):
         failed, of = failed_said(analysis, of), without_failed(of)
-        if not of:
-            continue
-        factor, unit = unit_of(of, answer.figure)
+        enough = {p: values for p, values in of.items() if len(values) >= LEAST_RUNS}
         order = [plain(v) for v in ordered({dict(p)[along(answer)] for p in of})]
-        rows: list[Row] = []
-        dots: list[Row] = []
-        for point, values in of.items():
-            x, y = plain(dict(point)[along(answer)]), np.array(list(values.values())) / factor
-            rows.append({"x": x, "n": len(y), **five_numbers(y)})
-            dots += [{"x": x, "y": float(v), "block": b} for b, v in zip(values, y, strict=True)]
-        base = alt.Chart(inline(rows)).encode(
-            x=alt.X(
-                "x:O", sort=order, title=along(answer), axis=alt.Axis(labelAngle=-30 if len(order) > 6 else 0)
-            )
-        )
-        y_axis = ticks([r[k] for r in rows for k in ("low", "high")], is_log(y_scale))
-        title = f"{name(answer.figure)}, {unit}" if unit else name(answer.figure)
-        tip = [alt.Tooltip("x:N", title=along(answer)), alt.Tooltip("n:Q", title="runs"),
-               *(alt.Tooltip(f"{k}:Q", format=".4g") for k in ("low", "q1", "median", "q3", "high"))]  # fmt: skip
+        if sum(len(values) for values in of.values()) < 2 or (not enough and numeric and len(order) > 1):
+            continue  # one dot is no chart; a curve draws single runs already
+        factor, unit = unit_of(of, answer.figure)
+        short = short_points(analysis, answer.figure, of)
+        rows = [box_row(p, values, along(answer), factor) for p, values in enough.items()]
+        dots = [
+            {"x": plain(dict(p)[along(answer)]), "y": v / factor, "block": b}
+            for p, values in of.items()
+            for b, v in values.items()
+        ]
+        rings = [
+            {"x": plain(dict(p)[along(answer)]), "y": median(values.values()) / factor}
+            for p, values in of.items()
+            if p in short
+        ]
         chart = alt.layer(
-            base.mark_rule(style="whisker").encode(
-                y=alt.Y("low:Q", scale=y_scale, title=title, axis=y_axis), y2="high:Q"
-            ),
-            base.mark_bar(style="box", size=16).encode(
-                y=alt.Y("q1:Q", scale=y_scale), y2="q3:Q", tooltip=tip
-            ),
-            alt.Chart(inline(dots))
-            .mark_point(style="dot", size=14, filled=True)
-            .encode(
-                x=alt.X("x:O", sort=order),
-                y=alt.Y("y:Q", scale=y_scale),
-                tooltip=["block:Q", alt.Tooltip("y:Q", format=".4g")],
-            ),
-            base.mark_line(style="medians").encode(y=alt.Y("median:Q", scale=y_scale)),
-            base.mark_point(style="median", filled=True, size=22).encode(
-                y=alt.Y("median:Q", scale=y_scale), tooltip=tip
-            ),
+            *box_layers(rows, dots, rings, order, along(answer), axis_title(answer.figure, unit), y_scale)
         )
         found.append(Figure(
             f"box-{n}", f"Spread over runs{': ' + say(group) if group else ''}",
-            "Box: quartiles; whiskers: last run within 1.5 box lengths; red line: medians; dots: single runs." + failed,
+            "Box: quartiles; whiskers: last run within 1.5 box lengths; red line: medians; dots: single runs."
+            + ("" if len(enough) == len(of) else FEW) + short_said(short) + failed,
             finished(chart),
             tuple((answer.figure, p) for p in of),
         ))  # fmt: skip
     return found
+
+
+def box_row(point: Point, values: Mapping[int, float], factor_name: str, factor: float) -> Row:
+    y = np.array(list(values.values())) / factor
+    return {"x": plain(dict(point)[factor_name]), "n": len(y), **five_numbers(y)}
+
+
+def box_layers(
+    rows: Sequence[Row],
+    dots: Sequence[Row],
+    rings: Sequence[Row],
+    order: Sequence[str],
+    x_title: str,
+    y_title: str,
+    y_scale: alt.Scale,
+) -> list[alt.Chart]:
+    """rows: boxes, of points with enough runs; dots: every run; rings: points measured too short."""
+    x = alt.X("x:O", sort=list(order), title=x_title, axis=alt.Axis(labelAngle=-30 if len(order) > 6 else 0))
+    base = alt.Chart(inline(rows)).encode(x=x)
+    y_axis = ticks([r[k] for r in rows for k in ("low", "high")] or [r["y"] for r in dots], is_log(y_scale))
+    tip = [alt.Tooltip("x:N", title=x_title), alt.Tooltip("n:Q", title="runs"),
+           *(alt.Tooltip(f"{k}:Q", format=".4g") for k in ("low", "q1", "median", "q3", "high"))]  # fmt: skip
+
+    def y(field: str) -> alt.Y:
+        return alt.Y(f"{field}:Q", scale=y_scale, title=y_title, axis=y_axis)
+
+    single = (
+        alt.Chart(inline(dots))
+        .mark_point(style="dot", size=14, filled=True)
+        .encode(x=x, y=y("y"), tooltip=["block:Q", alt.Tooltip("y:Q", format=".4g")])
+    )
+    ringed = (
+        [alt.Chart(inline(rings)).mark_point(filled=False, size=RING).encode(x=x, y=y("y"))] if rings else []
+    )
+    if not rows:
+        return [single, *ringed]
+    return [
+        base.mark_rule(style="whisker").encode(y=y("low"), y2="high:Q"),
+        base.mark_bar(style="box", size=16).encode(y=y("q1"), y2="q3:Q", tooltip=tip),
+        single,
+        base.mark_line(style="medians").encode(y=y("median")),
+        base.mark_point(style="median", filled=True, size=22).encode(y=y("median"), tooltip=tip),
+        *ringed,
+    ]
 
 
 def five_numbers(y: Any) -> dict[str, float]:
@@ -107,38 +158,43 @@ def curves(analysis: Analysis, answer: Answer) -> list[Figure]:
         return []
     # One kind of axis for all panels; bounds count too, so that a wide interval does not flatten the rest.
     every = [(interval_of(of), list(of.values())) for of in analysis.values(answer.figure).values()]
-    y_scale = scale_of([v for i, of in every for v in ((i.low, i.value, i.high) if i else of)])
+    y_scale = scale_of(
+        [v for i, of in every for v in ((i.low, i.value, i.high) if i and len(of) >= LEAST_RUNS else of)]
+    )
     found = []
     for n, (group, of) in enumerate(by_panel(groups(analysis, answer.figure, along(answer), ())).items()):
         factor, unit = unit_of({p: v for _, points in of for p, v in points.items()}, answer.figure)
         drawn = [(engine, without_failed(points)) for engine, points in of]
+        short = short_points(analysis, answer.figure, [p for _, points in drawn for p in points])
         failed = "".join(failed_said(analysis, points) for _, points in of)
         rows = [
             r
             for engine, points in drawn
             for r in curve_rows(
-                points, along(answer), series_of(analysis, answer.figure, engine, points), factor
+                points, along(answer), series_of(analysis, answer.figure, engine, points), factor, short
             )
         ]
         stopped = absent_rows(analysis, along(answer), group)
         if not rows or len({r["x"] for r in [*rows, *stopped]}) < 2:
             continue
         x_values = sorted({r["x"] for r in [*rows, *stopped]})
-        title = f"{name(answer.figure)}, {unit}" if unit else name(answer.figure)
-        chart = lines(rows, x_values, along(answer), title, y_scale)
+        chart = lines(rows, x_values, along(answer), axis_title(answer.figure, unit), y_scale)
         if stopped:
             chart = alt.layer(chart, *stopped_marks(stopped, x_values, sorted({r["series"] for r in rows})))
         found.append(Figure(
             f"curve-{n}", f"{name(answer.figure).capitalize()} along {along(answer)}{': ' + say(group) if group else ''}",
             "Points: geometric means over runs; bars and bands: their 95 % intervals (where a run's figure is 0: median and range). "
-            + ("Crosses at the top: points that were stopped or are not supported, with the reason." if stopped else "") + failed,
+            + ("Crosses at the top: points that were stopped or are not supported, with the reason." if stopped else "")
+            + (FEW if any(r["n"] < LEAST_RUNS for r in rows) else "") + short_said(short) + failed,
             finished(chart),
             tuple((answer.figure, p) for _, points in drawn for p in points),
         ))  # fmt: skip
     return found
 
 
-def curve_rows(of: Values, factor_name: str, engine: str, factor: float) -> list[Row]:
+def curve_rows(
+    of: Values, factor_name: str, engine: str, factor: float, short: Collection[Point] = ()
+) -> list[Row]:
     rows = []
     for point, values in sorted(of.items(), key=lambda item: dict(item[0])[factor_name]):
         interval = interval_of(values)
@@ -147,7 +203,8 @@ def curve_rows(of: Values, factor_name: str, engine: str, factor: float) -> list
             (interval.low, interval.high) if interval else (min(values.values()), max(values.values()))
         )
         rows.append({"x": dict(point)[factor_name], "y": value / factor, "low": low / factor, "high": high / factor,
-                     "series": engine, "n": len(values)})  # fmt: skip
+                     "series": engine, "n": len(values), "runs": [v / factor for v in values.values()],
+                     "short": point in short})  # fmt: skip
     return rows
 
 

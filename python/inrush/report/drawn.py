@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
 from inrush.analysis.answer import Answer, groups
-from inrush.analysis.points import Analysis, Point, lower_is_better
+from inrush.analysis.points import Analysis, Measured, Point, lower_is_better
 from inrush.analysis.settled import Values
+from inrush.guards.notes import SHORTEST_S
 from inrush.report.charts import along, label
 
 #: Lines of one figure.
@@ -33,6 +34,27 @@ def failed_said(analysis: Analysis, of: Values) -> str:
     """What a caption says of points that are not drawn."""
     named = "; ".join(label(p, analysis) for p in failed_points(of))
     return f" Not drawn, since too many of their calls failed: {named}." if named else ""
+
+
+def short_points(analysis: Analysis, figure: str, points: Collection[Point]) -> set[Point]:
+    """Points of which a run measured the figure's role for less than SHORTEST_S."""
+    role = figure.rsplit(".", 1)[0]
+    return {
+        m.point
+        for m in analysis.runs
+        if m.counts and m.point in points and (s := measured_s(m, role)) is not None and s < SHORTEST_S
+    }
+
+
+def measured_s(m: Measured, role: str) -> float | None:
+    """Seconds that a role worked in the measured segments, all repetitions together; None where that is not known."""
+    makespan_s = m.figures.get(f"{role}.makespan_s")
+    return None if makespan_s is None else makespan_s * m.figures.get(f"{role}.repetitions", 1.0)
+
+
+def short_said(short: Collection[Point]) -> str:
+    """What a caption says of rings."""
+    return f" Ringed: a run of it measured less than {SHORTEST_S:g} s." if short else ""
 
 
 def by_panel(held: Mapping[Point, Values]) -> dict[Point, list[tuple[str, Values]]]:

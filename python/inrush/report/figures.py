@@ -9,7 +9,7 @@ from __future__ import annotations
 from inrush.analysis.answer import Answer
 from inrush.analysis.points import Analysis
 from inrush.report.charts import Figure, judged
-from inrush.report.curves import boxes, curves, scaling
+from inrush.report.curves import boxes, curves, rates, scaling
 from inrush.report.drawn import shown_points
 from inrush.report.footprint import capacity_figures, footprint_figures
 from inrush.report.heat import heat_maps
@@ -21,10 +21,11 @@ from inrush.report.time_lines import sample_lines, time_lines
 
 
 def figures(analysis: Analysis, answer: Answer | None) -> list[Figure]:
-    """All figures that the study's tables can carry, the answer's first."""
+    """All figures that the study's tables can carry: rates first, then the answer's own."""
     if answer is None:
         return []
     found = [
+        *rates(analysis, answer),
         *capacity_figures(analysis, answer),
         *pipeline_figures(analysis, answer),
         *footprint_figures(analysis, answer),

@@ -15,7 +15,7 @@ from inrush.analysis.answer import Answer
 from inrush.analysis.points import Analysis, Point
 from inrush.guards.verdicts import paced_roles
 from inrush.report.charts import Chart, Figure, Row, finished, inline, label, ticks
-from inrush.report.timeline import typical_runs
+from inrush.report.timeline import FEW_PER_S, typical_runs
 from inrush.results.histogram import Histogram, bucket_upper, merge
 from inrush.stats.measures import RunRecord, counts_in, measured_windows, scheduled_operations, whole
 
@@ -43,7 +43,7 @@ def heat_maps(analysis: Analysis, answer: Answer, points: Sequence[Point]) -> li
         paced = {whole(role) for role in paced_roles(m.run)}
         for role in dict.fromkeys(whole(r) for r in scheduled_operations(m.run.plan)):
             steps = steps_of(m.run, role)
-            if len(steps) < (LEAST_STEPS if role in paced else LONG_STEPS):
+            if len(steps) < (LEAST_STEPS if role in paced else LONG_STEPS) or is_sparse(steps):
                 continue
             found.append(Figure(
                 f"heat-{len(found)}", f"When calls of {role} took how long: {label(m.point, analysis)}",
@@ -53,6 +53,11 @@ def heat_maps(analysis: Analysis, answer: Answer, points: Sequence[Point]) -> li
                 ((f"{role}.latency_p99_s", m.point),),
             ))  # fmt: skip
     return found[:MOST_MAPS]
+
+
+def is_sparse(steps: Sequence[Step]) -> bool:
+    """Two calls a second and fewer are dots on an empty page."""
+    return sum(s.latency.calls for s in steps) <= FEW_PER_S * sum(s.to_s - s.from_s for s in steps)
 
 
 def steps_of(run: RunRecord, role: str) -> list[Step]:

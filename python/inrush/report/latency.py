@@ -12,13 +12,20 @@ from inrush.report.charts import Figure, Row, finished, inline, is_log, label, s
 from inrush.report.drawn import series_of, shown_points
 from inrush.results.histogram import Histogram
 
+#: Fewer calls are no curve.
+LEAST_CALLS = 10
+
 
 def percentiles(analysis: Analysis, answer: Answer) -> list[Figure]:
     """x = -log10(1 - q), so that every nine is as wide as the last; one figure per role."""
     wanted = shown_points(analysis, answer)
     found = []
     for role in roles(analysis):
-        held = {p: h for (p, r), h in analysis.latencies.items() if r == role and p in wanted}
+        held = {
+            p: h
+            for (p, r), h in analysis.latencies.items()
+            if r == role and p in wanted and h.calls >= LEAST_CALLS
+        }
         if not held:
             continue
         rows = [
@@ -41,7 +48,7 @@ def percentiles(analysis: Analysis, answer: Answer) -> list[Figure]:
         texts = " : ".join(f"abs(datum.value - {k}) < 0.001 ? '{v}'" for k, v in shown.items()) + " : ''"
         x = alt.X(
             "x:Q",
-            title="share of calls that were at most so slow",
+            title="percentile",
             axis=alt.Axis(values=list(shown), labelExpr=texts),
         )
         values = [r["ms"] for r in rows]

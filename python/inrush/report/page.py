@@ -26,7 +26,8 @@ from inrush.report.charts import Figure
 from inrush.report.conditions import machine, settings
 from inrush.report.draw import asset
 from inrush.report.footprint import HEADER, resource_rows
-from inrush.report.html import Cells, badge, data, number, outcome_word, prose, section, table
+from inrush.report.guards import doubts_table, passed_table
+from inrush.report.html import badge, data, number, outcome_word, section, table
 from inrush.report.overview import html_table
 from inrush.report.points import points_table
 from inrush.report.published import published_rows
@@ -66,10 +67,11 @@ def page(
         top(analysis), f"<h1>{escape(title)}</h1>", asked(analysis), live_banner(analysis, live), banner(analysis),
         answered(analysis, answer),
         section("What is full, and where", resources_table(analysis)),
-        section("Verdicts", guards_table(analysis)),
+        section("What limits these figures", doubts_table(analysis)),
         section("Rejected rows", rejected_table(analysis)),
         section("What the host took", stolen_table(analysis)),
         section("Figures", figure_cards(figures, specs)),
+        section("Guards that passed", passed_table(analysis)),
         section("Published claims, tried here", claims_table(analysis)),
         section("Published beside ours", published_table(analysis, answer)),
         section("What each factor costs", effects_table(analysis, answer)),
@@ -175,7 +177,7 @@ def banner(analysis: Analysis) -> str:
         f"{guard} ({where})" if (where := places(analysis, found)) else guard
         for guard, found in broken.items()
     )
-    return f'<div class="banner" role="alert">INVALID. {escape(named[:1].upper() + named[1:])}: see the verdicts before any figure.</div>'
+    return f'<div class="banner" role="alert">INVALID. {escape(named[:1].upper() + named[1:])}: see below before any figure.</div>'
 
 
 def places(analysis: Analysis, found: Sequence[tuple[str, Verdict]]) -> str:
@@ -220,34 +222,6 @@ def part_said(part: Part) -> str:
     return (
         f'<p class="part"><span class="badge invalid-badge">INVALID</span> {escape(part.sentence)}.</p>'
         f'<p class="expected">{escape(part.invalid)}</p>'
-    )
-
-
-def guards_table(analysis: Analysis) -> str:
-    """One line per guard: the worst outcome, how often, the worst sentence and where; what passed, and what had nothing
-    to check, one click away."""
-    rows: dict[Outcome, list[Cells]] = {Outcome.NOTE: [], Outcome.PASS: [], Outcome.NOT_CHECKED: []}
-    held = by_guard(analysis.verdicts)
-    for guard, found in sorted(held.items(), key=lambda item: -item[1][0][1].outcome.weight):
-        worst = found[0][1].outcome
-        same = [(where, v) for where, v in found if v.outcome is worst]
-        where = same[0][0]
-        spread = f"{len(same)}&nbsp;of&nbsp;{len(found)}&nbsp;runs" if where else "study"
-        told = prose(same[0][1].sentence) + (
-            f" · run&nbsp;<code>{escape(where)}</code>" if where and len(same) < len(found) else ""
-        )
-        shown_in = Outcome.NOTE if worst is Outcome.INVALID else worst
-        rows[shown_in].append([escape(guard), outcome_word(worst), spread, f"<span>{told}</span>"])
-    header = ["guard", "verdict", "in", "what was found"]
-    doubted, passed, unchecked = (table(header, of, "guards") for of in rows.values())
-    count, idle = len(rows[Outcome.PASS]), len(rows[Outcome.NOT_CHECKED])
-    said = f"{count} guard{'s' * (count != 1)} passed wherever there was something to check"
-    sound = (
-        f"<details{'' if doubted else ' open'}><summary>{said}</summary>{passed}</details>" if passed else ""
-    )
-    nothing = f"{idle} guard{'s' * (idle != 1)} had nothing to check"
-    return (
-        doubted + sound + (f"<details><summary>{nothing}</summary>{unchecked}</details>" if unchecked else "")
     )
 
 

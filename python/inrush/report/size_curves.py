@@ -22,7 +22,7 @@ def size_curves(analysis: Analysis, answer: Answer, points: list[Point]) -> list
             for name, (at, size) in sizes_over_rows(m.run).items()
             for x, y in zip(at, size, strict=True)
         ]
-        if not rows:
+        if len({r["x"] for r in rows}) < 2:
             continue
         chart = (
             alt.Chart(inline(rows))

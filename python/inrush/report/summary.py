@@ -35,10 +35,10 @@ SHOWN = ("makespan_s", "rows_per_s", "ops_per_s", "keys_per_s", "latency_p50_s",
 def summary_lines(results: Results, analysis: Analysis) -> list[str]:
     """Title, what was found, a row for each engine, points with the headline figure, every guard that did not pass, the answer."""
     study = results.study
-    figure = headline(analysis)
     found = answer(analysis)
     seen = overview(analysis, found)
     table = text_table(analysis, seen)
+    figure = seen.stated if seen else headline(analysis)
     lines = [
         str(study.get("title", study["id"])),
         f"{study['id']} · {study.get('status', '')} · {len(results.runs)} of {wanted_runs(study)} runs sealed"

@@ -12,14 +12,14 @@ from inrush.analysis.points import Analysis
 from inrush.report.charts import HEIGHT, WIDTH, Figure, finished, inline, label
 from inrush.report.drawn import shown_points
 from inrush.report.sampled import sample_panels
-from inrush.report.timeline import Panel, panels, typical_runs
+from inrush.report.timeline import Panel, drawn_panels, panels, typical_runs
 
 
 def time_lines(analysis: Analysis, answer: Answer) -> list[Figure]:
     """One typical run per engine: panels over one time axis, never two y-axes."""
     found = []
     for n, m in enumerate(typical_runs(analysis, answer.figure, shown_points(analysis, answer))):
-        held = panels(m.run)
+        held = drawn_panels(panels(m.run), m.run)
         if not held:
             continue
         drawn = [panel_chart(p, last=p is held[-1]) for p in held]
@@ -38,7 +38,7 @@ def sample_lines(analysis: Analysis, answer: Answer) -> list[Figure]:
     for n, m in enumerate(
         typical_runs(analysis, answer.figure, [*shown_points(analysis, answer), *analysis.points])
     ):
-        held = sample_panels(m.run)
+        held = drawn_panels(sample_panels(m.run), m.run)
         if held:
             drawn = [panel_chart(p, last=p is held[-1]) for p in held]
             found.append(Figure(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
@@ -14,12 +14,17 @@ from inrush.stats.measures import (
     FloatArray,
     RunRecord,
     cumulative,
+    grouped,
     measured_windows,
     writing_roles,
 )
 from inrush.stats.rates import no_faster, role_rates, steps, worked
 
 MOST_POINTS, MOST_RUNS = 240, 4
+#: So few calls a second have no course over time.
+FEW_PER_S = 2.0
+#: Panels of what roles did.
+THROUGHPUT = ("rows/s", "calls/s")
 #: Looks at a counter that a step of its rate spans: CPU is counted in ticks, and two looks lie side by side.
 LOOKS = 5
 
@@ -80,10 +85,31 @@ def panels(run: RunRecord) -> list[Panel]:
     return found
 
 
+def drawn_panels(found: Sequence[Panel], run: RunRecord) -> list[Panel]:
+    """Panels without roles of few calls, and without panels of a single moment: neither has a course over time."""
+    few = sparse_roles(run)
+    kept = [
+        replace(p, rows=[r for r in p.rows if r["series"] not in few] if p.title in THROUGHPUT else p.rows)
+        for p in found
+    ]
+    return [p for p in kept if len({r["t"] for r in p.rows}) > 1]
+
+
+def sparse_roles(run: RunRecord) -> set[str]:
+    """Roles that made at most FEW_PER_S calls a second of the time that they worked."""
+    windows = measured_windows(run)
+    shots = grouped(s for s in run.rows("shots") if s["segment"] in windows)
+    calls = {role: sum(s["ops"] for s in mine) for role, mine in shots.items()}
+    worked_s = {
+        role: sum(end - start for start, end in of.values()) / 1e9 for role, of in worked(run).items()
+    }
+    return {role for role, s in worked_s.items() if calls[role] <= FEW_PER_S * s}
+
+
 def throughput(run: RunRecord, start_s: float) -> list[Panel]:
     """Rows of the roles that put rows in, calls of the others: two units, two panels."""
     writers = writing_roles(run.plan)
-    rows: dict[str, list[dict[str, Any]]] = {"rows/s": [], "calls/s": []}
+    rows: dict[str, list[dict[str, Any]]] = {title: [] for title in THROUGHPUT}
     spans = worked(run)
     for role, s in role_rates(run, MOST_POINTS).items():
         ends = until_the_end(s.t_s, s.t_s + s.dt_s, [end / 1e9 for _, end in spans[role].values()])
