@@ -29,11 +29,12 @@ from inrush.analysis.ran import Due, due, sessions
 from inrush.analysis.settled import Values, ranked, say_with, settled
 from inrush.analysis.wording import name, ordered, plain, ratio_of
 from inrush.engines import title
-from inrush.guards.verdicts import counted, kind_and_quantile
+from inrush.guards.verdicts import Outcome, counted, kind_and_quantile
 from inrush.stats.measures import RunRecord, writing_roles
 from inrush.stats.quantity import digits, known, scale, show, show_known
 from inrush.stats.trials import Trial, standing
 
+EQUAL_DURABILITY = "equal durability"
 NOTHING = "No answer: no counted run measured it."
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
@@ -51,7 +52,16 @@ def conclusion(analysis: Analysis, found: Answer | None, seen: Overview | None =
         if found.kind != "sustained":  # which says the runs of each value
             sentences.append(runs_said(sound) if found.kind in PACED else intervals_said(sound))
     sentences += [*left_out(seen, broken, sound), *beside(analysis, seen)]
-    return " ".join(f"{s}." for s in sentences if s)
+    undecided = (
+        [f"INVALID: no decision ({', '.join(guards)})"] if sound and (guards := no_decision(analysis)) else []
+    )
+    return " ".join(f"{s}." for s in (*undecided, *sentences) if s)
+
+
+def no_decision(analysis: Analysis) -> list[str]:
+    """Guards of the study by which every figure stands and the answer does not; `beside` speaks of unequal promises."""
+    found = [v.guard for v in analysis.study_verdicts if v.outcome is Outcome.INVALID and v.figures == ()]
+    return [guard for guard in found if guard != EQUAL_DURABILITY or refused(analysis) is None]
 
 
 def decides_nothing(row: EngineRow, found: Answer, seen: Overview) -> bool:
