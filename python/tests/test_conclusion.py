@@ -72,7 +72,7 @@ def kept(
     return analysed(runs, {"answer": KEEPS_UP}, verdicts)
 
 
-def told(analysis: Analysis) -> str:
+def sentence(analysis: Analysis) -> str:
     return conclusion(analysis, answer(analysis))
 
 
@@ -84,7 +84,7 @@ ALL = {
 
 
 def test_all_engines_that_keep_up_are_one_clause_and_their_percentiles_stand_in_order() -> None:
-    assert told(kept(ALL)) == (
+    assert sentence(kept(ALL)) == (
         "All three keep up at 20,000 rows/s with 4 readers; a second's rows take ClickHouse 31, PostgreSQL 87, MySQL 168 ms (p99). "
         "3 runs each."
     )
@@ -92,11 +92,11 @@ def test_all_engines_that_keep_up_are_one_clause_and_their_percentiles_stand_in_
 
 def test_readers_that_every_point_had_are_part_of_the_load() -> None:
     alone = {(engine, readers): s for (engine, readers), s in ALL.items() if readers and engine != "mysql"}
-    assert told(kept(alone)).startswith("Both keep up at 20,000 rows/s with 4 readers; ")
+    assert sentence(kept(alone)).startswith("Both keep up at 20,000 rows/s with 4 readers; ")
 
 
 def test_an_engine_that_falls_behind_is_named_with_what_it_keeps_up_with() -> None:
-    said = told(kept({**ALL, ("mysql", 4): 1.5}))
+    said = sentence(kept({**ALL, ("mysql", 4): 1.5}))
     assert said.startswith(
         "PostgreSQL and ClickHouse keep up at 20,000 rows/s with 4 readers; MySQL falls behind (in 3 of 3 runs), and keeps up with "
         "0 readers; a second's rows take ClickHouse 31, PostgreSQL 87 ms (p99)."
@@ -105,24 +105,24 @@ def test_an_engine_that_falls_behind_is_named_with_what_it_keeps_up_with() -> No
 
 def test_an_engine_alone_keeps_up_or_falls_behind() -> None:
     one = {("mysql", readers): s for readers, s in ((0, 0.1), (4, 0.2))}
-    assert told(kept(one)) == (
+    assert sentence(kept(one)) == (
         "MySQL keeps up at 20,000 rows/s with 4 readers; a second's rows take 204 ms (p99). 3 runs."
     )
-    said = told(kept({**one, ("mysql", 4): 1.5}))
+    said = sentence(kept({**one, ("mysql", 4): 1.5}))
     assert said.startswith(
         "MySQL falls behind at 20,000 rows/s with 4 readers (in 3 of 3 runs), and keeps up with 0 readers; "
     )
 
 
 def test_one_point_of_one_engine_is_a_sentence() -> None:
-    assert told(kept({("mysql", 0): 0.01}, every_s=0.5)) == (
+    assert sentence(kept({("mysql", 0): 0.01}, every_s=0.5)) == (
         "MySQL keeps up at 40,000 rows/s; the rows of 0.5 s take 10.2 ms (p99). 3 runs."
     )
 
 
 def test_an_invalid_figure_is_in_no_sentence_and_its_engine_is_named_with_the_guard() -> None:
     broken = {"mysql": [invalid(LATE, "late", figures=["writers.in_time_share"])]}
-    said = told(kept(ALL, broken))
+    said = sentence(kept(ALL, broken))
     assert said.startswith("PostgreSQL and ClickHouse keep up at 20,000 rows/s with 4 readers; ")
     assert "take ClickHouse 31, PostgreSQL 87 ms" in said
     assert said.endswith("INVALID: the figures of MySQL (client on time).")
@@ -131,7 +131,7 @@ def test_an_invalid_figure_is_in_no_sentence_and_its_engine_is_named_with_the_gu
 
 def test_an_invalid_percentile_is_left_out_of_the_percentiles_alone() -> None:
     broken = {"mysql": [invalid(LATE, "late", figures=["writers.sample_p99_s"])]}
-    said = told(kept(ALL, broken))
+    said = sentence(kept(ALL, broken))
     assert said.startswith("All three keep up") and "take ClickHouse 31, PostgreSQL 87 ms (p99)" in said
     assert "168" not in said
 
@@ -139,7 +139,8 @@ def test_an_invalid_percentile_is_left_out_of_the_percentiles_alone() -> None:
 def test_where_every_figure_is_invalid_nothing_else_is_said() -> None:
     broken = {e: [invalid("release build", "debug")] for e in ("clickhouse", "postgresql", "mysql")}
     assert (
-        told(kept(ALL, broken)) == "INVALID: the figures of PostgreSQL, ClickHouse and MySQL (release build)."
+        sentence(kept(ALL, broken))
+        == "INVALID: the figures of PostgreSQL, ClickHouse and MySQL (release build)."
     )
 
 
@@ -147,7 +148,7 @@ def test_an_answer_that_is_no_decision_says_so_first() -> None:
     """Every figure stands, and with a client on time the answer would be another."""
     analysis = kept(ALL)
     analysis.__dict__["study_verdicts"] = [invalid("decisions hold on time", "late", figures=())]
-    assert told(analysis).startswith("INVALID: no decision (decisions hold on time). All three keep up ")
+    assert sentence(analysis).startswith("INVALID: no decision (decisions hold on time). All three keep up ")
 
 
 def test_percentiles_are_those_of_all_samples_together_not_of_the_runs() -> None:
@@ -161,7 +162,7 @@ def test_percentiles_are_those_of_all_samples_together_not_of_the_runs() -> None
 
 def test_few_samples_have_a_lower_percentile_and_it_is_named() -> None:
     runs = [paced("mysql", 0, block, [0.1 * (k + 1) for k in range(8)]) for block in (1, 2, 3)]
-    assert "(p90)" in told(analysed(runs, {"answer": KEEPS_UP}))
+    assert "(p90)" in sentence(analysed(runs, {"answer": KEEPS_UP}))
 
 
 def test_a_search_says_the_highest_that_held_and_whether_more_was_tried() -> None:
@@ -175,7 +176,7 @@ def test_a_search_says_the_highest_that_held_and_whether_more_was_tried() -> Non
     asked = {"kind": "sustained", "of": "writers.in_time_share", "along": "rows_per_s", "per": ["engine"]}
     doc = {"answer": asked, "search": {"at_least": 1}}
     analysis = Analysis(StudyRecord({**synthetic.STUDY, **doc}, [m.run for m in runs]), runs)
-    assert told(analysis) == (
+    assert sentence(analysis) == (
         "ClickHouse sustains 200 rows/s (2 runs); MySQL sustains at least 200 rows/s (2 runs); SQLite sustains nothing that was tried."
     )
 
@@ -193,14 +194,16 @@ def fixed(truth: Mapping[tuple[str, int], float], verdicts: Mapping[str, Sequenc
     return analysed(runs, doc, verdicts)
 
 
-def test_a_fixed_job_is_told_by_its_rate_its_next_best_value_and_its_interval() -> None:
-    assert told(fixed(TRUTH)) == (
+def test_a_fixed_job_is_stated_by_its_rate_its_next_best_value_and_its_interval() -> None:
+    assert sentence(fixed(TRUTH)) == (
         "DuckDB stores 1.90 M rows/s in batches of 20,000 (2,000 is 2.71 times slower). 95 % interval: 1.81 to 2.00 M rows/s (3 runs)."
     )
 
 
 def test_every_engine_of_a_fixed_job_has_its_own_best_value() -> None:
-    said = told(fixed({**TRUTH, ("sqlite", 200): 0.5, ("sqlite", 2_000): 0.5004, ("sqlite", 20_000): 1.0}))
+    said = sentence(
+        fixed({**TRUTH, ("sqlite", 200): 0.5, ("sqlite", 2_000): 0.5004, ("sqlite", 20_000): 1.0})
+    )
     assert "DuckDB stores 1.90 M rows/s in batches of 20,000 (2,000 is 2.71 times slower); " in said
     assert "SQLite stores 100 k rows/s in batches of 200 (2,000 is 0.08 % slower). " in said
     assert (
@@ -208,14 +211,14 @@ def test_every_engine_of_a_fixed_job_has_its_own_best_value() -> None:
     )
 
 
-def test_values_that_cannot_be_told_from_the_best_are_named() -> None:
+def test_values_that_are_not_distinguishable_from_the_best_are_named() -> None:
     alike = [
         synthetic.figured("duckdb", {"batch_rows": b}, block, 0, {synthetic.MAKESPAN: s})
         for b, of in ((200, (1.0, 1.1, 0.9)), (2_000, (1.05, 0.95, 1.08)))
         for block, s in enumerate(of, start=1)
     ]
     analysis = Analysis(StudyRecord(synthetic.STUDY, [m.run for m in alike]), alike)
-    assert "DuckDB takes 1.0 s in batches of 200 (not distinguishable: 2,000)" in told(analysis)
+    assert "DuckDB takes 1.0 s in batches of 200 (not distinguishable: 2,000)" in sentence(analysis)
 
 
 def test_a_best_value_among_invalid_ones_is_invalid() -> None:
@@ -224,20 +227,20 @@ def test_a_best_value_among_invalid_ones_is_invalid() -> None:
     late = invalid(LATE, "late", figures=[synthetic.MAKESPAN])
     broken = [replace(m, verdicts=[late]) if dict(m.point)["batch_rows"] == 200 else m for m in runs]
     analysis = Analysis(StudyRecord(synthetic.STUDY, [m.run for m in runs]), broken)
-    assert told(analysis) == "INVALID: the figures of DuckDB (client on time)."
+    assert sentence(analysis) == "INVALID: the figures of DuckDB (client on time)."
 
 
 def test_engines_of_unequal_promises_stand_in_the_order_of_the_study_and_are_not_compared() -> None:
     record = synthetic.unequal({("duckdb", 1000): 3.0, ("sqlite", 1000): 1.0}, blocks=3)
     measured = [Measured(run, figures_of_run(run), ()) for run in record.runs]
-    said = told(Analysis(record, measured))
+    said = sentence(Analysis(record, measured))
     assert said.index("DuckDB stores") < said.index("SQLite stores")
     assert "These engines are not compared: acknowledged rows survive different things" in said
 
 
 def test_one_run_has_no_interval_and_says_so() -> None:
     runs = [synthetic.run("duckdb", {"batch_rows": 200}, 1, makespan_s=1.0)]
-    assert told(analysed(runs, {})) == "DuckDB stores 50 k rows/s. 95 % interval: none (1 run)."
+    assert sentence(analysed(runs, {})) == "DuckDB stores 50 k rows/s. 95 % interval: none (1 run)."
 
 
 def test_a_curve_of_percentiles_states_them_with_the_range_of_the_runs() -> None:
@@ -247,19 +250,22 @@ def test_a_curve_of_percentiles_states_them_with_the_range_of_the_runs() -> None
         for n in (1, 4)
     ]
     asked = {"kind": "curve", "of": "readers.latency_p99_s", "along": "users", "per": ["engine"]}
-    said = told(analysed(runs, {"answer": asked}))
+    said = sentence(analysed(runs, {"answer": asked}))
     assert said.startswith("DuckDB has a latency of 40") and "(p99 of readers) with 4 users" in said
     assert "Range of the runs: 40" in said and "interval" not in said
 
 
 def test_an_engine_without_a_counted_run_is_named() -> None:
     wrong = invalid("rows proven", "a row is missing", hides=True)
-    said = told(fixed({**TRUTH, ("sqlite", 200): 1.0}, {"sqlite": [wrong]}))
+    said = sentence(fixed({**TRUTH, ("sqlite", 200): 1.0}, {"sqlite": [wrong]}))
     assert said.startswith("DuckDB stores") and said.endswith("No counted run of SQLite measured it.")
 
 
 def test_a_study_without_a_counted_run_has_no_answer() -> None:
-    assert told(Analysis(StudyRecord({"title": "empty"}, []), [])) == "No answer: no counted run measured it."
+    assert (
+        sentence(Analysis(StudyRecord({"title": "empty"}, []), []))
+        == "No answer: no counted run measured it."
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What ran is said from the runs themselves; what was expected is right, wrong or not judged."""
+"""What ran is read from the runs themselves; what was expected is right, wrong or not judged."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ expected = true
     assert [p.claim for p in found.published if p.expected] == ["price of one reader"]
 
 
-def test_what_ran_is_told_by_the_runs_and_not_by_the_file() -> None:
+def test_what_ran_is_read_from_the_runs_and_not_from_the_file() -> None:
     runs = [
         paced(engine, readers, block, [0.1] * SAMPLES)
         for block, _ in enumerate(SPREAD, start=1)

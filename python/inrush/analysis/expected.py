@@ -1,4 +1,4 @@
-"""Was a study's expectation right? Told by the claims whose rules say the same; what none of them judges stays open. Pure."""
+"""Was a study's expectation right? Claims with the same rule judge it; the rest is not judged. Pure."""
 
 from __future__ import annotations
 
