@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from inrush.cli import COMMANDS
 from inrush.results.store import Results, Store
 from tests.terminal import Inrush
 
@@ -49,6 +50,18 @@ def test_help_loads_nothing_heavy() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, env=ENVIRONMENT, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("words", [("--version",), ("version",)])
+def test_both_versions_are_told(inrush: Inrush, words: tuple[str, ...]) -> None:
+    said = inrush(*words)
+    assert said.code == 0 and re.fullmatch(r"inrush \S+.*, core \S+\n", said.out), said.out
+
+
+def test_h_is_help_of_every_command(inrush: Inrush) -> None:
+    for words in ((), *((name,) for name in COMMANDS)):
+        short, long = inrush(*words, "-h"), inrush(*words, "--help")
+        assert short.code == 0 and short.out == long.out and "Usage: " in short.out
 
 
 def test_every_shipped_study_is_listed_and_planned(inrush: Inrush) -> None:
@@ -324,6 +337,18 @@ def test_a_run_as_json_says_where_and_whether_it_is_valid(inrush: Inrush) -> Non
     assert set(found) == {"run_dir", "report", "valid", "verdicts"}
     assert Path(found["report"]).is_file() and found["valid"] is True
     assert {v["outcome"] for v in found["verdicts"]} <= {"pass", "note", "not checked"}
+
+
+def test_a_quiet_run_says_its_last_lines_alone(inrush: Inrush) -> None:
+    said = inrush("run", *TINY, "--quiet")
+    assert said.code in (0, 3) and len(said.out.splitlines()) == 3
+    (line,) = said.err.splitlines()
+    assert line.startswith("report: ")
+
+
+def test_a_quiet_run_still_names_what_failed(inrush: Inrush) -> None:
+    said = inrush("run", "none.toml", "-q")
+    assert said.code == 2 and "no such file" in said.err
 
 
 def test_a_crossed_limit_of_the_study_is_code_99(inrush: Inrush) -> None:

@@ -65,3 +65,15 @@ def test_a_load_without_a_rejected_row_is_exit_code_0(
 ) -> None:
     (tmp_path / "a.csv").write_text("id,v\n1,2\n")
     assert run([str(tmp_path / "a.csv"), *words], monkeypatch) == 0
+
+
+def test_a_quiet_load_says_its_last_lines_alone(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("id,name\n1,a\n2,b\n")
+    assert run([str(file), *words, "--quiet"], monkeypatch) == 0
+    said = capsys.readouterr()
+    assert said.err == "" and said.out.startswith("2 rows stored in ")
+    assert run([str(file), *words, "--again", "-q"], monkeypatch) == 0
+    assert capsys.readouterr().err == ""

@@ -122,6 +122,16 @@ def test_everything_of_the_call_is_remembered(tmp_path: Path) -> None:
     assert f"--data {tmp_path / 'd'}" in call.command() and "--realtime" in call.command()
 
 
+def test_a_study_whose_embedded_engines_ran_beside_a_started_one_goes_on_with_them(tmp_path: Path) -> None:
+    """As older inrush planned `--start postgresql` of a study on all three."""
+    call = Call("quickstart", start=("postgresql",))
+    folder = begun(tmp_path, call)
+    folder.write({"engines": ["duckdb", "sqlite", "postgresql"]})
+    assert resumed(folder, NOWHERE) == replace(call, targets=("duckdb", "sqlite"))
+    folder.write({"engines": ["postgresql"]})
+    assert resumed(folder, NOWHERE) == call
+
+
 def test_another_data_folder_is_refused_once_a_run_is_sealed(tmp_path: Path) -> None:
     call = Call("quickstart", start=("postgresql",), data=str(tmp_path / "d"))
     other = Given(data=tmp_path / "other")

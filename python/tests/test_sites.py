@@ -23,9 +23,11 @@ def test_without_targets_a_study_runs_on_its_embedded_engines_and_says_what_is_l
     assert list(found.left_out) == ["postgresql"] and "--start postgresql" in found.left_out["postgresql"]
 
 
-def test_what_is_started_comes_on_top() -> None:
-    assert places(STUDY, start=["postgresql"]).engines == STUDY
-    assert places(STUDY, start=["postgresql"]).left_out == {}
+def test_an_engine_that_is_started_runs_alone_or_beside_the_targets_that_are_named() -> None:
+    alone = places(STUDY, start=["postgresql"])
+    assert alone.engines == ("postgresql",) and alone.left_out == {}
+    assert places(STUDY, ["sqlite"], ["postgresql"]).engines == ("sqlite", "postgresql")
+    assert places(STUDY, start=["mysql", "postgresql"]).engines == ("postgresql", "mysql")
 
 
 def test_targets_are_run_alone_in_the_order_of_the_study() -> None:

@@ -216,6 +216,49 @@ def test_an_unknown_or_mistyped_override_is_refused(override: str, remedy: str) 
     assert any(remedy in p.remedy for p in caught.value.problems), caught.value
 
 
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("20,200", (20, 200)),
+        ("20, 200", (20, 200)),
+        ("[20, 200]", (20, 200)),
+        ("20,", (20,)),
+        ("1_000,2_000", (1000, 2000)),
+        ("20", (20,)),
+    ],
+)
+def test_values_between_commas_are_a_list(written: str, read: tuple[int, ...]) -> None:
+    assert parsed(small_tree(), overrides=[f"batch_rows={written}"]).factors == {"batch_rows": read}
+
+
+def test_words_between_commas_are_a_list_where_the_study_has_one_and_a_text_elsewhere() -> None:
+    changed = parsed(small_tree(), overrides=["engines=sqlite,duckdb", "title=Rows, and more rows"])
+    assert changed.engines == ("sqlite", "duckdb") and changed.title == "Rows, and more rows"
+
+
+@pytest.mark.parametrize(
+    ("override", "says"),
+    [
+        ("repeats.count=many", '-P repeats.count=many: repeats.count is "many"; write a whole number'),
+        ("batch_rows=1,000", "-P: batch_rows=1,000; read as 1 and 000; write 1_000 for one number"),
+        ("engines=duckbd", '-P engines=duckbd: engines[0] is "duckbd"; unknown engine; did you mean'),
+        (
+            "engines=sqlite,duckbd",
+            '-P engines=sqlite,duckbd: engines[1] is "duckbd"; unknown engine; did you',
+        ),
+    ],
+)
+def test_a_refused_override_says_what_was_read(override: str, says: str) -> None:
+    with pytest.raises(StudyInvalid) as caught:
+        parsed(small_tree(), overrides=[override])
+    assert any(str(p).startswith(says) for p in caught.value.problems), caught.value
+
+
+def test_a_problem_of_the_file_itself_names_the_file_beside_an_override() -> None:
+    found = problems(small_tree(kind="fixed"), overrides=["repeats.count=2"])
+    assert found["kind"].file == "s.toml"
+
+
 def test_an_unknown_scale_is_refused_with_those_that_are_there() -> None:
     with pytest.raises(StudyInvalid, match="choose from: full, s, xs"):
         load_study("batch", scale="huge")

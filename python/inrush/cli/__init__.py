@@ -10,7 +10,7 @@ import errno
 import os
 import sys
 from collections.abc import Callable, Mapping
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -45,7 +45,26 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
+
+
+def print_version(wanted: bool) -> None:
+    if wanted:
+        engines.version()
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=print_version, is_eager=True, help="Versions of both halves."),
+    ] = False,
+) -> None:
+    """Options that stand before any command."""
+
+
 for name, (command, in_short) in COMMANDS.items():
     app.command(name, short_help=in_short)(command)
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from inrush.cli.words import AsJson, ColumnNames, Dates, Header, Shards, Strict
+from inrush.cli.words import AsJson, ColumnNames, Dates, Header, Quiet, Shards, Strict
 
 #: Without `--reject-limit`.
 REJECTS = 1_000
@@ -77,6 +77,7 @@ def load(
     dates: Dates = None,
     header: Header = None,
     columns: ColumnNames = None,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Load files into one server or many shards: every row stored once, or rejected with line and reason."""
@@ -91,7 +92,7 @@ def load(
         server=server, token_file=token_file, ca=ca, fingerprint=fingerprint, strict=strict, dates=dates,
         header=header, columns=columns,
     )  # fmt: skip
-    raise typer.Exit(command(call, as_json))
+    raise typer.Exit(command(call, as_json, quiet))
 
 
 def load_server(

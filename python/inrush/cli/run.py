@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from inrush.cli.words import AsJson, Data, Overrides, Scale, Seed, Start, Study, Targets
+from inrush.cli.words import AsJson, Data, Overrides, Quiet, Scale, Seed, Start, Study, Targets
 from inrush.commands.printing import opened_store, say, show, show_json
 from inrush.errors import UsageError
 
@@ -51,6 +51,7 @@ def run(
             "study on another machine.",
         ),
     ] = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a study; ends in the answer, the verdict and the next command."""
@@ -84,7 +85,7 @@ def run(
             data=None if data is None else str(data.absolute()),
         )
         prepared, folder = begin(store, call, targets)
-    outcome = execute(prepared, folder, store.instances_path, force, live)
+    outcome = execute(prepared, folder, store.instances_path, force, live, quiet)
     finish(store, outcome, as_json)
 
 

@@ -15,7 +15,8 @@ Targets = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="TARGET",
-        help="URLs (postgresql://user@host/db) or names of embedded engines; without any, the study's embedded ones.",
+        help="URLs (postgresql://user@host/db) or names of embedded engines; without any and without --start, the study's "
+        "embedded ones.",
     ),
 ]
 Scale = Annotated[
@@ -26,11 +27,13 @@ Start = Annotated[
     list[str] | None,
     typer.Option(
         metavar="ENGINE[,SETTING=VALUE…]",
-        help="Start this engine here for the length of the study; profile=default or tuned, and any setting of its own.",
+        help="Start this engine here for the length of the study, and run on it alone or beside the targets that are "
+        "named; profile=default or tuned, and any setting of its own.",
     ),
 ]
 Overrides = Annotated[
-    list[str] | None, typer.Option("-P", metavar="KEY=VALUE", help="Change one value of the study.")
+    list[str] | None,
+    typer.Option("-P", metavar="KEY=VALUE", help="Change one value of the study; a list: KEY=VALUE,VALUE…"),
 ]
 Seed = Annotated[int | None, typer.Option(help="In place of the study's own: decides rows and order.")]
 Strict = Annotated[
@@ -54,6 +57,9 @@ Header = Annotated[
 ColumnNames = Annotated[
     str | None,
     typer.Option(metavar="NAME,…", help="The columns of files without a header, in their order."),
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="No progress and no notes: the last lines and errors alone.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable, on stdout.")]
 Which = Annotated[

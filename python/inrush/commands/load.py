@@ -20,16 +20,17 @@ if TYPE_CHECKING:
 PLAIN_EVERY_S = 5.0
 
 
-def load(call: Call, as_json: bool) -> int:
-    """The exit code: `exit_code`."""
+def load(call: Call, as_json: bool, quiet: bool = False) -> int:
+    """The exit code: `exit_code`. quiet: no progress and no notes."""
     from inrush.load.run import load as run
     from inrush.results.store import Root
 
     Root().refuse_unwritable()
     progress = Progress(len(call.files))
+    note, event = (ignored, ignored) if quiet else (say, progress.event)
     try:
         done = with_dates(
-            lambda dates: run(replace(call, dates=dates), Root().loads_path, say, progress.event), call.dates
+            lambda dates: run(replace(call, dates=dates), Root().loads_path, note, event), call.dates
         )
     finally:
         progress.end()
@@ -38,6 +39,10 @@ def load(call: Call, as_json: bool) -> int:
     else:
         show(lines(done))
     return exit_code(done, call.limit_said)
+
+
+def ignored(_: Any) -> None:
+    """Takes the place of a note or an event with --quiet."""
 
 
 def exit_code(done: Loaded, limit_said: bool) -> int:

@@ -40,22 +40,24 @@ def planned(store: Store, call: Call, secret_targets: Sequence[str] | None = Non
     return prepare(replace(call, best=best), secret_targets)
 
 
-def execute(prepared: Any, folder: Any, usual: Path, force: bool = False, live: bool = False) -> Outcome:
+def execute(
+    prepared: Any, folder: Any, usual: Path, force: bool = False, live: bool = False, quiet: bool = False
+) -> Outcome:
     """The study on its engines, with progress on stderr, and with `live` in its report too.
 
     usual: folder for the data of servers, where the call names none. force: works on what is not inrush's own.
+    quiet: no progress and no notes.
     Raises UsageError for a comparison or a target that is refused.
     """
     from inrush.run.durability import refuse_unequal
     from inrush.run.locks import locked
     from inrush.run.marks import refuse_unmarked
     from inrush.run.prepare import StopRules, confirmations
-    from inrush.run.progress import progress
     from inrush.run.realtime import REALTIME_WORKER, realtime_environment, refuse_unable
     from inrush.run.run import run_study
     from inrush.run.sites import opened
 
-    for reason in prepared.places.left_out.values():
+    for reason in () if quiet else prepared.places.left_out.values():
         say(f"left out: {reason}")
     realtime, given = prepared.call.realtime, prepared.call.data
     data = Path(given) if given else usual
@@ -66,7 +68,7 @@ def execute(prepared: Any, folder: Any, usual: Path, force: bool = False, live: 
         try:
             if realtime:
                 refuse_unable(prepared.places.engines, prepared.plan.study.kind)
-            listener = held.enter_context(progress(stderr(), folder.path))
+            listener = held.enter_context(listening(folder, quiet))
             sites = held.enter_context(opened(prepared.places, data, listener.note))
             held.callback(folder.leave_data)
             refuse_unmarked(prepared.plan, sites, force, listener.note)
@@ -82,6 +84,14 @@ def execute(prepared: Any, folder: Any, usual: Path, force: bool = False, live: 
                 plan.all_runs, folder, sites, watched, StopRules(plan, listener.note), confirmations(plan),
                 *((REALTIME_WORKER, realtime_environment) if realtime else ()),
             )  # fmt: skip
+
+
+def listening(folder: StudyFolder, quiet: bool) -> contextlib.AbstractContextManager[Listener]:
+    """Progress and notes on stderr; with `quiet` neither."""
+    from inrush.run.progress import progress
+    from inrush.run.run import Silent
+
+    return contextlib.nullcontext(Silent()) if quiet else progress(stderr(), folder.path)
 
 
 @contextlib.contextmanager

@@ -27,7 +27,7 @@ class Given:
 
 def resumed(folder: StudyFolder, given: Given) -> Call:
     """The call that began a study, with the folder of its data. Raises UsageError for what would differ from it."""
-    call = call_of(folder)
+    call = with_engines(call_of(folder), folder)
     for option, said, kept in (
         ("--scale", given.scale, call.scale),
         ("-P", given.overrides, call.overrides),
@@ -50,6 +50,16 @@ def resumed(folder: StudyFolder, given: Given) -> Call:
             f"it anew with this one"
         )
     return replace(call, data=str(given.data.absolute()))
+
+
+def with_engines(call: Call, folder: StudyFolder) -> Call:
+    """The call with the study's engines as targets, where it names none of them.
+
+    Older versions of inrush ran the study's embedded engines beside one that `--start` named alone.
+    """
+    begun = started_words(call.start)
+    unnamed = tuple(engine for engine in folder.doc.get("engines", ()) if engine not in begun)
+    return replace(call, targets=unnamed) if begun and not call.targets and unnamed else call
 
 
 def lies_in(folder: StudyFolder, call: Call) -> Path | None:

@@ -35,8 +35,8 @@ class Places:
 def places(study_engines: Sequence[str], targets: Sequence[str] = (), start: Sequence[str] = ()) -> Places:
     """Engines and addresses of one call. Pure but for the import of the twins.
 
-    Without targets the study runs on its embedded engines; with targets on these alone. What is started comes on
-    top, each word an engine with its settings (`started_words`). A target is a URL or the name of an embedded engine.
+    The study runs on what is named: targets, each a URL or an embedded engine, and engines to start, each a word with its
+    settings (`started_words`). Where nothing is named it runs on its embedded engines.
     Raises UsageError for a server without address.
     """
     begun = started_words(start)
@@ -61,9 +61,8 @@ def places(study_engines: Sequence[str], targets: Sequence[str] = (), start: Seq
             raise UsageError(
                 f"--start {engine}: it runs inside inrush and needs no start; name it as target instead"
             )
-    wanted = named or [e for e in study_engines if server(e).embedded]
-    left_out = {} if named else {e: needs_place(e) for e in study_engines if e not in (*wanted, *begun)}
-    chosen = dict.fromkeys([*wanted, *begun])
+    chosen = dict.fromkeys([*named, *begun]) or dict.fromkeys(e for e in study_engines if server(e).embedded)
+    left_out = {} if named or begun else {e: needs_place(e) for e in study_engines if e not in chosen}
     if not chosen:
         raise UsageError("; ".join(left_out.values()))
     ordered = [e for e in study_engines if e in chosen] + [e for e in chosen if e not in study_engines]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from inrush.errors import Problem
@@ -11,6 +13,16 @@ from inrush.study.toml import toml_value
 
 #: Tables that are one value: they are replaced whole, never mixed key by key.
 WHOLE = frozenset({"rows", "batch_rows", "operations", "collect", "files"})
+#: What a comma leaves of a number such as 1,000.
+ZEROS_FIRST = re.compile(r"0\d+")
+
+
+@dataclass(frozen=True)
+class Change:
+    """One `-P`: as it was written, and the value that was read from it."""
+
+    text: str
+    value: Any
 
 
 def merged(base: Mapping[str, Any], overlay: Any) -> dict[str, Any]:
@@ -44,11 +56,11 @@ def parse_overrides(
     base: Mapping[str, Any],
     workload: Mapping[str, Any] | None,
     problems: list[Problem],
-) -> dict[str, Any]:
+) -> dict[str, Change]:
     """`key=value` texts -> full key -> value. The name of a factor or a size stands for its full key."""
     factors = names(base.get("factors"))
     sizes = names((workload or {}).get("sizes")) | names(base.get("sizes"))
-    changes: dict[str, Any] = {}
+    changes: dict[str, Change] = {}
     for text in overrides:
         key, equals, raw = text.partition("=")
         key = key.strip()
@@ -70,10 +82,39 @@ def parse_overrides(
         if first == "sizes" and rest not in sizes:
             problems.append(Problem("-P", key, "", unknown("size", rest, sizes)))
             continue
-        if first == "factors" and not isinstance(value, list):
+        if isinstance(value, str) and "," in raw and (first == "factors" or is_list(base, key)):
+            value = listed(raw)
+            if any(isinstance(v, str) and ZEROS_FIRST.fullmatch(v) for v in value):
+                read = " and ".join(str(v) for v in value)
+                one = raw.strip().replace(",", "_").replace(" ", "")
+                problems.append(Problem("-P", text, "", f"read as {read}; write {one} for one number"))
+                continue
+        if (first == "factors" or key == "engines") and not isinstance(value, list):
             value = [value]
-        changes[key] = value
+        changes[key] = Change(text, value)
     return changes
+
+
+def listed(raw: str) -> list[Any]:
+    """The values of a list without brackets: `20, 200`, `bulk,multirow`."""
+    found = toml_value(f"[{raw}]")
+    return found if isinstance(found, list) else [toml_value(word.strip()) for word in raw.split(",")]
+
+
+def is_list(base: Mapping[str, Any], key: str) -> bool:
+    """Whether the study file has a list at `outer.inner`."""
+    value: Any = base
+    for name in key.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return isinstance(value, list)
+
+
+def by_command(problem: Problem, changes: Mapping[str, Change]) -> Problem:
+    """A problem of a value that `-P` set names the `-P` in place of the study file."""
+    for key, change in changes.items():
+        if problem.key == key or problem.key.startswith((f"{key}.", f"{key}[")):
+            return Problem(f"-P {change.text}", problem.key, problem.value, problem.remedy)
+    return problem
 
 
 #: What a command line may set in a study; its text (title, question, …) is the author's.

@@ -17,7 +17,7 @@ from inrush.study import pipeline
 from inrush.study.document import Node, unknown
 from inrush.study.files import locate
 from inrush.study.forms import FromFactor, check_no_password, read_count, read_reference
-from inrush.study.overlay import apply_overrides, merged, parse_overrides
+from inrush.study.overlay import apply_overrides, by_command, merged, parse_overrides
 from inrush.study.parts import (
     Answer,
     Factors,
@@ -167,6 +167,7 @@ def parse_study(
     scales = scale_names(Node(file, "scale", tree.get("scale", {}), problems))
     base = {key: value for key, value in tree.items() if key != "scale"}
     changes = parse_overrides(overrides, base, workload_tree, problems)
+    values = {key: change.value for key, change in changes.items()}
     if scale is not None and scale not in scales:
         problems.append(Problem("--scale", scale, "", unknown("scale", scale, scales)))
 
@@ -179,7 +180,8 @@ def parse_study(
         return read_tree(full, workloads, name, file, known, found)
 
     overlays = {one: tree["scale"][one] for one in scales}
-    study = read(overlays.get(scale or "", {}), changes, problems)
+    study = read(overlays.get(scale or "", {}), values, problems)
+    problems = [by_command(p, changes) if p.file == file else p for p in problems]
     for one, overlay in overlays.items():
         if one != scale:
             inside: list[Problem] = []
