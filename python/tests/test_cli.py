@@ -265,6 +265,8 @@ def after(
 def test_what_was_run_is_listed_shown_and_reported(after: Inrush, tmp_path: Path) -> None:
     (listed,) = after("runs", "--json").json
     assert listed["status"] == "done" and listed["runs"] == "2/2"
+    assert listed["verdict"] == "valid" and listed["targets"] == ["sqlite"]
+    assert re.search(r"2/2 +valid +sqlite ", after("runs").out)
     shown = after("show", "--json").json
     assert shown["valid"] is True and shown["points"][0]["point"]["engine"] == "sqlite"
     checked = after("show", "--check")
@@ -287,6 +289,18 @@ def test_the_answer_is_shown_as_markdown_and_nothing_else_is(after: Inrush) -> N
     assert names.startswith("| engine | ") and names.count("|") == aligned.count("|")
     (row,) = rows
     assert row.startswith("| SQLite | ") and row.endswith(" | valid |") and row.count("|") == names.count("|")
+
+
+def test_results_of_an_older_inrush_get_their_verdict_by_a_report(
+    tiny: tuple[Path, subprocess.CompletedProcess[str]], inrush: Inrush
+) -> None:
+    shutil.copytree(tiny[0], inrush.store.root)
+    path = inrush.store.latest().path / "study.json"
+    path.write_text(json.dumps({k: v for k, v in json.loads(path.read_text()).items() if k != "verdict"}))
+    said = inrush("runs")
+    assert re.search(r"2/2 +- +sqlite ", said.out) and f"no verdict is kept of {path.parent.name}" in said.err
+    assert inrush("report").code == 0
+    assert inrush("runs", "--json").json[0]["verdict"] == "valid" and inrush("runs").err == ""
 
 
 def test_exports_are_written_where_asked(after: Inrush, tmp_path: Path) -> None:

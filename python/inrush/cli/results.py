@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from inrush.cli.words import AsJson, Which
+from inrush.cli.words import AsJson, Open, Which
+from inrush.commands.browser import open_page
 from inrush.commands.printing import opened_store, say, show, show_json
 from inrush.errors import UsageError
 
@@ -21,14 +22,21 @@ def report(
         Path | None, typer.Option(help="Where to write the page; else beside the results.")
     ] = None,
     pdf: Annotated[Path | None, typer.Option(help="Folder for the figures as PDF, SVG and PNG.")] = None,
+    in_browser: Open = False,
 ) -> None:
     """Write the report again from the sealed files, and figures for papers."""
     from inrush.report.report import write_figures, write_report
+    from inrush.report.run_list import keep_verdict
+    from inrush.results.store import StudyFolder
 
     results = opened_store().find(which)
     path = html or results.report_path
-    write_report(results, path)
+    analysis = write_report(results, path)
+    if html is None and results.only is None:
+        keep_verdict(StudyFolder(results.path), analysis)
     show([str(path)])
+    if in_browser:
+        open_page(path)
     if pdf is not None:
         drawn = write_figures(results, pdf, ("pdf", "svg", "png"))
         show([str(written) for written in drawn])
@@ -113,16 +121,18 @@ def compare(
     show(lines)
 
 
-def runs(as_json: AsJson = False) -> None:
-    """What has been run: id, status, title."""
-    from inrush.report.summary import study_rows
-    from inrush.text import columns
+def runs(
+    delete: Annotated[
+        str | None,
+        typer.Option("--delete", metavar="ID", help="Delete the results of one study, after asking."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="With --delete: without asking.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """What has been run: id, status, verdict, targets, title."""
+    from inrush.commands import runs as command
 
-    store = opened_store()
-    rows = study_rows(store)
-    if as_json:
-        show_json([dict(zip(("id", "status", "runs", "title"), row, strict=True)) for row in rows])
-    elif not rows:
-        say(f"{store.root}: no results yet; `inrush run quickstart` makes some")
+    if delete is None:
+        command.runs(as_json)
     else:
-        show(columns(rows, ("id", "status", "runs", "title"), right=(2,)))
+        command.delete(delete, yes)

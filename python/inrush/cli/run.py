@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from inrush.cli.words import AsJson, Data, Overrides, Quiet, Scale, Seed, Start, Study, Targets
+from inrush.cli.words import AsJson, Data, Open, Overrides, Quiet, Scale, Seed, Start, Study, Targets
 from inrush.commands.printing import opened_store, say, show, show_json
 from inrush.errors import UsageError
 
@@ -51,6 +51,7 @@ def run(
             "study on another machine.",
         ),
     ] = False,
+    in_browser: Open = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -86,7 +87,7 @@ def run(
         )
         prepared, folder = begin(store, call, targets)
     outcome = execute(prepared, folder, store.instances_path, force, live, quiet)
-    finish(store, outcome, as_json)
+    finish(store, outcome, as_json, in_browser)
 
 
 def plan(

@@ -61,6 +61,7 @@ ColumnNames = Annotated[
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="No progress and no notes: the last lines and errors alone.")
 ]
+Open = Annotated[bool, typer.Option("--open", help="Open the report in the browser, where there is one.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable, on stdout.")]
 Which = Annotated[
     str | None,

@@ -78,6 +78,8 @@ def run_for(store: Store, c: Claim, targets: Sequence[str], data: Path | None) -
     from inrush.commands.running import begin, execute
     from inrush.predict.proving import proving_call
     from inrush.report.report import write_report
+    from inrush.report.run_list import keep_verdict
+    from inrush.results.store import StudyFolder
 
     call = proving_call(c.doc, targets)
     call = replace(call, data=str(data.absolute())) if data is not None else call
@@ -86,7 +88,7 @@ def run_for(store: Store, c: Claim, targets: Sequence[str], data: Path | None) -
     for run, message in outcome.failed.items():
         say(f"{run}: {message}")
     found = store.find(str(outcome.path))
-    write_report(found, found.report_path)
+    keep_verdict(StudyFolder(found.path), write_report(found, found.report_path))
     say(f"report: {found.report_path}")
     return str(outcome.path)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from inrush.commands.browser import open_page
 from inrush.commands.printing import say, show, show_json
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def execute(
         folder.keep_data_in(data)
     begun = folder.doc.get("runs") is not None
     with contextlib.ExitStack() as held:
+        held.enter_context(folder.locked())
         try:
             if realtime:
                 refuse_unable(prepared.places.engines, prepared.plan.study.kind)
@@ -112,16 +114,21 @@ def live_page(folder: StudyFolder, planned: int, listener: Listener, live: bool)
         write_report(Results(folder.path), Results(folder.path).report_path)
 
 
-def finish(store: Store, outcome: Outcome, as_json: bool) -> None:
+def finish(store: Store, outcome: Outcome, as_json: bool, in_browser: bool = False) -> None:
     """Report, the last lines or JSON, and the exit code of what was found."""
     from inrush.report.report import closing_lines, write_report
+    from inrush.report.run_list import keep_verdict
     from inrush.report.summary import verdict_document
+    from inrush.results.store import StudyFolder
 
     results = store.find(str(outcome.path))
     for run, message in outcome.failed.items():
         say(f"{run}: {message}")
     analysis = write_report(results, results.report_path)
+    keep_verdict(StudyFolder(outcome.path), analysis)
     say(f"report: {results.report_path}")
+    if in_browser:
+        open_page(results.report_path)
     if as_json:
         verdicts = [verdict_document(run, v) for run, v in analysis.verdicts]
         show_json(

@@ -25,7 +25,7 @@ from inrush.text import columns, show_count, show_s
 
 if TYPE_CHECKING:
     from inrush.plan.plan import StudyPlan
-    from inrush.results.store import Results, Store, StudyFolder
+    from inrush.results.store import Results
     from inrush.study.study import Study
 
 #: Figures of a point in `show`, by their ending, in this order.
@@ -277,18 +277,6 @@ def durabilities(analysis: Analysis) -> dict[str, set[str]]:
         told = (survives(m.run) or "not recorded").replace("_", " ").lower()
         found.setdefault(m.run.engine, set()).add(f"{told} but the last {window_s:g} s" if window_s else told)
     return found
-
-
-def study_rows(store: Store) -> list[tuple[str, str, str, str]]:
-    """id, status, sealed/planned, title; the oldest first."""
-    return [(s.path.name, status(s), f"{len(list(s.path.glob('*/run.json')))}/{wanted_runs(s.doc)}", str(s.doc.get("title", "")))
-            for s in store.studies()]  # fmt: skip
-
-
-def status(study: StudyFolder) -> str:
-    """`running` of a process that is gone is `killed`: its lock is free."""
-    found = str(study.doc.get("status", ""))
-    return "killed" if found == "running" and not study.is_locked() else found
 
 
 def plan_lines(plan: StudyPlan) -> list[str]:

@@ -79,6 +79,20 @@ class Store(Root):
             raise UsageError(f"{spec}: more than one study begins so ({names}); name one")
         raise UsageError(f"{spec}: no results of that name in {self.root}; `inrush runs` lists them")
 
+    def one(self, spec: str) -> StudyFolder:
+        """The one study folder of this store with this id, or the only one whose id begins so. Raises UsageError.
+
+        Never a path: what is named lies directly in the folder of all results.
+        """
+        begins = [s for s in self.studies() if s.path.name.startswith(spec) and not s.path.is_symlink()]
+        found = [s for s in begins if s.path.name == spec] or begins
+        if len(found) == 1 and spec:
+            return found[0]
+        if found:
+            names = ", ".join(s.path.name for s in found)
+            raise UsageError(f"{spec or 'an empty name'}: more than one study begins so ({names}); name one")
+        raise UsageError(f"{spec}: no study of this id in {self.root}; `inrush runs` lists them")
+
 
 class StudyFolder:
     """One execution of a study, while it is written."""
@@ -86,6 +100,7 @@ class StudyFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._data: Path | None = None
+        self._locked = False
 
     @cached_property
     def doc(self) -> Doc:
@@ -126,9 +141,28 @@ class StudyFolder:
         if not Results(self.path).runs:
             shutil.rmtree(self.path)
 
+    def delete(self) -> None:
+        """Removes the folder; what it links to stays. Raises UsageError while an inrush works on it.
+
+        study.json goes last: a deletion that was cut short is named and done again.
+        """
+        with self.locked():
+            for child in sorted(self.path.iterdir(), key=lambda p: p.name == "study.json"):
+                if child.is_dir() and not child.is_symlink():
+                    shutil.rmtree(child)
+                else:
+                    child.unlink()
+            self.path.rmdir()
+
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """One inrush at a time works on a study; the lock ends with its process, however that ends."""
+        """One inrush at a time works on a study; the lock ends with its process, however that ends.
+
+        Within a lock that this object holds already, another one is the same.
+        """
+        if self._locked:
+            yield
+            return
         with (self.path / ".lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -136,10 +170,16 @@ class StudyFolder:
                 raise UsageError(
                     f"{self.path}: another inrush is working on this study; wait for it"
                 ) from None
-            yield
+            self._locked = True
+            try:
+                yield
+            finally:
+                self._locked = False
 
     def is_locked(self) -> bool:
         """Whether an inrush is working on it now."""
+        if self._locked:
+            return True
         try:
             with self.locked():
                 return False

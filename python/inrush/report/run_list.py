@@ -1,0 +1,94 @@
+"""All studies that were run, a row for each: what `inrush runs` lists."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from inrush.engines import engine_of_url
+from inrush.errors import UsageError
+from inrush.report.summary import wanted_runs
+
+if TYPE_CHECKING:
+    from inrush.analysis.points import Analysis
+    from inrush.results.store import Store, StudyFolder
+
+HEADER = ("id", "status", "runs", "verdict", "targets", "title")
+#: Of a study that ended: what its report said of it, as study.json keeps it.
+VALID, INVALID = "valid", "invalid"
+ENDED = ("done", "failed")
+
+
+@dataclass(frozen=True)
+class Row:
+    id: str
+    status: str
+    #: Sealed of those planned: `24/24`.
+    runs: str
+    #: None where the study has not ended, or its report was written by an older inrush.
+    verdict: str | None
+    targets: tuple[str, ...]
+    title: str
+
+    def document(self) -> dict[str, Any]:
+        return {**vars(self), "targets": list(self.targets)}
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        verdict = {VALID: VALID, INVALID: "INVALID"}.get(self.verdict or "", "-")
+        return self.id, self.status, self.runs, verdict, ", ".join(self.targets) or "-", self.title
+
+
+def study_rows(store: Store) -> list[Row]:
+    """The oldest first."""
+    return [study_row(s) for s in store.studies()]
+
+
+def study_row(s: StudyFolder) -> Row:
+    sealed = len(list(s.path.glob("*/run.json")))
+    ended = s.doc.get("status") in ENDED
+    return Row(
+        s.path.name,
+        status(s),
+        f"{sealed}/{wanted_runs(s.doc)}",
+        s.doc.get("verdict") if ended else None,
+        targets(s.doc),
+        str(s.doc.get("title", "")),
+    )
+
+
+def status(study: StudyFolder) -> str:
+    """`running` of a process that is gone is `killed`: its lock is free."""
+    found = str(study.doc.get("status", ""))
+    return "killed" if found == "running" and not study.is_locked() else found
+
+
+def targets(study: Mapping[str, Any]) -> tuple[str, ...]:
+    """Where the engines of a study ran: the URL as it was given, or `postgresql (started)`. Pure."""
+    call = study.get("call") or {}
+    urls = {engine_or_none(t): t for t in call.get("targets") or () if "://" in t}
+    begun = {word.partition(",")[0] for word in call.get("start") or ()}
+    return tuple(
+        urls.get(engine) or (f"{engine} (started)" if engine in begun else engine)
+        for engine in map(str, study.get("engines") or ())
+    )
+
+
+def engine_or_none(url: str) -> str | None:
+    """None for the URL of an engine that this inrush does not have."""
+    try:
+        return engine_of_url(url)
+    except UsageError:
+        return None
+
+
+def keep_verdict(study: StudyFolder, analysis: Analysis) -> None:
+    """Writes the verdict of a study that has ended beside its status: a list of all studies reads no table.
+
+    Not while an inrush works on it: that one writes its own.
+    """
+    with contextlib.suppress(UsageError), study.locked():
+        if (ended := study.doc.get("status")) in ENDED:
+            study.write({"verdict": VALID if analysis.valid and ended == "done" else INVALID})
