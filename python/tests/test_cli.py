@@ -134,9 +134,10 @@ def test_a_password_in_a_url_is_warned_about_and_never_shown(inrush: Inrush) -> 
         assert not path.is_file() or b"topsecret" not in path.read_bytes()
 
 
-def test_a_server_that_is_not_there_is_one_line_a_run_and_code_1(inrush: Inrush) -> None:
+def test_a_server_that_is_not_there_is_one_line_and_code_2_and_no_result(inrush: Inrush) -> None:
     said = inrush("run", "quickstart", "postgresql://u@127.0.0.1:1/db", "--scale", "xs")
-    assert said.code == 1 and "127.0.0.1" in said.err and "Traceback" not in said.err
+    assert said.code == 2 and "127.0.0.1" in said.err and said.err.count("\n") == 1
+    assert inrush.store.studies() == []
 
 
 def test_engines_whose_rows_survive_different_things_are_refused_before_the_run_unless_asked(

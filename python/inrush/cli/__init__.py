@@ -70,7 +70,10 @@ for name, (command, in_short) in COMMANDS.items():
 
 
 #: What a file or folder that cannot be written raises; any other error of the system is a fault of ours.
-NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT)
+NOT_WRITABLE = (
+    errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST,
+    errno.ENAMETOOLONG,
+)  # fmt: skip
 
 
 def gone() -> NoReturn:

@@ -56,7 +56,7 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a study; ends in the answer, the verdict and the next command."""
-    from inrush.commands.running import begin, execute, finish
+    from inrush.commands.running import begin, check_targets, execute, finish
     from inrush.run.prepare import Call, prepare, unfinished
     from inrush.run.resume import Given, resumed
     from inrush.run.site import split_password
@@ -69,6 +69,7 @@ def run(
             data, scale, tuple(overrides or ()), tuple(start or ()), seed, unequal_durability, realtime
         )
         prepared = prepare(resumed(folder, given), targets or None)
+        check_targets(store, prepared, quiet)
         folder.write({"call": prepared.call.document(), "command": prepared.call.command()})
     else:
         if study is None:
@@ -85,7 +86,7 @@ def run(
             realtime,
             data=None if data is None else str(data.absolute()),
         )
-        prepared, folder = begin(store, call, targets)
+        prepared, folder = begin(store, call, targets, quiet)
     outcome = execute(prepared, folder, store.instances_path, force, live, quiet)
     finish(store, outcome, as_json, in_browser)
 

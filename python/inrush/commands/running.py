@@ -24,11 +24,25 @@ if TYPE_CHECKING:
 WORKLOAD_ERRORS, INVALID, LIMIT_CROSSED = 1, 3, 99
 
 
-def begin(store: Store, call: Call, secret_targets: Sequence[str] | None) -> tuple[Any, StudyFolder]:
-    """Plans a call and makes the folder of its results."""
+def begin(
+    store: Store, call: Call, secret_targets: Sequence[str] | None, quiet: bool = False
+) -> tuple[Any, StudyFolder]:
+    """Plans a call, asks its targets, and makes the folder of its results. Raises UsageError before that."""
     prepared = planned(store, call, secret_targets)
+    check_targets(store, prepared, quiet)
     document = {**prepared.document(), "begun_unix_ns": time.time_ns()}
     return prepared, store.new_study(prepared.plan.study.name, document)
+
+
+def check_targets(store: Store, prepared: Prepared, quiet: bool) -> None:
+    """Says of each server that it is ready. Raises UsageError with a line for every target that is not."""
+    from inrush.run.ready import refuse_unready
+
+    given, found = prepared.call.data, prepared.places
+    usual = store.instances_path if found.start else store.root
+    for line in refuse_unready(prepared.plan, found, Path(given) if given else usual):
+        if not quiet:
+            say(line)
 
 
 def planned(store: Store, call: Call, secret_targets: Sequence[str] | None = None) -> Prepared:

@@ -10,6 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, ClassVar
 
+from inrush.engines.greeting import Protocol
 from inrush.errors import UsageError
 from inrush.workload import Column, Operation, Table
 
@@ -223,6 +224,13 @@ class Server(ABC):
     coordinator_configured: ClassVar[bool] = False
     #: A column that may be NULL is of another type, on the wire too, and cannot be a distribution key.
     null_is_a_type: ClassVar[bool] = False
+    #: What a server of this kind speaks, and its port as shipped; None: nothing listens anywhere.
+    protocol: ClassVar[Protocol | None] = None
+    usual_port: ClassVar[int] = 0
+    #: How a user gets the right to make the homes of runs.
+    grant: ClassVar[str] = ""
+    #: A query for the bytes that are free where its tables lie; empty where a server does not tell.
+    free_bytes: ClassVar[str] = ""
 
     # decides: pure, golden-tested, no I/O
 

@@ -9,6 +9,7 @@ from xml.sax.saxutils import escape
 
 from inrush.engines import clickhouse_shards, debian, life
 from inrush.engines.base import Instance, Release
+from inrush.engines.greeting import Protocol
 from inrush.engines.own_server import OwnServer, Place
 
 CLICKHOUSE = {
@@ -45,6 +46,10 @@ FOLDERS = ("data", "tmp", "format_schemas", "user_files")
 class ClickhouseLife(OwnServer):
     title = "ClickHouse"
     series = 1
+    protocol = Protocol.HTTP
+    usual_port = 8123
+    grant = "GRANT ALL ON *.* TO the user, or take a user whose profile is not readonly"
+    free_bytes = "SELECT min(free_space) FROM system.disks"
     reserved = frozenset(
         {"http_port", "tcp_port", "interserver_http_port", "listen_host", "path", "tmp_path", "timezone"}
     )

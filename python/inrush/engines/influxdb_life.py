@@ -10,6 +10,7 @@ from pathlib import Path
 
 from inrush.engines import debian, life
 from inrush.engines.base import Release
+from inrush.engines.greeting import Protocol
 from inrush.engines.own_server import OwnServer, Place
 
 INFLUXDB = {
@@ -26,6 +27,9 @@ TOLD_SECTIONS = {"http": "httpd"}
 class InfluxdbLife(OwnServer):
     title = "InfluxDB"
     series = 1
+    protocol = Protocol.HTTP
+    usual_port = 8086
+    grant = "GRANT ALL PRIVILEGES TO the user"
     reserved = frozenset({"bind-address", "http.bind-address", "meta.dir", "data.dir", "data.wal-dir"})
 
     offers = INFLUXDB

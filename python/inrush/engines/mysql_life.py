@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from inrush.engines import debian, life
 from inrush.engines.base import TRANSPORTS, Instance, Release
+from inrush.engines.greeting import Protocol
 from inrush.engines.own_server import OwnServer, Place
 
 MYSQL = {
@@ -47,6 +48,9 @@ class MysqlLife(OwnServer):
     title = "MySQL"
     home = "data"
     transports = TRANSPORTS
+    protocol = Protocol.MYSQL
+    usual_port = 3306
+    grant = r"GRANT ALL ON `inrush\_%`.* TO the user"
     reserved = frozenset(
         {
             "port",

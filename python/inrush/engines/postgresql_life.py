@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from inrush.engines import life, postgresql_release
 from inrush.engines.base import TRANSPORTS, Instance, Release
+from inrush.engines.greeting import Protocol
 from inrush.engines.own_server import OwnServer, Place
 from inrush.errors import UsageError
 
@@ -24,6 +25,9 @@ class PostgresqlLife(OwnServer):
     #: A fast shutdown: sessions end, a checkpoint is written.
     stop_signal = signal.SIGINT
     transports = TRANSPORTS
+    protocol = Protocol.POSTGRESQL
+    usual_port = 5432
+    grant = "GRANT CREATE ON DATABASE … TO the user"
     reserved = frozenset({"listen_addresses", "port", "unix_socket_directories", "data_directory"})
 
     def fetch(self, version: str | None = None) -> Release:

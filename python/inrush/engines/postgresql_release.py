@@ -51,9 +51,9 @@ def chosen() -> Release | None:
 
 def installed() -> Release | None:
     folders = list(SYSTEM.glob("*/bin"))
-    if config := next((p for p in map(Path, os.get_exec_path()) if (p / "pg_config").is_file()), None):
-        told = subprocess.run([config / "pg_config", "--bindir"], capture_output=True, text=True, check=False)
-        folders += [Path(told.stdout.strip())] if told.returncode == 0 else []
+    if config := next((p for p in map(Path, os.get_exec_path()) if is_file(p / "pg_config")), None):
+        told = output(config / "pg_config", "--bindir")
+        folders += [Path(told.strip())] if told is not None else []
     found = [r for folder in folders if (r := _release(folder, f"installed in {folder}"))]
     return max(found, key=lambda r: [int(n) for n in re.findall(r"\d+", r.version)], default=None)
 
@@ -124,8 +124,24 @@ def _home() -> Path:
 
 def _release(folder: Path, source: str) -> Release | None:
     postgres = folder / "postgres"
-    if not (postgres.is_file() and (folder / "initdb").is_file()):
+    if not (is_file(postgres) and is_file(folder / "initdb")):
         return None
-    told = subprocess.run([postgres, "--version"], capture_output=True, text=True, check=False)
-    version = re.search(r"\d+(\.\d+)?\S*", told.stdout)
-    return Release("postgresql", version[0], folder, source) if version and told.returncode == 0 else None
+    version = re.search(r"\d+(\.\d+)?\S*", output(postgres, "--version") or "")
+    return Release("postgresql", version[0], folder, source) if version else None
+
+
+def is_file(path: Path) -> bool:
+    """As a shell looks along PATH: what cannot be looked at is not there."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def output(program: Path, word: str) -> str | None:
+    """What a program says; None where it fails or cannot be run."""
+    try:
+        told = subprocess.run([program, word], capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return told.stdout if told.returncode == 0 else None

@@ -86,13 +86,18 @@ def opened(found: Places, data: Path, note: Callable[[str], None]) -> Iterator[d
                 sites[engine] = started(twin, data / engine, found.start[engine], note)
                 stack.callback(stop, sites[engine])
                 continue
-            url, environment, warning = split_password(found.urls.get(engine, ""))
+            sites[engine], warning = site_at(twin, found.urls.get(engine, ""))
             if warning:
                 note(warning)
-            sites[engine] = Site(twin, Target(engine, url), environment)
         # It prices the client's own work, also in studies that do not name it.
         sites.setdefault(FLOOR, Site(server(FLOOR), Target(FLOOR, "")))
         yield sites
+
+
+def site_at(twin: Server, url: str) -> tuple[Site, str | None]:
+    """A target of the user's, and a warning where its URL shows a password."""
+    shown, environment, warning = split_password(url)
+    return Site(twin, Target(twin.name, shown), environment), warning
 
 
 def started_words(words: Sequence[str]) -> dict[str, dict[str, str]]:

@@ -135,11 +135,12 @@ def test_of_two_that_begin_at_once_one_runs(inrush: Inrush, postgresql: Target, 
     assert not homes(site, name), "one that is asked to end gives it back too"
 
 
-def test_a_user_who_may_make_no_schema_is_told_by_the_run(inrush: Inrush, postgresql: Target) -> None:
+def test_a_user_who_may_make_no_schema_is_told_before_the_run(inrush: Inrush, postgresql: Target) -> None:
     control(postgresql, "CREATE ROLE reader LOGIN")
     try:
         url = postgresql.url.replace("postgres@", "reader@")
         said = inrush("run", "quickstart", url, *QUICK)
-        assert said.code == 1 and "permission denied" in said.err, said.err
+        assert said.code == 2 and "permission denied" in said.err, said.err
+        assert "GRANT CREATE ON DATABASE" in said.err and inrush.store.studies() == []
     finally:
         control(postgresql, "DROP ROLE reader")

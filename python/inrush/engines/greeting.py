@@ -1,0 +1,106 @@
+"""Which protocol a server speaks, by what a port answers within a second.
+
+MySQL greets, PostgreSQL and HTTP wait for a first word: a client of the wrong one would wait until its time limit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import time
+from dataclasses import dataclass
+from enum import Enum
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+
+class Protocol(Enum):
+    POSTGRESQL = "PostgreSQL"
+    MYSQL = "MySQL"
+    HTTP = "HTTP"
+
+
+#: Longest time to connect, s.
+CONNECT_S = 2.0
+#: Longest wait for an answer in the protocol that is expected, and in each of the others, s.
+EXPECTED_S, OTHER_S = 1.0, 0.4
+#: PostgreSQL's request for TLS (`SSLRequest`), which a server answers with one letter before any log-in.
+SSL_REQUEST = struct.pack("!ii", 8, 80877103)
+#: What a client says first.
+FIRST_WORDS = {
+    Protocol.POSTGRESQL: SSL_REQUEST,
+    Protocol.MYSQL: b"",
+    Protocol.HTTP: b"GET /ping HTTP/1.0\r\n\r\n",
+}
+#: Enough of an answer to know its protocol.
+ENOUGH_BYTES = 6
+#: Fifth byte of MySQL's first packet: version of the protocol, or the mark of an error.
+MYSQL_GREETS = (10, 0xFF)
+
+
+@dataclass(frozen=True)
+class Port:
+    """A port of the network."""
+
+    host: str
+    number: int
+
+
+def port_of(url: str, protocol: Protocol, usual: int) -> Port | None:
+    """Where a URL leads; None for a Unix socket, for HTTP inside of TLS, and for a URL that is none: the core says so.
+
+    Pure.
+    """
+    try:
+        parts = urlsplit(url)
+        options = dict(parse_qsl(parts.query))
+        host = options.get("host") or unquote(parts.hostname or "localhost")
+        number = int(options.get("port") or parts.port or usual)
+    except ValueError:
+        return None
+    secure = protocol is Protocol.HTTP and options.get("secure", "false") not in ("false", "0")
+    return None if host.startswith("/") or "socket" in options or secure else Port(host, number)
+
+
+def heard(port: Port, expected: Protocol) -> Protocol | None:
+    """What listens on a port; None where it is silent or speaks another protocol than these.
+
+    Raises OSError where no connection can be made, TimeoutError among them.
+    """
+    for protocol in (expected, *(p for p in Protocol if p is not expected)):
+        wait_s = EXPECTED_S if protocol is expected else OTHER_S
+        if (found := protocol_of(answer(port, FIRST_WORDS[protocol], wait_s))) is not None:
+            return found
+    return None
+
+
+def answer(port: Port, first_word: bytes, wait_s: float) -> bytes:
+    """The first bytes that come back within so long."""
+    data = b""
+    with socket.create_connection((port.host, port.number), CONNECT_S) as connection:
+        until_s = time.monotonic() + wait_s
+        with contextlib.suppress(OSError):  # a connection that is closed or reset has said what it has said
+            connection.settimeout(wait_s)
+            connection.sendall(first_word)
+            while len(data) < ENOUGH_BYTES and protocol_of(data) is None:
+                connection.settimeout(max(0.001, until_s - time.monotonic()))
+                more = connection.recv(64)
+                if not more:
+                    break
+                data += more
+    return data
+
+
+def protocol_of(data: bytes) -> Protocol | None:
+    """The protocol of a server's first bytes. Pure."""
+    if data in (b"S", b"N"):
+        return Protocol.POSTGRESQL
+    if data.startswith(b"HTTP/"):
+        return Protocol.HTTP
+    if len(data) < ENOUGH_BYTES:
+        return None
+    # A letter, four bytes of length, and the first field: an error before log-in.
+    if data[:1] == b"E" and data[1:3] == b"\0\0" and data[5:6] == b"S":
+        return Protocol.POSTGRESQL
+    # Three bytes of length, the number of the packet, then its first byte.
+    return Protocol.MYSQL if data[3] == 0 and data[4] in MYSQL_GREETS else None

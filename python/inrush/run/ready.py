@@ -1,0 +1,205 @@
+"""Before the first run: is every target there, and may a study work on it? All problems at once, and no results yet.
+
+Asked of each server at a URL: does it speak the engine's protocol, does the user get in, which version is it, may the
+user make a table, and how much room is there where a server tells that. Files and folders of this machine are looked at.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import uuid
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from inrush.engines import greeting
+from inrush.engines.sql import file_of
+from inrush.errors import UsageError
+from inrush.plan.cost import cost
+from inrush.plan.plan import StudyPlan
+from inrush.run import host
+from inrush.run.site import Site
+from inrush.run.sites import Places, site_at
+from inrush.stats.quantity import show
+
+#: Words by which servers say that a user may not do something.
+NOT_ALLOWED = re.compile(r"denied|privilege|read-?only|authori|forbidden|not allowed", re.IGNORECASE)
+#: What follows a version in the words of a server: its compiler, its machine.
+BUILT = re.compile(r" on |, compiled|\(")
+
+
+class NotReady(Exception):
+    """One line: which target, what stands in the way, what to do."""
+
+
+def refuse_unready(plan: StudyPlan, found: Places, data: Path) -> list[str]:
+    """A line about each server that is ready, and one where room is short.
+
+    data: folder for the files of started servers, and of embedded engines without a file of the user's.
+    Raises UsageError with a line for everything that stands in the way.
+    """
+    twins = found.servers()
+    named = {engine: site_at(twins[engine], url) for engine, url in found.urls.items()}
+    servers = [site for site, _ in named.values() if site.server.protocol is not None]
+    files = [(site, file) for site, _ in named.values() if (file := database_file(site)) is not None]
+    is_local = any(engine in found.start or twin.embedded for engine, twin in twins.items())
+    problems: list[str] = []
+    ready: list[str] = []
+    for site, file in files:
+        with noted(problems):
+            check_file(site, file)
+    if is_local:
+        with noted(problems):
+            check_folder(data)
+    foreign = foreign_protocols(servers)
+    for site, why in zip(servers, foreign, strict=True):
+        with noted(problems):
+            if why is not None:
+                raise NotReady(why)
+            ready.append(asked(site, plan))
+    if problems:
+        warnings = [warning for _, warning in named.values() if warning]
+        raise UsageError("\n".join([*warnings, *problems]))
+    return ready + (short_of_room(plan, data) if is_local else [])
+
+
+@contextlib.contextmanager
+def noted(problems: list[str]) -> Iterator[None]:
+    try:
+        yield
+    except NotReady as problem:
+        problems.append(str(problem))
+
+
+# Servers.
+
+
+def foreign_protocols(servers: Sequence[Site]) -> list[str | None]:
+    """Why a server is none of the engine's; asked of all at once, as one that is silent takes seconds."""
+    if not servers:
+        return []
+    with ThreadPoolExecutor(len(servers)) as pool:
+        return list(pool.map(foreign_protocol, servers))
+
+
+def foreign_protocol(site: Site) -> str | None:
+    twin, url = site.server, site.target.url
+    assert twin.protocol is not None, "the caller looked"
+    port = greeting.port_of(url, twin.protocol, twin.usual_port)
+    if port is None:
+        return None
+    try:
+        heard = greeting.heard(port, twin.protocol)
+    except TimeoutError:
+        return f"{url}: no answer within {greeting.CONNECT_S:g} s; check host, port and firewall"
+    except OSError:
+        return None  # the core says it in its own words
+    if heard in (None, twin.protocol):
+        return None
+    return (
+        f"{url}: port {port.number} answers in the protocol of {heard.value}, and {twin.name} speaks {twin.protocol.value}; "
+        "check scheme and port"
+    )
+
+
+def asked(site: Site, plan: StudyPlan) -> str:
+    """What a server says of itself, and that a study may make tables there. Raises NotReady."""
+    line = f"{site.target.url}: reachable, version {told(site, site.server.probes(()).version)}"
+    if plan.namespaces(site.server.name):
+        check_rights(site)
+        line += ", tables can be made"
+    free = free_bytes(site)
+    if free is None:
+        return line
+    peak = cost(plan).peak_bytes
+    short = f"; the study holds up to {show(peak, 'bytes')} at once" if free < peak else ""
+    return f"{line}, {show(free, 'bytes')} free{short}"
+
+
+def told(site: Site, statement: str) -> str:
+    """The second value of a query of (name, value); `unknown` where the server does not answer this one."""
+    from inrush import _core
+
+    try:
+        rows = site.ask(statement)
+    except _core.CoreFailure as failure:
+        kind, message = failure.args
+        if kind == "statement":
+            return "unknown"
+        raise NotReady(about(site, message)) from None
+    return BUILT.split(str(rows[0][1]))[0].strip() if rows else "unknown"
+
+
+def check_rights(site: Site) -> None:
+    """Makes a marked home with a table, as a run does, and drops it. Raises NotReady."""
+    from inrush import _core
+
+    home, twin = f"inrush_check_{uuid.uuid4().hex[:12]}", site.server
+    try:
+        for statement in twin.lock(home, "check"):
+            site.ask(statement)
+    except _core.CoreFailure as failure:
+        said = about(site, failure.args[1])
+        remedy = twin.grant if NOT_ALLOWED.search(said) else "see the server's log"
+        raise NotReady(f"{said}; a study makes tables of its own there: {remedy}") from None
+    finally:
+        for statement in twin.drop_namespace(home):
+            with contextlib.suppress(_core.CoreFailure):
+                site.ask(statement)
+
+
+def free_bytes(site: Site) -> float | None:
+    """Where the server tells it."""
+    from inrush import _core
+
+    if site.server.free_bytes:
+        with contextlib.suppress(_core.CoreFailure, ValueError, IndexError):
+            return float(site.ask(site.server.free_bytes)[0][0])
+    return None
+
+
+def about(site: Site, message: Any) -> str:
+    """The core's words as one line that begins with the target; the statement that failed is left out."""
+    line = " ".join(str(message).partition("\n  in: ")[0].split()).replace("statement failed: ", "")
+    return line if "://" in line.partition(" ")[0] else f"{site.target.url}: {line}"
+
+
+# Files and folders of this machine.
+
+
+def database_file(site: Site) -> Path | None:
+    """The file of the user's that an embedded engine opens."""
+    name = file_of(site.target.url) if site.server.embedded else ""
+    return Path(name) if name else None
+
+
+def check_file(site: Site, file: Path) -> None:
+    """Raises NotReady where the engine could not open or make it."""
+    if file.is_dir():
+        raise NotReady(f"{site.target.url}: {file} is a folder; name a file")
+    if not file.parent.is_dir():
+        raise NotReady(f"{site.target.url}: there is no folder {file.parent}; make it, or name another file")
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise NotReady(f"{site.target.url}: cannot be written; give rights, or name another file")
+
+
+def check_folder(folder: Path) -> None:
+    """Raises NotReady where it is not there and could not be made."""
+    there = host.existing(folder)
+    if not there.is_dir():
+        raise NotReady(
+            f"{there}: is a file, and the folder for data should be there; name another one with --data"
+        )
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise NotReady(f"{there}: cannot be written; give rights, or name another folder with --data")
+
+
+def short_of_room(plan: StudyPlan, data: Path) -> list[str]:
+    """What to say where the disk has less room than the study needs at once, by its forecast."""
+    free, peak = host.read_or_none(host.free_bytes, data), cost(plan).peak_bytes
+    if not isinstance(free, int) or free >= peak:
+        return []
+    return [f"{data}: {show(free, 'bytes')} free; the study holds up to {show(peak, 'bytes')} there at once"]

@@ -1,0 +1,57 @@
+"""What real servers are asked before the first run: who they are, and whether a study may work there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from inrush.engines import greeting, server
+from inrush.engines.base import Target
+from inrush.errors import UsageError
+from inrush.run.prepare import Call, prepare
+from inrush.run.ready import refuse_unready
+from inrush.run.site import Site
+
+SERVERS = ("postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb")
+
+
+@pytest.mark.parametrize("engine", SERVERS)
+def test_a_server_is_ready_keeps_nothing_and_is_no_other(
+    request: pytest.FixtureRequest, engine: str, tmp_path: Path
+) -> None:
+    there: Target = request.getfixturevalue(engine)
+    twin, url = server(engine), there.url
+    port = greeting.Port("127.0.0.1", urlsplit(url).port or 0)
+    for expected in greeting.Protocol:
+        assert greeting.heard(port, expected) is twin.protocol
+    study = "telemetry-keepup" if engine == "influxdb" else "quickstart"
+    found = prepare(Call(study, "xs", targets=(url,)))
+    (line,) = refuse_unready(found.plan, found.places, tmp_path)
+    assert line.startswith(f"{url}: reachable, version ") and "tables can be made" in line
+    assert "unknown" not in line
+    site = Site(twin, Target(engine, url))
+    homes = [row for row in site.ask(HOMES[engine]) if "inrush_check_" in str(row)]
+    assert homes == []
+
+
+HOMES = {
+    **dict.fromkeys(("postgresql", "timescaledb"), "SELECT nspname FROM pg_namespace"),
+    **dict.fromkeys(("mysql", "mariadb"), "SELECT schema_name FROM information_schema.schemata"),
+    "clickhouse": "SELECT name FROM system.databases",
+    "influxdb": "-- columns: name\nSHOW DATABASES",
+}
+
+
+@pytest.mark.parametrize(
+    ("engine", "says"), [("postgresql", "does not exist"), ("mysql", "Unknown database")]
+)
+def test_a_database_that_is_not_there_is_said_before_the_first_run(
+    request: pytest.FixtureRequest, engine: str, says: str, tmp_path: Path
+) -> None:
+    there: Target = request.getfixturevalue(engine)
+    url = f"{there.url.rpartition('/')[0]}/nowhere"
+    found = prepare(Call("quickstart", "xs", targets=(url,)))
+    with pytest.raises(UsageError, match=f"{says}.*create it, or name another one in the URL"):
+        refuse_unready(found.plan, found.places, tmp_path)

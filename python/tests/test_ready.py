@@ -1,0 +1,324 @@
+"""Before the first run: what stands in the way is said of all targets at once, in seconds, and leaves no results."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inrush.engines import ENGINES, greeting, server
+from inrush.engines.greeting import SSL_REQUEST, Port, Protocol, heard, port_of, protocol_of
+from inrush.engines.postgresql_release import installed, is_file
+from inrush.errors import UsageError
+from inrush.run import host, ready
+from inrush.run.prepare import Call, Prepared, prepare
+from inrush.run.ready import refuse_unready
+from inrush.run.site import Site
+from tests.terminal import Inrush
+
+POSTGRESQL = "postgresql://me@db.example/d"
+GREETING = b"\x4a\0\0\0\x0a9.7.0\0" + b"x" * 60
+#: MySQL's error before any log-in.
+BLOCKED = b"\x20\0\0\0\xff\x69\x04Host is blocked"
+FATAL = b'SFATAL\0C28P01\0Mpassword authentication failed for user "me"\0\0'
+PASSWORD_REFUSED = b"E" + (4 + len(FATAL)).to_bytes(4, "big") + FATAL
+
+#: The first word of a client (empty: it was only connected to) -> what the server says to it; None: it closes.
+Says = Callable[[bytes], bytes | None]
+
+
+def mysql(word: bytes) -> bytes | None:
+    return GREETING if not word else b""
+
+
+def postgresql(word: bytes) -> bytes | None:
+    if not word:
+        return b""
+    return b"N" if word == SSL_REQUEST else None if word.startswith(b"GET") else PASSWORD_REFUSED
+
+
+def http(word: bytes) -> bytes | None:
+    return b"" if not word.startswith(b"GET") else b"HTTP/1.0 204 No Content\r\n\r\n"
+
+
+def silent(_: bytes) -> bytes | None:
+    return b""
+
+
+@contextlib.contextmanager
+def listening(says: Says) -> Iterator[int]:
+    """A port where so is answered."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve(connection: socket.socket) -> None:
+            with connection, contextlib.suppress(OSError):
+                connection.sendall(says(b"") or b"")
+                while word := connection.recv(65536):
+                    answer = says(word)
+                    if answer is None:
+                        return
+                    connection.sendall(answer)
+
+        def accept() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield listener.getsockname()[1]
+
+
+SPEAKERS: dict[Protocol, Says] = {
+    Protocol.POSTGRESQL: postgresql,
+    Protocol.MYSQL: mysql,
+    Protocol.HTTP: http,
+}
+
+
+@pytest.mark.parametrize("expected", Protocol)
+@pytest.mark.parametrize("real", Protocol)
+def test_a_server_is_known_by_what_it_answers(expected: Protocol, real: Protocol) -> None:
+    with listening(SPEAKERS[real]) as port:
+        began = time.monotonic()
+        assert heard(Port("127.0.0.1", port), expected) is real
+        assert time.monotonic() - began < 2.5
+
+
+def test_a_server_that_says_nothing_is_not_known() -> None:
+    with listening(silent) as port:
+        assert heard(Port("127.0.0.1", port), Protocol.MYSQL) is None
+
+
+def test_an_answer_is_of_one_protocol_alone() -> None:
+    assert protocol_of(b"S") is protocol_of(b"N") is protocol_of(PASSWORD_REFUSED) is Protocol.POSTGRESQL
+    # Greetings of 78 and 83 bytes begin with the letters that PostgreSQL answers.
+    for length in (b"N", b"S", b"\x4a"):
+        assert protocol_of(length + b"\0\0\0\x0a5.7") is Protocol.MYSQL
+    assert protocol_of(BLOCKED) is Protocol.MYSQL and protocol_of(b"HTTP/1.1 400") is Protocol.HTTP
+    for length in (10, 255):  # what stands where MySQL has the first byte of its packet
+        assert protocol_of(b"E" + length.to_bytes(4, "big") + b"SFATAL\0") is Protocol.POSTGRESQL
+    for other in (b"", b"SSH-2.0-OpenSSH", b"220 mail", b"\x15\x03\x01\0\x02\x02", b"EHLO there"):
+        assert protocol_of(other) is None, other
+
+
+@pytest.mark.parametrize(
+    ("url", "protocol", "port"),
+    [
+        ("postgresql://me@db/d", Protocol.POSTGRESQL, Port("db", 5432)),
+        ("postgresql://me:x@[::1]:6000/d?sslmode=require", Protocol.POSTGRESQL, Port("::1", 6000)),
+        ("postgresql://me@a/d?host=b&port=7", Protocol.POSTGRESQL, Port("b", 7)),
+        ("postgresql://me@:5433/d?host=/var/run/postgresql", Protocol.POSTGRESQL, None),
+        ("postgresql://me@%2Fvar%2Frun%2Fpostgresql/d", Protocol.POSTGRESQL, None),
+        ("mysql://me@localhost/?socket=/tmp/s", Protocol.MYSQL, None),
+        ("mysql://", Protocol.MYSQL, Port("localhost", 5432)),
+        ("clickhouse://h:8443/?secure=true", Protocol.HTTP, None),
+        ("clickhouse://h:8123/?secure=false", Protocol.HTTP, Port("h", 8123)),
+        ("postgresql://h:port/d", Protocol.POSTGRESQL, None),
+    ],
+)
+def test_a_url_leads_to_a_port_or_is_left_to_the_core(
+    url: str, protocol: Protocol, port: Port | None
+) -> None:
+    assert port_of(url, protocol, 5432) == port
+
+
+def test_every_server_that_can_be_reached_has_a_protocol_a_port_and_a_way_to_get_rights() -> None:
+    twins = [server(name) for name in ENGINES]
+    for twin in twins:
+        has = twin.protocol is not None
+        assert has == bool(twin.usual_port) == bool(twin.grant) == bool(twin.lock("inrush_x", "")), twin.name
+
+
+# The whole command.
+
+
+def test_all_targets_that_cannot_be_used_are_named_at_once_and_leave_no_results(inrush: Inrush) -> None:
+    with listening(postgresql) as port, listening(mysql) as other:
+        began = time.monotonic()
+        urls = [
+            f"mysql://me@127.0.0.1:{port}/d",
+            f"postgresql://me@127.0.0.1:{port}/d",
+            f"clickhouse://me@127.0.0.1:{other}/d",
+            "influxdb://127.0.0.1:1/",
+        ]
+        said = inrush("run", "quickstart", *urls, "--scale", "xs")
+        took_s = time.monotonic() - began
+    assert said.code == 2 and said.out == "" and "Traceback" not in said.err
+    assert took_s < 3 + 2, "a second of the command itself, on a busy machine"
+    lines = said.err.splitlines()
+    assert len(lines) == 4, said.err
+    mine = sorted(line.removeprefix("inrush: ") for line in lines)
+    told = dict(zip(("clickhouse", "influxdb", "mysql", "postgresql"), mine, strict=True))
+    assert f"port {port} answers in the protocol of PostgreSQL, and mysql speaks MySQL" in told["mysql"]
+    assert f"port {other} answers in the protocol of MySQL, and clickhouse speaks HTTP" in told["clickhouse"]
+    assert "password authentication failed" in told["postgresql"] and "PGPASSWORD" in told["postgresql"]
+    assert "nothing listens on port 1" in told["influxdb"]
+    assert inrush.store.studies() == [] and list(inrush.store.root.iterdir()) == []
+
+
+def test_a_resume_asks_its_targets_too_and_changes_nothing(inrush: Inrush) -> None:
+    call = Call("quickstart", "xs", targets=("postgresql://me@127.0.0.1:1/d",))
+    folder = inrush.store.new_study(
+        "telemetry-quickstart", {"call": call.document(), "status": "interrupted"}
+    )
+    before = (folder.path / "study.json").read_text()
+    said = inrush("run", "--resume")
+    assert said.code == 2 and "nothing listens on port 1" in said.err
+    assert (folder.path / "study.json").read_text() == before
+
+
+@pytest.mark.parametrize("words", [("sqlite",), ("--start", "postgresql")])
+def test_a_file_where_the_folder_for_data_should_be_is_one_line(
+    inrush: Inrush, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    def started(*_: object) -> None:
+        raise AssertionError("a server was started")
+
+    monkeypatch.setattr("inrush.run.sites.started", started)
+    (tmp_path / "file").touch()
+    for place in (tmp_path / "file", tmp_path / "file" / "below"):
+        said = inrush("run", "quickstart", *words, "--scale", "xs", "--data", str(place))
+        assert said.code == 2 and said.err.count("\n") == 1, said.err
+        assert f"{tmp_path / 'file'}: is a file" in said.err and "--data" in said.err
+    assert inrush.store.studies() == []
+
+
+def test_a_database_file_that_cannot_be_made_is_one_line(inrush: Inrush, tmp_path: Path) -> None:
+    for place, says in (
+        (tmp_path, "is a folder; name a file"),
+        (tmp_path / "no" / "x.db", "there is no folder"),
+    ):
+        said = inrush("run", "quickstart", f"sqlite://{place}", "--scale", "xs")
+        assert said.code == 2 and says in said.err and said.err.count("\n") == 1, said.err
+    assert inrush.store.studies() == []
+
+
+# What servers are asked.
+
+
+def called(url: str = POSTGRESQL) -> Prepared:
+    return prepare(Call("quickstart", "xs", targets=(url,)))
+
+
+def server_that(
+    monkeypatch: pytest.MonkeyPatch, answers: Callable[[str], list[list[Any]]], heard: Protocol | None = None
+) -> list[str]:
+    """Takes the place of the network: every statement that is asked."""
+    asked: list[str] = []
+
+    def ask(self: Site, statement: str, place: object = None) -> list[list[Any]]:
+        asked.append(statement)
+        return answers(statement)
+
+    monkeypatch.setattr(Site, "ask", ask)
+    monkeypatch.setattr(greeting, "heard", lambda port, expected: heard or expected)
+    return asked
+
+
+def refusing(word: str, message: str, kind: str = "statement") -> Callable[[str], list[list[Any]]]:
+    from inrush import _core
+
+    def answer(statement: str) -> list[list[Any]]:
+        if word in statement:
+            raise _core.CoreFailure(kind, f"{POSTGRESQL}: {message}\n  in: {statement}")
+        return [["version", "PostgreSQL 17.2 (Debian 17.2-1) on x86_64, compiled by gcc"]]
+
+    return answer
+
+
+def test_a_server_that_is_ready_says_its_version_and_keeps_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked, found = server_that(monkeypatch, refusing("nothing", "")), called()
+    (line,) = refuse_unready(found.plan, found.places, tmp_path)
+    assert line == f"{POSTGRESQL}: reachable, version PostgreSQL 17.2, tables can be made"
+    made = next(s for s in asked if s.startswith("CREATE SCHEMA"))
+    assert any("CREATE TABLE" in s for s in asked)
+    home = made.split('"')[1]
+    assert home.startswith("inrush_check_") and "DROP SCHEMA" in asked[-1] and home in asked[-1]
+
+
+def test_a_user_who_may_make_no_table_is_told_which_right_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    denied = refusing("CREATE SCHEMA", "statement failed: ERROR: permission denied for database d")
+    asked, found = server_that(monkeypatch, denied), called()
+    with pytest.raises(UsageError) as refused:
+        refuse_unready(found.plan, found.places, tmp_path)
+    assert str(refused.value) == (
+        f"{POSTGRESQL}: ERROR: permission denied for database d; a study makes tables of its own there: "
+        "GRANT CREATE ON DATABASE … TO the user"
+    )
+    assert "DROP SCHEMA" in asked[-1], "what was made before it failed is dropped"
+
+
+def test_a_log_in_that_is_refused_is_the_core_s_own_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    server_that(monkeypatch, refusing("version", 'database "d" does not exist; create it', "target"))
+    found = called()
+    with pytest.raises(UsageError, match=f'^{POSTGRESQL}: database "d" does not exist; create it$'):
+        refuse_unready(found.plan, found.places, tmp_path)
+
+
+def test_a_server_that_keeps_its_version_to_itself_is_ready_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    server_that(monkeypatch, refusing("version()", "statement failed: no"))
+    found = called()
+    assert "version unknown, tables" in refuse_unready(found.plan, found.places, tmp_path)[0]
+
+
+@pytest.mark.parametrize(
+    ("free", "says"), [(10**15, "1000 TB free"), (1000, "1.00 kB free; the study holds up to")]
+)
+def test_free_space_is_said_where_the_server_tells_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, free: int, says: str
+) -> None:
+    def answer(statement: str) -> list[list[Any]]:
+        return [[str(free)]] if "system.disks" in statement else [["version", "25.3"]]
+
+    server_that(monkeypatch, answer)
+    found = called("clickhouse://h/d")
+    assert says in refuse_unready(found.plan, found.places, tmp_path)[0].replace(",", "")
+
+
+def test_a_disk_of_this_machine_with_less_room_than_the_forecast_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found = prepare(Call("quickstart", "xs", targets=("sqlite",)))
+    assert refuse_unready(found.plan, found.places, tmp_path) == []
+    monkeypatch.setattr(host, "free_bytes", lambda _: 1000)
+    (line,) = refuse_unready(found.plan, found.places, tmp_path)
+    assert line.startswith(f"{tmp_path}: 1.00 kB free; the study holds up to ")
+
+
+def test_a_host_that_does_not_answer_is_said_after_two_seconds(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def late(*_: object) -> Protocol:
+        raise TimeoutError
+
+    monkeypatch.setattr(greeting, "heard", late)
+    found = called()
+    with pytest.raises(UsageError, match="no answer within 2 s; check host, port and firewall"):
+        refuse_unready(found.plan, found.places, tmp_path)
+    assert ready.greeting.CONNECT_S == 2
+
+
+# Programs of this machine.
+
+
+def test_an_entry_of_path_that_cannot_be_looked_at_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    too_long = "x" * 300
+    assert not is_file(Path(too_long) / "pg_config")
+    usual = installed()
+    monkeypatch.setenv("PATH", f"{too_long}:/proc/1/fd:{os.environ['PATH']}")
+    assert installed() == usual
