@@ -71,6 +71,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return ByFile(config, log)
 
 
+@pytest.fixture(autouse=True)
+def own_register(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Servers of tests are in no list of the user's."""
+    from inrush.run import register
+
+    path = tmp_path_factory.getbasetemp() / "registers" / f"{hash(request.node.nodeid):x}.json"
+    monkeypatch.setattr(register, "file", lambda: path)
+
+
 @pytest.fixture
 def inrush(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

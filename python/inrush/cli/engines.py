@@ -27,11 +27,15 @@ def engines(
     as_json: AsJson = False,
 ) -> None:
     """Engines: what there is; servers fetched, started and stopped without root."""
-    from inrush.run.instances import ACTIONS
+    from inrush.run.instances import ACTIONS, EVERYWHERE, everywhere
 
     if action not in ACTIONS:
         raise UsageError(f"{action}: no such action; it is one of {', '.join(ACTIONS)}")
-    found = ACTIONS[action](names or [], data or opened_store().instances_path, say)
+    usual = opened_store().instances_path
+    if data is None and action in EVERYWHERE:
+        found = EVERYWHERE[action](names or [], everywhere(usual), say)
+    else:
+        found = ACTIONS[action](names or [], data or usual, say)
     if as_json:
         show_json(found.rows)
     else:

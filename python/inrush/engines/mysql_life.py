@@ -36,6 +36,8 @@ MARIADB = {
 }
 #: Who may log in, from this machine alone and without a password.
 ACCOUNT = "inrush"
+#: For tables that `inrush load` makes: its URL names a database.
+DATABASE = "inrush"
 #: First byte of the greeting that a server sends to whoever connects.
 PROTOCOL = 10
 GREETING_S = 5.0
@@ -68,7 +70,7 @@ class MysqlLife(OwnServer):
     offers = MYSQL
 
     def url_of(self, port: int) -> str:
-        return f"{self.name}://{ACCOUNT}@127.0.0.1:{port}/"
+        return f"{self.name}://{ACCOUNT}@127.0.0.1:{port}/{DATABASE}"
 
     def make(self, place: Place) -> None:
         life.run_as(
@@ -94,7 +96,7 @@ class MysqlLife(OwnServer):
         file = instance.data / self.home / SOCKET
         if len(bytes(file)) > life.SOCKET_PATH_BYTES:
             return None
-        return f"{self.name}://{ACCOUNT}@localhost:{instance.port}/?socket={quote(str(file))}"
+        return f"{self.name}://{ACCOUNT}@localhost:{instance.port}/{DATABASE}?socket={quote(str(file))}"
 
     def told_as(self, name: str) -> str:
         return name.replace("-", "_").lower()
@@ -153,7 +155,8 @@ def _serve(place: Place) -> list[str | Path]:
     """Loopback only; the log goes where the process writes."""
     account = place.data / "account.sql"
     account.write_text(
-        "".join(
+        f"CREATE DATABASE IF NOT EXISTS {DATABASE};\n"
+        + "".join(
             f"CREATE USER IF NOT EXISTS {ACCOUNT}@'{host}';\nGRANT ALL ON *.* TO {ACCOUNT}@'{host}' WITH GRANT OPTION;\n"
             for host in ("127.0.0.1", "localhost")  # by the network and by the socket
         )

@@ -12,7 +12,7 @@ from inrush.engines import ENGINES, life, server
 from inrush.engines.base import Instance, Release, Server, Stop
 from inrush.engines.own_server import LOG, VERSION, OwnServer
 from inrush.errors import UsageError
-from inrush.run import shards
+from inrush.run import register, shards
 from inrush.run.sites import started_words as words
 from inrush.text import columns
 
@@ -87,6 +87,7 @@ def start(names: Sequence[str], data: Path, note: Note) -> Told:
         kept = kept_folder(twin, data)
         shards.check_made(kept, count)
         forget(twin, data)
+        register.remember(data)
         if count:
             begun = shards.start(twin, kept, own, count, note)
         else:
@@ -113,6 +114,24 @@ def stop(names: Sequence[str], data: Path, note: Note) -> Told:
             twin.stop(instance, Stop.CLEAN)
             rows.append(row(twin, instance, False, role_of(twin, data, instance)))
         forget(twin, data)
+    if not any(found(twin, data) for twin in startable()):
+        register.forget(data)
+    return Told(rows)
+
+
+def stop_everywhere(names: Sequence[str], folders: Sequence[Path], note: Note) -> Told:
+    """As `stop`, of all folders in which servers were started. Raises UsageError for a name that runs in several."""
+    named = names and list(names) != [ALL]
+    twins = [twin for twin, _ in chosen(names)] if named else startable()
+    places = {twin.name: [folder for folder in folders if found(twin, folder)] for twin in twins}
+    for name, at in places.items():
+        if named and len(at) > 1:
+            each = ", ".join(map(str, at))
+            raise UsageError(f"{name}: was started in {each}; name one of them with --data, or stop all: all")
+    rows = []
+    for name, at in places.items():
+        for folder in at or (folders[:1] if named else ()):
+            rows += stop([name], folder, note).rows
     return Told(rows)
 
 
@@ -136,6 +155,28 @@ def status(names: Sequence[str], data: Path, note: Note) -> Told:
     return Told(rows)
 
 
+def status_everywhere(names: Sequence[str], folders: Sequence[Path], note: Note) -> Told:
+    """As `status`, of all folders in which servers were started."""
+    every = [row for folder in folders for row in status(names, folder, note).rows]
+    engines = dict.fromkeys(row["engine"] for row in every)
+    rows = []
+    for engine in engines:
+        mine = [row for row in every if row["engine"] == engine]
+        rows += [row for row in mine if row["data"] is not None] or mine[:1]
+    return Told(rows)
+
+
+def everywhere(usual: Path) -> list[Path]:
+    """The usual folder, and those that are known of earlier starts."""
+    found = {folder.resolve(): folder for folder in (usual.absolute(), *register.folders())}
+    return list(found.values())
+
+
+#: Actions that without `--data` look wherever a server was started.
+EVERYWHERE: dict[str, Callable[[Sequence[str], Sequence[Path], Note], Told]] = {
+    "stop": stop_everywhere,
+    "status": status_everywhere,
+}
 ACTIONS: dict[str, Callable[[Sequence[str], Path, Note], Told]] = {
     "list": listed,
     "fetch": fetch,

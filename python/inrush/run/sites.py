@@ -11,7 +11,7 @@ from inrush.engines import ENGINES, engine_of_url, server
 from inrush.engines.base import Server, Stop, Target
 from inrush.errors import UsageError
 from inrush.plan.calibration import FLOOR
-from inrush.run import shards
+from inrush.run import register, shards
 from inrush.run.site import Site, split_password
 
 
@@ -83,6 +83,7 @@ def opened(found: Places, data: Path, note: Callable[[str], None]) -> Iterator[d
         sites: dict[str, Site] = {}
         for engine, twin in found.servers().items():
             if engine in found.start:
+                register.remember(data)
                 sites[engine] = started(twin, data / engine, found.start[engine], note)
                 stack.callback(stop, sites[engine])
                 continue

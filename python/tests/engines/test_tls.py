@@ -32,7 +32,8 @@ def at(target: Target, query: str, host: str = HOST, login: str | None = None) -
     url = target.url.replace("127.0.0.1", host)
     if login is not None:
         scheme, _, rest = url.partition("://")
-        url = f"{scheme}://{login}@{rest.rpartition('@')[2]}"
+        # A new user may work in no database yet.
+        url = f"{scheme}://{login}@{rest.rpartition('@')[2].replace('/inrush', '/')}"
     return Target(target.engine, f"{url}?{query}")
 
 

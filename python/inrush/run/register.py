@@ -1,0 +1,51 @@
+"""Folders in which servers were started, so that `inrush engines status` and `stop` find them without `--data`.
+
+A list beside the download cache. A folder that is gone is dropped; a list that cannot be read or written is none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from inrush.engines import life
+
+
+def file() -> Path:
+    return life.cache_folder() / "data-folders.json"
+
+
+def folders() -> list[Path]:
+    """Those that are there, the oldest first."""
+    try:
+        told = json.loads(file().read_text())
+    except (OSError, ValueError):
+        return []
+    return (
+        [Path(f) for f in told if isinstance(f, str) and is_folder(Path(f))] if isinstance(told, list) else []
+    )
+
+
+def remember(folder: Path) -> None:
+    """Adds a folder, which is about to be made."""
+    change(lambda known: [*known, folder.absolute()])
+
+
+def forget(folder: Path) -> None:
+    """Takes a folder off the list."""
+    change(lambda known: [f for f in known if f != folder.absolute()])
+
+
+def change(of: Callable[[list[Path]], Iterable[Path]]) -> None:
+    """A server starts and stops also where the list cannot be kept."""
+    with contextlib.suppress(OSError), life.locked(file().with_suffix(".lock")):
+        kept = list(dict.fromkeys(map(str, of(folders()))))
+        life.write_whole(file(), json.dumps(kept, indent=1) + "\n")
+
+
+def is_folder(path: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return path.is_dir()
+    return False
