@@ -1,8 +1,10 @@
-"""Plain text for terminals and pipes: columns that line up, counts and times that are short. Pure."""
+"""Plain text for terminals and pipes: columns that line up, numbers and times as people read them. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
+from math import isfinite
 
 
 def columns(
@@ -20,12 +22,13 @@ def columns(
     return ["  ".join(cell(i, text) for i, text in enumerate(row)).rstrip() for row in every]
 
 
-def show_count(value: float) -> str:
-    """Three digits and a unit: `1.2 M`, `480 k`, `9876`."""
-    for limit, unit in ((1e9, " G"), (1e6, " M"), (1e4, " k")):
-        if value >= limit:
-            return f"{value / (1e3 if unit == ' k' else limit):.3g}{unit}"
-    return f"{value:.0f}"
+def number(value: float, digits: int | None = None) -> str:
+    """`2,000,000`, `0.25`: never an exponent. digits: significant ones; None: whole numbers whole, six of others."""
+    if not isfinite(value):
+        return str(value)
+    if digits is None and float(value).is_integer():
+        return f"{value:,.0f}"
+    return f"{Decimal(f'{value:.{digits or 6}g}'):,f}"
 
 
 def show_s(seconds: float) -> str:

@@ -17,6 +17,7 @@ from inrush.stats import stats
 from inrush.stats.measures import Absent, StudyRecord
 from inrush.stats.quantity import digits, show
 from inrush.stats.stats import Interval
+from inrush.text import number
 from tests import synthetic
 
 #: Makespans along batch_rows: per-batch cost and per-row cost, the known curve a/b + d.
@@ -190,13 +191,26 @@ def test_figures_are_shown_with_three_digits_and_the_unit_that_fits() -> None:
     assert show(0.5, "client.cpu_us_per_row") == "500 ns/row"
     assert show(2e9, "writers.bytes_per_s") == "2.00 GB/s"
     assert show(0.0, "readers.latency_p99_s") == "0 s"
-    assert [digits(v) for v in (12345.6, 123.4, 12.34, 1.234, float("inf"))] == [
+    assert [digits(v) for v in (5_600_000.0, 0.0000456, 12345.6, 123.4, 12.34, 1.234, float("inf"))] == [
+        "5,600,000",
+        "0.0000456",
         "12,346",
         "123",
         "12.3",
         "1.23",
         "∞",
     ]
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "written"),
+    [
+        (2_000_000, None, "2,000,000"), (2e6, None, "2,000,000"), (1.5, None, "1.5"), (0.25, None, "0.25"), (0, None, "0"),
+        (1234567.5, 3, "1,230,000"), (91.04, 3, "91"), (1e-7, None, "0.0000001"), (float("inf"), None, "inf"), (-12_000.0, None, "-12,000"),
+    ],
+)  # fmt: skip
+def test_numbers_are_written_without_exponents(value: float, digits: int | None, written: str) -> None:
+    assert number(value, digits) == written
 
 
 def test_an_interval_keeps_the_unit_of_its_value() -> None:

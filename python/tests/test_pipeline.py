@@ -274,7 +274,7 @@ def test_a_prediction_is_drawn_beyond_its_knee_and_not_into_the_far_distance() -
     assert drawn_to(4, [271.0]) == 16
     assert drawn_to(8, [2.0]) == 8
     assert drawn_to(8, []) == 12
-    assert [number_of(n) for n in (5.125, 2_461.0, float("inf"))] == ["5.12", "2460", "never"]
+    assert [number_of(n) for n in (5.125, 2_461.0, float("inf"))] == ["5.12", "2,460", "never"]
 
 
 def test_the_core_reads_both_ends_as_they_are_planned() -> None:

@@ -91,7 +91,7 @@ def test_the_verdict_says_that_a_growing_table_was_measured() -> None:
     verdict = service_time_steady(served(drawn(7, lambda t: (1 + 22 * t) / 3000, 0.0, 0.05, 1)), {})
     assert verdict is not None and verdict.outcome is Outcome.NOTE
     assert verdict.sentence.startswith("readers: service time rises to ")
-    assert "50 k rows were written: this run measured a growing table" in verdict.sentence
+    assert "50,000 rows were written: this run measured a growing table" in verdict.sentence
 
 
 def test_a_steady_run_passes_and_a_short_one_is_not_judged() -> None:

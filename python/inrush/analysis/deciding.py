@@ -15,6 +15,7 @@ from inrush.analysis.points import Analysis, Measured, say
 from inrush.guards import lateness
 from inrush.guards.verdicts import Verdict, counted, noted, passed
 from inrush.stats.trials import Trial, Tried
+from inrush.text import number
 
 ENDED, STOP_RULES = "ended as planned", "stop rules stand"
 
@@ -34,7 +35,7 @@ def objection(
     value, other = (x.figures.get(figure, missing) for x in (m, on_time))
     if decides(value) != decides(other):
         return Objection(
-            f"{figure} is {value:.4g}, with a client on time {other:.4g}: the client's lateness decides"
+            f"{figure} is {number(value, 4)}, with a client on time {number(other, 4)}: the client's lateness decides"
         )
     broken = [v for v in m.broken(figure) if not (v.guard == lateness.NAME and value != other)]
     for v in broken:

@@ -12,6 +12,7 @@ from inrush.analysis.parts import Part
 from inrush.analysis.points import Analysis, say
 from inrush.guards.verdicts import Verdict, invalid, not_checked, passed
 from inrush.stats.brackets import on_time_name
+from inrush.text import number
 
 DECISIONS, LIMITS = "decisions hold on time", "limits were measured"
 
@@ -93,7 +94,7 @@ def differing_limits(analysis: Analysis) -> list[str]:
             value, other = m.figures.get(figure, 0.0), on_time.figures.get(figure, 0.0)
             if m.counts and (value > limit) != (other > limit):
                 found.append(
-                    f"{figure} at {say(m.point)} is {value:.4g}, with a client on time {other:.4g}, accepted is at most {limit:.4g}"
+                    f"{figure} at {say(m.point)} is {number(value, 4)}, with a client on time {number(other, 4)}, accepted is at most {number(limit, 4)}"
                 )
     return found
 

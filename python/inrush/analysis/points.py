@@ -28,6 +28,9 @@ from inrush.stats.measures import (
 from inrush.stats.own_share import own_share
 from inrush.stats.samples import role_samples
 
+
+from inrush.text import number
+
 Point = tuple[tuple[str, Any], ...]
 
 
@@ -267,8 +270,8 @@ class Analysis:
             ]
             if over:
                 value, m = max(over, key=lambda pair: pair[0])
-                text = f"{value:.4g}" if np.isfinite(value) else "failed"
-                found.append(f"{figure} is {text} at {say(m.point)}; accepted is at most {limit:.4g}")
+                text = number(value, 4) if np.isfinite(value) else "failed"
+                found.append(f"{figure} is {text} at {say(m.point)}; accepted is at most {number(limit, 4)}")
         return found
 
 

@@ -25,6 +25,7 @@ from inrush.guards.verdicts import (
 )
 from inrush.stats import stats
 from inrush.stats.measures import writing_roles
+from inrush.text import number
 
 ENOUGH_BLOCKS = 5
 NULL_SHARE = 0.7  # of the rate that the null engine reached on the same plan
@@ -280,7 +281,7 @@ def prediction_inside_validity(analysis: Analysis) -> Verdict | None:
         p = beyond[0]
         return noted(
             "prediction inside validity",
-            f"Asked for {p['asked']:g}, valid up to {p['valid_up_to']:g}: measure nearer before trusting it",
+            f"Asked for {number(p['asked'])}, valid up to {number(p['valid_up_to'])}: measure nearer before trusting it",
         )
     return (
         passed("prediction inside validity", "Every prediction lies inside its validity")

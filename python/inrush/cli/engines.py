@@ -79,4 +79,6 @@ def version() -> None:
 def shown_figure(value: float | str) -> str:
     if isinstance(value, str):
         return value
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    from inrush.stats.quantity import digits
+
+    return digits(value)

@@ -54,11 +54,11 @@ def exit_code(done: Loaded, limit_said: bool) -> int:
 
 def lines(done: Loaded) -> list[str]:
     """What was done, what proves it, what to do next."""
-    from inrush.stats.quantity import digits
+    from inrush.stats.quantity import digits, show
 
     rate = done.rows_stored / done.seconds if done.seconds > 0 else 0.0
-    first = f"{done.rows_stored:,} rows stored in {digits(done.seconds)} s ({digits(rate)} rows/s"
-    first += f", {digits(done.bytes / 1e6 / done.seconds)} MB/s)" if done.bytes else ")"
+    first = f"{done.rows_stored:,} rows stored in {digits(done.seconds)} s ({show(rate, 'x.rows_per_s')}"
+    first += f", {show(done.bytes / done.seconds, 'x.bytes_per_s')})" if done.bytes else ")"
     if done.rows_before:
         first += f", {done.rows_before:,} were stored before"
     shards = f" on {len(done.shards)} shards" if len(done.shards) > 1 else ""
@@ -135,14 +135,14 @@ class Progress:
 
 def progress_line(event: Mapping[str, Any]) -> str:
     """`3 of 10 files, 1,200,000 rows stored, 480 k rows/s, 61 MB/s, 12 rejected`. Pure."""
-    from inrush.stats.quantity import digits
+    from inrush.stats.quantity import digits, show
 
     seconds = max(float(event["seconds"]), 1e-9)
     parts = [
         f"{event['files_done']} of {event['files']} files",
         f"{event['rows_stored']:,} rows stored",
-        f"{digits(event['rows_stored'] / seconds)} rows/s",
-        f"{digits(event['bytes'] / 1e6 / seconds)} MB/s",
+        show(event["rows_stored"] / seconds, "x.rows_per_s"),
+        show(event["bytes"] / seconds, "x.bytes_per_s"),
     ]
     if event.get("left_s") is not None:
         parts.append(f"{digits(event['left_s'])} s left")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from inrush.commands.printing import opened_store, say, show, show_json
 from inrush.errors import UsageError
+from inrush.text import number
 
 if TYPE_CHECKING:
     from inrush.results.store import Store
@@ -80,7 +81,7 @@ def forecast_lines(points: Sequence[dict[str, Any]], x_name: str, y_name: str) -
     from inrush.text import columns
 
     rows = [
-        [f"{p['x']:g}", digits(p["median"]), f"[{digits(p['lo'])}, {digits(p['hi'])}]", p["model"],
+        [number(p["x"]), digits(p["median"]), f"[{digits(p['lo'])}, {digits(p['hi'])}]", p["model"],
          ", ".join(f"{k} {digits(v)}" for k, v in p["baselines"].items())]
         for p in points
     ]  # fmt: skip
@@ -151,7 +152,7 @@ def refuse_unprovable(store: Store, claimed: Mapping[str, Any]) -> None:
     except UsageError as e:
         x = claimed["forecast"]["x"]
         raise Refused(
-            f"{claimed['along']} {x:,g} cannot be run, so that no claim about it can be proven: {e}; name another --to, or "
+            f"{claimed['along']} {number(x)} cannot be run, so that no claim about it can be proven: {e}; name another --to, or "
             f"predict from results with other sizes ({call.study} at another --scale)"
         ) from e
 
@@ -212,7 +213,7 @@ def claim_lines(doc: dict[str, Any]) -> list[str]:
     )
     sure = "calibrated" if made["calibrated"] else "uncalibrated"
     return [
-        f"{group}: {figure} at {doc['along']} {made['x']:g} will be {shown(made['median'], figure)} {bounds} "
+        f"{group}: {figure} at {doc['along']} {number(made['x'])} will be {shown(made['median'], figure)} {bounds} "
         f"({made['level']:.0%}, {sure}, {made['model']}){limit}",
         *([f"  {schedule_line(doc)}"] if "keeps_up" in doc else []),
         *(f"  {why}" for why in made["why"]),

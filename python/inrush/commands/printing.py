@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from inrush.results.store import Store
@@ -16,10 +18,28 @@ def say(message: str) -> None:
     print(message, file=sys.stderr)
 
 
-def show(lines: Sequence[str]) -> None:
-    """Results, on stdout."""
+def show(lines: Sequence[str], bold: bool = False) -> None:
+    """Results, on stdout; on a terminal INVALID is red, and the lines are bold where asked."""
+    coloured = is_coloured(sys.stdout)
     for line in lines:
-        print(line)
+        print(painted(line, bold) if coloured else line)
+
+
+#: Words that a reader must not overlook.
+ALARM = re.compile(r"\bINVALID\b")
+BOLD, RED, PLAIN = "\x1b[1m", "\x1b[1;31m", "\x1b[0m"
+
+
+def painted(line: str, bold: bool = False) -> str:
+    """A line with colours of a terminal. Pure."""
+    before = BOLD if bold else ""
+    line = ALARM.sub(lambda found: f"{RED}{found[0]}{PLAIN}{before}", line)
+    return f"{BOLD}{line}{PLAIN}" if bold and line else line
+
+
+def is_coloured(stream: TextIO) -> bool:
+    """A terminal that knows colours, unless NO_COLOR is set (no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def show_json(document: Any) -> None:

@@ -154,7 +154,9 @@ def finish(store: Store, outcome: Outcome, as_json: bool, in_browser: bool = Fal
             }
         )
     else:
-        show(closing_lines(analysis))
+        answer, *rest = closing_lines(analysis)
+        show([answer], bold=True)
+        show(rest)
     if outcome.failed:
         raise typer.Exit(WORKLOAD_ERRORS)
     if not analysis.valid:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from inrush.guards.verdicts import Figures, Verdict, noted, passed
 from inrush.stats.measures import RunRecord, measured_windows, whole, writing_roles
 from inrush.stats.trends import Trend, service_trends
-from inrush.text import show_count, show_s
+from inrush.text import show_s
 
 NAME = "service time steady"
 
@@ -31,7 +31,7 @@ def because(run: RunRecord, moved: dict[str, Trend]) -> str:
     rows = rows_written(run)
     if rows and any(t.times > 1 for t in moved.values()):
         return (
-            f"Meanwhile {show_count(rows)} rows were written: this run measured a growing table, and its means and percentiles are "
+            f"Meanwhile {rows:,.0f} rows were written: this run measured a growing table, and its means and percentiles are "
             "of no one size. Read them over the rows, or fill the table first (`load`)"
         )
     if any(t.times > 1 for t in moved.values()):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from inrush.errors import UsageError
+from inrush.text import number
 
 #: Version of the rules and the laws; a prediction says which made it.
 MODEL_VERSION = 3
@@ -65,11 +66,11 @@ class Forecast:
 def refuse_far(to: float, largest: float) -> None:
     """Raises Refused for loads that are none, or too far beyond what was measured."""
     if not (np.isfinite(to) and to > 0):
-        raise Refused(f"--to {to:g}: a load is positive")
+        raise Refused(f"--to {number(to)}: a load is positive")
     if to > FARTHEST_REACH * largest:
         raise Refused(
-            f"{to:g} is {to / largest:.0f} times the largest point measured (limit {FARTHEST_REACH:g}): "
-            f"measure at {to / FARTHEST_REACH:g} or beyond first"
+            f"{number(to)} is {to / largest:.0f} times the largest point measured (limit {FARTHEST_REACH:g}): "
+            f"measure at {number(to / FARTHEST_REACH)} or beyond first"
         )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from inrush.model.curve import MOST_BUSY
 from inrush.model.forecast import Refused
 from inrush.model.laws import Resource
+from inrush.text import number
 
 
 def erlang_c(servers: int, offered: float) -> float:
@@ -34,7 +35,7 @@ def residence_s(rate_per_s: float, resource: Resource, ca2: float = 1.0, cs2: fl
     busy = rate_per_s * resource.demand_s
     if busy > MOST_BUSY * resource.capacity:
         raise Refused(
-            f"{resource.name} would be {busy / resource.capacity:.0%} busy at {rate_per_s:g}/s; latency is predicted up to "
+            f"{resource.name} would be {busy / resource.capacity:.0%} busy at {number(rate_per_s)}/s; latency is predicted up to "
             f"{MOST_BUSY:.0%}: lower the rate, or measure there"
         )
     # A core with two threads is 1.3 servers: one, 1.3 times as fast.

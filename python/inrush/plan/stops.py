@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from inrush.study.parts import StopRule
+from inrush.text import number
 
 if TYPE_CHECKING:
     from inrush.plan.plan import Point, StudyPlan
@@ -71,7 +72,8 @@ def crossed(plan: StudyPlan, measured: Figures, objecting: Objecting = none_obje
         ):
             continue
         limits = " and ".join(
-            f"{name} = {figures[name]:.3g} > {limit:g}" for name, limit in sorted(rule.above.items())
+            f"{name} = {number(figures[name], 3)} > {number(limit)}"
+            for name, limit in sorted(rule.above.items())
         )
         found = [objecting(point, name, limit) for name, limit in rule.above.items()]
         yield Crossed(by_id[point], rule, limits, tuple(o for o in found if o is not None))

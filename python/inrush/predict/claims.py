@@ -16,6 +16,7 @@ from inrush.model.scaling import fit_batch
 from inrush.predict.samples import KeepsUp, keeps_up
 from inrush.predict.training import Training, as_measured
 from inrush.results.predictions import PREDICTION_SCHEMA
+from inrush.text import number
 
 
 def forecast_of(
@@ -83,7 +84,7 @@ def claim(
     """
     if made.x in {r.x for r in training.runs}:
         raise UsageError(
-            f"{training.along} {made.x:g} has been measured in these results; predict a value that has not"
+            f"{training.along} {number(made.x)} has been measured in these results; predict a value that has not"
         )
     study = analysis.study
     group = dict(training.group)

@@ -11,6 +11,7 @@ from inrush.engines import engine_of_url
 from inrush.errors import UsageError
 from inrush.predict.training import Training
 from inrush.run.prepare import Call, call_from
+from inrush.text import number
 
 
 def proving_call(claim: Mapping[str, Any], targets: Sequence[str] = ()) -> Call:
@@ -19,7 +20,7 @@ def proving_call(claim: Mapping[str, Any], targets: Sequence[str] = ()) -> Call:
     if not isinstance(kept, dict):
         raise UsageError(
             f"{claim['id']}: its results do not say how they were begun; run the study at {claim['along']} "
-            f"{claim['forecast']['x']:g} and attach it: inrush prove {claim['id']} --with RESULTS"
+            f"{number(claim['forecast']['x'])} and attach it: inrush prove {claim['id']} --with RESULTS"
         )
     call = call_from(kept)
     engine = str(claim["group"]["engine"])

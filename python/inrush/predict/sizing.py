@@ -42,6 +42,7 @@ from inrush.predict.support import (
 from inrush.predict.training import Training, as_measured, trainings
 from inrush.stats import tails
 from inrush.stats.measures import writing_roles
+from inrush.text import number
 
 #: Writers are looked for up to this many times what was measured.
 MOST_TIMES = 8
@@ -258,16 +259,16 @@ def batch_for(
     best = fit_batch(of.x, of.y, of.runs).best_rows
     rows = float(np.clip(best, of.x[0], of.x[-1]))
     if best > of.x[-1]:
-        why.append(f"larger batches than {of.x[-1]:g} may be better still: none was tried")
+        why.append(f"larger batches than {number(of.x[-1])} may be better still: none was tried")
     if need.p99_s is not None:
         allowed = rows_within(analysis, training, need.p99_s)
         if allowed < of.x[0]:
             raise Refused(
-                f"a batch of {of.x[0]:g} rows, the smallest tried, already takes longer than {need.p99_s * 1e3:g} ms at p99"
+                f"a batch of {number(of.x[0])} rows, the smallest tried, already takes longer than {need.p99_s * 1e3:g} ms at p99"
             )
         if allowed < rows:
             why.append(
-                f"batches of {rows:.0f} rows would be best; {allowed:.0f} keep one call below {need.p99_s * 1e3:g} ms"
+                f"batches of {rows:,.0f} rows would be best; {allowed:,.0f} keep one call below {need.p99_s * 1e3:g} ms"
             )
             rows = allowed
     rows = float(np.floor(rows))

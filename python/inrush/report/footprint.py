@@ -29,6 +29,7 @@ from inrush.report.pipeline import LEVEL, Loaded, loads, stacked, words
 from inrush.stats import stats
 from inrush.stats.files import is_pipeline
 from inrush.stats.footprint import embedded_shard_threads, footprint
+from inrush.text import number as plain_number
 
 if TYPE_CHECKING:
     from inrush.model.pipeline import Pipeline
@@ -145,7 +146,7 @@ def capacity_figures(analysis: Analysis, answer: Answer) -> list[Figure]:
         group = f": {say(told.group)}" if told.group else ""
         found.append(Figure(
             f"capacity-{n}", f"Predicted against measured{group}",
-            f"Lines: from the loads of {', '.join(f'{x:g}' for x in told.small)} alone, fitted after all runs were made; claims that "
+            f"Lines: from the loads of {', '.join(plain_number(x) for x in told.small)} alone, fitted after all runs were made; claims that "
             "were frozen before stand on the scoreboard. Points: geometric means with 95 % intervals.",
             finished(chart),
         ))  # fmt: skip
@@ -204,7 +205,7 @@ def resource_rows(analysis: Analysis) -> list[list[str]]:
         for r in told.resources:
             full = number_of(r.full_at)
             rows.append([
-                group, r.name, f"{r.capacity:.3g}", f"{r.used / r.capacity:.1%}", full, f"{r.largest:g}", f"{r.share:.0%}", r.verdict,
+                group, r.name, f"{r.capacity:.3g}", f"{r.used / r.capacity:.1%}", full, plain_number(r.largest), f"{r.share:.0%}", r.verdict,
             ])  # fmt: skip
         if told.model.serial_s > 0:
             full_at = told.model.saturations().get(SERIAL, float("inf"))
@@ -216,4 +217,4 @@ def resource_rows(analysis: Analysis) -> list[list[str]]:
 
 def number_of(loads: float) -> str:
     """Three digits, and no powers of ten in place of a count."""
-    return f"{float(f'{loads:.3g}'):.10g}" if np.isfinite(loads) else "never"
+    return plain_number(loads, 3) if np.isfinite(loads) else "never"

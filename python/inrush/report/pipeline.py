@@ -29,6 +29,7 @@ from inrush.report.charts import (
 from inrush.stats import stats
 from inrush.stats.files import Files, files_of
 from inrush.stats.quantity import show
+from inrush.text import number
 
 MB = 1e6
 #: Panels under one another; more are a book.
@@ -64,7 +65,7 @@ def words(answer: Answer) -> str:
 
 
 def shown(answer: Answer, value: float) -> str:
-    return show(value, "x.bytes") if along(answer).endswith("_bytes") else f"{value:g}"
+    return show(value, "x.bytes") if along(answer).endswith("_bytes") else number(value)
 
 
 def panel_name(answer: Answer, value: float) -> str:

@@ -15,7 +15,7 @@ from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis, analyse, say
 from inrush.analysis.rejected import reject_lines
 from inrush.errors import UsageError
-from inrush.guards.verdicts import Outcome, by_guard, said_figures
+from inrush.guards.verdicts import Outcome, by_guard, conditions_last, said_figures
 from inrush.report.overview import text_table
 from inrush.stats.measures import StudyRecord, study_record
 
@@ -86,7 +86,7 @@ def verdict_line(analysis: Analysis) -> str:
     """`valid: …` or `INVALID: …`, with what stands in the way and how many notes there are."""
     held = by_guard(analysis.verdicts)
     broken = {g: v[0][1].sentence for g, v in by_guard(analysis.invalidating).items()}
-    notes = [g for g, v in held.items() if v[0][1].outcome is Outcome.NOTE]
+    notes = conditions_last(g for g, v in held.items() if v[0][1].outcome is Outcome.NOTE)
     aside = beside_the_result(analysis)
     runs = sum(m.run.block > 0 for m in analysis.runs)
     noted = f"; with a note on: {', '.join(notes)}" if notes else ""

@@ -25,6 +25,7 @@ from inrush.report.charts import Figure, Row, finished, inline, scale_of
 from inrush.report.html import number, section, table
 from inrush.report.page import chart_specs, figure_cards, shell
 from inrush.stats.quantity import show
+from inrush.text import number as plain_number
 
 BADGES = {
     "confirmed": "pass",
@@ -131,7 +132,7 @@ def claim_cells(doc: Mapping[str, Any], s: Mapping[str, Any] | None) -> list[str
     )
     return [
         f"{escape(str(doc['id']))}<br><code>{doc['sha256'][:12]}</code>", f'<span class="badge {BADGES[verdict]}">{verdict}</span>',
-        number(f"{doc['along']} {made['x']:g}"), number(show(made["median"], figure)), number(bounds),
+        number(f"{doc['along']} {plain_number(made['x'])}"), number(show(made["median"], figure)), number(bounds),
         number(show(held["observed"], figure)) if held else "",
         number(f"{held['error']:.1%}") if held else "", escape(str(made["model"])), escape(seen),
     ]  # fmt: skip

@@ -17,11 +17,11 @@ from inrush.analysis.same_work import Work, by_rate, other_work, work
 from inrush.analysis.study_guards import headline
 from inrush.analysis.wording import shown
 from inrush.errors import UsageError
-from inrush.guards.verdicts import Outcome, Verdict, by_guard, survives
+from inrush.guards.verdicts import Outcome, Verdict, by_guard, conditions_last, survives
 from inrush.report.overview import markdown, text_table
 from inrush.stats.quantity import show, show_interval
 from inrush.stats.stats import Interval, welch_ratio
-from inrush.text import columns, show_count, show_s
+from inrush.text import columns, number, show_s
 
 if TYPE_CHECKING:
     from inrush.plan.plan import StudyPlan
@@ -102,7 +102,9 @@ def wanted_runs(study: Mapping[str, Any]) -> int:
 def doubt_lines(analysis: Analysis) -> list[str]:
     """A line for every guard that did not pass everywhere, worst first: what it says of one run, and of how many."""
     lines = []
-    for guard, found in by_guard(analysis.verdicts).items():
+    held = by_guard(analysis.verdicts)
+    for guard in conditions_last(held):
+        found = held[guard]
         doubts = [(run, v) for run, v in found if v.outcome in (Outcome.NOTE, Outcome.INVALID)]
         if doubts:
             run, worst_one = doubts[0]
@@ -303,7 +305,7 @@ def plan_lines(plan: StudyPlan) -> list[str]:
             if plan.confirmations
             else ""
         ),
-        f"about {show_s(forecast.seconds)}, {show_count(forecast.rows)} rows written, at most {show(forecast.peak_bytes, 'bytes')} in a database at once"
+        f"about {show_s(forecast.seconds)}, {forecast.rows:,} rows written, at most {show(forecast.peak_bytes, 'bytes')} in a database at once"
         + (
             " (a forecast by usual rates; the pilot measures it)"
             if study.has_pilot
@@ -345,7 +347,7 @@ def volume_lines(plan: StudyPlan) -> list[str]:
         (table, f"{rows:,.0f}", *(show(n * seconds, "bytes") for seconds in (1, 3_600, 86_400)))
         for table, (rows, n) in per_s.items()
     ]
-    sizes = ", ".join(f"{name} {value:,g}" for name, value in plan.study.workload.sizes.items())
+    sizes = ", ".join(f"{name} {number(value)}" for name, value in plan.study.workload.sizes.items())
     return [
         "",
         f"what comes in, for {sizes}; values alone, without indexes and logs (an engine stores about {STORED_SHARE:g} times as much):",

@@ -13,7 +13,8 @@ from inrush.results.store import SealedRun
 from inrush.run.process import Event
 from inrush.stats.files import rejected_rows
 from inrush.stats.measures import RunRecord, call_gaps_s, figures_of_run, whole, writing_roles
-from inrush.text import show_count, show_s
+from inrush.stats.quantity import show
+from inrush.text import show_s
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -256,15 +257,15 @@ def figures(event: Mapping[str, Any], recent: Recent) -> list[str]:
     shown = []
     rows, operations = recent.per_s() or recent.alone(event)
     if rows:
-        shown.append(f"{show_count(rows)} rows/s")
+        shown.append(show(rows, "x.rows_per_s"))
     elif operations:
-        shown.append(f"{show_count(operations)} op/s")
+        shown.append(show(operations, "x.ops_per_s"))
     slowest = max((r["p99_ms"] for r in roles if r["p99_ms"] is not None), default=None)
     if slowest is not None:
-        shown.append(f"p99 {slowest:.3g} ms")
+        shown.append(f"p99 {show(slowest / 1e3, 'x.p99_s')}")
     errors = sum(r["errors"] for r in roles)
     if errors:
-        shown.append(f"{show_count(errors)} errors")
+        shown.append(f"{errors:,} errors")
     if event.get("client_cpu") is not None:
         shown.append(f"client {event['client_cpu']:.2f} cores")
     return shown
@@ -287,7 +288,7 @@ def found_line(run: SealedRun) -> str:
         return ""
     record = RunRecord(run.id, run.plan, run.env, run.doc, run.tables)
     rows_per_s = written_per_s(figures_of_run(record), {whole(role) for role in writing_roles(run.plan)})
-    rate = f"{show_count(rows_per_s)} rows/s, " if rows_per_s else ""
+    rate = f"{show(rows_per_s, 'x.rows_per_s')}, " if rows_per_s else ""
     holds = f"{sum(proofs)} of {len(proofs)} proofs hold"
     return with_rejected(f"{rate}{holds}" if all(proofs) else f"NO FIGURE: {holds}", record)
 

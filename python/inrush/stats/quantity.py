@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import floor, isfinite, log10
 from typing import TYPE_CHECKING
 
+from inrush.text import number
+
 if TYPE_CHECKING:  # the module of statistics takes a quarter of a second to load
     from inrush.stats.stats import Interval
 
@@ -93,8 +95,8 @@ def digits(value: float) -> str:
     """Three significant digits, without an exponent where people read."""
     if value == 0 or abs(value) == float("inf"):
         return "0" if value == 0 else ("∞" if value > 0 else "−∞")
-    if abs(value) >= 1e6 or abs(value) < 1e-3:
-        return f"{value:.3g}"
+    if abs(value) < 1e-3:
+        return number(value, 3)
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"

@@ -1,0 +1,56 @@
+"""Colour is for a terminal: never in a pipe, never against NO_COLOR."""
+
+from __future__ import annotations
+
+import pytest
+
+from inrush.commands.printing import painted, show
+from inrush.guards.verdicts import conditions_last
+
+INVALID = "mysql 12 ms INVALID, INVALIDATED"
+
+
+class Terminal:
+    def __init__(self, tty: bool) -> None:
+        self.tty, self.text = tty, ""
+
+    def isatty(self) -> bool:
+        return self.tty
+
+    def write(self, text: str) -> None:
+        self.text += text
+
+
+@pytest.mark.parametrize(
+    ("tty", "variables", "coloured"),
+    [
+        (True, {}, True),
+        (True, {"NO_COLOR": ""}, True),
+        (True, {"NO_COLOR": "1"}, False),
+        (True, {"TERM": "dumb"}, False),
+        (False, {}, False),
+    ],
+)
+def test_colour_stands_on_a_terminal_that_wants_it(
+    monkeypatch: pytest.MonkeyPatch, tty: bool, variables: dict[str, str], coloured: bool
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    terminal = Terminal(tty)
+    monkeypatch.setattr("sys.stdout", terminal)
+    show([INVALID])
+    show(["best"], bold=True)
+    red = "mysql 12 ms \x1b[1;31mINVALID\x1b[0m, INVALIDATED\n\x1b[1mbest\x1b[0m\n"
+    assert terminal.text == (red if coloured else f"{INVALID}\nbest\n")
+
+
+def test_a_bold_line_stays_bold_behind_a_red_word() -> None:
+    assert painted("a INVALID b", bold=True) == "\x1b[1ma \x1b[1;31mINVALID\x1b[0m\x1b[1m b\x1b[0m"
+    assert painted("", bold=True) == "" and painted("valid: 3 runs") == "valid: 3 runs"
+
+
+def test_notes_on_the_conditions_stand_behind_the_others() -> None:
+    held = ["long enough", "no waves", "quiet machine", "keeps the rate"]
+    assert conditions_last(held) == ["no waves", "keeps the rate", "long enough", "quiet machine"]
