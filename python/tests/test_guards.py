@@ -514,6 +514,43 @@ def test_settings_that_the_server_does_not_tell_are_named_and_count_as_nothing()
     assert found.sentence == "1 setting read back as asked; the server does not tell mark_cache_size"
 
 
+def test_a_value_of_inrush_s_own_profile_that_the_server_rounds_is_told_and_no_complaint() -> None:
+    asked = {"innodb_buffer_pool_size": "1800000000", "sort_buffer_size": "1M"}
+    told = [
+        {"name": "innodb_buffer_pool_size", "value": "1879048192"},
+        {"name": "sort_buffer_size", "value": "262144"},
+    ]
+
+    def found(*chosen: str) -> Verdict:
+        doc = {"settings_asked": asked, "settings_by_profile": list(chosen)}
+        return verdicts(synthetic.run("mysql", doc=doc, more={"settings": told}))["settings as asked"]
+
+    own = found("innodb_buffer_pool_size", "sort_buffer_size")
+    assert own.outcome is Outcome.PASS
+    assert "of what inrush chose innodb_buffer_pool_size is 1879048192 and not 1800000000" in own.sentence
+    named = found("innodb_buffer_pool_size")
+    assert named.outcome is Outcome.NOTE
+    assert (
+        "it was started with: sort_buffer_size is 262144 and not 1M; of what inrush chose" in named.sentence
+    )
+    assert found().outcome is Outcome.NOTE, "as older results: nothing says what was chosen"
+
+
+@pytest.mark.parametrize(
+    ("noise", "outcome", "says"),
+    [
+        ({"psi": 0.6}, Outcome.PASS, "CPU pressure 60.0% (of the run itself)"),
+        ({"psi": 0.6, "others": 0.2}, Outcome.NOTE, "CPU pressure 60.0% (limit 5%), other processes"),
+        ({"psi": 0.01}, Outcome.PASS, "CPU pressure 1.0% (limit 5%)"),
+    ],
+)
+def test_cpu_pressure_of_the_run_itself_is_no_noise(
+    noise: dict[str, float], outcome: Outcome, says: str
+) -> None:
+    found = verdicts(synthetic.run("postgresql", noise=noise))["quiet machine"]
+    assert found.outcome is outcome and says in found.sentence
+
+
 def test_of_a_server_of_the_users_nothing_was_asked() -> None:
     told = {"settings": [{"name": "fsync", "value": "off"}]}
     found = verdicts(synthetic.run("postgresql", more=told))["settings as asked"]

@@ -427,6 +427,10 @@ class Server(ABC):
         """Settings that a server of ours was started with, by the names under which it tells them."""
         return {}
 
+    def by_profile(self, instance: Instance) -> Sequence[str]:
+        """Those of `asked` that inrush chose by itself."""
+        return ()
+
     def socket_url(self, instance: Instance) -> str | None:
         """The instance's address by its Unix socket; None where it has none (its path would be too long)."""
         return None

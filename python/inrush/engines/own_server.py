@@ -202,6 +202,10 @@ class OwnServer(Server):
         machine's memory, of which a profile takes its share."""
         return {self.told_as(name): value for name, value in self._with_profile(instance.settings).items()}
 
+    def by_profile(self, instance: Instance) -> Sequence[str]:
+        named = {self.told_as(name) for name in instance.settings if name not in (PROFILE, VERSION)}
+        return sorted(self.asked(instance).keys() - named)
+
     def told_as(self, name: str) -> str:
         """The name under which the server tells a setting that is given to it as `name`."""
         return name

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from inrush.guards import notes
 from inrush.guards.verdicts import (
     Figures,
     Verdict,
     invalid,
+    is_embedded,
     kind_and_quantile,
     not_checked,
     noted,
@@ -20,6 +23,7 @@ from inrush.results.histogram import Histogram, bucket_upper
 from inrush.stats import quantity
 from inrush.stats.brackets import RESOLUTION, WIDEST, Bracket, brackets, stalled_s
 from inrush.stats.calm import STEAL_SHARE, calm_part
+from inrush.stats.files import is_pipeline
 from inrush.stats.measures import RunRecord, measured_windows, role_histograms, whole
 
 NAME = "client on time"
@@ -43,8 +47,7 @@ def client_on_time(run: RunRecord, figures: Figures) -> Verdict:
         return invalid(
             NAME,
             f"The client was late by itself: {shown(name, bracket)}{stall(run)}{late_arrivals(run, paced)}. Invalid: "
-            f"{said_figures(touched)}. Lower the rate, use fewer sessions or more cores, let nothing stop it, and beside a "
-            f"server give it --realtime{taken_by_others(run, roles_of(broken))}",
+            f"{said_figures(touched)}. {remedies(run)}{taken_by_others(run, roles_of(broken))}",
             figures=touched,
         )
     if unknown:
@@ -60,6 +63,48 @@ def client_on_time(run: RunRecord, figures: Figures) -> Verdict:
         NAME,
         f"On time, no figure differs by more than {RESOLUTION - 1:.0%}: {shown(name, bracket)}{late_arrivals(run, paced)}",
     )
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What is known to make a client late, and the option of `inrush run` that helps."""
+
+    sentence: str
+    option: str
+
+
+UNJOURNALED = Cause(
+    "The data lies on ext4 without a journal, where a server that makes and deletes files holds a processor for "
+    "milliseconds: take --data DIR on another filesystem",
+    "--data DIR",
+)
+NO_PRIORITY = Cause(
+    "The client had no real-time priority on the machine that it shares with the server: take --realtime",
+    "--realtime",
+)
+ANYWHERE = "Lower the rate, use fewer sessions or more cores, let nothing stop it"
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+def causes(run: RunRecord) -> list[Cause]:
+    """What this machine and this call have of it, as `inrush doctor` and the run's own record tell."""
+    found = [UNJOURNALED] if run.env.get("data_journal") is False else []
+    if beside_a_server(run) and "client_scheduling" not in run.env:
+        found.append(NO_PRIORITY)
+    return found
+
+
+def beside_a_server(run: RunRecord) -> bool:
+    """Whether the client shares its machine with the server: one that inrush started, or one at a loopback address."""
+    if is_embedded(run) or is_pipeline(run):
+        return False
+    watched = run.plan.get("watch", {}).get("processes", {})
+    host = urlsplit(str(run.plan["target"].get("url", ""))).hostname
+    return any(watched.values()) or host in LOOPBACK
+
+
+def remedies(run: RunRecord) -> str:
+    return ". ".join([*(cause.sentence for cause in causes(run)), ANYWHERE])
 
 
 def is_broken(name: str, bracket: Bracket) -> bool:

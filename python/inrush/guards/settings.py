@@ -20,25 +20,36 @@ AMOUNT = re.compile(r"(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?:\s*([a-z]+)|\s+(\d+)([a-
 
 
 def settings_as_asked(run: RunRecord, _: Figures) -> Verdict | None:
-    """Settings asked for against those read back. What the server does not tell is named and counts as nothing."""
+    """Settings asked for against those read back. What the server does not tell is named and counts as nothing.
+
+    Values of inrush's own profile that the server rounds are told, and are no complaint: the call did not ask for them.
+    """
     asked = {str(k): str(v) for k, v in (run.summary.get("settings_asked") or {}).items()}
     told = {str(r["name"]): str(r["value"]) for r in run.rows("settings")}
     if not asked or not told:
         return None
     known = sorted(name for name in asked if name in told)
-    others = [name for name in known if not same(asked[name], told[name])]
+    others = {
+        name: f"{name} is {told[name]} and not {asked[name]}"
+        for name in known
+        if not same(asked[name], told[name])
+    }
+    chosen = set(run.summary.get("settings_by_profile") or ())
     silent = sorted(asked.keys() - told.keys())
-    untold = f"; the server does not tell {', '.join(silent)}" if silent else ""
-    if others:
-        differ = ", ".join(f"{name} is {told[name]} and not {asked[name]}" for name in others)
+    rest = [f"the server does not tell {', '.join(silent)}"] if silent else []
+    if own := [words for name, words in others.items() if name in chosen]:
+        rest.append(f"of what inrush chose {', '.join(own)}")
+    if differ := [words for name, words in others.items() if name not in chosen]:
+        said = "; ".join([", ".join(differ), *rest])
         return noted(
             "settings as asked",
-            f"The server runs with settings other than those it was started with: {differ}{untold}. Read the figures as "
+            f"The server runs with settings other than those it was started with: {said}. Read the figures as "
             "those of what it has, or give values that it keeps",
         )
     if not known:
         return None
-    return passed("settings as asked", f"{counted(len(known), 'setting')} read back as asked{untold}")
+    kept = f"{counted(len(known) - len(others), 'setting')} read back as asked"
+    return passed("settings as asked", "; ".join([kept, *rest]))
 
 
 def same(asked: str, told: str) -> bool:

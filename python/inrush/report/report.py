@@ -15,6 +15,7 @@ from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis, analyse, say
 from inrush.analysis.rejected import reject_lines
 from inrush.errors import UsageError
+from inrush.guards import lateness
 from inrush.guards.verdicts import Outcome, by_guard, conditions_last, said_figures
 from inrush.report.overview import text_table
 from inrush.stats.measures import StudyRecord, study_record
@@ -128,12 +129,25 @@ def next_command(analysis: Analysis, found: Answer | None) -> str:
     if analysis.study.get("status") in ("running", "interrupted", "failed"):
         return f"next: inrush run --resume {spot}"
     if not analysis.valid:
-        return "next: inrush doctor"
+        return f"next: {on_time_command(again, analysis) or 'inrush doctor'}"
     blocks = {m.run.block for m in analysis.runs if m.counts}
     if len(blocks) < 5:
         again = re.sub(r" -P (repeats\.count=\S+|'repeats\.count ?=[^']*')", "", again)
         return f"next: {again} -P repeats.count=5   (five blocks are the least to publish a figure)"
     return f"next: inrush show {spot}".rstrip()
+
+
+def on_time_command(again: str, analysis: Analysis) -> str | None:
+    """The same study with the options that keep its client on time; None where that is not what is wrong, or none is known."""
+    late = {run for run, v in analysis.invalidating if v.guard == lateness.NAME}
+    found = [cause for m in analysis.runs if m.run.run_id in late for cause in lateness.causes(m.run)]
+    if not found:
+        return None
+    if lateness.UNJOURNALED in found:
+        again = re.sub(r" --data ('[^']*'|\S+)", "", again)
+    options = " ".join(dict.fromkeys(cause.option for cause in found))
+    told = "   (DIR on a filesystem with a journal)" if lateness.UNJOURNALED in found else ""
+    return f"{again} {options}{told}"
 
 
 def recorded(results: Any) -> StudyRecord:

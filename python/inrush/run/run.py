@@ -242,7 +242,11 @@ def of_our_instance(site: Site) -> Doc:
     instance = site.target.instance
     if instance is None:
         return {}
-    return {"data_servers": site.data_servers(), "settings_asked": dict(site.server.asked(instance))}
+    return {
+        "data_servers": site.data_servers(),
+        "settings_asked": dict(site.server.asked(instance)),
+        "settings_by_profile": list(site.server.by_profile(instance)),
+    }
 
 
 def disk_after(plan: Mapping[str, Any], shots: pa.Table, env: Mapping[str, Any], data: Path) -> Doc:

@@ -1,0 +1,75 @@
+"""A client that was late for a reason that is known: the verdict names it with the option that helps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from inrush.analysis.points import analyse
+from inrush.guards import lateness
+from inrush.guards.verdicts import Outcome
+from inrush.report.report import three_lines
+from inrush.stats.measures import RunRecord
+from tests import synthetic
+
+MS = 1_000_000
+COMMAND = "inrush run keepup --start clickhouse --data '/a disk' --seed 1"
+P99 = "writers.latency_p99_s"
+
+
+def late(engine: str, url: str = "", watched: bool = False, block: int = 1, **env: Any) -> RunRecord:
+    run = synthetic.run(
+        engine, {}, block, 0, schedule="constant", latency_ns=[6 * MS] * 100, lag_ns=[3 * MS] * 100, rows=100_000, env=env
+    )  # fmt: skip
+    processes = {"server": [4711]} if watched else {}
+    target = {**run.plan["target"], "url": url or run.plan["target"]["url"]}
+    return replace(run, plan={**run.plan, "target": target, "watch": {"processes": processes}}, _rows={})
+
+
+def sentence(run: RunRecord) -> str:
+    (found,) = [v for m in analyse(record(run)).runs for v in m.verdicts if v.guard == lateness.NAME]
+    assert found.outcome is Outcome.INVALID
+    return found.sentence
+
+
+def record(*runs: RunRecord) -> Any:
+    asked = {"kind": "comparison", "of": P99, "along": "engine"}
+    return synthetic.StudyRecord(
+        {**synthetic.STUDY, "status": "done", "answer": asked, "command": COMMAND}, list(runs), ()
+    )
+
+
+@pytest.mark.parametrize(
+    ("run", "causes"),
+    [
+        (late("clickhouse", watched=True, data_journal=False), [lateness.UNJOURNALED, lateness.NO_PRIORITY]),
+        (late("clickhouse", watched=True, data_journal=True), [lateness.NO_PRIORITY]),
+        (late("postgresql", "postgresql://me@127.0.0.1:5432/d"), [lateness.NO_PRIORITY]),
+        (late("postgresql", "postgresql://me@db.example/d"), []),
+        (late("postgresql", watched=True, client_scheduling="first in, first out"), []),
+        (late("sqlite"), []),
+        (late("duckdb", data_journal=False), [lateness.UNJOURNALED]),
+    ],
+)
+def test_what_is_known_of_the_machine_is_named(run: RunRecord, causes: list[lateness.Cause]) -> None:
+    assert lateness.causes(run) == causes
+    told = sentence(run)
+    for cause in (lateness.UNJOURNALED, lateness.NO_PRIORITY):
+        assert (cause.sentence in told) == (cause in causes)
+    assert lateness.ANYWHERE in told
+
+
+def test_the_last_lines_name_the_cause_and_the_command_that_helps() -> None:
+    runs = [late("clickhouse", watched=True, block=b, data_journal=False) for b in (1, 2)]
+    _, verdict, following = three_lines(record(*runs))
+    assert verdict.startswith("INVALID: client on time: ") and lateness.UNJOURNALED.sentence in verdict
+    assert following == (
+        "next: inrush run keepup --start clickhouse --seed 1 --data DIR --realtime   (DIR on a filesystem with a journal)"
+    )
+
+
+def test_without_a_known_cause_the_doctor_comes_next() -> None:
+    runs = [late("postgresql", "postgresql://me@db.example/d", block=b) for b in (1, 2)]
+    assert three_lines(record(*runs))[2] == "next: inrush doctor"
