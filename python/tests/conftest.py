@@ -71,6 +71,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return ByFile(config, log)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def register_of_all_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Servers of fixtures that outlive a test are in no list of the user's."""
+    from inrush.run import register
+
+    path = tmp_path_factory.getbasetemp() / "registers" / "session.json"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(register, "file", lambda: path)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def own_register(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch

@@ -1,4 +1,4 @@
-"""A page in the browser of whoever sits at this machine."""
+"""A report in a browser of this machine."""
 
 from __future__ import annotations
 

@@ -99,7 +99,10 @@ def beside_a_server(run: RunRecord) -> bool:
     if is_embedded(run) or is_pipeline(run):
         return False
     watched = run.plan.get("watch", {}).get("processes", {})
-    host = urlsplit(str(run.plan["target"].get("url", ""))).hostname
+    try:
+        host = urlsplit(str(run.plan["target"].get("url", ""))).hostname
+    except ValueError:
+        return any(watched.values())
     return any(watched.values()) or host in LOOPBACK
 
 

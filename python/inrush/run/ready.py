@@ -42,7 +42,7 @@ def refuse_unready(plan: StudyPlan, found: Places, data: Path) -> list[str]:
     Raises UsageError with a line for everything that stands in the way.
     """
     twins = found.servers()
-    named = {engine: site_at(twins[engine], url) for engine, url in found.urls.items()}
+    named = {engine: site_at(engine, url) for engine, url in found.urls.items()}
     servers = [site for site, _ in named.values() if site.server.protocol is not None]
     files = [(site, file) for site, _ in named.values() if (file := database_file(site)) is not None]
     is_local = any(engine in found.start or twin.embedded for engine, twin in twins.items())

@@ -87,7 +87,7 @@ def opened(found: Places, data: Path, note: Callable[[str], None]) -> Iterator[d
                 sites[engine] = started(twin, data / engine, found.start[engine], note)
                 stack.callback(stop, sites[engine])
                 continue
-            sites[engine], warning = site_at(twin, found.urls.get(engine, ""))
+            sites[engine], warning = site_at(engine, found.urls.get(engine, ""))
             if warning:
                 note(warning)
         # It prices the client's own work, also in studies that do not name it.
@@ -95,10 +95,10 @@ def opened(found: Places, data: Path, note: Callable[[str], None]) -> Iterator[d
         yield sites
 
 
-def site_at(twin: Server, url: str) -> tuple[Site, str | None]:
+def site_at(engine: str, url: str) -> tuple[Site, str | None]:
     """A target of the user's, and a warning where its URL shows a password."""
     shown, environment, warning = split_password(url)
-    return Site(twin, Target(twin.name, shown), environment), warning
+    return Site(server(engine), Target(engine, shown), environment), warning
 
 
 def started_words(words: Sequence[str]) -> dict[str, dict[str, str]]:
