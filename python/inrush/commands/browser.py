@@ -12,7 +12,7 @@ SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 
 
 def open_page(path: Path) -> None:
-    """Opens a page; where there is no browser the path is said: a text browser would take the terminal."""
+    """Opens a page; prints its path where there is no browser. A text browser would take the terminal."""
     import webbrowser
 
     if any(os.environ.get(name) for name in SCREENS):

@@ -79,7 +79,7 @@ def answer(port: Port, first_word: bytes, wait_s: float) -> bytes:
     data = b""
     with socket.create_connection((port.host, port.number), CONNECT_S) as connection:
         until_s = time.monotonic() + wait_s
-        with contextlib.suppress(OSError):  # a connection that is closed or reset has said what it has said
+        with contextlib.suppress(OSError):  # closed or reset: what came before counts
             connection.settimeout(wait_s)
             connection.sendall(first_word)
             while len(data) < ENOUGH_BYTES and protocol_of(data) is None:

@@ -52,8 +52,8 @@ def chosen() -> Release | None:
 def installed() -> Release | None:
     folders = list(SYSTEM.glob("*/bin"))
     if config := next((p for p in map(Path, os.get_exec_path()) if is_file(p / "pg_config")), None):
-        told = output(config / "pg_config", "--bindir")
-        folders += [Path(told.strip())] if told is not None else []
+        folder = output(config / "pg_config", "--bindir")
+        folders += [Path(folder.strip())] if folder is not None else []
     found = [r for folder in folders if (r := _release(folder, f"installed in {folder}"))]
     return max(found, key=lambda r: [int(n) for n in re.findall(r"\d+", r.version)], default=None)
 
@@ -141,7 +141,7 @@ def is_file(path: Path) -> bool:
 def output(program: Path, word: str) -> str | None:
     """What a program says; None where it fails or cannot be run."""
     try:
-        told = subprocess.run([program, word], capture_output=True, text=True, check=False)
+        done = subprocess.run([program, word], capture_output=True, text=True, check=False)
     except OSError:
         return None
-    return told.stdout if told.returncode == 0 else None
+    return done.stdout if done.returncode == 0 else None

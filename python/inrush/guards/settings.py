@@ -22,7 +22,7 @@ AMOUNT = re.compile(r"(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?:\s*([a-z]+)|\s+(\d+)([a-
 def settings_as_asked(run: RunRecord, _: Figures) -> Verdict | None:
     """Settings asked for against those read back. What the server does not tell is named and counts as nothing.
 
-    Values of inrush's own profile that the server rounds are told, and are no complaint: the call did not ask for them.
+    Values of inrush's own profile that the server rounds are named without a complaint: the call did not ask for them.
     """
     asked = {str(k): str(v) for k, v in (run.summary.get("settings_asked") or {}).items()}
     told = {str(r["name"]): str(r["value"]) for r in run.rows("settings")}
@@ -40,10 +40,10 @@ def settings_as_asked(run: RunRecord, _: Figures) -> Verdict | None:
     if own := [words for name, words in others.items() if name in chosen]:
         rest.append(f"of what inrush chose {', '.join(own)}")
     if differ := [words for name, words in others.items() if name not in chosen]:
-        said = "; ".join([", ".join(differ), *rest])
+        differences = "; ".join([", ".join(differ), *rest])
         return noted(
             "settings as asked",
-            f"The server runs with settings other than those it was started with: {said}. Read the figures as "
+            f"The server runs with settings other than those it was started with: {differences}. Read the figures as "
             "those of what it has, or give values that it keeps",
         )
     if not known:

@@ -146,8 +146,8 @@ def on_time_command(again: str, analysis: Analysis) -> str | None:
     if lateness.UNJOURNALED in found:
         again = re.sub(r" --data ('[^']*'|\S+)", "", again)
     options = " ".join(dict.fromkeys(cause.option for cause in found))
-    told = "   (DIR on a filesystem with a journal)" if lateness.UNJOURNALED in found else ""
-    return f"{again} {options}{told}"
+    note = "   (DIR on a filesystem with a journal)" if lateness.UNJOURNALED in found else ""
+    return f"{again} {options}{note}"
 
 
 def recorded(results: Any) -> StudyRecord:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from inrush.results.store import Store, StudyFolder
 
 HEADER = ("id", "status", "runs", "verdict", "targets", "title")
-#: Of a study that ended: what its report said of it, as study.json keeps it.
+#: Verdict of a study that has ended, as study.json keeps it.
 VALID, INVALID = "valid", "invalid"
 ENDED = ("done", "failed")
 

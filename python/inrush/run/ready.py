@@ -1,7 +1,7 @@
 """Before the first run: is every target there, and may a study work on it? All problems at once, and no results yet.
 
 Asked of each server at a URL: does it speak the engine's protocol, does the user get in, which version is it, may the
-user make a table, and how much room is there where a server tells that. Files and folders of this machine are looked at.
+user make a table, and how much room is left where the server reports it. Files and folders of this machine are checked.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from inrush.run.site import Site
 from inrush.run.sites import Places, site_at
 from inrush.stats.quantity import show
 
-#: Words by which servers say that a user may not do something.
+#: Words of servers about a right that is missing.
 NOT_ALLOWED = re.compile(r"denied|privilege|read-?only|authori|forbidden|not allowed", re.IGNORECASE)
 #: What follows a version in the words of a server: its compiler, its machine.
 BUILT = re.compile(r" on |, compiled|\(")
@@ -107,7 +107,7 @@ def foreign_protocol(site: Site) -> str | None:
 
 def asked(site: Site, plan: StudyPlan) -> str:
     """What a server says of itself, and that a study may make tables there. Raises NotReady."""
-    line = f"{site.target.url}: reachable, version {told(site, site.server.probes(()).version)}"
+    line = f"{site.target.url}: reachable, version {version(site)}"
     if plan.namespaces(site.server.name):
         check_rights(site)
         line += ", tables can be made"
@@ -119,12 +119,12 @@ def asked(site: Site, plan: StudyPlan) -> str:
     return f"{line}, {show(free, 'bytes')} free{short}"
 
 
-def told(site: Site, statement: str) -> str:
-    """The second value of a query of (name, value); `unknown` where the server does not answer this one."""
+def version(site: Site) -> str:
+    """As the server reports it; `unknown` where it refuses the query. Raises NotReady where the log-in fails."""
     from inrush import _core
 
     try:
-        rows = site.ask(statement)
+        rows = site.ask(site.server.probes(()).version)
     except _core.CoreFailure as failure:
         kind, message = failure.args
         if kind == "statement":
@@ -142,9 +142,9 @@ def check_rights(site: Site) -> None:
         for statement in twin.lock(home, "check"):
             site.ask(statement)
     except _core.CoreFailure as failure:
-        said = about(site, failure.args[1])
-        remedy = twin.grant if NOT_ALLOWED.search(said) else "see the server's log"
-        raise NotReady(f"{said}; a study makes tables of its own there: {remedy}") from None
+        problem = about(site, failure.args[1])
+        remedy = twin.grant if NOT_ALLOWED.search(problem) else "see the server's log"
+        raise NotReady(f"{problem}; a study makes tables of its own there: {remedy}") from None
     finally:
         for statement in twin.drop_namespace(home):
             with contextlib.suppress(_core.CoreFailure):
@@ -152,7 +152,7 @@ def check_rights(site: Site) -> None:
 
 
 def free_bytes(site: Site) -> float | None:
-    """Where the server tells it."""
+    """None where the server does not report it."""
     from inrush import _core
 
     if site.server.free_bytes:

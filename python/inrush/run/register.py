@@ -20,12 +20,11 @@ def file() -> Path:
 def folders() -> list[Path]:
     """Those that are there, the oldest first."""
     try:
-        told = json.loads(file().read_text())
+        kept = json.loads(file().read_text())
     except (OSError, ValueError):
         return []
-    return (
-        [Path(f) for f in told if isinstance(f, str) and is_folder(Path(f))] if isinstance(told, list) else []
-    )
+    names = [name for name in kept if isinstance(name, str)] if isinstance(kept, list) else []
+    return [folder for folder in map(Path, names) if is_folder(folder)]
 
 
 def remember(folder: Path) -> None:
