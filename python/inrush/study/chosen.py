@@ -19,6 +19,7 @@ from inrush.study.types import (
     fits_not,
     has_form,
     in_either_order,
+    is_quoted,
     is_undecided,
     only,
     together,
@@ -187,6 +188,8 @@ def column_line(c: Chosen, complete: bool, names: Sequence[str]) -> str | None:
     if choice.changed:
         number, holds = choice.changed, changes(choice.nearly)
         what = f"would not come back unchanged from a {noun}"
+    elif number == evidence.count(is_quoted):
+        what = f"{'is in quotes and so a text' if number == 1 else 'are in quotes and so texts'}, not NULL"
     at = first(evidence, holds, names)
     head = f"column {c.name}: {number:,} of {choice.values:,} {sampled}values {what}{at}; stored as {c.type}"
     if choice.rejects:

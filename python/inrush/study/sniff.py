@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from inrush.errors import UsageError
 from inrush.study.first_line import NOTHING_SAID, Said, first_line
-from inrush.study.types import Evidence, Kind, Place, Seen, choose, is_day, kind_of
+from inrush.study.quoted import NULL_WORDS, kind_of_field, with_quotes
+from inrush.study.types import Evidence, Kind, Place, Seen, choose, is_day
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,8 +31,6 @@ PART_ROWS = 10_000
 #: A longer field ends no look at a file; its row decides on nothing.
 FIELD_BYTES = 16 << 20
 DELIMITERS = (",", "\t", ";", "|")
-#: Words that files write for NULL; the first that lets most columns have a type of their own is taken.
-NULL_WORDS = ("", "NA", "NULL", "null", "N/A", "None", "\\N", "-")
 
 
 @dataclass(frozen=True)
@@ -177,7 +176,7 @@ class Values:
 
     def __init__(self, counts: Mapping[str, int]) -> None:
         self.counts = counts
-        self.kinds = {value: kind_of(value) for value in counts}
+        self.kinds = {value: kind_of_field(value) for value in counts}
         self.all: Counter[Kind] = Counter()
         for value, n in counts.items():
             self.all[self.kinds[value]] += n
@@ -241,8 +240,12 @@ def records_of(path: Path, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
 
 
 def whole_records(lines: Iterator[str], dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
-    """Records of a text. What is no record, or has more fields than columns, the core's reader would reject: left out."""
-    quoting = csv.QUOTE_MINIMAL if dialect.format == "csv" else csv.QUOTE_NONE
+    """Records of a text. What is no record, or has more fields than columns, the core's reader would reject: left out.
+
+    A word for NULL in quotes keeps them: it is a text.
+    """
+    quotes = dialect.format == "csv"
+    quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
     most, line = len(dialect.names), 1
     given = Lines(lines)
     while True:
@@ -250,6 +253,8 @@ def whole_records(lines: Iterator[str], dialect: Dialect) -> Iterator[tuple[int,
         try:
             for record in reader:
                 begun, line = line, line + len(given.held)
+                if quotes:
+                    record = with_quotes(record, given.held, dialect.delimiter)
                 given.held.clear()
                 if not record and most == 1:
                     record = [""]

@@ -77,6 +77,8 @@ class Kind:
 
 
 NOTHING = Kind(frozenset())
+#: A word for NULL in quotes, which is a text: `quoted`.
+QUOTED = Kind(frozenset())
 A_CODE = Kind(frozenset(), NUMBERS)
 A_FLOAT = Kind(frozenset((Fit("f64"),)))
 #: A fraction of more digits than 64 bits keep; and a word that is no number, of those that a float would keep.
@@ -274,6 +276,10 @@ def is_day(kind: Kind) -> bool:
     return any(has_form(order)(kind) for order in ORDERS)
 
 
+def is_quoted(kind: Kind) -> bool:
+    return kind is QUOTED
+
+
 def in_either_order(kind: Kind) -> bool:
     return all(has_form(order)(kind) for order in ORDERS)
 
@@ -338,12 +344,14 @@ def choose(evidence: Evidence, strict: bool = False, order: str | None = None, d
         nearly = nearly_whole(full, fitting, values)
         return Choice(full, nearly, values - fitting[nearly] if nearly else 0, 0, values)
     nearly = max(fitting, key=lambda fit: fitting[fit])
-    if fitting[nearly] <= NAMED_SHARE * values:
+    # A quoted word for NULL does not say what the other values are.
+    named = NAMED_SHARE * (values - evidence.count(is_quoted))
+    if fitting[nearly] <= named:
         if found := contradicted(evidence, fitting, strict, order):
             return found
         read_as = {fit: n + evidence.count(changes(fit)) for fit, n in fitting.items()}
         nearly = max(read_as, key=lambda fit: read_as[fit])
-        if read_as[nearly] <= NAMED_SHARE * values:
+        if read_as[nearly] <= named:
             return Choice(TEXT, values=values)
     changed = evidence.count(changes(nearly))
     taken = strict and not changed and fitting[nearly] >= STRICT_SHARE * values
