@@ -41,6 +41,8 @@ class Column:
     null_share: float = 0.0
     #: Takes no NULL, although files might hold one.
     required: bool = False
+    #: Of a table that `inrush load` fills: its type in the database.
+    declared: str = ""
 
     @property
     def nullable(self) -> bool:

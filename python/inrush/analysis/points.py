@@ -27,8 +27,6 @@ from inrush.stats.measures import (
 )
 from inrush.stats.own_share import own_share
 from inrush.stats.samples import role_samples
-
-
 from inrush.text import number
 
 Point = tuple[tuple[str, Any], ...]

@@ -25,7 +25,11 @@ def load(
     ] = None,
     shard: Shards = None,
     key: Annotated[
-        str, typer.Option(metavar="COLUMN,…", help="Distribution key, as in PARTITION BY HASH.")
+        str,
+        typer.Option(
+            metavar="COLUMN,…",
+            help="Distribution key, as in PARTITION BY HASH; of a new table of ClickHouse also its ORDER BY.",
+        ),
     ] = "",
     create: Annotated[bool, typer.Option("--create", help="Make the table from the files' columns.")] = False,
     again: Annotated[

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from inrush.engines.greeting import Protocol
+from inrush.engines.sampled import Sampled
 from inrush.errors import UsageError
 from inrush.workload import Column, Operation, Table
 
@@ -231,6 +232,8 @@ class Server(ABC):
     grant: ClassVar[str] = ""
     #: A query for the bytes that are free where its tables lie; empty where a server does not tell.
     free_bytes: ClassVar[str] = ""
+    #: Types of a table that `inrush load --create` makes depend on the server's version.
+    types_by_version: ClassVar[bool] = False
 
     # decides: pure, golden-tested, no I/O
 
@@ -329,6 +332,15 @@ class Server(ABC):
         return settings.get(TLS, "")
 
     # the tables of others, which `inrush load` fills
+
+    def create_loaded(self, table: Table, name: str, sampled: Sampled) -> str:
+        """The statement that makes the table of `inrush load --create`. name: as statements use it."""
+        planned = self.plan_table(table, "", "inrush_load")
+        return planned.create[0].replace(planned.name, name, 1)
+
+    def load_methods(self, table: Table) -> tuple[str, ...]:
+        """The methods that can fill this table, fastest first."""
+        return self.methods
 
     def describe(self, schema: str, table: str) -> str:
         """A query for (column, type, 1 where NULL is refused) of a table, in its columns' order; no row: no such table.

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
-from inrush.engines import clickhouse_shards, http, sql
+from inrush.engines import clickhouse_load, clickhouse_shards, http, sql
 from inrush.engines.base import (
     Durability,
     OpPlan,
@@ -23,6 +23,7 @@ from inrush.engines.base import (
     Unsupported,
 )
 from inrush.engines.clickhouse_life import OF_TABLES, ClickhouseLife
+from inrush.engines.sampled import Sampled
 from inrush.engines.sql import Item, literal, quote
 from inrush.workload import Column, Operation, Table
 
@@ -42,7 +43,7 @@ TYPES: Mapping[str, str] = {
     "list_i64": "Array(Int64)",
     "uuid": "String",
 }
-#: Times of tables that inrush made are integers: what a file holds says which they are.
+#: Times of tables that inrush made are integers, but for those of `clickhouse_load`: what a file holds says which they are.
 COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
     "uint8": ("bool",),
     "bool": ("bool",),
@@ -57,6 +58,8 @@ COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
     "array(int64)": ("list_i64",),
     "array(array(float64))": ("list_f64",),
     "array(array(int64))": ("list_i64",),
+    "datetime64(3)": ("time_ms",),
+    "datetime64(6)": ("time_us",),
 }
 #: Types of SQL's standard as ClickHouse of every age names them.
 STANDARD = {"smallint": "Int16", "integer": "Int32", "bigint": "Int64"}
@@ -101,6 +104,7 @@ class Clickhouse(ClickhouseLife):
     coordinated = True
     coordinator_configured = True
     null_is_a_type = True
+    types_by_version = True
     long_text: ClassVar[str] = "Nullable(String)"
 
     # decides
@@ -141,6 +145,17 @@ class Clickhouse(ClickhouseLife):
 
     def schema_of(self, schema: str, table: str) -> str:
         return f"SELECT {literal(schema) if schema else 'currentDatabase()'}"
+
+    def create_loaded(self, table: Table, name: str, sampled: Sampled) -> str:
+        return clickhouse_load.create(table, name, sampled, _type)
+
+    def load_methods(self, table: Table) -> tuple[str, ...]:
+        ticks = any(clickhouse_load.number_of(column) for column in table.columns)
+        return clickhouse_load.METHODS if ticks else self.methods
+
+    def read_column(self, column: Column) -> str:
+        number, name = clickhouse_load.number_of(column), quote(column.name)
+        return name if number is None else f"{number}({name}) AS {name}"
 
     def create_keyed(self, name: str, columns: Mapping[str, str], key: Sequence[str]) -> str:
         declared = ", ".join(f"{column} {STANDARD.get(kind, 'String')}" for column, kind in columns.items())
@@ -394,5 +409,7 @@ def _remainder(column: Column) -> str:
 
 def _whole(column: Column) -> str:
     """A whole column with all its 64 bits."""
-    name = quote(column.name)
+    name, number = quote(column.name), clickhouse_load.number_of(column)
+    if number is not None:
+        return f"{number}({name})"
     return name if column.type == "u64" else f"toInt64({name})"

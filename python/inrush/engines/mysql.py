@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import ClassVar
 
-from inrush.engines import sql
+from inrush.engines import mysql_load, sql
 from inrush.engines.base import (
     TLS,
     Durability,
@@ -22,6 +22,7 @@ from inrush.engines.base import (
     information_schema,
 )
 from inrush.engines.mysql_life import MariadbLife, MysqlLife
+from inrush.engines.sampled import Sampled
 from inrush.engines.sql import Insert, Item, quote
 from inrush.workload import Column, Operation, Table
 
@@ -169,6 +170,10 @@ class Mysql(MysqlLife):
     ) -> OpPlan | Unsupported:
         inserts = {name: INSERTS[name] for name in self.methods}
         return sql.operation(operation, method, self.dialect(operation), tables, inserts)
+
+    def create_loaded(self, table: Table, name: str, sampled: Sampled) -> str:
+        usual = {c.name: declared(c, indexed=False) for c in table.columns}
+        return _create_table(table, name, mysql_load.types(table, usual, sampled), (), self.collation)
 
     def describe(self, schema: str, table: str) -> str:
         return information_schema(schema, table, "DATABASE()", "column_type")

@@ -25,7 +25,8 @@ from inrush.study.chosen import (
 )
 from inrush.study.files import arrow_stream
 from inrush.study.first_line import NOTHING_SAID, Said
-from inrush.study.sniff import SAMPLE_ROWS, Sniffed, sniff
+from inrush.study.found import SAMPLE_ROWS, Sniffed
+from inrush.study.sniff import sniff
 from inrush.workload import Column, Table
 
 STDIN = "-"
@@ -38,7 +39,7 @@ PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\
 
 #: Engines that refuse texts longer than a column's declared length.
 BOUNDED = frozenset({"postgresql", "timescaledb", "mysql", "mariadb"})
-#: (engine, type) -> least and greatest value that the database takes, times in µs since 1970.
+#: (engine, type) -> least and greatest value that the database takes, times in µs since 1970 where nothing else is said.
 RANGES = {
     **{(engine, kind): (-210_866_803_200_000_000, 2**63 - 1)  # from 4714 BC on
        for engine in ("postgresql", "timescaledb") for kind in ("timestamp with time zone", "timestamp without time zone")},
@@ -49,7 +50,16 @@ RANGES = {
         "mediumint": (-(2**23), 2**23 - 1),
         "smallint unsigned": (0, 2**16 - 1), "mediumint unsigned": (0, 2**24 - 1), "int unsigned": (0, 2**32 - 1),
     }.items()},
+    # From 1900 to the end of 2299, in the column's unit.
+    ("clickhouse", "datetime64(3)"): (-2_208_988_800_000, 10_413_791_999_999),
+    ("clickhouse", "datetime64(6)"): (-2_208_988_800_000_000, 10_413_791_999_999_999),
 }  # fmt: skip
+#: (engine, type) -> bytes that a text may have: one of more characters does not fit.
+TEXTS = {
+    (engine, kind): most
+    for engine in ("mysql", "mariadb")
+    for kind, most in {"text": 2**16 - 1, "mediumtext": 2**24 - 1}.items()
+}
 LENGTH = re.compile(r"(?:char|varchar|character|character varying)\((\d+)\)", re.IGNORECASE)
 
 
@@ -284,19 +294,26 @@ def limits_of(
         length = LENGTH.fullmatch(kind.strip())
         if logical.get(column) == "text" and engine in BOUNDED and length:
             limits[column] = {"chars": int(length.group(1))}
+        elif logical.get(column) == "text" and (most := TEXTS.get((engine, base_type(kind)))):
+            limits[column] = {"chars": most}
         elif logical.get(column, "bool") != "bool" and (span := RANGES.get((engine, base_type(kind)))):
             limits[column] = {"range": list(span)}
     return limits
 
 
 def base_type(kind: str) -> str:
-    """`timestamp(3) with time zone` -> `timestamp with time zone`; `Nullable(Int64)` -> `int64`."""
+    """`timestamp(3) with time zone` -> `timestamp with time zone`; `Nullable(Int64)` -> `int64`.
+
+    ClickHouse's `DateTime64(3, 'UTC')` keeps its digits, which are its unit: `datetime64(3)`.
+    """
     text = kind.strip().lower()
     for wrapper in ("nullable(", "lowcardinality("):
         if text.startswith(wrapper):
             text = text[len(wrapper) : -1]
     if text.startswith("array("):
         return text
+    if text.startswith("datetime64("):
+        return f"{text.partition(',')[0].rstrip(')')})"
     before, bracket, after = text.partition("(")
     return f"{before.strip()} {after.partition(')')[2].strip()}".strip() if bracket else text
 

@@ -11,15 +11,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from inrush.engines.base import Server, Target
+from inrush.engines.base import Server
 from inrush.errors import CoreError, TargetError, UsageError, from_core
-from inrush.load import imports, plan, proof, readback, reading
+from inrush.load import create, imports, plan, proof, readback, reading
 from inrush.load.call import Call
 from inrush.load.check import Loaded, checked, rows_by_ledger
 from inrush.load.discover import with_shards
 from inrush.load.input import (
     LOOK_ROWS,
     Input,
+    columns_of,
     expand,
     file_document,
     in_units_of,
@@ -37,10 +38,9 @@ from inrush.load.rejects import merge_rejects, reasons_of, with_names
 from inrush.load.remote import RemoteShards, link
 from inrush.load.rounding import with_rounding
 from inrush.load.shards import Shards, shards_at, shards_of
-from inrush.run.site import split_password
 from inrush.study.chosen import Asked, DatesUndecided, read_dates
 from inrush.study.first_line import read_said, shown_line
-from inrush.study.sniff import SAMPLE_ROWS
+from inrush.study.found import SAMPLE_ROWS
 from inrush.workload import Table
 
 Doc = dict[str, Any]
@@ -213,8 +213,11 @@ def prepare(
         asked = Asked(call.strict, read_dates(call.dates), has_days(shards.twin))
         table = table_of(inputs, call.table.rpartition(".")[2], described, shards.twin.column_types, asked)
         times, undecided = times_or_not(inputs, table, described, asked)
+        columns = columns_of(inputs, table.name, described, asked)
         if shards.twin.null_is_a_type:
             required = {name for name, _, nullable in described if not nullable}
+            if not described:
+                required = create.without_null(inputs, columns, call.key)
             table = with_required(table, required | set(call.key if len(targets) > 1 else ()))
         if not described and not call.create:
             raise UsageError(
@@ -225,13 +228,13 @@ def prepare(
         if call.verify:
             imports.refuse_verify(desk, of, physical if described else None)
         if not described:
-            for line in type_lines(inputs, table.name, asked):
+            unsure = create.null_line(inputs, call.key) if shards.twin.null_is_a_type else []
+            for line in [*type_lines(inputs, table.name, asked), *unsure]:
                 note(line)
-            for statement in plan.table_plan(shards.twin, table, physical).create:
-                for _, target in targets:
-                    shards.ask(target, statement)
+            create.make_table(call, shards, targets, table, physical, columns)
             described = describe(shards, targets[0][1], call.table)
             table = in_units_of(table, described, shards.twin.column_types)
+        table = create.with_declared(table, described)
         as_begun = reading.begun_with(of.headers[0], of.stored)
         times = reading.times_as_begun(times, undecided, asked, as_begun)
         reading.refuse_other_columns([column.name for column in table.columns], as_begun)
@@ -243,7 +246,7 @@ def prepare(
         behind = shards.coordinator if isinstance(shards, RemoteShards) else call.into and call.shards
         # A table that says how its rows are placed is there already.
         if behind and call.create and call.rule is None:
-            coordinate(call, shards, described, note)
+            create.coordinate(call, shards, described, note)
     except _core.CoreFailure as failure:
         raise from_core(*failure.args) from None
     declared = {name: kind for name, kind, _ in described}
@@ -267,7 +270,7 @@ def prepare(
         target_table=physical,
         key={name: declared[name] for name in call.key},
         rule=rule,
-        method=call.method or shards.twin.methods[0],
+        method=create.method_of(call, shards.twin, table),
         import_id=of.load,
         files=files,
         chunk_rows=of.chunk_rows,
@@ -319,33 +322,6 @@ def times_or_not(
         if not described:
             raise
         return {}, undecided
-
-
-def coordinate(
-    call: Call,
-    shards: Shards | RemoteShards,
-    described: Sequence[tuple[str, str, bool]],
-    note: Callable[[str], None],
-) -> None:
-    """The table on the coordinator, over the shards' own."""
-    password = next(iter(shards.secrets.values()), None)
-    passwords = {t.url: password for t in shards.targets} if password is not None else {}
-    columns = [(name, kind) for name, kind, _ in described]
-    urls = [t.url for t in shards.targets]
-    made = (
-        *shards.twin.know_shards(urls, passwords),
-        *shards.twin.spread_table(call.table, columns, call.key, urls),
-    )
-    if isinstance(shards, RemoteShards):
-        for statement in made:
-            shards.ask_coordinator(statement)
-        return
-    url, variables, warning = split_password(call.into or "")
-    if warning:
-        note(warning)
-    whole = Shards(shards.engine, shards.twin, [Target(shards.engine, url)], variables)
-    for statement in made:
-        whole.ask(whole.documents()[0][1], statement)
 
 
 def describe(shards: Shards | RemoteShards, target: Doc, table: str) -> list[tuple[str, str, bool]]:

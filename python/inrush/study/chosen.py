@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 
 from inrush.errors import UsageError
-from inrush.study.sniff import Found, Sniffed, kind_with_room
+from inrush.study.found import Found, Sniffed, kind_with_room
 from inrush.study.types import (
+    NEAR_YEARS,
     ORDERS,
     Choice,
     Evidence,
@@ -19,6 +21,7 @@ from inrush.study.types import (
     fits_not,
     has_form,
     in_either_order,
+    is_far,
     is_quoted,
     is_undecided,
     only,
@@ -76,8 +79,14 @@ class Chosen:
     form: str | None = None
     evidence: Evidence | None = None
     choice: Choice | None = None
+    #: Characters of the longest of its texts that were looked at.
+    longest: int = 0
+    #: Some of its times are of years that not every database has.
+    far: bool = False
 
 
+#: `NEAR_YEARS` in s since 1970.
+NEAR_S = tuple(datetime(y, 1, 1, tzinfo=timezone.utc).timestamp() for y in (NEAR_YEARS[0], NEAR_YEARS[-1]))
 #: Types as all values have them.
 AS_FOUND = Asked()
 
@@ -96,14 +105,16 @@ def choose_columns(files: Sequence[Sniffed], asked: Asked = AS_FOUND) -> list[Ch
 
 def chosen_column(same: Sequence[Found], asked: Asked, complete: bool) -> Chosen:
     """same: a column as it is in each file."""
-    name, nulls = same[0].name, sum(c.nulls for c in same)
+    name, nulls, longest = same[0].name, sum(c.nulls for c in same), max(c.longest for c in same)
     parts = [c.evidence for c in same if c.evidence is not None]
     if len(parts) < len(same):
-        return Chosen(name, widest(same), nulls)
+        spans = [c.span_s for c in same if c.span_s is not None]
+        far = any(not NEAR_S[0] <= low <= high < NEAR_S[1] for low, high in spans)
+        return Chosen(name, widest(same), nulls, longest=longest, far=far)
     evidence = together(parts)
     choice = choose(evidence, asked.strict, asked.order(name), asked.days)
     kind = kind_with_room(choice.fit.type, complete)
-    return Chosen(name, kind, nulls, choice.fit.form, evidence, choice)
+    return Chosen(name, kind, nulls, choice.fit.form, evidence, choice, longest, evidence.count(is_far) > 0)
 
 
 def widest(same: Sequence[Found]) -> str:

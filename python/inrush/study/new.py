@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from inrush.errors import UsageError
 from inrush.study.chosen import AS_FOUND, Asked, Chosen, choose_columns, forms, lines, refuse_undecided
 from inrush.study.first_line import NOTHING_SAID, Said, shown_line
-from inrush.study.sniff import Sniffed, sniff
+from inrush.study.found import Sniffed
+from inrush.study.sniff import sniff
 
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,47}\Z")
 BATCHES = (200, 1_000, 5_000, 20_000)
@@ -76,7 +78,9 @@ def workload_text(
     if sniffed.null is not None:
         options.append(f"null = {quoted(sniffed.null)}")
     looked = f"all {rows:,} rows" if sniffed.complete else f"the first {rows:,} rows"
-    listed = "\n".join(column_text(column) for column in columns)
+    # Of Parquet the first rows alone were counted, and the text above says all of them.
+    counted = sniffed.every_row or not sniffed.complete
+    listed = "\n".join(column_text(column if counted else replace(column, nulls=0)) for column in columns)
     if times := forms(columns):
         written = ", ".join(f"{quoted(name)} = {quoted(form)}" for name, form in times.items())
         options.append(f"times = {{ {written} }}")

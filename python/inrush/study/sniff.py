@@ -12,53 +12,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from inrush.errors import UsageError
 from inrush.study.first_line import NOTHING_SAID, Said, first_line
+from inrush.study.found import PART_ROWS, SAMPLE_ROWS, Found, Sniffed, distinct_names, kind_with_room
+from inrush.study.parquet import sniff_parquet
 from inrush.study.quoted import NULL_WORDS, kind_of_field, with_quotes
 from inrush.study.types import Evidence, Kind, Place, Seen, choose, is_day
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 #: Bytes at the beginning of a file that decide on its format.
 HEAD_BYTES = 1 << 20
-#: Rows that decide on types; values that fit them no longer are rejected by line when they are read.
-SAMPLE_ROWS = 200_000
-#: Rows that are in memory at once.
-PART_ROWS = 10_000
 #: A longer field ends no look at a file; its row decides on nothing.
 FIELD_BYTES = 16 << 20
 DELIMITERS = (",", "\t", ";", "|")
-
-
-@dataclass(frozen=True)
-class Found:
-    """A column as it is written in the file."""
-
-    name: str
-    type: str
-    nulls: int
-    #: Of text files, which do not say their types.
-    evidence: Evidence | None = None
-
-
-@dataclass(frozen=True)
-class Sniffed:
-    format: str  # csv, tsv, mysql, parquet
-    delimiter: str | None
-    header: bool
-    #: None: the format's usual.
-    null: str | None
-    columns: tuple[Found, ...]
-    #: Rows looked at; all of the file where there are fewer than SAMPLE_ROWS.
-    rows: int
-    complete: bool
-    #: Why its first line is no header.
-    no_header: str = ""
-    #: The columns have names that a command line gave them.
-    named: bool = False
 
 
 def sniff(path: Path, sample_rows: int = SAMPLE_ROWS, said: Said = NOTHING_SAID) -> Sniffed:
@@ -69,7 +35,7 @@ def sniff(path: Path, sample_rows: int = SAMPLE_ROWS, said: Said = NOTHING_SAID)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from error
     if head[:4] == b"PAR1":
-        return sniff_parquet(path)
+        return sniff_parquet(path, sample_rows)
     if not head.strip():
         raise UsageError(f"{path}: is empty; give a file with rows")
     if b"\0" in head[:4096]:
@@ -146,7 +112,7 @@ def sniff_text(path: Path, dialect: Dialect, sample_rows: int) -> Sniffed:
     usual = "" if quoted else "\\N"
     usual_delimiter = "," if quoted else "\t"
     found = [
-        found_column(name, evidence, column.get(null, 0), rows < sample_rows)
+        found_column(name, evidence, column, null, rows < sample_rows)
         for name, evidence, column in zip(dialect.names, placed, counts, strict=True)
     ]
     return Sniffed(
@@ -157,18 +123,17 @@ def sniff_text(path: Path, dialect: Dialect, sample_rows: int) -> Sniffed:
         columns=distinct_names(found),
         rows=rows,
         complete=rows < sample_rows,
+        every_row=rows < sample_rows,
     )
 
 
-def found_column(name: str, evidence: Evidence, nulls: int, complete: bool) -> Found:
-    """By the evidence of this file alone."""
+def found_column(
+    name: str, evidence: Evidence, counts: Mapping[str, int], null: str, complete: bool
+) -> Found:
+    """By the evidence of this file alone. counts: value -> how often it stands in the column."""
     kind = choose(evidence).fit.type
-    return Found(name, kind_with_room(kind, complete), nulls, evidence)
-
-
-def kind_with_room(kind: str, complete: bool) -> str:
-    """Later rows may hold larger integers than those that were looked at."""
-    return "i64" if kind == "i32" and not complete else kind
+    longest = max((len(value) for value in counts if value != null), default=0)
+    return Found(name, kind_with_room(kind, complete), counts.get(null, 0), evidence, longest)
 
 
 class Values:
@@ -287,72 +252,3 @@ class Lines:
     def give_back(self) -> None:
         self.again.extendleft(reversed(self.held[1:]))
         self.held.clear()
-
-
-def distinct_names(columns: Sequence[Found]) -> tuple[Found, ...]:
-    """Names that differ when a database ignores case."""
-    seen: set[str] = set()
-    for column in columns:
-        if column.name.lower() in seen:
-            raise UsageError(
-                f"two columns are named {column.name}, but for upper and lower case; rename one in the file"
-            )
-        seen.add(column.name.lower())
-    return tuple(columns)
-
-
-# --- Parquet ---------------------------------------------------------------------------------------------
-
-
-def sniff_parquet(path: Path) -> Sniffed:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        file = pq.ParquetFile(path)
-    except (pa.ArrowException, OSError) as error:
-        raise UsageError(f"{path}: cannot be read as Parquet ({error})") from error
-    columns = tuple(Found(field.name, arrow_type(path, field), 0) for field in file.schema_arrow)
-    rows = int(file.metadata.num_rows)
-    if rows == 0:
-        raise UsageError(f"{path}: has no rows")
-    return Sniffed("parquet", None, True, None, distinct_names(columns), rows, True)
-
-
-def arrow_type(path: Path, field: pa.Field) -> str:
-    """The logical type of an Arrow field. Raises UsageError where there is none that keeps its values."""
-    import pyarrow as pa
-
-    kind = field.type
-    types = pa.types
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    if types.is_boolean(kind):
-        return "bool"
-    if types.is_int8(kind) or types.is_uint8(kind) or types.is_int16(kind):
-        return "i16"
-    if types.is_uint16(kind) or types.is_int32(kind):
-        return "i32"
-    if types.is_uint32(kind) or types.is_int64(kind):
-        return "i64"
-    if types.is_uint64(kind):
-        return "u64"
-    if types.is_float16(kind) or types.is_float32(kind):
-        return "f32"
-    if types.is_float64(kind):
-        return "f64"
-    if types.is_date(kind) or (types.is_timestamp(kind) and kind.unit in ("s", "ms")):
-        return "time_ms"
-    if types.is_timestamp(kind) and kind.unit == "us":
-        return "time_us"
-    if types.is_string(kind) or types.is_large_string(kind):
-        return "text"
-    if types.is_list(kind) or types.is_large_list(kind):
-        item = kind.value_type
-        if types.is_floating(item):
-            return "list_f64"
-        if types.is_integer(item) and not types.is_uint64(item):
-            return "list_i64"
-    raise UsageError(
-        f"{path}: column {field.name} is {field.type}, which no type of ours keeps exactly; cast or drop it in the file"
-    )

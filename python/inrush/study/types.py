@@ -41,6 +41,8 @@ LIST = re.compile(r"\[\s*([+-]?[\d.eE+-]+\s*(,\s*[\d.eE+-]+\s*)*)?\]\Z", re.ASCI
 
 Form = Literal["iso", "dmy", "mdy"]
 ORDERS: tuple[Form, Form] = ("dmy", "mdy")
+#: Years that every type for times has, whatever the zone (ClickHouse's DateTime64: 1900 to 2299).
+NEAR_YEARS = range(1901, 2299)
 #: Share of the values that fit a type from which on `strict` takes it.
 STRICT_SHARE = 0.99
 #: Share of the values that fit a narrower type from which on the others are named.
@@ -74,6 +76,8 @@ class Kind:
 
     fits: frozenset[Fit]
     changed: frozenset[Fit] = frozenset()
+    #: Of a time: its year is none that every database has (`NEAR_YEARS`).
+    far: bool = False
 
 
 NOTHING = Kind(frozenset())
@@ -177,10 +181,11 @@ def time_kind(text: str, form: Form, year: int, month: int, day: int, alone: boo
     """Of a day that there is, to the microsecond. alone: without a time of day."""
     if not is_a_day(year, month, day):
         return NOTHING
+    far = year not in NEAR_YEARS
     if alone:
-        return a_date(form)
+        return a_date(form, far)
     found = FRACTION.search(text) if "." in text else None
-    return times_of_digits(form, len(found[1] or "") if found else 0)
+    return times_of_digits(form, len(found[1] or "") if found else 0, far)
 
 
 @lru_cache(4096)
@@ -195,20 +200,19 @@ def is_a_day(year: int, month: int, day: int) -> bool:
 @lru_cache
 def either(one: Kind, other: Kind) -> Kind:
     """Of dates that there may be in two orders."""
-    return one if one is other else Kind(one.fits | other.fits)
+    return one if one is other else Kind(one.fits | other.fits, far=one.far or other.far)
 
 
 @lru_cache
-def a_date(form: Form) -> Kind:
-    return Kind(times_of_digits(form, 0).fits | {Fit("date", form)})
+def a_date(form: Form, far: bool = False) -> Kind:
+    return Kind(times_of_digits(form, 0).fits | {Fit("date", form)}, far=far)
 
 
 @lru_cache
-def times_of_digits(form: Form, digits: int) -> Kind:
+def times_of_digits(form: Form, digits: int, far: bool = False) -> Kind:
     """digits: of a second's fraction."""
-    return Kind(
-        frozenset(Fit(f"time_{unit}", form) for unit, most in (("ms", 3), ("us", 6)) if digits <= most)
-    )
+    fits = (Fit(f"time_{unit}", form) for unit, most in (("ms", 3), ("us", 6)) if digits <= most)
+    return Kind(frozenset(fits), far=far)
 
 
 class Place(NamedTuple):
@@ -274,6 +278,10 @@ def only(order: Form) -> Holds:
 def is_day(kind: Kind) -> bool:
     """A date such as 03/01/2026, in one order or in both."""
     return any(has_form(order)(kind) for order in ORDERS)
+
+
+def is_far(kind: Kind) -> bool:
+    return kind.far
 
 
 def is_quoted(kind: Kind) -> bool:

@@ -22,7 +22,9 @@ from inrush.run.site import Site
 
 from . import test_contract as contract
 from . import test_load as loading
+from . import test_load_create as creating
 from . import test_load_keys as keys
+from . import test_load_proof as proving
 from . import test_telemetry_queries as queries
 from .servers import REQUIRE, control, scratch
 from .test_contract import site
@@ -167,6 +169,21 @@ def test_columns_that_inrush_made_are_known_again(
     keys.test_columns_that_inrush_made_are_known_again_by_what_they_mean(
         "clickhouse", request, tmp_path, table
     )
+
+
+def test_columns_without_a_null_take_none_here_too(clickhouse: Target, tmp_path: Path) -> None:
+    for place in proving.database(clickhouse):
+        creating.test_columns_without_a_null_take_none_and_rows_are_ordered_by_time_or_key(place, tmp_path)
+
+
+def test_times_of_a_new_table_are_times_of_the_database(clickhouse: Target, tmp_path: Path) -> None:
+    for place in proving.database(clickhouse):
+        creating.check_times_of_today(place, tmp_path)
+
+
+def test_times_that_its_type_would_lose_stay_whole_numbers(clickhouse: Target, tmp_path: Path) -> None:
+    for place in proving.database(clickhouse):
+        creating.check_far_times_stay_numbers(place, tmp_path)
 
 
 def test_a_setting_that_the_engine_does_not_know_is_one_clear_line(clickhouse: Target) -> None:

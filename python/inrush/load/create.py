@@ -1,0 +1,113 @@
+"""The tables that `--create` makes: what the sampled rows say of them, and the coordinator's over its shards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from inrush.engines.base import Server, Target
+from inrush.engines.sampled import Sampled
+from inrush.errors import UsageError
+from inrush.load.input import Input
+from inrush.load.shards import Shards
+from inrush.run.site import split_password
+from inrush.study.chosen import Chosen
+from inrush.workload import Table
+
+if TYPE_CHECKING:
+    from inrush.load.call import Call
+    from inrush.load.remote import RemoteShards
+
+    Places = Shards | RemoteShards
+Doc = dict[str, Any]
+Described = Sequence[tuple[str, str, bool]]
+
+
+def without_null(inputs: Sequence[Input], columns: Sequence[Chosen], key: Sequence[str]) -> set[str]:
+    """The columns of a new table that take no NULL, on a server where that is a type of its own. Pure.
+
+    Those of the key; and those without a NULL, where every row of every file was looked at.
+    """
+    seen = {c.name for c in columns if c.nulls == 0} if every_row(inputs) else set()
+    return seen | set(key)
+
+
+def every_row(inputs: Sequence[Input]) -> bool:
+    return all(source.sniffed.every_row for source in inputs)
+
+
+def null_line(inputs: Sequence[Input], key: Sequence[str]) -> list[str]:
+    """A line where a column may be NULL only because not every row was looked at. Pure."""
+    if every_row(inputs):
+        return []
+    but = f" but those of the key ({', '.join(key)})" if key else ""
+    return [f"all columns{but} may be NULL: not every row of the files was looked at"]
+
+
+def make_table(
+    call: Call,
+    shards: Places,
+    targets: Sequence[tuple[str, Doc]],
+    table: Table,
+    physical: str,
+    columns: Sequence[Chosen],
+) -> None:
+    """The table on every shard. columns: as they were found in the files."""
+    missing = [name for name in call.key if name not in {c.name for c in table.columns}]
+    if missing:
+        found = ", ".join(c.name for c in table.columns)
+        raise UsageError(f"--key {','.join(missing)}: the files have {found}")
+    sampled = Sampled(
+        longest={c.name: c.longest for c in columns if c.type == "text"},
+        far=frozenset(c.name for c in columns if c.far),
+        key=call.key,
+        placed=len(targets) > 1,
+        version=version_of(shards, targets[0][1]) if shards.twin.types_by_version else "",
+    )
+    statement = shards.twin.create_loaded(table, physical, sampled)
+    for _, target in targets:
+        shards.ask(target, statement)
+
+
+def version_of(shards: Places, target: Doc) -> str:
+    [[_, version]] = shards.ask(target, shards.twin.probes(()).version)
+    return str(version)
+
+
+def with_declared(table: Table, described: Described) -> Table:
+    """The table with its columns' types in the database. Pure."""
+    kinds = {name: kind for name, kind, _ in described}
+    return replace(table, columns=tuple(replace(c, declared=kinds.get(c.name, "")) for c in table.columns))
+
+
+def method_of(call: Call, twin: Server, table: Table) -> str:
+    """The method that fills the table. Raises UsageError for one that cannot. Pure."""
+    methods = twin.load_methods(table)
+    if call.method in twin.methods and call.method not in methods:
+        raise UsageError(
+            f"--method {call.method}: types of table {call.table} take {' or '.join(methods)} alone"
+        )
+    return call.method or methods[0]
+
+
+def coordinate(call: Call, shards: Places, described: Described, note: Callable[[str], None]) -> None:
+    """The table on the coordinator, over the shards' own."""
+    password = next(iter(shards.secrets.values()), None)
+    passwords = {t.url: password for t in shards.targets} if password is not None else {}
+    columns = [(name, kind) for name, kind, _ in described]
+    urls = [t.url for t in shards.targets]
+    made = (
+        *shards.twin.know_shards(urls, passwords),
+        *shards.twin.spread_table(call.table, columns, call.key, urls),
+    )
+    if not isinstance(shards, Shards):
+        for statement in made:
+            shards.ask_coordinator(statement)
+        return
+    url, variables, warning = split_password(call.into or "")
+    if warning:
+        note(warning)
+    whole = Shards(shards.engine, shards.twin, [Target(shards.engine, url)], variables)
+    for statement in made:
+        whole.ask(whole.documents()[0][1], statement)

@@ -1,0 +1,66 @@
+"""What was found by looking at a file: its format, its columns, and how many of its rows said so. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from inrush.errors import UsageError
+from inrush.study.types import Evidence
+
+#: Rows that decide on types; values that fit them no longer are rejected by line when they are read.
+SAMPLE_ROWS = 200_000
+#: Rows that are in memory at once.
+PART_ROWS = 10_000
+
+
+@dataclass(frozen=True)
+class Found:
+    """A column as it is written in the file."""
+
+    name: str
+    type: str
+    nulls: int
+    #: Of text files, which do not say their types.
+    evidence: Evidence | None = None
+    #: Characters of the longest of its texts that were looked at.
+    longest: int = 0
+    #: Of a Parquet column of times: the least and the greatest that were looked at, s since 1970.
+    span_s: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Sniffed:
+    format: str  # csv, tsv, mysql, parquet
+    delimiter: str | None
+    header: bool
+    #: None: the format's usual.
+    null: str | None
+    columns: tuple[Found, ...]
+    #: Rows looked at (of Parquet, rows of the file); all of the file where there are fewer than SAMPLE_ROWS.
+    rows: int
+    #: No later row has a value of another type: all rows were looked at, or the file says its types.
+    complete: bool
+    #: Why its first line is no header.
+    no_header: str = ""
+    #: The columns have names that a command line gave them.
+    named: bool = False
+    #: All rows were looked at for NULL and for the longest text.
+    every_row: bool = True
+
+
+def kind_with_room(kind: str, complete: bool) -> str:
+    """Later rows may hold larger integers than those that were looked at."""
+    return "i64" if kind == "i32" and not complete else kind
+
+
+def distinct_names(columns: Sequence[Found]) -> tuple[Found, ...]:
+    """Names that differ when a database ignores case."""
+    seen: set[str] = set()
+    for column in columns:
+        if column.name.lower() in seen:
+            raise UsageError(
+                f"two columns are named {column.name}, but for upper and lower case; rename one in the file"
+            )
+        seen.add(column.name.lower())
+    return tuple(columns)

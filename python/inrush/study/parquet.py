@@ -1,0 +1,130 @@
+"""What a Parquet file is: its columns, whose types it says itself, and what its first rows hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from inrush.errors import UsageError
+from inrush.study.found import PART_ROWS, SAMPLE_ROWS, Found, Sniffed, distinct_names
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+
+def sniff_parquet(path: Path, sample_rows: int = SAMPLE_ROWS) -> Sniffed:
+    """sample_rows: that are looked at for NULL and for the longest texts."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(path)
+        types = [arrow_type(path, field) for field in file.schema_arrow]
+        rows = int(file.metadata.num_rows)
+        if rows == 0:
+            raise UsageError(f"{path}: has no rows")
+        extents = extents_of(file, sample_rows)
+    except (pa.ArrowException, OSError) as error:
+        raise UsageError(f"{path}: cannot be read as Parquet ({error})") from error
+    columns = tuple(
+        Found(name, kind, of.nulls, longest=of.longest, span_s=of.span_s)
+        for name, kind, of in zip(file.schema_arrow.names, types, extents, strict=True)
+    )
+    return Sniffed(
+        "parquet", None, True, None, distinct_names(columns), rows, True, every_row=rows <= sample_rows
+    )
+
+
+@dataclass
+class Extent:
+    """What the first rows of a column hold."""
+
+    nulls: int = 0
+    #: Characters of the longest text.
+    longest: int = 0
+    #: Least and greatest time, s since 1970.
+    span_s: tuple[int, int] | None = None
+
+    def add(self, column: pa.Array) -> None:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        self.nulls += column.null_count
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            self.longest = max(self.longest, pc.max(pc.utf8_length(column)).as_py() or 0)
+        elif pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
+            found = [end for end in (span_of(column), self.span_s) if end is not None]
+            if found:
+                self.span_s = min(low for low, _ in found), max(high for _, high in found)
+
+
+def span_of(column: pa.Array) -> tuple[int, int] | None:
+    """Least and greatest of its times, s since 1970; None where all are NULL."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    days = pa.types.is_date32(column.type)
+    ends = pc.min_max(column.cast(pa.int32() if days else pa.int64())).as_py()
+    if ends["min"] is None:
+        return None
+    if days:
+        return ends["min"] * 86_400, ends["max"] * 86_400
+    unit = "ms" if pa.types.is_date64(column.type) else column.type.unit
+    per_s = {"s": 1, "ms": 1_000, "us": 1_000_000}[unit]
+    return ends["min"] // per_s, ends["max"] // per_s
+
+
+def extents_of(file: pq.ParquetFile, sample_rows: int) -> list[Extent]:
+    """Of each column, over its first rows."""
+    extents = [Extent() for _ in file.schema_arrow]
+    left = sample_rows
+    for batch in file.iter_batches(batch_size=PART_ROWS):
+        for extent, column in zip(extents, batch.slice(0, left).columns, strict=True):
+            extent.add(column)
+        left -= min(left, batch.num_rows)
+        if left == 0:
+            break
+    return extents
+
+
+def arrow_type(path: Path, field: pa.Field) -> str:
+    """The logical type of an Arrow field. Raises UsageError where there is none that keeps its values."""
+    import pyarrow as pa
+
+    kind = field.type
+    types = pa.types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    if types.is_boolean(kind):
+        return "bool"
+    if types.is_int8(kind) or types.is_uint8(kind) or types.is_int16(kind):
+        return "i16"
+    if types.is_uint16(kind) or types.is_int32(kind):
+        return "i32"
+    if types.is_uint32(kind) or types.is_int64(kind):
+        return "i64"
+    if types.is_uint64(kind):
+        return "u64"
+    if types.is_float16(kind) or types.is_float32(kind):
+        return "f32"
+    if types.is_float64(kind):
+        return "f64"
+    if types.is_date(kind) or (types.is_timestamp(kind) and kind.unit in ("s", "ms")):
+        return "time_ms"
+    if types.is_timestamp(kind) and kind.unit == "us":
+        return "time_us"
+    if types.is_string(kind) or types.is_large_string(kind):
+        return "text"
+    if types.is_list(kind) or types.is_large_list(kind):
+        item = kind.value_type
+        if types.is_floating(item):
+            return "list_f64"
+        if types.is_integer(item) and not types.is_uint64(item):
+            return "list_i64"
+    raise UsageError(
+        f"{path}: column {field.name} is {field.type}, which no type of ours keeps exactly; cast or drop it in the file"
+    )
