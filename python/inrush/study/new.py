@@ -10,6 +10,7 @@ from pathlib import Path
 
 from inrush.errors import UsageError
 from inrush.study.chosen import AS_FOUND, Asked, Chosen, choose_columns, forms, lines, refuse_undecided
+from inrush.study.epoch import epoch_of
 from inrush.study.first_line import NOTHING_SAID, Said, shown_line
 from inrush.study.found import Sniffed
 from inrush.study.sniff import sniff
@@ -47,10 +48,12 @@ def write_new(
             raise UsageError(f"{path}: has other columns than {sources[0]}; name files of one table")
     columns, names = choose_columns(seen, asked), [str(path) for path in sources]
     refuse_undecided(columns, names)
+    epoch = epoch_of(sources, seen, columns)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        workload.write_text(workload_text(name, sources, folder, seen[0], columns, sum(s.rows for s in seen)))
-        study.write_text(study_text(name, workload.name, sum(s.rows for s in seen)))
+        rows = sum(s.rows for s in seen)
+        workload.write_text(workload_text(name, sources, seen[0], columns, rows, epoch))
+        study.write_text(study_text(name, workload.name, rows))
     except OSError as error:
         raise UsageError(f"{folder}: cannot be written ({error.strerror or error})") from error
     if seen[0].format != "parquet":
@@ -65,9 +68,14 @@ def table_name(name: str) -> str:
 
 
 def workload_text(
-    name: str, sources: Sequence[Path], folder: Path, sniffed: Sniffed, columns: Sequence[Chosen], rows: int
+    name: str,
+    sources: Sequence[Path],
+    sniffed: Sniffed,
+    columns: Sequence[Chosen],
+    rows: int,
+    epoch: tuple[str, str],
 ) -> str:
-    """The workload file. Paths are absolute: the study may be run from anywhere."""
+    """The workload file. Paths are absolute: the study may be run from anywhere. epoch: and what says so."""
     table = table_name(name)
     paths = ", ".join(quoted(str(path.resolve())) for path in sources)
     options = [f"paths = [{paths}]", f"format = {quoted(sniffed.format)}"]
@@ -88,7 +96,7 @@ def workload_text(
 # Rows of your own. Types were chosen by {looked}; a value that does not fit
 # is not stored: its row goes to a reject file with line and reason. Types: docs/workloads.md.
 schema = 1
-epoch = "2026-01-01T00:00:00Z"
+epoch = {quoted(epoch[0])}             # data time zero: {comment(epoch[1])}
 
 [tables.{table}]
 source = "files"
@@ -163,6 +171,11 @@ repeats.count = 2
 
 [scale.full]
 """
+
+
+def comment(text: str) -> str:
+    """Text behind a `#`, where TOML takes no line break and no other control character."""
+    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def quoted(text: str) -> str:
