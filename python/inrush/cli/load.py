@@ -31,7 +31,12 @@ def load(
             help="Distribution key, as in PARTITION BY HASH; of a new table of ClickHouse also its ORDER BY.",
         ),
     ] = "",
-    create: Annotated[bool, typer.Option("--create", help="Make the table from the files' columns.")] = False,
+    create: Annotated[
+        bool,
+        typer.Option(
+            "--create", help="Make the table from the files' columns, and the database where it is missing."
+        ),
+    ] = False,
     again: Annotated[
         bool, typer.Option("--again", help="Load files that are stored already, or rows that the table lost.")
     ] = False,

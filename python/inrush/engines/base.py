@@ -234,6 +234,8 @@ class Server(ABC):
     free_bytes: ClassVar[str] = ""
     #: Types of a table that `inrush load --create` makes depend on the server's version.
     types_by_version: ClassVar[bool] = False
+    #: A database that every server of this kind has, where others can be made from (empty: none is named); None: none is made.
+    first_database: ClassVar[str | None] = None
 
     # decides: pure, golden-tested, no I/O
 
@@ -337,6 +339,10 @@ class Server(ABC):
         """The statement that makes the table of `inrush load --create`. name: as statements use it."""
         planned = self.plan_table(table, "", "inrush_load")
         return planned.create[0].replace(planned.name, name, 1)
+
+    def create_database(self, name: str) -> str:
+        """The statement that makes a database for a load. Only where `first_database` is not None."""
+        return f'CREATE DATABASE "{name.replace(chr(34), 2 * chr(34))}"'
 
     def load_methods(self, table: Table) -> tuple[str, ...]:
         """The methods that can fill this table, fastest first."""

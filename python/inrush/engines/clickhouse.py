@@ -105,6 +105,7 @@ class Clickhouse(ClickhouseLife):
     coordinator_configured = True
     null_is_a_type = True
     types_by_version = True
+    first_database = "default"
     long_text: ClassVar[str] = "Nullable(String)"
 
     # decides

@@ -118,6 +118,7 @@ class Mysql(MysqlLife):
         Survives.PROCESS_CRASH: "--start {engine},innodb_flush_log_at_trx_commit=2",
     }
     long_text: ClassVar[str] = "mediumtext"
+    first_database: ClassVar[str | None] = ""
     #: Texts are compared byte by byte, blanks at their end included.
     collation: ClassVar[str] = "utf8mb4_0900_bin"
     #: Where a connection reads its own status.
@@ -170,6 +171,9 @@ class Mysql(MysqlLife):
     ) -> OpPlan | Unsupported:
         inserts = {name: INSERTS[name] for name in self.methods}
         return sql.operation(operation, method, self.dialect(operation), tables, inserts)
+
+    def create_database(self, name: str) -> str:
+        return f"CREATE DATABASE {quote(name)} CHARACTER SET utf8mb4 COLLATE {self.collation}"
 
     def create_loaded(self, table: Table, name: str, sampled: Sampled) -> str:
         usual = {c.name: declared(c, indexed=False) for c in table.columns}

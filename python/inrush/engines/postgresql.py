@@ -104,6 +104,7 @@ class Postgresql(PostgresqlLife):
         Survives.PROCESS_CRASH: "--start {engine},fsync=off",
     }
     coordinated = True
+    first_database = "postgres"
 
     # decides
 

@@ -16,6 +16,7 @@ from inrush.errors import CoreError, TargetError, UsageError, from_core
 from inrush.load import create, imports, plan, proof, readback, reading
 from inrush.load.call import Call
 from inrush.load.check import Loaded, checked, rows_by_ledger
+from inrush.load.databases import need_databases
 from inrush.load.discover import with_shards
 from inrush.load.input import (
     LOOK_ROWS,
@@ -48,10 +49,14 @@ Tell = Callable[[Doc], None]
 
 
 def found_shards(call: Call, note: Callable[[str], None]) -> tuple[Call, Shards]:
-    """Where the rows go, by the command line or by the coordinator that it names. Raises UsageError, TargetError."""
+    """Where the rows go, by the command line or by the coordinator that it names. Raises UsageError, TargetError.
+
+    A database that is missing is made with `--create`.
+    """
     from inrush import _core
 
     shards = shards_of(call, note)
+    need_databases(shards, call.create, note)
     try:
         found = with_shards(call, shards, note)
     except _core.CoreFailure as failure:

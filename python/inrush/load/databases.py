@@ -1,0 +1,71 @@
+"""The database that a load goes into: where it is missing, `--create` makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from urllib.parse import unquote
+
+from inrush.engines.base import Target
+from inrush.errors import UsageError, from_core
+from inrush.load.shards import Shards
+
+#: The core's remedy for a database that is missing, and for nothing else: `on_connect` in rust/src/engine/*/failure.rs.
+MISSING = "; create it, or name another one in the URL"
+
+
+def need_databases(shards: Shards, create: bool, note: Callable[[str], None]) -> None:
+    """Makes those that are missing, or raises UsageError that names the first; TargetError where a server cannot be reached."""
+    if shards.twin.first_database is None:
+        return
+    for target in shards.targets:
+        failure = connecting(shards, target)
+        name = database_of(target.url)
+        if failure is None:
+            continue
+        if not name or not failure[1].endswith(MISSING):
+            raise from_core(*failure)
+        if not create:
+            raise UsageError(f"{target.url}: database {name} does not exist; --create makes it")
+        make(shards, target, name)
+        note(f"database {name} did not exist; it is made")
+
+
+def connecting(shards: Shards, target: Target) -> tuple[str, str] | None:
+    """Kind and message of the failure to connect; None where it connects."""
+    from inrush import _core
+
+    here = replace(shards, targets=[target])
+    try:
+        here.ask(here.documents()[0][1], "SELECT 1")
+    except _core.CoreFailure as failure:
+        kind, message = failure.args
+        return str(kind), str(message)
+    return None
+
+
+def make(shards: Shards, target: Target, name: str) -> None:
+    """Raises TargetError, CoreError with the server's words."""
+    from inrush import _core
+
+    first = replace(target, url=with_database(target.url, shards.twin.first_database or ""))
+    there = replace(shards, targets=[first])
+    try:
+        there.ask(there.documents()[0][1], shards.twin.create_database(name))
+    except _core.CoreFailure as failure:
+        # Another load may have made it at the same moment.
+        if connecting(shards, target) is not None:
+            raise from_core(*failure.args) from None
+
+
+def database_of(url: str) -> str:
+    """The database that a URL names; empty where it names none. Pure."""
+    place = url.partition("?")[0].partition("://")[2]
+    return unquote(place.partition("/")[2])
+
+
+def with_database(url: str, name: str) -> str:
+    """The same server with another database. Pure."""
+    head, mark, options = url.partition("?")
+    scheme, slashes, place = head.partition("://")
+    return f"{scheme}{slashes}{place.partition('/')[0]}/{name}{mark}{options}"

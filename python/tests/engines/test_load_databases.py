@@ -1,0 +1,109 @@
+"""A database that is missing: `inrush load --create` makes it, and without `--create` one line says so."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from inrush.engines.base import Target
+from inrush.errors import InrushError, TargetError, UsageError
+from inrush.load.call import Call
+from inrush.load.databases import database_of, with_database
+from inrush.load.run import load
+from tests.engines.servers import control
+from tests.engines.test_load import rows_file, silent
+
+ROWS = 1_200
+
+
+@pytest.fixture(params=["postgresql", "mysql", "mariadb", "clickhouse"])
+def server(request: pytest.FixtureRequest) -> Target:
+    target: Target = request.getfixturevalue(request.param)
+    return target
+
+
+@pytest.fixture
+def missing(server: Target) -> Iterator[str]:
+    """The address of a database that is not there."""
+    name = f"inrush New-{random.randrange(1 << 40):x}"
+    yield with_database(server.url, name.replace(" ", "%20"))
+    control(server, f'DROP DATABASE IF EXISTS "{name}"')
+
+
+def test_a_missing_database_is_one_line_and_create_makes_it(
+    server: Target, missing: str, tmp_path: Path
+) -> None:
+    name, files = database_of(missing), (str(rows_file(tmp_path / "a.csv", 0, ROWS)),)
+    with pytest.raises(UsageError, match=f"database {name} does not exist; --create makes it") as refused:
+        load(Call(files, "t", missing), tmp_path / "loads", silent, silent)
+    assert refused.value.exit_code == 2 and "\n" not in str(refused.value)
+    notes: list[str] = []
+    done = load(Call(files, "t", missing, create=True), tmp_path / "loads", notes.append, silent)
+    assert (done.verdict, done.rows_stored) == ("proven", ROWS)
+    assert notes[0] == f"database {name} did not exist; it is made"
+    # Now it is there, and nothing is made.
+    notes = []
+    again = load(Call(files, "t", missing, create=True), tmp_path / "loads", notes.append, silent)
+    assert (again.rows_stored, again.rows_before) == (0, ROWS)
+    assert not any("did not exist" in note for note in notes)
+
+
+def test_texts_of_a_new_database_have_the_usual_character_set(mysql: Target, tmp_path: Path) -> None:
+    name = f"inrush_new_{random.randrange(1 << 40):x}"
+    file = tmp_path / "a.csv"
+    file.write_text("id,word\n1,日本語\n2,🙂\n", encoding="utf-8")
+    try:
+        wanted = Call((str(file),), "t", with_database(mysql.url, name), create=True, verify=True)
+        assert load(wanted, tmp_path / "loads", silent, silent).verified
+        asked = (
+            f"SELECT default_character_set_name FROM information_schema.schemata WHERE schema_name = '{name}'"
+        )
+        assert control(mysql, asked) == [["utf8mb4"]]
+    finally:
+        control(mysql, f"DROP DATABASE IF EXISTS {name}")
+
+
+@pytest.mark.parametrize("create", [False, True])
+@pytest.mark.parametrize("scheme", ["postgresql", "mysql", "clickhouse"])
+def test_a_server_that_cannot_be_reached_is_that_and_no_missing_database(
+    scheme: str, create: bool, tmp_path: Path
+) -> None:
+    wanted = Call(
+        (str(rows_file(tmp_path / "a.csv", 0, 3)),), "t", f"{scheme}://me@127.0.0.1:1/x", create=create
+    )
+    with pytest.raises(TargetError) as failed:
+        load(wanted, tmp_path / "loads", silent, silent)
+    assert "does not exist" not in str(failed.value)
+
+
+def test_a_user_who_may_make_no_database_gets_the_servers_words(postgresql: Target, tmp_path: Path) -> None:
+    name = f"inrush_user_{random.randrange(1 << 40):x}"
+    control(postgresql, f"CREATE USER {name}")
+    try:
+        url = with_database(postgresql.url, f"{name}_database")
+        scheme, _, place = url.partition("://")
+        url = f"{scheme}://{name}@{place.rpartition('@')[2]}"
+        with pytest.raises(InrushError, match="permission denied to create database") as refused:
+            wanted = Call((str(rows_file(tmp_path / "a.csv", 0, 3)),), "t", url, create=True)
+            load(wanted, tmp_path / "loads", silent, silent)
+        assert refused.value.exit_code == 1
+    finally:
+        control(postgresql, f"DROP USER {name}")
+
+
+@pytest.mark.parametrize(
+    ("url", "name", "first"),
+    [
+        ("postgresql://me@host:5432/db", "db", "postgresql://me@host:5432/postgres"),
+        ("postgresql:///my%20db?host=/tmp/s", "my db", "postgresql:///postgres?host=/tmp/s"),
+        ("postgresql://host", "", "postgresql://host/postgres"),
+        ("postgresql://host/?sslmode=require", "", "postgresql://host/postgres?sslmode=require"),
+        ("mysql://[::1]:3306/a-b?socket=/x/y", "a-b", "mysql://[::1]:3306/postgres?socket=/x/y"),
+    ],
+)
+def test_an_address_names_its_database(url: str, name: str, first: str) -> None:
+    assert database_of(url) == name
+    assert with_database(url, "postgres") == first
