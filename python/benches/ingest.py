@@ -27,7 +27,7 @@ from inrush import _core
 from inrush.engines import server
 from inrush.engines.base import TablePlan, Target, Unsupported
 from inrush.results.store import whole_batches
-from inrush.run.site import Site, at_site
+from inrush.targets.site import Site, at_site
 from inrush.workload import Column, Operation, Table
 
 ROWS = 1_000_000

@@ -29,9 +29,9 @@ from benches.ingest import folder
 from benches.places import INSTANCES, url_of
 from inrush.engines import server
 from inrush.engines.postgresql_shards import WORKER
-from inrush.load import plan
 from inrush.load.input import file_document, open_inputs, table_of
 from inrush.load.process import End
+from inrush.plan import ends
 
 #: About 210 MB.
 ROWS = 2_000_000
@@ -40,7 +40,7 @@ FEW_ROWS = 100_000
 SHARDS = 8
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 TABLE = "inrush_bench_load"
-LEDGER = plan.LEDGER
+LEDGER = ends.LEDGER
 DATABASE = "inrush_bench_shard_{k}"
 KEY = "device"
 #: What people keep of devices: numbers of every width, and a time.
@@ -297,7 +297,7 @@ def parsed_mb_per_cpu_s(summed: bool = True) -> float:
         inputs = open_inputs([str(file)], here / "spool")
         described = [(column, type_, False) for column, type_ in COLUMNS.items()]
         table = table_of(inputs, TABLE, described, server("postgresql").column_types)
-        wanted = plan.Wanted(
+        wanted = ends.Wanted(
             table=table, target_table=TABLE, key={}, method="bulk", import_id="bench",
             files=(file_document(inputs[0], table, here / "spool"),), chunk_rows=20_000, flush_rows=100_000,
             connections=1, parallel=1, reject_limit=0, patience_s=60.0,
@@ -305,10 +305,10 @@ def parsed_mb_per_cpu_s(summed: bool = True) -> float:
         )  # fmt: skip
         null = server("null")
         target = {"engine": "null", "url": "", "options": {}}
-        shard = plan.server_plan(wanted, null, [("null", target)], "127.0.0.1:0", "bench")
+        shard = ends.server_plan(wanted, null, [("null", target)], "127.0.0.1:0", "bench")
         with End(shard, here / "server.log", {}) as load_server:
             address = load_server.wait_for("listening", unheard)["address"]
-            document = plan.client_plan(wanted, null, plan.link_plan(address, "bench"), str(here))
+            document = ends.client_plan(wanted, null, ends.link_plan(address, "bench"), str(here))
             with End(document, here / "client.log", {}) as client:
                 last = client.wait_for("finished", unheard, load_server)
                 # It has ended or is about to. Until it is waited for, the kernel still has its time.

@@ -74,7 +74,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 @pytest.fixture(scope="session", autouse=True)
 def register_of_all_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Servers of fixtures that outlive a test are in no list of the user's."""
-    from inrush.run import register
+    from inrush.targets import register
 
     path = tmp_path_factory.getbasetemp() / "registers" / "session.json"
     with pytest.MonkeyPatch.context() as patch:
@@ -87,7 +87,7 @@ def own_register(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Servers of tests are in no list of the user's."""
-    from inrush.run import register
+    from inrush.targets import register
 
     path = tmp_path_factory.getbasetemp() / "registers" / f"{hash(request.node.nodeid):x}.json"
     monkeypatch.setattr(register, "file", lambda: path)

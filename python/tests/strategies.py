@@ -12,7 +12,7 @@ from typing import Any
 from inrush.engines.base import Durability, OpPlan, Probes, Proof, Server, Survives, TablePlan, Unsupported
 from inrush.engines.sql import insert_one_row, quote, statement
 from inrush.engines.sql import screen_items as items_of
-from inrush.studies import SHIPPED
+from inrush.study.shipped import SHIPPED
 from inrush.study.study import Known
 from inrush.study.toml import read_toml
 from inrush.workload import Operation, Table

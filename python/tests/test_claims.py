@@ -14,8 +14,8 @@ from inrush.analysis.points import Analysis, analyse
 from inrush.errors import StudyInvalid
 from inrush.report.export import write_claims
 from inrush.stats.stats import Interval
-from inrush.studies import shipped_studies
 from inrush.study import parts
+from inrush.study.shipped import shipped_studies
 from inrush.study.study import load_study
 from tests import synthetic
 

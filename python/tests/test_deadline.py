@@ -16,7 +16,7 @@ from inrush.errors import StudyInvalid
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results
 from inrush.stats.measures import measured_windows, study_record
-from inrush.studies import SHIPPED
+from inrush.study.shipped import SHIPPED
 from inrush.study.study import Study, parse_study
 from inrush.study.toml import read_toml
 from tests.strategies import workload_tree

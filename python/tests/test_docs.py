@@ -13,7 +13,7 @@ from inrush.cli import app
 from inrush.engines import engine_of_url, server
 from inrush.errors import UsageError
 from inrush.run.prepare import Call, prepare
-from inrush.studies import find_study
+from inrush.study.shipped import find_study
 from tests.pages import Page, broken_links, page_at
 
 ROOT = Path(__file__).parents[2]

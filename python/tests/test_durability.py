@@ -6,7 +6,7 @@ import pytest
 
 from inrush.engines import ENGINES, server
 from inrush.engines.base import Survives
-from inrush.run.durability import to_make_equal
+from inrush.targets.durability import to_make_equal
 
 SERVERS = ("postgresql", "mysql", "clickhouse", "influxdb")
 

@@ -14,7 +14,7 @@ from inrush.errors import StudyInvalid, UsageError
 from inrush.pipeline import fence
 from inrush.pipeline.fence import AFFINITY, QUOTA, chosen_cores, fenced, quota, threads_of
 from inrush.run.prepare import Call, prepare
-from inrush.run.process import Process
+from inrush.worker.process import Process
 from tests.strategies import with_factor
 
 SPIN = (

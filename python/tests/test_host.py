@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from inrush.run import host
-from inrush.run.cpu_probe import cpu_capacity
+from inrush.machine import host
+from inrush.machine.cpu_probe import cpu_capacity
 
 
 def test_every_value_has_the_type_that_its_key_promises(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from inrush.errors import StudyInvalid
 from inrush.plan.plan import StudyPlan, plan_study
 from inrush.stats.measures import RunRecord, StudyRecord, figures_of_run
 from inrush.stats.quantity import show
-from inrush.studies import SHIPPED
+from inrush.study.shipped import SHIPPED
 from inrush.study.study import Study, load_study, parse_study
 from inrush.study.toml import read_toml
 from tests import synthetic

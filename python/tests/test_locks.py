@@ -15,8 +15,8 @@ import pytest
 from inrush import _core
 from inrush.engines import server
 from inrush.errors import UsageError
-from inrush.run import locks
-from inrush.run.locks import holder_in, lock_name, one_at_a_time, ourselves, refuse_living, release, take
+from inrush.targets import locks
+from inrush.targets.locks import holder_in, lock_name, one_at_a_time, ourselves, refuse_living, release, take
 
 MINE = ourselves("batch", Path("/tmp/my results/it's \\ one"))
 NAME = lock_name("batch", 7)

@@ -20,10 +20,10 @@ from inrush.guards.verdicts import Outcome
 from inrush.plan.plan import StudyPlan, plan_study
 from inrush.results.store import Results, Store
 from inrush.run.run import Silent, run_study
-from inrush.run.site import Site
 from inrush.stats.measures import RunRecord, StudyRecord, study_record
 from inrush.stats.own_share import own_share
 from inrush.study.study import load_study
+from inrush.targets.site import Site
 from tests import synthetic
 from tests.synthetic import SECOND
 

@@ -77,7 +77,10 @@ def stop_each_worker(parent: int, ended: threading.Event) -> None:
 
 def children(parent: int) -> set[int]:
     shown = subprocess.run(
-        ["pgrep", "-f", "-P", str(parent), "inrush.run.worker"], capture_output=True, text=True, check=False
+        ["pgrep", "-f", "-P", str(parent), "inrush.worker.worker"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return {int(pid) for pid in shown.stdout.split()}
 

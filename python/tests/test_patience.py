@@ -13,7 +13,7 @@ import pytest
 
 from inrush.errors import Interrupted
 from inrush.results.store import Results
-from inrush.run.patience import USUAL, Graces, Patience
+from inrush.worker.patience import USUAL, Graces, Patience
 from tests.test_run import FINISHED, Diary, Planned, begin, make
 
 SEGMENT = {"event": "segment", "index": 0}

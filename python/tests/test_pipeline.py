@@ -23,11 +23,11 @@ from inrush.predict.pipelines import fenced_busy, fenced_parts
 from inrush.predict.resources import verdict
 from inrush.report.footprint import drawn_to, number_of
 from inrush.run.prepare import generators
-from inrush.run.site import Site, at_site
 from inrush.stats.files import file_figures, gain_per_doubling
 from inrush.stats.levels import levels_off
 from inrush.stats.measures import RunRecord
 from inrush.study.study import Known, load_study
+from inrush.targets.site import Site, at_site
 
 
 def planned(engine: str, study: str, *overrides: str) -> StudyPlan:

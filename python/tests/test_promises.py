@@ -9,7 +9,7 @@ import pytest
 from inrush.engines import server
 from inrush.errors import StudyInvalid
 from inrush.plan.plan import plan_study
-from inrush.studies import SHIPPED
+from inrush.study.shipped import SHIPPED
 from inrush.study.study import Study, load_study, parse_study
 from inrush.study.toml import read_toml
 from tests.strategies import workload_tree

@@ -17,10 +17,11 @@ from inrush.engines import ENGINES, greeting, server
 from inrush.engines.greeting import SSL_REQUEST, Port, Protocol, heard, port_of, protocol_of
 from inrush.engines.postgresql_release import installed, is_file
 from inrush.errors import UsageError
-from inrush.run import host, ready
+from inrush.machine import host
 from inrush.run.prepare import Call, Prepared, prepare
-from inrush.run.ready import refuse_unready
-from inrush.run.site import Site
+from inrush.targets import ready
+from inrush.targets.ready import refuse_unready
+from inrush.targets.site import Site
 from tests.terminal import Inrush
 
 POSTGRESQL = "postgresql://me@db.example/d"
@@ -181,7 +182,7 @@ def test_a_file_where_the_folder_for_data_should_be_is_one_line(
     def started(*_: object) -> None:
         raise AssertionError("a server was started")
 
-    monkeypatch.setattr("inrush.run.sites.started", started)
+    monkeypatch.setattr("inrush.targets.sites.started", started)
     (tmp_path / "file").touch()
     for place in (tmp_path / "file", tmp_path / "file" / "below"):
         said = inrush("run", "quickstart", *words, "--scale", "xs", "--data", str(place))

@@ -11,12 +11,12 @@ import pytest
 
 from inrush.errors import UsageError
 from inrush.run.prepare import Call
-from inrush.run.realtime import OPTION, refuse_unable, unable
+from inrush.worker.realtime import OPTION, refuse_unable, unable
 
 #: A worker whose work is to say how it, a thread of it and this very process are scheduled.
 TOLD = """
 import json, os, sys, threading
-from inrush.run import worker
+from inrush.worker import worker
 
 def work(plan, parts, commands, events):
     seen = [os.sched_getscheduler(0)]

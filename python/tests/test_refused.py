@@ -9,7 +9,7 @@ import pytest
 
 from inrush.errors import CoreError, TargetError, UsageError
 from inrush.run.run import Facts, no_space_explained
-from inrush.run.site import Site
+from inrush.targets.site import Site
 from tests.terminal import Inrush
 from tests.test_run import begin
 
@@ -32,7 +32,7 @@ def test_results_that_cannot_be_written_are_refused_before_a_server_is_started(
     def started(*_: object) -> None:
         raise AssertionError("a server was started")
 
-    monkeypatch.setattr("inrush.run.sites.started", started)
+    monkeypatch.setattr("inrush.targets.sites.started", started)
     (tmp_path / "file").touch()
     monkeypatch.setenv("INRUSH_RESULTS", str(tmp_path / "file" / "results"))
     said = inrush(*words)
@@ -61,7 +61,7 @@ def test_a_server_that_does_not_start_leaves_no_result(
     def started(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("inrush.run.sites.started", started)
+    monkeypatch.setattr("inrush.targets.sites.started", started)
     said = inrush("run", "quickstart", "--start", "postgresql,shared_buffer=1GB", "--scale", "xs")
     assert said.code == code and str(error) in said.err
     assert inrush.store.studies() == [] and list(inrush.store.root.iterdir()) == []

@@ -12,8 +12,15 @@ from inrush.engines import life
 from inrush.engines.base import Instance, Release
 from inrush.engines.mysql_life import DATABASE, MysqlLife
 from inrush.errors import UsageError
-from inrush.run import instances, register
-from inrush.run.instances import everywhere, kept_folder, startable, status_everywhere, stop_everywhere, write
+from inrush.targets import instances, register
+from inrush.targets.instances import (
+    everywhere,
+    kept_folder,
+    startable,
+    status_everywhere,
+    stop_everywhere,
+    write,
+)
 from tests.terminal import Inrush
 
 

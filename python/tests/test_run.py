@@ -20,11 +20,11 @@ import pytest
 
 from inrush.engines.base import Durability, NotCold, Stop, Survives, Target
 from inrush.errors import CoreError, Interrupted, TargetError, UsageError
+from inrush.machine import host
 from inrush.results.store import Results, SealedRun, Store, StudyFolder
-from inrush.run import host
-from inrush.run.process import Event
 from inrush.run.run import GIVE_UP_AFTER, Outcome, Silent, disk_after, run_study
-from inrush.run.site import Site, at_site, split_password
+from inrush.targets.site import Site, at_site, split_password
+from inrush.worker.process import Event
 from tests.fake_server import FakeServer
 from tests.test_worker import FAKE_WORKER
 

@@ -10,9 +10,9 @@ from inrush.engines import server
 from inrush.engines.base import Instance, Release, Stop, Target
 from inrush.errors import TargetError, UsageError
 from inrush.pipeline.place import at_pipeline
-from inrush.run import sites
 from inrush.run.prepare import Call, prepare
-from inrush.run.site import Site, at_site
+from inrush.targets import sites
+from inrush.targets.site import Site, at_site
 from tests.strategies import with_factor
 
 

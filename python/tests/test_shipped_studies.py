@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from inrush.studies import shipped_studies
+from inrush.study.shipped import shipped_studies
 from tests.terminal import Inrush
 
 #: Guards that do not depend on how busy the machine is, or on how the core was built.

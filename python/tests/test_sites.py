@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from inrush.errors import TargetError, UsageError
-from inrush.run import sites
 from inrush.run.prepare import check_transports
-from inrush.run.sites import Places, opened, places, started_words
+from inrush.targets import sites
+from inrush.targets.sites import Places, opened, places, started_words
 from tests.fake_server import FakeServer
 
 STUDY = ("duckdb", "sqlite", "postgresql")

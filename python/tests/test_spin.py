@@ -15,10 +15,10 @@ from inrush.engines.base import Target
 from inrush.errors import Interrupted
 from inrush.plan.plan import PlannedRun, plan_study
 from inrush.results.store import Results, Store, StudyFolder
-from inrush.run.patience import Graces
 from inrush.run.run import Outcome, run_study
-from inrush.run.site import Site
 from inrush.study.study import load_study
+from inrush.targets.site import Site
+from inrush.worker.patience import Graces
 from tests.test_own_share import BURN
 from tests.test_paced import children
 from tests.test_run import Diary

@@ -47,7 +47,7 @@ IMPURE = {
     "duckdb",
 }
 #: The program that the parent starts says how it wants to be called.
-PRINTS = {"cli", "commands", "run/worker.py"}
+PRINTS = {"cli", "commands", "worker/worker.py"}
 
 
 def modules() -> Iterator[tuple[str, Path, ast.Module]]:

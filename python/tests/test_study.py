@@ -12,8 +12,8 @@ import pytest
 
 from inrush.errors import InrushError, Problem, StudyInvalid, UsageError
 from inrush.plan.plan import plan_study
-from inrush.studies import find_study, shipped_studies
 from inrush.study.forms import FromFactor, PerSession, Total
+from inrush.study.shipped import find_study, shipped_studies
 from inrush.study.study import Known, Study, load_study, parse_study
 from inrush.study.toml import parse_toml
 from tests.strategies import (

@@ -24,9 +24,9 @@ from inrush.results.store import Results, Store
 from inrush.results.unanswered import at_the_end, unanswered
 from inrush.run import oracle
 from inrush.run.run import Silent, run_study
-from inrush.run.site import ACTIONS, Site
 from inrush.stats.measures import RunRecord, figures_of_run, study_record
 from inrush.study.study import load_study
+from inrush.targets.site import ACTIONS, Site
 from tests import synthetic
 
 BATCH, BATCHES = 50, 40

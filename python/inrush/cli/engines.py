@@ -27,7 +27,7 @@ def engines(
     as_json: AsJson = False,
 ) -> None:
     """Engines: what there is; servers fetched, started and stopped without root."""
-    from inrush.run.instances import ACTIONS, EVERYWHERE, everywhere
+    from inrush.targets.instances import ACTIONS, EVERYWHERE, everywhere
 
     if action not in ACTIONS:
         raise UsageError(f"{action}: no such action; it is one of {', '.join(ACTIONS)}")
@@ -67,7 +67,7 @@ def doctor(
 
 def version() -> None:
     """Versions of both halves."""
-    from inrush.run import host
+    from inrush.machine import host
 
     show(
         [

@@ -59,7 +59,7 @@ def run(
     from inrush.commands.running import begin, check_targets, execute, finish
     from inrush.run.prepare import Call, prepare, unfinished
     from inrush.run.resume import Given, resumed
-    from inrush.run.site import split_password
+    from inrush.targets.site import split_password
 
     store = opened_store()
     store.refuse_unwritable()
@@ -102,7 +102,7 @@ def plan(
 ) -> None:
     """What would run, for how long, and what would be created where; changes nothing."""
     from inrush.run.prepare import Call, prepare
-    from inrush.run.site import split_password
+    from inrush.targets.site import split_password
 
     shown = tuple(split_password(t)[0] if "://" in t else t for t in targets or ())
     prepared = prepare(Call(study, scale, tuple(overrides or ()), shown, tuple(start or ()), seed), targets)

@@ -13,7 +13,7 @@ from inrush.commands.printing import say, show, show_json
 
 def studies(as_json: AsJson = False) -> None:
     """The studies that come with inrush, one line each."""
-    from inrush.studies import shipped_studies
+    from inrush.study.shipped import shipped_studies
     from inrush.study.toml import read_toml
     from inrush.text import columns
 
@@ -29,7 +29,7 @@ def config(
     workload: Annotated[bool, typer.Option("--workload", help="The workload file instead.")] = False,
 ) -> None:
     """Print a study's file, comments and all, to start one's own from."""
-    from inrush.studies import find_study, workload_path
+    from inrush.study.shipped import find_study, workload_path
     from inrush.study.toml import read_toml
 
     path = find_study(study).path

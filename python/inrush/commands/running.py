@@ -36,7 +36,7 @@ def begin(
 
 def check_targets(store: Store, prepared: Prepared, quiet: bool) -> None:
     """Says of each server that it is ready. Raises UsageError with a line for every target that is not."""
-    from inrush.run.ready import refuse_unready
+    from inrush.targets.ready import refuse_unready
 
     given, found = prepared.call.data, prepared.places
     usual = store.instances_path if found.start else store.root
@@ -64,13 +64,13 @@ def execute(
     quiet: no progress and no notes.
     Raises UsageError for a comparison or a target that is refused.
     """
-    from inrush.run.durability import refuse_unequal
-    from inrush.run.locks import locked
-    from inrush.run.marks import refuse_unmarked
     from inrush.run.prepare import StopRules, confirmations
-    from inrush.run.realtime import REALTIME_WORKER, realtime_environment, refuse_unable
     from inrush.run.run import run_study
-    from inrush.run.sites import opened
+    from inrush.targets.durability import refuse_unequal
+    from inrush.targets.locks import locked
+    from inrush.targets.marks import refuse_unmarked
+    from inrush.targets.sites import opened
+    from inrush.worker.realtime import REALTIME_WORKER, realtime_environment, refuse_unable
 
     for reason in () if quiet else prepared.places.left_out.values():
         say(f"left out: {reason}")

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inrush.load import plan, proof, readback
+from inrush.load import proof, readback
 from inrush.load.input import Input
 from inrush.load.look import Begun, look
 from inrush.load.moved import moved_columns
+from inrush.plan import ends
 
 if TYPE_CHECKING:
     from inrush.load.remote import RemoteShards
@@ -78,11 +79,11 @@ class Loaded:
 
 def rows_by_ledger(shards: Shards | RemoteShards, places: Sequence[Doc], load: str, name: str) -> list[int]:
     """Of each place, the rows of an import by its ledger."""
-    return [int(shards.ask(place, plan.rows_in_ledger(load, name))[0][0]) for place in places]
+    return [int(shards.ask(place, ends.rows_in_ledger(load, name))[0][0]) for place in places]
 
 
 def checked(
-    wanted: plan.Wanted,
+    wanted: ends.Wanted,
     shards: Shards | RemoteShards,
     targets: Sequence[tuple[str, Doc]],
     counts: Doc,

@@ -11,8 +11,8 @@ from inrush.engines.sampled import Sampled
 from inrush.errors import UsageError
 from inrush.load.input import Input
 from inrush.load.shards import Shards
-from inrush.run.site import split_password
 from inrush.study.chosen import Chosen
+from inrush.targets.site import split_password
 from inrush.workload import Table
 
 if TYPE_CHECKING:

@@ -11,9 +11,10 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from inrush.errors import RowsMissing, UsageError
-from inrush.load import identity, ledger, plan, proof
+from inrush.load import identity, ledger, proof
 from inrush.load.identity import Content
 from inrush.load.ledger import Header
+from inrush.plan import ends
 
 if TYPE_CHECKING:
     from inrush.load.call import Call
@@ -93,10 +94,10 @@ def open_ledgers(shards: Places, targets: Targets, table: str) -> Desk:
     here = ledger.ledger_name(str(found))
     for _, target in targets:
         try:
-            shards.ask(target, plan.create_ledger(shards.twin, here))
+            shards.ask(target, ends.create_ledger(shards.twin, here))
         except _core.CoreFailure:
             # Another load made it at the same moment, which PostgreSQL takes for a conflict: now it is there.
-            shards.ask(target, plan.create_ledger(shards.twin, here))
+            shards.ask(target, ends.create_ledger(shards.twin, here))
         if not ledger.has_sums(_columns(shards, target, str(found))):
             try:
                 shards.ask(target, ledger.add_sums(here, shards.twin.long_text))
@@ -108,7 +109,7 @@ def open_ledgers(shards: Places, targets: Targets, table: str) -> Desk:
 
 
 def _columns(shards: Places, target: Doc, schema: str) -> list[list[Any]]:
-    return shards.ask(target, shards.twin.describe(schema, plan.LEDGER))
+    return shards.ask(target, shards.twin.describe(schema, ends.LEDGER))
 
 
 def contents_of(inputs: Sequence[Input]) -> list[Content]:
@@ -232,9 +233,9 @@ def _new(
 
 def _of_version_1(call: Call, inputs: Sequence[Input], desk: Desk) -> Import | None:
     """An import that an earlier version began, by the name that it gave: of path, size and time of the files."""
-    listed = [plan.file_identity(i.shown, i.bytes, i.mtime_ns) for i in inputs]
+    listed = [ends.file_identity(i.shown, i.bytes, i.mtime_ns) for i in inputs]
     names = [name for name, _ in desk.targets]
-    load = call.import_id or plan.import_id(listed, names, call.table, call.chunk_rows)
+    load = call.import_id or ends.import_id(listed, names, call.table, call.chunk_rows)
     if not any(rows.get(load, 0) for rows in desk.rows([load])):
         return None
     new = _new(load, 0, [], call.chunk_rows, desk)

@@ -17,7 +17,7 @@ from urllib.parse import quote as percent
 from urllib.parse import unquote
 
 from inrush.engines.sql import literal, quote
-from inrush.load.plan import BEFORE_FILE, LEDGER, SUMS, ledger
+from inrush.plan.ends import BEFORE_FILE, LEDGER, SUMS, ledger
 
 Doc = dict[str, Any]
 

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from inrush.engines.base import Proof
-from inrush.load import ledger, plan, proof
+from inrush.load import ledger, proof
 from inrush.load.imports import Desk, Import, Rows, items_of, later_of, named_of, summed_of, unfinished
 from inrush.load.input import Input
 from inrush.load.ledger import Header
 from inrush.load.proof import Figures
+from inrush.plan import ends
 
 #: How often tables are looked at while other imports store into them, and the pause between, s.
 LOOKS, PAUSE_S = 30, 0.3
@@ -110,8 +111,8 @@ def look(desk: Desk, of: Import, table: Summed, copies: Summed | None = None) ->
     why = _why_not(filled is not None, can, before)
     found: list[tuple[str, Figures]] = [("the table", proof.added(tables.items, figures))] if can else []
     if copies is not None and filled and expected is not None:
-        copied = summed_of(desk.rows([plan.replica_load(load) for load in loads]))
-        if all(copied.get(plan.replica_load(load), 0) == sums.get(load, 0) for load in loads):
+        copied = summed_of(desk.rows([ends.replica_load(load) for load in loads]))
+        if all(copied.get(ends.replica_load(load), 0) == sums.get(load, 0) for load in loads):
             found.append(("the replicas", proof.added(tables.items, _figures(desk, copies))))
         else:
             # Copies were asked for later: they are of some imports alone.

@@ -6,9 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from inrush.load import plan, proof, readback
+from inrush.load import proof, readback
 from inrush.load.look import Begun
 from inrush.load.proof import Figures
+from inrush.plan import ends
 
 if TYPE_CHECKING:
     from inrush.load.readback import Places, Targets
@@ -19,7 +20,7 @@ Item = Mapping[str, Any]
 NAMED_S = 600.0
 
 
-def moved_columns(wanted: plan.Wanted, shards: Places, targets: Targets, name: str) -> list[str]:
+def moved_columns(wanted: ends.Wanted, shards: Places, targets: Targets, name: str) -> list[str]:
     """Those without which the rows of the table `name` are the rows of the files: one of them is as it is in the files,
     but for its place. Empty where none is, or the server took too long.
 
@@ -50,7 +51,7 @@ def without_each(row: Item) -> list[Item]:
     return [without(str(column)) for column in row["columns"]]
 
 
-def of_files(wanted: plan.Wanted, shards: Places, items: Sequence[Item]) -> Figures:
+def of_files(wanted: ends.Wanted, shards: Places, items: Sequence[Item]) -> Figures:
     """Of all good rows of the files, read once more."""
     from inrush import _core
 
@@ -60,7 +61,7 @@ def of_files(wanted: plan.Wanted, shards: Places, items: Sequence[Item]) -> Figu
 
 
 def of_table(
-    wanted: plan.Wanted, shards: Places, targets: Targets, name: str, items: Sequence[Item]
+    wanted: ends.Wanted, shards: Places, targets: Targets, name: str, items: Sequence[Item]
 ) -> Figures:
     """Of the table `name` on all shards."""
     columns = readback.read_columns(items)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from inrush.errors import CoreError, Interrupted, from_core
-from inrush.run.process import Process, death_message
+from inrush.worker.process import Process, death_message
 
 Doc = dict[str, Any]
 Tell = Callable[[Doc], None]

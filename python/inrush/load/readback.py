@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from inrush.engines.base import Proof, Server
-from inrush.load import plan
 from inrush.load.look import Begun, Summed
 from inrush.load.proof import Figures, Verdict, figures
+from inrush.plan import ends
 from inrush.workload import Table
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def read_columns(items: Sequence[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(str(c) for item in read for c in item.get("columns", [item.get("column")])))
 
 
-def summed(wanted: plan.Wanted, shards: Places, targets: Targets, proof: Proof, name: str) -> Summed:
+def summed(wanted: ends.Wanted, shards: Places, targets: Targets, proof: Proof, name: str) -> Summed:
     """The tables of this name on all shards."""
     screen = proof.screen.replace(f" FROM {wanted.target_table}", f" FROM {name}")
     items = [item for item in proof.items if item.get("hash") == "read_back"]
@@ -53,7 +53,7 @@ def summed(wanted: plan.Wanted, shards: Places, targets: Targets, proof: Proof, 
 
 
 def scan_document(
-    wanted: plan.Wanted, twin: Server, name: str, columns: Sequence[str], items: Sequence[Mapping[str, Any]]
+    wanted: ends.Wanted, twin: Server, name: str, columns: Sequence[str], items: Sequence[Mapping[str, Any]]
 ) -> Doc:
     """Twin of `ScanPlan`, without its target."""
     table = part_of(wanted, twin, columns)
@@ -62,18 +62,18 @@ def scan_document(
     return {"table": table, "statement": statement, "items": [dict(item) for item in items]}
 
 
-def part_of(wanted: plan.Wanted, twin: Server, columns: Sequence[str]) -> Doc:
+def part_of(wanted: ends.Wanted, twin: Server, columns: Sequence[str]) -> Doc:
     """These columns of the table, as the core takes it."""
     left = tuple(c for c in wanted.table.columns if c.name in columns)
     table = replace(wanted.table, columns=left, identity=(), layouts={})
-    planned = plan.table_plan(twin, table, wanted.target_table)
+    planned = ends.table_plan(twin, table, wanted.target_table)
     # How texts are read is the client's alone.
-    source = plan.source_of(replace(wanted, times={}), plan.NO_FILES, "-", 0)
-    return plan.table_document(replace(wanted, table=table), planned, source)
+    source = ends.source_of(replace(wanted, times={}), ends.NO_FILES, "-", 0)
+    return ends.table_document(replace(wanted, table=table), planned, source)
 
 
 def verified(
-    wanted: plan.Wanted, shards: Places, targets: Targets, found: Verdict
+    wanted: ends.Wanted, shards: Places, targets: Targets, found: Verdict
 ) -> tuple[bool | None, Verdict]:
     """The table read back beside the files read again: equal digests of all rows. None where nothing can be said of it."""
     begun: Begun = wanted.begun
@@ -109,7 +109,7 @@ def padded(proof: Proof) -> set[str]:
     return {str(item["column"]) for item in proof.items if item["kind"] == "sum_hash" and item.get("trimmed")}
 
 
-def digest_of_files(wanted: plan.Wanted, twin: Server, columns: Sequence[str]) -> tuple[int, int]:
+def digest_of_files(wanted: ends.Wanted, twin: Server, columns: Sequence[str]) -> tuple[int, int]:
     """Good rows of all files, and their digest."""
     from inrush import _core
 
@@ -118,10 +118,10 @@ def digest_of_files(wanted: plan.Wanted, twin: Server, columns: Sequence[str]) -
     return int(found["rows"]), int(found["digest"], 16)
 
 
-def files_read(wanted: plan.Wanted, twin: Server) -> list[Doc]:
+def files_read(wanted: ends.Wanted, twin: Server) -> list[Doc]:
     """The files as tables of the core, rejecting what was rejected and noting it nowhere."""
-    planned = plan.table_plan(twin, wanted.table, wanted.target_table)
+    planned = ends.table_plan(twin, wanted.table, wanted.target_table)
     return [
-        plan.table_document(wanted, planned, plan.source_of(wanted, file, "/dev/null", 2**62))
+        ends.table_document(wanted, planned, ends.source_of(wanted, file, "/dev/null", 2**62))
         for file in wanted.files
     ]

@@ -12,8 +12,8 @@ from typing import Any
 from inrush.engines import server
 from inrush.engines.base import Target
 from inrush.errors import UsageError, from_core
-from inrush.load import plan
 from inrush.load.shards import LOOK_S
+from inrush.plan import ends
 
 #: A shorter token could be guessed.
 TOKEN_CHARACTERS = 16
@@ -32,7 +32,7 @@ def link(address: str, token_file: str | None, ca: str | None, fingerprint: str 
             f"--server {address}: is not on this machine, so the way there needs TLS: --ca FILE or --fingerprint SHA256"
         )
     tls = {"ca": ca} if ca is not None else {"fingerprint": fingerprint} if fingerprint is not None else None
-    return plan.link_plan(address, read_token(Path(token_file)), tls)
+    return ends.link_plan(address, read_token(Path(token_file)), tls)
 
 
 def read_token(path: Path) -> str:

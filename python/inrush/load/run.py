@@ -13,7 +13,7 @@ from typing import Any
 
 from inrush.engines.base import Server
 from inrush.errors import CoreError, TargetError, UsageError, from_core
-from inrush.load import create, imports, plan, proof, readback, reading
+from inrush.load import create, imports, proof, readback, reading
 from inrush.load.call import Call
 from inrush.load.check import Loaded, checked, rows_by_ledger
 from inrush.load.databases import need_databases
@@ -39,6 +39,7 @@ from inrush.load.rejects import merge_rejects, reasons_of, with_names
 from inrush.load.remote import RemoteShards, link
 from inrush.load.rounding import with_rounding
 from inrush.load.shards import Shards, shards_at, shards_of
+from inrush.plan import ends
 from inrush.study.chosen import Asked, DatesUndecided, read_dates
 from inrush.study.first_line import read_said, shown_line
 from inrush.study.found import SAMPLE_ROWS
@@ -99,17 +100,17 @@ def load(call: Call, folder: Path, note: Callable[[str], None], tell: Tell) -> L
         tell = with_time_left(tell, sum(i.bytes for i in inputs))
         began = time.monotonic()
         if isinstance(shards, RemoteShards):
-            setup = plan.import_plan(wanted, shards.twin, targets)
+            setup = ends.import_plan(wanted, shards.twin, targets)
             counts = run_clients(call, wanted, shards, client, None, shards.link, own, tell, setup)
             return proven(wanted, shards, targets, counts, began, own)
         assert load_server is not None, "it was started for shards of our own"
         token = secrets.token_hex(16)
-        document = plan.server_plan(wanted, shards.twin, targets, "127.0.0.1:0", token)
+        document = ends.server_plan(wanted, shards.twin, targets, "127.0.0.1:0", token)
         load_server.begin(document, own / "server.log")
         listening = load_server.wait_for("listening", tell)
         if listening["resumed_files"]:
             note(f"import {wanted.import_id} goes on: {listening['resumed_rows']} rows are stored already")
-        way = plan.link_plan(listening["address"], token)
+        way = ends.link_plan(listening["address"], token)
         counts = run_clients(call, wanted, shards, client, load_server, way, own, tell)
         last = load_server.stop(tell)
     return proven(wanted, shards, targets, counts, began, own, last["shards"])
@@ -124,7 +125,7 @@ def remote_shards(call: Call) -> RemoteShards:
 
 
 def proven(
-    wanted: plan.Wanted,
+    wanted: ends.Wanted,
     shards: Shards | RemoteShards,
     targets: Sequence[tuple[str, Doc]],
     counts: Doc,
@@ -138,8 +139,8 @@ def proven(
     ended = time.monotonic()
     try:
         in_ledger = rows_by_ledger(shards, [target for _, target in targets], wanted.import_id, wanted.ledger)
-        places = plan.replica_places(targets) if wanted.replica_table else []
-        load = plan.replica_load(wanted.import_id)
+        places = ends.replica_places(targets) if wanted.replica_table else []
+        load = ends.replica_load(wanted.import_id)
         on_replicas = rows_by_ledger(shards, [target for _, target in places], load, wanted.ledger)
         copied = sum(on_replicas) if places else None
         found = checked(wanted, shards, targets, counts, sum(in_ledger), copied)
@@ -204,7 +205,7 @@ def prepare(
     targets: Sequence[tuple[str, Doc]],
     folder: Path,
     note: Callable[[str], None],
-) -> plan.Wanted:
+) -> ends.Wanted:
     """Tables and ledgers on every shard, and what both ends will be told."""
     from inrush import _core
 
@@ -212,7 +213,7 @@ def prepare(
         raise UsageError(
             "--replica: it takes two shards at least, of an engine that stores rows and ledger together"
         )
-    physical = plan.target_table(call.table)
+    physical = ends.target_table(call.table)
     try:
         described = describe(shards, targets[0][1], call.table)
         asked = Asked(call.strict, read_dates(call.dates), has_days(shards.twin))
@@ -247,7 +248,7 @@ def prepare(
         for shown, target in targets:
             refuse_unfit(shards, (shown, target), call.table)
             if call.replica:
-                shards.ask(target, shards.twin.copy_table(plan.replica_table(call.table), physical))
+                shards.ask(target, shards.twin.copy_table(ends.replica_table(call.table), physical))
         behind = shards.coordinator if isinstance(shards, RemoteShards) else call.into and call.shards
         # A table that says how its rows are placed is there already.
         if behind and call.create and call.rule is None:
@@ -270,7 +271,7 @@ def prepare(
     key = call.key if len(targets) > 1 else ()
     read_so = reading.reading_of(files, of.numbers, times, key, rule)
     reading.refuse_other_places(read_so, as_begun)
-    wanted = plan.Wanted(
+    wanted = ends.Wanted(
         table=table,
         target_table=physical,
         key={name: declared[name] for name in call.key},
@@ -293,13 +294,13 @@ def prepare(
         times=times,
         bytes_per_s=call.bytes_per_s,
         shard_rows_per_s=call.shard_rows_per_s,
-        replica_table=plan.replica_table(call.table) if call.replica else "",
+        replica_table=ends.replica_table(call.table) if call.replica else "",
         numbers=of.numbers,
         items=proven_by.items if of.sums else (),
         ledger=of.ledger,
     )
     # Refuses what cannot be loaded in this way before the ledger says that it was begun.
-    plan.import_plan(wanted, shards.twin, targets)
+    ends.import_plan(wanted, shards.twin, targets)
     try:
         types = {c.name: c.type for c in table.columns}
         of = imports.begin(desk, of, proven_by.items, types, read_so, physical)
@@ -346,7 +347,7 @@ def refuse_unfit(shards: Shards | RemoteShards, target: tuple[str, Doc], table: 
 
 def run_clients(
     call: Call,
-    wanted: plan.Wanted,
+    wanted: ends.Wanted,
     shards: Shards | RemoteShards,
     client: End,
     load_server: End | None,
@@ -367,7 +368,7 @@ def run_clients(
     (own / "rejects").mkdir(exist_ok=True)
     names = dict(zip(wanted.numbers, (i.shown for i in wanted.begun.inputs), strict=True))
     for n, files in enumerate(groups):
-        document = plan.client_plan(wanted, shards.twin, way, str(own / "rejects"), files, setup)
+        document = ends.client_plan(wanted, shards.twin, way, str(own / "rejects"), files, setup)
         with End(None, own / "client.log", {}) if n else client as end:
             end.begin(document, own / "client.log")
             try:

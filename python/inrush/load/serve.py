@@ -74,7 +74,7 @@ def serve(call: Serving, folder: Path, note: Callable[[str], None], ready: Calla
     from inrush.load.call import Call
     from inrush.load.process import End
     from inrush.load.shards import shards_of
-    from inrush.run.site import split_password
+    from inrush.targets.site import split_password
 
     host = host_of("--listen", call.listen)
     refuse_in_the_open(call, host)

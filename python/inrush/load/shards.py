@@ -13,7 +13,7 @@ from inrush.engines import engine_of_url, server
 from inrush.engines.base import Server, Target
 from inrush.errors import UsageError
 from inrush.load.call import Call
-from inrush.run.site import environment, split_password
+from inrush.targets.site import environment, split_password
 
 Doc = dict[str, Any]
 

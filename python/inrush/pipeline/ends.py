@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from inrush.errors import CoreError, InrushError, from_core
-from inrush.load.plan import link_plan
 from inrush.load.process import END
 from inrush.pipeline.fence import fenced
 from inrush.pipeline.inputs import FORMAT
-from inrush.run.process import Process, death_message
+from inrush.plan.ends import link_plan
+from inrush.worker.process import Process, death_message
 
 Doc = dict[str, Any]
 

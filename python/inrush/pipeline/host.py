@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 
 from inrush.load.process import END
-from inrush.run.worker import die_with_parent, say
+from inrush.worker.worker import die_with_parent, say
 
 
 def main() -> int:

@@ -9,8 +9,8 @@ from typing import Any
 
 from inrush.engines.base import Target
 from inrush.errors import UsageError
-from inrush.run.site import Site, split_password
 from inrush.study.pipeline import KIND
+from inrush.targets.site import Site, split_password
 
 Doc = dict[str, Any]
 

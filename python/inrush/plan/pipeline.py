@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from inrush.engines.base import Server, TablePlan, Unsupported
-from inrush.load import plan as ends
+from inrush.plan import ends
 from inrush.plan.documents import Doc, epoch_ns, source_document
 from inrush.plan.intervals import interval_s, watch_s
 from inrush.plan.units import ns

@@ -83,7 +83,7 @@ def plain(factor: str, value: Any, call: Call) -> bool:
     """Whether the command line can say a factor's value: not a table that results know by its name alone."""
     if is_number(value) or isinstance(value, bool):
         return True
-    from inrush.studies import find_study
+    from inrush.study.shipped import find_study
     from inrush.study.toml import read_toml
 
     return value in (read_toml(find_study(call.study).path).get("factors", {}).get(factor) or [])

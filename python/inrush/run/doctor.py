@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from inrush.run import host
+from inrush.machine import host
 
 Calibrate = Callable[[str, float], str]
 

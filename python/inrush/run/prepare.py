@@ -12,8 +12,8 @@ from inrush.engines import server
 from inrush.engines.base import TRANSPORT, UNIX
 from inrush.errors import UsageError
 from inrush.results.store import Results, SealedRun, Store, StudyFolder
-from inrush.run import shards
-from inrush.run.sites import Places, known_engines, places
+from inrush.targets import shards
+from inrush.targets.sites import Places, known_engines, places
 
 if TYPE_CHECKING:
     from inrush.analysis.points import Measured

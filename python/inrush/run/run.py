@@ -21,15 +21,16 @@ import pyarrow as pa
 
 from inrush.engines.base import Durability
 from inrush.errors import CoreError, Interrupted, UsageError
+from inrush.machine import host
 from inrush.pipeline.place import at_pipeline
 from inrush.plan.calibration import OWN_SHARE
 from inrush.results.store import Doc, OpenRun, Results, SealedRun, StudyFolder, read_json
-from inrush.run import full_disk, host, oracle
-from inrush.run.patience import USUAL, Graces, Patience
-from inrush.run.process import WORKER, Event, Worker, death_message, end_leftover
-from inrush.run.site import ACTIONS, Site, at_site
+from inrush.run import full_disk, oracle
 from inrush.stats.measures import writing_roles
 from inrush.study.files import at_files
+from inrush.targets.site import ACTIONS, Site, at_site
+from inrush.worker.patience import USUAL, Graces, Patience
+from inrush.worker.process import WORKER, Event, Worker, death_message, end_leftover
 
 #: Runs in a row that may fail on one engine before the rest of its runs is left out, and said.
 GIVE_UP_AFTER = 3

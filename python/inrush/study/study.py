@@ -12,7 +12,6 @@ from dataclasses import fields as dataclass_fields
 from typing import Any
 
 from inrush.errors import Problem, StudyInvalid
-from inrush.studies import SHIPPED, find_study, workload_path
 from inrush.study import pipeline
 from inrush.study.document import Node, unknown
 from inrush.study.files import locate
@@ -38,6 +37,7 @@ from inrush.study.parts import (
 )
 from inrush.study.pipeline import Pipeline, parse_pipeline
 from inrush.study.roles import Role, label, parse_factors, parse_roles
+from inrush.study.shipped import SHIPPED, find_study, workload_path
 from inrush.study.sizes import read_size
 from inrush.study.tables import Catalogue
 from inrush.study.toml import read_toml

@@ -13,7 +13,7 @@ import pyarrow as pa
 from inrush import _core
 from inrush.results.histogram import Histogram, of_table
 from inrush.results.store import whole_batches
-from inrush.run.site import Site, at_site
+from inrush.targets.site import Site, at_site
 
 ENDS = ("finished", "failed")
 

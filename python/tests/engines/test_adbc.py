@@ -17,8 +17,8 @@ from inrush import _core
 from inrush.engines import server
 from inrush.engines.base import Instance, Target
 from inrush.plan.plan import plan_study
-from inrush.run.site import Site
 from inrush.study.study import load_study
+from inrush.targets.site import Site
 
 from .border import run
 

@@ -18,7 +18,7 @@ import pytest
 
 from inrush.engines import life
 from inrush.engines.base import Survives, Target
-from inrush.run.site import Site
+from inrush.targets.site import Site
 
 from . import test_contract as contract
 from . import test_load as loading

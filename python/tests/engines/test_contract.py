@@ -15,8 +15,8 @@ from inrush.engines import server
 from inrush.engines.base import Target
 from inrush.plan.plan import PlannedRun, StudyPlan, plan_study
 from inrush.run import oracle
-from inrush.run.site import Site
 from inrush.study.study import load_study
+from inrush.targets.site import Site
 
 from .border import run
 

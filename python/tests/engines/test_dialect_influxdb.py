@@ -15,8 +15,8 @@ from inrush.engines.base import Durability, OpPlan, Stop, Survives, Target, Unsu
 from inrush.engines.influxdb import FSYNC_DELAY, Influxdb, wires
 from inrush.plan.plan import plan_study
 from inrush.run import oracle
-from inrush.run.site import Site
 from inrush.study.study import load_study
+from inrush.targets.site import Site
 from inrush.workload import Operation
 from tests.engines.border import Ran, run
 from tests.engines.screens import ALL_TYPES, PORTS

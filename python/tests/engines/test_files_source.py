@@ -26,9 +26,9 @@ from inrush.engines import server
 from inrush.engines.base import Target
 from inrush.plan.plan import plan_study
 from inrush.results.store import whole_batches
-from inrush.run.site import Site, at_site
 from inrush.study.files import at_files
 from inrush.study.study import load_study
+from inrush.targets.site import Site, at_site
 
 ENGINES = ("duckdb", "sqlite", "postgresql", "mysql", "mariadb")
 #: Folder with Object.csv, Source.csv and their schemas: rows of the LSST catalogue in MySQL's text format.

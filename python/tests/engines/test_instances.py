@@ -13,7 +13,7 @@ import pytest
 
 from inrush.engines import life
 from inrush.errors import UsageError
-from inrush.run import instances
+from inrush.targets import instances
 
 from .servers import need
 
@@ -53,7 +53,7 @@ def test_a_server_goes_on_when_its_command_has_ended_until_it_is_stopped(folder:
 
 def test_what_a_killed_run_left_is_said_and_can_be_stopped(folder: Path) -> None:
     need("postgresql")
-    script = "import os, signal; from pathlib import Path; from inrush.run.sites import started\n"
+    script = "import os, signal; from pathlib import Path; from inrush.targets.sites import started\n"
     script += "from inrush.engines import server\n"
     script += f"started(server('postgresql'), Path({str(folder / 'postgresql')!r}), {{'shared_buffers': '16MB'}}, print)\n"
     script += "os.kill(os.getpid(), signal.SIGKILL)\n"

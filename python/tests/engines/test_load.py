@@ -15,13 +15,13 @@ import pytest
 
 from inrush.engines.base import Target
 from inrush.errors import InrushError, UsageError
-from inrush.load import plan
 from inrush.load.call import Call
 from inrush.load.check import Loaded
 from inrush.load.input import expand, open_inputs
 from inrush.load.process import End
 from inrush.load.run import load, prepare
 from inrush.load.shards import shards_of
+from inrush.plan import ends
 from tests.engines.servers import control, databases
 
 SHARDS = 3
@@ -224,7 +224,7 @@ def test_columns_that_take_no_null_are_filled_on_clickhouse_too(clickhouse: Targ
         control(clickhouse, f"DROP TABLE {name}")
 
 
-def documents(wanted: Call, folder: Path) -> tuple[plan.Wanted, Any, list[tuple[str, Any]]]:
+def documents(wanted: Call, folder: Path) -> tuple[ends.Wanted, Any, list[tuple[str, Any]]]:
     shards = shards_of(wanted, silent)
     targets = shards.documents()
     inputs = open_inputs(expand(wanted.files), folder / "spool")
@@ -250,12 +250,12 @@ def test_kill_9_at_20_random_points_of_either_end_stores_every_row_once(
     kills, finished = 0, None
     while finished is None:
         with End(
-            plan.server_plan(wanted, shards.twin, targets, "127.0.0.1:0", "t"), tmp_path / "s.log", {}
+            ends.server_plan(wanted, shards.twin, targets, "127.0.0.1:0", "t"), tmp_path / "s.log", {}
         ) as server:
             address = server.wait_for("listening", silent)["address"]
             while finished is None:
-                document = plan.client_plan(
-                    wanted, shards.twin, plan.link_plan(address, "t"), str(folder / "rejects")
+                document = ends.client_plan(
+                    wanted, shards.twin, ends.link_plan(address, "t"), str(folder / "rejects")
                 )
                 with End(document, tmp_path / "c.log", {}) as client:
                     finished = killed_or_finished(client, server, victim, kills < 20)
@@ -308,10 +308,10 @@ def test_a_client_without_the_token_is_refused(postgresql: Target, table: str, t
     file = rows_file(tmp_path / "a.csv", 0, 10)
     wanted, shards, targets = documents(call(table, [file], into=postgresql.url), tmp_path)
     with End(
-        plan.server_plan(wanted, shards.twin, targets, "127.0.0.1:0", "right"), tmp_path / "s.log", {}
+        ends.server_plan(wanted, shards.twin, targets, "127.0.0.1:0", "right"), tmp_path / "s.log", {}
     ) as server:
         address = server.wait_for("listening", silent)["address"]
-        document = plan.client_plan(wanted, shards.twin, plan.link_plan(address, "wrong"), str(tmp_path))
+        document = ends.client_plan(wanted, shards.twin, ends.link_plan(address, "wrong"), str(tmp_path))
         with End(document, tmp_path / "c.log", {}) as client, pytest.raises(InrushError, match="token"):
             client.wait_for("finished", silent)
     assert count(postgresql, table)[0] == 0

@@ -14,7 +14,7 @@ import pytest
 from inrush.engines import server
 from inrush.engines.base import Target
 from inrush.load.input import base_type
-from inrush.load.plan import table_plan, target_table
+from inrush.plan.ends import table_plan, target_table
 from inrush.workload import FILE_TYPES, LOGICAL_TYPES, Column, Table
 
 from .servers import control

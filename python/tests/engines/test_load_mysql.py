@@ -10,7 +10,7 @@ import pytest
 
 from inrush.engines.base import Target
 from inrush.errors import UsageError
-from inrush.load import plan
+from inrush.plan import ends
 
 from .servers import control
 from .test_load import End, call, documents, killed_or_finished, rows_file, run, silent
@@ -46,11 +46,11 @@ def test_kill_9_at_20_random_points_of_the_load_server_stores_every_row_once(
     random.seed(f"{place.engine} {method}")
     kills, finished = 0, None
     while finished is None:
-        document = plan.server_plan(wanted, shards.twin, targets, "127.0.0.1:0", "t")
+        document = ends.server_plan(wanted, shards.twin, targets, "127.0.0.1:0", "t")
         with End(document, tmp_path / "s.log", {}) as server:
             address = server.wait_for("listening", silent)["address"]
-            document = plan.client_plan(
-                wanted, shards.twin, plan.link_plan(address, "t"), str(folder / "rejects")
+            document = ends.client_plan(
+                wanted, shards.twin, ends.link_plan(address, "t"), str(folder / "rejects")
             )
             with End(document, tmp_path / "c.log", {}) as client:
                 finished = killed_or_finished(client, server, "server", kills < 20)
@@ -59,7 +59,7 @@ def test_kill_9_at_20_random_points_of_the_load_server_stores_every_row_once(
     [[stored, distinct, total]] = control(place, "SELECT COUNT(*), COUNT(DISTINCT id), SUM(id) FROM t")
     assert [int(stored), int(distinct), int(total)] == [2 * rows, 2 * rows, 2 * rows * (2 * rows - 1) // 2]
     assert finished["rejected"] == 1 and finished["rows_stored"] + finished["rows_before"] == 2 * rows
-    [[in_ledger]] = control(place, plan.rows_in_ledger(wanted.import_id))
+    [[in_ledger]] = control(place, ends.rows_in_ledger(wanted.import_id))
     assert int(in_ledger) == 2 * rows
 
 
@@ -83,5 +83,5 @@ def test_every_method_commits_rows_with_their_lines(place: Target, method: str, 
     with pytest.raises(Exception, match=r"(?i)duplicate"):
         run(call("t", [clash], into=place.url, method=method, patience_s=0.2), tmp_path / "loads")
     [[rows]] = control(place, "SELECT COUNT(*) FROM t")
-    [[lines]] = control(place, f"SELECT COALESCE(SUM(row_count), 0) FROM {plan.LEDGER}")
+    [[lines]] = control(place, f"SELECT COALESCE(SUM(row_count), 0) FROM {ends.LEDGER}")
     assert int(rows) == int(lines) and int(rows) < 1_901

@@ -11,11 +11,11 @@ import pytest
 from inrush.engines import life, postgresql_shards
 from inrush.engines.base import Stop, Target
 from inrush.errors import TargetError, UsageError
-from inrush.load import plan
 from inrush.load.call import Call
 from inrush.load.check import Loaded
 from inrush.load.run import load
-from inrush.run import instances, shards
+from inrush.plan import ends
+from inrush.targets import instances, shards
 
 from .servers import control, need, scratch, twin
 from .test_load import count, rows_file, silent
@@ -128,7 +128,7 @@ def test_a_load_server_says_where_copies_lie_whatever_its_client_says(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, rows = cluster
-    planned = plan.import_plan
+    planned = ends.import_plan
 
     def elsewhere(*words: Any) -> Any:
         made = planned(*words)
@@ -136,7 +136,7 @@ def test_a_load_server_says_where_copies_lie_whatever_its_client_says(
             place["plan"]["target"]["url"] = "postgresql://127.0.0.9:1/nowhere"
         return made
 
-    monkeypatch.setattr(plan, "import_plan", elsewhere)
+    monkeypatch.setattr(ends, "import_plan", elsewhere)
     file = rows_file(tmp_path / "a.csv", 0, 2_000)
     words = [word for row in rows[1:] for word in ("--shard", row["url"])]
     with serving(tmp_path, rows[0]["url"], *words) as shown:

@@ -16,13 +16,13 @@ import pytest
 from inrush.engines import clickhouse_shards, life
 from inrush.engines.base import Instance, Stop
 from inrush.errors import UsageError
-from inrush.load import plan
 from inrush.load.call import Call
 from inrush.load.check import Loaded
 from inrush.load.input import LOOK_ROWS, expand, open_inputs
 from inrush.load.process import End
 from inrush.load.run import found_shards, load, prepare
-from inrush.run import instances
+from inrush.plan import ends
+from inrush.targets import instances
 
 from .servers import need, scratch, twin
 from .test_load import killed_or_finished, rows_file, silent
@@ -329,11 +329,11 @@ def test_a_client_that_is_killed_loses_and_doubles_nothing(cluster: Cluster, tmp
     (folder / "rejects").mkdir(parents=True)
     random.seed("client")
     kills, finished = 0, None
-    document = plan.server_plan(wanted, shards.twin, targets, "127.0.0.1:0", "t")
+    document = ends.server_plan(wanted, shards.twin, targets, "127.0.0.1:0", "t")
     with End(document, tmp_path / "s.log", {}) as server:
-        way = plan.link_plan(server.wait_for("listening", silent)["address"], "t")
+        way = ends.link_plan(server.wait_for("listening", silent)["address"], "t")
         while finished is None:
-            document = plan.client_plan(wanted, shards.twin, way, str(folder / "rejects"))
+            document = ends.client_plan(wanted, shards.twin, way, str(folder / "rejects"))
             with End(document, tmp_path / "c.log", {}) as client:
                 finished = killed_or_finished(client, server, "client", kills < 10)
             kills += finished is None

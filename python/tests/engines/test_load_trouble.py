@@ -20,12 +20,12 @@ import pytest
 from inrush.engines.base import Instance, Stop, Target
 from inrush.engines.life import servant
 from inrush.errors import InrushError, UsageError
-from inrush.load import plan
 from inrush.load import run as loads
 from inrush.load.call import Call
 from inrush.load.check import Loaded
 from inrush.load.process import End
 from inrush.load.run import load
+from inrush.plan import ends
 from tests.engines.servers import SETTINGS, control, need, twin
 from tests.engines.test_load import COLUMNS, call, count, documents, rows_file, silent, table
 
@@ -100,16 +100,16 @@ def test_a_network_that_is_cut_at_random_points_stores_every_row_once(
     (folder / "rejects").mkdir(parents=True)
     rng = random.Random(11)
     finished: Any = None
-    document = plan.server_plan(wanted, shards.twin, targets, "127.0.0.1:0", "t")
+    document = ends.server_plan(wanted, shards.twin, targets, "127.0.0.1:0", "t")
     with End(document, tmp_path / "s.log", {}) as server:
         proxy = Proxy(server.wait_for("listening", silent)["address"])
         for n in range(20):
             proxy.cut = (rng.randrange(1, 300_000), ("reset", "silence")[n % 2])
             with pytest.raises(InrushError, match=r"127\.0\.0\.1") as failed:
-                finished = client(plan, wanted, shards, proxy.address, folder, tmp_path)
+                finished = client(ends, wanted, shards, proxy.address, folder, tmp_path)
             assert "\n" not in str(failed.value)
         proxy.cut = None
-        finished = client(plan, wanted, shards, proxy.address, folder, tmp_path)
+        finished = client(ends, wanted, shards, proxy.address, folder, tmp_path)
         assert proxy.cuts >= 20
         proxy.close()
     assert count(postgresql, table) == (2 * rows, 2 * rows, 2 * rows * (2 * rows - 1) // 2)

@@ -15,8 +15,8 @@ import pytest
 
 from inrush.engines import server
 from inrush.engines.base import Target
-from inrush.run.locks import Holder, holder, lock_name, ourselves
-from inrush.run.site import Site
+from inrush.targets.locks import Holder, holder, lock_name, ourselves
+from inrush.targets.site import Site
 from tests.terminal import Inrush
 
 from .servers import control

@@ -23,11 +23,11 @@ from inrush.guards.verdicts import Outcome
 from inrush.plan.plan import PlannedRun, plan_study
 from inrush.results.histogram import of_table
 from inrush.results.store import Results, Store
-from inrush.run.process import Event
 from inrush.run.run import Silent, run_study
-from inrush.run.site import Site
 from inrush.stats.measures import figures_of_run, study_record
 from inrush.study.study import load_study
+from inrush.targets.site import Site
+from inrush.worker.process import Event
 from tests.test_paced import STUDY
 
 from .border import run

@@ -12,7 +12,7 @@ import pytest
 
 from inrush.engines import life
 from inrush.engines.base import Target
-from inrush.run import instances
+from inrush.targets import instances
 from tests.terminal import pipeline_results
 
 from .servers import control, databases, need, scratch

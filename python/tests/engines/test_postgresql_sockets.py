@@ -11,7 +11,7 @@ from inrush import _core
 from inrush.engines import life, server
 from inrush.engines.base import Instance, Stop, Target
 from inrush.run import oracle
-from inrush.run.site import Site
+from inrush.targets.site import Site
 
 from .border import run
 from .servers import control, need, scratch, twin

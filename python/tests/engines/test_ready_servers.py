@@ -11,8 +11,8 @@ from inrush.engines import greeting, server
 from inrush.engines.base import Target
 from inrush.errors import UsageError
 from inrush.run.prepare import Call, prepare
-from inrush.run.ready import refuse_unready
-from inrush.run.site import Site
+from inrush.targets.ready import refuse_unready
+from inrush.targets.site import Site
 
 SERVERS = ("postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb")
 

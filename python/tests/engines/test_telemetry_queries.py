@@ -18,10 +18,10 @@ from inrush.engines import server
 from inrush.engines.base import Target
 from inrush.plan.plan import plan_study
 from inrush.run import oracle
-from inrush.run.site import Site
-from inrush.studies import SHIPPED
+from inrush.study.shipped import SHIPPED
 from inrush.study.study import parse_study
 from inrush.study.toml import read_toml
+from inrush.targets.site import Site
 
 from .border import run
 

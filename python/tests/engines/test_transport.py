@@ -11,7 +11,7 @@ import pytest
 from inrush.engines import server
 from inrush.engines.base import TRANSPORT, Instance, Stop, Target
 from inrush.errors import TargetError
-from inrush.run.site import Site, at_site
+from inrush.targets.site import Site, at_site
 
 from .border import run
 from .servers import control, need, scratch, twin

@@ -16,8 +16,8 @@ import pytest
 from inrush.engines import server
 from inrush.engines.base import Stop, Target
 from inrush.plan.plan import plan_study
-from inrush.run.site import Site
 from inrush.study.study import load_study
+from inrush.targets.site import Site
 
 from .border import run
 from .servers import SETTINGS, control, need, twin

@@ -12,8 +12,8 @@ from inrush.engines import ENGINES, life, server
 from inrush.engines.base import Instance, Release, Server, Stop
 from inrush.engines.own_server import LOG, VERSION, OwnServer
 from inrush.errors import UsageError
-from inrush.run import register, shards
-from inrush.run.sites import started_words as words
+from inrush.targets import register, shards
+from inrush.targets.sites import started_words as words
 from inrush.text import columns
 
 Note = Callable[[str], None]

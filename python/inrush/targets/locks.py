@@ -22,7 +22,7 @@ from inrush.engines import life
 from inrush.errors import UsageError
 from inrush.plan.plan import StudyPlan
 from inrush.plan.point import short_hash
-from inrush.run.site import Site
+from inrush.targets.site import Site
 
 #: How long another inrush of this machine may look at the same lock, s.
 PATIENCE_S = 60.0

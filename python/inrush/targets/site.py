@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 from inrush.engines import life
 from inrush.engines.base import TRANSPORT, UNIX, Cold, Durability, Server, Stop, Survives, Target
 from inrush.errors import TargetError, UsageError, from_core
-from inrush.run import host
+from inrush.machine import host
 
 Doc = dict[str, Any]
 

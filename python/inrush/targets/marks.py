@@ -12,7 +12,7 @@ from pathlib import Path
 from inrush.engines.sql import file_of
 from inrush.errors import TargetError, UsageError
 from inrush.plan.plan import StudyPlan
-from inrush.run.site import Site
+from inrush.targets.site import Site
 
 #: Names that a message tells.
 TOLD = 3

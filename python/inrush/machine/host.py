@@ -375,6 +375,6 @@ def environment(data_dir: Path) -> dict[str, Any]:
     found = {**snapshot(data_dir), **disk_probe(data_dir)}
     if found.get("cpu_smt") != "on" or not found.get("cpu_logical"):
         return found
-    from inrush.run.cpu_probe import cpu_capacity
+    from inrush.machine.cpu_probe import cpu_capacity
 
     return {**found, **cpu_capacity(int(found["cpu_logical"]))}

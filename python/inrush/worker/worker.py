@@ -1,4 +1,4 @@
-"""One run in a process of its own: `python -m inrush.run.worker [--realtime] PLAN.json PARTS_DIR`.
+"""One run in a process of its own: `python -m inrush.worker.worker [--realtime] PLAN.json PARTS_DIR`.
 
 A crashing engine, its allocator and its caches end with the run. Events leave as JSON lines on stdout,
 commands (`resume` and the server's processes as JSON, `stop`) come as lines on stdin; both ends are `run.py`'s. The process dies with its
@@ -31,13 +31,13 @@ def main(arguments: list[str]) -> int:
     arguments = arguments[realtime:]
     if len(arguments) != 2:
         print(
-            "usage: python -m inrush.run.worker [--realtime] PLAN.json PARTS_DIR (inrush run starts it)",
+            "usage: python -m inrush.worker.worker [--realtime] PLAN.json PARTS_DIR (inrush run starts it)",
             file=sys.stderr,
         )
         return 2
     die_with_parent()
     if realtime:
-        from inrush.run.realtime import come_first
+        from inrush.worker.realtime import come_first
 
         come_first()  # before the core's threads, which inherit it
     # Ctrl-C reaches the whole terminal; the parent decides and says `stop`.

@@ -18,7 +18,7 @@ from inrush.engines.base import Durability, Survives
 from inrush.errors import UsageError
 from inrush.guards.verdicts import is_instrument
 from inrush.plan.plan import PlannedRun, StudyPlan
-from inrush.run.site import Site, environment
+from inrush.targets.site import Site, environment
 
 #: Limit of one statement, s.
 ASK_S = 30.0

@@ -16,7 +16,7 @@ from typing import Any
 
 Event = dict[str, Any]
 
-WORKER: tuple[str, ...] = (sys.executable, "-m", "inrush.run.worker")
+WORKER: tuple[str, ...] = (sys.executable, "-m", "inrush.worker.worker")
 #: Lines of the log that a message shows when a worker died.
 LOG_LINES = 12
 
@@ -126,7 +126,7 @@ def end_leftover(parts: Path) -> list[int]:
             words = entry.read_bytes().split(b"\0")
         except OSError:
             continue  # gone meanwhile
-        if b"inrush.run.worker" in words and str(parts).encode() in words:
+        if b"inrush.worker.worker" in words and str(parts).encode() in words:
             pid = int(entry.parent.name)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

@@ -13,8 +13,8 @@ from typing import Any
 
 from inrush.engines import server
 from inrush.errors import UsageError
-from inrush.run import host
-from inrush.run.process import WORKER
+from inrush.machine import host
+from inrush.worker.process import WORKER
 
 OPTION = "--realtime"
 #: The lowest of the class: before every ordinary process, behind what the kernel itself runs there.

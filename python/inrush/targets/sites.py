@@ -11,8 +11,8 @@ from inrush.engines import ENGINES, engine_of_url, server
 from inrush.engines.base import Server, Stop, Target
 from inrush.errors import UsageError
 from inrush.plan.calibration import FLOOR
-from inrush.run import register, shards
-from inrush.run.site import Site, split_password
+from inrush.targets import register, shards
+from inrush.targets.site import Site, split_password
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ from typing import Any
 from inrush.engines import greeting
 from inrush.engines.sql import file_of
 from inrush.errors import UsageError
+from inrush.machine import host
 from inrush.plan.cost import cost
 from inrush.plan.plan import StudyPlan
-from inrush.run import host
-from inrush.run.site import Site
-from inrush.run.sites import Places, site_at
 from inrush.stats.quantity import show
+from inrush.targets.site import Site
+from inrush.targets.sites import Places, site_at
 
 #: Words of servers about a right that is missing.
 NOT_ALLOWED = re.compile(r"denied|privilege|read-?only|authori|forbidden|not allowed", re.IGNORECASE)

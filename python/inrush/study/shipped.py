@@ -8,7 +8,7 @@ from pathlib import Path
 from inrush.errors import UsageError
 from inrush.study.document import unknown
 
-SHIPPED = Path(__file__).parent
+SHIPPED = Path(__file__).parent.parent / "studies"
 
 
 @dataclass(frozen=True)

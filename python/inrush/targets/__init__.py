@@ -1,0 +1,1 @@
+"""Where a server is and in what state: addresses, own instances, shards, locks, marks, what rows survive."""
