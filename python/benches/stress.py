@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from inrush.results.store import Results
-from inrush.stats.measures import RunRecord, cumulative, measured_windows
+from inrush.stats.measures import cumulative, measured_windows
+from inrush.stats.record import RunRecord
 
 SESSIONS = 64
 #: Settings that limit connections, by engine; room for control connections too. ClickHouse also refuses inserts while

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from inrush.analysis.points import Analysis, Measured
 from inrush.results.histogram import of_values
-from inrush.stats.measures import Absent, RunRecord, StudyRecord
+from inrush.stats.record import Absent, RunRecord, StudyRecord
 
 SECOND = 10**9
 

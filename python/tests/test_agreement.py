@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from inrush.guards.agreement import difference, disagreements
-from inrush.stats.measures import RunRecord
+from inrush.stats.record import RunRecord
 from tests import synthetic
 
 BIG = str(2**64 - 1)

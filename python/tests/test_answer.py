@@ -14,8 +14,8 @@ from inrush.analysis.points import Analysis, analyse
 from inrush.analysis.wording import interval_of, ratio_of, shown
 from inrush.report.curves import curve_rows
 from inrush.stats import stats
-from inrush.stats.measures import Absent, StudyRecord
 from inrush.stats.quantity import digits, show
+from inrush.stats.record import Absent, StudyRecord
 from inrush.stats.stats import Interval
 from inrush.text import number
 from tests import synthetic

@@ -24,7 +24,8 @@ from inrush.stats.brackets import (
     quantile_of,
     sorted_quantile,
 )
-from inrush.stats.measures import RunRecord, figures_of_run
+from inrush.stats.measures import figures_of_run
+from inrush.stats.record import RunRecord
 from tests import synthetic
 from tests.synthetic import SECOND
 from tests.test_plan import planned

@@ -18,7 +18,8 @@ from inrush.guards.verdicts import Outcome
 from inrush.report.stolen import stolen_table
 from inrush.results.schema import SCHEMAS
 from inrush.stats.calm import Calm, calm_part, covered_s
-from inrush.stats.measures import RunRecord, StudyRecord, figures_of_run
+from inrush.stats.measures import figures_of_run
+from inrush.stats.record import RunRecord, StudyRecord
 from tests import synthetic
 from tests.synthetic import SECOND
 

@@ -13,8 +13,9 @@ from inrush.analysis.conclusion import conclusion
 from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis, Measured
 from inrush.guards.verdicts import Verdict, invalid
-from inrush.stats.measures import RunRecord, StudyRecord, figures_of_run
+from inrush.stats.measures import figures_of_run
 from inrush.stats.quantity import known, show_known
+from inrush.stats.record import RunRecord, StudyRecord
 from inrush.stats.stats import Interval
 from tests import synthetic
 from tests.synthetic import SECOND

@@ -15,7 +15,7 @@ from inrush.engines import server
 from inrush.guards.verdicts import Outcome, Verdict
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results
-from inrush.stats.measures import StudyRecord
+from inrush.stats.record import StudyRecord
 from inrush.study.study import load_study
 from tests import synthetic
 from tests.terminal import Inrush

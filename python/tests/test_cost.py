@@ -9,8 +9,9 @@ import pytest
 
 from inrush.engines import server
 from inrush.plan.cost import Forecast, cost, forecast
-from inrush.plan.plan import StudyPlan, plan_study
-from inrush.plan.point import PointPlan
+from inrush.plan.plan import plan_study
+from inrush.plan.planned import StudyPlan
+from inrush.plan.planned_point import PointPlan
 from inrush.plan.work import Lasts, Work
 from inrush.report.summary import plan_lines
 from inrush.study.study import load_study

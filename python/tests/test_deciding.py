@@ -10,7 +10,7 @@ import pytest
 from inrush.analysis.points import Analysis, analyse
 from inrush.guards.verdicts import Outcome, Verdict
 from inrush.run.prepare import StopRules
-from inrush.stats.measures import Absent, RunRecord, StudyRecord
+from inrush.stats.record import Absent, RunRecord, StudyRecord
 from tests import synthetic
 from tests.synthetic import SECOND
 from tests.test_plan import planned

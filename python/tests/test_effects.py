@@ -7,7 +7,7 @@ import pytest
 
 from inrush.analysis.effects import effects
 from inrush.analysis.points import Analysis
-from inrush.stats.measures import StudyRecord
+from inrush.stats.record import StudyRecord
 from tests import synthetic
 
 

@@ -14,7 +14,7 @@ from inrush.analysis.ran import due, ran_said
 from inrush.errors import StudyInvalid
 from inrush.guards.verdicts import invalid
 from inrush.report.report import write_report
-from inrush.stats.measures import StudyRecord
+from inrush.stats.record import StudyRecord
 from inrush.study.study import load_study
 from tests import synthetic
 from tests.test_conclusion import KEEPS_UP, SAMPLES, SPREAD, analysed, paced

@@ -22,7 +22,7 @@ from inrush.report.draw import render, themes
 from inrush.report.figures import figures
 from inrush.report.published import published_rows
 from inrush.report.report import write_figures
-from inrush.stats.measures import Absent, StudyRecord
+from inrush.stats.record import Absent, StudyRecord
 from tests import synthetic
 
 TRUTH = {

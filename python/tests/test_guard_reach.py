@@ -14,7 +14,8 @@ from inrush.guards.agreement import disagreements
 from inrush.guards.run import guard_run
 from inrush.guards.saturation import client_beside_its_engine
 from inrush.guards.verdicts import Outcome, Verdict, timed_figures
-from inrush.stats.measures import RunRecord, StudyRecord, figures_of_run
+from inrush.stats.measures import figures_of_run
+from inrush.stats.record import RunRecord, StudyRecord
 from inrush.stats.trends import Trend, strongest
 from tests import synthetic
 from tests.synthetic import SECOND

@@ -14,7 +14,8 @@ from inrush.guards import notes
 from inrush.guards.run import RUN_GUARDS, guard_run
 from inrush.guards.settings import same
 from inrush.guards.verdicts import Outcome, Verdict, by_guard, worst
-from inrush.stats.measures import RunRecord, StudyRecord, figures_of_run
+from inrush.stats.measures import figures_of_run
+from inrush.stats.record import RunRecord, StudyRecord
 from inrush.study.pipeline import KIND
 from tests import synthetic
 from tests.synthetic import SECOND

@@ -17,7 +17,7 @@ from inrush.report.figures import figures
 from inrush.report.heat import MOST_STEPS, cells, chart, steps_of
 from inrush.report.report import write_report
 from inrush.results.histogram import merge, of_table
-from inrush.stats.measures import RunRecord, StudyRecord
+from inrush.stats.record import RunRecord, StudyRecord
 from tests import synthetic
 from tests.synthetic import SECOND
 

@@ -11,7 +11,7 @@ from inrush.analysis.points import analyse
 from inrush.guards import lateness
 from inrush.guards.verdicts import Outcome
 from inrush.report.report import three_lines
-from inrush.stats.measures import RunRecord
+from inrush.stats.record import RunRecord
 from tests import synthetic
 
 MS = 1_000_000

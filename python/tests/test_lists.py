@@ -15,9 +15,11 @@ from inrush.analysis.points import analyse
 from inrush.analysis.study_guards import equal_work
 from inrush.engines import server
 from inrush.errors import StudyInvalid
-from inrush.plan.plan import StudyPlan, plan_study
-from inrush.stats.measures import RunRecord, StudyRecord, figures_of_run
+from inrush.plan.plan import plan_study
+from inrush.plan.planned import StudyPlan
+from inrush.stats.measures import figures_of_run
 from inrush.stats.quantity import show
+from inrush.stats.record import RunRecord, StudyRecord
 from inrush.study.shipped import SHIPPED
 from inrush.study.study import Study, load_study, parse_study
 from inrush.study.toml import read_toml

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from inrush.results.histogram import of_values
-from inrush.stats.measures import RunRecord, figures_of_run, role_series, study_record
+from inrush.stats.measures import figures_of_run, role_series, study_record
+from inrush.stats.record import RunRecord
 from tests import synthetic
 from tests.synthetic import SECOND
 

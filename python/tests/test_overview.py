@@ -12,7 +12,8 @@ from inrush.analysis.points import Analysis, Measured
 from inrush.guards.verdicts import invalid
 from inrush.report.overview import WIDEST, full_table, html_table, markdown, text_table
 from inrush.stats.headroom import client_share, idle_share
-from inrush.stats.measures import StudyRecord, figures_of_run
+from inrush.stats.measures import figures_of_run
+from inrush.stats.record import StudyRecord
 from tests import synthetic
 from tests.test_conclusion import ALL, LATE, SPREAD, fixed, kept
 

@@ -17,11 +17,13 @@ from inrush.engines import server
 from inrush.engines.base import Target
 from inrush.guards.run import guard_run
 from inrush.guards.verdicts import Outcome
-from inrush.plan.plan import StudyPlan, plan_study
+from inrush.plan.plan import plan_study
+from inrush.plan.planned import StudyPlan
 from inrush.results.store import Results, Store
 from inrush.run.run import Silent, run_study
-from inrush.stats.measures import RunRecord, StudyRecord, study_record
+from inrush.stats.measures import study_record
 from inrush.stats.own_share import own_share
+from inrush.stats.record import RunRecord, StudyRecord
 from inrush.study.study import load_study
 from inrush.targets.site import Site
 from tests import synthetic

@@ -18,14 +18,15 @@ from inrush.pipeline import inputs, proofs, tables
 from inrush.pipeline.ends import files_of
 from inrush.pipeline.place import at_pipeline
 from inrush.plan.pipeline import LOADABLE
-from inrush.plan.plan import StudyPlan, plan_study
+from inrush.plan.plan import plan_study
+from inrush.plan.planned import StudyPlan
 from inrush.predict.pipelines import fenced_busy, fenced_parts
 from inrush.predict.resources import verdict
 from inrush.report.footprint import drawn_to, number_of
 from inrush.run.prepare import generators
 from inrush.stats.files import file_figures, gain_per_doubling
 from inrush.stats.levels import levels_off
-from inrush.stats.measures import RunRecord
+from inrush.stats.record import RunRecord
 from inrush.study.study import Known, load_study
 from inrush.targets.site import Site, at_site
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from inrush.engines import server
 from inrush.errors import StudyInvalid
 from inrush.plan.cost import cost
-from inrush.plan.plan import PlannedRun, StudyPlan, canonical, plan_hash, plan_study
+from inrush.plan.plan import canonical, plan_hash, plan_study
+from inrush.plan.planned import PlannedRun, StudyPlan
 from inrush.plan.stops import stopped
 from inrush.report.summary import plan_lines
 from inrush.study.forms import Best

@@ -22,7 +22,7 @@ from inrush.predict.training import chosen, trainings
 from inrush.report.scoreboard import scoreboard_page
 from inrush.results.predictions import Predictions, digest
 from inrush.results.store import Store, write_json
-from inrush.stats.measures import RunRecord, StudyRecord
+from inrush.stats.record import RunRecord, StudyRecord
 from tests import synthetic
 from tests.terminal import Inrush
 

@@ -23,7 +23,7 @@ from inrush.report.scoreboard import knees_table
 from inrush.results.predictions import Predictions
 from inrush.results.schema import SCHEMAS
 from inrush.results.store import Store
-from inrush.stats.measures import RunRecord, StudyRecord
+from inrush.stats.record import RunRecord, StudyRecord
 from tests import synthetic
 from tests.terminal import Inrush
 

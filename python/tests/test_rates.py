@@ -11,8 +11,9 @@ import pytest
 
 from inrush.report.timeline import panels
 from inrush.run.progress import StudyClock
-from inrush.stats.measures import RunRecord, figures_of_run
+from inrush.stats.measures import figures_of_run
 from inrush.stats.rates import no_faster, role_rates, steps
+from inrush.stats.record import RunRecord
 from tests import synthetic
 from tests.synthetic import SECOND
 

@@ -13,7 +13,7 @@ from inrush.report.page import page
 from inrush.report.report import closing_lines
 from inrush.report.summary import summary, summary_lines
 from inrush.run.progress import with_rejected
-from inrush.stats.measures import RunRecord, StudyRecord
+from inrush.stats.record import RunRecord, StudyRecord
 from tests import synthetic
 
 SENTENCE = "mine: 5 of 2,005 rows rejected, in every run; reject-mine.csv in the folder of a run has each with line and reason"

@@ -20,7 +20,7 @@ from inrush.guards.verdicts import Outcome, by_guard
 from inrush.report.conditions import facts_by_engine
 from inrush.report.report import closing_lines, write_report
 from inrush.run.prepare import Call
-from inrush.stats.measures import Absent, StudyRecord
+from inrush.stats.record import Absent, StudyRecord
 from tests import synthetic
 
 TRUTH = {

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from inrush.report.report import write_report
-from inrush.stats.measures import StudyRecord
+from inrush.stats.record import StudyRecord
 from tests import synthetic
 
 #: CPU of one report may differ so much for other reasons.

@@ -16,7 +16,7 @@ from inrush.results.store import Store, StudyFolder
 from inrush.results.store.files import write_json
 from inrush.run.prepare import Call
 from inrush.run.resume import Given, resumed
-from inrush.stats.measures import RunRecord, StudyRecord
+from inrush.stats.record import RunRecord, StudyRecord
 from tests import synthetic
 from tests.terminal import Inrush
 

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from inrush.engines.sqlite import Sqlite
 from inrush.errors import StudyInvalid
-from inrush.plan.plan import StudyPlan, plan_study
+from inrush.plan.plan import plan_study
+from inrush.plan.planned import StudyPlan
 from inrush.plan.roles import even_parts
 from inrush.report.summary import plan_lines
 from inrush.results.schema import SCHEMAS
-from inrush.stats.measures import RunRecord, figures_of_run
+from inrush.stats.measures import figures_of_run
+from inrush.stats.record import RunRecord
 from inrush.study.study import load_study
 
 S = 1_000_000_000

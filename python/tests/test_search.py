@@ -22,7 +22,7 @@ from inrush.plan.plan import plan_study
 from inrush.plan.search import bisection_order, bracket, is_wanted, standings
 from inrush.results.store import Results
 from inrush.run.prepare import StopRules
-from inrush.stats.measures import RunRecord, StudyRecord
+from inrush.stats.record import RunRecord, StudyRecord
 from inrush.stats.trials import Trial, Tried, standing
 from inrush.study.study import load_study
 from tests import synthetic

@@ -20,7 +20,7 @@ from inrush.predict.sizing import Need, Sizing, capped, probability, sizing, siz
 from inrush.predict.sizing_text import percent, sizing_lines
 from inrush.predict.support import Ceilings, Record, exceeded, records_of, written_rows_per_s
 from inrush.predict.training import trainings
-from inrush.stats.measures import StudyRecord
+from inrush.stats.record import StudyRecord
 from tests import synthetic
 from tests.terminal import Inrush
 from tests.test_predict import load_study

@@ -13,7 +13,8 @@ import pytest
 from inrush.engines import server
 from inrush.engines.base import Target
 from inrush.errors import Interrupted
-from inrush.plan.plan import PlannedRun, plan_study
+from inrush.plan.plan import plan_study
+from inrush.plan.planned import PlannedRun
 from inrush.results.store import Results, Store, StudyFolder
 from inrush.run.run import Outcome, run_study
 from inrush.study.study import load_study

@@ -10,7 +10,7 @@ import pytest
 
 from inrush.analysis.points import analyse
 from inrush.analysis.stored import header, stored_points, stored_rows
-from inrush.stats.measures import RunRecord, StudyRecord
+from inrush.stats.record import RunRecord, StudyRecord
 from inrush.stats.stored import stored
 from tests import synthetic
 

@@ -11,7 +11,7 @@ from inrush.analysis.percentiles import quantile_s
 from inrush.analysis.points import Analysis, analyse
 from inrush.errors import UsageError
 from inrush.report.summary import compare_lines, standing, summed_up
-from inrush.stats.measures import StudyRecord
+from inrush.stats.record import StudyRecord
 from tests import synthetic
 
 TRUTH = {("duckdb", b): s for b, s in ((200, 3.0), (1000, 1.0))}

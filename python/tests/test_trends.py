@@ -14,7 +14,7 @@ from inrush.analysis.moved import about, moved_sentence
 from inrush.analysis.points import Analysis, analyse
 from inrush.guards.trends import NAME, service_time_steady
 from inrush.guards.verdicts import Outcome
-from inrush.stats.measures import RunRecord, StudyRecord
+from inrush.stats.record import RunRecord, StudyRecord
 from inrush.stats.trends import service_trends
 from tests import synthetic
 from tests.synthetic import SECOND

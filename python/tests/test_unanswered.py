@@ -19,12 +19,14 @@ from inrush.guards.agreement import rows_of
 from inrush.guards.run import guard_run
 from inrush.guards.verdicts import Outcome, Verdict
 from inrush.plan import point as plan_point
-from inrush.plan.plan import PlannedRun, plan_study
+from inrush.plan.plan import plan_study
+from inrush.plan.planned import PlannedRun
 from inrush.results.store import Results, Store
 from inrush.results.unanswered import at_the_end, unanswered
 from inrush.run import oracle
 from inrush.run.run import Silent, run_study
-from inrush.stats.measures import RunRecord, figures_of_run, study_record
+from inrush.stats.measures import figures_of_run, study_record
+from inrush.stats.record import RunRecord
 from inrush.study.study import load_study
 from inrush.targets.site import ACTIONS, Site
 from tests import synthetic

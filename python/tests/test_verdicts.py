@@ -23,7 +23,8 @@ from inrush.report.page import banner, places
 from inrush.report.report import verdict_line
 from inrush.report.summary import compare_lines, summary
 from inrush.results.histogram import merge, of_values
-from inrush.stats.measures import RunRecord, StudyRecord, figures_of_run
+from inrush.stats.measures import figures_of_run
+from inrush.stats.record import RunRecord, StudyRecord
 from tests import synthetic
 from tests.synthetic import SECOND
 from tests.test_agreement import answered

@@ -8,7 +8,7 @@ from typing import Any
 
 from inrush.analysis.points import Analysis, Measured, Point, say
 from inrush.guards.verdicts import Verdict, invalid, is_instrument, passed, survives
-from inrush.stats.measures import RunRecord
+from inrush.stats.record import RunRecord
 
 NAME = "same conditions throughout"
 #: Fact of the machine -> how it is named.

@@ -16,8 +16,8 @@ from inrush.analysis.settled import say_with
 from inrush.analysis.wording import all_of, listed, plain
 from inrush.engines import title
 from inrush.guards.verdicts import counted, kind_and_quantile
-from inrush.stats.measures import RunRecord
 from inrush.stats.quantity import known, scale
+from inrush.stats.record import RunRecord
 from inrush.stats.trials import Trial, standing
 
 

@@ -26,7 +26,8 @@ from inrush.guards.verdicts import is_instrument, survives
 from inrush.stats import stats
 from inrush.stats.headroom import client_share, idle_share
 from inrush.stats.levels import levels_off
-from inrush.stats.measures import RunRecord, scheduled_operations, whole, writing_roles
+from inrush.stats.measures import scheduled_operations, whole, writing_roles
+from inrush.stats.record import RunRecord
 from inrush.stats.trials import Trial, standing
 
 #: Kinds that ask whether a load is kept up with.

@@ -17,15 +17,9 @@ from inrush.guards.verdicts import Outcome, Verdict, paced_roles, worst
 from inrush.results.histogram import Histogram, merge
 from inrush.stats import stats
 from inrush.stats.brackets import brackets
-from inrush.stats.measures import (
-    FloatArray,
-    RunRecord,
-    StudyRecord,
-    figures_of_run,
-    measured_windows,
-    role_histograms,
-)
+from inrush.stats.measures import figures_of_run, measured_windows, role_histograms
 from inrush.stats.own_share import own_share
+from inrush.stats.record import FloatArray, RunRecord, StudyRecord
 from inrush.stats.samples import role_samples
 from inrush.text import number
 

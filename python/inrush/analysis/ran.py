@@ -8,7 +8,8 @@ from typing import Any
 
 from inrush.analysis.points import Analysis, Measured, Point
 from inrush.guards.verdicts import counted
-from inrush.stats.measures import RunRecord, whole, writing_roles
+from inrush.stats.measures import whole, writing_roles
+from inrush.stats.record import RunRecord
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from inrush.results.unanswered import WHOLE, at_the_end
-from inrush.stats.measures import RunRecord
+from inrush.stats.record import RunRecord
 
 INTEGER = re.compile(r"[+-]?\d+")
 Column = Sequence[str | None]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from inrush.guards.verdicts import Figures, Verdict, invalid, noted, passed, role_figures, survives
-from inrush.stats.measures import RunRecord, writing_roles
+from inrush.stats.measures import writing_roles
+from inrush.stats.record import RunRecord
 
 # A short probe on a busy disk can find a fraction of what the disk does.
 IMPLAUSIBLE, IMPOSSIBLE = 1.5, 5.0  # times the best probe; the latter also times what the probes differ by

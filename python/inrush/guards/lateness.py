@@ -24,7 +24,8 @@ from inrush.stats import quantity
 from inrush.stats.brackets import RESOLUTION, WIDEST, Bracket, brackets, stalled_s
 from inrush.stats.calm import STEAL_SHARE, calm_part
 from inrush.stats.files import is_pipeline
-from inrush.stats.measures import RunRecord, measured_windows, role_histograms, whole
+from inrush.stats.measures import measured_windows, role_histograms, whole
+from inrush.stats.record import RunRecord
 
 NAME = "client on time"
 #: What an overloaded role's rate follows from, where the client itself was late.

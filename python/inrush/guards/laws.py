@@ -11,7 +11,8 @@ from collections.abc import Mapping
 
 from inrush.guards.verdicts import Figures, Verdict, invalid, noted, passed, role_figures, timed_figures
 from inrush.model.laws import population
-from inrush.stats.measures import RunRecord, measured_windows, scheduled_operations
+from inrush.stats.measures import measured_windows, scheduled_operations
+from inrush.stats.record import RunRecord
 
 TOLERANCE = 0.02
 #: CPU is sampled ten times a second: a window is known to a sample at each end.

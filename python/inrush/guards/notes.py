@@ -8,16 +8,10 @@ from inrush.guards.verdicts import Figures, Verdict, noted, paced_roles, passed
 from inrush.stats import series
 from inrush.stats.calm import STEAL_SHARE
 from inrush.stats.files import rejected_rows
-from inrush.stats.measures import (
-    RunRecord,
-    cumulative,
-    grown,
-    measured_windows,
-    role_series,
-    writing_roles,
-)
+from inrush.stats.measures import cumulative, grown, measured_windows, role_series, writing_roles
 from inrush.stats.quantity import show
 from inrush.stats.rates import role_rates
+from inrush.stats.record import RunRecord
 
 PSI_CPU_SHARE = 0.05
 OTHERS_CPU_SHARE = 0.03  # of all cores, used by processes that are not ours

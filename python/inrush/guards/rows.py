@@ -14,7 +14,8 @@ from inrush.guards.verdicts import (
     role_figures,
 )
 from inrush.results.unanswered import Unanswered, unanswered
-from inrush.stats.measures import RunRecord, writing_roles
+from inrush.stats.measures import writing_roles
+from inrush.stats.record import RunRecord
 
 #: Of a fixed volume, what may be without an answer: the work left out is about as much of the makespan.
 MISSING_SHARE = 0.05

@@ -22,11 +22,8 @@ from inrush.guards.verdicts import (
 )
 from inrush.stats.failures import classified_failures
 from inrush.stats.files import CACHED_SHARE, cached_share, is_pipeline
-from inrush.stats.measures import (
-    RunRecord,
-    measured_windows,
-    operation_histograms,
-)
+from inrush.stats.measures import measured_windows, operation_histograms
+from inrush.stats.record import RunRecord
 
 
 @dataclass(frozen=True)

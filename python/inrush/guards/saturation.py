@@ -15,7 +15,8 @@ from inrush.guards.verdicts import (
     timed_figures,
 )
 from inrush.stats.files import is_pipeline
-from inrush.stats.measures import RunRecord, measured_windows
+from inrush.stats.measures import measured_windows
+from inrush.stats.record import RunRecord
 
 #: Of its cores or of its sessions' time. From here on the client can send at most a quarter more, whatever the engine does.
 CLIENT_CPU_SHARE = 0.8

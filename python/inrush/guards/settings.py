@@ -6,7 +6,7 @@ import math
 import re
 
 from inrush.guards.verdicts import Figures, Verdict, counted, noted, passed
-from inrush.stats.measures import RunRecord
+from inrush.stats.record import RunRecord
 
 WORDS = {"on": 1.0, "true": 1.0, "yes": 1.0, "off": 0.0, "false": 0.0, "no": 0.0}
 #: Unit, in lower case -> bytes or seconds. Servers count bytes by 1,024, whatever they call them.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from inrush.guards.verdicts import Figures, Verdict, noted, passed
-from inrush.stats.measures import RunRecord, measured_windows, whole, writing_roles
+from inrush.stats.measures import measured_windows, whole, writing_roles
+from inrush.stats.record import RunRecord
 from inrush.stats.trends import Trend, service_trends
 from inrush.text import show_s
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from inrush.stats.measures import RunRecord, whole
+from inrush.stats.measures import whole
+from inrush.stats.record import RunRecord
 
 Figures = Mapping[str, float]
 Point = tuple[tuple[str, Any], ...]

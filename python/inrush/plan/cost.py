@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, log2
 
-from inrush.plan.plan import PlannedRun, StudyPlan
-from inrush.plan.point import PointPlan
+from inrush.plan.planned import PlannedRun, StudyPlan
+from inrush.plan.planned_point import PointPlan
 from inrush.plan.search import sweeps
-from inrush.plan.segments import LOAD_BATCH_ROWS
+from inrush.plan.units import LOAD_BATCH_ROWS
 from inrush.plan.work import Work
 from inrush.text import show_s
 from inrush.workload import STORED_SHARE

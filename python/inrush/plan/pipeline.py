@@ -22,7 +22,7 @@ from inrush.study.study import Study
 from inrush.workload import Column, Operation, Table
 
 if TYPE_CHECKING:
-    from inrush.plan.point import PointPlan
+    from inrush.plan.planned_point import PointPlan
 
 #: Engines that the loader knows a ledger for.
 LOADABLE = ("duckdb", "sqlite", "postgresql", "timescaledb", "mysql", "mariadb", "clickhouse")
@@ -299,7 +299,7 @@ def work(at: Wanted) -> Work:
 def summary(
     plan: Doc, at: Wanted, of: Pipeline, namespace: str, method: str, layout: str, limit_s: float
 ) -> PointPlan:
-    from inrush.plan.point import PointPlan
+    from inrush.plan.planned_point import PointPlan
 
     notes = []
     if at.rows > READ_BACK_ROWS or at.shards > 1:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from inrush.stats.trials import Trial, Tried, standing
 
 if TYPE_CHECKING:
-    from inrush.plan.plan import PlannedRun, Point, StudyPlan
+    from inrush.plan.planned import PlannedRun, Point, StudyPlan
 
 T = TypeVar("T")
 

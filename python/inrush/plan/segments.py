@@ -11,16 +11,14 @@ from inrush.plan.documents import (
     role_document,
 )
 from inrush.plan.retention import retain_role
-from inrush.plan.units import ns
+from inrush.plan.units import LOAD_BATCH_ROWS, ns
 from inrush.study.parts import Schedule
 
 if TYPE_CHECKING:
-    from inrush.plan.point import Draft
+    from inrush.plan.draft import Draft
 
 #: Twin of `UNTIL_NONE` in run/execute.rs: a statement that is asked again until it gives no rows.
 UNTIL_NONE = "/* until none */"
-#: A load that is not measured uses batches that every engine takes well.
-LOAD_BATCH_ROWS = 10_000
 
 
 class Segments:

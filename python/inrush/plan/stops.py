@@ -11,7 +11,7 @@ from inrush.study.parts import StopRule
 from inrush.text import number
 
 if TYPE_CHECKING:
-    from inrush.plan.plan import Point, StudyPlan
+    from inrush.plan.planned import Point, StudyPlan
 
 #: Point -> its figures, `role.metric` -> value.
 Figures = Mapping[str, Mapping[str, float]]

@@ -11,7 +11,8 @@ from inrush.guards.notes import stored_bytes
 from inrush.model.work import fit_proportion
 from inrush.predict.support import written_rows_per_s
 from inrush.predict.training import cores_busy, written_bytes_per_s
-from inrush.stats.measures import RunRecord, measured_windows, writing_roles
+from inrush.stats.measures import measured_windows, writing_roles
+from inrush.stats.record import RunRecord
 
 #: Of the largest size that was seen: less than this is no slope, and says nothing of a row.
 HIDDEN_SHARE = 0.01

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from inrush.model.pipeline import Part
 from inrush.stats.files import throttles
-from inrush.stats.measures import RunRecord
+from inrush.stats.record import RunRecord
 from inrush.study.pipeline import ROLE
 
 INPUT_DISK, LOAD_SERVER, SHARDS = "input disk", "load server", "shards"

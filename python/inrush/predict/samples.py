@@ -18,7 +18,7 @@ from inrush.model.curve import curve, forecast
 from inrush.model.forecast import Refused
 from inrush.model.intervals import LEVEL, Scored
 from inrush.stats import tails
-from inrush.stats.measures import RunRecord
+from inrush.stats.record import RunRecord
 from inrush.stats.samples import intervals_s
 
 

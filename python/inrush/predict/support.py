@@ -14,7 +14,8 @@ import numpy as np
 from inrush.analysis.points import Analysis, Measured, Point
 from inrush.model.intervals import reach_bin
 from inrush.stats import stats
-from inrush.stats.measures import RunRecord, measured_windows, writing_roles
+from inrush.stats.measures import measured_windows, writing_roles
+from inrush.stats.record import RunRecord
 
 #: An answer is shown for up to so many times the rows that a run has stored, and the seconds that it took.
 SHOWN_TIMES = 4.0

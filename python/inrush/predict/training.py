@@ -16,7 +16,8 @@ from inrush.model.capacity import Measured as Load
 from inrush.model.pipeline import Part
 from inrush.predict.pipelines import fenced_busy, fenced_parts
 from inrush.predict.samples import interval_s, slowest_s
-from inrush.stats.measures import RunRecord, cumulative, grown, measured_windows
+from inrush.stats.measures import cumulative, grown, measured_windows
+from inrush.stats.record import RunRecord
 
 #: load: sessions that share an engine; batch: rows of a call; volume: work to do; offered: a paced rate; sample: whatever
 #: is varied of a role whose samples are due one after the other; other: the rest.

@@ -18,7 +18,8 @@ from inrush.errors import UsageError
 from inrush.guards import lateness
 from inrush.guards.verdicts import Outcome, by_guard, conditions_last, said_figures
 from inrush.report.overview import text_table
-from inrush.stats.measures import StudyRecord, study_record
+from inrush.stats.measures import study_record
+from inrush.stats.record import StudyRecord
 
 if TYPE_CHECKING:
     from inrush.report.page import Live

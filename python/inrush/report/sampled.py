@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from inrush.report.timeline import Panel
-from inrush.stats.measures import FloatArray, RunRecord, measured_windows, whole
+from inrush.stats.measures import measured_windows, whole
+from inrush.stats.record import FloatArray, RunRecord
 from inrush.stats.samples import Sampled, role_samples
 
 #: A figure draws so many samples one by one; beyond, the slowest of equal numbers of them.

@@ -24,7 +24,7 @@ from inrush.stats.stats import Interval, welch_ratio
 from inrush.text import columns, number, show_s
 
 if TYPE_CHECKING:
-    from inrush.plan.plan import StudyPlan
+    from inrush.plan.planned import StudyPlan
     from inrush.results.store import Results
     from inrush.study.study import Study
 

@@ -17,7 +17,7 @@ from inrush.targets.sites import Places, known_engines, places
 
 if TYPE_CHECKING:
     from inrush.analysis.points import Measured
-    from inrush.plan.plan import PlannedRun, StudyPlan
+    from inrush.plan.planned import PlannedRun, StudyPlan
     from inrush.study.study import Study
 
 
@@ -268,7 +268,8 @@ class StopRules:
     def _both_ends(self, r: SealedRun) -> tuple[Measured, Measured]:
         from inrush.analysis.points import Measured
         from inrush.guards.run import guard_run
-        from inrush.stats.measures import RunRecord, figures_of_run
+        from inrush.stats.measures import figures_of_run
+        from inrush.stats.record import RunRecord
 
         if r.id not in self._read:
             record = RunRecord(r.id, r.plan, r.env, r.doc, r.tables)

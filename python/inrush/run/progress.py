@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from inrush.plan.calibration import OWN_SHARE
 from inrush.results.store import SealedRun
 from inrush.stats.files import rejected_rows
-from inrush.stats.measures import RunRecord, call_gaps_s, figures_of_run, whole, writing_roles
+from inrush.stats.measures import call_gaps_s, figures_of_run, whole, writing_roles
 from inrush.stats.quantity import show
+from inrush.stats.record import RunRecord
 from inrush.text import show_s
 from inrush.worker.process import Event
 

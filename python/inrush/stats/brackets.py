@@ -27,15 +27,8 @@ from typing import Any
 import numpy as np
 
 from inrush.results.histogram import Histogram, rank
-from inrush.stats.measures import (
-    QUANTILES,
-    FloatArray,
-    RunRecord,
-    cumulative,
-    measured_windows,
-    role_histograms,
-    whole,
-)
+from inrush.stats.measures import QUANTILES, cumulative, measured_windows, role_histograms, whole
+from inrush.stats.record import FloatArray, RunRecord
 from inrush.stats.samples import QUANTILES as SAMPLE_QUANTILES
 from inrush.stats.samples import Sampled, role_samples
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from inrush.stats.measures import RunRecord
+    from inrush.stats.record import RunRecord
 
 
 def failed_calls(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, str], int]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from inrush.study.pipeline import KIND
 
 if TYPE_CHECKING:
-    from inrush.stats.measures import RunRecord
+    from inrush.stats.record import RunRecord
 
 FloatArray = NDArray[np.float64]
 #: Of the input bytes; above it the files came from memory in part, although they were to come from the disk.

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from inrush.stats.measures import RunRecord, cumulative, grown, measured_windows
+from inrush.stats.measures import cumulative, grown, measured_windows
+from inrush.stats.record import RunRecord
 
 #: Figure -> metric of `resources`, device, and what one of its units is divided by.
 GROWING: Mapping[str, tuple[str, str, float]] = {

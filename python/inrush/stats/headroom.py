@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from inrush.stats.measures import RunRecord, cumulative, grown, measured_windows
+from inrush.stats.measures import cumulative, grown, measured_windows
+from inrush.stats.record import RunRecord
 
 
 def idle_share(run: RunRecord) -> float | None:

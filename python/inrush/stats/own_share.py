@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from inrush.stats.measures import Row, RunRecord, cumulative, measured_windows, writing_roles
+from inrush.stats.measures import cumulative, measured_windows, writing_roles
+from inrush.stats.record import Row, RunRecord
 
 
 def own_share(run: RunRecord, calibration: RunRecord) -> dict[str, float]:

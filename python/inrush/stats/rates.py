@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from inrush.stats.measures import (
-    FloatArray,
-    RunRecord,
     Series,
     call_gaps_s,
     grouped,
@@ -22,6 +20,7 @@ from inrush.stats.measures import (
     role_series,
     whole,
 )
+from inrush.stats.record import FloatArray, RunRecord
 
 #: A step counts as whole that misses so little of its length: sessions begin microseconds after the clock.
 SLACK = 0.02

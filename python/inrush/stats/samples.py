@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from inrush.stats.measures import RunRecord
+    from inrush.stats.record import RunRecord
 
 FloatArray = NDArray[np.float64]
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from inrush.stats.measures import FloatArray, RunRecord, measured_windows, role_series, writing_roles
+from inrush.stats.measures import measured_windows, role_series, writing_roles
+from inrush.stats.record import FloatArray, RunRecord
 
 #: A curve: rows stored in this repetition, and bytes; both of one length, in time order.
 Curve = tuple[FloatArray, FloatArray]

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from inrush.results.unanswered import at_the_end
-from inrush.stats.measures import RunRecord, measured_windows, writing_roles
+from inrush.stats.measures import measured_windows, writing_roles
+from inrush.stats.record import RunRecord
 from inrush.stats.sizes import number
 from inrush.workload import VALUE_BYTES
 

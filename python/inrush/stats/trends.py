@@ -10,14 +10,8 @@ import pyarrow as pa
 
 from inrush.results.histogram import bucket_upper
 from inrush.stats import tails
-from inrush.stats.measures import (
-    FloatArray,
-    RunRecord,
-    counts_in,
-    measured_windows,
-    scheduled_operations,
-    whole,
-)
+from inrush.stats.measures import counts_in, measured_windows, scheduled_operations, whole
+from inrush.stats.record import FloatArray, RunRecord
 
 #: Fewer intervals are no series; of more, neighbours are taken together, so that what lasts over some is one value.
 LEAST, MOST = 6, 10

@@ -17,7 +17,7 @@ from inrush.analysis.comparability import first_unequal, told_unequal
 from inrush.engines.base import Durability, Survives
 from inrush.errors import UsageError
 from inrush.guards.verdicts import is_instrument
-from inrush.plan.plan import PlannedRun, StudyPlan
+from inrush.plan.planned import PlannedRun, StudyPlan
 from inrush.targets.site import Site, environment
 
 #: Limit of one statement, s.

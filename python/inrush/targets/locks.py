@@ -20,8 +20,8 @@ from urllib.parse import parse_qs, quote, urlencode
 
 from inrush.engines import life
 from inrush.errors import UsageError
-from inrush.plan.plan import StudyPlan
-from inrush.plan.point import short_hash
+from inrush.plan.planned import StudyPlan
+from inrush.plan.planned_point import short_hash
 from inrush.targets.site import Site
 
 #: How long another inrush of this machine may look at the same lock, s.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from inrush.engines.sql import file_of
 from inrush.errors import TargetError, UsageError
-from inrush.plan.plan import StudyPlan
+from inrush.plan.planned import StudyPlan
 from inrush.targets.site import Site
 
 #: Names that a message tells.

@@ -20,7 +20,7 @@ from inrush.engines.sql import file_of
 from inrush.errors import UsageError
 from inrush.machine import host
 from inrush.plan.cost import cost
-from inrush.plan.plan import StudyPlan
+from inrush.plan.planned import StudyPlan
 from inrush.stats.quantity import show
 from inrush.targets.site import Site
 from inrush.targets.sites import Places, site_at

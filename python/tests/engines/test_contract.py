@@ -13,7 +13,8 @@ import pytest
 from inrush import _core
 from inrush.engines import server
 from inrush.engines.base import Target
-from inrush.plan.plan import PlannedRun, StudyPlan, plan_study
+from inrush.plan.plan import plan_study
+from inrush.plan.planned import PlannedRun, StudyPlan
 from inrush.run import oracle
 from inrush.study.study import load_study
 from inrush.targets.site import Site

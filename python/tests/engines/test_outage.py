@@ -20,7 +20,8 @@ from inrush.engines.life import servant
 from inrush.guards.lateness import client_on_time
 from inrush.guards.run import guard_run
 from inrush.guards.verdicts import Outcome
-from inrush.plan.plan import PlannedRun, plan_study
+from inrush.plan.plan import plan_study
+from inrush.plan.planned import PlannedRun
 from inrush.results.histogram import of_table
 from inrush.results.store import Results, Store
 from inrush.run.run import Silent, run_study

@@ -16,7 +16,8 @@ import pytest
 from inrush import _core
 from inrush.engines import server
 from inrush.engines.base import Target
-from inrush.plan.plan import PlannedRun, plan_study
+from inrush.plan.plan import plan_study
+from inrush.plan.planned import PlannedRun
 from inrush.study.study import load_study
 from inrush.targets.site import Site
 

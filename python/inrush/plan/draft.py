@@ -1,0 +1,367 @@
+"""The tables and operations of one point in the dialect of its engine: what segments are made of. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from inrush.engines.base import Server, TablePlan, Unsupported
+from inrush.errors import Problem
+from inrush.plan.documents import (
+    Doc,
+    epoch_ns,
+    members_on,
+    operation_document,
+    param_document,
+    row_bytes,
+    source_document,
+)
+from inrush.plan.intervals import coarser
+from inrush.plan.keys import coverage, sentence
+from inrush.plan.oracle import oracle_book
+from inrush.plan.planned_point import PointPlan
+from inrush.plan.ranges import read_back_ranges
+from inrush.plan.retention import Retained, in_pieces, retain_operation
+from inrush.plan.roles import ALL_ROWS, ActiveRole
+from inrush.plan.units import LOAD_BATCH_ROWS, NS
+from inrush.plan.work import Lasts, read_back, read_until_time, works
+from inrush.study.operations import tables_of
+from inrush.study.study import Study
+from inrush.workload import Operation, Table
+
+#: Up to so many rows of a table are read back whole; beyond, the screen alone proves it.
+READ_BACK_ROWS = 10_000_000
+
+
+class Draft:
+    """What the segments are made of: the point's tables and operations in the engine's dialect."""
+
+    def __init__(
+        self,
+        study: Study,
+        server: Server,
+        method: str,
+        layout: str,
+        namespace: str,
+        roles: Sequence[ActiveRole],
+        seed: int,
+        retained: Mapping[str, Retained],
+    ) -> None:
+        workload = study.workload
+        used = {
+            table
+            for role in roles
+            for name in role.operations
+            for table in role.tables or tables_of(workload.operations[name], workload)
+        }
+        self.study, self.server, self.method, self.namespace = study, server, method, namespace
+        self.seed = seed
+        self.retained = {name: of for name, of in retained.items() if of.cut_ns > 0}
+        self.layout = layout
+        self.tables: dict[str, Table] = {
+            name: workload.tables[name] for name in workload.tables if name in used
+        }
+        self.index = {name: i for i, name in enumerate(self.tables)}
+        self.plans: dict[str, TablePlan] = {
+            name: server.plan_table(table, layout if layout in table.layouts else "none", namespace)
+            for name, table in self.tables.items()
+        }
+        #: Operation -> why this engine's mixes go without it.
+        self.left_out: dict[str, str] = {}
+        #: Page -> those of its members that its answers go without.
+        self.missing: dict[str, tuple[str, ...]] = {}
+        self.roles = tuple(self.what_it_can(role) for role in roles)
+        #: Table -> rows that roles write in one repetition.
+        self.written = {role.table: role.rows for role in roles if role.table is not None}
+        self.operations: list[Doc] = []
+        #: Operation -> the rows that its keys are of.
+        self.keys: dict[str, Doc] = {}
+
+    def loaded_rows(self, name: str) -> int:
+        """Rows a table holds before anything is measured."""
+        if name in self.written or self.tables[name].files is not None:
+            return 0
+        return self.roles[0].load_rows
+
+    def rows_of(self, name: str) -> int:
+        return self.written.get(name) or self.loaded_rows(name)
+
+    # --- operations
+
+    def asked_problems(self) -> list[Problem]:
+        """Operations whose answers are the rows of a key: these must lie there before, and stay."""
+        operations = self.study.workload.operations
+        names = {
+            member
+            for role in self.roles
+            for name in role.operations
+            for member in self.queries(name, role.tables)
+        }
+        asked = [operations[name] for name in sorted(names) if "asked" in operations[name].holds]
+        remedy = "{table} has no rows that are loaded and stay: say load = {{ rows = N }}, or promise rows_regenerate"
+        return [
+            Problem("", f"operations.{op.name}.holds", "asked", remedy.format(table=op.table))
+            for op in asked
+            if not self.loaded_rows(op.table or "") or op.table in self.retained
+        ]
+
+    def what_it_can(self, role: ActiveRole) -> ActiveRole:
+        """A mix, or a page, without the queries that the engine cannot answer, as long as one is left."""
+        cannot = {name: self.unsupported(name, role.tables) for name in role.operations if not role.table}
+        # What can do nothing of itself goes as a whole.
+        whole = {
+            name for name, of in cannot.items() if of and len(of) == len(self.queries(name, role.tables))
+        }
+        if whole == set(role.operations):
+            return role
+        reasons: dict[str, str] = {}
+        for name, of in cannot.items():
+            if name not in whole:
+                reasons |= {f"{member} of {name}": reason for member, reason in of.items()}
+                self.missing |= {name: tuple(of)} if of else {}
+            else:
+                reasons[name] = "; ".join(of.values())
+        if not reasons:
+            return role
+        self.left_out |= reasons
+        kept = {name: weight for name, weight in role.operations.items() if name not in whole}
+        told = "; ".join(f"{name} is unsupported ({reason})" for name, reason in reasons.items())
+        note = f"{self.server.name}: {role.name} goes on without what it cannot do: {told}"
+        return replace(role, operations=kept, notes=(*role.notes, note))
+
+    def queries(self, name: str, tables: Sequence[str]) -> tuple[str, ...]:
+        """The queries that an operation of readers asks: itself, or its members that look at these tables."""
+        operation = self.study.workload.operations[name]
+        if operation.kind == "together":
+            return members_on(operation, tables, self.study)
+        return (name,) if operation.kind == "query" else ()
+
+    def unsupported(self, name: str, tables: Sequence[str]) -> dict[str, str]:
+        """Those of its queries that the engine cannot answer, and why."""
+        operations = self.study.workload.operations
+        planned = {
+            q: self.server.plan_operation(operations[q], "", self.plans) for q in self.queries(name, tables)
+        }
+        return {q: found.reason for q, found in planned.items() if isinstance(found, Unsupported)}
+
+    def plan_operations(self) -> Unsupported | None:
+        """Fills `operations`; the first that the engine cannot do, with its name."""
+        workload = self.study.workload
+        wanted: dict[str, tuple[Operation, int]] = {}
+        for name in self.tables:
+            if self.loaded_rows(name):
+                insert = Operation(f"load/{name}", "insert", table=name)
+                wanted[insert.name] = (insert, LOAD_BATCH_ROWS)
+        for role in self.roles:
+            for name in role.operations:
+                operation = workload.operations[name]
+                if role.table is not None:
+                    one = replace(operation, name=f"{name}/{role.table}", table=role.table)
+                    wanted[one.name] = (one, role.batch_rows)
+                    continue
+                members = members_on(operation, role.tables, self.study)
+                members = tuple(m for m in members if m not in self.missing.get(name, ())) or members
+                wanted |= {m: (workload.operations[m], 0) for m in members}
+                wanted[name] = (replace(operation, members=members), 0)
+        for operation, batch_rows in wanted.values():
+            method = self.method if operation.kind == "insert" else ""
+            if operation.kind == "together":
+                self.operations.append(operation_document(operation, self.index, "", "", []))
+                continue
+            planned = self.server.plan_operation(operation, method, self.plans, batch_rows)
+            if isinstance(planned, Unsupported):
+                return Unsupported(f"{operation.name}: {planned.reason}")
+            params = [param_document(p, operation.params[p], self.index) for p in planned.params]
+            self.operations.append(
+                operation_document(
+                    operation,
+                    self.index,
+                    planned.text,
+                    planned.method or method,
+                    params,
+                    self.keys.get(operation.name),
+                )
+            )
+            kept = self.retained.get(operation.table or "")
+            if kept is not None and planned.piece_s and kept.operation == operation.name:
+                self.retained[kept.table] = in_pieces(
+                    kept, self.tables[kept.table], planned.piece_s, epoch_ns(workload.epoch)
+                )
+        at = epoch_ns(workload.epoch)
+        for of in self.retained.values():
+            document = next(o for o in self.operations if o["name"] == of.operation)
+            self.operations.append(retain_operation(document, of, at))
+        return None
+
+    def longest_s(self) -> float:
+        """The longest segment whose length is planned: seconds that are said, samples, calls at a rate."""
+        schedule = self.study.schedule
+        timed = any(r.table is None and r.calls is None for r in self.roles)
+        said = [schedule.warm_s, schedule.cool_s, schedule.measure_s if timed else 0.0]
+        said += [r.samples.count * r.samples.every_s for r in self.roles if r.samples]
+        paced = [r for r in self.roles if r.rate_per_s > 0 and r.samples is None]
+        said += [r.calls / r.rate_per_s for r in paced if r.calls is not None]
+        said += [
+            r.rows / r.batch_rows / r.rate_per_s for r in paced if r.table is not None and r.rows < ALL_ROWS
+        ]
+        return max(said)
+
+    # --- documents of the border
+
+    def table_document(self, name: str) -> Doc:
+        table, plan = self.tables[name], self.plans[name]
+        columns = []
+        for column in table.columns:
+            document: Doc = {
+                "name": column.name,
+                "type": column.type,
+                "wire": plan.wire[column.name],
+                "null_ppm": round(column.null_share * 1e6),
+            }
+            if column.gen is not None:
+                document["gen"] = dict(column.gen)
+            columns.append(document)
+        return {
+            "name": plan.name,
+            "stream": name,
+            "columns": columns,
+            "source": source_document(table),
+            "identity": list(table.identity),
+        }
+
+    def proofs(self, names: Sequence[str], read_back: bool) -> list[Doc]:
+        """Of engines that store something."""
+        found = []
+        for name in names:
+            proof = self.server.proof(self.tables[name], self.plans[name])
+            gone = self.retained[name].first_row if name in self.retained else 0
+            rows = self.rows_of(name) - gone
+            from_files = self.tables[name].files is not None
+            whole = rows <= READ_BACK_ROWS or from_files
+            document = {
+                "table": self.index[name],
+                "first_row": gone,
+                "rows": 0 if from_files else rows,
+                "screen": proof.screen,
+                "items": [dict(item) for item in proof.items],
+                "read_back": proof.read_back if read_back and whole else "",
+            }
+            if not proof.screen:
+                continue
+            found.append(document)
+            if read_back and not whole and not gone:
+                found += [
+                    {"table": self.index[name], "screen": "", "items": [], **part}
+                    for part in self.ranges(name, proof.read_back)
+                ]
+        return found
+
+    def unseen_uuids(self, name: str) -> list[str]:
+        """Columns whose UUIDs are in no figure of an engine that stores something."""
+        proof = self.server.proof(self.tables[name], self.plans[name])
+        seen = {item["column"] for item in proof.items if item["kind"] == "sum_hash"}
+        uuids = [c.name for c in self.tables[name].columns if c.type == "uuid"]
+        return [column for column in uuids if column not in seen] if proof.screen else []
+
+    def ranges(self, name: str, read_back: str) -> list[Mapping[str, Any]]:
+        at = epoch_ns(self.study.workload.epoch)
+        return read_back_ranges(self.server, self.tables[name], read_back, self.rows_of(name), self.seed, at)
+
+    def summary(self, plan: Doc, options: Mapping[str, str], keys_per_call: Mapping[str, int]) -> PointPlan:
+        schedule = self.study.schedule
+        held = {name: self.rows_of(name) for name in self.tables if self.tables[name].files is None}
+        writers = [role for role in self.roles if role.table is not None]
+        written = sum(role.rows for role in writers if role.rows < ALL_ROWS)
+        notes = [note for role in self.roles for note in role.notes]
+        notes += [f"{self.server.name}: {loss}" for t in self.plans.values() for loss in t.losses]
+        notes += [
+            f"{name}: {rows:,} rows are proven by counts and sums; beyond {READ_BACK_ROWS:,} only seeded ranges are read back"
+            for name, rows in held.items()
+            if rows > READ_BACK_ROWS
+        ]
+        notes += [
+            f"{name}: UUIDs ({', '.join(unseen)}) are in no count or sum of {self.server.name}; read-back alone proves them"
+            for name, rows in held.items()
+            if rows > READ_BACK_ROWS and (unseen := self.unseen_uuids(name))
+        ]
+        covered = self.covered()
+        record, watch = plan["record"]["interval_ns"] / NS, plan["watch"]["every_ns"] / NS
+        asked = self.study.record.interval_s is not None and self.study.record.watch_s is not None
+        notes += [told for told in [coarser(self.longest_s(), record, watch)] if told and not asked]
+        notes += [sentence(name, keys) for name, keys in covered.items()]
+        return PointPlan(
+            plan=plan,
+            labels={
+                "kind": self.study.kind,
+                "method": self.method,
+                "layout": self.layout,
+                "options": dict(options),
+                "rows": written,
+                "batch_rows": {role.name: role.batch_rows for role in writers},
+                "sessions": {role.name: role.sessions for role in self.roles},
+                **({"keys_per_call": dict(keys_per_call)} if keys_per_call else {}),
+                **({"keys": covered} if covered else {}),
+                **({"left_out": dict(self.left_out)} if self.left_out else {}),
+                "notes": list(dict.fromkeys(notes)),
+                "oracle": self.oracle(),
+            },
+            namespace=self.namespace,
+            streams=tuple(self.tables),
+            rows=sum(held.values()),
+            written_rows=written,
+            batch_rows=min((role.batch_rows for role in writers), default=LOAD_BATCH_ROWS),
+            bytes=sum(rows * row_bytes(self.tables[name]) for name, rows in held.items()),
+            fixed_s=schedule.warm_s + schedule.cool_s,
+            lasts=self.lasts(),
+            notes=tuple(dict.fromkeys(notes)),
+            per_s={
+                r.table: (rate := r.samples.rows / r.samples.every_s, rate * row_bytes(self.tables[r.table]))
+                for r in writers
+                if r.samples and r.table
+            },
+        )
+
+    def lasts(self) -> Lasts:
+        schedule = self.study.schedule
+
+        def quiet(name: str) -> int:
+            return self.rows_of(name) - (self.retained[name].first_row if name in self.retained else 0)
+
+        return Lasts(
+            work=works(self.roles, self.tables, self.server),
+            measure_s=schedule.measure_s if read_until_time(self.roles) else 0.0,
+            at_least_s=0.0 if self.study.kind == "timed" else schedule.at_least_s,
+            max_repetitions=schedule.max_repetitions,
+            limit_s=schedule.limit_s,
+            proven_rows=read_back(quiet, self.tables, READ_BACK_ROWS),
+        )
+
+    def covered(self) -> dict[str, Doc]:
+        """Operation -> what its keys cover, of those that are called."""
+        found = {}
+        for name in (o["name"] for o in self.operations if "keys" in o):
+            operation = self.study.workload.operations[name]
+            assert operation.key_rows is not None, "it was planned from them"
+            found[name] = coverage(
+                operation, operation.key_rows, self.tables[operation.key_rows.table], self.keys[name]
+            )
+        return found
+
+    def asked(self) -> list[str]:
+        """The queries whose quiet answers an oracle can compare."""
+        operations = self.study.workload.operations
+        if not self.server.answers:
+            return []
+        return [
+            o["name"]
+            for o in self.operations
+            if o["kind"] == "query"
+            and "oracle" in operations[o["name"]].holds
+            # The oracle has all rows that were ever written.
+            and not self.retained.keys() & set(tables_of(operations[o["name"]], self.study.workload))
+        ]
+
+    def oracle(self) -> Doc | None:
+        rows = {name: self.rows_of(name) for name in self.tables}
+        return oracle_book(self.server.name, self.asked(), self.study.workload.operations, self.tables, rows)

@@ -1,0 +1,47 @@
+"""One point as planning gives it: its document for the core, and what a person is shown of it. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from inrush.errors import Problem
+from inrush.plan.work import Lasts
+
+PLAN_VERSION = 1
+
+
+@dataclass(frozen=True)
+class PointPlan:
+    """`plan` is a RunPlan without run_id and with the target's engine only: runs add the rest."""
+
+    plan: Mapping[str, Any]
+    labels: Mapping[str, Any]
+    namespace: str
+    #: Tables that are created, by their names in the workload.
+    streams: tuple[str, ...]
+    #: Rows that lie in the database at once, and that one repetition writes.
+    rows: int
+    written_rows: int
+    batch_rows: int
+    #: Approximate size of those rows.
+    bytes: int
+    #: Seconds of warming and cooling, and what decides how long is measured.
+    fixed_s: float
+    lasts: Lasts = field(default_factory=Lasts)
+    notes: tuple[str, ...] = ()
+    #: Table -> rows and bytes of values a second, of tables that samples fill.
+    per_s: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Impossible:
+    """The point contradicts itself."""
+
+    problems: tuple[Problem, ...]
+
+
+def short_hash(*parts: Any) -> str:
+    return hashlib.sha256("/".join(map(str, parts)).encode()).hexdigest()[:10]

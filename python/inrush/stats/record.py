@@ -1,0 +1,88 @@
+"""A run and a study as the statistics read them: plan, labels and tables. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """A sealed run as `store` reads it. All that statistics and the report know of a run."""
+
+    run_id: str
+    #: The RunPlan as it was given to the core; `labels` says factors, point, block and order.
+    plan: Mapping[str, Any]
+    env: Mapping[str, Any]
+    #: run.json
+    summary: Mapping[str, Any]
+    #: Table of `docs/results.md` -> its rows; one that is missing has none.
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    _rows: dict[str, list[Row]] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def labels(self) -> Mapping[str, Any]:
+        labels: Mapping[str, Any] = self.summary.get("labels") or self.plan.get("labels", {})
+        return labels
+
+    @property
+    def engine(self) -> str:
+        return str(self.labels.get("engine") or self.plan["target"]["engine"])
+
+    @property
+    def block(self) -> int:
+        """0 is the pilot, which enters no figure."""
+        return int(self.summary.get("block", self.labels.get("block", 0)))
+
+    @property
+    def confirms(self) -> bool:
+        """A fresh repeat of a point that was found best: it speaks of that choice and enters no other figure."""
+        return bool(self.labels.get("confirms", False))
+
+    @property
+    def order(self) -> int:
+        return int(self.summary.get("order", self.labels.get("order", 0)))
+
+    @property
+    def point(self) -> dict[str, Any]:
+        """Factor -> value, engine included: what makes runs repetitions of each other."""
+        return {"engine": self.engine, **dict(self.labels.get("factors", {}))}
+
+    def rows(self, table: str) -> list[Row]:
+        """Small tables as rows, read once; histograms and resources are read by column."""
+        if table not in self._rows:
+            held = self.tables.get(table)
+            self._rows[table] = [] if held is None else held.to_pylist()
+        return self._rows[table]
+
+
+@dataclass(frozen=True)
+class Absent:
+    """A point without a run, and why: shown, never missing."""
+
+    point: Mapping[str, Any]
+    #: `stopped` or `unsupported`
+    why: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class StudyRecord:
+    """One study's sealed runs and what the study file says, as plain values."""
+
+    #: name, title, question, expect, kind, answer, accept, published, repeats, seed, scale, plan_hash …
+    study: Mapping[str, Any]
+    runs: Sequence[RunRecord]
+    absent: Sequence[Absent] = ()
+    #: Point, as labels spell it -> the run on the null engine that did the same work: no run of the study.
+    calibrations: Mapping[str, RunRecord] = field(default_factory=dict)
