@@ -9,7 +9,6 @@ from typing import Any
 
 from inrush.engines.base import Target
 from inrush.errors import UsageError
-from inrush.study.pipeline import KIND
 from inrush.targets.site import Site, split_password
 
 Doc = dict[str, Any]
@@ -19,12 +18,10 @@ SHARDS = "shards"
 
 
 def at_pipeline(plan: Mapping[str, Any], site: Site, data: Path, inputs: Path) -> Doc:
-    """The plan of another kind as it is. data: the run's own folder; inputs: kept for all runs of the study.
+    """data: the run's own folder; inputs: kept for all runs of the study.
 
     Raises UsageError for shards that do not fit the plan.
     """
-    if plan.get("kind") != KIND:
-        return dict(plan)
     options = {k: v for k, v in plan["target"]["options"].items() if k != SHARDS}
     targets = shard_targets(plan, site, data)
     shards, server = [], plan["load_server"]

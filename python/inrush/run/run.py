@@ -22,15 +22,15 @@ import pyarrow as pa
 from inrush.engines.base import Durability
 from inrush.errors import CoreError, Interrupted, UsageError
 from inrush.machine import host
-from inrush.pipeline.place import at_pipeline
 from inrush.plan.calibration import OWN_SHARE
 from inrush.results.store import Doc, OpenRun, Results, SealedRun, StudyFolder, read_json
 from inrush.run import full_disk, oracle
+from inrush.run.kinds import kind_of
 from inrush.stats.measures import writing_roles
 from inrush.study.files import at_files
 from inrush.targets.site import ACTIONS, Site, at_site
 from inrush.worker.patience import USUAL, Graces, Patience
-from inrush.worker.process import WORKER, Event, Worker, death_message, end_leftover
+from inrush.worker.process import Event, Worker, death_message, end_leftover
 
 #: Runs in a row that may fail on one engine before the rest of its runs is left out, and said.
 GIVE_UP_AFTER = 3
@@ -93,13 +93,13 @@ def run_study(
     listener: Listener,
     skip: Skip = lambda run, sealed: None,
     choose: Choose = lambda results: (),
-    worker: Sequence[str] = WORKER,
+    worker: Sequence[str] = (),
     environment: Callable[[Path], Mapping[str, Any]] = host.environment,
     graces: Graces = USUAL,
 ) -> Outcome:
     """Makes every run that is not sealed yet, in order, then those that are chosen by what these have found.
 
-    sites: engine -> where it runs. graces: how long a worker may go on after its time. Raises Interrupted after Ctrl-C (the run in hand is not counted and will be
+    sites: engine -> where it runs. worker: the program of each run's process; empty: that of its kind. graces: how long a worker may go on after its time. Raises Interrupted after Ctrl-C (the run in hand is not counted and will be
     done again), UsageError when the folder holds another plan, CoreError when the results cannot be written.
     """
     outcome = Outcome(folder.path)
@@ -183,14 +183,14 @@ def run_one(
     data = folder.data_path / run.run_id
     data.mkdir(parents=True, exist_ok=True)
     files = folder.data_path / FILES
-    placed = at_pipeline(
-        at_files(at_site(run.plan, site, data), folder.path / run.run_id, files), site, data, files
-    )
+    kind = kind_of(run.plan)
+    named = at_files(at_site(run.plan, site, data), folder.path / run.run_id, files)
+    placed = kind.placed(named, site, data, files)
     opened = folder.open_run(run.run_id, placed, env)
     begun = {"begun_unix_ns": time.time_ns()}
     before = host.noise_counters()
     disk = full_disk.DiskWatch(site.data_place(folder.data_path), listener)
-    worker = Worker(opened.plan_path, opened.parts, opened.log, site.environment, command)
+    worker = Worker(opened.plan_path, opened.parts, opened.log, site.environment, command or kind.command)
     try:
         ended = follow(worker, site, disk, stopping, Patience(run.plan, graces))
         code = worker.close()

@@ -126,9 +126,14 @@ def end_leftover(parts: Path) -> list[int]:
             words = entry.read_bytes().split(b"\0")
         except OSError:
             continue  # gone meanwhile
-        if b"inrush.worker.worker" in words and str(parts).encode() in words:
+        if any(is_worker(word) for word in words) and str(parts).encode() in words:
             pid = int(entry.parent.name)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
                 ended.append(pid)
     return ended
+
+
+def is_worker(word: bytes) -> bool:
+    """Whether a word of a command line names the module of a run's process, of whatever kind and version."""
+    return word.startswith(b"inrush.") and word.endswith(b".worker")

@@ -14,19 +14,23 @@ import os
 import select
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from inrush import _core
 
+#: Makes one run: the plan's JSON, the folder of its tables, commands in and events out -> exit code.
+Work = Callable[[str, str, TextIO, TextIO], int]
+
 #: How long one poll of the core waits, s: the longest a command stays unread.
 POLL_S = 0.1
 PR_SET_PDEATHSIG = 1
 
 
-def main(arguments: list[str]) -> int:
-    """0: the core finished; 1: it failed and an event says how; 2: called wrongly."""
+def main(arguments: list[str], work: Work | None = None) -> int:
+    """work: of a kind of runs that is not sessions of the core. 0: the core finished; 1: it failed and an event says how; 2: called wrongly."""
     realtime = arguments[:1] == ["--realtime"]
     arguments = arguments[realtime:]
     if len(arguments) != 2:
@@ -44,20 +48,13 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # A crash in the core leaves the stack in the log, where the parent looks for it.
     faulthandler.enable()
-    return work(Path(arguments[0]).read_text(), arguments[1], sys.stdin, sys.stdout)
+    return (work or sessions)(Path(arguments[0]).read_text(), arguments[1], sys.stdin, sys.stdout)
 
 
-def work(plan_json: str, parts_dir: str, commands: TextIO, events: TextIO) -> int:
+def sessions(plan_json: str, parts_dir: str, commands: TextIO, events: TextIO) -> int:
     """Starts the core and carries events out and commands in until it is done."""
     from inrush import _core
-    from inrush.study.pipeline import KIND
 
-    plan = json.loads(plan_json)
-    if plan.get("kind") == KIND:
-        from inrush.pipeline import drive
-
-        words = Lines(commands.fileno()).ready
-        return drive.work(plan, Path(parts_dir), words, lambda event: say(events, json.dumps(event)))
     try:
         run = _core.start(plan_json, parts_dir)
     except _core.CoreFailure as failure:

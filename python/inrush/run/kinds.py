@@ -1,0 +1,43 @@
+"""Kinds of runs, by their plan's `kind`: which program makes one, and how its plan gets its addresses.
+
+A new kind is a line of `KINDS`; nothing else of `run` asks what kind a run is.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from inrush.pipeline.place import at_pipeline
+from inrush.study.pipeline import KIND as PIPELINE
+from inrush.targets.site import Site
+from inrush.worker.process import WORKER
+
+Doc = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Kind:
+    #: The program of a run's process; its plan and the folder of its tables follow.
+    command: tuple[str, ...]
+    #: (plan, site, the run's own folder, files that all runs of the study share) -> the plan with its addresses.
+    placed: Callable[[Mapping[str, Any], Site, Path, Path], Doc]
+
+
+def as_it_is(plan: Mapping[str, Any], site: Site, data: Path, files: Path) -> Doc:
+    """Sessions have one target, and `at_site` has named it."""
+    return dict(plan)
+
+
+#: A plan without a kind is of sessions.
+KINDS: Mapping[str | None, Kind] = {
+    None: Kind(WORKER, as_it_is),
+    PIPELINE: Kind((sys.executable, "-m", "inrush.pipeline.worker"), at_pipeline),
+}
+
+
+def kind_of(plan: Mapping[str, Any]) -> Kind:
+    return KINDS[plan.get("kind")]
