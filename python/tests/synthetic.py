@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from inrush.analysis.analyse import analysis_of
 from inrush.analysis.points import Analysis, Measured
 from inrush.results.histogram import of_values
 from inrush.stats.record import Absent, RunRecord, StudyRecord
@@ -305,7 +306,7 @@ def trial(
         for engine, value, block, place, makespan_s in drawn(truth, blocks, spread, seed, untouched)
     ]
     made = {**STUDY, "answer": {**STUDY["answer"], "along": along}, **(doc or {})}
-    return Analysis(StudyRecord(made, [m.run for m in runs]), runs)
+    return analysis_of(StudyRecord(made, [m.run for m in runs]), runs)
 
 
 #: The figure of every made-up study.

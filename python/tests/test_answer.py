@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from inrush.analysis.analyse import analyse, analysis_of
 from inrush.analysis.answer import Answer, answer
 from inrush.analysis.effects import effects
-from inrush.analysis.points import Analysis, analyse
+from inrush.analysis.points import Analysis
 from inrush.analysis.wording import interval_of, ratio_of, shown
 from inrush.report.curves import curve_rows
 from inrush.stats import stats
@@ -259,7 +260,7 @@ def test_a_factor_that_competed_is_named_in_the_answer() -> None:
         replace(m, figures={k: v * (1 + 0.01 * (i * i % 7)) for k, v in m.figures.items()})
         for i, m in enumerate(analyse(near).runs)
     ]
-    found = answer(Analysis(near, noisy))
+    found = answer(analysis_of(near, noisy))
     assert found is not None
     assert "not distinguishable from it: 200 with 4 writers, 1,000 with 1 writer" in found.line
 
@@ -277,7 +278,7 @@ def test_a_comparison_of_shares_takes_those_that_are_0() -> None:
         for engine, share in (("sqlite", 0.0), ("duckdb", 0.5))
     ]
     doc = {"answer": {"kind": "comparison", "of": "ports.in_time_share", "along": "engine"}}
-    found = answer(Analysis(StudyRecord({**synthetic.STUDY, **doc}, [m.run for m in runs]), runs))
+    found = answer(analysis_of(StudyRecord({**synthetic.STUDY, **doc}, [m.run for m in runs]), runs))
     assert found is not None and found.line.startswith("duckdb has the highest in time share")
 
 
@@ -286,7 +287,7 @@ def rates(readers: dict[int, list[float]], figure: str, kind: str) -> Answer:
         synthetic.figured("duckdb", {"readers": n}, 1 + k, 0, {figure: v}) for n, of in readers.items() for k, v in enumerate(of)
     ]  # fmt: skip
     doc = {"answer": {"kind": kind, "of": figure, "along": "readers"}}
-    found = answer(Analysis(StudyRecord({**synthetic.STUDY, **doc}, [m.run for m in runs]), runs))
+    found = answer(analysis_of(StudyRecord({**synthetic.STUDY, **doc}, [m.run for m in runs]), runs))
     assert found is not None
     return found
 
@@ -355,11 +356,11 @@ def test_a_late_sample_that_was_made_up_for_is_not_falling_behind(
         for n in (4,) for k in (0, 1)
     ]  # fmt: skip
     doc = {"answer": {"kind": "keeps_up", "of": "ports.in_time_share", "along": "readers"}}
-    found = answer(Analysis(StudyRecord({**synthetic.STUDY, **doc}, [m.run for m in runs]), runs))
+    found = answer(analysis_of(StudyRecord({**synthetic.STUDY, **doc}, [m.run for m in runs]), runs))
     assert found is not None and found.line.endswith(says), found.line
     assert found.parts[0].best == ((4,) if not any(late) else ())
     doc = {"answer": {"kind": "keeps_up", "of": "ports.in_time_share", "along": "engine"}}
-    found = answer(Analysis(StudyRecord({**synthetic.STUDY, **doc}, [m.run for m in runs]), runs))
+    found = answer(analysis_of(StudyRecord({**synthetic.STUDY, **doc}, [m.run for m in runs]), runs))
     assert (
         found is not None
         and says.replace("at readers 4 late", "mysql late").replace(" at readers 4", ": mysql") in found.line

@@ -12,7 +12,8 @@ import pytest
 from benches import pictures
 from benches.findings import STUDIES, Piece, written
 from benches.pictures import INVALID, VALID, VIEWS, View
-from inrush.analysis.points import Analysis, Measured, analyse
+from inrush.analysis.analyse import analyse, analysis_of
+from inrush.analysis.points import Analysis, Measured
 from inrush.report.charts import Figure
 from tests import synthetic
 
@@ -148,7 +149,7 @@ def produced(took_s: Sequence[float | None], engine: str = "clickhouse", block: 
     ]
     run = replace(run, plan={**run.plan, "segments": segments})
     record = replace(synthetic.study({(engine, 1000): 1.0}, blocks=1), runs=[run])
-    return Analysis(record, [Measured(run, {"writers.makespan_s": 2.0}, ())])
+    return analysis_of(record, [Measured(run, {"writers.makespan_s": 2.0}, ())])
 
 
 def test_percentiles_of_production_are_of_all_samples_and_bars_of_quarters() -> None:
@@ -187,7 +188,7 @@ def made_up(results: Path) -> Iterator[tuple[Piece, Analysis]]:
     for scale, took in (("osc", 0.25), ("s", 0.75)):
         analysis = produced([took] * 40)
         record = replace(analysis.record, study={**analysis.record.study, "scale": scale})
-        yield Piece("production", "clickhouse"), Analysis(record, analysis.runs)
+        yield Piece("production", "clickhouse"), analysis_of(record, analysis.runs)
 
 
 def test_the_last_results_are_drawn_and_production_of_one_scale_alone(

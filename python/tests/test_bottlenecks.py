@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from inrush.analysis.points import Analysis, analyse
+from inrush.analysis.analyse import analyse
+from inrush.analysis.points import Analysis
 from inrush.pipeline import fence
 from inrush.predict.pipelines import INPUT_DISK, LOAD_SERVER, SHARDS
 from inrush.predict.resources import Told, resources_told

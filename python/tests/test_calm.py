@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inrush.analysis.points import analyse
+from inrush.analysis.analyse import analyse
 from inrush.guards.lateness import client_on_time
 from inrush.guards.verdicts import Outcome
 from inrush.report.stolen import stolen_table

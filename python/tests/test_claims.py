@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from inrush.analysis.analyse import analyse
 from inrush.analysis.claims import RULES, Judged, Status, effect, judged_claims
-from inrush.analysis.points import Analysis, analyse
+from inrush.analysis.points import Analysis
 from inrush.errors import StudyInvalid
 from inrush.report.export import write_claims
 from inrush.stats.stats import Interval

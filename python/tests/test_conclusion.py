@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from inrush.analysis.analyse import analysis_of
 from inrush.analysis.answer import answer
 from inrush.analysis.conclusion import conclusion
 from inrush.analysis.overview import overview
@@ -56,7 +57,7 @@ def analysed(
 ) -> Analysis:
     """Runs with their figures; verdicts as the test says, by engine."""
     measured = [Measured(run, figures_of_run(run), (verdicts or {}).get(run.engine, ())) for run in runs]
-    return Analysis(StudyRecord({**synthetic.STUDY, "accept": {}, **doc}, runs), measured)
+    return analysis_of(StudyRecord({**synthetic.STUDY, "accept": {}, **doc}, runs), measured)
 
 
 def kept(
@@ -176,7 +177,7 @@ def test_a_search_says_the_highest_that_held_and_whether_more_was_tried() -> Non
     ]
     asked = {"kind": "sustained", "of": "writers.in_time_share", "along": "rows_per_s", "per": ["engine"]}
     doc = {"answer": asked, "search": {"at_least": 1}}
-    analysis = Analysis(StudyRecord({**synthetic.STUDY, **doc}, [m.run for m in runs]), runs)
+    analysis = analysis_of(StudyRecord({**synthetic.STUDY, **doc}, [m.run for m in runs]), runs)
     assert sentence(analysis) == (
         "ClickHouse sustains 200 rows/s (2 runs); MySQL sustains at least 200 rows/s (2 runs); SQLite sustains nothing that was tried."
     )
@@ -218,7 +219,7 @@ def test_values_that_are_not_distinguishable_from_the_best_are_named() -> None:
         for b, of in ((200, (1.0, 1.1, 0.9)), (2_000, (1.05, 0.95, 1.08)))
         for block, s in enumerate(of, start=1)
     ]
-    analysis = Analysis(StudyRecord(synthetic.STUDY, [m.run for m in alike]), alike)
+    analysis = analysis_of(StudyRecord(synthetic.STUDY, [m.run for m in alike]), alike)
     assert "DuckDB takes 1.0 s in batches of 200 (not distinguishable: 2,000)" in sentence(analysis)
 
 
@@ -227,14 +228,14 @@ def test_a_best_value_among_invalid_ones_is_invalid() -> None:
     runs = fixed(TRUTH).runs
     late = invalid(LATE, "late", figures=[synthetic.MAKESPAN])
     broken = [replace(m, verdicts=[late]) if dict(m.point)["batch_rows"] == 200 else m for m in runs]
-    analysis = Analysis(StudyRecord(synthetic.STUDY, [m.run for m in runs]), broken)
+    analysis = analysis_of(StudyRecord(synthetic.STUDY, [m.run for m in runs]), broken)
     assert sentence(analysis) == "INVALID: the figures of DuckDB (client on time)."
 
 
 def test_engines_of_unequal_promises_stand_in_the_order_of_the_study_and_are_not_compared() -> None:
     record = synthetic.unequal({("duckdb", 1000): 3.0, ("sqlite", 1000): 1.0}, blocks=3)
     measured = [Measured(run, figures_of_run(run), ()) for run in record.runs]
-    said = sentence(Analysis(record, measured))
+    said = sentence(analysis_of(record, measured))
     assert said.index("DuckDB stores") < said.index("SQLite stores")
     assert "These engines are not compared: acknowledged rows survive different things" in said
 
@@ -264,7 +265,7 @@ def test_an_engine_without_a_counted_run_is_named() -> None:
 
 def test_a_study_without_a_counted_run_has_no_answer() -> None:
     assert (
-        sentence(Analysis(StudyRecord({"title": "empty"}, []), []))
+        sentence(analysis_of(StudyRecord({"title": "empty"}, []), []))
         == "No answer: no counted run measured it."
     )
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from inrush.analysis.analyse import analysis_of
 from inrush.analysis.answer import answer, contenders
 from inrush.analysis.points import Analysis, Measured
 from inrush.engines import server
@@ -32,7 +33,7 @@ def studied(search: Mapping[int, Any], fresh: Mapping[int, Any]) -> Analysis:
     """Batch size -> makespans of the blocks, and of the fresh repeats after them."""
     runs = [measured(b, 1 + k, s) for b, of in search.items() for k, s in enumerate(of)]
     runs += [measured(b, 1 + BLOCKS + k, s, True) for b, of in fresh.items() for k, s in enumerate(of)]
-    return Analysis(StudyRecord(synthetic.STUDY, [m.run for m in runs]), runs)
+    return analysis_of(StudyRecord(synthetic.STUDY, [m.run for m in runs]), runs)
 
 
 def test_the_interval_of_the_best_of_equals_holds_the_truth_only_by_fresh_repeats() -> None:
@@ -134,7 +135,7 @@ def test_a_fresh_repeat_whose_rows_are_wrong_has_no_figure() -> None:
         replace(m, verdicts=[wrong]) if m.run.confirms and m.run.point["batch_rows"] == 200 else m
         for m in analysis.runs
     ]
-    found = Analysis(analysis.record, runs).fresh(FIGURE)
+    found = analysis_of(analysis.record, runs).fresh(FIGURE)
     assert [dict(p)["batch_rows"] for p in found] == [1000]
 
 

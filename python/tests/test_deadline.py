@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from inrush.analysis.points import analyse
+from inrush.analysis.analyse import analyse
 from inrush.engines import server
 from inrush.errors import StudyInvalid
 from inrush.plan.plan import plan_study

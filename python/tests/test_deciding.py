@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from inrush.analysis.points import Analysis, analyse
+from inrush.analysis.analyse import analyse
+from inrush.analysis.points import Analysis
 from inrush.guards.verdicts import Outcome, Verdict
 from inrush.run.prepare import StopRules
 from inrush.stats.record import Absent, RunRecord, StudyRecord

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from inrush.analysis.analyse import analysis_of
 from inrush.analysis.effects import effects
 from inrush.analysis.points import Analysis
 from inrush.stats.record import StudyRecord
@@ -31,7 +32,7 @@ def crossed(
             factors = {"batch_rows": batch, "readers": readers}
             figures = {synthetic.MAKESPAN: truth * float(np.exp(rng.normal(0, 0.03)))}
             runs.append(synthetic.figured(engine, factors, block, order, figures))
-    return Analysis(StudyRecord(synthetic.STUDY, [m.run for m in runs]), runs)
+    return analysis_of(StudyRecord(synthetic.STUDY, [m.run for m in runs]), runs)
 
 
 def test_the_cost_of_one_reader_is_told_with_its_interval() -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from inrush.analysis.analyse import analyse, analysis_of
 from inrush.analysis.expected import Mark, expectation_marks
-from inrush.analysis.points import Analysis, analyse
+from inrush.analysis.points import Analysis
 from inrush.analysis.ran import due, ran_said
 from inrush.errors import StudyInvalid
 from inrush.guards.verdicts import invalid
@@ -55,7 +56,7 @@ def test_an_expectation_that_no_claim_judges_is_not_judged() -> None:
 def test_an_invalid_figure_makes_no_expectation_right() -> None:
     analysis = studied(**gain(4.0), expected=True)
     late = invalid("client on time", "late", figures=[synthetic.MAKESPAN])
-    broken = Analysis(analysis.record, [replace(m, verdicts=[*m.verdicts, late]) for m in analysis.runs])
+    broken = analysis_of(analysis.record, [replace(m, verdicts=[*m.verdicts, late]) for m in analysis.runs])
     (mark,) = expectation_marks(broken)
     assert mark.word == "not judged" and "INVALID" in mark.because and "client on time" in mark.because
 
@@ -108,4 +109,4 @@ def test_a_paced_role_of_calls_says_their_rate_and_a_closed_one_has_none() -> No
     assert ran_said(analyse(StudyRecord(study, [synthetic.run("sqlite")]))) == (
         "writers: 1 session, 50,000 rows; 1 point, 1 run"
     )
-    assert ran_said(Analysis(StudyRecord(study, []), [])) == ""
+    assert ran_said(analysis_of(StudyRecord(study, []), [])) == ""

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
-from inrush.analysis.points import analyse
 from inrush.errors import UsageError
 from inrush.report.charts import RING, Figure, ticks
 from inrush.report.curves import five_numbers

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from inrush.analysis.points import Analysis, analyse
+from inrush.analysis.analyse import analyse
+from inrush.analysis.points import Analysis
 from inrush.analysis.study_guards import guard_study
 from inrush.guards.agreement import disagreements
 from inrush.guards.run import guard_run

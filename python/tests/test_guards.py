@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inrush.analysis.points import analyse
+from inrush.analysis.analyse import analyse
 from inrush.guards import notes
 from inrush.guards.run import RUN_GUARDS, guard_run
 from inrush.guards.settings import same

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from inrush.analysis.points import analyse
+from inrush.analysis.analyse import analyse
 from inrush.guards import lateness
 from inrush.guards.verdicts import Outcome
 from inrush.report.report import three_lines

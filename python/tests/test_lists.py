@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from inrush import _core
+from inrush.analysis.analyse import analyse
 from inrush.analysis.comparability import unequal_mix
-from inrush.analysis.points import analyse
 from inrush.analysis.study_guards import equal_work
 from inrush.engines import server
 from inrush.errors import StudyInvalid

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.analysis.points import analyse
+from inrush.analysis.analyse import analyse
 from inrush.report.live import EVERY_S, LivePage
 from inrush.report.page import Live, live_banner
 from inrush.results.store import Results, Store

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from inrush.analysis.analyse import analysis_of
 from inrush.analysis.answer import answer
 from inrush.analysis.overview import Overview, overview
 from inrush.analysis.points import Analysis, Measured
@@ -74,7 +75,7 @@ def test_a_row_too_wide_for_a_terminal_says_what_its_rows_survive_below() -> Non
     ]  # fmt: skip
     measured = [Measured(run, figures_of_run(run), ()) for run in runs]
     doc = {**synthetic.STUDY, "answer": {"kind": "comparison", "of": "writers.rows_per_s", "along": "engine"}}
-    analysis = Analysis(StudyRecord(doc, runs), measured)
+    analysis = analysis_of(StudyRecord(doc, runs), measured)
     lines = text_table(analysis, seen(analysis))
     assert "survives" not in lines[0]
     assert lines[-1] == "acknowledged rows survive: a-long-name-of-an-engine power loss, sqlite process crash"
@@ -138,5 +139,5 @@ def test_other_conditions_are_counted_and_a_question_of_best_is_shown_at_the_fir
     ]
     measured = [Measured(run, figures_of_run(run), ()) for run in runs]
     doc = {**synthetic.STUDY, "answer": {**synthetic.STUDY["answer"], "per": ["engine", "table"]}}
-    found = seen(Analysis(StudyRecord(doc, runs), measured))
+    found = seen(analysis_of(StudyRecord(doc, runs), measured))
     assert (found.condition, found.others) == ((("table", "counters"),), 1)

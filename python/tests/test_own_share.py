@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inrush.analysis.points import Analysis, analyse
+from inrush.analysis.analyse import analyse
+from inrush.analysis.points import Analysis
 from inrush.engines import server
 from inrush.engines.base import Target
 from inrush.guards.run import guard_run

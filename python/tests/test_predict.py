@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inrush.analysis.points import Analysis, analyse
+from inrush.analysis.analyse import analyse, analysis_of
+from inrush.analysis.points import Analysis
 from inrush.errors import ResultUnreadable, UsageError
 from inrush.model.forecast import MODEL_VERSION, Refused
 from inrush.predict.board import board_document, board_lines
@@ -314,7 +315,7 @@ def test_runs_in_which_the_figure_failed_are_not_left_out_of_a_proof(tmp_path: P
     analysis = load_study({8: 360_000}, begun_unix_ns=2000)
     figure = held.doc["figure"]
     runs = [replace(m, figures={**m.figures, figure: 0.0}) if m.run.block > 1 else m for m in analysis.runs]
-    found = score_document(held.doc, observed(Analysis(analysis.record, runs), held.doc), "proof", 3000)
+    found = score_document(held.doc, observed(analysis_of(analysis.record, runs), held.doc), "proof", 3000)
     assert (
         found["verdict"] == "invalid"
         and f"{figure} failed, is 0 or is missing in 2 of 3 runs" in found["why"]

@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from inrush.analysis.points import Analysis, analyse
+from inrush.analysis.analyse import analyse
+from inrush.analysis.points import Analysis
 from inrush.commands.predict import claim_lines
 from inrush.commands.prove import score_lines
 from inrush.predict.board import board_document, board_lines

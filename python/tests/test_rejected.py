@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from types import SimpleNamespace
 
-from inrush.analysis.points import analyse
+from inrush.analysis.analyse import analyse
 from inrush.analysis.rejected import reject_lines
 from inrush.guards.notes import rows_rejected
 from inrush.guards.verdicts import Outcome

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
-from inrush.analysis.points import analyse
 from inrush.guards.verdicts import Outcome, by_guard
 from inrush.report.conditions import facts_by_engine
 from inrush.report.report import closing_lines, write_report

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from inrush.analysis.points import Point, analyse
+from inrush.analysis.analyse import analyse
+from inrush.analysis.points import Point
 from inrush.analysis.study_guards import guard_study
 from inrush.errors import UsageError
 from inrush.guards.verdicts import Outcome, Verdict

@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
 from inrush.analysis.deciding import tried
-from inrush.analysis.points import Analysis, analyse
+from inrush.analysis.points import Analysis
 from inrush.engines import server
 from inrush.plan.plan import plan_study
 from inrush.plan.search import bisection_order, bracket, is_wanted, standings

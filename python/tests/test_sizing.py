@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inrush.analysis.points import Analysis, analyse
+from inrush.analysis.analyse import analyse, analysis_of
+from inrush.analysis.points import Analysis
 from inrush.errors import UsageError
 from inrush.guards.verdicts import Outcome, Verdict
 from inrush.model.forecast import Forecast
@@ -204,7 +205,7 @@ def test_more_than_the_disk_was_measured_to_take_is_no() -> None:
 
 def with_verdict(analysis: Analysis, *figures: str) -> Analysis:
     late = Verdict("client on time", Outcome.INVALID, "late", figures=figures)
-    return Analysis(analysis.record, [replace(m, verdicts=[*m.verdicts, late]) for m in analysis.runs])
+    return analysis_of(analysis.record, [replace(m, verdicts=[*m.verdicts, late]) for m in analysis.runs])
 
 
 def test_runs_count_whose_rates_are_valid_though_another_figure_is_not() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from inrush.analysis.points import analyse
+from inrush.analysis.analyse import analyse
 from inrush.analysis.stored import header, stored_points, stored_rows
 from inrush.stats.record import RunRecord, StudyRecord
 from inrush.stats.stored import stored

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from inrush.analysis.analyse import analyse, analysis_of
 from inrush.analysis.percentiles import quantile_s
-from inrush.analysis.points import Analysis, analyse
+from inrush.analysis.points import Analysis
 from inrush.errors import UsageError
 from inrush.report.summary import compare_lines, standing, summed_up
 from inrush.stats.record import StudyRecord
@@ -98,7 +99,7 @@ def test_runs_of_which_one_measured_nothing_are_shown_by_their_median_and_range(
         synthetic.figured("duckdb", {}, 1 + k, 0, {"readers.ops_per_s": v})
         for k, v in enumerate((0.0, 50.0, 70.0))
     ]
-    analysis = Analysis(StudyRecord(synthetic.STUDY, [m.run for m in runs]), runs)
+    analysis = analysis_of(StudyRecord(synthetic.STUDY, [m.run for m in runs]), runs)
     (point,) = analysis.summaries("readers.ops_per_s")
     assert summed_up(point) == "50.0 calls/s (median of 3 runs, 0 calls/s to 70.0 calls/s)"
 

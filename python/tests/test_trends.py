@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
 from inrush.analysis.moved import about, moved_sentence
-from inrush.analysis.points import Analysis, analyse
+from inrush.analysis.points import Analysis
 from inrush.guards.trends import NAME, service_time_steady
 from inrush.guards.verdicts import Outcome
 from inrush.stats.record import RunRecord, StudyRecord

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import Part, answer
 from inrush.analysis.conclusion import conclusion
 from inrush.analysis.decisions import same_decision
-from inrush.analysis.points import Analysis, analyse
+from inrush.analysis.points import Analysis
 from inrush.analysis.study_guards import STUDY_GUARDS, guard_study
 from inrush.guards.verdicts import Outcome, said_figures
 from inrush.report.export import FAILED_NS, bmf, encode_v2, place_of, with_failed, with_failed_alone

@@ -20,9 +20,8 @@ from inrush.analysis.parts import (
     spread_part,
     sustained_part,
 )
-from inrush.analysis.points import Analysis, Point, lower_is_better, say
+from inrush.analysis.points import Analysis, Point, headline, lower_is_better, say
 from inrush.analysis.settled import Values, apart, ranked
-from inrush.analysis.study_guards import headline
 from inrush.analysis.wording import name
 
 #: The best and its nearest contenders, that are made again with fresh rows.

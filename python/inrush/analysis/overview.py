@@ -18,9 +18,8 @@ from typing import Any
 from inrush.analysis.answer import Answer, groups_of
 from inrush.analysis.parts import tries
 from inrush.analysis.percentiles import merged_s, percentile_of
-from inrush.analysis.points import Analysis, Measured, Point, say
+from inrush.analysis.points import Analysis, Measured, Point, roles, say
 from inrush.analysis.settled import Values, settled
-from inrush.analysis.study_guards import roles
 from inrush.analysis.wording import interval_of, ordered
 from inrush.guards.verdicts import is_instrument, survives
 from inrush.stats import stats

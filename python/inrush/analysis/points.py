@@ -1,24 +1,22 @@
 """From sealed runs to points: what each was measured to be, and what must be known beside it. Pure.
 
-StudyRecord ─ analyse ─▶ Analysis: runs with figures and verdicts ─▶ points ─▶ the answer
+StudyRecord ─ `analyse` ─▶ Analysis: runs with figures and verdicts ─▶ points ─▶ the answer
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from inrush.guards.run import guard_run
 from inrush.guards.verdicts import Outcome, Verdict, paced_roles, worst
 from inrush.results.histogram import Histogram, merge
 from inrush.stats import stats
 from inrush.stats.brackets import brackets
-from inrush.stats.measures import figures_of_run, measured_windows, role_histograms
-from inrush.stats.own_share import own_share
+from inrush.stats.measures import measured_windows, role_histograms, writing_roles
 from inrush.stats.record import FloatArray, RunRecord, StudyRecord
 from inrush.stats.samples import role_samples
 from inrush.text import number
@@ -91,6 +89,8 @@ class PointSummary:
 class Analysis:
     record: StudyRecord
     runs: Sequence[Measured]
+    #: The guards over the study as a whole. They read an Analysis and so stand above it: `analyse` names them.
+    judge: Callable[[Analysis], list[Verdict]]
 
     @property
     def study(self) -> Mapping[str, Any]:
@@ -170,7 +170,7 @@ class Analysis:
     @cached_property
     def on_time(self) -> Analysis:
         """The same study as if its client had been on time: what was decided is decided again with it."""
-        found = Analysis(self.record, [m.on_time() for m in self.runs])
+        found = Analysis(self.record, [m.on_time() for m in self.runs], self.judge)
         found.__dict__["on_time"] = found  # it is on time already: nothing is taken from it twice
         return found
 
@@ -205,15 +205,11 @@ class Analysis:
 
     @cached_property
     def study_verdicts(self) -> list[Verdict]:
-        from inrush.analysis.study_guards import guard_study  # it reads an Analysis
-
-        return guard_study(self)
+        return self.judge(self)
 
     @cached_property
     def decisive(self) -> list[str]:
         """Figures that the study's answer and its limits are made of."""
-        from inrush.analysis.study_guards import headline
-
         asked = headline(self)
         return [*([asked] if asked else []), *(self.study.get("accept") or {})]
 
@@ -267,17 +263,6 @@ class Analysis:
         return found
 
 
-def analyse(record: StudyRecord) -> Analysis:
-    measured = []
-    for run in record.runs:
-        figures = figures_of_run(run)
-        calibration = record.calibrations.get(str(run.labels.get("point", "")))
-        if calibration is not None:
-            figures |= own_share(run, calibration)
-        measured.append(Measured(run, figures, guard_run(run, figures)))
-    return Analysis(record, measured)
-
-
 def point_key(point: Mapping[str, Any]) -> Point:
     return tuple((name, freeze(value)) for name, value in point.items())
 
@@ -310,3 +295,23 @@ def lower_is_better(figure: str) -> bool:
     if figure.endswith(".failed_share"):
         return True
     return not figure.endswith(("_per_s", "_share", ".ok", ".rows", ".ops", ".bytes"))
+
+
+def headline(analysis: Analysis) -> str | None:
+    """The figure that the study is about: that of its answer, else the first role's makespan or latency."""
+    answer = analysis.study.get("answer")
+    if answer:
+        return str(answer["of"])
+    measured = {name for m in analysis.runs for name in m.figures}
+    for metric in ("makespan_s", "rows_per_s", "latency_p99_s"):
+        for role in roles(analysis):
+            if f"{role}.{metric}" in measured:
+                return f"{role}.{metric}"
+    return None
+
+
+def roles(analysis: Analysis) -> list[str]:
+    """Roles with shots, those that put rows in first; wholes only, not the parts of a split role."""
+    found = dict.fromkeys(k.split(".")[0] for m in analysis.runs for k in m.figures if k.endswith(".ops"))
+    writers = {role for m in analysis.runs for role in writing_roles(m.run.plan)}
+    return sorted((r for r in found if "/" not in r), key=lambda r: r not in writers)

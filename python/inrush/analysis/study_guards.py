@@ -10,7 +10,8 @@ from inrush.analysis.comparability import ALLOWED, compares_engines, unequal_dur
 from inrush.analysis.conditions import NAME as CONDITIONS
 from inrush.analysis.conditions import same_conditions
 from inrush.analysis.deciding import STOP_RULES, stop_rules_stand
-from inrush.analysis.points import Analysis, Point, say
+from inrush.analysis.decisions import decisions_hold, limits_checked
+from inrush.analysis.points import Analysis, Point, headline, roles, say
 from inrush.guards.agreement import disagreements
 from inrush.guards.verdicts import (
     Verdict,
@@ -33,8 +34,6 @@ ORDER_ALPHA = 0.01
 
 
 def guard_study(analysis: Analysis) -> list[Verdict]:
-    from inrush.analysis.decisions import decisions_hold, limits_checked  # they take the answer again
-
     return [
         check(analysis) or not_checked(name, nothing)
         for name, (check, nothing) in {
@@ -303,23 +302,3 @@ STUDY_GUARDS: Mapping[str, tuple[Callable[[Analysis], Verdict | None], str]] = {
     "prediction inside validity": (prediction_inside_validity, "The study makes no prediction"),
     STOP_RULES: (stop_rules_stand, "The study has no stop rule"),
 }
-
-
-def headline(analysis: Analysis) -> str | None:
-    """The figure that the study is about: that of its answer, else the first role's makespan or latency."""
-    answer = analysis.study.get("answer")
-    if answer:
-        return str(answer["of"])
-    measured = {name for m in analysis.runs for name in m.figures}
-    for metric in ("makespan_s", "rows_per_s", "latency_p99_s"):
-        for role in roles(analysis):
-            if f"{role}.{metric}" in measured:
-                return f"{role}.{metric}"
-    return None
-
-
-def roles(analysis: Analysis) -> list[str]:
-    """Roles with shots, those that put rows in first; wholes only, not the parts of a split role."""
-    found = dict.fromkeys(k.split(".")[0] for m in analysis.runs for k in m.figures if k.endswith(".ops"))
-    writers = {role for m in analysis.runs for role in writing_roles(m.run.plan)}
-    return sorted((r for r in found if "/" not in r), key=lambda r: r not in writers)

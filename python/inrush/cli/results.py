@@ -64,7 +64,7 @@ def show_results(
     check: Annotated[bool, typer.Option("--check", help="Compare every file with what was sealed.")] = False,
 ) -> None:
     """Results in short; exports for other tools."""
-    from inrush.analysis.points import analyse
+    from inrush.analysis.analyse import analyse
     from inrush.report.export import write_bmf, write_claims, write_csv, write_hdr
     from inrush.report.summary import markdown_lines, summary, summary_lines
     from inrush.stats.measures import study_record
@@ -109,7 +109,7 @@ def compare(
     b: Annotated[str, typer.Argument(metavar="RESULTS", help="What it is compared with, named likewise.")],
 ) -> None:
     """Two results of one study, point by point, as ratios with intervals."""
-    from inrush.analysis.points import analyse
+    from inrush.analysis.analyse import analyse
     from inrush.report.summary import compare_lines
     from inrush.stats.measures import study_record
 

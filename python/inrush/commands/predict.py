@@ -100,7 +100,7 @@ def predict_results(
     as_json: bool,
 ) -> None:
     """Freezes a claim for each group and target. A group whose model does not hold is told and left out."""
-    from inrush.analysis.points import analyse
+    from inrush.analysis.analyse import analyse
     from inrush.analysis.points import say as say_point
     from inrush.model.forecast import MODEL_VERSION, Refused
     from inrush.predict.claims import archive_of, claim, forecast_of, kept_up
@@ -161,7 +161,7 @@ def predict_need(
     rows_per_s: float, p99_ms: float | None, days: float, which: Sequence[str], as_json: bool
 ) -> None:
     """What a required rate needs, engine by engine, from the named results or from all."""
-    from inrush.analysis.points import analyse
+    from inrush.analysis.analyse import analyse
     from inrush.model.forecast import MODEL_VERSION
     from inrush.predict.claims import archive_of
     from inrush.predict.sizing import Need, sizings

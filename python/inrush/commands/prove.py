@@ -25,7 +25,7 @@ def prove(
     specs: Sequence[str], results: str | None, targets: Sequence[str], data: Path | None, as_json: bool
 ) -> None:
     """Scores claims by results that exist, or by the runs that they are about."""
-    from inrush.analysis.points import analyse
+    from inrush.analysis.analyse import analyse
     from inrush.predict.proof import observed, score_document
     from inrush.results.predictions import Predictions
     from inrush.stats.measures import study_record

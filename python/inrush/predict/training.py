@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from inrush.analysis.comparability import default_along
-from inrush.analysis.points import Analysis, Measured, Point, is_number, lower_is_better
-from inrush.analysis.study_guards import headline
+from inrush.analysis.points import Analysis, Measured, Point, headline, is_number, lower_is_better
 from inrush.errors import UsageError
 from inrush.guards.notes import stored_bytes
 from inrush.guards.verdicts import Outcome

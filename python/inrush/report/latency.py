@@ -6,8 +6,7 @@ import altair as alt
 import numpy as np
 
 from inrush.analysis.answer import Answer
-from inrush.analysis.points import Analysis
-from inrush.analysis.study_guards import roles
+from inrush.analysis.points import Analysis, roles
 from inrush.report.charts import Figure, Row, finished, inline, is_log, label, scale_of, ticks
 from inrush.report.drawn import series_of, shown_points
 from inrush.results.histogram import Histogram

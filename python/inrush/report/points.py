@@ -8,8 +8,7 @@ from statistics import median
 
 from inrush.analysis.answer import Answer
 from inrush.analysis.percentiles import quantile_s
-from inrush.analysis.points import Analysis, Point, PointSummary
-from inrush.analysis.study_guards import roles
+from inrush.analysis.points import Analysis, Point, PointSummary, roles
 from inrush.analysis.wording import name, plain
 from inrush.guards.verdicts import Outcome
 from inrush.report.html import Cells, number, table

@@ -9,10 +9,11 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import Answer, answer
 from inrush.analysis.conclusion import conclusion
 from inrush.analysis.overview import overview
-from inrush.analysis.points import Analysis, analyse, say
+from inrush.analysis.points import Analysis, say
 from inrush.analysis.rejected import reject_lines
 from inrush.errors import UsageError
 from inrush.guards import lateness

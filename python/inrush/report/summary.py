@@ -10,11 +10,10 @@ from inrush.analysis.answer import answer
 from inrush.analysis.conclusion import conclusion
 from inrush.analysis.expected import expectation_marks
 from inrush.analysis.overview import overview
-from inrush.analysis.points import Analysis, Point, PointSummary, say
+from inrush.analysis.points import Analysis, Point, PointSummary, headline, say
 from inrush.analysis.ran import ran_said
 from inrush.analysis.rejected import by_table, reject_lines
 from inrush.analysis.same_work import Work, by_rate, other_work, work
-from inrush.analysis.study_guards import headline
 from inrush.analysis.wording import shown
 from inrush.errors import UsageError
 from inrush.guards.verdicts import Outcome, Verdict, by_guard, conditions_last, survives

@@ -168,8 +168,8 @@ def best_found(store: Store, names: Sequence[str], scale: str | None) -> dict[st
 
 
 def bests(results: Results) -> list[dict[str, Any]]:
+    from inrush.analysis.analyse import analyse
     from inrush.analysis.answer import answer
-    from inrush.analysis.points import analyse
     from inrush.stats.measures import study_record
 
     decided = answer(analyse(study_record(results)))
@@ -290,8 +290,9 @@ def confirmations(plan: StudyPlan) -> Callable[[Results], Sequence[PlannedRun]]:
     def chosen(results: Results) -> Sequence[PlannedRun]:
         if not plan.confirmations:
             return ()
+        from inrush.analysis.analyse import analyse
         from inrush.analysis.answer import contenders
-        from inrush.analysis.points import analyse, point_key
+        from inrush.analysis.points import point_key
         from inrush.stats.measures import study_record
 
         # Those that are sealed already, after a resume, must not change the choice: they enter no figure.

@@ -1,0 +1,28 @@
+"""From sealed runs to an Analysis with the guards over the whole study. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from inrush.analysis.points import Analysis, Measured
+from inrush.analysis.study_guards import guard_study
+from inrush.guards.run import guard_run
+from inrush.stats.measures import figures_of_run
+from inrush.stats.own_share import own_share
+from inrush.stats.record import StudyRecord
+
+
+def analyse(record: StudyRecord) -> Analysis:
+    measured = []
+    for run in record.runs:
+        figures = figures_of_run(run)
+        calibration = record.calibrations.get(str(run.labels.get("point", "")))
+        if calibration is not None:
+            figures |= own_share(run, calibration)
+        measured.append(Measured(run, figures, guard_run(run, figures)))
+    return analysis_of(record, measured)
+
+
+def analysis_of(record: StudyRecord, runs: Sequence[Measured]) -> Analysis:
+    """With the guards that every study has."""
+    return Analysis(record, runs, guard_study)
