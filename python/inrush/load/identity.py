@@ -6,6 +6,8 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from inrush.errors import UsageError
 from inrush.load.ledger import Header
@@ -98,3 +100,17 @@ def numbers(own: Header, contents: Sequence[Content]) -> tuple[int, ...]:
         at = next(k for k, (_, digest) in enumerate(free) if digest == content.digest)
         found.append(free.pop(at)[0])
     return tuple(found)
+
+
+def file_identity(shown: str, size: int, mtime_ns: int) -> dict[str, Any]:
+    """A file as version 1 of the ledger knew it."""
+    return {"path": str(Path(shown).absolute()), "bytes": size, "mtime_ns": mtime_ns}
+
+
+def import_id(files: Sequence[Mapping[str, Any]], targets: Sequence[str], table: str, chunk_rows: int) -> str:
+    """The name that version 1 of the ledger gave an import: it goes on under it.
+
+    files: documents with path, bytes and mtime_ns. targets: addresses without passwords.
+    """
+    named = json.dumps([list(map(dict, files)), list(targets), table, chunk_rows], sort_keys=True)
+    return hashlib.sha256(named.encode()).hexdigest()[:16]

@@ -233,9 +233,9 @@ def _new(
 
 def _of_version_1(call: Call, inputs: Sequence[Input], desk: Desk) -> Import | None:
     """An import that an earlier version began, by the name that it gave: of path, size and time of the files."""
-    listed = [ends.file_identity(i.shown, i.bytes, i.mtime_ns) for i in inputs]
+    listed = [identity.file_identity(i.shown, i.bytes, i.mtime_ns) for i in inputs]
     names = [name for name, _ in desk.targets]
-    load = call.import_id or ends.import_id(listed, names, call.table, call.chunk_rows)
+    load = call.import_id or identity.import_id(listed, names, call.table, call.chunk_rows)
     if not any(rows.get(load, 0) for rows in desk.rows([load])):
         return None
     new = _new(load, 0, [], call.chunk_rows, desk)

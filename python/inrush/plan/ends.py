@@ -6,11 +6,8 @@ that stores the chunk's rows. The same import finds its lines again and goes on 
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from inrush.engines.base import HASH_PARTITIONS, OpPlan, Server, TablePlan, Unsupported
@@ -75,20 +72,6 @@ class Wanted:
     ledger: str = ""
     #: `imports.Begun`, for the end of the load.
     begun: Any = field(default=None, compare=False)
-
-
-def file_identity(shown: str, size: int, mtime_ns: int) -> Doc:
-    """A file as version 1 of the ledger knew it."""
-    return {"path": str(Path(shown).absolute()), "bytes": size, "mtime_ns": mtime_ns}
-
-
-def import_id(files: Sequence[Mapping[str, Any]], targets: Sequence[str], table: str, chunk_rows: int) -> str:
-    """The name that version 1 of the ledger gave an import: it goes on under it.
-
-    files: documents with path, bytes and mtime_ns. targets: addresses without passwords.
-    """
-    named = json.dumps([list(map(dict, files)), list(targets), table, chunk_rows], sort_keys=True)
-    return hashlib.sha256(named.encode()).hexdigest()[:16]
 
 
 def create_ledger(server: Server, name: str = LEDGER) -> str:

@@ -21,10 +21,10 @@ import pytest
 
 from inrush.engines.base import Target
 from inrush.errors import InrushError, RowsMissing, UsageError
+from inrush.load import identity
 from inrush.load.call import Call
 from inrush.load.check import Loaded
 from inrush.load.run import load
-from inrush.plan import ends
 from tests.engines.flipping import Flipping
 from tests.engines.servers import control, databases
 from tests.engines.test_load import rows_file, silent
@@ -388,8 +388,8 @@ def test_a_packed_file_and_a_parquet_file_are_known_by_what_they_hold(
 def test_an_import_of_an_earlier_version_goes_on_and_is_counted(here: Place, tmp_path: Path) -> None:
     files = part_of_two(here, tmp_path)
     left = here.rows()
-    listed = [ends.file_identity(str(f), f.stat().st_size, f.stat().st_mtime_ns) for f in files]
-    old = ends.import_id(listed, [here.url], "t", 500)
+    listed = [identity.file_identity(str(f), f.stat().st_size, f.stat().st_mtime_ns) for f in files]
+    old = identity.import_id(listed, [here.url], "t", 500)
     here.ask("DELETE FROM inrush_load_ledger WHERE file_no < 0")
     here.ask(f"UPDATE inrush_load_ledger SET load_id = '{old}'")
     here.ask("ALTER TABLE inrush_load_ledger DROP COLUMN sums")
