@@ -1,6 +1,6 @@
 //! One blocking socket: opened, logged in, written and read packet by packet.
 
-use std::io::{self, IoSlice, Read};
+use std::io::{self, IoSlice};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -139,7 +139,7 @@ impl Connection {
                     }
                     [4] => return Err(refused(&address, UNKNOWN_KEY.to_owned())),
                     _ if !key_asked_for => return Err(not_mysql(&address)),
-                    key => auth::encrypted(&password, &challenge, key, &seed()?).ok_or_else(|| {
+                    key => auth::encrypted(&password, &challenge, key).ok_or_else(|| {
                         refused(&address, "the server's key for passwords could not be read".to_owned())
                     })?,
                 },
@@ -407,12 +407,4 @@ fn unknown_plugin(address: &Address, plugin: &str) -> Error {
             auth::NATIVE
         ),
     )
-}
-
-/// Random bytes of the kernel's.
-fn seed() -> Result<[u8; 20], Error> {
-    let mut seed = [0; 20];
-    let mut source = std::fs::File::open("/dev/urandom").map_err(|e| Error::io("/dev/urandom", e))?;
-    source.read_exact(&mut seed).map_err(|e| Error::io("/dev/urandom", e))?;
-    Ok(seed)
 }
