@@ -1,7 +1,7 @@
 //! What can go wrong, by what the caller can do about it.
 //!
 //! A server that refuses, times out or answers wrongly is not an `Error`: it is an
-//! [`crate::engine::Outcome`], recorded. An `Error` ends the run.
+//! outcome of its operation, recorded. An `Error` ends the run.
 
 use thiserror::Error;
 

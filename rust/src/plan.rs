@@ -3,6 +3,7 @@
 //! `python/tests/golden/plan.json` is read by tests on both sides. Times are integer
 //! nanoseconds; shares are parts per million, so that equal plans have equal text.
 
+mod generator;
 mod operation;
 mod segment;
 mod table;
@@ -13,10 +14,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
+pub use generator::{AtLimit, CounterPlan, GenPlan, Increment, Per, DEFAULT_BITS};
 pub use operation::{Hold, KeyLaw, KeyPlan, OpKind, OpPlan, ParamGen, ParamPlan};
 pub use segment::{
     CollectPlan, DriveSegment, Phase, ProbePlan, ProofPlan, RepeatPlan, RolePlan, SamplePlan, Schedule,
-    ScreenItem, Segment, Until, Weighted, Work,
+    ScreenItem, Segment, Until, ValueHash, Weighted, Work,
 };
 pub use table::{ColumnPlan, Limits, LogicalType, RowSource, TablePlan, TimeForm};
 

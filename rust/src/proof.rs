@@ -14,7 +14,7 @@ use std::ops::Range;
 use crate::engine::{Engine, OpId, Session};
 use crate::error::Error;
 use crate::plan::{ProofPlan, RunPlan, ScreenItem};
-use crate::rows::{row_hashes, Columns, Digest, RowGen, ScreenSums, Value};
+use crate::rows::{row_hashes, value_text, Columns, Digest, RowGen, ScreenSums, Value};
 use crate::tables::ProofRow;
 
 pub use unanswered::Unanswered;
@@ -261,20 +261,6 @@ pub fn row_text(columns: &Columns, row: usize) -> String {
     let values: Vec<String> =
         columns.columns.iter().map(|c| format!("{}={}", c.name, value_text(&c.value(row)))).collect();
     values.join(" ")
-}
-
-/// A value as people and the oracle compare it: shortest exact text, times in their unit.
-pub fn value_text(value: &Value) -> String {
-    match value {
-        Value::Null => "null".into(),
-        Value::Bool(v) => v.to_string(),
-        Value::I64(v) | Value::TimeMs(v) | Value::TimeUs(v) => v.to_string(),
-        Value::U64(v) => v.to_string(),
-        Value::F64(v) => v.to_string(),
-        Value::Text(v) => v.clone(),
-        Value::ListF64(v) => format!("{v:?}"),
-        Value::ListI64(v) => format!("{v:?}"),
-    }
 }
 
 fn digest_text(digest: &Digest) -> String {

@@ -5,7 +5,8 @@
 //! Erlang's C = B / (1 - r (1 - B)), B by the recursion B(0) = 1, B(k) = a B(k-1) / (k + a B(k-1));
 //! a wait is longer than t with probability C exp(-(c m - l) t), and C / (c m - l) in the mean.
 
-use inrush_core::engine::simulated::{simulate, Distribution, Options, Simulation};
+use inrush_core::drive::virtual_time::{simulate, Simulation};
+use inrush_core::engine::simulated::{Distribution, Options};
 use inrush_core::plan::Schedule;
 use inrush_core::record::{bucket_of, bucket_range, Hist, Kind, Recorded};
 

@@ -3,7 +3,6 @@
 //! Encoders append to one reused buffer, column by column where the format has fixed
 //! widths (`pgcopy`), row by row where it has not (`text`, `csv`).
 
-pub mod calendar;
 pub mod clickhouse;
 mod csv;
 mod decimal;

@@ -1,11 +1,11 @@
 //! Values in MySQL's binary protocol: parameters of prepared statements, rows of MariaDB's bulk execute.
 
-use super::calendar;
 use super::decimal::{float64, signed, FLOAT_BYTES};
 use super::tail::Tail;
 use super::{does_not_fit, mismatch, Encoder};
 use crate::error::Error;
 use crate::plan::{LogicalType, TablePlan};
+use crate::rows::calendar;
 use crate::rows::{Column, Columns, ListValues, Value, Values};
 
 /// Types of values on the wire (`enum_field_types`, with the flag for unsigned).

@@ -144,7 +144,7 @@ fn listened(mut replay: Replay) -> Option<usize> {
 
 fn looked_at(columns: &Columns) {
     for row in 0..columns.rows {
-        let texts = columns.columns.iter().map(|c| crate::proof::value_text(&c.value(row)));
+        let texts = columns.columns.iter().map(|c| crate::rows::value_text(&c.value(row)));
         assert!(texts.map(|text| text.len()).sum::<usize>() < usize::MAX);
     }
 }

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::rows::ValueHash;
-
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Segment {
@@ -258,4 +256,18 @@ pub enum ScreenItem {
     SumLength {
         column: String,
     },
+}
+
+/// By whose function a value is hashed for a checksum; `rows` computes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ValueHash {
+    /// PostgreSQL's `hashtextextended` and `hashfloat8extended` with the seed of its partitions: signed, 64 bits.
+    Postgresql,
+    /// `CRC32` of MySQL and MariaDB: of a text's bytes, of a float as WKB of the point (value, 0).
+    Crc32,
+    /// `cityHash64` of ClickHouse's SQL; its sum wraps at 2^64.
+    CityHash64,
+    /// Inrush's own, for columns that are read back: no SQL computes it.
+    ReadBack,
 }

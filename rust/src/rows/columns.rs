@@ -63,6 +63,20 @@ pub enum Value {
     ListI64(Vec<i64>),
 }
 
+/// A value as people and the oracle compare it: shortest exact text, times in their unit.
+pub fn value_text(value: &Value) -> String {
+    match value {
+        Value::Null => "null".into(),
+        Value::Bool(v) => v.to_string(),
+        Value::I64(v) | Value::TimeMs(v) | Value::TimeUs(v) => v.to_string(),
+        Value::U64(v) => v.to_string(),
+        Value::F64(v) => v.to_string(),
+        Value::Text(v) => v.clone(),
+        Value::ListF64(v) => format!("{v:?}"),
+        Value::ListI64(v) => format!("{v:?}"),
+    }
+}
+
 impl Columns {
     /// No rows yet, with the columns of `table`.
     pub fn of(table: &TablePlan) -> Columns {

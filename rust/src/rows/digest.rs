@@ -5,9 +5,9 @@ use super::generate::RowGen;
 use super::hash::mix;
 use super::row_sum::{add_hashed, Part, RowSum};
 use super::simd::{vectorised, Level};
-use super::value_hash::ValueHash;
 use crate::error::Error;
 use crate::plan::ScreenItem;
+use crate::plan::ValueHash;
 
 /// Sum of the row hashes: equal for equal multisets of rows, in whatever order and parts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

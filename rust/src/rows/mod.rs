@@ -5,6 +5,7 @@
 //! `files` reads rows instead.
 
 pub mod asked;
+pub mod calendar;
 mod catalogue;
 pub(crate) mod city;
 mod columns;
@@ -24,7 +25,6 @@ mod remembered;
 mod row_sum;
 mod row_terms;
 pub(crate) mod simd;
-mod spec;
 pub mod spelled;
 pub(crate) mod table;
 mod text;
@@ -32,7 +32,7 @@ mod uuids;
 mod value_hash;
 
 pub use catalogue::generators_json;
-pub use columns::{Column, Columns, ListValues, TextValues, Value, Values};
+pub use columns::{value_text, Column, Columns, ListValues, TextValues, Value, Values};
 pub use compile::problems;
 pub use digest::{digest, row_hashes, Digest, ScreenSums};
 pub use generate::RowGen;
@@ -40,5 +40,3 @@ pub use generators::Generators;
 pub use index::SeriesIndex;
 pub use picked::Picked;
 pub use simd::Level;
-pub use spec::{AtLimit, CounterPlan, GenPlan, Increment, Per, DEFAULT_BITS};
-pub use value_hash::ValueHash;

@@ -6,7 +6,7 @@
 
 use super::columns::{Column, Columns, Values};
 use super::row_terms::{add_terms, Terms};
-use super::value_hash::ValueHash;
+use crate::plan::ValueHash;
 
 /// Weights are powers of the one modulo the other, the largest prime below 2^20: 4,096 terms are below 2^63. Twin of
 /// `row_weights` in python/inrush/engines/sql.py.

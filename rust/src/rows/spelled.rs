@@ -2,7 +2,7 @@
 //!
 //! Most databases take them as text; where one wants bytes (binary COPY, a hash), they are made here.
 
-use crate::encode::calendar::{civil, days_of};
+use super::calendar::{civil, days_of};
 
 /// Days since 1970 of `2026-01-31`, years 1 to 9999; `None` for any other text and for days that no calendar has.
 pub fn date_days(text: &[u8]) -> Option<i32> {

@@ -6,9 +6,9 @@ use super::columns::{ListValues, TextValues, Values};
 use super::hash::{hash, scale};
 use super::lane::{foreign_places, with_foreign_chunk, Chunk, Draw, Lane, Sources, CHUNK};
 use super::simd::Level;
-use super::spec::Per;
 use super::spelled::uuid_text;
 use super::uuids::Uuids;
+use crate::plan::Per;
 
 /// Characters of a UUID.
 const UUID_BYTES: usize = 36;

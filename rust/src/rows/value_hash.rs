@@ -1,27 +1,12 @@
 //! A hash of one value that a server's SQL can compute too, so that texts and floats have sums that both sides know.
 
-use serde::{Deserialize, Serialize};
-
 use super::city::{city_hash64, int_hash64};
 use super::columns::{Column, Values};
 use super::crc32::crc32;
 use super::digest::{hash_bytes, hash_items};
 use super::hash::mix;
 use super::lookup3;
-
-/// By whose function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ValueHash {
-    /// PostgreSQL's `hashtextextended` and `hashfloat8extended` with the seed of its partitions: signed, 64 bits.
-    Postgresql,
-    /// `CRC32` of MySQL and MariaDB: of a text's bytes, of a float as WKB of the point (value, 0).
-    Crc32,
-    /// `cityHash64` of ClickHouse's SQL; its sum wraps at 2^64.
-    CityHash64,
-    /// Inrush's own, for columns that are read back: no SQL computes it.
-    ReadBack,
-}
+use crate::plan::ValueHash;
 
 impl ValueHash {
     /// Σ over the values that are there. trimmed: blanks at the end do not count, as in columns of type char(n).

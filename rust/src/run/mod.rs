@@ -18,9 +18,9 @@ use crate::error::Error;
 use crate::handle::{self, Told};
 use crate::mix;
 use crate::plan::{RowSource, RunPlan, Segment, TablePlan, Target};
-use crate::proof::value_text;
 use crate::rows;
 use crate::rows::files::FileRows;
+use crate::rows::value_text;
 use crate::tables::{ProbeTable, Tables};
 use crate::watch::Processes;
 

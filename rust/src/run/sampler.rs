@@ -10,7 +10,7 @@ use crate::engine::abort::Abort;
 use crate::engine::{Answer, Engine};
 use crate::error::Error;
 use crate::plan::{ProbePlan, SamplePlan};
-use crate::proof::value_text;
+use crate::rows::value_text;
 use crate::tables::{ProbeRow, ProbeTable};
 
 pub type Sampled = (ProbeTable, ProbeRow);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::drive::source::TableCount;
-use crate::proof::value_text;
+use crate::rows::value_text;
 use crate::rows::{Columns, Generators, RowGen, SeriesIndex, Value};
 
 /// Makes rows of one table again, and compares returned ones with them.

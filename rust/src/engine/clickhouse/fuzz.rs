@@ -48,7 +48,7 @@ fn client(replay: Replay) -> Client {
 
 /// Bytes of what was read, so that every value is looked at.
 fn looked_at(columns: &Columns) -> usize {
-    let row = |row| columns.columns.iter().map(move |c| crate::proof::value_text(&c.value(row)).len());
+    let row = |row| columns.columns.iter().map(move |c| crate::rows::value_text(&c.value(row)).len());
     (0..columns.rows).flat_map(row).sum()
 }
 

@@ -45,7 +45,7 @@ fn taken(reader: &mut Reader) -> bool {
         appended &= append(&series, &names, &mut batch).is_ok();
         // A batch that could not be appended is not looked at.
         if appended {
-            let row = |row| batch.columns.iter().map(move |c| crate::proof::value_text(&c.value(row)).len());
+            let row = |row| batch.columns.iter().map(move |c| crate::rows::value_text(&c.value(row)).len());
             assert!((0..batch.rows).flat_map(row).sum::<usize>() < usize::MAX);
         } else {
             clear(&mut batch);

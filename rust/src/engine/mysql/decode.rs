@@ -1,7 +1,7 @@
 //! What the server sends back: answers as values, rows as columns. Pure.
 
-use crate::encode::calendar;
 use crate::plan::LogicalType;
+use crate::rows::calendar;
 use crate::rows::{Column, Columns, ListValues, Value, Values};
 
 /// A column of an answer, from its definition.

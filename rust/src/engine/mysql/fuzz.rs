@@ -97,7 +97,7 @@ fn converse(ctx: &Context, address: &Arc<Address>, connection: Connection) -> Re
     let count = session.scan(&text, &read_back(), &mut |found| {
         for row in 0..found.rows {
             bytes +=
-                found.columns.iter().map(|c| crate::proof::value_text(&c.value(row)).len()).sum::<usize>();
+                found.columns.iter().map(|c| crate::rows::value_text(&c.value(row)).len()).sum::<usize>();
         }
     })?;
     Ok(fine && count == 9 && bytes > 0)

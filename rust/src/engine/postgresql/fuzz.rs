@@ -101,7 +101,7 @@ fn converse(ctx: &Context, address: &Arc<Address>, connection: Connection) -> Re
 }
 
 fn show(value: &Value) -> usize {
-    crate::proof::value_text(value).len()
+    crate::rows::value_text(value).len()
 }
 
 fn replayed(address: &Arc<Address>, replay: Replay) -> Result<Connection, Error> {

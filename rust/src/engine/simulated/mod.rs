@@ -1,18 +1,16 @@
 //! An engine with known service times: what the instrument measures on it has a right answer.
 //!
-//! As an engine it serves in real time (sessions sleep until their operation is done). [`simulate`]
+//! As an engine it serves in real time (sessions sleep until their operation is done). `drive::virtual_time`
 //! runs the same servers in simulated time, through the same schedule and record code, so that a
 //! million operations take a moment and no noise.
 
 mod look_up;
 mod servers;
-mod virtual_time;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 pub use servers::{Distribution, Options, Servers};
-pub use virtual_time::{simulate, Simulation};
 
 use crate::clock::thread_cpu_ns;
 use crate::engine::{

@@ -11,10 +11,10 @@ use super::catalogue;
 use super::counter::Excess;
 use super::hash::{key, Permutation};
 use super::lane::{Draw, Lane, TimeBy};
-use super::spec::{GenPlan, Per};
 use super::table::{Alias, Quantiles};
 use super::text::{ListMaker, TextMaker};
 use crate::plan::{ColumnPlan, LogicalType, RowSource, TablePlan};
+use crate::plan::{GenPlan, Per};
 pub use params::share;
 use params::*;
 

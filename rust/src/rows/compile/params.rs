@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use crate::plan::LogicalType;
+use crate::plan::{GenPlan, Per, DEFAULT_BITS};
 use crate::rows::lane::Lane;
-use crate::rows::spec::{GenPlan, Per, DEFAULT_BITS};
 use crate::rows::table::Alias;
 
 /// Above it alias tables no longer fit a cache.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::params::{above_0, not_negative, poisson_mean, positive, share, width, Result, ALIAS_RANKS};
 use super::Setting;
+use crate::plan::{AtLimit, CounterPlan, GenPlan, Increment};
 use crate::rows::counter::{Counter, Moves, Start};
 use crate::rows::hash::{key, Permutation, Range};
 use crate::rows::lane::{Draw, Job, Lane};
-use crate::rows::spec::{AtLimit, CounterPlan, GenPlan, Increment};
 use crate::rows::table::{Alias, Cyclic, Quantiles, Zipf};
 
 impl Setting<'_> {

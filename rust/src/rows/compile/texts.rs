@@ -6,9 +6,9 @@ use serde_json::Value as Json;
 
 use super::params::{alias_of, bits_of, check_bounds, kind_name, per_of, positive, Result};
 use super::Setting;
+use crate::plan::{GenPlan, Per};
 use crate::plan::{LogicalType, RowSource, TablePlan};
 use crate::rows::lane::{Draw, Lane};
-use crate::rows::spec::{GenPlan, Per};
 use crate::rows::text::{parse_format, ListMaker, Part, TextMaker, MAX_FIELDS};
 use crate::rows::uuids::Uuids;
 

@@ -1,7 +1,7 @@
 //! What a lane is filled for: the rows of a chunk, the columns filled before, and the streams of draws.
 
 use super::super::columns::{Column, Values};
-use super::super::spec::Per;
+use crate::plan::Per;
 
 /// Rows are made in chunks of this many: all of a chunk's lanes stay in the first cache.
 pub const CHUNK: usize = 1024;

@@ -8,7 +8,7 @@ use crate::engine::{Done, Ns, Outcome, Submit, Work};
 use crate::error::Error;
 use crate::mix::{operation_id, Share, Shared};
 use crate::plan::OpKind;
-use crate::proof::value_text;
+use crate::rows::value_text;
 use crate::rows::{Generators, Value};
 use crate::tables::AnswerRow;
 

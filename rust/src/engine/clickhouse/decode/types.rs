@@ -198,7 +198,7 @@ impl Type {
             // A list that may be NULL.
             Type::Array(_) if items.len() <= 1 => Some(items.first().cloned().unwrap_or(Value::Null)),
             _ => {
-                let texts: Vec<String> = items.iter().map(crate::proof::value_text).collect();
+                let texts: Vec<String> = items.iter().map(crate::rows::value_text).collect();
                 Some(Value::Text(format!("[{}]", texts.join(","))))
             }
         }

@@ -102,6 +102,6 @@ impl MySession {
         let rows =
             rows.map_err(|failure| statement_failed(&self.address, &statement, &failure.to_string()))?;
         let value = rows.into_iter().next().and_then(|row| row.into_iter().nth(1));
-        Ok(value.map(|value| crate::proof::value_text(&value)).unwrap_or_default())
+        Ok(value.map(|value| crate::rows::value_text(&value)).unwrap_or_default())
     }
 }

@@ -3,6 +3,7 @@
 use super::numbers::integer_within;
 use super::Reason;
 use crate::plan::LogicalType;
+use crate::rows::calendar::days_of;
 
 /// A time in units of `per_second`, since 1970 UTC.
 ///
@@ -63,7 +64,7 @@ fn date(rest: &mut Rest) -> Option<i64> {
     rest.take(b'-')?;
     let day = rest.digits(2)?;
     let valid = year >= 1 && (1..=12).contains(&month) && day >= 1 && day <= days_in(year, month);
-    valid.then(|| days_since_1970(year, month, day))
+    valid.then(|| days_of(year, month, day))
 }
 
 /// Seconds of the day and the digits of their fraction.
@@ -131,17 +132,6 @@ fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days of the proleptic Gregorian calendar; years begin in March, so that the leap day is the last.
-/// Source: H. Hinnant, chrono-compatible low-level date algorithms, `days_from_civil`.
-fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::tests::parsed;
@@ -201,15 +191,15 @@ mod tests {
 
     #[test]
     fn every_day_of_the_calendar_follows_the_day_before() {
-        let mut expected = days_since_1970(1, 1, 1);
+        let mut expected = days_of(1, 1, 1);
         for year in 1..=2400 {
             for month in 1..=12 {
                 for day in 1..=days_in(year, month) {
-                    assert_eq!(days_since_1970(year, month, day), expected, "{year}-{month}-{day}");
+                    assert_eq!(days_of(year, month, day), expected, "{year}-{month}-{day}");
                     expected += 1;
                 }
             }
         }
-        assert_eq!(days_since_1970(1970, 1, 1), 0);
+        assert_eq!(days_of(1970, 1, 1), 0);
     }
 }

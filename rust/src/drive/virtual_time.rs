@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::servers::{Options, Servers};
+use crate::engine::simulated::{Options, Servers};
 use crate::engine::{Ns, Outcome};
 use crate::plan::Schedule;
 use crate::record::{Collector, Recorded, RoleEnd, RoleSpec, Times};
