@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import inrush
@@ -17,15 +17,23 @@ Edges = dict[str, set[str]]
 #: Every folder may use them, and they are in no picture: they import nothing of inrush, or only each other.
 GROUND = {"errors", "text", "workload"}
 CORE_GROUND = {"clock", "error"}
-#: From below to above: a module knows its own layer and those below it.
+#: From below to above: a folder knows those below it. One folder a layer; what stands in no folder is below all.
 LAYERS = (
     {"errors", "text", "workload", "_core"},
-    {"study", "studies", "engines"},
+    {"study"},
+    {"engines"},
+    {"machine"},
     {"results"},
     {"stats"},
-    {"guards", "model"},
+    {"model"},
+    {"guards"},
     {"analysis"},
-    {"plan", "load", "run", "pipeline"},
+    {"plan"},
+    {"targets"},
+    {"worker"},
+    {"load"},
+    {"pipeline"},
+    {"run"},
     {"predict"},
     {"report"},
     {"commands"},
@@ -69,16 +77,63 @@ def imported(tree: ast.Module) -> Iterator[str]:
             yield node.module
 
 
-def test_a_stage_knows_those_below_it_and_none_above() -> None:
+def above(stage: str, names: Iterable[str]) -> list[str]:
+    """Those of the names that stand above the stage."""
     height = {stage: k for k, layer in enumerate(LAYERS) for stage in layer}
-    upward = [
-        f"{place} imports {name}"
-        for stage, place, tree in modules()
-        for name in imported(tree)
-        if name.startswith("inrush.") and height[name.split(".")[1]] > height[stage]
+    return [n for n in names if n.startswith("inrush.") and height[n.split(".")[1]] > height[stage]]
+
+
+def test_a_stage_knows_those_below_it_and_none_above() -> None:
+    found = [
+        f"{place} imports {name}" for stage, place, tree in modules() for name in above(stage, imported(tree))
     ]
-    assert upward == []
-    assert {stage for stage, _, _ in modules()} | {"_core"} == set(height)
+    assert found == []
+    assert {stage for stage, _, _ in modules()} | {"_core"} == set().union(*LAYERS)
+    assert all(len(layer) == 1 for layer in LAYERS[1:])
+
+
+def test_an_import_of_what_stands_above_is_seen() -> None:
+    lazy = ast.parse(
+        "def f():\n    from inrush.run.run import run_study\n    from inrush.engines.base import Server\n"
+    )
+    assert above("plan", imported(lazy)) == ["inrush.run.run"]
+
+
+def circles(knows: Mapping[str, Collection[str]]) -> list[str]:
+    """Modules that know themselves by way of others."""
+    reached = {module: set(names) for module, names in knows.items()}
+    for via in reached:
+        for names in reached.values():
+            if via in names:
+                names |= reached[via]
+    return sorted(module for module, names in reached.items() if module in names)
+
+
+def test_no_two_modules_know_each_other_by_whatever_way() -> None:
+    trees = {
+        ".".join(("inrush", *place.with_suffix("").parts)).removesuffix(".__init__"): tree
+        for _, place, tree in modules()
+    }
+    knows = {
+        module: {n for n in imported_modules(tree, set(trees)) if n != module}
+        for module, tree in trees.items()
+    }
+    assert circles(knows) == []
+    assert sum(map(len, knows.values())) > len(knows), "imports were found at all"
+
+
+def test_a_circle_is_seen() -> None:
+    assert circles({"a": ["b"], "b": ["c"], "c": ["a"], "d": ["a"]}) == ["a", "b", "c"]
+
+
+def imported_modules(tree: ast.Module, known: Collection[str]) -> Iterator[str]:
+    """The modules that are imported, also where a name of `from inrush.x import y` is one."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for name in node.names:
+                whole = f"{node.module}.{name.name}"
+                yield whole if whole in known else node.module
+    yield from (name for name in imported(tree) if name in known)
 
 
 def test_deciders_look_at_no_file_and_no_clock() -> None:
