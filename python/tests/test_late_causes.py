@@ -10,7 +10,7 @@ import pytest
 from inrush.analysis.analyse import analyse
 from inrush.guards import lateness
 from inrush.guards.verdicts import Outcome
-from inrush.report.report import three_lines
+from inrush.report.report import closing_lines
 from inrush.stats.record import RunRecord
 from tests import synthetic
 
@@ -63,7 +63,7 @@ def test_what_is_known_of_the_machine_is_named(run: RunRecord, causes: list[late
 
 def test_the_last_lines_name_the_cause_and_the_command_that_helps() -> None:
     runs = [late("clickhouse", watched=True, block=b, data_journal=False) for b in (1, 2)]
-    _, verdict, following = three_lines(record(*runs))
+    *_, verdict, following = closing_lines(record(*runs))
     assert verdict.startswith("INVALID: client on time: ") and lateness.UNJOURNALED.sentence in verdict
     assert following == (
         "next: inrush run keepup --start clickhouse --seed 1 --data DIR --realtime   (DIR on a filesystem with a journal)"
@@ -72,4 +72,4 @@ def test_the_last_lines_name_the_cause_and_the_command_that_helps() -> None:
 
 def test_without_a_known_cause_the_doctor_comes_next() -> None:
     runs = [late("postgresql", "postgresql://me@db.example/d", block=b) for b in (1, 2)]
-    assert three_lines(record(*runs))[2] == "next: inrush doctor"
+    assert closing_lines(record(*runs))[-1] == "next: inrush doctor"
