@@ -23,27 +23,10 @@ from inrush.model.scaling import (
     contention_from_speed_up,
     fit_batch,
     fit_usl,
-    fit_usl_absolute,
 )
 from inrush.model.work import fit_ernest, fit_proportion
 
-#: SPEC SDM91 on a Sun SPARCcenter 2000, as R's package usl ships it.
-SPEC = [1, 18, 36, 72, 108, 144, 216], [64.9, 995.9, 1652.4, 1853.2, 1828.9, 1775.0, 1702.2]
-#: MySQL on a Cisco server, 1 to 32 threads, as usl4j ships it.
-CISCO = range(1, 33), [
-    955.16, 1878.91, 2688.01, 3548.68, 4315.54, 5130.43, 5931.37, 6531.08, 7219.8, 7867.61, 8278.71, 8646.7, 9047.84,
-    9426.55, 9645.37, 9897.24, 10097.6, 10240.5, 10532.39, 10798.52, 11151.43, 11518.63, 11806, 12089.37, 12075.41,
-    12177.29, 12211.41, 12158.93, 12155.27, 12118.04, 12140.4, 12074.39,
-]  # fmt: skip
-
 USLS = st.builds(Usl, st.floats(1e-3, 1e6), st.floats(0, 0.5), st.just(0.0) | st.floats(1e-9, 0.01))
-
-
-def test_the_universal_scalability_law_is_fitted_as_others_fit_it() -> None:
-    spec = fit_usl_absolute(*SPEC)
-    assert (spec.alpha, spec.beta, spec.one_per_s) == pytest.approx((0.02773, 1.0437e-4, 89.995), rel=2e-4)
-    cisco = fit_usl_absolute(list(CISCO[0]), CISCO[1])
-    assert (cisco.alpha, cisco.beta, cisco.one_per_s) == pytest.approx((0.026716, 7.691e-4, 995.65), rel=2e-4)
 
 
 @given(USLS)

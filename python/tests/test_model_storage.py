@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from inrush.model.forecast import Refused
 from inrush.model.laws import Resource
-from inrush.model.open_load import erlang_c, open_latency, rate_for, residence_s
+from inrush.model.open_load import erlang_c, open_latency, residence_s
 from inrush.model.score import board, interval_score, score
 from inrush.model.storage import BTree, Extraction, Lsm, fit_extraction, fit_unit_cost, out_of_memory_refuted
 
@@ -107,12 +107,8 @@ def test_p99_of_one_server_is_that_of_an_exponential_and_grows_with_the_rate(sha
     assert open_latency(share / 0.01 * 1.05, only).p99_s > found.p99_s
 
 
-def test_the_rate_for_a_limit_meets_it_and_near_saturation_nothing_is_promised() -> None:
+def test_near_saturation_nothing_is_promised() -> None:
     only = [Resource("disk", 0.01), Resource("cores", 0.05, 8)]
-    rate = rate_for(0.4, only)
-    assert open_latency(rate, only).p99_s == pytest.approx(0.4, rel=1e-6)
-    assert rate_for(1e-6, only) == 0
-    assert rate_for(1e6, only) == pytest.approx(80)
     with pytest.raises(Refused, match="busy"):
         open_latency(90, only)
 

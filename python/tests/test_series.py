@@ -42,17 +42,6 @@ def test_mser_says_when_the_run_is_too_short() -> None:
     assert not series.mser5([1.0] * 20).valid
 
 
-@pytest.mark.parametrize(("phi", "expected"), [(0.0, 600), (0.5, 200), (0.9, 31.6)])
-def test_effective_size_agrees_with_theory(phi: float, expected: float) -> None:
-    rng = np.random.default_rng(3)
-    found = np.median([series.effective_size(ar1(rng, 600, phi)) for _ in range(60)])
-    assert found == pytest.approx(expected, rel=0.25)
-
-
-def test_a_constant_series_is_worth_no_more_than_its_length() -> None:
-    assert series.effective_size([5.0] * 100) == 100
-
-
 def test_classes_of_warm_up_are_told_apart() -> None:
     rng, t = np.random.default_rng(4), np.arange(300)
     noise = rng.normal(0, 1, 300)

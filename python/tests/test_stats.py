@@ -68,25 +68,6 @@ def test_paired_ratios_forget_what_a_block_has_in_common() -> None:
     assert paired.low > 1.05 and welch.low < 1 < welch.high
 
 
-def test_fieller_agrees_with_its_formula_and_has_no_bounds_for_a_noisy_divisor() -> None:
-    a, b = [10.0, 11.0, 9.0, 10.5, 9.5], [5.0, 5.2, 4.8, 5.1, 4.9]
-    found = stats.fieller_ratio(a, b)
-    t = 2.7764451
-    ha2, hb2 = t**2 * np.var(a, ddof=1) / 5, t**2 * np.var(b, ddof=1) / 5
-    root = np.sqrt((10 * 5) ** 2 - (100 - ha2) * (25 - hb2))
-    assert (found.low, found.high) == pytest.approx(((50 - root) / (25 - hb2), (50 + root) / (25 - hb2)))
-    assert stats.fieller_ratio(a, [-5.0, 5.0, 1.0, -1.0, 0.5]).high == float("inf")
-
-
-def test_the_median_needs_six_runs_for_95_percent() -> None:
-    assert stats.median_interval(range(5)).low == -np.inf
-    six = stats.median_interval(range(6))
-    assert (six.low, six.high) == (0, 5)
-    # n = 10: order statistics 2 and 9 hold 97.9 %
-    ten = stats.median_interval(range(1, 11))
-    assert (ten.low, ten.high) == (2, 9)
-
-
 def test_a_high_quantile_has_no_upper_bound_when_n_is_small() -> None:
     assert stats.quantile_interval(range(20), 0.99).high == np.inf
     assert stats.quantile_interval(range(1000), 0.9).high < 999
@@ -98,25 +79,6 @@ def test_quantile_intervals_hold_at_least_95_percent() -> None:
         [stats.quantile_interval(rng.exponential(size=60), 0.9).holds(np.log(10)) for _ in range(2000)]
     )
     assert held >= 0.95
-
-
-def test_variance_levels_reproduce_the_library_of_their_authors() -> None:
-    data = [[[3, 4, 3], [1.2, 3.1, 3]], [[0.2, 1, 1.5], [1, 2, 3]]]
-    found = stats.variance_levels(data)
-    assert found.s2[0] == pytest.approx(0.726666, abs=1e-5)
-    means = np.mean(data, axis=2)
-    assert found.s2[1] == pytest.approx(np.var(means, axis=1, ddof=1).mean())
-    assert found.t2[1] == pytest.approx(found.s2[1] - found.s2[0] / 3)
-    assert found.t2[2] == pytest.approx(found.s2[2] - found.s2[1] / 2)
-    assert found.mean.value == pytest.approx(np.mean(data))
-
-
-def test_variance_levels_find_where_the_variance_is() -> None:
-    rng = np.random.default_rng(4)
-    y = 100 + rng.normal(0, 3, (40, 1, 1)) + rng.normal(0, 1, (40, 30, 1)) + rng.normal(0, 2, (40, 30, 20))
-    found = stats.variance_levels(y)
-    assert found.t2 == pytest.approx((4, 1, 9), rel=0.35)
-    assert stats.best_repetitions(found, [1, 1, 100])[1] in (3, 4)  # sqrt(100 * 1 / 9) = 3.3
 
 
 def test_the_best_is_in_its_set_and_a_clearly_worse_point_is_not() -> None:
@@ -193,11 +155,6 @@ def test_outliers_are_flagged_by_the_sliding_rule() -> None:
     x = np.random.default_rng(7).normal(100, 1, 500)
     x[[50, 300]] = 130
     assert np.flatnonzero(stats.outliers(x)).tolist() == [50, 300]
-
-
-def test_runs_needed_follow_spread_and_width() -> None:
-    assert stats.repetitions_needed(0.05, 0.05) == 7
-    assert stats.repetitions_needed(0.05, 0.025) > stats.repetitions_needed(0.05, 0.05)
 
 
 def test_wilson_agrees_with_the_textbook() -> None:

@@ -66,19 +66,3 @@ def open_latency(
     busiest = max(resources, key=lambda r: r.demand_s / r.capacity)
     p50, p99 = (think_s + queued * float(np.log(1 / (1 - p))) for p in (0.5, 0.99))
     return OpenLatency(mean, p50, p99, busiest.name)
-
-
-def rate_for(p99_s: float, resources: Sequence[Resource], think_s: float = 0.0) -> float:
-    """Highest rate whose p99 stays below a limit, at most 80 % of the first limit; 0 where even one call is slower."""
-    high = MOST_BUSY * min(r.limit_per_s for r in resources)
-    if open_latency(high * 1e-6, resources, think_s).p99_s > p99_s:
-        return 0.0
-    if open_latency(high * (1 - 1e-12), resources, think_s).p99_s <= p99_s:
-        return high
-    low = high * 1e-6
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (
-            (middle, high) if open_latency(middle, resources, think_s).p99_s <= p99_s else (low, middle)
-        )
-    return low

@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from inrush.model.laws import Resource
 from inrush.model.network import Station, at_population, in_flight_for, partitioned, throughputs
 
 FloatArray = NDArray[np.float64]
@@ -282,13 +281,3 @@ def blended(p: Pipeline, loads: Sequence[Load]) -> Pipeline:
         above += apart * float(np.log(load.per_s / h))
         below += apart * apart
     return replace(p, theta=float(np.clip(above / below, *THETA_RANGE)))
-
-
-def as_resources(p: Pipeline, n: float) -> list[Resource]:
-    """What the laws of open load need: demands at n loads."""
-    found = [
-        Resource(part.name, d, part.capacity if part.parts == 1 else part.limit_per_s(d) * d)
-        for part, d in zip(p.parts, p.demands_at(n), strict=True)
-        if d > 0
-    ]
-    return [*found, Resource(SERIAL, p.serial_at(n))] if p.serial_s > 0 else found

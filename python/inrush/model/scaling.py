@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import least_squares
 
 from inrush.model.fits import fit_sum
 
@@ -62,23 +61,6 @@ def fit_usl(n: ArrayLike, rate: ArrayLike, coherency: bool = True, weights: Arra
     parts = fit_sum(np.stack(columns, axis=1), 1 / np.asarray(rate, np.float64), weights)
     a, b, c = (*parts, 0.0)[:3]
     return Usl(1 / (a + b + c), (b + c) / (a + b + c), c / (a + b + c))
-
-
-def fit_usl_absolute(n: ArrayLike, rate: ArrayLike) -> Usl:
-    """As other tools fit it, on absolute errors: large rates count more. For comparison with their figures."""
-    n, rate = np.asarray(n, np.float64), np.asarray(rate, np.float64)
-    start = fit_usl(n, rate)
-    top = float(rate.max())
-
-    def errors(p: FloatArray) -> FloatArray:
-        return np.asarray((Usl(*p).at(n) - rate) / top)
-
-    scale = [start.one_per_s, 1e-2, 1e-4]
-    begin = [start.one_per_s, min(0.99, start.alpha), min(0.99, start.beta)]
-    found = least_squares(
-        errors, begin, bounds=([0, 0, 0], [np.inf, 1, 1]), x_scale=scale, xtol=1e-14, ftol=1e-14, gtol=1e-14
-    )
-    return Usl(*(float(p) for p in found.x))
 
 
 def contention_from_speed_up(speed_up: float, n: float) -> float:

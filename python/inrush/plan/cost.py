@@ -85,10 +85,6 @@ class Cost:
     #: Schedules that usual rates do not keep, and segments that their limit would cut.
     warnings: tuple[str, ...] = ()
 
-    @property
-    def is_measured(self) -> bool:
-        return self.measured_points > 0
-
 
 def cost(plan: StudyPlan, pilot_s: Mapping[str, float] | None = None, done: int = 0) -> Cost:
     """pilot_s: point -> seconds its run took, from start to seal. done: runs that need not be made again."""

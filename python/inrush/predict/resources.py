@@ -39,11 +39,6 @@ class Resource:
     share: float
     verdict: str
 
-    @property
-    def headroom(self) -> float:
-        """System 004's figure: capacity over the use of one."""
-        return self.capacity / self.used if self.used else float("inf")
-
 
 @dataclass(frozen=True)
 class Told:

@@ -65,10 +65,6 @@ class Histogram:
         """The same values, and so many calls more that failed."""
         return replace(self, failed=self.failed + failed)
 
-    @property
-    def mean_ns(self) -> float:
-        return self.sum_ns / self.n
-
 
 def rank(q: float, n: int) -> int:
     """ceil(q n), at least 1; q is taken as the decimal it is written as, so that 0.07 of 100 is 7, not 8."""

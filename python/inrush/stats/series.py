@@ -113,21 +113,6 @@ def autocorrelation(values: ArrayLike) -> FloatArray:
     return rho
 
 
-def effective_size(values: ArrayLike) -> float:
-    """How many independent values the series is worth, by Geyer's initial positive sequence.
-
-    n / (1 + 2 sum rho_k); the sum of neighbouring pairs stops at the first that is not positive.
-    Never above n. Source: Geyer, Practical Markov chain Monte Carlo, Statistical Science 1992.
-    """
-    rho = autocorrelation(values)
-    n = len(rho)
-    if n < 4:
-        return float(n)
-    pairs = rho[: n // 2 * 2].reshape(-1, 2).sum(axis=1)
-    stop = int(np.argmax(pairs <= 0)) if (pairs <= 0).any() else len(pairs)
-    return float(n / max(1.0, 2 * pairs[:stop].sum() - 1))
-
-
 @dataclass(frozen=True)
 class Wave:
     """Strongest period in a series that a red-noise background does not explain."""

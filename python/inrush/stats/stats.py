@@ -75,24 +75,6 @@ def welch_ratio(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Interval:
     )
 
 
-def fieller_ratio(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Interval:
-    """Interval of the ratio of arithmetic means of two independent groups (Fieller).
-
-    Without bounds (0…inf) when the mean of b is not separated from zero.
-    """
-    x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    _at_least(2, min(len(x), len(y)))
-    mx, my = float(x.mean()), float(y.mean())
-    hx2, hy2 = (
-        tails.t_quantile(0.5 + level / 2, len(v) - 1) ** 2 * float(v.var(ddof=1)) / len(v) for v in (x, y)
-    )
-    n = min(len(x), len(y))
-    if my**2 <= hy2:
-        return Interval(mx / my, 0.0, float("inf"), level, n)
-    root = float(np.sqrt(max(0.0, (mx * my) ** 2 - (mx**2 - hx2) * (my**2 - hy2))))
-    return Interval(mx / my, (mx * my - root) / (my**2 - hy2), (mx * my + root) / (my**2 - hy2), level, n)
-
-
 def quantile_interval(values: ArrayLike, q: float, level: float = 0.95) -> Interval:
     """Distribution-free interval of a quantile from order statistics.
 
@@ -112,11 +94,6 @@ def quantile_interval(values: ArrayLike, q: float, level: float = 0.95) -> Inter
     high = int(k[1 - below <= tail].min()) if (1 - below <= tail).any() else n + 1
     bounds = np.concatenate([[-np.inf], x, [np.inf]])
     return Interval(float(np.quantile(x, q)), float(bounds[low]), float(bounds[min(high, n + 1)]), level, n)
-
-
-def median_interval(values: ArrayLike, level: float = 0.95) -> Interval:
-    """`quantile_interval` of the median: order statistics, n >= 6 for 95 %."""
-    return quantile_interval(values, 0.5, level)
 
 
 def wilson(hits: int, n: int, level: float = 0.95) -> Interval:
@@ -258,58 +235,6 @@ def _f_test(y: FloatArray, base: FloatArray, more: FloatArray) -> float | None:
 def _dummies(names: Sequence[object]) -> FloatArray:
     levels = {name: i for i, name in enumerate(dict.fromkeys(names))}
     return np.eye(len(levels))[[levels[name] for name in names]]
-
-
-@dataclass(frozen=True)
-class Levels:
-    """Variance by level of repetition, lowest (interval) first, highest (fresh database) last."""
-
-    s2: tuple[float, ...]
-    #: Without what the level below contributes; may be slightly negative, then it is noise.
-    t2: tuple[float, ...]
-    mean: Interval
-
-
-def variance_levels(values: ArrayLike, level: float = 0.95) -> Levels:
-    """values: shape (r_n, …, r_1), highest level first, at least two repetitions each.
-
-    S_i^2 = 1/(prod_{k>i} r_k) 1/(r_i - 1) sum (Ybar_{…,j_i} - Ybar_{…})^2;
-    T_1^2 = S_1^2, T_i^2 = S_i^2 - S_{i-1}^2 / r_{i-1} (the paper prints T_{i-1}; its authors corrected it).
-    Source: Kalibera & Jones, Rigorous benchmarking in reasonable time, ISMM 2013.
-    """
-    y = np.asarray(values, np.float64)
-    _at_least(2, min(y.shape))
-    s2, t2 = [], []
-    repetitions = y.shape[::-1]
-    for i in range(y.ndim):
-        means = y.mean(axis=tuple(range(y.ndim - i, y.ndim))) if i else y
-        s2.append(float(means.var(axis=-1, ddof=1).mean()))
-        t2.append(s2[0] if i == 0 else s2[i] - s2[i - 1] / repetitions[i - 1])
-    r_n = y.shape[0]
-    half = tails.t_quantile(0.5 + level / 2, r_n - 1) * float(np.sqrt(s2[-1] / r_n))
-    mean = float(y.mean())
-    return Levels(tuple(s2), tuple(t2), Interval(mean, mean - half, mean + half, level, r_n))
-
-
-def best_repetitions(levels: Levels, cost: Sequence[float]) -> list[int | None]:
-    """How often to repeat each level but the highest; cost[i]: of one repetition of level i, lowest first.
-
-    None where the level above adds no variance: repeat only below it.
-    """
-    counts: list[int | None] = []
-    for i in range(len(levels.t2) - 1):
-        below, above = max(levels.t2[i], 0.0), levels.t2[i + 1]
-        share = (cost[i + 1] / cost[i]) * (below / above) if above > 0 else None
-        counts.append(None if share is None else max(1, int(np.ceil(np.sqrt(share)))))
-    return counts
-
-
-def repetitions_needed(spread: float, half_width: float, level: float = 0.95) -> int:
-    """Runs until a log-t interval is +- half_width (0.05: 5 %) wide, given the sd of the logs."""
-    for n in range(2, 10_000):
-        if tails.t_quantile(0.5 + level / 2, n - 1) * spread / np.sqrt(n) <= half_width:
-            return n
-    return 10_000
 
 
 def outliers(values: ArrayLike, window: int = 200, width: float = 3.0) -> NDArray[np.bool_]:

@@ -53,10 +53,6 @@ class Results:
     def report_path(self) -> Path:
         return self.path / "report.html"
 
-    @property
-    def exports_path(self) -> Path:
-        return self.path / "exports"
-
 
 @dataclass(frozen=True)
 class SealedRun:
