@@ -48,6 +48,8 @@ pub struct Worker<'a> {
     first: Option<Result<Made, Next>>,
     t0: Ns,
     failures_in_a_row: u32,
+    /// Why the first of them failed.
+    first_failure: Option<String>,
     /// Since when the roles that this one follows have ended, while rows of theirs were not seen yet.
     lingers_since: Option<Ns>,
     /// Of this shot, for `live`.
@@ -100,6 +102,7 @@ impl<'a> Worker<'a> {
             done: Vec::with_capacity(role.depth),
             t0: 0,
             failures_in_a_row: 0,
+            first_failure: None,
             lingers_since: None,
             told: Told::default(),
             proof: None,

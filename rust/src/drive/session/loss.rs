@@ -38,6 +38,9 @@ impl Worker<'_> {
         at: Ns,
         message: Option<String>,
     ) {
+        if self.failures_in_a_row == 0 {
+            self.first_failure = message.clone();
+        }
         self.failures_in_a_row += 1;
         self.told.errors += 1;
         self.live.errors.store(self.told.errors, Relaxed);
@@ -45,8 +48,7 @@ impl Worker<'_> {
         if is_lost {
             self.reconnect(message);
         } else if self.failures_in_a_row >= FAILURES_IN_A_ROW {
-            let last = message.unwrap_or_else(|| outcome.name().to_owned());
-            self.fatal = Some(format!("{FAILURES_IN_A_ROW} failures in a row, the last: {last}"));
+            self.fatal = Some(in_a_row(self.first_failure.take(), message, outcome));
         }
     }
 
@@ -72,6 +74,16 @@ impl Worker<'_> {
             Err(fatal) => self.fatal = Some(fatal),
         }
     }
+}
+
+/// The cause stands in the first failure; those behind it may only say what it left broken.
+fn in_a_row(first: Option<String>, last: Option<String>, outcome: Outcome) -> String {
+    let of = |message: Option<String>| message.unwrap_or_else(|| outcome.name().to_owned());
+    let (first, last) = (of(first), of(last));
+    if first == last {
+        return format!("{FAILURES_IN_A_ROW} failures in a row, first and last: {first}");
+    }
+    format!("{FAILURES_IN_A_ROW} failures in a row, the first: {first}; the last: {last}")
 }
 
 /// A new connection in place of one that was `lost` and is closed; `None` when the segment ends first. `tick` sees the
@@ -132,5 +144,24 @@ impl Deref for Connected {
 impl DerefMut for Connected {
     fn deref_mut(&mut self) -> &mut Self::Target {
         self.0.as_deref_mut().expect(THERE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{in_a_row, Outcome};
+
+    #[test]
+    fn failures_in_a_row_name_their_cause_and_what_came_of_it() {
+        let of = |text: &str| Some(text.to_owned());
+        assert_eq!(
+            in_a_row(of("full"), of("broken"), Outcome::Other),
+            "1000 failures in a row, the first: full; the last: broken"
+        );
+        assert_eq!(
+            in_a_row(of("full"), of("full"), Outcome::Other),
+            "1000 failures in a row, first and last: full"
+        );
+        assert_eq!(in_a_row(None, None, Outcome::Timeout), "1000 failures in a row, first and last: timeout");
     }
 }
