@@ -212,7 +212,7 @@ fn the_name_in_the_database_does_not_change_rows() {
 fn every_kind_of_the_catalogue_is_tried_here() {
     let catalogue: serde_json::Value = serde_json::from_str(&generators_json()).unwrap();
     let listed: BTreeSet<String> = catalogue.as_object().unwrap().keys().cloned().collect();
-    let kind = |gen: &inrush_core::rows::GenPlan| {
+    let kind = |gen: &inrush_core::plan::GenPlan| {
         serde_json::to_value(gen).unwrap()["kind"].as_str().unwrap().to_string()
     };
     let tried: BTreeSet<String> = every_kind(7)
@@ -239,7 +239,7 @@ fn the_catalogue_names_the_parameters_that_are_read() {
         for (name, param) in params {
             let mut without = plan.clone();
             without.as_object_mut().unwrap().remove(name);
-            let read = serde_json::from_value::<inrush_core::rows::GenPlan>(without);
+            let read = serde_json::from_value::<inrush_core::plan::GenPlan>(without);
             assert_eq!(read.is_err(), param["required"].as_bool().unwrap(), "{kind}.{name}");
             if let (Some(default), Ok(read)) = (param.get("default"), read) {
                 assert_eq!(&serde_json::to_value(read).unwrap()[name], default, "{kind}.{name}");

@@ -159,7 +159,7 @@ def asked_point(analysis: Analysis, found: Answer, of: Values, last: Any) -> Poi
     along = found.along or "engine"
     if found.kind in ("best", "comparison"):
         return settled(of, fresh(analysis, found, of), found.figure).best
-    by_value = {dict(p).get(along): p for p in of}
+    by_value: dict[Any, Point] = {dict(p).get(along): p for p in of}
     if found.kind == "sustained":
         stood = {v: standing(t) for v, t in tries(analysis, found.figure, along, of).items()}
         return by_value[highest_held(stood)]
@@ -243,8 +243,8 @@ def engine_row(
 ) -> EngineRow:
     counted = [m for m in analysis.runs if m.counts and m.point == point]
     again = fresh(analysis, found, [point])
-    cells = [cell(analysis, found, point, figure) for figure in figures]
-    held = [found.figure, *(c.figure for c in cells if c is not None)]
+    stated, rate, write, read = (cell(analysis, found, point, figure) for figure in figures)
+    held = [found.figure, *(c.figure for c in (stated, rate, write, read) if c is not None)]
     behind = tried if found.kind in CHOSEN else (point,)
     verdicts = [(f, v) for f in held for _, v in analysis.broken(f, point)]
     verdicts += [(found.figure, v) for p in behind for _, v in analysis.broken(found.figure, p)]
@@ -253,7 +253,10 @@ def engine_row(
         point,
         behind,
         len(again[point]) if point in again else len(counted),
-        *cells,
+        stated,
+        rate,
+        write,
+        read,
         idle_share=least(idle_share(m.run) for m in counted),
         client_share=most(client_share(m.run, m.figures) for m in counted),
         survives=" or ".join(dict.fromkeys(promised(m) for m in counted)),

@@ -41,7 +41,7 @@ pub fn encrypted(password: &str, challenge: &[u8], key: &[u8]) -> Option<Vec<u8>
     let mut plain: Vec<u8> = password.bytes().chain([0]).collect();
     plain.iter_mut().zip(challenge.iter().cycle()).for_each(|(byte, mask)| *byte ^= mask);
     (key.size() >= LEAST_KEY_BYTES)
-        .then(|| key.encrypt(&mut OsRng, Oaep::new::<rsa::sha1::Sha1>(), &plain))?
+        .then(|| key.encrypt(&mut OsRng, Oaep::new::<sha1_of_rsa::Sha1>(), &plain))?
         .ok()
 }
 
@@ -77,7 +77,7 @@ mod tests {
         let pem = owner.to_public_key().to_public_key_pem(LineEnding::LF).unwrap();
         let challenge = b"01234567890123456789";
         let secret = encrypted("a secret that is long", challenge, pem.as_bytes()).unwrap();
-        let plain = owner.decrypt(Oaep::new::<rsa::sha1::Sha1>(), &secret).unwrap();
+        let plain = owner.decrypt(Oaep::new::<sha1_of_rsa::Sha1>(), &secret).unwrap();
         let masked: Vec<u8> = plain.iter().zip(challenge.iter().cycle()).map(|(a, b)| a ^ b).collect();
         assert_eq!(masked, b"a secret that is long\0");
         assert_ne!(encrypted("a secret that is long", challenge, pem.as_bytes()).unwrap(), secret, "a seed of its own");
