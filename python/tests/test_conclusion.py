@@ -220,7 +220,7 @@ def test_values_that_are_not_distinguishable_from_the_best_are_named() -> None:
         for block, s in enumerate(of, start=1)
     ]
     analysis = analysis_of(StudyRecord(synthetic.STUDY, [m.run for m in alike]), alike)
-    assert "DuckDB takes 1.0 s in batches of 200 (not distinguishable: 2,000)" in sentence(analysis)
+    assert "DuckDB takes 1,000 ms in batches of 200 (not distinguishable: 2,000)" in sentence(analysis)
 
 
 def test_a_best_value_among_invalid_ones_is_invalid() -> None:

@@ -196,7 +196,7 @@ o](gone.md)
         ("inrush runn quickstart", "no such command: runn"),
         ("inrush run quickstart --scael s", "No such option"),
         ("inrush load data.csv --into sqlite:///a.db", "Missing option"),
-        ("inrush doctor --seconds soon", "not a valid float"),
+        ("inrush doctor --seconds soon", "Invalid value"),
         ("inrush run quickstrat", "unknown study"),
         ("inrush run batch postgrseql://host/db", "no engine speaks postgrseql://"),
         ("inrush run batch --start mysqll,a=1", "no such engine"),

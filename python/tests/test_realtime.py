@@ -26,8 +26,7 @@ def work(plan, parts, commands, events):
     print(json.dumps([*seen, os.sched_getscheduler(os.getppid())]))
     return 0
 
-worker.work = work
-sys.exit(worker.main(sys.argv[1:]))
+sys.exit(worker.main(sys.argv[1:], work))
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import shlex
 import shutil
@@ -61,7 +62,7 @@ def test_the_page_is_one_file_below_two_megabytes(page: Path) -> None:
 def test_sections_come_in_the_order_a_reader_asks(page: Path) -> None:
     text = visible(page)
     order = ["<h1>", "Which batch size stores", "written before the first run", "best batch_rows is",
-             "What limits these figures", "Figures", "Guards that passed", "Published beside ours", "Every point", "Stopped, unsupported", "Settings, durability", "Machine",
+             "What limits these figures", "Figures", "Published beside ours", "Guards that passed", "Every point", "Stopped, unsupported", "Settings, durability", "Machine",
              "Order of runs", "Reproduce"]  # fmt: skip
     places = [text.index(words) for words in order]
     assert places == sorted(places)
@@ -108,8 +109,8 @@ def test_what_limits_a_figure_stands_before_the_charts_and_what_passed_behind_th
     noted = [g for g, outcome in held.items() if outcome in (Outcome.NOTE, Outcome.INVALID)]
     passed = [g for g, outcome in held.items() if outcome is Outcome.PASS]
     assert "interleaved repeats" in noted and "rows proven" in passed
-    assert all(before < text.index(f"<td>{guard}</td>") < charts for guard in noted)
-    assert all(text.index(f"<td>{guard}</td>") > behind > charts for guard in passed)
+    assert all(before < text.index(f"<td>{html.escape(guard)}</td>") < charts for guard in noted)
+    assert all(text.index(f"<td>{html.escape(guard)}</td>") > behind > charts for guard in passed)
 
 
 def test_a_run_with_wrong_rows_is_listed_and_has_no_figure(tmp_path: Path) -> None:

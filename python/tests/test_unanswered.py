@@ -18,7 +18,7 @@ from inrush.engines.base import Target
 from inrush.guards.agreement import rows_of
 from inrush.guards.run import guard_run
 from inrush.guards.verdicts import Outcome, Verdict
-from inrush.plan import point as plan_point
+from inrush.plan import draft
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import PlannedRun
 from inrush.results.store import Results, Store
@@ -171,7 +171,7 @@ def test_an_acknowledged_row_that_is_lost_doubled_or_changed_is_seen_beside_an_i
 def test_inserts_without_an_answer_into_a_table_too_large_to_read_back_are_told_apart_by_sums(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faults: list[str], stored: int | None
 ) -> None:
-    monkeypatch.setattr(plan_point, "READ_BACK_ROWS", 500)
+    monkeypatch.setattr(draft, "READ_BACK_ROWS", 500)
     run = ran(planned(tmp_path, faults), tmp_path)
     verdict = proven(run)
     if stored is None:
