@@ -349,7 +349,7 @@ fn a_cancelled_statement_is_a_timeout_and_a_killed_session_is_lost() {
     let (Value::I64(_) | Value::U64(_)) = session.answer(0).unwrap().rows[0][0] else {
         panic!("a connection's id is a number")
     };
-    let id = inrush_core::proof::value_text(&session.answer(0).unwrap().rows[0][0]);
+    let id = inrush_core::rows::value_text(&session.answer(0).unwrap().rows[0][0]);
 
     let began = Instant::now();
     session.submit(1, 0, Work::Params(&[]));
@@ -416,7 +416,7 @@ fn control_keeps_its_limit_and_survives_its_connection() {
 
     let own = engine.control("SELECT CONNECTION_ID()", NO_LIMIT).expect("answered").rows[0][0].clone();
     let other = build(&ctx).expect("a server");
-    other.control(&format!("KILL {}", inrush_core::proof::value_text(&own)), NO_LIMIT).expect("ended");
+    other.control(&format!("KILL {}", inrush_core::rows::value_text(&own)), NO_LIMIT).expect("ended");
     let limit = Instant::now() + Duration::from_secs(20);
     let answer = loop {
         // KILL returns before the connection has gone.

@@ -2,7 +2,7 @@
 
 mod rows_common;
 
-use inrush_core::plan::ScreenItem;
+use inrush_core::plan::{ScreenItem, ValueHash};
 use inrush_core::rows::{row_hashes, Columns, Digest, RowGen, ScreenSums, Values};
 use rows_common::{every_kind, filled, EPOCH_NS};
 

@@ -48,7 +48,7 @@ pub struct Worker<'a> {
     first: Option<Result<Made, Next>>,
     t0: Ns,
     failures_in_a_row: u32,
-    /// Why the first of them failed.
+    /// Why the first call of the session failed.
     first_failure: Option<String>,
     /// Since when the roles that this one follows have ended, while rows of theirs were not seen yet.
     lingers_since: Option<Ns>,

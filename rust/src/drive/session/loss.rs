@@ -38,7 +38,7 @@ impl Worker<'_> {
         at: Ns,
         message: Option<String>,
     ) {
-        if self.failures_in_a_row == 0 {
+        if self.first_failure.is_none() {
             self.first_failure = message.clone();
         }
         self.failures_in_a_row += 1;
@@ -76,14 +76,15 @@ impl Worker<'_> {
     }
 }
 
-/// The cause stands in the first failure; those behind it may only say what it left broken.
+/// The cause stands in the first failure of the session; later ones, calls that succeeded between them or not, may
+/// only say what it left broken.
 fn in_a_row(first: Option<String>, last: Option<String>, outcome: Outcome) -> String {
     let of = |message: Option<String>| message.unwrap_or_else(|| outcome.name().to_owned());
     let (first, last) = (of(first), of(last));
     if first == last {
-        return format!("{FAILURES_IN_A_ROW} failures in a row, first and last: {first}");
+        return format!("{FAILURES_IN_A_ROW} failures in a row, the first and the last: {first}");
     }
-    format!("{FAILURES_IN_A_ROW} failures in a row, the first: {first}; the last: {last}")
+    format!("{FAILURES_IN_A_ROW} failures in a row, the last: {last}; the first of its session: {first}")
 }
 
 /// A new connection in place of one that was `lost` and is closed; `None` when the segment ends first. `tick` sees the
@@ -156,12 +157,15 @@ mod tests {
         let of = |text: &str| Some(text.to_owned());
         assert_eq!(
             in_a_row(of("full"), of("broken"), Outcome::Other),
-            "1000 failures in a row, the first: full; the last: broken"
+            "1000 failures in a row, the last: broken; the first of its session: full"
         );
         assert_eq!(
             in_a_row(of("full"), of("full"), Outcome::Other),
-            "1000 failures in a row, first and last: full"
+            "1000 failures in a row, the first and the last: full"
         );
-        assert_eq!(in_a_row(None, None, Outcome::Timeout), "1000 failures in a row, first and last: timeout");
+        assert_eq!(
+            in_a_row(None, None, Outcome::Timeout),
+            "1000 failures in a row, the first and the last: timeout"
+        );
     }
 }

@@ -80,7 +80,11 @@ mod tests {
         let plain = owner.decrypt(Oaep::new::<sha1_of_rsa::Sha1>(), &secret).unwrap();
         let masked: Vec<u8> = plain.iter().zip(challenge.iter().cycle()).map(|(a, b)| a ^ b).collect();
         assert_eq!(masked, b"a secret that is long\0");
-        assert_ne!(encrypted("a secret that is long", challenge, pem.as_bytes()).unwrap(), secret, "a seed of its own");
+        assert_ne!(
+            encrypted("a secret that is long", challenge, pem.as_bytes()).unwrap(),
+            secret,
+            "a seed of its own"
+        );
         assert_eq!(encrypted(&"x".repeat(100), challenge, pem.as_bytes()), None, "too long for the key");
         let small = RsaPrivateKey::new(&mut OsRng, 512).unwrap();
         let pem = small.to_public_key().to_public_key_pem(LineEnding::LF).unwrap();
