@@ -30,13 +30,13 @@ LIES = ("drop", "double", "swap", "cut_ms", "null_to_zero", "round_f32", "lose")
 HARMLESS = {("influxdb", "double")}
 
 
-def plan_of(engine: str, method: str) -> StudyPlan:
-    study = load_study(STUDY, overrides=[f'factors.method=["{method}"]'], engines=[engine])
+def plan_of(engine: str, method: str, *changed: str) -> StudyPlan:
+    study = load_study(STUDY, overrides=[f'factors.method=["{method}"]', *changed], engines=[engine])
     return plan_study(study, {engine: server(engine)})
 
 
-def planned(engine: str, method: str) -> PlannedRun:
-    return next(iter(plan_of(engine, method).block(1)))
+def planned(engine: str, method: str, *changed: str) -> PlannedRun:
+    return next(iter(plan_of(engine, method, *changed).block(1)))
 
 
 #: Every engine's ways in, those that studies know by one name for all of them first.
@@ -84,6 +84,18 @@ def test_every_type_is_stored_proven_and_answered_right(
     quiet = oracle.verdicts(ran.plan, ran.tables["answers"], _core.generate)
     assert {v.op for v in quiet} == {"newest", "exact", "how_many", "by_time"}
     assert all(v.holds for v in quiet), quiet
+
+
+#: More rows than an engine takes at a time: a vector of DuckDB has 2,048.
+LARGE = 2_500
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_type_is_stored_in_large_batches_too(engine: str, site: Site, folder: Path) -> None:
+    plan = planned(engine, "bulk", f"roles.writers.batch_rows={LARGE}").plan
+    ran = run(site, plan, folder)
+    assert ran.last == {"event": "finished", "ended_by": "work"}, ran.last
+    assert not ran.tables["failures"] and not ran.broken(), (ran.tables["failures"], ran.broken())
 
 
 @pytest.mark.parametrize("lie", LIES)

@@ -9,7 +9,7 @@ import pytest
 
 from inrush.engines import server
 from inrush.engines.base import Target
-from inrush.plan import point as plan_point
+from inrush.plan import draft
 from inrush.plan.plan import plan_study
 from inrush.study.study import load_study
 from inrush.targets.site import Site
@@ -38,7 +38,7 @@ def ran(engine: str, site: Site, folder: Path, faults: list[str]) -> Ran:
 def test_seeded_ranges_of_a_large_table_hold_and_a_swap_in_them_shows(
     engine: str, site: Site, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plan_point, "READ_BACK_ROWS", 500)
+    monkeypatch.setattr(draft, "READ_BACK_ROWS", 500)
     monkeypatch.setattr("inrush.plan.ranges.RANGE_ROWS", 800)
     honest = ran(engine, site, folder, [])
     ranges = {p["item"] for p in honest.tables["proofs"] if p["item"].startswith("read_back(")}

@@ -23,7 +23,7 @@ use self::session::{collect, AdbcSession};
 use super::shared::{columns_of, largest_batch, repeat_values, statement_sizes};
 use super::{arrow, Answer, Caps, Context, Engine, OpId, Outcome, Session};
 use crate::error::{Error, TargetFault};
-use crate::plan::{OpKind, OpPlan, Target};
+use crate::plan::{ColumnPlan, OpKind, OpPlan, Target};
 
 /// Parameters of one INSERT of method `multirow`: drivers take them one by one, so that more saves nothing.
 const MULTIROW_PARAMS: usize = 1_024;
@@ -45,6 +45,8 @@ pub struct Driven {
     /// A failed ingest leaves nothing behind. SQLite's driver keeps its transaction, and its locks, when COMMIT
     /// finds the file busy; what follows would be acknowledged inside of it and never committed.
     pub ingest_is_atomic: bool,
+    /// Rows that a batch of an ingest into these columns may have; `None`: any number.
+    pub most_rows: fn(&[ColumnPlan]) -> Option<usize>,
 }
 
 pub struct Adbc {
@@ -67,7 +69,13 @@ impl Adbc {
                 options.push((OptionDatabase::Uri, uri.into()));
             }
         }
-        let driven = Driven { prepare: &[], classify: |_| None, in_process: false, ingest_is_atomic: false };
+        let driven = Driven {
+            prepare: &[],
+            classify: |_| None,
+            in_process: false,
+            ingest_is_atomic: false,
+            most_rows: |_| None,
+        };
         Adbc::with(ctx, driven, options)
     }
 
@@ -115,7 +123,7 @@ impl Engine for Adbc {
         let mut connection = connect(&self.ctx.plan.target, &self.database)?;
         let ready = ops
             .iter()
-            .map(|&op| Ok((op, Ready::new(&self.ctx, &mut connection, op)?)))
+            .map(|&op| Ok((op, Ready::new(&self.ctx, self.driven, &mut connection, op)?)))
             .collect::<Result<HashMap<OpId, Ready>, Error>>()?;
         Ok(Box::new(AdbcSession::new(&self.ctx, connection, ready, self.driven)))
     }
@@ -166,6 +174,7 @@ enum Ready {
     Ingest {
         statement: ManagedStatement,
         schema: SchemaRef,
+        most_rows: Option<usize>,
     },
     /// Statements for so many rows at once, largest first; the last takes one.
     Multirow {
@@ -191,7 +200,12 @@ struct Multirow {
 }
 
 impl Ready {
-    fn new(ctx: &Context, connection: &mut ManagedConnection, op: OpId) -> Result<Ready, Error> {
+    fn new(
+        ctx: &Context,
+        driven: Driven,
+        connection: &mut ManagedConnection,
+        op: OpId,
+    ) -> Result<Ready, Error> {
         let plan = ctx.op(op);
         let target = &ctx.plan.target;
         let prepared = |connection: &mut ManagedConnection, text: &str| {
@@ -200,17 +214,19 @@ impl Ready {
         };
         Ok(match plan.kind {
             OpKind::Insert => {
-                let schema = table_schema(ctx, plan)?;
+                let columns = table_columns(ctx, plan)?;
+                let schema = arrow::schema_of(columns);
                 match plan.method.as_str() {
                     "bulk" => {
                         let statement = ingest_into(connection, &plan.text);
                         Ready::Ingest {
                             statement: statement.map_err(|e| failed(target, &plan.text, &e))?,
                             schema,
+                            most_rows: (driven.most_rows)(columns),
                         }
                     }
                     "multirow" => {
-                        let most = (MULTIROW_PARAMS / columns_of(ctx, plan)?).max(1);
+                        let most = (MULTIROW_PARAMS / columns.len()).max(1);
                         let sizes = statement_sizes(most, largest_batch(ctx, op));
                         let sized = |rows| {
                             let text = repeat_values(&plan.text, rows)?;
@@ -270,10 +286,10 @@ fn unquoted_parts(name: &str) -> Vec<String> {
     parts
 }
 
-fn table_schema(ctx: &Context, plan: &OpPlan) -> Result<SchemaRef, Error> {
+fn table_columns<'a>(ctx: &'a Context, plan: &OpPlan) -> Result<&'a [ColumnPlan], Error> {
     columns_of(ctx, plan)?;
     let table = plan.table.expect("columns_of has found it");
-    Ok(arrow::schema_of(&ctx.plan.tables[table].columns))
+    Ok(&ctx.plan.tables[table].columns)
 }
 
 fn statement(connection: &mut ManagedConnection, text: &str) -> Result<ManagedStatement, AdbcError> {

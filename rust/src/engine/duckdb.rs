@@ -8,6 +8,7 @@ use adbc_core::options::{OptionDatabase, OptionValue};
 use super::adbc::{Adbc, Driven};
 use super::{Context, Outcome};
 use crate::error::Error;
+use crate::plan::{ColumnPlan, LogicalType};
 
 const DRIVEN: Driven = Driven {
     // Times are stored in UTC; without this they would be shown, cut and grouped in the machine's own zone.
@@ -15,7 +16,34 @@ const DRIVEN: Driven = Driven {
     classify,
     in_process: true,
     ingest_is_atomic: true,
+    most_rows,
 };
+
+/// Rows of one of DuckDB's vectors.
+const VECTOR_ROWS: usize = 2048;
+
+/// An ingest whose values have to be cast takes no batch of more rows than a vector ("Vector::SetSize out of range", 2.0.0).
+/// Batches of such parts are stored up to a tenth slower, so the others stay whole.
+fn most_rows(columns: &[ColumnPlan]) -> Option<usize> {
+    columns.iter().any(|c| c.wire != uncast(c.ty)).then_some(VECTOR_ROWS)
+}
+
+/// The type that holds what arrives of this one as it is.
+fn uncast(ty: LogicalType) -> &'static str {
+    match ty {
+        LogicalType::Bool => "BOOLEAN",
+        LogicalType::I16 => "SMALLINT",
+        LogicalType::I32 => "INTEGER",
+        LogicalType::I64 => "BIGINT",
+        LogicalType::U64 => "UBIGINT",
+        LogicalType::F32 => "FLOAT",
+        LogicalType::F64 => "DOUBLE",
+        LogicalType::TimeMs | LogicalType::TimeUs => "TIMESTAMPTZ",
+        LogicalType::Text | LogicalType::Date | LogicalType::Uuid => "VARCHAR",
+        LogicalType::ListF64 => "DOUBLE[]",
+        LogicalType::ListI64 => "BIGINT[]",
+    }
+}
 
 /// A file that all sessions share; `duckdb://` alone is a database in memory.
 pub fn duckdb(ctx: &Context) -> Result<Adbc, Error> {

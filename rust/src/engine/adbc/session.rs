@@ -6,7 +6,7 @@ use adbc_core::error::{Error as AdbcError, Status};
 use adbc_core::options::OptionConnection;
 use adbc_core::{Connection, Optionable, Statement};
 use adbc_driver_manager::{ManagedConnection, ManagedStatement};
-use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 
 use super::{cancel, failed, is_locked, set_running, statement, Driven, Multirow, Ready, Running};
 use crate::engine::shared::{clear, empty_like, value_bytes};
@@ -166,10 +166,14 @@ impl AdbcSession {
     fn call(&mut self, ticket: Ticket, op: OpId, work: Work<'_>) -> Result<(u64, u64), Failed> {
         let ready = self.ready.get_mut(&op).expect("the driver submits what it has opened");
         match (ready, work) {
-            (Ready::Ingest { statement, .. }, Work::Rows { columns, payload }) => {
+            (Ready::Ingest { statement, most_rows, .. }, Work::Rows { columns, payload }) => {
                 set_running(&self.running, Some(statement.get_cancel_handle()));
-                // A copy of a batch shares its buffers.
-                statement.bind(parcel::<RecordBatch>(payload).clone())?;
+                // A copy of a batch shares its buffers, and so does a part of one.
+                let batch = parcel::<RecordBatch>(payload);
+                match *most_rows {
+                    Some(most) if batch.num_rows() > most => statement.bind_stream(parts(batch, most))?,
+                    _ => statement.bind(batch.clone())?,
+                }
                 let mut ingest = || statement.execute_update().map(drop);
                 if self.driven.ingest_is_atomic || self.begun {
                     ingest()?;
@@ -225,6 +229,13 @@ impl AdbcSession {
 fn parcel<T: 'static>(payload: &Payload) -> &T {
     let parcel = payload.parcel.as_ref().and_then(|p| p.downcast_ref::<T>());
     parcel.expect("an insert is encoded before it is submitted")
+}
+
+/// The rows of `batch` in order, at most `most` at a time.
+fn parts(batch: &RecordBatch, most: usize) -> Reader {
+    let rows = batch.num_rows();
+    let cut = (0..rows).step_by(most).map(|first| Ok(batch.slice(first, most.min(rows - first))));
+    Box::new(RecordBatchIterator::new(cut.collect::<Vec<_>>(), batch.schema()))
 }
 
 /// A batch as parameters of statements: index of the statement, and its rows side by side.
