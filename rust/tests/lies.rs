@@ -2,6 +2,8 @@
 //!
 //! `simulated` and SQLite here; PostgreSQL and MySQL where INRUSH_POSTGRESQL_URL, INRUSH_MYSQL_URL name servers.
 
+mod servers;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
@@ -295,6 +297,6 @@ fn every_lie_has_its_word_on_mysql_at_every_depth() {
     let mut dialect = server("mysql", "INRUSH_MYSQL_URL", ["?", "?"], "BIGINT");
     let engine = build(&context(&dialect.plan(1, &[], 0, 0))).expect("a server");
     engine.control("CREATE DATABASE IF NOT EXISTS inrush_wire_test", 60 * S).expect("a database");
-    dialect.url = format!("{}/inrush_wire_test", dialect.url.trim_end_matches('/'));
+    dialect.url = servers::with_database(&dialect.url, "inrush_wire_test");
     at_every_depth(&dialect);
 }

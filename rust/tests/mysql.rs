@@ -24,7 +24,7 @@ fn context(table: Json, operations: Json, batch_rows: u32, depth: u32) -> Contex
     let ctx = servers::context(engine, &url, table.clone(), json!([]), 1, 1);
     let create = "CREATE DATABASE IF NOT EXISTS inrush_wire_test";
     build(&ctx).expect("a server").control(create, NO_LIMIT).expect("a database");
-    let url = format!("{}/inrush_wire_test", url.trim_end_matches('/'));
+    let url = servers::with_database(&url, "inrush_wire_test");
     servers::context(engine, &url, table, operations, batch_rows, depth)
 }
 
@@ -450,7 +450,8 @@ fn passwords_of_every_kind_let_in_and_wrong_ones_do_not() {
          GRANT SELECT ON inrush_wire_test.* TO inrush_pw@'127.0.0.1'"
     );
     engine.control(&create, NO_LIMIT).expect("created");
-    let place = url.rsplit('@').next().expect("an address").trim_end_matches('/');
+    let address = url.rsplit('@').next().expect("an address");
+    let place = address.split('/').next().expect("host and port");
     let at = |password: &str| {
         let url = format!("{name}://inrush_pw:{password}@{place}/inrush_wire_test");
         build(&servers::context(name, &url, numbers("none", "BIGINT"), json!([]), 1, 1))
@@ -486,7 +487,7 @@ fn a_wrong_address_says_what_is_wrong() {
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("{url} took us in"),
     };
-    let (class, message) = fault(name, &format!("{}/inrush_not_there", url.trim_end_matches('/')));
+    let (class, message) = fault(name, &servers::with_database(&url, "inrush_not_there"));
     assert_eq!(class, TargetFault::MissingDatabase, "{message}");
     let other = if name == "mysql" { "mariadb" } else { "mysql" };
     let (_, message) = fault(other, &url.replacen(name, other, 1));

@@ -44,6 +44,13 @@ pub fn context(
     Context { plan: Arc::new(plan), clock: Clock::start(), stop: Arc::new(AtomicBool::new(false)) }
 }
 
+/// The same server by another of its databases, whether the URL names one or not.
+pub fn with_database(url: &str, name: &str) -> String {
+    let (scheme, rest) = url.split_once("://").expect("a URL");
+    let host = rest.split('/').next().expect("a part");
+    format!("{scheme}://{host}/{name}")
+}
+
 pub fn insert(name: &str, method: &str, text: String) -> Json {
     json!({"name": name, "kind": "insert", "table": 0, "method": method, "text": text})
 }
