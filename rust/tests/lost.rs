@@ -5,7 +5,7 @@ mod silent;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 use inrush_core::clock::Clock;
@@ -283,6 +283,7 @@ fn calls(count: u64) -> String {
 
 #[test]
 fn an_outage_is_the_calls_wait_and_not_the_instruments_lag() {
+    let _lock = beside_others();
     let roles = role("readers", "quick", 4, HUNDRED_PER_S, ENDLESS, &for_time(4 * S));
     let behaviour = Behaviour { down: Some((S, 2 * S)), service_ns: MS, ..Behaviour::default() };
     let (driven, notes, _) = run_lossy(&roles, "", behaviour);
@@ -301,6 +302,7 @@ fn an_outage_is_the_calls_wait_and_not_the_instruments_lag() {
 
 #[test]
 fn a_page_reader_comes_back_and_its_outage_is_wait() {
+    let _lock = beside_others();
     let roles = role("readers", "page", 2, HUNDRED_PER_S, ENDLESS, &for_time(3 * S));
     let behaviour = Behaviour { down: Some((S, 2 * S)), service_ns: MS, ..Behaviour::default() };
     let (driven, notes, _) = run_lossy(&roles, "", behaviour);
@@ -316,6 +318,7 @@ fn a_page_reader_comes_back_and_its_outage_is_wait() {
 
 #[test]
 fn how_long_a_session_tries_to_come_back_is_the_plans() {
+    let _lock = beside_others();
     let roles = role("readers", "quick", 1, HUNDRED_PER_S, ENDLESS, &for_time(3 * S));
     let down = |ns| Behaviour { down: Some((S / 2, S / 2 + ns)), ..Behaviour::default() };
     let (driven, notes, _) = run_lossy(&roles, r#", "retry_ns": 300000000"#, down(20 * S));
@@ -331,6 +334,7 @@ fn how_long_a_session_tries_to_come_back_is_the_plans() {
 
 #[test]
 fn a_session_that_came_back_is_cancelled_by_its_present_connection() {
+    let _lock = beside_others();
     let roles = role("readers", "limited", 2, CLOSED, &calls(4), UNTIL_WORK);
     let behaviour = Behaviour { loses_first: true, hangs_from: Some(0), ..Behaviour::default() };
     // The first connections (0 and 1) are lost as soon as they are cancelled; the next ones hang, too.
@@ -343,6 +347,7 @@ fn a_session_that_came_back_is_cancelled_by_its_present_connection() {
 
 #[test]
 fn a_canceller_that_blocks_holds_up_no_other_call() {
+    let _lock = beside_others();
     let slow = role("slow", "hang", 8, CLOSED, &calls(8), UNTIL_WORK);
     let quick = role("quick", "limited", 4, CLOSED, &calls(4), UNTIL_WORK);
     let behaviour =
@@ -357,10 +362,16 @@ fn a_canceller_that_blocks_holds_up_no_other_call() {
     assert!(notes.longest_gap() < SOON, "progress stood still for {} ns", notes.longest_gap());
 }
 
-/// A thousand sessions and the server's threads at a time: two such tests would measure each other.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+static ALONE: RwLock<()> = RwLock::new(());
+
+/// For a thousand sessions and the server's threads: any other test beside it would be measured with it.
+fn alone() -> RwLockWriteGuard<'static, ()> {
+    ALONE.write().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// For tests of a few sessions.
+fn beside_others() -> RwLockReadGuard<'static, ()> {
+    ALONE.read().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// Two roles of a silent server: a thousand calls that hang, and one session that is served.
@@ -468,6 +479,7 @@ fn a_server_whose_queue_is_full_holds_up_neither_stop_nor_limit() {
 
 #[test]
 fn a_session_that_connects_again_to_a_server_that_is_silent_delays_no_limit() {
+    let _lock = beside_others();
     let server = Server::losing();
     let roles = role("one", "hang", 1, CLOSED, &calls(5), UNTIL_WORK);
     let retry = r#", "retry_ns": 60000000000"#;
@@ -483,6 +495,7 @@ fn a_session_that_connects_again_to_a_server_that_is_silent_delays_no_limit() {
 
 #[test]
 fn a_read_back_that_hangs_after_a_cut_segment_ends_as_soon_as_a_statement_would() {
+    let _lock = beside_others();
     let server = Server::start(Silent::AtFirstStatement);
     let roles = role("many", "hang", 1, CLOSED, ENDLESS, &for_time(60 * S));
     let mut plan = plan("postgresql", &server.url, &roles, S, "", 0);
@@ -506,6 +519,7 @@ fn a_read_back_that_hangs_after_a_cut_segment_ends_as_soon_as_a_statement_would(
 
 #[test]
 fn a_stop_is_heeded_while_a_statement_of_the_run_itself_hangs() {
+    let _lock = beside_others();
     let server = Server::start(Silent::AtFirstStatement);
     let roles = role("many", "quick", 1, CLOSED, ENDLESS, &for_time(S));
     let mut plan = plan("postgresql", &server.url, &roles, 60 * S, "", 0);
