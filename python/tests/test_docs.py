@@ -29,7 +29,7 @@ Refused = typer.BadParameter.__bases__[0]
 #: The changelog tells what commands were, and decisions what was thought of them; both stay as they were written.
 TODAY = [path for path in sorted(PAGES) if path != "CHANGELOG.md" and not path.startswith("docs/decisions/")]
 
-#: Written by commands, a sentence or a table a line (`inrush predict --published`, `benches.claims.page`).
+#: Written by commands, a sentence or a table a line (`benches.published.page`, `benches.claims.page`).
 WIDE = {"docs/predictions.md", "docs/claims.md"}
 
 

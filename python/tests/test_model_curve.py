@@ -17,13 +17,7 @@ from inrush.model.intervals import (
     spread,
     width,
 )
-from inrush.model.scaling import (
-    BatchCost,
-    Usl,
-    contention_from_speed_up,
-    fit_batch,
-    fit_usl,
-)
+from inrush.model.scaling import BatchCost, Usl, fit_batch, fit_usl
 from inrush.model.work import fit_ernest, fit_proportion
 
 USLS = st.builds(Usl, st.floats(1e-3, 1e6), st.floats(0, 0.5), st.just(0.0) | st.floats(1e-9, 0.01))
@@ -44,12 +38,6 @@ def test_no_worker_is_worth_more_than_the_first_and_none_beyond_the_peak(law: Us
     assert (law.at(n) <= law.limit_per_s * (1 + 1e-9)).all()
     if np.isfinite(law.peak_n) and law.peak_n > 1:
         assert law.at(law.peak_n * 1.5) < law.at(law.peak_n)
-
-
-@pytest.mark.parametrize(("speed_up", "alpha"), [(9, 0.0519), (5, 0.1467), (3, 0.2889)])
-def test_contention_of_a_speed_up_at_sixteen_writers(speed_up: float, alpha: float) -> None:
-    assert contention_from_speed_up(speed_up, 16) == pytest.approx(alpha, abs=5e-5)
-    assert Usl(1.0, contention_from_speed_up(speed_up, 16), 0).at(16) == pytest.approx(speed_up)
 
 
 @given(st.floats(1e-6, 1.0), st.floats(1e-8, 1e-3))

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inrush.model import laws
-from inrush.model.laws import Resource
+from inrush.model.laws import population
 from inrush.model.network import (
     Station,
     at_population,
@@ -25,17 +24,24 @@ STATIONS = st.lists(st.builds(Station, DEMANDS, st.floats(1, 32)), min_size=1, m
 SINGLE = st.lists(st.builds(Station, DEMANDS), min_size=1, max_size=5)
 
 
-def as_resources(stations: list[Station]) -> list[Resource]:
-    return [Resource(str(i), s.demand_s, s.capacity) for i, s in enumerate(stations)]
+def upper_bound(n: float, stations: list[Station], think_s: float = 0.0) -> float:
+    """Of n units in flight: none is faster than its demands, no station faster than full."""
+    limits = (s.capacity / s.demand_s for s in stations)
+    return min(n / (sum(s.demand_s for s in stations) + think_s), *limits)
 
 
-def test_the_three_limits_of_a_load_pipeline_are_those_worked_by_hand() -> None:
-    # One pipeline keeps 14 % of the input disk, 2.5 of 20 cores and 5 % of a shard's disk busy.
-    used = [Resource("disk", 0.14), Resource("cores", 2.5, 20), Resource("shards", 0.05)]
-    found = laws.saturations(1.0, used)
-    assert [(s.resource, round(s.at, 2)) for s in found] == [("disk", 7.14), ("cores", 8.0), ("shards", 20.0)]
-    assert laws.hard_bound(7, 1.0, used) == 7
-    assert laws.hard_bound(16, 1.0, used) == pytest.approx(1 / 0.14)
+def lower_bound(n: float, stations: list[Station], think_s: float = 0.0) -> float:
+    """The worst is that all wait for all."""
+    return n / (n * sum(s.demand_s for s in stations) + think_s)
+
+
+def balanced_bounds(n: float, stations: list[Station], think_s: float = 0.0) -> tuple[float, float]:
+    """Balanced job bounds (low, high) for stations of one server: Lazowska et al., chapter 5."""
+    total, most = sum(s.demand_s for s in stations), max(s.demand_s for s in stations)
+    mean = total / len(stations)
+    low = n / (total + think_s + (n - 1) * most / (1 + think_s / (n * total)))
+    high = min(1 / most, n / (total + think_s + (n - 1) * mean / (1 + think_s / total)))
+    return low, high
 
 
 def test_the_knee_of_that_pipeline_is_soft_where_four_units_are_in_flight() -> None:
@@ -90,9 +96,8 @@ def test_sixty_four_servers_stay_stable_where_multi_server_mva_breaks() -> None:
 @given(STATIONS, st.integers(1, 40))
 def test_no_network_passes_its_upper_bound_or_falls_under_its_lower(stations: list[Station], n: int) -> None:
     x = throughputs(stations, n)[-1]
-    resources = as_resources(stations)
-    assert x <= laws.upper_bound(n, resources) * (1 + 1e-9)
-    assert x >= laws.lower_bound(n, resources) * (1 - 1e-9)
+    assert x <= upper_bound(n, stations) * (1 + 1e-9)
+    assert x >= lower_bound(n, stations) * (1 - 1e-9)
 
 
 @given(SINGLE, st.integers(1, 30), st.floats(0, 10))
@@ -100,18 +105,17 @@ def test_balanced_bounds_hold_the_network_and_lie_inside_the_plain_ones(
     stations: list[Station], n: int, think_s: float
 ) -> None:
     x = throughput(stations, n, think_s)
-    resources = as_resources(stations)
-    low, high = laws.balanced_bounds(n, resources, think_s)
+    low, high = balanced_bounds(n, stations, think_s)
     assert low * (1 - 1e-6) <= x <= high * (1 + 1e-6)
-    assert high <= laws.upper_bound(n, resources, think_s) * (1 + 1e-9)
-    assert low >= laws.lower_bound(n, resources, think_s) * (1 - 1e-9)
+    assert high <= upper_bound(n, stations, think_s) * (1 + 1e-9)
+    assert low >= lower_bound(n, stations, think_s) * (1 - 1e-9)
 
 
 @given(STATIONS)
 def test_more_in_flight_is_never_slower_and_utilisation_stays_below_one(stations: list[Station]) -> None:
     x = throughputs(stations, 60)
     assert (np.diff(x) >= -1e-9 * x.max()).all()
-    assert all(laws.utilisation(float(x[-1]), r) <= 1 + 1e-9 for r in as_resources(stations))
+    assert all(x[-1] * s.demand_s / s.capacity <= 1 + 1e-9 for s in stations)
 
 
 @given(STATIONS, st.floats(1e-3, 1e3))
@@ -137,4 +141,4 @@ def test_the_population_found_for_a_throughput_gives_it(stations: list[Station],
 
 
 def test_littles_law_counts_what_is_under_way() -> None:
-    assert laws.population(100.0, 0.2, 0.3) == 50
+    assert population(100.0, 0.2, 0.3) == 50

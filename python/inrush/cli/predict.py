@@ -44,18 +44,11 @@ def predict(
         float | None, typer.Option("--p99-ms", help="With --rows-per-s: limit of a call.")
     ] = None,
     days: Annotated[float, typer.Option("--days", help="With --rows-per-s: how long rows are kept.")] = 1.0,
-    published: Annotated[
-        bool,
-        typer.Option("--published", help="How well published curves are predicted: docs/predictions.md."),
-    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """What a load that was not tried will give; from results, a claim frozen with its hash."""
     from inrush.commands import predict as command
 
-    if published:
-        command.predict_published()
-        return
     if rows_per_s is not None:
         command.predict_need(rows_per_s, p99_ms, days, [what] if what else [], as_json)
         return

@@ -194,13 +194,6 @@ def predict_need(
         show(sizing_lines(found, need))
 
 
-def predict_published() -> None:
-    """The page of published cases, on stdout."""
-    from inrush.predict.published.page import page
-
-    show(page().splitlines())
-
-
 def claim_lines(doc: dict[str, Any]) -> list[str]:
     """A frozen claim in three lines, with the command that proves it."""
     from inrush.stats.quantity import show as shown

@@ -1,13 +1,11 @@
 """What a few small loads say of a large one: laws, models, their intervals, and the score of what was claimed. Pure.
 
-laws       what holds of every system: utilisation, Little, bounds, saturation
+laws       what holds of every system: Little, Erlang
 network    exact throughput of a closed network of pooled and partitioned stations
 pipeline   that network, calibrated by small loads: overlap, growing demand, a stage that nobody measured
 fits       non-negative least squares of relative errors, which every law below is fitted by
 scaling    rate against workers: contention and coherency (Amdahl, USL), and rate against batch
 work       time against volume, time against machines
-storage    B-trees, LSM trees, extractions: how demand changes with the size of a table
-open_load  latency at a given rate, from the closed model's demands
 curve      the one rule that chooses between laws, and a forecast with its interval
 intervals  noise, parameters, and the discrepancy that scored predictions have shown
 score      how good a claim was

@@ -63,11 +63,6 @@ def fit_usl(n: ArrayLike, rate: ArrayLike, coherency: bool = True, weights: Arra
     return Usl(1 / (a + b + c), (b + c) / (a + b + c), c / (a + b + c))
 
 
-def contention_from_speed_up(speed_up: float, n: float) -> float:
-    """Amdahl's alpha of one observed speed-up: (n / s - 1) / (n - 1)."""
-    return (n / speed_up - 1) / (n - 1)
-
-
 @dataclass(frozen=True)
 class BatchCost:
     """Seconds that a batch costs: a fixed part and a part for each row."""

@@ -1,4 +1,4 @@
-"""The page of published cases (`docs/predictions.md`): the rule, every claim, every error. Pure."""
+"""docs/predictions.md, the rule with every claim and every error: `python -m benches.published.page > ../docs/predictions.md`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from textwrap import fill
 
 import numpy as np
 
-from inrush.model import capacity as capacity_rule
-from inrush.model import curve as curve_rule
-from inrush.predict.published import (
+from benches.published import (
     CurveCase,
     curve_cases,
     decompositions,
@@ -19,13 +17,16 @@ from inrush.predict.published import (
     source,
     writer_cases,
 )
+from inrush.model import capacity as capacity_rule
+from inrush.model import curve as curve_rule
+from inrush.stats.quantity import digits
 
 #: Columns of the page's text; tables are wider.
 WIDTH = 120
 
 INTRO = """# Published curves, predicted from their small ends
 
-`inrush predict --published` writes this page, good or bad. A test compares the two. inrush measured no figure here.
+`python -m benches.published.page` writes this page, good or bad. A test compares the two. inrush measured no figure here.
 
 * The claims are not frozen ones, for their answers were printed years ago. So they calibrate nothing and enter no
   scoreboard. They show what the laws can and cannot see.
@@ -144,7 +145,7 @@ the first third of the intervals, in which files are small; median error of file
 
 
 def pipeline() -> list[str]:
-    rows = [[s.resource, f"{s.at:.1f}", said_by] for s, said_by in pipeline_limits()]
+    rows = [[resource, f"{full_at:.1f}", said_by] for resource, full_at, said_by in pipeline_limits()]
     return [
         "## Limits of a load pipeline\n", described("pipeline"),
         markdown(["resource", "full at (pipelines)", "its author"], rows, right=(1, 2)),
@@ -201,11 +202,9 @@ def said(values: Sequence[float]) -> str:
     return ", ".join(f"{v:g}" for v in values)
 
 
-def digits(value: float) -> str:
-    from inrush.stats.quantity import digits as shown
-
-    return shown(value)
-
-
 def percent(share: float) -> str:
     return f"{share:.1%}" if share < 0.995 else f"{share:.0%}"
+
+
+if __name__ == "__main__":
+    print(page(), end="")

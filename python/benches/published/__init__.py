@@ -13,13 +13,11 @@ from importlib import resources
 
 import numpy as np
 
-from inrush.model import laws
+from benches.published.storage import Recovery, UnitCost, fit_extraction, fit_unit_cost, out_of_memory_refuted
 from inrush.model.curve import curve, forecast
 from inrush.model.forecast import Forecast
-from inrush.model.laws import Resource, Saturation
-from inrush.model.scaling import Usl, contention_from_speed_up
+from inrush.model.scaling import Usl
 from inrush.model.score import Score, score
-from inrush.model.storage import Recovery, UnitCost, fit_extraction, fit_unit_cost, out_of_memory_refuted
 
 #: Curve -> loads that it is fitted to; all larger ones are claimed.
 SMALL_ENDS: dict[str, tuple[str, tuple[float, ...]]] = {
@@ -127,12 +125,14 @@ def explained(y: np.ndarray, fitted: np.ndarray) -> float:
     return float(1 - ((y - fitted) ** 2).sum() / ((y - y.mean()) ** 2).sum())
 
 
-def pipeline_limits() -> list[tuple[Saturation, str]]:
-    """The limits of one load pipeline's figures, with what its author said."""
-    rows = table("pipeline")
-    used = [Resource(r["resource"], float(r["used"]), float(r["capacity"])) for r in rows]
-    said = {r["resource"]: f"{r['predicted_low']}–{r['predicted_high']}" if r["predicted_low"] != r["predicted_high"] else r["predicted_low"] for r in rows}  # fmt: skip
-    return [(s, said[s.resource]) for s in laws.saturations(1.0, used)]
+def pipeline_limits() -> list[tuple[str, float, str]]:
+    """Resource, the pipelines that fill it by one pipeline's figures, and what its author said; lowest first."""
+    found = []
+    for r in table("pipeline"):
+        low, high = r["predicted_low"], r["predicted_high"]
+        full_at = float(r["capacity"]) / float(r["used"])
+        found.append((r["resource"], full_at, low if low == high else f"{low}–{high}"))
+    return sorted(found, key=lambda limit: limit[1])
 
 
 @dataclass(frozen=True)
@@ -142,6 +142,11 @@ class WriterCase:
     engine: str
     speed_up: float
     law: Usl
+
+
+def contention_from_speed_up(speed_up: float, n: float) -> float:
+    """Amdahl's alpha of one observed speed-up: (n / s - 1) / (n - 1)."""
+    return (n / speed_up - 1) / (n - 1)
 
 
 def writer_cases() -> list[WriterCase]:

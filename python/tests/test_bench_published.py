@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from inrush.model.forecast import UNSEEN_LIMIT
-from inrush.predict.published import (
+from benches.published import (
+    contention_from_speed_up,
     curve_cases,
     decompositions,
     extraction_cases,
@@ -17,7 +18,10 @@ from inrush.predict.published import (
     table,
     writer_cases,
 )
-from inrush.predict.published.page import page
+from benches.published.page import page
+from benches.published.storage import Extraction, fit_extraction, fit_unit_cost, out_of_memory_refuted
+from inrush.model.forecast import UNSEEN_LIMIT
+from inrush.model.scaling import Usl
 
 PAGE = Path(__file__).parents[2] / "docs" / "predictions.md"
 
@@ -50,7 +54,7 @@ def test_files_that_grew_explain_what_a_table_that_grew_does_not() -> None:
 
 
 def test_one_pipeline_is_limited_where_its_author_said() -> None:
-    assert [round(s.at, 1) for s, _ in pipeline_limits()] == [7.1, 8.0, 20.0]
+    assert [round(full_at, 1) for _, full_at, _ in pipeline_limits()] == [7.1, 8.0, 20.0]
 
 
 def test_contention_of_three_engines_is_that_of_their_speed_ups() -> None:
@@ -59,6 +63,12 @@ def test_contention_of_three_engines_is_that_of_their_speed_ups() -> None:
         "mysql": 0.147,
         "influxdb": 0.289,
     }
+
+
+@pytest.mark.parametrize(("speed_up", "alpha"), [(9, 0.0519), (5, 0.1467), (3, 0.2889)])
+def test_contention_of_a_speed_up_at_sixteen_writers(speed_up: float, alpha: float) -> None:
+    assert contention_from_speed_up(speed_up, 16) == pytest.approx(alpha, abs=5e-5)
+    assert Usl(1.0, contention_from_speed_up(speed_up, 16), 0).at(16) == pytest.approx(speed_up)
 
 
 def test_a_warm_scan_of_more_pages_than_memory_is_claimed_cold_again() -> None:
@@ -73,4 +83,32 @@ def test_every_figure_that_is_shipped_names_its_source(name: str) -> None:
 
 
 def test_the_page_is_what_the_command_writes_today() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "inrush predict --published > docs/predictions.md"
+    assert PAGE.read_text(encoding="utf-8") == page(), (
+        "cd python; python -m benches.published.page > ../docs/predictions.md"
+    )
+
+
+def test_a_rate_that_recovers_while_the_table_grows_refutes_memory_as_the_cause() -> None:
+    misses = np.maximum(0, 1 - 1 / np.linspace(0.1, 10, 40))
+    assert not out_of_memory_refuted(1 / (1e-5 + 2e-4 * misses)).refuted
+    u = np.concatenate([np.linspace(4000, 400, 20), np.linspace(400, 3700, 20)])
+    assert out_of_memory_refuted(u).refuted
+    assert not out_of_memory_refuted(np.full(40, 7.0)).refuted
+
+
+def test_a_small_extraction_cold_and_warm_says_what_a_large_one_costs() -> None:
+    found = fit_extraction(1e6, 118, 2.0, 60, 8192, wanted_per_page=2.0, cache_bytes=24e9)
+    assert found.at(1e6, cold=True) == pytest.approx(118)
+    assert found.at(1e6, cold=False) == pytest.approx(2.0)
+    assert found.at(1e7, cold=True) == pytest.approx(1180)
+    # Ten million rows on five million pages are 41 GB: what is warm there is read again.
+    assert found.at(1e7, cold=False) == pytest.approx(1180)
+    assert isinstance(found, Extraction)
+
+
+def test_files_that_grow_are_told_from_a_table_that_grows() -> None:
+    size = np.array([1.2e6, 4e6, 10e6, 3e6])
+    rate = 1 / (3e-7 + 2e-14 * size)
+    found = fit_unit_cost(size, rate)
+    assert (found.per_byte_s, found.per_file_byte_s) == pytest.approx((3e-7, 2e-14), rel=1e-6)
+    assert found.files_per_s(4e6) == pytest.approx(rate[1] / 4e6)
