@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
+from collections.abc import Iterable
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -17,8 +19,13 @@ from inrush.plan.plan import plan_study
 from inrush.study.new import write_new
 from inrush.study.sniff import sniff, text_dialect
 from inrush.study.study import load_study
-from inrush.study.types import type_of
+from inrush.study.types import choose, evidence_of
 from tests.strategies import KNOWN, fake_servers
+
+
+def type_of(values: Iterable[str]) -> str:
+    """The narrowest type that all values fit."""
+    return choose(evidence_of(Counter(values))).fit.type
 
 
 def written(tmp_path: Path, text: str, name: str = "mine.csv") -> Path:

@@ -142,15 +142,6 @@ def test_too_few_runs_have_no_order_effect_rather_than_none_found() -> None:
     assert stats.order_effect([Placed("a", 1, 0, 1.0), Placed("b", 1, 1, 2.0)]) is None
 
 
-def test_scaling_efficiency_is_one_for_ideal_scaling_of_either_kind() -> None:
-    base = [8.0, 8.4, 7.9]
-    strong = stats.efficiency(base, [b / 4 for b in base], 4, weak=False)
-    weak = stats.efficiency(base, base, 4, weak=True)
-    for found in (strong, weak):
-        assert (found.low, found.value, found.high) == pytest.approx((1, 1, 1))
-    assert stats.speed_up(base, [b / 4 for b in base]).value == pytest.approx(4)
-
-
 def test_outliers_are_flagged_by_the_sliding_rule() -> None:
     x = np.random.default_rng(7).normal(100, 1, 500)
     x[[50, 300]] = 130

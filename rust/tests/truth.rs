@@ -5,10 +5,14 @@
 //! Erlang's C = B / (1 - r (1 - B)), B by the recursion B(0) = 1, B(k) = a B(k-1) / (k + a B(k-1));
 //! a wait is longer than t with probability C exp(-(c m - l) t), and C / (c m - l) in the mean.
 
-use inrush_core::drive::virtual_time::{simulate, Simulation};
+#[path = "truth/virtual_time.rs"]
+mod virtual_time;
+
 use inrush_core::engine::simulated::{Distribution, Options};
 use inrush_core::plan::Schedule;
 use inrush_core::record::{bucket_of, bucket_range, Hist, Kind, Recorded};
+
+use virtual_time::{simulate, Simulation};
 
 const SERVICE_NS: u64 = 1_000_000;
 const REPLICATIONS: u64 = 24;

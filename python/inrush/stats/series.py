@@ -100,19 +100,6 @@ def newey_west_slope(values: ArrayLike) -> tuple[float, float]:
     return slope, 2 * tails.t_above(float(abs(slope) / error), n - 2)
 
 
-def autocorrelation(values: ArrayLike) -> FloatArray:
-    """rho_0 … rho_(n-1), by FFT; rho_0 is 1, all others 0 for a constant series."""
-    x = np.asarray(values, np.float64)
-    x = x - x.mean()
-    n = len(x)
-    spectrum = np.fft.rfft(x, 2 * n)
-    gamma = np.fft.irfft(spectrum * spectrum.conj())[:n]
-    if gamma[0] <= 1e-12 * max(1.0, float(np.abs(np.asarray(values)).max()) ** 2):
-        return np.concatenate([[1.0], np.zeros(n - 1)])
-    rho: FloatArray = gamma / gamma[0]
-    return rho
-
-
 @dataclass(frozen=True)
 class Wave:
     """Strongest period in a series that a red-noise background does not explain."""

@@ -252,20 +252,6 @@ def outliers(values: ArrayLike, window: int = 200, width: float = 3.0) -> NDArra
     return flags
 
 
-def speed_up(base: ArrayLike, scaled: ArrayLike, level: float = 0.95) -> Interval:
-    """Time at one over time at n, paired by block (strong scaling: the same work)."""
-    return paired_ratio(base, scaled, level)
-
-
-def efficiency(base: ArrayLike, scaled: ArrayLike, times: float, weak: bool, level: float = 0.95) -> Interval:
-    """Share of ideal scaling kept: speed-up / n for the same work, T1 / Tn for n times the work (weak).
-
-    base, scaled: makespans paired by block; times: n.
-    """
-    found = speed_up(base, scaled, level)
-    return found if weak else found.scaled(1 / times)
-
-
 def _logs(values: ArrayLike) -> FloatArray:
     x = np.asarray(values, np.float64)
     if x.ndim != 1 or not np.all(np.isfinite(x)) or np.any(x <= 0):

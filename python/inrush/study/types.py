@@ -391,8 +391,3 @@ def nearly_whole(full: Fit, fitting: Mapping[Fit, int], values: int) -> Fit | No
         return None
     nearly = max((Fit("i32"), Fit("i64"), Fit("u64")), key=lambda fit: fitting[fit])
     return nearly if fitting[nearly] >= STRICT_SHARE * values else None
-
-
-def type_of(values: Iterable[str]) -> str:
-    """The narrowest type that all values fit."""
-    return choose(evidence_of(Counter(values))).fit.type

@@ -13,7 +13,6 @@ pub mod samples;
 pub mod session;
 pub mod source;
 mod stage;
-pub mod virtual_time;
 mod watchdog;
 pub mod work;
 

@@ -7,29 +7,33 @@ mod file;
 
 use std::path::Path;
 
-use file::{Cell, Column, Table, Type};
+use arrow_array::builder::StringBuilder;
+
+use file::{Cell, Column, Row, Stream, Table};
 
 use crate::error::Error;
-use crate::record::{Recorded, GROUPING_POWER};
+use crate::record::{
+    FailureRow, HistRow, IntervalRow, Kind, Recorded, SampleRow, SessionRow, ShotRow, GROUPING_POWER,
+};
 
 /// Version of the tables' shapes; stands in every file's schema metadata as `inrush_schema`.
 pub const SCHEMA_VERSION: u32 = 4;
 
 /// All tables of one run.
 pub struct Tables {
-    segments: Table,
-    shots: Table,
-    samples: Table,
-    intervals: Table,
-    hist: Table,
-    failures: Table,
-    sessions: Table,
-    resources: Table,
-    counters: Table,
-    sizes: Table,
-    settings: Table,
-    proofs: Table,
-    answers: Table,
+    segments: Table<SegmentRow>,
+    shots: Table<ShotRow>,
+    samples: Table<SampleRow>,
+    intervals: Table<IntervalRow>,
+    hist: Table<HistRow>,
+    failures: Table<FailureRow>,
+    sessions: Table<SessionRow>,
+    resources: Table<ResourceRow>,
+    counters: Table<ProbeRow>,
+    sizes: Table<ProbeRow>,
+    settings: Table<ProbeRow>,
+    proofs: Table<ProofRow>,
+    answers: Table<AnswerRow>,
 }
 
 /// A segment that ran.
@@ -111,306 +115,141 @@ pub struct AnswerRow {
     pub value: Option<String>,
 }
 
+/// Columns of the tables: each by the row's field of that name, or by what stands behind it.
+macro_rules! rows {
+    (@get $column:ident) => { |row| &row.$column };
+    (@get $column:ident $get:expr) => { $get };
+    ($($row:ty { $($column:ident $(: $get:expr)?),+ $(,)? })+) => {$(
+        impl Row for $row {
+            fn columns() -> Vec<Column> {
+                vec![$(Column::of::<$row, _>(stringify!($column), rows!(@get $column $($get)?))),+]
+            }
+
+            fn append(&self, columns: &mut [Column]) {
+                let mut columns = columns.iter_mut();
+                $(columns.next().expect("as many as `columns` made").append::<$row, _>(self, rows!(@get $column $($get)?));)+
+            }
+        }
+    )+};
+}
+
+rows! {
+    SegmentRow { segment, kind, label, phase, start_ns, end_ns, ended_by, client_cpu_ns }
+    ShotRow {
+        segment, repetition, role, start_ns, end_ns, rows, bytes, ops, ok, errors, wrong, late, unsent, sessions, cpu_ns,
+    }
+    SampleRow {
+        segment, repetition, role, sample, due_ns, collected_ns, sent_ns, done_ns, rows, missing, seen_ns,
+        sent_on_time_ns, done_on_time_ns,
+    }
+    IntervalRow {
+        segment, repetition, role, op, t_ns, dt_ns, rows, bytes, ops, errors, late, in_flight, backlog, cum_rows,
+    }
+    HistRow {
+        segment, repetition, role, op, kind, t_ns, dt_ns, grouping_power: |_| &(GROUPING_POWER as u8),
+        bucket: |row| &row.hist.bucket, count: |row| &row.hist.count, n: |row| &row.hist.n,
+        min_ns: |row| &row.hist.min, max_ns: |row| &row.hist.max, sum_ns: |row| &row.hist.sum,
+    }
+    FailureRow { segment, repetition, role, op, outcome, count, first_message, first_ns }
+    SessionRow { segment, repetition, role, session, cpu_ns, busy_ns, ops, rows }
+    ResourceRow { role, t_ns, metric, device, value }
+    ProbeRow { segment, t_ns, name, value }
+    ProofRow { segment, repetition, table, item, expected, found, holds }
+    AnswerRow { segment, op, params, row, col, name, value }
+}
+
+impl Cell for Kind {
+    type Builder = StringBuilder;
+
+    fn builder() -> StringBuilder {
+        StringBuilder::new()
+    }
+
+    fn append(&self, to: &mut StringBuilder) {
+        to.append_value(self.name());
+    }
+}
+
 impl Tables {
     /// Creates every table, empty, in `dir`, which exists.
     pub fn create(dir: &Path) -> Result<Tables, Error> {
-        use Type::*;
-        let at = [("segment", U16), ("repetition", U32), ("role", Text)];
-        let at_op = [("segment", U16), ("repetition", U32), ("role", Text), ("op", Text)];
-        let probe = [("segment", U16), ("t_ns", U64), ("name", Text), ("value", Text)];
-        let make = |name: &'static str, first: &[Column], more: &[Column]| {
-            Table::create(dir, name, &[first, more].concat())
-        };
         Ok(Tables {
-            segments: make(
-                "segments",
-                &[("segment", U16), ("kind", Text), ("label", Text), ("phase", Text)],
-                &[("start_ns", U64), ("end_ns", U64), ("ended_by", Text), ("client_cpu_ns", U64)],
-            )?,
-            shots: make(
-                "shots",
-                &at,
-                &[
-                    ("start_ns", U64),
-                    ("end_ns", U64),
-                    ("rows", U64),
-                    ("bytes", U64),
-                    ("ops", U64),
-                    ("ok", U64),
-                    ("errors", U64),
-                    ("wrong", U64),
-                    ("late", U64),
-                    ("unsent", U64),
-                    ("sessions", U32),
-                    ("cpu_ns", U64),
-                ],
-            )?,
-            samples: make(
-                "samples",
-                &at,
-                &[
-                    ("sample", U64),
-                    ("due_ns", U64),
-                    ("collected_ns", U64),
-                    ("sent_ns", U64),
-                    ("done_ns", U64),
-                    ("rows", U64),
-                    ("missing", U32),
-                    ("seen_ns", U64),
-                    ("sent_on_time_ns", U64),
-                    ("done_on_time_ns", U64),
-                ],
-            )?,
-            intervals: make(
-                "intervals",
-                &at_op,
-                &[
-                    ("t_ns", U64),
-                    ("dt_ns", U64),
-                    ("rows", U64),
-                    ("bytes", U64),
-                    ("ops", U64),
-                    ("errors", U64),
-                    ("late", U64),
-                    ("in_flight", U32),
-                    ("backlog", U64),
-                    ("cum_rows", U64),
-                ],
-            )?,
-            hist: make(
-                "hist",
-                &at_op,
-                &[
-                    ("kind", Text),
-                    ("t_ns", U64),
-                    ("dt_ns", U64),
-                    ("grouping_power", U8),
-                    ("bucket", ListU32),
-                    ("count", ListU64),
-                    ("n", U64),
-                    ("min_ns", U64),
-                    ("max_ns", U64),
-                    ("sum_ns", U64),
-                ],
-            )?,
-            failures: make(
-                "failures",
-                &at_op,
-                &[("outcome", Text), ("count", U64), ("first_message", Text), ("first_ns", U64)],
-            )?,
-            sessions: make(
-                "sessions",
-                &at,
-                &[("session", U32), ("cpu_ns", U64), ("busy_ns", U64), ("ops", U64), ("rows", U64)],
-            )?,
-            resources: make(
-                "resources",
-                &[("role", Text), ("t_ns", U64), ("metric", Text), ("device", Text), ("value", F64)],
-                &[],
-            )?,
-            counters: make("counters", &probe, &[])?,
-            sizes: make("sizes", &probe, &[])?,
-            settings: make("settings", &probe, &[])?,
-            proofs: make(
-                "proofs",
-                &[("segment", U16), ("repetition", U32), ("table", Text), ("item", Text)],
-                &[("expected", Text), ("found", Text), ("holds", Bool)],
-            )?,
-            answers: make(
-                "answers",
-                &[("segment", U16), ("op", Text), ("params", Text), ("row", U32), ("col", U32)],
-                &[("name", Text), ("value", OptionalText)],
-            )?,
+            segments: Table::create(dir, "segments")?,
+            shots: Table::create(dir, "shots")?,
+            samples: Table::create(dir, "samples")?,
+            intervals: Table::create(dir, "intervals")?,
+            hist: Table::create(dir, "hist")?,
+            failures: Table::create(dir, "failures")?,
+            sessions: Table::create(dir, "sessions")?,
+            resources: Table::create(dir, "resources")?,
+            counters: Table::create(dir, "counters")?,
+            sizes: Table::create(dir, "sizes")?,
+            settings: Table::create(dir, "settings")?,
+            proofs: Table::create(dir, "proofs")?,
+            answers: Table::create(dir, "answers")?,
         })
     }
 
     pub fn segment(&mut self, row: &SegmentRow) {
-        self.segments.append(&[
-            Cell::U16(row.segment),
-            Cell::Text(row.kind),
-            Cell::Text(&row.label),
-            Cell::Text(row.phase),
-            Cell::U64(row.start_ns),
-            Cell::U64(row.end_ns),
-            Cell::Text(row.ended_by),
-            Cell::U64(row.client_cpu_ns),
-        ]);
+        self.segments.append(row);
     }
 
     /// What a collector has merged.
     pub fn recorded(&mut self, rows: &Recorded) {
-        for r in &rows.intervals {
-            self.intervals.append(&[
-                Cell::U16(r.segment),
-                Cell::U32(r.repetition),
-                Cell::Text(&r.role),
-                Cell::Text(&r.op),
-                Cell::U64(r.t_ns),
-                Cell::U64(r.dt_ns),
-                Cell::U64(r.rows),
-                Cell::U64(r.bytes),
-                Cell::U64(r.ops),
-                Cell::U64(r.errors),
-                Cell::U64(r.late),
-                Cell::U32(r.in_flight),
-                Cell::U64(r.backlog),
-                Cell::U64(r.cum_rows),
-            ]);
-        }
-        for r in &rows.hists {
-            self.hist.append(&[
-                Cell::U16(r.segment),
-                Cell::U32(r.repetition),
-                Cell::Text(&r.role),
-                Cell::Text(&r.op),
-                Cell::Text(r.kind.name()),
-                Cell::U64(r.t_ns),
-                Cell::U64(r.dt_ns),
-                Cell::U8(GROUPING_POWER as u8),
-                Cell::ListU32(&r.hist.bucket),
-                Cell::ListU64(&r.hist.count),
-                Cell::U64(r.hist.n),
-                Cell::U64(r.hist.min),
-                Cell::U64(r.hist.max),
-                Cell::U64(r.hist.sum),
-            ]);
-        }
-        for r in &rows.failures {
-            self.failures.append(&[
-                Cell::U16(r.segment),
-                Cell::U32(r.repetition),
-                Cell::Text(&r.role),
-                Cell::Text(&r.op),
-                Cell::Text(r.outcome),
-                Cell::U64(r.count),
-                Cell::Text(&r.first_message),
-                Cell::U64(r.first_ns),
-            ]);
-        }
-        for r in &rows.sessions {
-            self.sessions.append(&[
-                Cell::U16(r.segment),
-                Cell::U32(r.repetition),
-                Cell::Text(&r.role),
-                Cell::U32(r.session),
-                Cell::U64(r.cpu_ns),
-                Cell::U64(r.busy_ns),
-                Cell::U64(r.ops),
-                Cell::U64(r.rows),
-            ]);
-        }
-        for r in &rows.shots {
-            self.shots.append(&[
-                Cell::U16(r.segment),
-                Cell::U32(r.repetition),
-                Cell::Text(&r.role),
-                Cell::U64(r.start_ns),
-                Cell::U64(r.end_ns),
-                Cell::U64(r.rows),
-                Cell::U64(r.bytes),
-                Cell::U64(r.ops),
-                Cell::U64(r.ok),
-                Cell::U64(r.errors),
-                Cell::U64(r.wrong),
-                Cell::U64(r.late),
-                Cell::U64(r.unsent),
-                Cell::U32(r.sessions),
-                Cell::U64(r.cpu_ns),
-            ]);
-        }
-        for r in &rows.samples {
-            self.samples.append(&[
-                Cell::U16(r.segment),
-                Cell::U32(r.repetition),
-                Cell::Text(&r.role),
-                Cell::U64(r.sample),
-                Cell::U64(r.due_ns),
-                Cell::U64(r.collected_ns),
-                Cell::U64(r.sent_ns),
-                Cell::U64(r.done_ns),
-                Cell::U64(r.rows),
-                Cell::U32(r.missing),
-                Cell::U64(r.seen_ns),
-                Cell::U64(r.sent_on_time_ns),
-                Cell::U64(r.done_on_time_ns),
-            ]);
-        }
+        rows.intervals.iter().for_each(|row| self.intervals.append(row));
+        rows.hists.iter().for_each(|row| self.hist.append(row));
+        rows.failures.iter().for_each(|row| self.failures.append(row));
+        rows.sessions.iter().for_each(|row| self.sessions.append(row));
+        rows.shots.iter().for_each(|row| self.shots.append(row));
+        rows.samples.iter().for_each(|row| self.samples.append(row));
     }
 
     pub fn resource(&mut self, row: &ResourceRow) {
-        self.resources.append(&[
-            Cell::Text(&row.role),
-            Cell::U64(row.t_ns),
-            Cell::Text(row.metric),
-            Cell::Text(&row.device),
-            Cell::F64(row.value),
-        ]);
+        self.resources.append(row);
     }
 
     pub fn probe(&mut self, into: ProbeTable, row: &ProbeRow) {
-        let table = match into {
-            ProbeTable::Counters => &mut self.counters,
-            ProbeTable::Sizes => &mut self.sizes,
-            ProbeTable::Settings => &mut self.settings,
-        };
-        table.append(&[
-            Cell::U16(row.segment),
-            Cell::U64(row.t_ns),
-            Cell::Text(&row.name),
-            Cell::Text(&row.value),
-        ]);
+        match into {
+            ProbeTable::Counters => self.counters.append(row),
+            ProbeTable::Sizes => self.sizes.append(row),
+            ProbeTable::Settings => self.settings.append(row),
+        }
     }
 
     pub fn proof(&mut self, row: &ProofRow) {
-        self.proofs.append(&[
-            Cell::U16(row.segment),
-            Cell::U32(row.repetition),
-            Cell::Text(&row.table),
-            Cell::Text(&row.item),
-            Cell::Text(&row.expected),
-            Cell::Text(&row.found),
-            Cell::Bool(row.holds),
-        ]);
+        self.proofs.append(row);
     }
 
     pub fn answer(&mut self, row: &AnswerRow) {
-        self.answers.append(&[
-            Cell::U16(row.segment),
-            Cell::Text(&row.op),
-            Cell::Text(&row.params),
-            Cell::U32(row.row),
-            Cell::U32(row.col),
-            Cell::Text(&row.name),
-            Cell::OptionalText(row.value.as_deref()),
-        ]);
+        self.answers.append(row);
     }
 
     /// Hands what was appended to the operating system, one batch per table that has rows.
     pub fn flush(&mut self) -> Result<(), Error> {
-        self.all().into_iter().try_for_each(Table::flush)
+        self.all().into_iter().try_for_each(Stream::flush)
     }
 
     /// Flushes and ends every stream.
     pub fn finish(mut self) -> Result<(), Error> {
         self.flush()?;
-        self.all().into_iter().try_for_each(Table::finish)
+        self.all().into_iter().try_for_each(Stream::finish)
     }
 
-    fn all(&mut self) -> [&mut Table; 13] {
+    fn all(&mut self) -> [&mut Stream; 13] {
         [
-            &mut self.segments,
-            &mut self.shots,
-            &mut self.samples,
-            &mut self.intervals,
-            &mut self.hist,
-            &mut self.failures,
-            &mut self.sessions,
-            &mut self.resources,
-            &mut self.counters,
-            &mut self.sizes,
-            &mut self.settings,
-            &mut self.proofs,
-            &mut self.answers,
+            self.segments.stream(),
+            self.shots.stream(),
+            self.samples.stream(),
+            self.intervals.stream(),
+            self.hist.stream(),
+            self.failures.stream(),
+            self.sessions.stream(),
+            self.resources.stream(),
+            self.counters.stream(),
+            self.sizes.stream(),
+            self.settings.stream(),
+            self.proofs.stream(),
+            self.answers.stream(),
         ]
     }
 }

@@ -1,7 +1,7 @@
 //! An engine with known service times: what the instrument measures on it has a right answer.
 //!
-//! As an engine it serves in real time (sessions sleep until their operation is done). `drive::virtual_time`
-//! runs the same servers in simulated time, through the same schedule and record code, so that a
+//! As an engine it serves in real time (sessions sleep until their operation is done). The tests of truth
+//! run the same servers in simulated time, through the same schedule and record code, so that a
 //! million operations take a moment and no noise.
 
 mod look_up;

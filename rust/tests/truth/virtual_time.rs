@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::engine::simulated::{Options, Servers};
-use crate::engine::{Ns, Outcome};
-use crate::plan::Schedule;
-use crate::record::{Collector, Recorded, RoleEnd, RoleSpec, Times};
-use crate::schedule::{is_paced, Arrivals};
+use inrush_core::engine::simulated::{Options, Servers};
+use inrush_core::engine::{Ns, Outcome};
+use inrush_core::plan::Schedule;
+use inrush_core::record::{Collector, Recorded, RoleEnd, RoleSpec, Times};
+use inrush_core::schedule::{is_paced, Arrivals};
 
 /// One role at the simulated servers.
 #[derive(Debug, Clone)]
@@ -51,7 +51,7 @@ pub fn simulate(simulation: &Simulation) -> Recorded {
 /// Recorders and collector on one thread.
 struct Record {
     collector: Collector,
-    recorders: Vec<crate::record::Recorder>,
+    recorders: Vec<inrush_core::record::Recorder>,
     interval_ns: u64,
     /// Intervals are taken out as soon as one is over: no session ever waits for a snapshot.
     taken: u64,
