@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 from math import isfinite
+from typing import Any
 
 
 def columns(
@@ -29,6 +30,10 @@ def number(value: float, digits: int | None = None) -> str:
     if digits is None and float(value).is_integer():
         return f"{value:,.0f}"
     return f"{Decimal(f'{value:.{digits or 6}g}'):,f}"
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def show_s(seconds: float) -> str:

@@ -19,6 +19,7 @@ from inrush.stats.brackets import brackets
 from inrush.stats.measures import measured_windows, role_histograms, writing_roles
 from inrush.stats.record import FloatArray, RunRecord, StudyRecord
 from inrush.stats.samples import role_samples
+from inrush.text import is_number as is_number
 from inrush.text import number
 
 Point = tuple[tuple[str, Any], ...]
@@ -274,10 +275,6 @@ def freeze(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return " + ".join(str(v) for v in value)
     return value
-
-
-def is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def say(point: Point | Mapping[str, Any]) -> str:

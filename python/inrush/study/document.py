@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from inrush.errors import Problem
 
@@ -123,6 +123,24 @@ class Node:
                     )
                 )
         return {key: node for key, node in members.items() if key in known}
+
+
+#: What reads one field of a table, e.g. `Node.flag`.
+Reader: TypeAlias = Callable[[Node], Any]
+
+
+def given(fields: Mapping[str, Node], readers: Mapping[str, Reader], **otherwise: Any) -> dict[str, Any]:
+    """Each field that is there, read by its reader, in the order of the readers; `otherwise` for those that are not."""
+    return otherwise | {key: read(fields[key]) for key, read in readers.items() if key in fields}
+
+
+def word(choices: Sequence[str], what: str) -> Reader:
+    """One of `choices`; the first where another is written."""
+    return lambda node: node.text(choices, what) or choices[0]
+
+
+def whole(low: int, high: int) -> Reader:
+    return lambda node: node.integer(low, high)
 
 
 def shown(value: Any, limit: int = 60) -> str:

@@ -8,12 +8,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
-from inrush.study.document import I64, Node, unknown
+from inrush.study.document import I64, Node, Reader, unknown
 
 #: Rows of one role in one run: more is a mistake in the file, not a plan.
 MAX_ROWS = 10**12
@@ -50,9 +50,11 @@ class Best:
 
 
 Form: TypeAlias = "Any | FromFactor"
+Factors: TypeAlias = Mapping[str, Sequence[Any]]
+T = TypeVar("T")
 
 
-def read_reference(node: Node, factors: Mapping[str, Sequence[Any]]) -> FromFactor | None:
+def read_reference(node: Node, factors: Factors) -> FromFactor | None:
     """`"@factor"` or `"@factor.field"`; None if the value is something else."""
     if not isinstance(node.value, str) or not node.value.startswith("@"):
         return None
@@ -71,7 +73,7 @@ def read_reference(node: Node, factors: Mapping[str, Sequence[Any]]) -> FromFact
     return FromFactor(name, field or None)
 
 
-def values_of(node: Node, reference: FromFactor, factors: Mapping[str, Sequence[Any]]) -> list[Node]:
+def values_of(node: Node, reference: FromFactor, factors: Factors) -> list[Node]:
     """Where the factor's values stand in the file, so that a wrong one is named there."""
     field = f".{reference.field}" if reference.field else ""
     return [
@@ -85,21 +87,26 @@ def values_of(node: Node, reference: FromFactor, factors: Mapping[str, Sequence[
     ]
 
 
-def read_count(
-    node: Node, factors: Mapping[str, Sequence[Any]], low: int = 1, high: int = I64[1]
-) -> int | FromFactor:
-    """A whole number or a factor whose values are."""
+def read_form(node: Node, factors: Factors, read: Callable[[Node], T], otherwise: T) -> T | FromFactor:
+    """A plain value, or a factor whose values are such; `otherwise` for what should be a factor and is none."""
     if not (isinstance(node.value, str) and node.value.startswith("@")):
-        return node.integer(low, high)
+        return read(node)
     reference = read_reference(node, factors)
-    if reference is None:
-        return low
-    for value in values_of(node, reference, factors):
-        value.integer(low, high)
-    return reference
+    for value in values_of(node, reference, factors) if reference else ():
+        read(value)
+    return reference or otherwise
 
 
-def read_number(node: Node, factors: Mapping[str, Sequence[Any]], high: float) -> float | FromFactor:
+def read_count(node: Node, factors: Factors, low: int = 1, high: int = I64[1]) -> int | FromFactor:
+    """A whole number or a factor whose values are."""
+    return read_form(node, factors, lambda one: one.integer(low, high), low)
+
+
+def count(factors: Factors, low: int, high: int) -> Reader:
+    return lambda node: read_count(node, factors, low, high)
+
+
+def read_number(node: Node, factors: Factors, high: float) -> float | FromFactor:
     """A number above 0 up to `high`, or a factor whose values are."""
 
     def checked(one: Node) -> float:
@@ -108,17 +115,10 @@ def read_number(node: Node, factors: Mapping[str, Sequence[Any]], high: float) -
             one.problem(f"above 0 up to {high:g}")
         return found
 
-    if not (isinstance(node.value, str) and node.value.startswith("@")):
-        return checked(node)
-    reference = read_reference(node, factors)
-    if reference is None:
-        return high
-    for value in values_of(node, reference, factors):
-        checked(value)
-    return reference
+    return read_form(node, factors, checked, high)
 
 
-def read_rows(node: Node, factors: Mapping[str, Sequence[Any]]) -> Total | PerSession:
+def read_rows(node: Node, factors: Factors) -> Total | PerSession:
     fields = node.fields(("total", "per_session"))
     if len(fields) != 1:
         node.problem("write { total = N } or { per_session = N }")
@@ -128,7 +128,7 @@ def read_rows(node: Node, factors: Mapping[str, Sequence[Any]]) -> Total | PerSe
     return Total(count) if name == "total" else PerSession(count)
 
 
-def read_batch(node: Node, factors: Mapping[str, Sequence[Any]]) -> int | FromFactor | BestOf:
+def read_batch(node: Node, factors: Factors) -> int | FromFactor | BestOf:
     """Rows of one insert: a number, a factor or the best of another study."""
     high = 2**32 - 1
     if not isinstance(node.value, dict):

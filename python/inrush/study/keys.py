@@ -5,16 +5,17 @@ A call draws a row number by a law; parameters `{ gen = "key", column = "…" }`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from inrush.study.document import Node, unknown
+from inrush.study.document import Node, Reader, given, unknown
 from inrush.study.forms import (
     MAX_ROWS,
+    Factors,
     Form,
     FromFactor,
-    read_count,
+    count,
     read_number,
     read_reference,
     resolve,
@@ -65,7 +66,7 @@ class KeysOf:
 KEYS_OF = ("by", *HIGHEST, "rows")
 
 
-def parse_keys_of(node: Node, factors: Mapping[str, Sequence[Any]]) -> KeysOf:
+def parse_keys_of(node: Node, factors: Factors) -> KeysOf:
     """`"uniform"`, `"@keys"`, or `{ by = "@keys", exponent = 1.1, rows = "@rows" }`.
 
     Where the law is a factor, the parameters of all its laws stand beside it.
@@ -81,19 +82,17 @@ def parse_keys_of(node: Node, factors: Mapping[str, Sequence[Any]]) -> KeysOf:
     by, laws = parse_law_form(members["by"], factors) if "by" in members else (None, [])
     needed = [name for name in HIGHEST if any(name in LAWS[law] for law in laws)]
     fields = node.fields(("by", "rows", *needed), required=needed)
-    found: dict[str, Any] = {
-        name: read_number(fields[name], factors, HIGHEST[name]) for name in needed if name in fields
+    readers = {
+        **{name: up_to(HIGHEST[name], factors) for name in needed},
+        "rows": count(factors, 1, MAX_ROWS),
     }
-    if "rows" in fields:
-        found["rows"] = read_count(fields["rows"], factors, 1, MAX_ROWS)
+    found = given(fields, readers)
     if not members:
         node.problem(f"write a law, by = one of {', '.join(LAWS)}, or rows")
     return KeysOf(by=by, **found)
 
 
-def parse_law_form(
-    node: Node, factors: Mapping[str, Sequence[Any]]
-) -> tuple[str | FromFactor | None, list[str]]:
+def parse_law_form(node: Node, factors: Factors) -> tuple[str | FromFactor | None, list[str]]:
     """A law or a factor of laws, and the laws that it may be."""
     if isinstance(node.value, str) and node.value.startswith("@"):
         reference = read_reference(node, factors)
@@ -148,16 +147,16 @@ def parse_law(
     by = node.members().get("by")
     law = (by.text(LAWS, "law of keys") if by is not None else "uniform") or "uniform"
     fields = node.fields(("by", "table", "rows", *LAWS[law]), required=LAWS[law])
-    found: dict[str, Any] = {"table": table or "", "by": law}
-    if "table" in fields:
-        found["table"] = fields["table"].text(tables, "table")
-    if "rows" in fields:
-        found["rows"] = parse_size(fields["rows"], sizes)
-    for name in LAWS[law]:
-        if name not in fields:
-            continue
-        found[name] = read_number(fields[name], {}, HIGHEST[name])
-    return KeyRows(**found)
+    readers: dict[str, Reader] = {
+        "table": lambda named: named.text(tables, "table"),
+        "rows": lambda rows: parse_size(rows, sizes),
+        **{name: up_to(HIGHEST[name], {}) for name in LAWS[law]},
+    }
+    return KeyRows(**given(fields, readers, table=table or "", by=law))
+
+
+def up_to(high: float, factors: Factors) -> Reader:
+    return lambda node: read_number(node, factors, high)
 
 
 def keys_table(node: Node | None, table: str | None) -> str | None:

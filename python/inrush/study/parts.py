@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from inrush.study.document import I64, Node, unknown
-from inrush.study.forms import FromFactor, read_reference, values_of
-
-Factors = Mapping[str, Sequence[Any]]
+from inrush.study.document import I64, Node, Reader, given, unknown, whole, word
+from inrush.study.forms import Factors, FromFactor, read_form
+from inrush.text import is_number
 
 MODES = ("closed", "constant", "poisson")
 ORDERS = ("shuffled_after_pilot", "as_written")
@@ -129,73 +128,60 @@ class Published:
 
 
 def parse_schedule(node: Node | None, factors: Factors, of_role: bool = False) -> Schedule:
-    default = Schedule()
     if node is None:
-        return default
-    timing = ("at_least_s", "max_repetitions", "warm_s", "measure_s", "cool_s", "limit_s", "retry_s")
-    fields = node.fields(("mode", "rate_per_s", "think_s", *(() if of_role else timing)))
-    mode = (fields["mode"].text(MODES, "mode") if "mode" in fields else "") or "closed"
-    rate = read_rate(fields["rate_per_s"], factors) if "rate_per_s" in fields else None
-    if mode == "closed" and rate is not None:
+        return Schedule()
+    readers: dict[str, Reader] = {
+        "mode": word(MODES, "mode"),
+        "rate_per_s": lambda rate: read_form(rate, factors, above_zero, None),
+        "think_s": seconds("think_s"),
+    }
+    fields = node.fields([*readers, *(() if of_role else TIMING)])
+    schedule = Schedule(**given(fields, readers), **given(fields, TIMING))
+    if schedule.mode == "closed" and schedule.rate_per_s is not None:
         fields["rate_per_s"].problem('a closed schedule has no rate; write mode = "constant" or "poisson"')
-    if mode != "closed" and rate is None:
-        node.problem(f'mode = "{mode}" needs rate_per_s, operations per second of the role')
-    if mode != "closed" and "think_s" in fields:
+    if schedule.mode != "closed" and schedule.rate_per_s is None:
+        node.problem(f'mode = "{schedule.mode}" needs rate_per_s, operations per second of the role')
+    if schedule.mode != "closed" and "think_s" in fields:
         fields["think_s"].problem("only a closed schedule has a think time")
-
-    def seconds(key: str, otherwise: float, above: bool = False) -> float:
-        if key not in fields:
-            return otherwise
-        found = fields[key].number(above=above, default=otherwise)
-        if found > 1e7:
-            fields[key].problem("more than a hundred days; write seconds")
-            return otherwise
-        return found
-
-    return Schedule(
-        mode=mode,
-        rate_per_s=rate,
-        think_s=seconds("think_s", default.think_s),
-        at_least_s=seconds("at_least_s", default.at_least_s),
-        max_repetitions=fields["max_repetitions"].integer(1, 10**6)
-        if "max_repetitions" in fields
-        else default.max_repetitions,
-        warm_s=seconds("warm_s", default.warm_s),
-        measure_s=seconds("measure_s", default.measure_s),
-        cool_s=seconds("cool_s", default.cool_s),
-        limit_s=seconds("limit_s", default.limit_s, above=True),
-        retry_s=seconds("retry_s", default.retry_s),
-    )
+    return schedule
 
 
-def read_rate(node: Node, factors: Factors) -> float | FromFactor | None:
-    if not (isinstance(node.value, str) and node.value.startswith("@")):
-        return node.number(above=True)
-    reference = read_reference(node, factors)
-    if reference is not None:
-        for value in values_of(node, reference, factors):
-            value.number(above=True)
-    return reference
+def above_zero(node: Node) -> float:
+    return node.number(above=True)
+
+
+def seconds(key: str) -> Reader:
+    """Of the field `key` of a schedule, whose default stands for a wrong one."""
+    default = float(getattr(Schedule, key))
+
+    def read(node: Node) -> float:
+        found = node.number(above=key == "limit_s", default=default)
+        if found <= 1e7:
+            return found
+        node.problem("more than a hundred days; write seconds")
+        return default
+
+    return read
+
+
+#: What a role's own schedule cannot say.
+TIMING: Mapping[str, Reader] = {
+    **{key: seconds(key) for key in ("at_least_s", "warm_s", "measure_s", "cool_s", "limit_s", "retry_s")},
+    "max_repetitions": whole(1, 10**6),
+}
+
+REPEATS: Mapping[str, Reader] = {
+    "count": whole(1, 1000), "order": word(ORDERS, "order"), "seed": whole(0, I64[1]), "confirm": whole(0, 1000), "pilot": Node.flag,
+}  # fmt: skip
 
 
 def parse_repeats(node: Node | None) -> Repeats:
-    default = Repeats()
-    if node is None:
-        return default
-    fields = node.fields(("count", "order", "seed", "confirm", "pilot"))
-    return Repeats(
-        count=fields["count"].integer(1, 1000) if "count" in fields else default.count,
-        order=(fields["order"].text(ORDERS, "order") if "order" in fields else "") or default.order,
-        seed=fields["seed"].integer(0, I64[1]) if "seed" in fields else default.seed,
-        confirm=fields["confirm"].integer(0, 1000) if "confirm" in fields else default.confirm,
-        pilot=fields["pilot"].flag() if "pilot" in fields else default.pilot,
-    )
+    return Repeats(**given(node.fields(REPEATS), REPEATS)) if node else Repeats()
 
 
 def parse_record(node: Node | None) -> Record:
-    default = Record()
     if node is None:
-        return default
+        return Record()
     fields = node.fields(("interval_s", "watch_s", "sizes_s"))
     found = {key: child.number(above=True) for key, child in fields.items()}
     for key, value in found.items():
@@ -216,10 +202,6 @@ def parse_stops(node: Node | None, factors: Factors, roles: Collection[str]) -> 
             fields["above"].problem('write at least one limit, { "writers.makespan_s" = 90 }')
         rules.append(StopRule(along, limits))
     return tuple(rules)
-
-
-def is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def parse_limits(node: Node, roles: Collection[str]) -> dict[str, float]:
@@ -251,28 +233,35 @@ def parse_search(node: Node | None, factors: Factors, roles: Collection[str]) ->
     along = fields["along"].text(factors, "factor")
     if along and not all(is_number(v) for v in factors[along]):
         fields["along"].problem("a search goes along a factor of numbers")
-    of = fields["of"].text()
-    check_measure(fields["of"], of, roles)
-    return Search(along, of, fields["at_least"].number())
+    return Search(along, figure(roles)(fields["of"]), fields["at_least"].number())
 
 
 def parse_answer(node: Node | None, factors: Factors, roles: Collection[str]) -> Answer | None:
     if node is None:
         return None
+    names = [*factors, "engine"]
+    readers: dict[str, Reader] = {
+        "of": figure(roles),
+        "kind": word(ANSWERS, "kind of answer"),
+        "along": lambda along: along.text(names, "factor") or None,
+        "per": lambda per: per.texts(names, "factor"),
+    }
     fields = node.fields(("kind", "of", "along", "per"), required=("kind", "of"))
-    of = fields["of"].text() if "of" in fields else ""
-    if of:
-        check_measure(fields["of"], of, roles)
-    kind = (fields["kind"].text(ANSWERS, "kind of answer") if "kind" in fields else "") or ANSWERS[0]
-    along = (fields["along"].text([*factors, "engine"], "factor") or None) if "along" in fields else None
-    if kind != "comparison" and along is None and "along" not in fields:
-        node.problem(f'kind = "{kind}" needs along = a factor')
-    return Answer(
-        kind=kind,
-        of=of,
-        along=along,
-        per=fields["per"].texts([*factors, "engine"], "factor") if "per" in fields else (),
-    )
+    answer = Answer(**given(fields, readers, kind=ANSWERS[0], of=""))
+    if answer.kind != "comparison" and "along" not in fields:
+        node.problem(f'kind = "{answer.kind}" needs along = a factor')
+    return answer
+
+
+def figure(roles: Collection[str]) -> Reader:
+    """`role.metric`, both known."""
+
+    def read(node: Node) -> str:
+        if name := node.text():
+            check_measure(node, name, roles)
+        return name
+
+    return read
 
 
 def parse_accept(node: Node | None, roles: Collection[str]) -> dict[str, float]:
@@ -280,38 +269,26 @@ def parse_accept(node: Node | None, roles: Collection[str]) -> dict[str, float]:
 
 
 def parse_published(node: Node | None, factors: Factors, roles: Collection[str]) -> tuple[Published, ...]:
+    required = ("claim", "unit", "values", "source", "hardware")
+    readers: dict[str, Reader] = {
+        "claim": Node.text,
+        "unit": Node.text,
+        "source": Node.text,
+        "hardware": Node.text,
+        "about": Node.text,
+        "beside": Node.text,
+        "values": lambda values: {k: v.number(low=-1e18) for k, v in values.members().items()},
+        "where": scalars,
+        "expected": Node.flag,
+        "rule": lambda rule: parse_rule(rule, factors, roles),
+    }
     found = []
     for item in node.items() if node else ():
-        keys = ("claim", "unit", "values", "source", "hardware")
-        fields = item.fields((*keys, "about", "beside", "where", "rule", "expected"), required=keys)
-        texts = {
-            key: fields[key].text()
-            for key in ("claim", "unit", "source", "hardware", "about", "beside")
-            if key in fields
-        }
-        values = (
-            {k: v.number(low=-1e18) for k, v in fields["values"].members().items()}
-            if "values" in fields
-            else {}
-        )
-        where = {k: scalar(v) for k, v in fields["where"].members().items()} if "where" in fields else {}
-        expected = fields["expected"].flag() if "expected" in fields else False
-        if expected and "rule" not in fields:
+        fields = item.fields((*required, "about", "beside", "where", "rule", "expected"), required)
+        published = Published(**given(fields, readers, claim="", unit="", values={}, source="", hardware=""))
+        if published.expected and "rule" not in fields:
             fields["expected"].problem("give the claim a `rule`; without one nothing judges it")
-        found.append(
-            Published(
-                claim=texts.get("claim", ""),
-                unit=texts.get("unit", ""),
-                values=values,
-                source=texts.get("source", ""),
-                hardware=texts.get("hardware", ""),
-                about=texts.get("about", ""),
-                beside=texts.get("beside", ""),
-                where=where,
-                rule=parse_rule(fields["rule"], factors, roles) if "rule" in fields else {},
-                expected=expected,
-            )
-        )
+        found.append(published)
     return tuple(found)
 
 
@@ -321,21 +298,22 @@ def parse_rule(node: Node, factors: Factors, roles: Collection[str]) -> dict[str
     )
     wanted = ("kind", "of", *RULES.get(kind, ()))
     fields = node.fields((*wanted, "where", "cores"), required=wanted)
-    found: dict[str, Any] = {"kind": kind}
-    if "of" in fields:
-        found["of"] = fields["of"].text()
-        check_measure(fields["of"], found["of"], roles)
-    if "along" in fields:
-        found["along"] = fields["along"].text([*factors, "engine"], "factor")
-    found |= {key: scalar(fields[key]) for key in ("from", "to") if key in fields}
-    if "where" in fields:
-        found["where"] = {k: scalar(v) for k, v in fields["where"].members().items()}
-        for key, child in fields["where"].members().items():
-            if key not in factors:
-                child.problem(unknown("factor", key, factors))
-    if "cores" in fields:
-        found["cores"] = fields["cores"].integer(1, 10**6)
-    return found
+    readers: dict[str, Reader] = {
+        "of": figure(roles),
+        "along": lambda along: along.text([*factors, "engine"], "factor"),
+        "from": scalar,
+        "to": scalar,
+        "where": scalars,
+        "cores": whole(1, 10**6),
+    }
+    for key, child in fields["where"].members().items() if "where" in fields else ():
+        if key not in factors:
+            child.problem(unknown("factor", key, factors))
+    return given(fields, readers, kind=kind)
+
+
+def scalars(node: Node) -> dict[str, Any]:
+    return {key: scalar(child) for key, child in node.members().items()}
 
 
 def scalar(node: Node) -> Any:

@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from inrush.study.document import Node
-from inrush.study.forms import (
-    FromFactor,
-    PerSession,
-    Total,
-    read_count,
-    read_reference,
-    read_rows,
-    values_of,
-)
+from inrush.study.document import Node, Reader, given, whole, word
+from inrush.study.forms import Factors, FromFactor, PerSession, Total, count, read_form, read_rows
 from inrush.workload import Workload
 
 KIND = "pipeline"
 #: The one role of such a study: a session is a pipeline, a call is a file.
 ROLE = "pipelines"
-KEYS = (
-    "table", "row_bytes", "file_bytes", "files", "pipelines", "client", "process_per_file", "shards", "connections",
-    "chunk_rows", "flush_rows", "device_bytes_per_s", "pipeline_bytes_per_s", "shard_rows_per_s", "load_server_cores",
-    "cold_inputs",
-)  # fmt: skip
 REQUIRED = ("table", "row_bytes", "file_bytes", "files")
 CLIENTS = ("shared", "own")
 #: A load server with less of a core does not come to work.
@@ -65,71 +50,50 @@ class Pipeline:
     cold_inputs: bool = True
 
 
-def parse_pipeline(
-    node: Node | None, factors: Mapping[str, Sequence[Any]], workload: Workload
-) -> Pipeline | None:
+def parse_pipeline(node: Node | None, factors: Factors, workload: Workload) -> Pipeline | None:
     if node is None:
         return None
-    fields = node.fields(KEYS, REQUIRED)
+    readers: dict[str, Reader] = {
+        "table": lambda table: parse_table(table, workload),
+        "client": word(CLIENTS, "client"),
+        "row_bytes": whole(1, 10**6),
+        "file_bytes": count(factors, 1, MOST_FILE_BYTES),
+        "files": lambda files: read_rows(files, factors),
+        "pipelines": count(factors, 1, MOST_PIPELINES),
+        "process_per_file": lambda flag: read_form(flag, factors, Node.flag, False),
+        "shards": count(factors, 1, MOST_SHARDS),
+        "connections": count(factors, 1, 64),
+        "chunk_rows": count(factors, 1, 1_000_000),
+        "flush_rows": count(factors, 1, 10_000_000),
+        "device_bytes_per_s": count(factors, 0, 10**12),
+        "pipeline_bytes_per_s": count(factors, 0, 10**12),
+        "shard_rows_per_s": count(factors, 0, 10**9),
+        "load_server_cores": lambda cores: read_form(cores, factors, read_cores, 0.0),
+        "cold_inputs": Node.flag,
+    }
+    fields = node.fields(readers, REQUIRED)
     if any(key not in fields for key in REQUIRED):
         return None
-
-    def count(key: str, otherwise: int, low: int, high: int) -> int | FromFactor:
-        return read_count(fields[key], factors, low, high) if key in fields else otherwise
-
-    table = fields["table"].text(workload.tables, "table")
-    if table and workload.tables[table].files is not None:
-        fields["table"].problem("its rows come from files already; name a table with generators")
-    if table and not workload.tables[table].identity:
-        fields["table"].problem("rows are placed by the table's identity, and it has none")
-    client = (fields["client"].text(CLIENTS, "client") if "client" in fields else "") or CLIENTS[0]
-    found = Pipeline(
-        table=table,
-        row_bytes=fields["row_bytes"].integer(1, 10**6),
-        file_bytes=count("file_bytes", 1, 1, MOST_FILE_BYTES),
-        files=read_rows(fields["files"], factors),
-        pipelines=count("pipelines", 1, 1, MOST_PIPELINES),
-        client=client,
-        process_per_file=read_flag(fields["process_per_file"], factors)
-        if "process_per_file" in fields
-        else False,
-        shards=count("shards", 1, 1, MOST_SHARDS),
-        connections=count("connections", 1, 1, 64),
-        chunk_rows=count("chunk_rows", 20_000, 1, 1_000_000),
-        flush_rows=count("flush_rows", 100_000, 1, 10_000_000),
-        device_bytes_per_s=count("device_bytes_per_s", 0, 0, 10**12),
-        pipeline_bytes_per_s=count("pipeline_bytes_per_s", 0, 0, 10**12),
-        shard_rows_per_s=count("shard_rows_per_s", 0, 0, 10**9),
-        load_server_cores=read_cores(fields["load_server_cores"], factors)
-        if "load_server_cores" in fields
-        else 0.0,
-        cold_inputs=fields["cold_inputs"].flag() if "cold_inputs" in fields else True,
-    )
-    if client == "own" and found.device_bytes_per_s != 0:
+    found = Pipeline(**given(fields, readers))
+    if found.client == "own" and found.device_bytes_per_s != 0:
         fields["device_bytes_per_s"].problem(
             'clients of their own do not share a bucket; write client = "shared"'
         )
     return found
 
 
-def read_cores(node: Node, factors: Mapping[str, Sequence[Any]]) -> float | FromFactor:
-    """A number of cores, also a part of one, or a factor whose values are; 0: all."""
-    reference, found = read_reference(node, factors), 0.0
-    if reference is None and isinstance(node.value, str) and node.value.startswith("@"):
-        return found
-    for value in [node] if reference is None else values_of(node, reference, factors):
-        found = value.number(0.0)
-        if found and not LEAST_CORES <= found <= MOST_CORES:
-            value.problem(f"write {LEAST_CORES:g} to {MOST_CORES:g} cores, or 0 for all of them")
-    return reference or found
+def parse_table(node: Node, workload: Workload) -> str:
+    table = node.text(workload.tables, "table")
+    if table and workload.tables[table].files is not None:
+        node.problem("its rows come from files already; name a table with generators")
+    if table and not workload.tables[table].identity:
+        node.problem("rows are placed by the table's identity, and it has none")
+    return table
 
 
-def read_flag(node: Node, factors: Mapping[str, Sequence[Any]]) -> bool | FromFactor:
-    if not (isinstance(node.value, str) and node.value.startswith("@")):
-        return node.flag()
-    reference = read_reference(node, factors)
-    if reference is None:
-        return False
-    for value in values_of(node, reference, factors):
-        value.flag()
-    return reference
+def read_cores(node: Node) -> float:
+    """A number of cores, also a part of one; 0: all."""
+    found = node.number(0.0)
+    if found and not LEAST_CORES <= found <= MOST_CORES:
+        node.problem(f"write {LEAST_CORES:g} to {MOST_CORES:g} cores, or 0 for all of them")
+    return found

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from inrush.study.document import I64, Node, unknown
+from inrush.study.document import I64, Node, Reader, given, unknown
 from inrush.study.forms import (
     BestOf,
     FromFactor,
     PerSession,
     Total,
+    count,
     read_batch,
-    read_count,
     read_reference,
     read_rows,
     values_of,
@@ -133,23 +133,20 @@ def parse_role(node: Node, name: str, factors: Factors, workload: Workload, othe
     fields = node.fields(ROLE_KEYS)
     operations = parse_operations(node, fields, workload)
     inserts = [o for o in operations if workload.operations[o].kind == "insert"]
-    role = Role(
-        name=name,
-        operations=operations,
-        table=parse_tables(fields["table"], factors, workload) if "table" in fields else None,
-        sessions=read_count(fields["sessions"], factors, 0, MAX_SESSIONS) if "sessions" in fields else 1,
-        depth=read_count(fields["depth"], factors, 1, 65_536) if "depth" in fields else 1,
-        batch_rows=read_batch(fields["batch_rows"], factors) if "batch_rows" in fields else None,
-        rows=read_rows(fields["rows"], factors) if "rows" in fields else None,
-        samples=parse_samples(fields["samples"], factors) if "samples" in fields else None,
-        calls=read_count(fields["calls"], factors, 1, 10**12) if "calls" in fields else None,
-        schedule=parse_schedule(fields["schedule"], factors, of_role=True) if "schedule" in fields else None,
-        until=(fields["until"].text(others, "role") or None) if "until" in fields else None,
-        keys_per_call=(
-            read_count(fields["keys_per_call"], factors, 1, MAX_KEYS) if "keys_per_call" in fields else None
-        ),
-        keys=parse_keys_of(fields["keys"], factors) if "keys" in fields else None,
-    )
+    readers: dict[str, Reader] = {
+        "table": lambda table: parse_tables(table, factors, workload),
+        "sessions": count(factors, 0, MAX_SESSIONS),
+        "depth": count(factors, 1, 65_536),
+        "batch_rows": lambda rows: read_batch(rows, factors),
+        "rows": lambda rows: read_rows(rows, factors),
+        "samples": lambda samples: parse_samples(samples, factors),
+        "calls": count(factors, 1, 10**12),
+        "schedule": lambda schedule: parse_schedule(schedule, factors, of_role=True),
+        "until": lambda until: until.text(others, "role") or None,
+        "keys_per_call": count(factors, 1, MAX_KEYS),
+        "keys": lambda keys: parse_keys_of(keys, factors),
+    }
+    role = Role(name=name, operations=operations, **given(fields, readers))
     if "keys" in fields and operations and not any(has_keys(o, workload) for o in operations):
         fields["keys"].problem(
             f'operation {next(iter(operations))} asks for no key; give it a parameter {{ gen = "key", column = "…" }}, or '

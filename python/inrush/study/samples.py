@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from inrush.study.document import Node
-from inrush.study.forms import MAX_ROWS, FromFactor, read_count
-
-Factors = Mapping[str, Sequence[Any]]
+from inrush.study.document import Node, Reader, given
+from inrush.study.forms import MAX_ROWS, Factors, FromFactor, count
 
 #: Distributions that a collector may have; twin of `CollectPlan` in plan/segment.rs.
 DISTRIBUTIONS = ("lognormal",)
@@ -40,33 +36,30 @@ class Samples:
 
 
 def parse_samples(node: Node, factors: Factors) -> Samples:
-    fields = node.fields(("count", "rows", "every_s", "collect"), required=("count",))
-    return Samples(
-        count=read_count(fields["count"], factors, 1, 10**7) if "count" in fields else 1,
-        rows=read_count(fields["rows"], factors, 1, MAX_ROWS) if "rows" in fields else None,
-        every_s=fields["every_s"].number(above=True) if "every_s" in fields else None,
-        collect=parse_collector(fields["collect"]) if "collect" in fields else None,
-    )
+    readers: dict[str, Reader] = {
+        "count": count(factors, 1, 10**7),
+        "rows": count(factors, 1, MAX_ROWS),
+        "every_s": lambda every: every.number(above=True),
+        "collect": parse_collector,
+    }
+    return Samples(**given(node.fields(readers, required=("count",)), readers, count=1))
 
 
 def parse_collector(node: Node) -> Collector:
-    keys = ("name", "distribution", "median_s", "sigma")
-    fields = node.fields((*keys, "most_s"), required=keys)
-    found = {key: fields[key].number() for key in ("median_s", "sigma", "most_s") if key in fields}
-    if found.get("sigma", 0.0) > 10:
+    readers: dict[str, Reader] = {
+        "name": Node.text,
+        "distribution": lambda name: name.text(DISTRIBUTIONS, "distribution"),
+        "median_s": Node.number,
+        "sigma": Node.number,
+        "most_s": Node.number,
+    }
+    fields = node.fields(readers, required=("name", "distribution", "median_s", "sigma"))
+    found = given(fields, readers, name="", distribution="", median_s=0.0, sigma=0.0)
+    if found["sigma"] > 10:
         fields["sigma"].problem("the standard deviation of a logarithm; write 0 to 10")
         found["sigma"] = 0.0
-    median_s = found.get("median_s", 0.0)
-    most_s = found.get("most_s", MOST_MEDIANS * median_s)
-    if most_s < median_s:
+    found.setdefault("most_s", MOST_MEDIANS * found["median_s"])
+    if found["most_s"] < found["median_s"]:
         fields["most_s"].problem("is below the median; raise it")
-        most_s = median_s
-    return Collector(
-        name=fields["name"].text() if "name" in fields else "",
-        distribution=fields["distribution"].text(DISTRIBUTIONS, "distribution")
-        if "distribution" in fields
-        else "",
-        median_s=median_s,
-        sigma=found.get("sigma", 0.0),
-        most_s=most_s,
-    )
+        found["most_s"] = found["median_s"]
+    return Collector(**found)

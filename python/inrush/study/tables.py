@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from inrush.study.document import Node, plain, unknown
+from inrush.study.document import Node, Reader, given, plain, unknown, word
 from inrush.study.sizes import parse_seconds, parse_size
 from inrush.workload import LOGICAL_TYPES, Column, FileSource, Table
 
@@ -160,16 +160,15 @@ def parse_files(node: Node, columns: Sequence[str], times: Sequence[str]) -> Fil
     if null is not None and not isinstance(null, str):
         fields["null"].problem('write the text that means NULL, e.g. "NA"')
         null = None
-    return FileSource(
-        paths=fields["paths"].texts(at_least=1) if "paths" in fields else (),
-        format=fields["format"].text(FORMATS, "format") if "format" in fields else "csv",
-        delimiter=delimiter,
-        header=fields["header"].flag() if "header" in fields else True,
-        null=null,
-        reject_limit=fields["reject_limit"].integer() if "reject_limit" in fields else 1000,
-        required=fields["required"].texts(columns, "column") if "required" in fields else (),
-        times=parse_times(fields["times"], times) if "times" in fields else {},
-    )
+    readers: dict[str, Reader] = {
+        "paths": lambda paths: paths.texts(at_least=1),
+        "format": word(FORMATS, "format"),
+        "header": Node.flag,
+        "reject_limit": Node.integer,
+        "required": lambda names: names.texts(columns, "column"),
+        "times": lambda forms: parse_times(forms, times),
+    }
+    return FileSource(delimiter=delimiter, null=null, **given(fields, readers, paths=(), format=FORMATS[0]))
 
 
 def parse_times(node: Node, columns: Sequence[str]) -> dict[str, str]:
