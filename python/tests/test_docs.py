@@ -12,7 +12,7 @@ import typer
 from inrush.cli import app
 from inrush.engines import engine_of_url, server
 from inrush.errors import UsageError
-from inrush.run.prepare import Call, prepare
+from inrush.run.prepare import StudyCall, prepare
 from inrush.study.shipped import find_study
 from tests.pages import Page, broken_links, page_at
 
@@ -112,7 +112,7 @@ def shipped_runs() -> list[list[str]]:
 def test_every_shipped_study_that_a_page_runs_can_be_planned_so(words: list[str]) -> None:
     """Overrides and targets too, which the parser takes as texts. Without a scale: the smallest, which is planned at once."""
     given = COMMANDS[words[0]].make_context(words[0], words[1:]).params
-    call = Call(
+    call = StudyCall(
         str(given["study"]),
         given["scale"] or "xs",
         tuple(given["overrides"] or ()),

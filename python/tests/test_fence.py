@@ -13,7 +13,7 @@ import pytest
 from inrush.errors import StudyInvalid, UsageError
 from inrush.pipeline import fence
 from inrush.pipeline.fence import AFFINITY, QUOTA, chosen_cores, fenced, quota, threads_of
-from inrush.run.prepare import Call, prepare
+from inrush.run.prepare import StudyCall, prepare
 from inrush.worker.process import Process
 from tests.strategies import with_factor
 
@@ -101,7 +101,7 @@ def cpu_s(pid: int) -> float:
 
 def test_cores_of_a_study_may_be_parts_and_factors(tmp_path: Path) -> None:
     def cores(named: str, *overrides: str) -> list[float]:
-        plan = prepare(Call(named, "xs", ("pipelines=1", *overrides), ("sqlite",))).plan
+        plan = prepare(StudyCall(named, "xs", ("pipelines=1", *overrides), ("sqlite",))).plan
         return [plan.planned[p.id].plan["pipelines"]["load_server_cores"] for p in plan.points]
 
     assert cores("pipeline-parallel", "pipeline.load_server_cores=0.15") == [0.15]

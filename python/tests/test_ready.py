@@ -18,7 +18,7 @@ from inrush.engines.greeting import SSL_REQUEST, Port, Protocol, heard, port_of,
 from inrush.engines.postgresql_release import installed, is_file
 from inrush.errors import UsageError
 from inrush.machine import host
-from inrush.run.prepare import Call, Prepared, prepare
+from inrush.run.prepare import Prepared, StudyCall, prepare
 from inrush.targets import ready
 from inrush.targets.ready import refuse_unready
 from inrush.targets.site import Site
@@ -165,7 +165,7 @@ def test_all_targets_that_cannot_be_used_are_named_at_once_and_leave_no_results(
 
 
 def test_a_resume_asks_its_targets_too_and_changes_nothing(inrush: Inrush) -> None:
-    call = Call("quickstart", "xs", targets=("postgresql://me@127.0.0.1:1/d",))
+    call = StudyCall("quickstart", "xs", targets=("postgresql://me@127.0.0.1:1/d",))
     folder = inrush.store.new_study(
         "telemetry-quickstart", {"call": call.document(), "status": "interrupted"}
     )
@@ -205,7 +205,7 @@ def test_a_database_file_that_cannot_be_made_is_one_line(inrush: Inrush, tmp_pat
 
 
 def called(url: str = POSTGRESQL) -> Prepared:
-    return prepare(Call("quickstart", "xs", targets=(url,)))
+    return prepare(StudyCall("quickstart", "xs", targets=(url,)))
 
 
 def server_that(
@@ -294,7 +294,7 @@ def test_free_space_is_said_where_the_server_tells_it(
 def test_a_disk_of_this_machine_with_less_room_than_the_forecast_is_said(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    found = prepare(Call("quickstart", "xs", targets=("sqlite",)))
+    found = prepare(StudyCall("quickstart", "xs", targets=("sqlite",)))
     assert refuse_unready(found.plan, found.places, tmp_path) == []
     monkeypatch.setattr(host, "free_bytes", lambda _: 1000)
     (line,) = refuse_unready(found.plan, found.places, tmp_path)

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from inrush.errors import UsageError
-from inrush.run.prepare import Call
+from inrush.run.prepare import StudyCall
 from inrush.worker.realtime import OPTION, refuse_unable, unable
 
 #: A worker whose work is to say how it, a thread of it and this very process are scheduled.
@@ -70,6 +70,6 @@ def test_without_the_privilege_it_says_what_is_missing(monkeypatch: pytest.Monke
 
 
 def test_the_command_that_makes_a_study_again_names_it() -> None:
-    call = Call("telemetry-keepup", start=("postgresql",), realtime=True)
+    call = StudyCall("telemetry-keepup", start=("postgresql",), realtime=True)
     assert call.command() == "inrush run telemetry-keepup --start postgresql --realtime"
-    assert Call(**call.document()).realtime
+    assert StudyCall(**call.document()).realtime

@@ -20,7 +20,7 @@ from inrush.analysis.answer import answer
 from inrush.guards.verdicts import Outcome, by_guard
 from inrush.report.conditions import facts_by_engine
 from inrush.report.report import closing_lines, write_report
-from inrush.run.prepare import Call
+from inrush.run.prepare import StudyCall
 from inrush.stats.record import Absent, StudyRecord
 from tests import synthetic
 
@@ -152,7 +152,9 @@ def test_the_next_command_changes_each_value_once() -> None:
 
 def test_the_next_command_can_be_pasted_into_a_shell() -> None:
     overrides = ('factors.method=["bulk"]', "load={ rows = 10 }", "title=It's $HOME")
-    call = Call("my studies/one.toml", "xs", overrides, ("sqlite:///tmp/a b.db",), ("mysql,sql_mode=A B",), 7)
+    call = StudyCall(
+        "my studies/one.toml", "xs", overrides, ("sqlite:///tmp/a b.db",), ("mysql,sql_mode=A B",), 7
+    )
     words = [
         "inrush", "run", "my studies/one.toml", "sqlite:///tmp/a b.db", "--scale", "xs", "--start", "mysql,sql_mode=A B",
         *(word for override in overrides for word in ("-P", override)), "--seed", "7",
@@ -163,7 +165,7 @@ def test_the_next_command_can_be_pasted_into_a_shell() -> None:
         told = closing_lines(synthetic.study(TRUTH, blocks=2, doc={"command": again}))[-1]
         pasted = told.removeprefix("next: ").partition("   (")[0]
         assert shlex.split(pasted) == [*words, "-P", "repeats.count=5"]
-    plain = Call("batch", "s", ("batch_rows=1000",), ("postgresql://me@here/db",)).command()
+    plain = StudyCall("batch", "s", ("batch_rows=1000",), ("postgresql://me@here/db",)).command()
     assert plain == "inrush run batch postgresql://me@here/db --scale s -P batch_rows=1000"
 
 

@@ -15,7 +15,7 @@ from inrush.errors import UsageError
 from inrush.guards.verdicts import Outcome, Verdict
 from inrush.results.store import Store, StudyFolder
 from inrush.results.store.files import write_json
-from inrush.run.prepare import Call
+from inrush.run.prepare import StudyCall
 from inrush.run.resume import Given, resumed
 from inrush.stats.record import RunRecord, StudyRecord
 from tests import synthetic
@@ -102,7 +102,9 @@ def test_the_same_conditions_pass_and_what_a_point_asks_for_may_differ() -> None
     assert verdict(replace(record, runs=runs)).outcome is Outcome.PASS
 
 
-def begun(root: Path, call: Call, sealed: str | None = None, data_dir: Path | None = None) -> StudyFolder:
+def begun(
+    root: Path, call: StudyCall, sealed: str | None = None, data_dir: Path | None = None
+) -> StudyFolder:
     """A study that was interrupted; `sealed`: engine of its one sealed run."""
     folder = Store(root).new_study("study", {"call": call.document()})
     if sealed is not None:
@@ -115,7 +117,7 @@ def begun(root: Path, call: Call, sealed: str | None = None, data_dir: Path | No
 
 
 def test_everything_of_the_call_is_remembered(tmp_path: Path) -> None:
-    call = Call(
+    call = StudyCall(
         "quickstart", "xs", ("batch_rows=5",), (), ("postgresql",), 7, True, True, data=str(tmp_path / "d")
     )
     folder = begun(tmp_path / "results", call)
@@ -125,7 +127,7 @@ def test_everything_of_the_call_is_remembered(tmp_path: Path) -> None:
 
 def test_a_study_whose_embedded_engines_ran_beside_a_started_one_goes_on_with_them(tmp_path: Path) -> None:
     """As older inrush planned `--start postgresql` of a study on all three."""
-    call = Call("quickstart", start=("postgresql",))
+    call = StudyCall("quickstart", start=("postgresql",))
     folder = begun(tmp_path, call)
     folder.write({"engines": ["duckdb", "sqlite", "postgresql"]})
     assert resumed(folder, NOWHERE) == replace(call, targets=("duckdb", "sqlite"))
@@ -134,7 +136,7 @@ def test_a_study_whose_embedded_engines_ran_beside_a_started_one_goes_on_with_th
 
 
 def test_another_data_folder_is_refused_once_a_run_is_sealed(tmp_path: Path) -> None:
-    call = Call("quickstart", start=("postgresql",), data=str(tmp_path / "d"))
+    call = StudyCall("quickstart", start=("postgresql",), data=str(tmp_path / "d"))
     other = Given(data=tmp_path / "other")
     assert resumed(begun(tmp_path / "a", call), other).data == str(tmp_path / "other")
     folder = begun(tmp_path / "b", call, "postgresql", tmp_path / "d" / "postgresql")
@@ -145,7 +147,7 @@ def test_another_data_folder_is_refused_once_a_run_is_sealed(tmp_path: Path) -> 
 
 def test_results_that_do_not_name_the_folder_go_on_where_their_sealed_runs_lie(tmp_path: Path) -> None:
     """As older inrush wrote them."""
-    call = Call("quickstart", start=("postgresql",))
+    call = StudyCall("quickstart", start=("postgresql",))
     folder = begun(tmp_path / "b", call, "postgresql", tmp_path / "d" / "postgresql")
     assert resumed(folder, NOWHERE).data == str(tmp_path / "d")
     with pytest.raises(UsageError, match="sealed runs lie in"):
@@ -163,7 +165,7 @@ def test_results_that_do_not_name_the_folder_go_on_where_their_sealed_runs_lie(t
     ],
 )
 def test_what_differs_from_the_call_is_refused(tmp_path: Path, given: Given) -> None:
-    folder = begun(tmp_path, Call("quickstart", start=("postgresql",)))
+    folder = begun(tmp_path, StudyCall("quickstart", start=("postgresql",)))
     with pytest.raises(UsageError, match="was begun"):
         resumed(folder, given)
 

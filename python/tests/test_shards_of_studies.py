@@ -10,14 +10,14 @@ from inrush.engines import server
 from inrush.engines.base import Instance, Release, Stop, Target
 from inrush.errors import TargetError, UsageError
 from inrush.pipeline.place import at_pipeline
-from inrush.run.prepare import Call, prepare
+from inrush.run.prepare import StudyCall, prepare
 from inrush.targets import sites
 from inrush.targets.site import Site, at_site
 from tests.strategies import with_factor
 
 
 def shard_counts(start: tuple[str, ...], *overrides: str, named: str = "pipeline-parallel") -> list[int]:
-    plan = prepare(Call(named, "xs", ("pipelines=1", *overrides), start=start)).plan
+    plan = prepare(StudyCall(named, "xs", ("pipelines=1", *overrides), start=start)).plan
     return [len(plan.planned[p.id].plan["shards"]) for p in plan.points if p.engine == "postgresql"]
 
 
@@ -46,7 +46,7 @@ def test_shards_that_a_study_cannot_use_are_refused_before_anything_starts(
     study: str, start: str, overrides: list[str], says: str
 ) -> None:
     with pytest.raises(UsageError, match=says):
-        prepare(Call(study, "xs", tuple(overrides), start=(start,)))
+        prepare(StudyCall(study, "xs", tuple(overrides), start=(start,)))
 
 
 def instance(url: str, pid: int) -> Instance:
@@ -63,7 +63,9 @@ def started_site(count: int) -> Site:
 
 def test_rows_go_to_the_first_shards_and_only_these_are_watched(tmp_path: Path) -> None:
     found = prepare(
-        Call("pipeline-parallel", "xs", ("pipelines=1", "pipeline.shards=2"), start=("postgresql,shards=3",))
+        StudyCall(
+            "pipeline-parallel", "xs", ("pipelines=1", "pipeline.shards=2"), start=("postgresql,shards=3",)
+        )
     )
     (plan,) = [
         p.plan for p in found.plan.runs if p.block == 1 and p.plan["target"]["engine"] == "postgresql"
@@ -75,7 +77,7 @@ def test_rows_go_to_the_first_shards_and_only_these_are_watched(tmp_path: Path) 
 
 
 def test_fewer_shards_than_the_plan_has_are_refused(tmp_path: Path) -> None:
-    found = prepare(Call("pipeline-parallel", "xs", ("pipelines=1",), start=("postgresql,shards=3",)))
+    found = prepare(StudyCall("pipeline-parallel", "xs", ("pipelines=1",), start=("postgresql,shards=3",)))
     plan = next(p.plan for p in found.plan.runs if p.plan["target"]["engine"] == "postgresql")
     site = started_site(2)
     with pytest.raises(UsageError, match="has 2 shards, the plan 3"):

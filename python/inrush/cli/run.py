@@ -57,7 +57,7 @@ def run(
 ) -> None:
     """Run a study; ends in the answer, the verdict and the next command."""
     from inrush.commands.running import begin, check_targets, execute, finish
-    from inrush.run.prepare import Call, prepare, unfinished
+    from inrush.run.prepare import StudyCall, prepare, unfinished
     from inrush.run.resume import Given, resumed
     from inrush.targets.site import split_password
 
@@ -75,7 +75,7 @@ def run(
         if study is None:
             raise UsageError("say which study to run; `inrush studies` lists them")
         shown = tuple(split_password(t)[0] if "://" in t else t for t in targets or ())
-        call = Call(
+        call = StudyCall(
             study,
             scale,
             tuple(overrides or ()),
@@ -101,11 +101,13 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """What would run, for how long, and what would be created where; changes nothing."""
-    from inrush.run.prepare import Call, prepare
+    from inrush.run.prepare import StudyCall, prepare
     from inrush.targets.site import split_password
 
     shown = tuple(split_password(t)[0] if "://" in t else t for t in targets or ())
-    prepared = prepare(Call(study, scale, tuple(overrides or ()), shown, tuple(start or ()), seed), targets)
+    prepared = prepare(
+        StudyCall(study, scale, tuple(overrides or ()), shown, tuple(start or ()), seed), targets
+    )
     for reason in prepared.places.left_out.values():
         say(f"left out: {reason}")
     if as_json:

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from inrush.results.store import Store, StudyFolder
-    from inrush.run.prepare import Call, Prepared
-    from inrush.run.run import Listener, Outcome
+    from inrush.run.prepare import Prepared, StudyCall
+    from inrush.run.run import Listener, StudyEnd
 
 #: Exit codes that no error class carries.
 WORKLOAD_ERRORS, INVALID, LIMIT_CROSSED = 1, 3, 99
 
 
 def begin(
-    store: Store, call: Call, secret_targets: Sequence[str] | None, quiet: bool = False
+    store: Store, call: StudyCall, secret_targets: Sequence[str] | None, quiet: bool = False
 ) -> tuple[Any, StudyFolder]:
     """Plans a call, asks its targets, and makes the folder of its results. Raises UsageError before that."""
     prepared = planned(store, call, secret_targets)
@@ -45,7 +45,7 @@ def check_targets(store: Store, prepared: Prepared, quiet: bool) -> None:
             say(line)
 
 
-def planned(store: Store, call: Call, secret_targets: Sequence[str] | None = None) -> Prepared:
+def planned(store: Store, call: StudyCall, secret_targets: Sequence[str] | None = None) -> Prepared:
     """The plan of a call, with what other studies found best; touches no engine. Raises as `prepare` does."""
     from dataclasses import replace
 
@@ -57,7 +57,7 @@ def planned(store: Store, call: Call, secret_targets: Sequence[str] | None = Non
 
 def execute(
     prepared: Any, folder: Any, usual: Path, force: bool = False, live: bool = False, quiet: bool = False
-) -> Outcome:
+) -> StudyEnd:
     """The study on its engines, with progress on stderr, and with `live` in its report too.
 
     usual: folder for the data of servers, where the call names none. force: works on what is not inrush's own.
@@ -128,7 +128,7 @@ def live_page(folder: StudyFolder, planned: int, listener: Listener, live: bool)
         write_report(Results(folder.path), Results(folder.path).report_path)
 
 
-def finish(store: Store, outcome: Outcome, as_json: bool, in_browser: bool = False) -> None:
+def finish(store: Store, outcome: StudyEnd, as_json: bool, in_browser: bool = False) -> None:
     """Report, the last lines or JSON, and the exit code of what was found."""
     from inrush.report.report import closing_lines, write_report
     from inrush.report.run_list import keep_verdict

@@ -28,6 +28,8 @@ from inrush.errors import TargetError
 #: Servers refuse to run as root; then they run as this user.
 SERVANT = "nobody"
 LOG_LINES = 15
+#: What is read of a long one.
+LOG_BYTES = 64 * 1024
 PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 #: Above those that services are known by.
 LOWEST_PORT = 15_000
@@ -194,12 +196,18 @@ def wait_until_ready(
         time.sleep(POLL_S)
 
 
-def log_tail(log: Path, lines: int = LOG_LINES) -> str:
-    """The last lines of a log, indented."""
+def log_lines(log: Path, lines: int = LOG_LINES) -> list[str]:
+    """The last lines of a log; none of one that is not there."""
     if not log.is_file():
-        return "  (nothing)"
-    text = log.read_text(errors="replace").strip().splitlines()[-lines:]
-    return "\n".join(f"  {line}" for line in text) or "  (nothing)"
+        return []
+    with log.open("rb") as f:
+        f.seek(max(0, log.stat().st_size - LOG_BYTES))
+        return f.read().decode(errors="replace").strip().splitlines()[-lines:]
+
+
+def log_tail(log: Path) -> str:
+    """The last lines of a log, indented."""
+    return "\n".join(f"  {line}" for line in log_lines(log)) or "  (nothing)"
 
 
 def asked(port: int, path: str) -> tuple[int, bytes]:

@@ -89,7 +89,7 @@ def checked(
     counts: Doc,
     in_ledger: int,
     on_replicas: int | None,
-) -> proof.Verdict:
+) -> proof.LoadVerdict:
     """The tables beside their ledgers and the client's own sums."""
     begun: Begun = wanted.begun
     looked = look(

@@ -56,7 +56,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class LoadVerdict:
     """verdict: `proven`, `counted` (rows alone), `missing`, `different`."""
 
     verdict: str
@@ -67,31 +67,33 @@ class Verdict:
     moved: tuple[str, ...] = ()
 
 
-def judge(of: Evidence) -> Verdict:
+def judge(of: Evidence) -> LoadVerdict:
     """What may be said of the table."""
     if of.changed:
-        return Verdict(
+        return LoadVerdict(
             "different", f"{of.changed} changed while it was loaded: the table may have rows of both"
         )
     copies = [] if of.rows_on_replicas is None else [of.rows_on_replicas]
     if any(rows != of.rows_read for rows in (of.rows_in_ledger, *copies)):
         found = " and ".join(f"{rows:,}" for rows in (of.rows_in_ledger, *copies))
-        return Verdict("different", f"{found} rows in the ledger, {of.rows_read:,} read and good")
+        return LoadVerdict("different", f"{found} rows in the ledger, {of.rows_read:,} read and good")
     for name, now, least in of.shards:
         if now < least:
-            return Verdict("missing", f"{name} has {now:,} rows, {least:,} by the ledger")
+            return LoadVerdict("missing", f"{name} has {now:,} rows, {least:,} by the ledger")
     if None not in (of.of_client, of.of_ledger) and of.of_client != of.of_ledger:
-        return Verdict("different", "the sums in the ledger are not those of the files")
+        return LoadVerdict("different", "the sums in the ledger are not those of the files")
     if of.unknown is None:
-        return Verdict(
+        return LoadVerdict(
             "counted", "another import is storing into the table; afterwards the same command proves it"
         )
     if of.unknown > 0:
-        return Verdict("different", f"the table has {of.unknown:,} rows more than the ledger: {whose(of)}")
+        return LoadVerdict(
+            "different", f"the table has {of.unknown:,} rows more than the ledger: {whose(of)}"
+        )
     if of.expected is None or not of.found:
-        return Verdict("counted", of.uncompared)
+        return LoadVerdict("counted", of.uncompared)
     if of.of_client is None or of.of_ledger is None:
-        return Verdict("different", "the sums of the files, or those of the ledger, are missing")
+        return LoadVerdict("different", "the sums of the files, or those of the ledger, are missing")
     return compared(of, of.expected)
 
 
@@ -108,7 +110,7 @@ def whose(of: Evidence) -> str:
     )
 
 
-def compared(of: Evidence, expected: Figures) -> Verdict:
+def compared(of: Evidence, expected: Figures) -> LoadVerdict:
     """By column: equal, different, or rounded by its type; then by whole rows."""
     columns: dict[str, str] = {}
     for name, found in of.found:
@@ -124,22 +126,22 @@ def compared(of: Evidence, expected: Figures) -> Verdict:
     weak = [f"{column} {how}" for column, how in named if NOT_COMPARED in how]
     shown = dict(named)
     if wrong or DIFFERENT in columns.get("", ""):
-        return Verdict(
+        return LoadVerdict(
             "different", f"the table's values are not the files' in {', '.join(wrong) or 'its rows'}", shown
         )
     moved = tuple(name for name, found in of.found if rows_differ(of.items, expected, found))
     if moved:
-        return Verdict(
+        return LoadVerdict(
             "different", f"values stand in other rows of {moved[0]} than in the files", shown, moved
         )
     if weak:
-        return Verdict("counted", f"{'; '.join(weak)}; all other columns are equal", shown)
+        return LoadVerdict("counted", f"{'; '.join(weak)}; all other columns are equal", shown)
     files = "the files'"
     if of.imports > 1:
         files = f"those of the files of all {of.imports} imports that filled the table"
     if of.unfinished:
         files += f", as far as these were stored: of {', '.join(of.unfinished)} a part is missing"
-    return Verdict("proven", f"{equal_parts(of.items, list(shown))} are equal to {files}", shown)
+    return LoadVerdict("proven", f"{equal_parts(of.items, list(shown))} are equal to {files}", shown)
 
 
 def equal_parts(items: Sequence[Item], columns: Sequence[str]) -> str:
@@ -161,7 +163,7 @@ def rows_differ(items: Sequence[Item], expected: Figures, found: Figures) -> boo
     )
 
 
-def with_moved(verdict: Verdict, names: Sequence[str]) -> Verdict:
+def with_moved(verdict: LoadVerdict, names: Sequence[str]) -> LoadVerdict:
     """The verdict on values that changed places with the columns that were found: all rows are equal but for theirs."""
     if not names:
         return verdict

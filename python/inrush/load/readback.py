@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from inrush.engines.base import Proof, Server
 from inrush.load.look import Begun, Summed
-from inrush.load.proof import Figures, Verdict, figures
+from inrush.load.proof import Figures, LoadVerdict, figures
 from inrush.plan import ends
 from inrush.workload import Table
 
@@ -73,8 +73,8 @@ def part_of(wanted: ends.Wanted, twin: Server, columns: Sequence[str]) -> Doc:
 
 
 def verified(
-    wanted: ends.Wanted, shards: Places, targets: Targets, found: Verdict
-) -> tuple[bool | None, Verdict]:
+    wanted: ends.Wanted, shards: Places, targets: Targets, found: LoadVerdict
+) -> tuple[bool | None, LoadVerdict]:
     """The table read back beside the files read again: equal digests of all rows. None where nothing can be said of it."""
     begun: Begun = wanted.begun
     if found.verdict not in ("proven", "counted"):
@@ -92,7 +92,7 @@ def verified(
             why = f"{name} was read back: {rows:,} rows, {in_files[0]:,} in the files"
             if rows == in_files[0]:
                 why += ", and not the same values in each"
-            return False, Verdict("different", why, found.columns)
+            return False, LoadVerdict("different", why, found.columns)
     columns_said = {
         column: f"{how}, read back" if column in columns else how for column, how in found.columns.items()
     }
@@ -100,8 +100,8 @@ def verified(
     if found.verdict == "proven" or not unread:
         but = f" but for {', '.join(unread)}, whose sums are equal" if unread else ""
         why = f"the table was read back: every row is as the files have it{but}"
-        return True, Verdict("proven", why, columns_said)
-    return True, Verdict("counted", found.why, columns_said)
+        return True, LoadVerdict("proven", why, columns_said)
+    return True, LoadVerdict("counted", found.why, columns_said)
 
 
 def padded(proof: Proof) -> set[str]:

@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from inrush.load.proof import Verdict
+from inrush.load.proof import LoadVerdict
 from inrush.study.sniff import Dialect, records_of
 from inrush.study.types import BLANKS, NUMBER, is_kept
 from inrush.workload import Table
@@ -22,8 +22,8 @@ DELIMITERS = {"csv": ",", "tsv": "\t", "mysql": "\t"}
 
 
 def with_rounding(
-    found: Verdict, table: Table, files: Sequence[Mapping[str, Any]], names: Sequence[str], verify: bool
-) -> Verdict:
+    found: LoadVerdict, table: Table, files: Sequence[Mapping[str, Any]], names: Sequence[str], verify: bool
+) -> LoadVerdict:
     """The verdict with what was rounded. files: documents as of `plan.Wanted`; names: of the files' columns."""
     floats = {c.name: c.type for c in table.columns if c.type in PRECISIONS}
     texts = [file for file in files if file["format"] in DELIMITERS]

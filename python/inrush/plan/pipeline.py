@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: Engines that the loader knows a ledger for.
 LOADABLE = ("duckdb", "sqlite", "postgresql", "timescaledb", "mysql", "mariadb", "clickhouse")
 #: Up to so many rows of a single shard are read back whole; beyond, and over several shards, sums prove them.
-READ_BACK_ROWS = 1_000_000
+PIPELINE_READ_BACK_ROWS = 1_000_000
 #: What both ends call this import; the address of a run is its own namespace, so that no two share a ledger.
 IMPORT = "pipeline"
 #: The key's type in the database, by what it means: names that the placement knows.
@@ -35,7 +35,7 @@ KEY_TYPES = {"i16": "smallint", "i32": "integer", "i64": "bigint", "text": "text
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PipelineNumbers:
     """The numbers of one point."""
 
     pipelines: int
@@ -57,12 +57,12 @@ class Wanted:
         return self.files * self.rows_per_file
 
 
-def wanted_at(of: Pipeline, point: Mapping[str, Any]) -> Wanted:
+def wanted_at(of: Pipeline, point: Mapping[str, Any]) -> PipelineNumbers:
     def number(form: Any) -> int:
         return int(resolve(form, point))
 
     pipelines, file_bytes = number(of.pipelines), number(of.file_bytes)
-    return Wanted(
+    return PipelineNumbers(
         pipelines=pipelines,
         process_per_file=bool(resolve(of.process_per_file, point)),
         shards=number(of.shards),
@@ -155,7 +155,7 @@ def plan_pipeline(
     return summary(plan, at, of, namespace, method, layout, study.schedule.limit_s)
 
 
-def contradiction(at: Wanted, server: Server) -> str:
+def contradiction(at: PipelineNumbers, server: Server) -> str:
     """Why this engine cannot run the point; empty when it can."""
     if at.process_per_file and at.pipelines > 1 and server.embedded:
         return f"{server.name}: one process at a time opens its file, so that several load servers cannot share it"
@@ -168,7 +168,7 @@ def contradiction(at: Wanted, server: Server) -> str:
     return ""
 
 
-def shard(server: Server, table: Table, layout: str, namespace: str, at: Wanted) -> Doc:
+def shard(server: Server, table: Table, layout: str, namespace: str, at: PipelineNumbers) -> Doc:
     """What is made, proven and dropped on one shard; its address is filled in where it runs."""
     planned = server.plan_table(table, layout, namespace)
     ledger = server.plan_table(
@@ -183,7 +183,7 @@ def shard(server: Server, table: Table, layout: str, namespace: str, at: Wanted)
         "rows": at.rows,
         "screen": proof.screen,
         "items": [dict(item) for item in proof.items],
-        "read_back": proof.read_back if at.shards == 1 and at.rows <= READ_BACK_ROWS else "",
+        "read_back": proof.read_back if at.shards == 1 and at.rows <= PIPELINE_READ_BACK_ROWS else "",
     }
     return {
         "namespace": namespace,
@@ -213,7 +213,13 @@ def table_document(table: Table, planned: TablePlan) -> Doc:
 
 
 def server_document(
-    study: Study, server: Server, table: Table, at: Wanted, target: Doc, method: str, shards: Sequence[Doc]
+    study: Study,
+    server: Server,
+    table: Table,
+    at: PipelineNumbers,
+    target: Doc,
+    method: str,
+    shards: Sequence[Doc],
 ) -> Doc | Unsupported:
     """Twin of `ServerPlan`, without token and addresses."""
     found = []
@@ -244,7 +250,7 @@ def server_document(
     }
 
 
-def client_document(of: Pipeline, at: Wanted, table: Doc) -> Doc:
+def client_document(of: Pipeline, at: PipelineNumbers, table: Doc) -> Doc:
     """Twin of `ClientPlan`, without token, address and files. A client of its own reads for one pipeline."""
     alone = at.process_per_file or of.client == "own"
     return {
@@ -261,7 +267,7 @@ def client_document(of: Pipeline, at: Wanted, table: Doc) -> Doc:
     }
 
 
-def segments(study: Study, shards: Sequence[Doc], at: Wanted, stream: str) -> list[Doc]:
+def segments(study: Study, shards: Sequence[Doc], at: PipelineNumbers, stream: str) -> list[Doc]:
     limit_ns = ns(study.schedule.limit_s)
     role: Doc = {
         "name": ROLE,
@@ -283,7 +289,7 @@ def segments(study: Study, shards: Sequence[Doc], at: Wanted, stream: str) -> li
     ]  # fmt: skip
 
 
-def work(at: Wanted) -> Work:
+def work(at: PipelineNumbers) -> Work:
     """Files through the loader; what the study throttles gives it a schedule."""
     size, throttled = at.files * at.file_bytes, []
     if at.device_bytes_per_s:
@@ -297,12 +303,12 @@ def work(at: Wanted) -> Work:
 
 
 def summary(
-    plan: Doc, at: Wanted, of: Pipeline, namespace: str, method: str, layout: str, limit_s: float
+    plan: Doc, at: PipelineNumbers, of: Pipeline, namespace: str, method: str, layout: str, limit_s: float
 ) -> PointPlan:
     from inrush.plan.planned_point import PointPlan
 
     notes = []
-    if at.rows > READ_BACK_ROWS or at.shards > 1:
+    if at.rows > PIPELINE_READ_BACK_ROWS or at.shards > 1:
         notes.append("rows are proven by ledger, counts and sums over all shards, and not read back")
     return PointPlan(
         plan=plan,
@@ -325,7 +331,9 @@ def summary(
         bytes=at.files * at.file_bytes,
         fixed_s=0.0,
         lasts=Lasts(
-            work=(work(at),), limit_s=limit_s, proven_rows=at.rows if at.rows <= READ_BACK_ROWS else 0
+            work=(work(at),),
+            limit_s=limit_s,
+            proven_rows=at.rows if at.rows <= PIPELINE_READ_BACK_ROWS else 0,
         ),
         notes=tuple(notes),
     )

@@ -10,11 +10,11 @@ from inrush.analysis.points import is_number
 from inrush.engines import engine_of_url
 from inrush.errors import UsageError
 from inrush.predict.training import Training
-from inrush.run.prepare import Call, call_from
+from inrush.run.prepare import StudyCall, call_from
 from inrush.text import number
 
 
-def proving_call(claim: Mapping[str, Any], targets: Sequence[str] = ()) -> Call:
+def proving_call(claim: Mapping[str, Any], targets: Sequence[str] = ()) -> StudyCall:
     """targets: in place of the claim's own, e.g. with a password. Raises UsageError where the claim does not say how."""
     kept = claim.get("call")
     if not isinstance(kept, dict):
@@ -79,7 +79,7 @@ def engine_of_target(target: str) -> str:
     return engine_of_url(target) if "://" in target else target
 
 
-def plain(factor: str, value: Any, call: Call) -> bool:
+def plain(factor: str, value: Any, call: StudyCall) -> bool:
     """Whether the command line can say a factor's value: not a table that results know by its name alone."""
     if is_number(value) or isinstance(value, bool):
         return True

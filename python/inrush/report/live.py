@@ -20,7 +20,8 @@ from inrush.stats.measures import writing_roles
 from inrush.worker.process import Event
 
 if TYPE_CHECKING:
-    from inrush.run.run import Listener, PlannedRun
+    from inrush.plan.planned import PlannedRun
+    from inrush.run.run import Listener
 
 #: The line is renewed so often, and so is the page in the browser.
 EVERY_S = 5

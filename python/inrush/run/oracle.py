@@ -28,7 +28,7 @@ WHOLE = 2**64
 
 
 @dataclass(frozen=True)
-class Verdict:
+class OracleVerdict:
     """One query's quiet answer."""
 
     op: str
@@ -48,7 +48,7 @@ def verdicts(
     answers: Iterable[Mapping[str, Any]],
     generate: Generate,
     proofs: Iterable[Mapping[str, Any]] = (),
-) -> list[Verdict]:
+) -> list[OracleVerdict]:
     """One verdict per query that was asked. answers, proofs: rows of the tables of these names.
 
     Tables fed from files have no generator: their queries are left out. An insert without an answer counts as the proof
@@ -232,19 +232,19 @@ def microseconds(at: datetime) -> int:
     return (at - epoch) // (datetime.resolution)
 
 
-def compare(op: str, found: Sequence[Sequence[str | None]], expected: Sequence[Row]) -> Verdict:
+def compare(op: str, found: Sequence[Sequence[str | None]], expected: Sequence[Row]) -> OracleVerdict:
     """Equal as multisets of rows: engines may break ties of an order in their own way."""
     if len(found) != len(expected):
-        return Verdict(op, False, f"{len(found)} rows, the oracle has {len(expected)}")
+        return OracleVerdict(op, False, f"{len(found)} rows, the oracle has {len(expected)}")
     mine_rows, their_rows = alike([typed(r) for r in found], list(expected))
     pairs = zip(ordered(mine_rows), ordered(their_rows), strict=True)
     for mine, theirs in pairs:
         if len(mine) != len(theirs):
-            return Verdict(op, False, f"{len(mine)} columns, the oracle has {len(theirs)}")
+            return OracleVerdict(op, False, f"{len(mine)} columns, the oracle has {len(theirs)}")
         for place, (a, b) in enumerate(zip(mine, theirs, strict=True)):
             if not same(a, b):
-                return Verdict(op, False, f"column {place + 1} of {mine} is {a}, the oracle has {b}")
-    return Verdict(op, True, f"{len(found)} rows agree")
+                return OracleVerdict(op, False, f"column {place + 1} of {mine} is {a}, the oracle has {b}")
+    return OracleVerdict(op, True, f"{len(found)} rows agree")
 
 
 def typed(row: Sequence[str | None]) -> Row:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Call:
+class StudyCall:
     """What decides a plan, in plain values; filed as `call` of study.json. Passwords are not part of it."""
 
     study: str
@@ -58,7 +58,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Prepared:
-    call: Call
+    call: StudyCall
     plan: StudyPlan
     places: Places
 
@@ -67,7 +67,7 @@ class Prepared:
         return {**self.plan.document(), "call": self.call.document(), "command": self.call.command()}
 
 
-def prepare(call: Call, secret_targets: Sequence[str] | None = None) -> Prepared:
+def prepare(call: StudyCall, secret_targets: Sequence[str] | None = None) -> Prepared:
     """Reads the study and plans it; touches no engine.
 
     secret_targets: the targets with their passwords, in place of the call's.
@@ -137,7 +137,7 @@ def over_shards(study: Study, found: Places) -> Study:
     return study
 
 
-def read_study(call: Call, engines: Sequence[str] | None = None) -> Study:
+def read_study(call: StudyCall, engines: Sequence[str] | None = None) -> Study:
     from inrush.study.study import Known, load_study
 
     known = Known(engines=known_engines(), generators=generators())
@@ -187,7 +187,7 @@ def best_of_names(study: Study) -> list[str]:
     )
 
 
-def call_of(folder: StudyFolder) -> Call:
+def call_of(folder: StudyFolder) -> StudyCall:
     """The call that began a study. Raises UsageError when the folder does not say."""
     kept = folder.doc.get("call")
     if not isinstance(kept, dict):
@@ -195,10 +195,10 @@ def call_of(folder: StudyFolder) -> Call:
     return call_from(kept)
 
 
-def call_from(document: Mapping[str, Any]) -> Call:
+def call_from(document: Mapping[str, Any]) -> StudyCall:
     """A call as JSON keeps it."""
     values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in document.items()}
-    return Call(**values)
+    return StudyCall(**values)
 
 
 def unfinished(store: Store, named: str | None) -> StudyFolder:

@@ -20,7 +20,7 @@ from inrush.worker.process import Event
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from inrush.run.run import PlannedRun
+    from inrush.plan.planned import PlannedRun
 
 #: Seconds between two lines where there is no terminal.
 PLAIN_EVERY_S = 10.0
@@ -30,9 +30,9 @@ RECENT_NS = 10_000_000_000
 BEHIND_S = 1.0
 
 
-def progress(console: Console, results: Path | None = None) -> Live_ | Plain:
+def progress(console: Console, results: Path | None = None) -> LiveLine | Plain:
     """results: folder of the study, whose sealed runs say what they measured and proved."""
-    return Live_(console, results) if console.is_terminal else Plain(console, results)
+    return LiveLine(console, results) if console.is_terminal else Plain(console, results)
 
 
 class Plain:
@@ -88,10 +88,10 @@ class Plain:
         self.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-class Live_(Plain):
+class LiveLine(Plain):
     """A line that is rewritten in place; what has ended and failed scrolls away above it."""
 
-    def __enter__(self) -> Live_:
+    def __enter__(self) -> LiveLine:
         from rich.live import Live
         from rich.text import Text
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from inrush.engines import server
 from inrush.errors import UsageError
 from inrush.results.store import Results, StudyFolder
-from inrush.run.prepare import Call, call_of
+from inrush.run.prepare import StudyCall, call_of
 from inrush.targets.sites import started_words
 
 
@@ -25,7 +25,7 @@ class Given:
     realtime: bool = False
 
 
-def resumed(folder: StudyFolder, given: Given) -> Call:
+def resumed(folder: StudyFolder, given: Given) -> StudyCall:
     """The call that began a study, with the folder of its data. Raises UsageError for what would differ from it."""
     call = with_engines(call_of(folder), folder)
     for option, said, kept in (
@@ -52,7 +52,7 @@ def resumed(folder: StudyFolder, given: Given) -> Call:
     return replace(call, data=str(given.data.absolute()))
 
 
-def with_engines(call: Call, folder: StudyFolder) -> Call:
+def with_engines(call: StudyCall, folder: StudyFolder) -> StudyCall:
     """The call with the study's engines as targets, where it names none of them.
 
     Older versions of inrush ran the study's embedded engines beside one that `--start` named alone.
@@ -62,7 +62,7 @@ def with_engines(call: Call, folder: StudyFolder) -> Call:
     return replace(call, targets=unnamed) if begun and not call.targets and unnamed else call
 
 
-def lies_in(folder: StudyFolder, call: Call) -> Path | None:
+def lies_in(folder: StudyFolder, call: StudyCall) -> Path | None:
     """Where a study's data lies: as its call says, else as its sealed runs say; None where neither does."""
     if call.data is not None:
         return Path(call.data)
@@ -73,7 +73,7 @@ def lies_in(folder: StudyFolder, call: Call) -> Path | None:
     return next((Path(place).parent for place in found if place), None)
 
 
-def sealed_here(folder: StudyFolder, call: Call) -> bool:
+def sealed_here(folder: StudyFolder, call: StudyCall) -> bool:
     """Whether a run is sealed whose files lay where `--data` says: not of a server at an address of the user's."""
     begun = started_words(call.start)
     engines = {str(run.labels.get("engine")) for run in Results(folder.path).runs}

@@ -23,6 +23,7 @@ from inrush.engines.base import Durability
 from inrush.errors import CoreError, Interrupted, UsageError
 from inrush.machine import host
 from inrush.plan.calibration import OWN_SHARE
+from inrush.plan.planned import PlannedRun
 from inrush.results.store import Doc, OpenRun, Results, SealedRun, StudyFolder, read_json
 from inrush.run import full_disk, oracle
 from inrush.run.kinds import kind_of
@@ -38,25 +39,6 @@ GIVE_UP_AFTER = 3
 FILES = "files"
 #: How often signals are looked at while a worker says nothing, s.
 TICK_S = 0.1
-
-
-class PlannedRun(Protocol):
-    """What `plan.py` says of one run."""
-
-    @property
-    def run_id(self) -> str: ...
-    @property
-    def point(self) -> str: ...
-    @property
-    def plan(self) -> Mapping[str, Any]: ...
-    @property
-    def labels(self) -> Mapping[str, Any]: ...
-    @property
-    def block(self) -> int: ...
-    @property
-    def order(self) -> int: ...
-    @property
-    def hash(self) -> str: ...
 
 
 class Listener(Protocol):
@@ -75,7 +57,7 @@ Skip = Callable[[PlannedRun, Sequence[SealedRun]], str | None]
 
 
 @dataclass
-class Outcome:
+class StudyEnd:
     """How a study ended."""
 
     path: Path
@@ -96,13 +78,13 @@ def run_study(
     worker: Sequence[str] = (),
     environment: Callable[[Path], Mapping[str, Any]] = host.environment,
     graces: Graces = USUAL,
-) -> Outcome:
+) -> StudyEnd:
     """Makes every run that is not sealed yet, in order, then those that are chosen by what these have found.
 
     sites: engine -> where it runs. worker: the program of each run's process; empty: that of its kind. graces: how long a worker may go on after its time. Raises Interrupted after Ctrl-C (the run in hand is not counted and will be
     done again), UsageError when the folder holds another plan, CoreError when the results cannot be written.
     """
-    outcome = Outcome(folder.path)
+    outcome = StudyEnd(folder.path)
     with folder.locked(), Stopping() as stopping, no_space_explained(folder):
         check_same_plan(runs, folder)
         clean_up(runs, folder, sites)
@@ -384,7 +366,7 @@ def absent(run: PlannedRun, reason: str) -> Doc:
     return {"point": run.point, "engine": engine_of(run), "factors": factors, "reason": reason}
 
 
-def never_run(outcome: Outcome, folder: StudyFolder) -> list[Doc]:
+def never_run(outcome: StudyEnd, folder: StudyFolder) -> list[Doc]:
     """Points that were left out and have no run at all: a search leaves out single runs of points that it tried."""
     made = {str(r.labels.get("point", "")) for r in Results(folder.path).runs}
     return [doc for point, doc in outcome.stopped.items() if point not in made and not is_price(point)]

@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from inrush.engines.life import log_lines
+
 Event = dict[str, Any]
 
 WORKER: tuple[str, ...] = (sys.executable, "-m", "inrush.worker.worker")
@@ -102,17 +104,9 @@ def death_message(code: int, log: Path) -> str:
     remedy = ""
     if code == -signal.SIGKILL:
         remedy = "; if nobody did this, the kernel did for lack of memory: see `dmesg`, use a smaller scale"
-    tail = log_tail(log)
+    tail = log_lines(log, LOG_LINES)
     shown = f"\n  last lines of {log}:\n" + "\n".join(f"    {line}" for line in tail) if tail else ""
     return f"the worker {how}{remedy}{shown}"
-
-
-def log_tail(log: Path, lines: int = LOG_LINES) -> list[str]:
-    if not log.is_file():
-        return []
-    with log.open("rb") as f:
-        f.seek(max(0, log.stat().st_size - 64 * 1024))
-        return f.read().decode(errors="replace").splitlines()[-lines:]
 
 
 def end_leftover(parts: Path) -> list[int]:

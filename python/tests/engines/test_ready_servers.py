@@ -10,7 +10,7 @@ import pytest
 from inrush.engines import greeting, server
 from inrush.engines.base import Target
 from inrush.errors import UsageError
-from inrush.run.prepare import Call, prepare
+from inrush.run.prepare import StudyCall, prepare
 from inrush.targets.ready import refuse_unready
 from inrush.targets.site import Site
 
@@ -27,7 +27,7 @@ def test_a_server_is_ready_keeps_nothing_and_is_no_other(
     for expected in greeting.Protocol:
         assert greeting.heard(port, expected) is twin.protocol
     study = "telemetry-keepup" if engine == "influxdb" else "quickstart"
-    found = prepare(Call(study, "xs", targets=(url,)))
+    found = prepare(StudyCall(study, "xs", targets=(url,)))
     (line,) = refuse_unready(found.plan, found.places, tmp_path)
     assert line.startswith(f"{url}: reachable, version ") and "tables can be made" in line
     assert "unknown" not in line
@@ -52,6 +52,6 @@ def test_a_database_that_is_not_there_is_said_before_the_first_run(
 ) -> None:
     there: Target = request.getfixturevalue(engine)
     url = f"{there.url.rpartition('/')[0]}/nowhere"
-    found = prepare(Call("quickstart", "xs", targets=(url,)))
+    found = prepare(StudyCall("quickstart", "xs", targets=(url,)))
     with pytest.raises(UsageError, match=f"{says}.*create it, or name another one in the URL"):
         refuse_unready(found.plan, found.places, tmp_path)

@@ -15,8 +15,9 @@ from inrush.engines.base import Target
 from inrush.guards.run import guard_run
 from inrush.guards.verdicts import Outcome
 from inrush.plan.plan import plan_study
+from inrush.plan.planned import PlannedRun
 from inrush.results.store import Results, Store
-from inrush.run.run import PlannedRun, Silent, run_study
+from inrush.run.run import Silent, run_study
 from inrush.stats.measures import figures_of_run, study_record
 from inrush.study.study import load_study
 from inrush.targets.site import Site

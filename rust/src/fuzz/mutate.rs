@@ -1,5 +1,7 @@
 //! Mutations of captured streams. Pure: a name and a number give the same stream again.
 
+use crate::rows::hash::{mix, STEP};
+
 /// SplitMix64.
 pub struct Random(u64);
 
@@ -46,17 +48,14 @@ impl Random {
         let name = name
             .bytes()
             .fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
-        let mut random = Random(name ^ case.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut random = Random(name ^ case.wrapping_mul(STEP));
         random.next();
         random
     }
 
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0 = self.0.wrapping_add(STEP);
+        mix(self.0)
     }
 
     /// Below `n`; 0 for 0.

@@ -46,7 +46,7 @@ struct Hasher {
 
 impl Default for Hasher {
     fn default() -> Hasher {
-        let lane = |k: usize| (k as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let lane = |k: usize| (k as u64 + 1).wrapping_mul(STEP);
         Hasher { lanes: std::array::from_fn(lane), bytes: 0 }
     }
 }
