@@ -16,7 +16,7 @@ PAGE = PACKAGE.parents[1] / "ARCHITECTURE.md"
 Edges = dict[str, set[str]]
 #: Every folder may use them, and they are in no picture: they import nothing of inrush, or only each other.
 GROUND = {"errors", "text", "workload"}
-CORE_GROUND = {"clock", "error"}
+CORE_GROUND = {"clock", "error", "lock"}
 #: From below to above: a folder knows those below it. One folder a layer; what stands in no folder is below all.
 LAYERS = (
     {"errors", "text", "workload", "_core"},

@@ -13,6 +13,7 @@ pub mod error;
 mod fuzz;
 pub mod handle;
 pub mod load;
+mod lock;
 pub mod mix;
 pub mod pace;
 pub mod plan;

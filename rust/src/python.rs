@@ -17,6 +17,7 @@ use crate::calibrate;
 use crate::engine::{self, arrow};
 use crate::error::Error;
 use crate::load;
+use crate::lock::Unpoisoned;
 use crate::plan::{RunPlan, TablePlan, Target};
 use crate::rows::{self, RowGen};
 use crate::run;
@@ -119,7 +120,7 @@ fn start_load(py: Python<'_>, plan_json: &str) -> PyResult<Load> {
 }
 
 fn locked<H>(handle: &Mutex<H>) -> MutexGuard<'_, H> {
-    handle.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    handle.lock().unpoisoned()
 }
 
 /// Events of a handle within so long; others may use the interpreter meanwhile, and Ctrl-C is seen.
@@ -248,7 +249,7 @@ impl ArrowStream {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         // The consumer casts: a producer may ignore the wish (Arrow PyCapsule interface).
         drop(requested_schema);
-        let source = self.source.lock().unwrap_or_else(|p| p.into_inner()).take();
+        let source = self.source.lock().unpoisoned().take();
         let source =
             source.ok_or_else(|| PyValueError::new_err("this stream was already read; generate again"))?;
         let schema = source.schema.clone();

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use crate::clock::{thread_cpu_ns, Clock};
 use crate::error::Error;
+use crate::lock::Unpoisoned;
 use crate::plan::WatchPlan;
 
 use host::Host;
@@ -147,7 +148,7 @@ impl Watch {
         self.shared.wake.notify_all();
         if let Some(thread) = self.thread.take() {
             if thread.join().is_err() {
-                let mut notes = self.shared.notes.lock().unwrap_or_else(|e| e.into_inner());
+                let mut notes = self.shared.notes.lock().unpoisoned();
                 notes.push("the watch thread ended early: resources are incomplete".into());
             }
         }

@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// From below to above. `fuzz` is compiled for tests alone.
-const ORDER: [&str; 19] = [
+const ORDER: [&str; 20] = [
     "error",
     "clock",
+    "lock",
     "plan",
     "rows",
     "encode",

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use crate::drive::work::Live;
 use crate::engine::abort::Abort;
 use crate::engine::{Canceller, Ns};
+use crate::lock::Unpoisoned;
 
 /// Requests at once: a server is not to be flooded by them.
 const THREADS: usize = 16;
@@ -124,7 +125,7 @@ impl Shared {
 }
 
 fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    of.lock().unpoisoned()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::sync::{Condvar, Mutex};
 
 use crate::engine::Ns;
+use crate::lock::Unpoisoned;
 
 /// Where sessions wait between shots.
 #[derive(Default)]
@@ -21,20 +22,20 @@ struct GateState {
 
 impl Gate {
     pub fn open(&self, repetition: u32, t0: Ns) {
-        let mut state = self.state.lock().unwrap_or_else(|p| p.into_inner());
+        let mut state = self.state.lock().unpoisoned();
         state.opened += 1;
         (state.repetition, state.t0) = (repetition, t0);
         self.changed.notify_all();
     }
 
     pub fn close(&self) {
-        self.state.lock().unwrap_or_else(|p| p.into_inner()).closed = true;
+        self.state.lock().unpoisoned().closed = true;
         self.changed.notify_all();
     }
 
     /// The next shot (repetition, start) after `seen` of them, or `None` when there is none.
     pub fn wait(&self, seen: u64) -> Option<(u32, Ns)> {
-        let mut state = self.state.lock().unwrap_or_else(|p| p.into_inner());
+        let mut state = self.state.lock().unpoisoned();
         loop {
             if state.opened > seen {
                 return Some((state.repetition, state.t0));
@@ -42,7 +43,7 @@ impl Gate {
             if state.closed {
                 return None;
             }
-            state = self.changed.wait(state).unwrap_or_else(|p| p.into_inner());
+            state = self.changed.wait(state).unpoisoned();
         }
     }
 }

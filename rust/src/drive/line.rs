@@ -7,6 +7,7 @@ use crate::drive::freshness::watched;
 use crate::drive::samples::SampleBook;
 use crate::engine::{Context, Ns};
 use crate::error::Error;
+use crate::lock::Unpoisoned;
 use crate::plan::{DriveSegment, RolePlan, Schedule, Until, Work};
 use crate::schedule::{self, Arrivals, Batching, Marks, Tickets};
 
@@ -76,8 +77,8 @@ impl RoleLine {
     /// Makes the line ready for the next repetition.
     pub fn reset(&self) {
         let fresh = schedule::Line::new(self.count, self.sessions, self.batching);
-        *self.line.lock().unwrap_or_else(|p| p.into_inner()) = fresh;
-        *self.marks.lock().unwrap_or_else(|p| p.into_inner()) = Arc::default();
+        *self.line.lock().unpoisoned() = fresh;
+        *self.marks.lock().unpoisoned() = Arc::default();
         self.sessions_left.store(self.sessions, Relaxed);
         self.ended.store(false, Relaxed);
         if let Some(book) = &self.book {
@@ -87,11 +88,11 @@ impl RoleLine {
 
     /// A session's place in the line of the present shot.
     pub fn tickets(&self) -> Tickets {
-        self.line.lock().unwrap_or_else(|p| p.into_inner()).tickets()
+        self.line.lock().unpoisoned().tickets()
     }
 
     pub fn arrivals(&self) -> Arrivals {
-        let marks = self.marks.lock().unwrap_or_else(|p| p.into_inner()).clone();
+        let marks = self.marks.lock().unpoisoned().clone();
         Arrivals::new(&self.schedule, self.seed).along(marks)
     }
 
@@ -102,7 +103,7 @@ impl RoleLine {
     /// Arrivals due in the first `ns` of the shot, never more than there is work.
     pub fn offered(&self, ns: Ns) -> u64 {
         let until = self.end_ns.map_or(ns, |end| ns.min(end));
-        let mut progress = self.progress.lock().unwrap_or_else(|p| p.into_inner());
+        let mut progress = self.progress.lock().unpoisoned();
         progress.offered_before(until).min(self.count.unwrap_or(u64::MAX))
     }
 

@@ -12,6 +12,7 @@ use crate::drive::session::reopened;
 use crate::drive::session::unanswered::{has_no_answer, ASK_EVERY};
 use crate::drive::work::{Live, OpWork, RoleWork};
 use crate::engine::{Done, Ns, Outcome, Session, Submit, Ticket, Work};
+use crate::lock::Unpoisoned;
 use crate::pace::{Pacer, Spin};
 use crate::record::{Recorder, Times};
 
@@ -297,7 +298,7 @@ impl Meeting {
             if turn.over >= shot {
                 return None;
             }
-            turn = self.changed.wait(turn).unwrap_or_else(|p| p.into_inner());
+            turn = self.changed.wait(turn).unpoisoned();
         }
     }
 
@@ -316,7 +317,7 @@ impl Meeting {
     fn end(&self) -> Ended {
         let mut turn = self.locked();
         while turn.left > 0 {
-            turn = self.changed.wait(turn).unwrap_or_else(|p| p.into_inner());
+            turn = self.changed.wait(turn).unpoisoned();
         }
         let outcome = turn.outcome.expect("every member has reported");
         Ended { done: turn.done, outcome, lost: turn.lost, gone: turn.gone }
@@ -328,6 +329,6 @@ impl Meeting {
     }
 
     fn locked(&self) -> MutexGuard<'_, Turn> {
-        self.turn.lock().unwrap_or_else(|p| p.into_inner())
+        self.turn.lock().unpoisoned()
     }
 }

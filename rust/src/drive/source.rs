@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::engine::Ticket;
 use crate::error::Error;
+use crate::lock::Unpoisoned;
 use crate::plan::{RowSource, RunPlan, ScreenItem, Segment, TablePlan};
 use crate::proof::{Expected, Unanswered};
 use crate::rows::files::{FileFeed, FileRows, FileSummary};
@@ -70,7 +71,7 @@ impl Source {
                 Ok(Filled::Rows)
             }
             Source::Files(files) => {
-                let feed = files.feed.lock().unwrap_or_else(|p| p.into_inner()).clone();
+                let feed = files.feed.lock().unpoisoned().clone();
                 Ok(feed.take(ticket, out)?.map_or(Filled::End, |batch| Filled::Proven(batch.proof)))
             }
         }
@@ -80,7 +81,7 @@ impl Source {
     pub fn summary(&self) -> Option<FileSummary> {
         match self {
             Source::Generated(_) => None,
-            Source::Files(files) => files.feed.lock().unwrap_or_else(|p| p.into_inner()).summary(),
+            Source::Files(files) => files.feed.lock().unpoisoned().summary(),
         }
     }
 }
@@ -103,7 +104,7 @@ impl Files {
     }
 
     fn restart(&self) -> Result<(), Error> {
-        let mut feed = self.feed.lock().unwrap_or_else(|p| p.into_inner());
+        let mut feed = self.feed.lock().unpoisoned();
         *feed = Arc::new(Files::feed(&self.table, &self.items, self.batch_rows, self.ring)?);
         Ok(())
     }
@@ -184,7 +185,7 @@ impl TableCount {
 
     /// A session's share of what was read from files and acknowledged.
     pub fn store(&self, share: Expected) {
-        let mut stored = self.stored.lock().unwrap_or_else(|p| p.into_inner());
+        let mut stored = self.stored.lock().unpoisoned();
         match stored.as_mut() {
             Some(sum) => sum.merge(&share),
             None => *stored = Some(share),
@@ -192,24 +193,24 @@ impl TableCount {
     }
 
     pub fn stored(&self) -> Option<Expected> {
-        self.stored.lock().unwrap_or_else(|p| p.into_inner()).clone()
+        self.stored.lock().unpoisoned().clone()
     }
 
     /// A session's inserts of which no answer came; leaves none behind.
     pub fn leave_open(&self, inserts: &mut Vec<Unanswered>) {
-        self.unanswered.lock().unwrap_or_else(|p| p.into_inner()).append(inserts);
+        self.unanswered.lock().unpoisoned().append(inserts);
     }
 
     pub fn unanswered(&self) -> Vec<Unanswered> {
-        self.unanswered.lock().unwrap_or_else(|p| p.into_inner()).clone()
+        self.unanswered.lock().unpoisoned().clone()
     }
 
     pub fn reset(&self) {
         self.issued.store(0, Relaxed);
         self.acknowledged.store(0, Relaxed);
         self.settled.store(0, Relaxed);
-        *self.stored.lock().unwrap_or_else(|p| p.into_inner()) = None;
-        self.unanswered.lock().unwrap_or_else(|p| p.into_inner()).clear();
+        *self.stored.lock().unpoisoned() = None;
+        self.unanswered.lock().unpoisoned().clear();
     }
 }
 

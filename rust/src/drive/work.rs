@@ -10,6 +10,7 @@ use crate::drive::line::RoleLine;
 use crate::drive::source::{Source, TableCount};
 use crate::engine::abort::Abort;
 use crate::engine::{Answer, Canceller, Engine, Ns, OpId, Outcome, Ticket};
+use crate::lock::Unpoisoned;
 use crate::mix::{Mix, Params};
 use crate::pace::Pacer;
 use crate::rows::Value;
@@ -162,7 +163,7 @@ impl Live {
     }
 
     fn present(&self) -> MutexGuard<'_, Option<Arc<Canceller>>> {
-        self.canceller.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.canceller.lock().unpoisoned()
     }
 }
 

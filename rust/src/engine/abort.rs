@@ -12,6 +12,8 @@ use std::sync::mpsc::{channel, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use crate::lock::Unpoisoned;
+
 thread_local! {
     static PRESENT: RefCell<Option<Arc<Abort>>> = const { RefCell::new(None) };
 }
@@ -58,7 +60,7 @@ impl Abort {
     }
 
     fn locked(&self) -> MutexGuard<'_, Vec<RawFd>> {
-        self.sockets.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.sockets.lock().unpoisoned()
     }
 }
 

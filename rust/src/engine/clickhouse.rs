@@ -24,6 +24,7 @@ use request::Requests;
 use super::http::{Client, Trouble};
 use super::{Answer, Caps, Context, Engine, OpId, Session};
 use crate::error::Error;
+use crate::lock::Unpoisoned;
 
 pub struct Clickhouse {
     ctx: Context,
@@ -74,7 +75,7 @@ impl Engine for Clickhouse {
 
     /// Several statements stand behind one another with `;`; the first that fails ends them, the last one's answer is given.
     fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error> {
-        let mut control = self.control.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut control = self.control.lock().unpoisoned();
         let until = (limit_ns > 0).then(|| Instant::now() + Duration::from_nanos(limit_ns));
         let mut answer = Answer::default();
         for one in statement::split(text) {

@@ -24,6 +24,7 @@ use super::stream::Stream;
 use super::tls::{Tls, When};
 use super::Outcome;
 use crate::error::Error;
+use crate::lock::Unpoisoned;
 use connection::Connection;
 
 /// One read takes what has come, up to this much. A head must fit.
@@ -123,7 +124,7 @@ pub struct HangUp(Arc<Mutex<Option<TcpStream>>>);
 
 impl HangUp {
     pub fn now(&self) {
-        let socket = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let socket = self.0.lock().unpoisoned();
         if let Some(socket) = &*socket {
             // It may be gone already, which is what was wanted.
             let _ = socket.shutdown(Shutdown::Both);
@@ -176,7 +177,7 @@ impl Client {
         socket.set_write_timeout(Some(CONNECT)).map_err(failed)?;
         socket.set_read_timeout(Some(CONNECT)).map_err(failed)?;
         let shared = socket.try_clone().map_err(failed)?;
-        *self.hang_up.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(shared);
+        *self.hang_up.lock().unpoisoned() = Some(shared);
         let mut stream = Stream::plain(socket);
         if self.tls.when != When::Never {
             stream.secure(&self.tls, &self.place)?;
@@ -373,7 +374,7 @@ impl Client {
     /// Drops the connection; the next request opens another.
     pub fn forget(&mut self) {
         self.connection = None;
-        self.hang_up.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+        self.hang_up.lock().unpoisoned().take();
         self.inbox.clear();
         (self.body, self.keep) = (Body::Ended, false);
     }

@@ -24,6 +24,7 @@ use super::http::{Client, Trouble};
 use super::url::escape;
 use super::{Answer, Caps, Context, Engine, OpId, Session};
 use crate::error::{Error, TargetFault};
+use crate::lock::Unpoisoned;
 
 /// A database of ours has this retention policy, and it is its default one. Twin of MARK in influxdb.py.
 const MARK: &str = "made_by_inrush";
@@ -67,7 +68,7 @@ impl Engine for Influxdb {
     }
 
     fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error> {
-        let mut client = self.control.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut client = self.control.lock().unpoisoned();
         let until = (limit_ns > 0).then(|| Instant::now() + Duration::from_nanos(limit_ns));
         controlled(&mut client, text, until).map_err(|failed| match failed {
             Failed::Trouble(Trouble::Late) => {

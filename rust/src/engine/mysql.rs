@@ -27,6 +27,7 @@ use failure::Failure;
 use super::shared::{limit_of, StatementLimit, EACH, STEP};
 use super::{Answer, Caps, Context, Engine, OpId, Session};
 use crate::error::Error;
+use crate::lock::Unpoisoned;
 use crate::rows::Value;
 
 /// Calls of one session in flight: queries, sent one behind the other.
@@ -73,7 +74,7 @@ impl Engine for Mysql {
     }
 
     fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error> {
-        let mut kept = self.control.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut kept = self.control.lock().unpoisoned();
         let idle = kept.take().and_then(|mut kept| is_alive(&mut kept).then_some(kept));
         let mut connection = match idle {
             Some(connection) => connection,

@@ -26,6 +26,7 @@ use failure::Failure;
 use super::shared::{limit_of, StatementLimit, STEP};
 use super::{Answer, Caps, Context, Engine, OpId, Session};
 use crate::error::{Error, TargetFault};
+use crate::lock::Unpoisoned;
 
 /// Calls of one session in flight.
 pub const MAX_DEPTH: u32 = 1024;
@@ -66,7 +67,7 @@ impl Engine for Postgresql {
     }
 
     fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error> {
-        let mut kept = self.control.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut kept = self.control.lock().unpoisoned();
         let idle = kept.take().and_then(|mut kept| is_alive(&mut kept).then_some(kept));
         let mut connection = match idle {
             Some(connection) => connection,

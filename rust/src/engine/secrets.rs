@@ -7,6 +7,7 @@ use std::sync::Mutex;
 
 use super::socket::Place;
 use super::tls::is_loopback;
+use crate::lock::Unpoisoned;
 
 /// Text of a file with passwords. As libpq: a file that others can read is not used, and a line on stderr says so.
 pub fn private_text(path: &Path) -> Option<String> {
@@ -35,7 +36,7 @@ fn clear_warning(place: &Place, what: &str, remedy: &str) -> Option<String> {
 /// On stderr, once per process: sessions connect by the hundred. Never while a clock runs but for what is new.
 fn warn_once(text: String) {
     static WARNED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
-    let mut warned = WARNED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let mut warned = WARNED.lock().unpoisoned();
     if warned.get_or_insert_default().insert(text.clone()) {
         eprintln!("inrush: {text}");
     }

@@ -20,6 +20,7 @@ use super::{pause, Bucket, Desk, TELL};
 use crate::clock::monotonic_ns;
 use crate::engine::arrow;
 use crate::error::Error;
+use crate::lock::Unpoisoned;
 use crate::plan::{RowSource, ScreenItem, TablePlan};
 use crate::rows::files::{FileRows, Position};
 use crate::rows::{Columns, ScreenSums};
@@ -172,8 +173,7 @@ impl Shared {
     }
 
     fn throttle(&self, bytes: u64, desk: &Desk) {
-        let wait =
-            self.bucket.lock().unwrap_or_else(|p| p.into_inner()).as_mut().map(|b| b.take(bytes as f64));
+        let wait = self.bucket.lock().unpoisoned().as_mut().map(|b| b.take(bytes as f64));
         if let Some(wait) = wait {
             pause(wait, desk);
         }
@@ -363,7 +363,7 @@ impl Wire {
     /// Waits until all that was sent is stored.
     fn stored(&self, desk: &Desk) -> Result<(), Error> {
         let heard = self.heard.clone();
-        let mut state = heard.state.lock().unwrap_or_else(|p| p.into_inner());
+        let mut state = heard.state.lock().unpoisoned();
         while state.0 < self.sent {
             if let Some(message) = state.1.take() {
                 return Err(self.link.refused(message));
@@ -372,7 +372,7 @@ impl Wire {
                 return Err(Error::Interrupted);
             }
             let waited = heard.changed.wait_timeout(state, Duration::from_millis(50));
-            state = waited.unwrap_or_else(|p| p.into_inner()).0;
+            state = waited.unpoisoned().0;
         }
         Ok(())
     }
@@ -388,10 +388,10 @@ impl Wire {
     /// A server that gives up says why before it closes: that comes before the broken pipe.
     fn why(&self, e: &io::Error) -> Error {
         let deadline = Instant::now() + Duration::from_secs(1);
-        let mut state = self.heard.state.lock().unwrap_or_else(|p| p.into_inner());
+        let mut state = self.heard.state.lock().unpoisoned();
         while state.1.is_none() && Instant::now() < deadline {
             let waited = self.heard.changed.wait_timeout(state, Duration::from_millis(50));
-            state = waited.unwrap_or_else(|p| p.into_inner()).0;
+            state = waited.unpoisoned().0;
         }
         match state.1.take() {
             Some(message) => self.link.refused(message),

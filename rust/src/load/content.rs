@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::error::Error;
+use crate::rows::hash::STEP;
 use crate::rows::Digest;
 
 /// Bytes that are read at once: they are still in the processor's cache when they are hashed.

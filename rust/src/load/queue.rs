@@ -6,6 +6,8 @@
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
+use crate::lock::Unpoisoned;
+
 /// So many parts wait whatever rows they have: whoever wants small transactions still wants the next one ready.
 const PARTS: usize = 4;
 
@@ -43,7 +45,7 @@ impl<T> Queue<T> {
     pub fn put(&self, rows: usize, part: T) -> Result<(), Abandoned> {
         let mut state = self.lock();
         while !state.ended && state.is_full(self.rows) {
-            state = self.changed.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
+            state = self.changed.wait(state).unpoisoned();
         }
         if state.ended {
             return Err(Abandoned);
@@ -62,7 +64,7 @@ impl<T> Queue<T> {
             if state.ended {
                 return None;
             }
-            state = self.changed.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
+            state = self.changed.wait(state).unpoisoned();
         }
         let mut taken = 0;
         while taken < rows || taken == 0 {
@@ -92,7 +94,7 @@ impl<T> Queue<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.state.lock().unpoisoned()
     }
 }
 

@@ -23,6 +23,7 @@ use super::tls::{self, ServerTls};
 use super::wire::{self, wait_until, Reader, Until, Writer, SILENCE};
 use super::{Desk, TELL};
 use crate::error::Error;
+use crate::lock::Unpoisoned;
 use crate::plan::Target;
 use crate::run::control;
 
@@ -316,7 +317,7 @@ impl Server {
                 }
                 (Some(Entry::Busy), _) => {
                     let waited = self.changed.wait_timeout(imports, Duration::from_millis(100));
-                    imports = waited.unwrap_or_else(|p| p.into_inner()).0;
+                    imports = waited.unpoisoned().0;
                     if self.desk.stopped() {
                         return Err("the load server is being stopped".into());
                     }
@@ -410,5 +411,5 @@ fn equal_secrets(a: &str, b: &str) -> bool {
 }
 
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    mutex.lock().unpoisoned()
 }

@@ -19,6 +19,7 @@ use crate::encode;
 use crate::engine::shared::clear;
 use crate::engine::{build, Context, Done, Engine, Ns, Outcome, Payload, Session, Submit, Work};
 use crate::error::{Error, TargetFault};
+use crate::lock::Unpoisoned;
 use crate::plan::RunPlan;
 use crate::rows::files::Position;
 use crate::rows::{Columns, Value};
@@ -100,7 +101,7 @@ impl Pending {
 
     /// One shard more has it; the last one acknowledges.
     pub fn stored(&self) {
-        let mut state = self.state.lock().unwrap_or_else(|p| p.into_inner());
+        let mut state = self.state.lock().unpoisoned();
         state.left -= 1;
         if state.left == 0 {
             // A client that has gone asks the ledger when it comes again.
@@ -110,7 +111,7 @@ impl Pending {
 
     /// It was sent again: acknowledged to this sender too, and not stored again.
     pub fn sent_again(&self, tell: &Sender<Told>) {
-        let mut state = self.state.lock().unwrap_or_else(|p| p.into_inner());
+        let mut state = self.state.lock().unpoisoned();
         if state.left == 0 {
             drop(tell.send(Told::Ack(self.ack)));
         } else {

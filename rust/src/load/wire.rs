@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use rustls::Connection;
 
+use crate::lock::Unpoisoned;
+
 /// One read of the socket takes what has come, up to this much: several records at once.
 const RECORDS_BYTES: usize = 64 << 10;
 /// How long one end sends before it gives up: the other one takes nothing any more and says nothing either.
@@ -168,7 +170,7 @@ impl Write for Writer {
 }
 
 fn lock(session: &Mutex<Connection>) -> MutexGuard<'_, Connection> {
-    session.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    session.lock().unpoisoned()
 }
 
 fn broken(error: rustls::Error) -> io::Error {

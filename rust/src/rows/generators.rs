@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use super::generate::RowGen;
 use super::index::SeriesIndex;
 use crate::error::Error;
+use crate::lock::Unpoisoned;
 use crate::plan::{RunPlan, TablePlan};
 
 /// Made when first asked for, before the clock runs; threads that ask at the same time wait for one another.
@@ -47,7 +48,7 @@ fn once<T>(
     table: usize,
     make: impl FnOnce() -> Result<T, Error>,
 ) -> Result<Arc<T>, Error> {
-    let mut made = made.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let mut made = made.lock().unpoisoned();
     if let Some(known) = made.get(&table) {
         return Ok(known.clone());
     }

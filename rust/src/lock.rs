@@ -1,0 +1,14 @@
+//! Locks of which a holder may have panicked.
+
+use std::sync::PoisonError;
+
+pub trait Unpoisoned<T> {
+    /// What the lock guards, whoever held it before: every change under our locks leaves it whole.
+    fn unpoisoned(self) -> T;
+}
+
+impl<T> Unpoisoned<T> for Result<T, PoisonError<T>> {
+    fn unpoisoned(self) -> T {
+        self.unwrap_or_else(PoisonError::into_inner)
+    }
+}
