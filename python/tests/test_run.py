@@ -22,7 +22,7 @@ from inrush.engines.base import Durability, NotCold, Stop, Survives, Target
 from inrush.errors import CoreError, Interrupted, TargetError, UsageError
 from inrush.machine import host
 from inrush.results.store import Results, SealedRun, Store, StudyFolder
-from inrush.run.run import GIVE_UP_AFTER, Outcome, Silent, disk_after, run_study
+from inrush.run.run import GIVE_UP_AFTER, Silent, StudyEnd, disk_after, run_study
 from inrush.targets.site import Site, at_site, split_password
 from inrush.worker.process import Event
 from tests.fake_server import FakeServer
@@ -79,7 +79,7 @@ def site(server: FakeServer | None = None) -> Site:
 
 def make(
     folder: StudyFolder, runs: Sequence[Planned], listener: Silent | None = None, **options: Any
-) -> Outcome:
+) -> StudyEnd:
     options.setdefault("sites", {"fake": site()})
     options.setdefault("environment", lambda _: {"cpu_model": "a test's"})
     return run_study(runs, folder, options.pop("sites"), listener or Silent(), worker=FAKE_WORKER, **options)

@@ -10,6 +10,7 @@ from typing import Any
 from inrush.study.document import I64, Node, Reader, given, unknown
 from inrush.study.forms import (
     BestOf,
+    Factors,
     FromFactor,
     PerSession,
     Total,
@@ -20,7 +21,7 @@ from inrush.study.forms import (
     values_of,
 )
 from inrush.study.keys import KeysOf, parse_keys_of
-from inrush.study.parts import Factors, Schedule, parse_schedule
+from inrush.study.parts import Schedule, parse_schedule
 from inrush.study.samples import Samples, parse_samples
 from inrush.workload import Workload
 

@@ -15,11 +15,10 @@ from inrush.errors import Problem, StudyInvalid
 from inrush.study import pipeline
 from inrush.study.document import Node, unknown
 from inrush.study.files import locate
-from inrush.study.forms import FromFactor, check_no_password, read_count, read_reference
+from inrush.study.forms import Factors, FromFactor, check_no_password, read_count, read_reference
 from inrush.study.overlay import apply_overrides, by_command, merged, parse_overrides
 from inrush.study.parts import (
     Answer,
-    Factors,
     Published,
     Record,
     Repeats,
