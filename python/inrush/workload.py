@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
-#: Logical types; `docs/engines.md` maps each to every engine. Twin of `LogicalType` in `plan/table.rs`.
+#: Logical types; `docs/engines.md` maps each to every engine. With `FILE_TYPES` they are the core's `LogicalType`.
 LOGICAL_TYPES = (
     "bool", "i16", "i32", "i64", "u64", "f32", "f64", "time_ms", "time_us", "text", "list_f64", "list_i64",
     "uuid",
@@ -15,6 +15,11 @@ LOGICAL_TYPES = (
 
 #: Types that only files bring, into tables that are there: what no generator makes and no proof regenerates.
 FILE_TYPES = ("date",)
+
+#: Of an operation, as a study's file says it: {"type": …, "gen": {…}}, and `list` where it stands for several.
+Parameter: TypeAlias = Mapping[str, Any]
+#: Kinds of operations.
+OpKind: TypeAlias = Literal["insert", "query", "together", "execute"]
 
 #: Logical type -> approximate bytes of a value; 8 of every other.
 VALUE_BYTES = {
@@ -100,13 +105,13 @@ class KeyRows:
 
 @dataclass(frozen=True)
 class Operation:
-    """One timed call: insert, query, together, execute (twin of `OpKind` in `plan/operation.rs`)."""
+    """One timed call."""
 
     name: str
-    kind: str
+    kind: OpKind
     table: str | None = None
     #: Parameter name -> {"type": …, "gen": {...}} in logical form.
-    params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    params: Mapping[str, Parameter] = field(default_factory=dict)
     #: The rows that its parameters with gen = "key" are columns of.
     key_rows: KeyRows | None = None
     members: tuple[str, ...] = ()

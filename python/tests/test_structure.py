@@ -20,6 +20,7 @@ CORE_GROUND = {"clock", "error", "lock"}
 #: From below to above: a folder knows those below it. One folder a layer; what stands in no folder is below all.
 LAYERS = (
     {"errors", "text", "workload", "_core"},
+    {"border"},
     {"study"},
     {"engines"},
     {"machine"},
@@ -41,7 +42,7 @@ LAYERS = (
     {"__main__"},
 )
 #: Folders of deciders: no I/O and no clock.
-PURE = ("plan", "stats", "guards", "analysis", "model")
+PURE = ("border", "plan", "stats", "guards", "analysis", "model")
 IMPURE = {
     "os",
     "shutil",
@@ -54,6 +55,8 @@ IMPURE = {
     "pathlib",
     "duckdb",
 }
+#: Folders where every value has a type: no `Any`, nothing that mypy is told to pass over.
+TYPED = ("border", "plan", "worker")
 #: The program that the parent starts says how it wants to be called.
 PRINTS = {"cli", "commands", "worker/worker.py"}
 
@@ -144,6 +147,29 @@ def test_deciders_look_at_no_file_and_no_clock() -> None:
         if stage in PURE and name.split(".")[0] in IMPURE
     ]
     assert found == []
+
+
+def untyped(source: str) -> list[str]:
+    """What a checker of types is told to let pass: `Any`, and comments that silence it. Pure."""
+    named = [
+        node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name) and node.id == "Any"
+    ]
+    return named + re.findall(r"# type: ignore", source)
+
+
+def test_typed_rooms_are_typed_without_exception() -> None:
+    found = {
+        str(path.relative_to(PACKAGE)): holes
+        for room in TYPED
+        for path in sorted((PACKAGE / room).rglob("*.py"))
+        if (holes := untyped(path.read_text(encoding="utf-8")))
+    }
+    assert found == {}
+
+
+def test_an_exception_from_types_is_seen() -> None:
+    source = "from typing import Any\nx: dict[str, Any] = {}\ny: int = ''  # type: ignore[assignment]\n"
+    assert untyped(source) == ["Any", "# type: ignore"]
 
 
 def test_commands_print_and_nothing_else_does() -> None:

@@ -110,7 +110,7 @@ fn null(seconds: f64) -> Result<Json, Error> {
         sessions: SESSIONS,
         depth: 1,
         schedule: Schedule::Closed { think_ns: 0 },
-        work: Work::Endless,
+        work: Work::Endless {},
         until: Until::Time { ns: (seconds * 1e9) as u64 },
     };
     let segment = DriveSegment {

@@ -6,6 +6,7 @@
 mod generator;
 mod operation;
 mod segment;
+mod statement;
 mod table;
 
 use std::collections::BTreeMap;
@@ -20,9 +21,11 @@ pub use segment::{
     CollectPlan, DriveSegment, Phase, ProbePlan, ProofPlan, RepeatPlan, RolePlan, SamplePlan, Schedule,
     ScreenItem, Segment, Until, ValueHash, Weighted, Work,
 };
+pub use statement::{Repeat, Statement};
 pub use table::{ColumnPlan, Limits, LogicalType, RowSource, TablePlan, TimeForm};
 
-pub const PLAN_VERSION: u32 = 1;
+/// Version 2: a statement may say `repeat`. Version 1 wrote it into its text, and is read too.
+pub const PLAN_VERSION: u32 = 2;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -102,13 +105,32 @@ pub struct WatchPlan {
 
 impl RunPlan {
     pub fn from_json(text: &str) -> Result<RunPlan, Error> {
-        let plan: RunPlan = serde_json::from_str(text).map_err(|e| Error::Plan(e.to_string()))?;
-        if plan.version != PLAN_VERSION {
-            return Err(Error::Plan(format!(
-                "version {} was written by another inrush; this one reads version {PLAN_VERSION}",
-                plan.version
-            )));
+        let mut plan: RunPlan = serde_json::from_str(text).map_err(|e| Error::Plan(e.to_string()))?;
+        match plan.version {
+            1 => plan.upgrade(),
+            PLAN_VERSION => {}
+            other => {
+                return Err(Error::Plan(format!(
+                    "version {other} was written by another inrush; this one reads versions 1 to {PLAN_VERSION}"
+                )))
+            }
         }
         Ok(plan)
+    }
+
+    /// A plan of version 1 whose statements are texts alone is one of version 2 but for its number, which it keeps.
+    fn upgrade(&mut self) {
+        for segment in &mut self.segments {
+            let statements = match segment {
+                Segment::Control { statements, .. } => statements,
+                Segment::Drive(DriveSegment { repeat: Some(repeat), .. }) => &mut repeat.fresh,
+                _ => continue,
+            };
+            for statement in statements {
+                if statement.upgrade() {
+                    self.version = PLAN_VERSION;
+                }
+            }
+        }
     }
 }

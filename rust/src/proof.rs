@@ -136,7 +136,7 @@ pub fn prove(
     }
     // Looked for only where something is wrong: equal identities are rare, and finding them costs memory.
     if stored.is_none() && engine.caps().identity_collapses && found.iter().any(|row| !row.holds) {
-        let counted = found.iter().find(|row| row.item == item_name(&ScreenItem::Rows));
+        let counted = found.iter().find(|row| row.item == item_name(&ScreenItem::Rows {}));
         if let Some(collapsed) = collapse::prove(plan, engine, proof, counted)? {
             return Ok(collapsed);
         }
@@ -286,7 +286,7 @@ fn read_back_name(proof: &ProofPlan) -> String {
 
 fn item_name(item: &ScreenItem) -> String {
     match item {
-        ScreenItem::Rows => "rows".into(),
+        ScreenItem::Rows {} => "rows".into(),
         ScreenItem::NotNull { column } => format!("not_null({column})"),
         ScreenItem::SumLow { column } => format!("sum_low({column})"),
         ScreenItem::SumHigh { column, .. } => format!("sum_high({column})"),

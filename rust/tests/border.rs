@@ -1,9 +1,68 @@
-//! The border in: the plan that Python writes is the plan that we read. Both sides test the same file.
+//! The border in: the plan that Python writes is the plan that we read. Both sides test the same files.
 
-use inrush_core::plan::{RunPlan, Segment};
+use inrush_core::plan::{DriveSegment, Repeat, RunPlan, Segment, Statement};
 use serde_json::Value;
 
 const GOLDEN: &str = include_str!("../../python/tests/golden/plan.json");
+/// Every field of every type of a plan; `python/tests/test_border.py` says that it is whole.
+const WHOLE: &str = include_str!("../../python/tests/golden/border.json");
+
+#[test]
+fn every_field_of_a_plan_is_written_back_as_it_was_read() {
+    let plan = RunPlan::from_json(WHOLE).expect("the whole plan is a plan");
+    let said: Value = serde_json::from_str(WHOLE).expect("the whole plan is JSON");
+    let written = serde_json::to_value(&plan).expect("plans are JSON");
+    assert_eq!(lost(&said, &written, "plan"), Vec::<String>::new());
+    // A field that Rust alone knows is in no example, and is written out with its default.
+    assert_eq!(lost(&written, &said, "plan"), Vec::<String>::new());
+}
+
+#[test]
+fn a_statement_is_its_text_or_a_text_with_what_is_done_with_its_rows() {
+    let repeated = |repeat| Statement { text: "SELECT 1".into(), repeat: Some(repeat) };
+    for (json, statement) in [
+        (r#""SELECT 1""#, Statement::from("SELECT 1")),
+        (r#"{"text":"SELECT 1","repeat":"each_row"}"#, repeated(Repeat::EachRow)),
+        (r#"{"text":"SELECT 1","repeat":"until_no_rows"}"#, repeated(Repeat::UntilNoRows)),
+    ] {
+        assert_eq!(serde_json::from_str::<Statement>(json).expect("a statement"), statement);
+        assert_eq!(serde_json::to_string(&statement).expect("statements are JSON"), json);
+    }
+    for refused in [r#"{"text": "SELECT 1"}"#, r#"{"text": "", "repeat": "each_row", "more": 1}"#, "7"] {
+        assert!(serde_json::from_str::<Statement>(refused).is_err(), "{refused}");
+    }
+}
+
+#[test]
+fn version_1_wrote_what_is_done_with_rows_as_a_comment() {
+    let mut old: Value = serde_json::from_str(WHOLE).expect("the whole plan is JSON");
+    old["version"] = 1.into();
+    let texts = ["CREATE TABLE t (a INT)", "/* each */ SELECT 'DROP TABLE u'", " /* until none */ SELECT 1"];
+    old["segments"][0]["statements"] = texts.as_slice().into();
+    old["segments"][1]["repeat"]["fresh"][1] = "/* each */ SELECT 'TRUNCATE u'".into();
+    let read = RunPlan::from_json(&old.to_string()).expect("version 1 is read");
+    assert_eq!(read, RunPlan::from_json(WHOLE).expect("the whole plan is a plan"));
+}
+
+#[test]
+fn a_comment_of_version_2_is_a_comment() {
+    let mut plan: Value = serde_json::from_str(WHOLE).expect("the whole plan is JSON");
+    plan["segments"][0]["statements"] = ["/* each */ SELECT 1"].as_slice().into();
+    let read = RunPlan::from_json(&plan.to_string()).expect("a plan");
+    let Segment::Control { statements, .. } = &read.segments[0] else { panic!("it is a control segment") };
+    assert_eq!(statements, &[Statement::from("/* each */ SELECT 1")]);
+}
+
+#[test]
+fn a_plan_of_version_1_without_such_words_keeps_its_version() {
+    let plan = RunPlan::from_json(GOLDEN).expect("the golden plan is a plan");
+    assert_eq!(plan.version, 1);
+    let repeats = plan.segments.iter().filter_map(|s| match s {
+        Segment::Drive(DriveSegment { repeat: Some(repeat), .. }) => Some(repeat),
+        _ => None,
+    });
+    assert!(repeats.flat_map(|r| &r.fresh).all(|s| s.repeat.is_none()));
+}
 
 #[test]
 fn the_golden_plan_is_read_and_written_back_equal() {

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use inrush_core::clock::Clock;
+use inrush_core::engine::statement::perform;
 use inrush_core::engine::{build, Answer, Context, Done, Engine, Outcome, Payload, Session, Work};
 use inrush_core::plan::{
-    ColumnPlan, Hold, LogicalType, OpKind, OpPlan, RecordPlan, RowSource, RunPlan, TablePlan, Target,
-    WatchPlan, PLAN_VERSION,
+    ColumnPlan, Hold, LogicalType, OpKind, OpPlan, RecordPlan, Repeat, RowSource, RunPlan, Statement,
+    TablePlan, Target, WatchPlan, PLAN_VERSION,
 };
 use inrush_core::rows::{Column, Columns, ListValues, TextValues, Value, Values};
 use inrush_core::Error;
@@ -194,8 +195,9 @@ fn a_query_for_statements_runs_each_of_them() {
     let place = tempfile::tempdir().unwrap();
     let engine = engine(place.path(), &TYPES, "bulk", &[]).unwrap();
     engine.control("CREATE TABLE a (x); CREATE TABLE b (x)", SECOND_NS).unwrap();
-    let drop = "/* each */ SELECT 'DROP TABLE ' || name FROM sqlite_schema WHERE name IN ('a', 'b')";
-    engine.control(drop, SECOND_NS).unwrap();
+    let text = "SELECT 'DROP TABLE ' || name FROM sqlite_schema WHERE name IN ('a', 'b')".to_owned();
+    let drop = Statement { text, repeat: Some(Repeat::EachRow) };
+    assert!(perform(engine.as_ref(), &drop, SECOND_NS, &AtomicBool::new(false)).unwrap());
     let left = engine.control("SELECT name FROM sqlite_schema", SECOND_NS).unwrap();
     assert_eq!(left.rows, [[Value::Text("t".into())]]);
 }

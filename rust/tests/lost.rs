@@ -523,7 +523,7 @@ fn a_stop_is_heeded_while_a_statement_of_the_run_itself_hangs() {
     let server = Server::start(Silent::AtFirstStatement);
     let roles = role("many", "quick", 1, CLOSED, ENDLESS, &for_time(S));
     let mut plan = plan("postgresql", &server.url, &roles, 60 * S, "", 0);
-    let statements = vec!["CREATE TABLE t ()".to_owned()];
+    let statements = vec!["CREATE TABLE t ()".into()];
     plan.segments.insert(0, Segment::Control { label: "create".into(), statements, limit_ns: 60 * S });
     let folder = tempfile::tempdir().expect("a folder");
     let mut handle = inrush_core::run::start(plan, folder.path()).expect("started");

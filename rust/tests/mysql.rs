@@ -3,11 +3,13 @@
 
 mod servers;
 
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use inrush_core::engine::statement::perform;
 use inrush_core::engine::{build, Context, Outcome, Payload, Session, Submit, Work};
 use inrush_core::error::{Error, TargetFault};
-use inrush_core::plan::{LogicalType, RunPlan};
+use inrush_core::plan::{LogicalType, Repeat, RunPlan, Statement};
 use inrush_core::rows::{Column, Columns, ListValues, TextValues, Value, Values};
 use serde_json::{json, Value as Json};
 use servers::{insert, keys, numbers, pipeline_answer, query, run, same, NO_LIMIT};
@@ -429,8 +431,9 @@ fn control_keeps_its_limit_and_survives_its_connection() {
     };
     assert_eq!(answer.names, ["two", "h"]);
     assert_eq!(answer.rows, [[Value::U64(u64::MAX), Value::F64(0.5)]]);
-    let each = "/* each */ SELECT 'SET @inrush = 7' UNION ALL SELECT 'SET @inrush = @inrush + 1'";
-    engine.control(each, NO_LIMIT).expect("each is run");
+    let text = "SELECT 'SET @inrush = 7' UNION ALL SELECT 'SET @inrush = @inrush + 1'".to_owned();
+    let each = Statement { text, repeat: Some(Repeat::EachRow) };
+    assert!(perform(engine.as_ref(), &each, NO_LIMIT, &AtomicBool::new(false)).expect("each is run"));
     assert_eq!(engine.control("SELECT @inrush", NO_LIMIT).expect("set").rows, [[Value::I64(8)]]);
 }
 

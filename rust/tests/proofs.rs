@@ -12,7 +12,7 @@ fn rows() -> Columns {
 
 fn items() -> Vec<ScreenItem> {
     vec![
-        ScreenItem::Rows,
+        ScreenItem::Rows {},
         ScreenItem::NotNull { column: "nullable".into() },
         ScreenItem::SumLow { column: "uniform_signed".into() },
         ScreenItem::SumHigh { column: "uniform_signed".into(), signed: true },
@@ -61,7 +61,7 @@ fn integers<'a>(columns: &'a mut Columns, name: &str) -> &'a mut Vec<i64> {
 /// What an engine could have done to the rows that this figure is there to see. A new kind of figure needs its own.
 fn spoil(item: &ScreenItem, columns: &mut Columns) {
     match item {
-        ScreenItem::Rows => *columns = filled(&RowGen::new(&every_kind(11), 7, EPOCH_NS).unwrap(), 0, 999),
+        ScreenItem::Rows {} => *columns = filled(&RowGen::new(&every_kind(11), 7, EPOCH_NS).unwrap(), 0, 999),
         ScreenItem::NotNull { column } => {
             let column = columns.columns.iter_mut().find(|c| c.name == *column).unwrap();
             let first = column.present.iter().position(|p| *p == 1).unwrap();

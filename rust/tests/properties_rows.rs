@@ -112,7 +112,7 @@ proptest! {
         let gen = RowGen::new(&every_kind(11), seed, EPOCH_NS).unwrap();
         let columns = filled(&gen, 0, 3000);
         let items = vec![
-            ScreenItem::Rows,
+            ScreenItem::Rows {},
             ScreenItem::NotNull { column: "nullable".into() },
             ScreenItem::SumLow { column: "uniform_signed".into() },
             ScreenItem::SumHigh { column: "uniform_signed".into(), signed: true },

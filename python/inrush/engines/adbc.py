@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from inrush.border.plan import NotNull, ScreenItem
 from inrush.engines import sql
 from inrush.engines.base import (
     Durability,
@@ -87,12 +88,13 @@ class Adbc(Server):
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         """Counts only: bit operations have no common spelling. The read-back compares every value."""
-        items = ({"kind": "rows"}, *({"kind": "not_null", "column": c.name} for c in table.columns))
+        items: list[ScreenItem] = [{"kind": "rows"}]
+        items += [NotNull(kind="not_null", column=c.name) for c in table.columns]
         counts = ", ".join(f"count({quote(c.name)})" for c in table.columns)
         columns = ", ".join(quote(c.name) for c in table.columns)
         return Proof(
             screen=f"SELECT count(*), {counts} FROM {plan.name}",
-            items=items,
+            items=tuple(items),
             read_back=f"SELECT {columns} FROM {plan.name}",
         )
 

@@ -10,6 +10,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, ClassVar
 
+from inrush.border.load import Rule
+from inrush.border.plan import Command, ScreenItem
 from inrush.engines.greeting import Protocol
 from inrush.engines.sampled import Sampled
 from inrush.errors import UsageError
@@ -25,7 +27,7 @@ class TablePlan:
     create: tuple[str, ...]
     #: Empties it so that the next repetition starts as the first did.
     fresh: tuple[str, ...]
-    drop: tuple[str, ...]
+    drop: tuple[Command, ...]
     #: Column -> wire type, in column order.
     wire: Mapping[str, str]
     #: What the engine cannot keep exactly, as sentences for the report.
@@ -52,10 +54,10 @@ class Unsupported:
 
 @dataclass(frozen=True)
 class Proof:
-    """`screen` returns one row of numbers in the order of `items` (twin: ScreenItem in plan/segment.rs)."""
+    """`screen` returns one row of numbers in the order of `items`."""
 
     screen: str
-    items: tuple[Mapping[str, Any], ...]
+    items: tuple[ScreenItem, ...]
     #: All columns in table order, any row order.
     read_back: str
 
@@ -163,8 +165,8 @@ def information_schema(schema: str, table: str, here: str, kind: str) -> str:
     )
 
 
-#: Twin of `Rule::HashPartitions` in rust/src/load/place.rs: PostgreSQL's.
-HASH_PARTITIONS: Mapping[str, Any] = {"kind": "hash_partitions"}
+#: PostgreSQL's.
+HASH_PARTITIONS: Rule = {"kind": "hash_partitions"}
 
 
 @dataclass(frozen=True)
@@ -174,8 +176,7 @@ class ShardedTable:
     #: With passwords, where the coordinator knows them.
     urls: tuple[str, ...]
     key: tuple[str, ...]
-    #: Twin of `Rule` in rust/src/load/place.rs.
-    rule: Mapping[str, Any]
+    rule: Rule
     #: As the loader shall call the table on the shards.
     name: str
 
@@ -284,7 +285,7 @@ class Server(ABC):
         return str(rows[0][0]) if rows else ""
 
     @abstractmethod
-    def drop_namespace(self, namespace: str) -> tuple[str, ...]:
+    def drop_namespace(self, namespace: str) -> tuple[Command, ...]:
         """Statements that remove it; they touch nothing without inrush's mark."""
 
     @abstractmethod
@@ -314,7 +315,7 @@ class Server(ABC):
         """
         raise UsageError(f"{self.name}: inrush load does not prove its tables")
 
-    def load_screen(self, table: Table, name: str, items: Sequence[Mapping[str, Any]]) -> str:
+    def load_screen(self, table: Table, name: str, items: Sequence[ScreenItem]) -> str:
         """The statement of one row that has the figures of these items, in their order."""
         raise UsageError(f"{self.name}: inrush load does not prove its tables")
 
@@ -405,8 +406,8 @@ class Server(ABC):
         """Statements that make shards known to their coordinator."""
         raise self._no_coordinator()
 
-    def rule(self, kinds: Sequence[str], shards: int) -> Mapping[str, Any]:
-        """How a new table's rows are placed on shards (twin of `Rule` in place.rs). kinds: types of its key's columns."""
+    def rule(self, kinds: Sequence[str], shards: int) -> Rule:
+        """How a new table's rows are placed on shards. kinds: types of its key's columns."""
         return HASH_PARTITIONS
 
     def spread_table(

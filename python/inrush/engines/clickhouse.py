@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
+from inrush.border.load import Rule
 from inrush.engines import clickhouse_load, clickhouse_shards, http, sql
 from inrush.engines.base import (
     Durability,
@@ -184,7 +185,7 @@ class Clickhouse(ClickhouseLife):
     def know_shards(self, urls: Sequence[str], passwords: Mapping[str, str]) -> Sequence[str]:
         return ()  # its configuration says them
 
-    def rule(self, kinds: Sequence[str], shards: int) -> Mapping[str, Any]:
+    def rule(self, kinds: Sequence[str], shards: int) -> Rule:
         return clickhouse_shards.rule(kinds, shards)
 
     def spread_table(

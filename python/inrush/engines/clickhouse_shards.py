@@ -7,16 +7,15 @@ server in front knows its shards by its configuration alone: a cluster, which no
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote as encoded
 from urllib.parse import unquote, urlsplit
 
+from inrush.border.load import Distributed, Hash
 from inrush.engines.base import ShardedTable
 from inrush.engines.sql import literal, quote
 from inrush.errors import UsageError
-
-Doc = dict[str, Any]
 
 #: The cluster of the servers that inrush started, in the configuration of the one in front.
 CLUSTER = "inrush"
@@ -25,7 +24,7 @@ HTTP_OF = "inrush_shard_"
 #: Ports as shipped: that of ClickHouse's own protocol -> that of HTTP.
 SHIPPED = {9000: 8123}
 #: Function of a sharding key -> its name in `Hash` (place/distributed.rs); empty: the column itself.
-HASHES = {"intHash64": "int_hash64", "cityHash64": "city_hash64", "": "value"}
+HASHES: Mapping[str, Hash] = {"intHash64": "int_hash64", "cityHash64": "city_hash64", "": "value"}
 #: Types that `intHash64` takes, lower case.
 WHOLE = re.compile(r"u?int(8|16|32|64)|bool")
 PLAIN = re.compile(r"\w+")
@@ -71,12 +70,12 @@ def function(kinds: Sequence[str]) -> str:
     return "intHash64" if len(whole) == 1 and whole[0] else "cityHash64"
 
 
-def rule(kinds: Sequence[str], shards: int) -> Doc:
-    """Twin of `Rule` in place.rs, of a table of ours."""
+def rule(kinds: Sequence[str], shards: int) -> Distributed:
+    """Of a table of ours."""
     return _rule(HASHES[function(kinds)], [1] * shards)
 
 
-def _rule(name: str, weights: Sequence[int]) -> Doc:
+def _rule(name: Hash, weights: Sequence[int]) -> Distributed:
     return {"kind": "distributed", "hash": name, "weights": list(weights)}
 
 

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from inrush.border.plan import ScreenItem
 from inrush.engines import http, sql
 from inrush.engines.base import (
     Ask,
@@ -259,11 +260,11 @@ def _compares_tag(operation: Operation, param: str, tables: Mapping[str, TablePl
 # the screen of a proof
 
 
-def screen_items(table: Table) -> tuple[Item, ...]:
+def screen_items(table: Table) -> tuple[ScreenItem, ...]:
     """Counts of fields that may be NULL, and sums of whole fields as the server adds them: wrapping at 64 bits.
 
     A sum of doubles is exact only within 2**53, so floats are left to the read-back, as are texts and tags."""
-    items: list[Item] = [{"kind": "rows"}]
+    items: list[ScreenItem] = [{"kind": "rows"}]
     roles = wires(table)
     for column in table.columns:
         if roles[column.name] != FIELD:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import ClassVar
 
+from inrush.border.plan import Command, EachRow
 from inrush.engines import mysql_load, sql
 from inrush.engines.base import (
     TLS,
@@ -78,8 +79,6 @@ LOSSES: Mapping[str, str] = {
 }
 MARK = "made by inrush"
 MARK_TABLE = "inrush_mark"
-#: The wire half runs every statement that the query behind it returns.
-EACH = "/* each */ "
 #: Longest text of a column that an index may hold whole and a temporary table keeps in memory.
 SHORT_TEXT = 255
 #: Settings that say what an acknowledged row survives.
@@ -139,7 +138,7 @@ class Mysql(MysqlLife):
     def ask_holder(self, name: str) -> str:
         return sql.ask_holder(name)
 
-    def drop_namespace(self, namespace: str) -> tuple[str, ...]:
+    def drop_namespace(self, namespace: str) -> tuple[Command, ...]:
         return (_if_marked(namespace, f"DROP DATABASE {quote(namespace)}"),)
 
     def strangers(self, namespaces: Sequence[str]) -> str:
@@ -326,16 +325,17 @@ def _tls(status: str) -> str:
     )
 
 
-def _if_marked(namespace: str, statement: str) -> str:
+def _if_marked(namespace: str, statement: str) -> EachRow:
     """`statement` where the database bears inrush's mark, nothing where there is none, else a refusal."""
     refusal = f"database {namespace} does not bear the mark of inrush and is left alone"
     signal = f"SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = {literal(refusal)}"
     own = f"table_schema = {literal(namespace)} AND {OWN}"
-    return (
-        f"{EACH}SELECT CASE WHEN EXISTS (SELECT 1 FROM information_schema.tables WHERE {own}) THEN {literal(statement)} "
+    return {
+        "text": f"SELECT CASE WHEN EXISTS (SELECT 1 FROM information_schema.tables WHERE {own}) THEN {literal(statement)} "
         f"WHEN EXISTS (SELECT 1 FROM information_schema.schemata WHERE schema_name = {literal(namespace)}) "
-        f"THEN {literal(signal)} ELSE 'DO 0' END"
-    )
+        f"THEN {literal(signal)} ELSE 'DO 0' END",
+        "repeat": "each_row",
+    }
 
 
 def _create_table(

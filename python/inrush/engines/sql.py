@@ -7,9 +7,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
+from inrush.border.plan import Product, ScreenItem, ValueHash
 from inrush.engines.base import OpPlan, Proof, TablePlan, Unsupported
 from inrush.workload import Column, Operation, Table
 
+#: A `ScreenItem`, for the dialects that read one.
 Item = Mapping[str, Any]
 #: Table of a lock.
 HOLDER = "inrush_holder"
@@ -187,14 +189,16 @@ def ask_holder(namespace: str) -> str:
 # --- the screen of a proof -------------------------------------------------------------------------------
 
 
-def screen_items(table: Table, unsigned_is_signed: bool, hashing: str | None = None) -> tuple[Item, ...]:
-    """What engine and generator both count and sum, twin of ScreenItem in plan/segment.rs.
+def screen_items(
+    table: Table, unsigned_is_signed: bool, hashing: ValueHash | None = None
+) -> tuple[ScreenItem, ...]:
+    """What engine and generator both count and sum.
 
     unsigned_is_signed: u64 is stored with its bits reinterpreted, so its upper half shifts arithmetically.
     hashing: the engine's function of `ValueHash`, for UUIDs; without one they are proven by the read-back alone.
     Floats from files are not summed: only generated ones are known to be k * 2**-bits.
     """
-    items: list[Item] = [{"kind": "rows"}]
+    items: list[ScreenItem] = [{"kind": "rows"}]
     for column in table.columns:
         name = column.name
         if column.nullable:
@@ -214,18 +218,18 @@ def screen_items(table: Table, unsigned_is_signed: bool, hashing: str | None = N
 
 def load_items(
     table: Table,
-    hashing: str,
+    hashing: ValueHash,
     unsigned_is_signed: bool,
     declared: Mapping[str, str],
     loose: Collection[str] = (),
-) -> tuple[Item, ...]:
+) -> tuple[ScreenItem, ...]:
     """What client and server of a load both count and sum: figures of every column, whatever its type, and of whole rows.
 
     hashing: the engine's function of `ValueHash` in rust/src/rows/value_hash.rs, for texts and floats. Lists have none, and
     are read back. declared: column -> type in the database; blanks at the end of a `char(n)` do not count. loose: columns
     whose values the database may round, which are in no figure of rows.
     """
-    items: list[Item] = [{"kind": "rows"}]
+    items: list[ScreenItem] = [{"kind": "rows"}]
     trimmed = []
     for column in table.columns:
         name = column.name
@@ -280,7 +284,10 @@ def row_number(item: Item, column: Callable[[str], Column], remainder: Callable[
 
 
 def load_proof(
-    table: Table, name: str, items: Sequence[Item], expression: Callable[[Item, Callable[[str], Column]], str]
+    table: Table,
+    name: str,
+    items: Sequence[ScreenItem],
+    expression: Callable[[Item, Callable[[str], Column]], str],
 ) -> Proof:
     """The screen of `load_items`; those that no SQL computes are left to the read-back."""
     return Proof(
@@ -303,7 +310,7 @@ def float_bits(column: Column) -> int:
     return int((column.gen or {}).get("bits", DEFAULT_FLOAT_BITS))
 
 
-def _products(table: Table) -> tuple[Item, ...]:
+def _products(table: Table) -> tuple[Product, ...]:
     whole = [c.name for c in table.columns if c.type in WHOLE_TYPES]
     keys = [name for name in table.identity if name in whole][:PRODUCT_KEYS] or whole[:1]
     return tuple(
@@ -319,7 +326,7 @@ def proof(
     plan: TablePlan,
     expression: Callable[[Item, Callable[[str], Column]], str],
     unsigned_is_signed: bool,
-    hashing: str | None = None,
+    hashing: ValueHash | None = None,
     read_column: Callable[[Column], str] = lambda column: quote(column.name),
 ) -> Proof:
     """Screen and read-back; `expression` gives one item as an SQL aggregate in the engine's dialect.

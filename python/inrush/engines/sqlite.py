@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
+from inrush.border.plan import Command
 from inrush.engines import sql
 from inrush.engines.base import (
     Durability,
@@ -76,8 +77,6 @@ LOSSES: Mapping[str, str] = {
     "uuid": "a UUID is its text of 36 characters",
     "list_i64": "lists are blobs of 8-byte items: stored and read back, not searched",
 }
-#: The wire half runs every statement that the query behind it returns.
-EACH = "/* each */ "
 #: Values of PRAGMA synchronous.
 SYNCHRONOUS = {"0": "OFF", "1": "NORMAL", "2": "FULL", "3": "EXTRA"}
 SETTINGS = (
@@ -122,13 +121,14 @@ class Sqlite(Server):
         except sqlite3.Error:
             return []
 
-    def drop_namespace(self, namespace: str) -> tuple[str, ...]:
+    def drop_namespace(self, namespace: str) -> tuple[Command, ...]:
         # The mark goes last, so that a drop that was cut can be repeated; without it the query itself fails.
         own = f"substr(s.name, 1, {len(namespace) + 1}) = {literal(namespace + '.')}"
-        return (
-            f"""{EACH}SELECT 'DROP TABLE "' || replace(s.name, '"', '""') || '"' FROM {_mark(namespace)} """
-            f"JOIN sqlite_schema s ON s.type = 'table' AND {own} ORDER BY s.name = {literal(namespace + '.inrush_mark')}",
+        query = (
+            f"""SELECT 'DROP TABLE "' || replace(s.name, '"', '""') || '"' FROM {_mark(namespace)} """
+            f"JOIN sqlite_schema s ON s.type = 'table' AND {own} ORDER BY s.name = {literal(namespace + '.inrush_mark')}"
         )
+        return ({"text": query, "repeat": "each_row"},)
 
     def describe(self, schema: str, table: str) -> str:
         return f'SELECT name, type, "notnull" FROM pragma_table_info({literal(table)})'
@@ -146,7 +146,7 @@ class Sqlite(Server):
             create=sql.create_table(table, name, DECLARED, indexes, stem=f"{namespace}.{table.name}"),
             # The log is emptied too: a repetition must not pay for the checkpoint of the one before.
             fresh=(f"DELETE FROM {name}", "PRAGMA wal_checkpoint(TRUNCATE)"),
-            drop=(f"{EACH}SELECT {drop} FROM {_mark(namespace)}",),
+            drop=({"text": f"SELECT {drop} FROM {_mark(namespace)}", "repeat": "each_row"},),
             wire=wire,
             losses=sql.losses(table, LOSSES),
         )

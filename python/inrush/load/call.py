@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from inrush.border.load import Rule
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class Call:
     token_file: str | None = None
     ca: str | None = None
     fingerprint: str | None = None
-    #: How the key places rows, where a table that is there says it: twin of `Rule` in rust/src/load/place.rs.
-    rule: Mapping[str, Any] | None = None
+    #: How the key places rows, where a table that is there says it.
+    rule: Rule | None = None
     #: Types of a table that is made: those that nearly all values fit; and the order of day and month, see `read_dates`.
     strict: bool = False
     dates: str | None = None

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from inrush.border import plan as border
 from inrush.load import proof, readback
 from inrush.load.input import Input
-from inrush.load.look import Begun, look
+from inrush.load.look import begun_of, look
 from inrush.load.moved import moved_columns
 from inrush.plan import ends
 
@@ -77,7 +78,9 @@ class Loaded:
         }
 
 
-def rows_by_ledger(shards: Shards | RemoteShards, places: Sequence[Doc], load: str, name: str) -> list[int]:
+def rows_by_ledger(
+    shards: Shards | RemoteShards, places: Sequence[border.Target], load: str, name: str
+) -> list[int]:
     """Of each place, the rows of an import by its ledger."""
     return [int(shards.ask(place, ends.rows_in_ledger(load, name))[0][0]) for place in places]
 
@@ -85,13 +88,13 @@ def rows_by_ledger(shards: Shards | RemoteShards, places: Sequence[Doc], load: s
 def checked(
     wanted: ends.Wanted,
     shards: Shards | RemoteShards,
-    targets: Sequence[tuple[str, Doc]],
+    targets: Sequence[tuple[str, border.Target]],
     counts: Doc,
     in_ledger: int,
     on_replicas: int | None,
 ) -> proof.LoadVerdict:
     """The tables beside their ledgers and the client's own sums."""
-    begun: Begun = wanted.begun
+    begun = begun_of(wanted)
     looked = look(
         begun.desk,
         begun.of,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from inrush.border import plan as border
 from inrush.engines.base import Server, Target
 from inrush.engines.sampled import Sampled
 from inrush.errors import UsageError
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from inrush.load.remote import RemoteShards
 
     Places = Shards | RemoteShards
-Doc = dict[str, Any]
 Described = Sequence[tuple[str, str, bool]]
 
 
@@ -48,7 +48,7 @@ def null_line(inputs: Sequence[Input], key: Sequence[str]) -> list[str]:
 def make_table(
     call: Call,
     shards: Places,
-    targets: Sequence[tuple[str, Doc]],
+    targets: Sequence[tuple[str, border.Target]],
     table: Table,
     physical: str,
     columns: Sequence[Chosen],
@@ -70,7 +70,7 @@ def make_table(
         shards.ask(target, statement)
 
 
-def version_of(shards: Places, target: Doc) -> str:
+def version_of(shards: Places, target: border.Target) -> str:
     [[_, version]] = shards.ask(target, shards.twin.probes(()).version)
     return str(version)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from inrush.border import plan as border
 from inrush.errors import RowsMissing, UsageError
 from inrush.load import identity, ledger, proof
 from inrush.load.identity import Content
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     Places = Shards | RemoteShards
 Doc = dict[str, Any]
-Targets = Sequence[tuple[str, Doc]]
+Targets = Sequence[tuple[str, border.Target]]
 #: Import -> rows by its ledger.
 Rows = dict[str, int]
 
@@ -108,7 +109,7 @@ def open_ledgers(shards: Places, targets: Targets, table: str) -> Desk:
     return Desk(shards, targets, here, resolved.lower() if shards.twin.folds_names else resolved)
 
 
-def _columns(shards: Places, target: Doc, schema: str) -> list[list[Any]]:
+def _columns(shards: Places, target: border.Target, schema: str) -> list[list[Any]]:
     return shards.ask(target, shards.twin.describe(schema, ends.LEDGER))
 
 

@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
+from inrush.border.plan import Limits
 from inrush.errors import UsageError
+from inrush.plan.ends import TextFile
 from inrush.study.chosen import (
     AS_FOUND,
     Asked,
@@ -281,14 +283,12 @@ def with_required(table: Table, required: Collection[str]) -> Table:
     return replace(table, columns=tuple(replace(c, required=c.name in required) for c in table.columns))
 
 
-def limits_of(
-    described: Sequence[tuple[str, str, bool]], table: Table, engine: str
-) -> dict[str, dict[str, Any]]:
+def limits_of(described: Sequence[tuple[str, str, bool]], table: Table, engine: str) -> dict[str, Limits]:
     """Column -> what the database takes of it where that is less than its logical type says. Pure.
 
-    A row beyond it would be refused together with all that is stored in its transaction. Twin of `Limits` in plan/table.rs.
+    A row beyond it would be refused together with all that is stored in its transaction.
     """
-    limits: dict[str, dict[str, Any]] = {}
+    limits: dict[str, Limits] = {}
     logical = {column.name: column.type for column in table.columns}
     for column, kind, _nullable in described:
         length = LENGTH.fullmatch(kind.strip())
@@ -318,7 +318,7 @@ def base_type(kind: str) -> str:
     return f"{before.strip()} {after.partition(')')[2].strip()}".strip() if bracket else text
 
 
-def file_document(source: Input, table: Table, cache: Path) -> dict[str, Any]:
+def file_document(source: Input, table: Table, cache: Path) -> TextFile:
     """How the core reads this file. Parquet becomes an Arrow stream in `cache`."""
     path, kind = source.path, source.sniffed.format
     if kind == "parquet":

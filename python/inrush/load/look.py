@@ -31,6 +31,12 @@ class Begun:
     inputs: tuple[Input, ...]
 
 
+def begun_of(wanted: ends.Wanted) -> Begun:
+    """What `run.prepare` has left for the end."""
+    assert isinstance(wanted.begun, Begun), "nothing ends that was not begun"
+    return wanted.begun
+
+
 @dataclass(frozen=True)
 class Looked:
     """Ledgers and tables at one moment."""

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from inrush.border.load import FilesPlan
+from inrush.border.plan import ScreenItem, SumRows
 from inrush.load import proof, readback
-from inrush.load.look import Begun
+from inrush.load.look import begun_of
 from inrush.load.proof import Figures
 from inrush.plan import ends
 
 if TYPE_CHECKING:
     from inrush.load.readback import Places, Targets
 
-Item = Mapping[str, Any]
 
 #: Hashing the rows once for each of many columns takes long in a large table: then its columns are not named, s.
 NAMED_S = 600.0
@@ -28,9 +29,9 @@ def moved_columns(wanted: ends.Wanted, shards: Places, targets: Targets, name: s
     """
     from inrush import _core
 
-    begun: Begun = wanted.begun
+    begun = begun_of(wanted)
     [row] = [item for item in begun.proof.items if item["kind"] == "sum_rows"]
-    items = [{"kind": "rows"}, *without_each(row)]
+    items: list[ScreenItem] = [{"kind": "rows"}, *without_each(row)]
     in_files = of_files(wanted, shards, items)
     try:
         in_table = of_table(wanted, shards, targets, name, items)
@@ -40,28 +41,38 @@ def moved_columns(wanted: ends.Wanted, shards: Places, targets: Targets, name: s
     return [str(column) for column, should, has in same if should == has]
 
 
-def without_each(row: Item) -> list[Item]:
+def without_each(row: SumRows) -> list[SumRows]:
     """The item of whole rows, once without each of its columns. Pure."""
 
-    def without(left: str) -> Item:
+    def without(left: str) -> SumRows:
+        def kept(columns: Sequence[str]) -> list[str]:
+            return [c for c in columns if c != left]
+
         return {
-            **row, **{key: [c for c in row[key] if c != left] for key in ("columns", "unsigned", "trimmed")}
-        }  # fmt: skip
+            **row,
+            "columns": kept(row["columns"]),
+            "unsigned": kept(row.get("unsigned", ())),
+            "trimmed": kept(row.get("trimmed", ())),
+        }
 
-    return [without(str(column)) for column in row["columns"]]
+    return [without(column) for column in row["columns"]]
 
 
-def of_files(wanted: ends.Wanted, shards: Places, items: Sequence[Item]) -> Figures:
+def of_files(wanted: ends.Wanted, shards: Places, items: Sequence[ScreenItem]) -> Figures:
     """Of all good rows of the files, read once more."""
     from inrush import _core
 
     columns = [c.name for c in wanted.table.columns]
-    document = {"tables": readback.files_read(wanted, shards.twin), "columns": columns, "items": list(items)}
+    document: FilesPlan = {
+        "tables": readback.files_read(wanted, shards.twin),
+        "columns": columns,
+        "items": list(items),
+    }
     return proof.figures(json.loads(_core.read_files(json.dumps(document)))["sums"])
 
 
 def of_table(
-    wanted: ends.Wanted, shards: Places, targets: Targets, name: str, items: Sequence[Item]
+    wanted: ends.Wanted, shards: Places, targets: Targets, name: str, items: Sequence[ScreenItem]
 ) -> Figures:
     """Of the table `name` on all shards."""
     columns = readback.read_columns(items)
@@ -71,9 +82,7 @@ def of_table(
         by_sql = shards.ask(target, screen, NAMED_S)[0]
         read: Figures = ()
         if columns:
-            document = readback.scan_document(
-                wanted, shards.twin, name, columns, [i for i in items if i.get("hash") == "read_back"]
-            )
+            document = readback.scan_document(wanted, shards.twin, name, columns, readback.read_items(items))
             read = proof.figures(shards.scan(target, document)["sums"])
         parts.append(proof.together(items, by_sql, read))
     return proof.added(items, parts)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from inrush.border.load import LoadPlan
 from inrush.errors import CoreError, Interrupted, from_core
 from inrush.worker.process import Process, death_message
 
@@ -23,16 +24,16 @@ class End:
     document: its plan; None starts the interpreter ahead of it, and `begin` tells it.
     """
 
-    def __init__(self, document: Doc | None, log: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, document: LoadPlan | None, log: Path, environment: Mapping[str, str]) -> None:
         self.role: str | None = None
         self.log = log
-        self._process = Process(END, log, environment)
+        self._process: Process[Doc] = Process(END, log, environment)
         if document is not None:
             self.begin(document, log)
 
-    def begin(self, document: Doc, log: Path) -> None:
+    def begin(self, document: LoadPlan, log: Path) -> None:
         """Its plan, and where its words go from here on."""
-        self.role = str(document["role"])
+        self.role = document["role"]
         self.log = self.log.rename(log)
         self._process.send(json.dumps(document))
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from inrush.border import plan as border
+from inrush.border.load import FilesPlan, Scan
+from inrush.border.plan import ScreenItem, SumHash, SumRows
 from inrush.engines.base import Proof, Server
-from inrush.load.look import Begun, Summed
+from inrush.load.look import Summed, begun_of
 from inrush.load.proof import Figures, LoadVerdict, figures
 from inrush.plan import ends
 from inrush.workload import Table
@@ -18,8 +21,7 @@ if TYPE_CHECKING:
     from inrush.load.shards import Shards
 
     Places = Shards | RemoteShards
-Doc = dict[str, Any]
-Targets = Sequence[tuple[str, Doc]]
+Targets = Sequence[tuple[str, border.Target]]
 
 
 def load_proof(
@@ -30,16 +32,24 @@ def load_proof(
     return twin.load_proof(replace(table, columns=left), physical, declared, weak)
 
 
-def read_columns(items: Sequence[Mapping[str, Any]]) -> list[str]:
+def read_items(items: Sequence[ScreenItem]) -> list[SumHash | SumRows]:
+    """Those that no SQL computes."""
+    hashed = [item for item in items if item["kind"] == "sum_hash" or item["kind"] == "sum_rows"]
+    return [item for item in hashed if item["hash"] == "read_back"]
+
+
+def read_columns(items: Sequence[ScreenItem]) -> list[str]:
     """The columns of those items that no SQL computes, each once."""
-    read = [item for item in items if item.get("hash") == "read_back"]
-    return list(dict.fromkeys(str(c) for item in read for c in item.get("columns", [item.get("column")])))
+    columns = (
+        item["columns"] if item["kind"] == "sum_rows" else [item["column"]] for item in read_items(items)
+    )
+    return list(dict.fromkeys(c for of in columns for c in of))
 
 
 def summed(wanted: ends.Wanted, shards: Places, targets: Targets, proof: Proof, name: str) -> Summed:
     """The tables of this name on all shards."""
     screen = proof.screen.replace(f" FROM {wanted.target_table}", f" FROM {name}")
-    items = [item for item in proof.items if item.get("hash") == "read_back"]
+    items = read_items(proof.items)
     columns = read_columns(items)
 
     def scan(k: int) -> Figures:
@@ -53,16 +63,15 @@ def summed(wanted: ends.Wanted, shards: Places, targets: Targets, proof: Proof, 
 
 
 def scan_document(
-    wanted: ends.Wanted, twin: Server, name: str, columns: Sequence[str], items: Sequence[Mapping[str, Any]]
-) -> Doc:
-    """Twin of `ScanPlan`, without its target."""
+    wanted: ends.Wanted, twin: Server, name: str, columns: Sequence[str], items: Sequence[ScreenItem]
+) -> Scan:
     table = part_of(wanted, twin, columns)
     read = (twin.read_column(c) for c in wanted.table.columns if c.name in columns)
     statement = f"SELECT {', '.join(read)} FROM {name}"
-    return {"table": table, "statement": statement, "items": [dict(item) for item in items]}
+    return {"table": table, "statement": statement, "items": list(items)}
 
 
-def part_of(wanted: ends.Wanted, twin: Server, columns: Sequence[str]) -> Doc:
+def part_of(wanted: ends.Wanted, twin: Server, columns: Sequence[str]) -> border.TablePlan:
     """These columns of the table, as the core takes it."""
     left = tuple(c for c in wanted.table.columns if c.name in columns)
     table = replace(wanted.table, columns=left, identity=(), layouts={})
@@ -76,7 +85,7 @@ def verified(
     wanted: ends.Wanted, shards: Places, targets: Targets, found: LoadVerdict
 ) -> tuple[bool | None, LoadVerdict]:
     """The table read back beside the files read again: equal digests of all rows. None where nothing can be said of it."""
-    begun: Begun = wanted.begun
+    begun = begun_of(wanted)
     if found.verdict not in ("proven", "counted"):
         return None, found
     left = {*begun.weak, *padded(begun.proof)}
@@ -113,12 +122,12 @@ def digest_of_files(wanted: ends.Wanted, twin: Server, columns: Sequence[str]) -
     """Good rows of all files, and their digest."""
     from inrush import _core
 
-    document = {"tables": files_read(wanted, twin), "columns": list(columns)}
+    document: FilesPlan = {"tables": files_read(wanted, twin), "columns": list(columns)}
     found = json.loads(_core.read_files(json.dumps(document)))
     return int(found["rows"]), int(found["digest"], 16)
 
 
-def files_read(wanted: ends.Wanted, twin: Server) -> list[Doc]:
+def files_read(wanted: ends.Wanted, twin: Server) -> list[border.TablePlan]:
     """The files as tables of the core, rejecting what was rejected and noting it nowhere."""
     planned = ends.table_plan(twin, wanted.table, wanted.target_table)
     return [

@@ -14,6 +14,7 @@ from typing import Any
 from inrush.errors import UsageError
 from inrush.load.identity import date_of
 from inrush.load.ledger import Header
+from inrush.plan.ends import TextFile
 from inrush.study.chosen import Asked, DatesUndecided
 
 Doc = dict[str, Any]
@@ -73,13 +74,11 @@ def reading_of(
     return read_again
 
 
-def files_as_begun(
-    files: Sequence[Mapping[str, Any]], numbers: Sequence[int], begun: Header
-) -> tuple[Doc, ...]:
+def files_as_begun(files: Sequence[TextFile], numbers: Sequence[int], begun: Header) -> tuple[TextFile, ...]:
     """The documents of the files, read as the import was begun."""
     noted = begun.reading.get("files")
     if noted is None:
-        return tuple(dict(file) for file in files)
+        return tuple(files)
     return tuple({**file, **noted[number]} for number, file in zip(numbers, files, strict=True))
 
 

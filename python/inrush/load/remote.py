@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from inrush.border import plan as border
+from inrush.border.load import LinkPlan, Scan
 from inrush.engines import server
 from inrush.engines.base import Target
 from inrush.errors import UsageError, from_core
@@ -19,8 +20,8 @@ from inrush.plan import ends
 TOKEN_CHARACTERS = 16
 
 
-def link(address: str, token_file: str | None, ca: str | None, fingerprint: str | None) -> dict[str, Any]:
-    """Twin of `LinkPlan`. Raises UsageError where the token would travel for everybody to read."""
+def link(address: str, token_file: str | None, ca: str | None, fingerprint: str | None) -> LinkPlan:
+    """Raises UsageError where the token would travel for everybody to read."""
     if token_file is None:
         raise UsageError(
             f"--server {address}: --token-file FILE must hold the token that it was started with"
@@ -69,7 +70,7 @@ def is_loopback(host: str) -> bool:
 class RemoteShards:
     """Stands for `run.Shards` where only the load server reaches them: every statement goes through it."""
 
-    link: dict[str, Any]
+    link: LinkPlan
     engine: str = field(init=False)
     targets: list[Target] = field(init=False)
     coordinator: str | None = field(init=False)
@@ -83,21 +84,21 @@ class RemoteShards:
         #: The load server has them.
         self.secrets: dict[str, str] = {}
 
-    def documents(self) -> list[tuple[str, dict[str, Any]]]:
+    def documents(self) -> list[tuple[str, border.Target]]:
         """The load server puts its own targets in their place: it knows their passwords."""
         return [(t.url, {"engine": self.engine, "url": t.url, "options": {}}) for t in self.targets]
 
-    def ask(self, target: dict[str, Any], statement: str, limit_s: float = LOOK_S) -> list[list[Any]]:
+    def ask(self, target: border.Target, statement: str, limit_s: float = LOOK_S) -> list[list[Any]]:
         """Rows of one statement. Raises CoreFailure of the core."""
         urls = [t.url for t in self.targets]
         return self._statement(urls.index(target["url"]), statement, limit_s)
 
-    def scan(self, target: dict[str, Any], scan: Mapping[str, Any]) -> dict[str, Any]:
+    def scan(self, target: border.Target, scan: Scan) -> dict[str, Any]:
         """As of `Shards`; the load server reads."""
         from inrush import _core
 
         shard = [t.url for t in self.targets].index(target["url"])
-        question = {"ask": "scan", "shard": shard, "scan": dict(scan)}
+        question = {"ask": "scan", "shard": shard, "scan": scan}
         found: dict[str, Any] = json.loads(_core.ask_load_server(json.dumps(self.link), json.dumps(question)))
         return found
 

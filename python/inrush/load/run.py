@@ -11,6 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from inrush.border import plan as border
+from inrush.border.load import ImportPlan, LinkPlan
 from inrush.engines.base import Server
 from inrush.errors import CoreError, TargetError, UsageError, from_core
 from inrush.load import create, imports, proof, readback, reading
@@ -33,7 +35,7 @@ from inrush.load.input import (
     with_required,
     with_types,
 )
-from inrush.load.look import Begun
+from inrush.load.look import Begun, begun_of
 from inrush.load.process import End
 from inrush.load.rejects import merge_rejects, reasons_of, with_names
 from inrush.load.remote import RemoteShards, link
@@ -127,7 +129,7 @@ def remote_shards(call: Call) -> RemoteShards:
 def proven(
     wanted: ends.Wanted,
     shards: Shards | RemoteShards,
-    targets: Sequence[tuple[str, Doc]],
+    targets: Sequence[tuple[str, border.Target]],
     counts: Doc,
     began: float,
     own: Path,
@@ -146,11 +148,12 @@ def proven(
         found = checked(wanted, shards, targets, counts, sum(in_ledger), copied)
         proof_s = time.monotonic() - ended
         verified, verify_s = None, 0.0
-        if wanted.begun.verify:
+        begun = begun_of(wanted)
+        if begun.verify:
             verified, found = readback.verified(wanted, shards, targets, found)
             verify_s = time.monotonic() - ended - proof_s
-        columns = [column.name for column in wanted.begun.inputs[0].sniffed.columns]
-        found = with_rounding(found, wanted.table, wanted.files, columns, wanted.begun.verify)
+        columns = [column.name for column in begun.inputs[0].sniffed.columns]
+        found = with_rounding(found, wanted.table, wanted.files, columns, begun.verify)
     except _core.CoreFailure as failure:
         kind, message = failure.args
         raise from_core(
@@ -182,7 +185,7 @@ def proven(
         found.why,
         found.columns,
         verified,
-        {"digest_s": wanted.begun.of.digest_s, "proof_s": proof_s, "verify_s": verify_s},
+        {"digest_s": begun.of.digest_s, "proof_s": proof_s, "verify_s": verify_s},
         reasons.most if reasons is not None else "",
     )
 
@@ -202,7 +205,7 @@ def prepare(
     call: Call,
     inputs: Sequence[Input],
     shards: Shards | RemoteShards,
-    targets: Sequence[tuple[str, Doc]],
+    targets: Sequence[tuple[str, border.Target]],
     folder: Path,
     note: Callable[[str], None],
 ) -> ends.Wanted:
@@ -330,14 +333,14 @@ def times_or_not(
         return {}, undecided
 
 
-def describe(shards: Shards | RemoteShards, target: Doc, table: str) -> list[tuple[str, str, bool]]:
+def describe(shards: Shards | RemoteShards, target: border.Target, table: str) -> list[tuple[str, str, bool]]:
     """(column, type, nullable) of a table; empty when there is none."""
     schema, _, name = table.rpartition(".")
     found = shards.ask(target, shards.twin.describe(schema, name))
     return [(str(column), str(kind), not int(required)) for column, kind, required in found]
 
 
-def refuse_unfit(shards: Shards | RemoteShards, target: tuple[str, Doc], table: str) -> None:
+def refuse_unfit(shards: Shards | RemoteShards, target: tuple[str, border.Target], table: str) -> None:
     """Raises UsageError for a table whose rows would not be stored once."""
     schema, _, name = table.rpartition(".")
     if question := shards.twin.unfit_for_load(schema, name):
@@ -351,10 +354,10 @@ def run_clients(
     shards: Shards | RemoteShards,
     client: End,
     load_server: End | None,
-    way: Doc,
+    way: LinkPlan,
     own: Path,
     tell: Tell,
-    setup: Doc | None = None,
+    setup: ImportPlan | None = None,
 ) -> Doc:
     """All files by `client`, or the first by it and each other one by a process of its own, one after the other.
 
@@ -366,7 +369,7 @@ def run_clients(
     counts: Doc = dict.fromkeys(("rows_stored", "rows_before", "rejected", "bytes"), 0)
     sums: list[Any] = []
     (own / "rejects").mkdir(exist_ok=True)
-    names = dict(zip(wanted.numbers, (i.shown for i in wanted.begun.inputs), strict=True))
+    names = dict(zip(wanted.numbers, (i.shown for i in begun_of(wanted).inputs), strict=True))
     for n, files in enumerate(groups):
         document = ends.client_plan(wanted, shards.twin, way, str(own / "rejects"), files, setup)
         with End(None, own / "client.log", {}) if n else client as end:

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from inrush.border.load import ServerPlan, Serves
 from inrush.errors import Interrupted, UsageError
 from inrush.load.remote import host_of, is_loopback, read_token
 
@@ -79,7 +80,7 @@ def serve(call: Serving, folder: Path, note: Callable[[str], None], ready: Calla
     host = host_of("--listen", call.listen)
     refuse_in_the_open(call, host)
     shards = shards_of(Call((), "", into=call.into, shards=call.shards), note)
-    serves: Doc = {"shards": [target for _, target in shards.documents()]}
+    serves: Serves = {"shards": [target for _, target in shards.documents()]}
     if call.into and call.shards:
         url, variables, _ = split_password(call.into)
         shards.secrets = {**variables, **shards.secrets}
@@ -88,7 +89,7 @@ def serve(call: Serving, folder: Path, note: Callable[[str], None], ready: Calla
     folder.chmod(0o700)
     token_file = Path(call.token_file) if call.token_file else made_token(folder)
     files = certificate_files(call, host, folder)
-    document = {
+    document: ServerPlan = {
         "role": "server",
         "listen": call.listen,
         "token": read_token(token_file),

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from inrush.border import plan as border
+from inrush.border.load import Scan, ScanPlan
 from inrush.engines import engine_of_url, server
 from inrush.engines.base import Server, Target
 from inrush.errors import UsageError
@@ -33,14 +35,14 @@ class Shards:
     #: Holds passwords: never written or shown.
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
-    def documents(self) -> list[tuple[str, Doc]]:
-        def document(target: Target) -> Doc:
+    def documents(self) -> list[tuple[str, border.Target]]:
+        def document(target: Target) -> border.Target:
             here = self.twin.run_target(target, Path.cwd())
             return {"engine": here.engine, "url": here.url, "options": dict(here.options)}
 
         return [(t.url, document(t)) for t in self.targets]
 
-    def ask(self, target: Doc, statement: str, limit_s: float = LOOK_S) -> list[list[Any]]:
+    def ask(self, target: border.Target, statement: str, limit_s: float = LOOK_S) -> list[list[Any]]:
         """Rows of one statement. Raises CoreFailure of the core."""
         from inrush import _core
 
@@ -48,12 +50,13 @@ class Shards:
             rows: list[list[Any]] = json.loads(_core.control(json.dumps(target), statement, limit_s))["rows"]
             return rows
 
-    def scan(self, target: Doc, scan: Mapping[str, Any]) -> Doc:
-        """Rows, digest and sums of a table that is read back. scan: twin of `ScanPlan`, without its target."""
+    def scan(self, target: border.Target, scan: Scan) -> Doc:
+        """Rows, digest and sums of a table that is read back."""
         from inrush import _core
 
         with environment(self.secrets):
-            found: Doc = json.loads(_core.read_table(json.dumps({**scan, "target": target})))
+            plan: ScanPlan = {**scan, "target": target}
+            found: Doc = json.loads(_core.read_table(json.dumps(plan)))
             return found
 
 

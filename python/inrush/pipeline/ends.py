@@ -149,7 +149,7 @@ class Ends:
             self._wait(server, "load_server", key, "left")
 
     def _wait(
-        self, end: Process, role: str, key: str, what: str, of_file: Mapping[str, int] | None = None
+        self, end: Process[Doc], role: str, key: str, what: str, of_file: Mapping[str, int] | None = None
     ) -> Doc:
         """The event `what`; all that is said before goes to whoever listens. Raises what the end failed with."""
         while not self._over.is_set():
@@ -194,10 +194,10 @@ class Ends:
         columns = [{k: v for k, v in c.items() if k != "gen"} for c in table["columns"]]
         return {**table, "columns": columns, "source": source}
 
-    def _process(self, command: Sequence[str], name: str) -> Process:
+    def _process(self, command: Sequence[str], name: str) -> Process[Doc]:
         return Process(command, self._folder / f"{name}.log")
 
-    def _all(self) -> list[Process]:
+    def _all(self) -> list[Process[Doc]]:
         return [*self.clients, *self.servers]
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from inrush.border.plan import Command
+from inrush.border.statement import run_statement
 from inrush.errors import CoreError
 from inrush.results.schema import conform, empty
 from inrush.results.store import whole_batches
@@ -20,12 +22,15 @@ LIMIT_S = 600.0
 WRAPPED = "sum_wrapped("
 
 
-def control(shard: Mapping[str, Any], statement: str) -> list[list[Any]]:
+def control(shard: Mapping[str, Any], statement: Command) -> list[list[Any]]:
     """Rows of one statement on a shard. Raises CoreFailure."""
     from inrush import _core
 
-    rows: list[list[Any]] = json.loads(_core.control(json.dumps(shard["target"]), statement, LIMIT_S))["rows"]
-    return rows
+    def rows(text: str) -> list[list[Any]]:
+        found: list[list[Any]] = json.loads(_core.control(json.dumps(shard["target"]), text, LIMIT_S))["rows"]
+        return found
+
+    return run_statement(statement, rows)
 
 
 def core_run(plan: Mapping[str, Any], folder: Path) -> dict[str, pa.Table]:

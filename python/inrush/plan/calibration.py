@@ -6,12 +6,19 @@ What a row or a call costs there is the client's own; `own_share` takes it from 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from inrush.border.plan import (
+    PLAIN_VERSION,
+    ColumnPlan,
+    DriveSegment,
+    OpPlan,
+    PointPlan,
+    RolePlan,
+    SessionsPlan,
+    TablePlan,
+    Until,
+    Work,
+)
 from inrush.plan.roles import ALL_ROWS
-
-Doc = dict[str, Any]
 
 #: Bare: engines in our process take columns as they are, without a wire.
 FLOOR = "null"
@@ -24,48 +31,53 @@ AT_LEAST_NS = 300_000_000
 REPETITIONS = 30
 
 
-def calibration_plan(plan: Mapping[str, Any]) -> Doc:
+def calibration_plan(plan: SessionsPlan) -> PointPlan:
     """The measured segment of a point's plan on the null engine; equal for all engines that do the same work."""
-    measured = next(s for s in plan["segments"] if s.get("phase") == "measure")
+    measured = next(s for s in plan["segments"] if s["kind"] == "drive" and s["phase"] == "measure")
     return {
         **plan,
+        "version": PLAIN_VERSION,
         "target": {"engine": FLOOR, "url": "", "options": {}},
-        "tables": [
-            {**t, "name": t["stream"], "columns": [{**c, "wire": ""} for c in t["columns"]]}
-            for t in plan["tables"]
-        ],
+        "tables": [without_wire(table) for table in plan["tables"]],
         "operations": [operation(o) for o in plan["operations"]],
         "segments": [shortened(measured)],
     }
 
 
-def operation(document: Mapping[str, Any]) -> Doc:
+def without_wire(table: TablePlan) -> TablePlan:
+    columns: list[ColumnPlan] = [{**column, "wire": ""} for column in table["columns"]]
+    return {**table, "name": table["stream"], "columns": columns}
+
+
+def operation(document: OpPlan) -> OpPlan:
     """Nothing is answered, so there is no text and nothing that must hold."""
     method = "bulk" if document["kind"] == "insert" else ""
-    params = sorted(document["params"], key=lambda p: str(p["name"]))
+    params = sorted(document["params"], key=lambda p: p["name"])
     return {**document, "text": "", "method": method, "params": params, "holds": []}
 
 
-def shortened(segment: Mapping[str, Any]) -> Doc:
+def shortened(segment: DriveSegment) -> DriveSegment:
     """Fewer rows and less time. What ends with its work is repeated until it was long enough to be measured."""
-    roles = [{**r, "work": less(r), "until": sooner(r["until"])} for r in segment["roles"]]
-    found = {k: v for k, v in segment.items() if k != "repeat"} | {"roles": roles}
-    if any(r["until"]["kind"] == "time" for r in roles):
-        return found
-    repeat = {"at_least_ns": AT_LEAST_NS, "max": REPETITIONS, "fresh": [], "proofs": []}
-    return found | {"repeat": repeat}
+    roles: list[RolePlan] = [{**r, "work": less(r), "until": sooner(r["until"])} for r in segment["roles"]]
+    found: DriveSegment = {**segment, "roles": roles}
+    found.pop("repeat", None)
+    if not any(r["until"]["kind"] == "time" for r in roles):
+        found["repeat"] = {"at_least_ns": AT_LEAST_NS, "max": REPETITIONS, "fresh": [], "proofs": []}
+    return found
 
 
-def less(role: Mapping[str, Any]) -> Doc:
-    work: Doc = dict(role["work"])
-    if work["kind"] == "rows" and work["rows"] < ALL_ROWS:
-        work["rows"] = min(work["rows"], max(ROWS, role["sessions"] * work["batch_rows"]))
-    schedule = role["schedule"]
+def less(role: RolePlan) -> Work:
+    work, schedule = role["work"], role["schedule"]
+    if work["kind"] != "rows":
+        return work
+    rows, batch_rows = work["rows"], work["batch_rows"]
+    if rows < ALL_ROWS:
+        rows = min(rows, max(ROWS, role["sessions"] * batch_rows))
     if schedule["kind"] == "samples":
         samples = -(-TIME_NS // schedule["every_ns"])
-        work["rows"] = min(work["rows"], samples * schedule["parts"] * work["batch_rows"])
-    return work
+        rows = min(rows, samples * schedule["parts"] * batch_rows)
+    return {**work, "rows": rows}
 
 
-def sooner(until: Mapping[str, Any]) -> Doc:
-    return {**until, "ns": min(until["ns"], TIME_NS)} if until["kind"] == "time" else dict(until)
+def sooner(until: Until) -> Until:
+    return {**until, "ns": min(until["ns"], TIME_NS)} if until["kind"] == "time" else until

@@ -1,30 +1,22 @@
-"""Parts of a RunPlan as the core reads them (`rust/src/plan.rs`). Pure."""
+"""Parts of a plan as the core reads them (`inrush.border.plan`). Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
+from inrush.border import plan as border
+from inrush.engines.base import TablePlan
 from inrush.plan.roles import ALL_ROWS, ActiveRole, Sampling
 from inrush.plan.units import NS, ns
 from inrush.study.operations import tables_of
 from inrush.study.study import Study
 from inrush.workload import VALUE_BYTES, Operation, Table
 
-Doc = dict[str, Any]
 
-
-def role_document(role: ActiveRole, index: Mapping[str, int], seconds: float) -> Doc:
-    schedule: Doc = {"kind": role.schedule.mode}
-    if role.samples is not None:
-        schedule = samples_document(role.samples)
-    elif role.schedule.mode == "closed":
-        schedule["think_ns"] = ns(role.schedule.think_s)
-    else:
-        schedule["rate_per_s"] = role.rate_per_s
-    work: Doc = {"kind": "endless"}
-    until: Doc = {"kind": "time", "ns": ns(seconds)}
+def role_document(role: ActiveRole, index: Mapping[str, int], seconds: float) -> border.RolePlan:
+    work: border.Work = {"kind": "endless"}
+    until: border.Until = {"kind": "time", "ns": ns(seconds)}
     if role.table is not None:
         work = {
             "kind": "rows",
@@ -45,14 +37,37 @@ def role_document(role: ActiveRole, index: Mapping[str, int], seconds: float) ->
         "operations": [{"operation": f"{o}{suffix}", "weight": w} for o, w in role.operations.items()],
         "sessions": role.sessions,
         "depth": role.depth,
-        "schedule": schedule,
+        "schedule": schedule_document(role),
         "work": work,
         "until": until,
     }
 
 
-def samples_document(samples: Sampling) -> Doc:
-    document: Doc = {"kind": "samples", "every_ns": ns(samples.every_s), "parts": samples.parts}
+def single_role(name: str, operation: str, work: border.Work, sessions: int = 1) -> border.RolePlan:
+    """A role of one operation, as fast as it goes, to the end of its work."""
+    return {
+        "name": name,
+        "operations": [{"operation": operation, "weight": 1}],
+        "sessions": sessions,
+        "depth": 1,
+        "schedule": {"kind": "closed", "think_ns": 0},
+        "work": work,
+        "until": {"kind": "work"},
+    }
+
+
+def schedule_document(role: ActiveRole) -> border.Schedule:
+    if role.samples is not None:
+        return samples_document(role.samples)
+    if role.schedule.mode == "constant":
+        return {"kind": "constant", "rate_per_s": role.rate_per_s}
+    if role.schedule.mode == "poisson":
+        return {"kind": "poisson", "rate_per_s": role.rate_per_s}
+    return {"kind": "closed", "think_ns": ns(role.schedule.think_s)}
+
+
+def samples_document(samples: Sampling) -> border.Samples:
+    document: border.Samples = {"kind": "samples", "every_ns": ns(samples.every_s), "parts": samples.parts}
     if (collect := samples.collect) is not None:
         document["collect"] = {
             "name": collect.name,
@@ -68,42 +83,46 @@ def operation_document(
     index: Mapping[str, int],
     text: str,
     method: str,
-    params: list[Doc],
-    keys: Doc | None = None,
-) -> Doc:
-    document: Doc = {
+    params: Sequence[border.ParamPlan],
+    keys: border.KeyPlan | None = None,
+) -> border.OpPlan:
+    table = index.get(operation.table) if operation.table is not None else None
+    document: border.OpPlan = {
         "name": operation.name,
         "kind": operation.kind,
         "text": text,
         "method": method,
         "params": params,
         "members": list(operation.members),
-        "holds": [],
+        "holds": [] if table is None else holds_of(operation, table, [p["name"] for p in params]),
         "deadline_ns": ns(operation.deadline_s),
     }
     if keys is not None:
         document["keys"] = [keys]
-    if operation.table is not None and operation.table in index:
-        document["table"] = index[operation.table]
-        for hold in operation.holds:
-            if hold in ("rows_regenerate", "asked"):
-                compared = [operation.compared.get(p["name"], "") for p in params]
-                document["holds"].append(
-                    {
-                        "kind": hold,
-                        "table": document["table"],
-                        "columns": list(operation.returns),
-                        **({"keys": compared} if hold == "asked" or any(compared) else {}),
-                        **({"may_be_empty": True} if operation.may_be_empty else {}),
-                    }
-                )
-            elif hold == "freshness":
-                document["holds"].append(
-                    {"kind": hold, "table": document["table"], "series": operation.series}
-                )
-            elif hold == "count_bounds":
-                document["holds"].append({"kind": hold, "table": document["table"]})
+    if table is not None:
+        document["table"] = table
     return document
+
+
+def holds_of(operation: Operation, table: int, params: Sequence[str]) -> list[border.Hold]:
+    """What its answers promise. params: their names, in placeholder order."""
+    columns, compared = list(operation.returns), [operation.compared.get(name, "") for name in params]
+    found: list[border.Hold] = []
+    for hold in operation.holds:
+        if hold == "asked":
+            found.append({"kind": "asked", "table": table, "columns": columns, "keys": compared})
+        elif hold == "rows_regenerate":
+            rows: border.RowsRegenerate = {"kind": "rows_regenerate", "table": table, "columns": columns}
+            if any(compared):
+                rows["keys"] = compared
+            if operation.may_be_empty:
+                rows["may_be_empty"] = True
+            found.append(rows)
+        elif hold == "freshness":
+            found.append({"kind": "freshness", "table": table, "series": operation.series})
+        elif hold == "count_bounds":
+            found.append({"kind": "count_bounds", "table": table})
+    return found
 
 
 def members_on(operation: Operation, tables: Sequence[str], study: Study) -> tuple[str, ...]:
@@ -114,23 +133,66 @@ def members_on(operation: Operation, tables: Sequence[str], study: Study) -> tup
     return tuple(m for m in operation.members if set(tables_of(operations[m], study.workload)) <= set(tables))
 
 
-def param_document(name: str, param: Mapping[str, Any], index: Mapping[str, int]) -> Doc:
-    gen = dict(param["gen"])
-    if gen["kind"] == "now_minus":
-        gen = {"kind": "now_minus", "ns": ns(gen["seconds"])}
-    elif gen["kind"] == "of_series":
-        gen["table"] = index[gen["table"]]
-        if "series" in gen:
-            gen["kind"] = "series_at"
-    elif gen["kind"] == "key":
-        gen = {"kind": "key", "keys": 0, "draw": gen.get("draw", 0), "column": gen["column"]}
+def param_document(operation: Operation, name: str, index: Mapping[str, int]) -> border.ParamPlan:
+    param = operation.params[name]
+    gen: border.ParamGen
+    asked = param["gen"]
+    match asked["kind"]:
+        case "now_minus":
+            gen = {"kind": "now_minus", "ns": ns(asked["seconds"])}
+        case "of_series" if "series" in asked:
+            gen = {
+                "kind": "series_at", "table": index[asked["table"]], "column": asked["column"], "series": asked["series"]
+            }  # fmt: skip
+        case "of_series":
+            gen = {"kind": "of_series", "table": index[asked["table"]], "column": asked["column"]}
+        case "seen_until":
+            gen = {"kind": "seen_until"}
+        case "key":
+            gen = {"kind": "key", "keys": 0, "draw": asked.get("draw", 0), "column": asked["column"]}
+        case "uniform":
+            gen = {"kind": "uniform", "from": asked["from"], "to": asked["to"]}
+        case "constant":
+            gen = {"kind": "constant", "value": asked["value"]}
+        case kind:
+            raise AssertionError(f"the study's reader knows no parameter of kind {kind}")
     return {"name": name, "type": param["type"], "gen": gen}
 
 
-def source_document(table: Table) -> Doc:
+# --- tables
+
+
+def stored_table(table: Table, planned: TablePlan) -> border.StoredTable:
+    """A table in the dialect of its engine, before it is known where its rows come from."""
+    columns: list[border.ColumnPlan] = []
+    for column in table.columns:
+        document: border.ColumnPlan = {
+            "name": column.name,
+            "type": column.type,
+            "wire": planned.wire[column.name],
+            "null_ppm": round(column.null_share * 1e6),
+        }
+        if column.gen is not None:
+            document["gen"] = dict(column.gen)
+        columns.append(document)
+    return {"name": planned.name, "stream": table.name, "columns": columns, "identity": list(table.identity)}
+
+
+def table_document(table: Table, planned: TablePlan) -> border.TablePlan:
+    stored = stored_table(table, planned)
+    return {
+        "name": stored["name"],
+        "stream": stored["stream"],
+        "columns": stored["columns"],
+        "source": source_document(table),
+        "identity": stored["identity"],
+    }
+
+
+def source_document(table: Table) -> border.RowSource:
     if table.files is None:
         return {"kind": "generated", "series": table.series, "period_ns": ns(table.period_s)}
-    return {
+    found: border.FileRows = {
         "kind": "files",
         "paths": list(table.files.paths),
         "format": table.files.format,
@@ -139,9 +201,12 @@ def source_document(table: Table) -> Doc:
         "null": table.files.null,
         "reject_path": f"reject-{table.name}.csv",
         "reject_limit": table.files.reject_limit,
-        **({"required": list(table.files.required)} if table.files.required else {}),
-        **({"times": dict(table.files.times)} if table.files.times else {}),
     }
+    if table.files.required:
+        found["required"] = list(table.files.required)
+    if table.files.times:
+        found["times"] = dict(table.files.times)
+    return found
 
 
 def last_sweep_ns(table: Table, rows: int) -> int:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
+from inrush.border.labels import KeyCoverage, OptionalLabels, OracleBook, PointLabels
+from inrush.border.plan import KeyPlan, OpPlan, ProofPlan
+from inrush.border.plan import PointPlan as Document
+from inrush.border.plan import TablePlan as TableDocument
 from inrush.engines.base import Server, TablePlan, Unsupported
 from inrush.errors import Problem
 from inrush.plan.documents import (
-    Doc,
     epoch_ns,
     members_on,
     operation_document,
     param_document,
     row_bytes,
-    source_document,
+    table_document,
 )
 from inrush.plan.intervals import coarser
 from inrush.plan.keys import coverage, sentence
@@ -74,9 +76,9 @@ class Draft:
         self.roles = tuple(self.what_it_can(role) for role in roles)
         #: Table -> rows that roles write in one repetition.
         self.written = {role.table: role.rows for role in roles if role.table is not None}
-        self.operations: list[Doc] = []
+        self.operations: list[OpPlan] = []
         #: Operation -> the rows that its keys are of.
-        self.keys: dict[str, Doc] = {}
+        self.keys: dict[str, KeyPlan] = {}
 
     def loaded_rows(self, name: str) -> int:
         """Rows a table holds before anything is measured."""
@@ -172,7 +174,7 @@ class Draft:
             planned = self.server.plan_operation(operation, method, self.plans, batch_rows)
             if isinstance(planned, Unsupported):
                 return Unsupported(f"{operation.name}: {planned.reason}")
-            params = [param_document(p, operation.params[p], self.index) for p in planned.params]
+            params = [param_document(operation, p, self.index) for p in planned.params]
             self.operations.append(
                 operation_document(
                     operation,
@@ -209,52 +211,31 @@ class Draft:
 
     # --- documents of the border
 
-    def table_document(self, name: str) -> Doc:
-        table, plan = self.tables[name], self.plans[name]
-        columns = []
-        for column in table.columns:
-            document: Doc = {
-                "name": column.name,
-                "type": column.type,
-                "wire": plan.wire[column.name],
-                "null_ppm": round(column.null_share * 1e6),
-            }
-            if column.gen is not None:
-                document["gen"] = dict(column.gen)
-            columns.append(document)
-        return {
-            "name": plan.name,
-            "stream": name,
-            "columns": columns,
-            "source": source_document(table),
-            "identity": list(table.identity),
-        }
+    def table_documents(self) -> list[TableDocument]:
+        return [table_document(table, self.plans[name]) for name, table in self.tables.items()]
 
-    def proofs(self, names: Sequence[str], read_back: bool) -> list[Doc]:
+    def proofs(self, names: Sequence[str], read_back: bool) -> list[ProofPlan]:
         """Of engines that store something."""
-        found = []
+        found: list[ProofPlan] = []
         for name in names:
             proof = self.server.proof(self.tables[name], self.plans[name])
             gone = self.retained[name].first_row if name in self.retained else 0
             rows = self.rows_of(name) - gone
             from_files = self.tables[name].files is not None
             whole = rows <= READ_BACK_ROWS or from_files
-            document = {
+            document: ProofPlan = {
                 "table": self.index[name],
                 "first_row": gone,
                 "rows": 0 if from_files else rows,
                 "screen": proof.screen,
-                "items": [dict(item) for item in proof.items],
+                "items": list(proof.items),
                 "read_back": proof.read_back if read_back and whole else "",
             }
             if not proof.screen:
                 continue
             found.append(document)
             if read_back and not whole and not gone:
-                found += [
-                    {"table": self.index[name], "screen": "", "items": [], **part}
-                    for part in self.ranges(name, proof.read_back)
-                ]
+                found += self.ranges(name, proof.read_back)
         return found
 
     def unseen_uuids(self, name: str) -> list[str]:
@@ -264,11 +245,24 @@ class Draft:
         uuids = [c.name for c in self.tables[name].columns if c.type == "uuid"]
         return [column for column in uuids if column not in seen] if proof.screen else []
 
-    def ranges(self, name: str, read_back: str) -> list[Mapping[str, Any]]:
+    def ranges(self, name: str, read_back: str) -> list[ProofPlan]:
         at = epoch_ns(self.study.workload.epoch)
-        return read_back_ranges(self.server, self.tables[name], read_back, self.rows_of(name), self.seed, at)
+        found = read_back_ranges(self.server, self.tables[name], read_back, self.rows_of(name), self.seed, at)
+        return [
+            {
+                "table": self.index[name],
+                "screen": "",
+                "items": [],
+                "first_row": part.first_row,
+                "rows": part.rows,
+                "read_back": part.statement,
+            }
+            for part in found
+        ]
 
-    def summary(self, plan: Doc, options: Mapping[str, str], keys_per_call: Mapping[str, int]) -> PointPlan:
+    def summary(
+        self, plan: Document, options: Mapping[str, str], keys_per_call: Mapping[str, int]
+    ) -> PointPlan:
         schedule = self.study.schedule
         held = {name: self.rows_of(name) for name in self.tables if self.tables[name].files is None}
         writers = [role for role in self.roles if role.table is not None]
@@ -290,22 +284,28 @@ class Draft:
         asked = self.study.record.interval_s is not None and self.study.record.watch_s is not None
         notes += [told for told in [coarser(self.longest_s(), record, watch)] if told and not asked]
         notes += [sentence(name, keys) for name, keys in covered.items()]
+        some: OptionalLabels = {}
+        if keys_per_call:
+            some["keys_per_call"] = dict(keys_per_call)
+        if covered:
+            some["keys"] = covered
+        if self.left_out:
+            some["left_out"] = dict(self.left_out)
+        labels: PointLabels = {
+            "kind": self.study.kind,
+            "method": self.method,
+            "layout": self.layout,
+            "options": dict(options),
+            "rows": written,
+            "batch_rows": {role.name: role.batch_rows for role in writers},
+            "sessions": {role.name: role.sessions for role in self.roles},
+            **some,
+            "notes": list(dict.fromkeys(notes)),
+            "oracle": self.oracle(),
+        }
         return PointPlan(
             plan=plan,
-            labels={
-                "kind": self.study.kind,
-                "method": self.method,
-                "layout": self.layout,
-                "options": dict(options),
-                "rows": written,
-                "batch_rows": {role.name: role.batch_rows for role in writers},
-                "sessions": {role.name: role.sessions for role in self.roles},
-                **({"keys_per_call": dict(keys_per_call)} if keys_per_call else {}),
-                **({"keys": covered} if covered else {}),
-                **({"left_out": dict(self.left_out)} if self.left_out else {}),
-                "notes": list(dict.fromkeys(notes)),
-                "oracle": self.oracle(),
-            },
+            labels=labels,
             namespace=self.namespace,
             streams=tuple(self.tables),
             rows=sum(held.values()),
@@ -337,7 +337,7 @@ class Draft:
             proven_rows=read_back(quiet, self.tables, READ_BACK_ROWS),
         )
 
-    def covered(self) -> dict[str, Doc]:
+    def covered(self) -> dict[str, KeyCoverage]:
         """Operation -> what its keys cover, of those that are called."""
         found = {}
         for name in (o["name"] for o in self.operations if "keys" in o):
@@ -362,6 +362,6 @@ class Draft:
             and not self.retained.keys() & set(tables_of(operations[o["name"]], self.study.workload))
         ]
 
-    def oracle(self) -> Doc | None:
+    def oracle(self) -> OracleBook | None:
         rows = {name: self.rows_of(name) for name in self.tables}
         return oracle_book(self.server.name, self.asked(), self.study.workload.operations, self.tables, rows)

@@ -8,17 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TypedDict
 
+from inrush.border import plan as border
+from inrush.border.load import (
+    ClientFile,
+    ClientPlan,
+    ImportPlan,
+    LedgerPlan,
+    LinkPlan,
+    Rule,
+    ServerPlan,
+    ShardPlan,
+)
 from inrush.engines.base import HASH_PARTITIONS, OpPlan, Server, TablePlan, Unsupported
 from inrush.engines.sql import literal, quote
 from inrush.errors import UsageError
+from inrush.plan.documents import single_role
 from inrush.plan.units import ns
 from inrush.workload import Operation, Table
 
-Doc = dict[str, Any]
-
-PLAN_VERSION = 1
 LEDGER = "inrush_load_ledger"
 #: Column -> type, in the order of the values that `rust/src/load/shard.rs` writes.
 LEDGER_COLUMNS = {
@@ -30,8 +39,20 @@ SUMS = "sums"
 LEDGER_KEY = ("load_id", "file_no", "chunk_no")
 #: File of the line that is an import's own: `ledger.Header`.
 BEFORE_FILE = -1
+
+
+class TextFile(TypedDict):
+    """A file, and how it is read."""
+
+    path: str
+    format: str
+    delimiter: str | None
+    header: bool
+    null: str | None
+
+
 #: The source of a table whose rows come from elsewhere.
-NO_FILES: Mapping[str, Any] = {"path": "-", "format": "csv", "delimiter": None, "header": False, "null": None}
+NO_FILES: TextFile = {"path": "-", "format": "csv", "delimiter": None, "header": False, "null": None}
 
 
 @dataclass(frozen=True)
@@ -45,8 +66,8 @@ class Wanted:
     key: Mapping[str, str]
     method: str
     import_id: str
-    #: Files in the order of their numbers: (path, format, delimiter, header, null).
-    files: tuple[Doc, ...]
+    #: In the order of their numbers.
+    files: tuple[TextFile, ...]
     chunk_rows: int
     flush_rows: int
     connections: int
@@ -55,31 +76,31 @@ class Wanted:
     patience_s: float
     #: Columns that the database does not take NULL in, and what else it does not take: `input.limits_of`.
     required: tuple[str, ...] = ()
-    limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    limits: Mapping[str, border.Limits] = field(default_factory=dict)
     #: Column of times -> how they are written: iso, dmy, mdy.
     times: Mapping[str, str] = field(default_factory=dict)
     bytes_per_s: float | None = None
     shard_rows_per_s: float | None = None
     #: How the key places rows on the shards.
-    rule: Mapping[str, Any] = field(default_factory=lambda: HASH_PARTITIONS)
+    rule: Rule = field(default_factory=lambda: HASH_PARTITIONS)
     #: Where each shard also stores the rows of the shard before it, quoted; empty without replicas.
     replica_table: str = ""
     #: Number of each file in the ledger; their order without.
     numbers: tuple[int, ...] = ()
-    #: What is summed over the rows of each chunk (twin: ScreenItem); nothing without.
-    items: tuple[Mapping[str, Any], ...] = ()
+    #: What is summed over the rows of each chunk; nothing without.
+    items: tuple[border.ScreenItem, ...] = ()
     #: Beside the table; the connection's own schema without.
     ledger: str = ""
-    #: `imports.Begun`, for the end of the load.
-    begun: Any = field(default=None, compare=False)
+    #: A `Begun` of `load/look.py`, for the end of the load.
+    begun: object = field(default=None, compare=False)
 
 
 def create_ledger(server: Server, name: str = LEDGER) -> str:
     return server.create_keyed(name, LEDGER_COLUMNS, LEDGER_KEY)
 
 
-def ledger(load: str, name: str = LEDGER, sums: bool = False) -> Doc:
-    """Twin of `LedgerPlan`. sums: its lines have those of their chunks."""
+def ledger(load: str, name: str = LEDGER, sums: bool = False) -> LedgerPlan:
+    """sums: its lines have those of their chunks."""
     more = [SUMS] if sums else []
     read = ["file_no", "chunk_no", "row_count", "is_last", "goes_on", *more]
     return {
@@ -110,7 +131,7 @@ def replica_load(load: str) -> str:
     return f"{load}-replica"
 
 
-def replica_places(shards: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
+def replica_places(shards: Sequence[tuple[str, border.Target]]) -> list[tuple[str, border.Target]]:
     """Where the rows of each shard are stored once more: on the next one, those of the last on the first."""
     return [
         (f"the replica of {name} on {beside}", target)
@@ -127,9 +148,8 @@ def table_plan(server: Server, table: Table, physical: str) -> TablePlan:
     )
 
 
-def table_document(wanted: Wanted, planned: TablePlan, source: Mapping[str, Any]) -> Doc:
-    """Twin of `TablePlan` in plan/table.rs."""
-    columns = [
+def table_document(wanted: Wanted, planned: TablePlan, source: border.RowSource) -> border.TablePlan:
+    columns: list[border.ColumnPlan] = [
         {
             "name": c.name,
             "type": c.type,
@@ -142,13 +162,13 @@ def table_document(wanted: Wanted, planned: TablePlan, source: Mapping[str, Any]
         "name": planned.name,
         "stream": wanted.table.name,
         "columns": columns,
-        "source": dict(source),
+        "source": source,
         "identity": list(wanted.table.identity),
     }
 
 
-def source_of(wanted: Wanted, file: Mapping[str, Any], reject_path: str, reject_limit: int) -> Doc:
-    return {
+def source_of(wanted: Wanted, file: TextFile, reject_path: str, reject_limit: int) -> border.FileRows:
+    found: border.FileRows = {
         "kind": "files",
         "paths": [file["path"]],
         "format": file["format"],
@@ -158,35 +178,37 @@ def source_of(wanted: Wanted, file: Mapping[str, Any], reject_path: str, reject_
         "reject_path": reject_path,
         "reject_limit": reject_limit,
         "required": list(wanted.required),
-        "limits": {column: dict(limit) for column, limit in wanted.limits.items()},
-        **({"times": dict(wanted.times)} if wanted.times else {}),
+        "limits": dict(wanted.limits),
     }
+    if wanted.times:
+        found["times"] = dict(wanted.times)
+    return found
 
 
 def server_plan(
-    wanted: Wanted, server: Server, shards: Sequence[tuple[str, Mapping[str, Any]]], listen: str, token: str
-) -> Doc:
-    """Twin of `ServerPlan`, of a load server that is there for one import. shards: as of `import_plan`."""
+    wanted: Wanted, server: Server, shards: Sequence[tuple[str, border.Target]], listen: str, token: str
+) -> ServerPlan:
+    """Of a load server that is there for one import. shards: as of `import_plan`."""
     own = import_plan(wanted, server, shards)
     return {"role": "server", "listen": listen, "token": token, "load": own}
 
 
-def import_plan(wanted: Wanted, server: Server, shards: Sequence[tuple[str, Mapping[str, Any]]]) -> Doc:
-    """Twin of `ImportPlan`. shards: name and target document of each. Raises UsageError for a method that is not there."""
+def import_plan(wanted: Wanted, server: Server, shards: Sequence[tuple[str, border.Target]]) -> ImportPlan:
+    """shards: name and target of each. Raises UsageError for a method that is not there."""
     physical, load = wanted.target_table, wanted.import_id
     copies = (wanted.replica_table, replica_load(load), replica_places(shards))
     return {
         "import": load,
         "key": [[name, kind] for name, kind in wanted.key.items()],
-        "rule": dict(wanted.rule),
+        "rule": wanted.rule,
         "shards": shard_documents(wanted, server, physical, load, shards),
         "replicas": shard_documents(wanted, server, *copies) if wanted.replica_table else [],
     }
 
 
 def shard_documents(
-    wanted: Wanted, server: Server, physical: str, load: str, places: Sequence[tuple[str, Mapping[str, Any]]]
-) -> list[Doc]:
+    wanted: Wanted, server: Server, physical: str, load: str, places: Sequence[tuple[str, border.Target]]
+) -> list[ShardPlan]:
     """The places of one table, each with its plan and ledger. Raises UsageError for a method that is not there."""
     planned = table_plan(server, wanted.table, physical)
     operation = Operation("insert", "insert", table=wanted.table.name)
@@ -200,8 +222,8 @@ def shard_documents(
     ]
 
 
-def shard_document(wanted: Wanted, name: str, plan: Doc, ledger: Doc) -> Doc:
-    """Twin of `ShardPlan`. plan: what its engine is opened with."""
+def shard_document(wanted: Wanted, name: str, plan: border.RunPlan, ledger: LedgerPlan) -> ShardPlan:
+    """plan: what its engine is opened with."""
     return {
         "name": name,
         "plan": plan,
@@ -213,15 +235,18 @@ def shard_document(wanted: Wanted, name: str, plan: Doc, ledger: Doc) -> Doc:
     }
 
 
-def shard_plan(wanted: Wanted, planned: TablePlan, insert: OpPlan, target: Mapping[str, Any]) -> Doc:
-    """A RunPlan of one role: what the engine is opened with."""
+def shard_plan(wanted: Wanted, planned: TablePlan, insert: OpPlan, target: border.Target) -> border.RunPlan:
+    """A plan of one role: what the engine is opened with."""
+    work: border.RowsWork = {
+        "kind": "rows", "table": 0, "first_row": 0, "rows": 1, "batch_rows": wanted.flush_rows
+    }  # fmt: skip
     return {
-        "version": PLAN_VERSION,
+        "version": border.PLAIN_VERSION,
         "run_id": wanted.import_id,
         "study": "load",
         "seed": 0,
         "epoch_ns": 0,
-        "target": dict(target),
+        "target": target,
         # How texts are read is the client's alone.
         "tables": [table_document(wanted, planned, source_of(replace(wanted, times={}), NO_FILES, "-", 0))],
         "operations": [
@@ -233,19 +258,7 @@ def shard_plan(wanted: Wanted, planned: TablePlan, insert: OpPlan, target: Mappi
                 "label": "load",
                 "phase": "load",
                 "limit_ns": 0,
-                "roles": [
-                    {
-                        "name": "loader",
-                        "operations": [{"operation": "insert", "weight": 1}],
-                        "sessions": wanted.connections,
-                        "depth": 1,
-                        "schedule": {"kind": "closed", "think_ns": 0},
-                        "work": {
-                            "kind": "rows", "table": 0, "first_row": 0, "rows": 1, "batch_rows": wanted.flush_rows
-                        },
-                        "until": {"kind": "work"},
-                    }
-                ],
+                "roles": [single_role("loader", "insert", work, wanted.connections)],
             }
         ],
         "record": {"interval_ns": ns(1), "flush_ns": ns(2)},
@@ -253,47 +266,40 @@ def shard_plan(wanted: Wanted, planned: TablePlan, insert: OpPlan, target: Mappi
     }  # fmt: skip
 
 
-def link_plan(address: str, token: str, tls: Mapping[str, str] | None = None) -> Doc:
-    """Twin of `LinkPlan`: the way to a load server. tls: `ca` (a file) or `fingerprint`."""
+def link_plan(address: str, token: str, tls: Mapping[str, str] | None = None) -> LinkPlan:
+    """tls: `ca` (a file) or `fingerprint`."""
     return {"server": address, "token": token, "tls": None if tls is None else dict(tls)}
 
 
 def client_plan(
     wanted: Wanted,
     server: Server,
-    link: Mapping[str, Any],
+    link: LinkPlan,
     reject_folder: str,
     files: Sequence[int] | None = None,
-    setup: Mapping[str, Any] | None = None,
-) -> Doc:
-    """Twin of `ClientPlan`. link: twin of `LinkPlan`, as of `link_plan`.
-
-    files: numbers of those that this client loads; all when None. setup: an `import_plan`, where the load server was not
-    started for this import.
-    """
+    setup: ImportPlan | None = None,
+) -> ClientPlan:
+    """files: numbers of those that this client loads; all when None. setup: where the load server was not started for this import."""
     planned = table_plan(server, wanted.table, wanted.target_table)
     chosen = range(len(wanted.files)) if files is None else files
+
+    def client_file(number: int) -> ClientFile:
+        rejects = f"{reject_folder}/{number:06}.csv"
+        source = source_of(wanted, wanted.files[number], rejects, wanted.reject_limit)
+        return {
+            "number": wanted.numbers[number] if wanted.numbers else number,
+            "table": table_document(wanted, planned, source),
+        }
+
     return {
         "role": "client",
-        "link": dict(link),
+        "link": link,
         "import": wanted.import_id,
-        "setup": None if setup is None else dict(setup),
-        "files": [
-            {
-                "number": wanted.numbers[number] if wanted.numbers else number,
-                "table": table_document(
-                    wanted,
-                    planned,
-                    source_of(
-                        wanted, wanted.files[number], f"{reject_folder}/{number:06}.csv", wanted.reject_limit
-                    ),
-                ),
-            }
-            for number in chosen
-        ],
+        "setup": setup,
+        "files": [client_file(number) for number in chosen],
         "parallel": wanted.parallel,
         "chunk_rows": wanted.chunk_rows,
-        "items": [dict(item) for item in wanted.items],
+        "items": list(wanted.items),
         "reject_limit": wanted.reject_limit,
         "bytes_per_s": wanted.bytes_per_s,
     }

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inrush.border.labels import KeyCoverage
+from inrush.border.plan import KeyLaw, KeyPlan
 from inrush.errors import Problem
 from inrush.plan.roles import ActiveRole, problem
 from inrush.workload import KeyRows, Operation, Table, Workload
-
-Doc = dict[str, Any]
 
 #: What coverage is told for: a run's number of draws is known only afterwards.
 DRAWS = 1_000_000
@@ -27,7 +26,7 @@ def planned_keys(
     index: Mapping[str, int],
     loaded: Callable[[str], int],
     held: Callable[[str], int],
-) -> tuple[dict[str, Doc], list[Problem]]:
+) -> tuple[dict[str, KeyPlan], list[Problem]]:
     """Operation -> its keys as the core reads them, of every operation that the roles call.
 
     loaded, held: table -> rows before anything is measured, and with those that are written while it is.
@@ -36,7 +35,7 @@ def planned_keys(
     for role in roles:
         for op in asked_by(role, workload):
             sessions[op] = max(sessions.get(op, 0), role.sessions)
-    found: dict[str, Doc] = {}
+    found: dict[str, KeyPlan] = {}
     problems = []
     for name, most in sessions.items():
         keys = workload.operations[name].key_rows
@@ -114,17 +113,22 @@ def rows_of_keys(keys: KeyRows, loaded: int, held: int, sessions: int) -> int | 
     return rows
 
 
-def keys_document(keys: KeyRows, index: Mapping[str, int], rows: int) -> Doc:
-    """As the core reads it: `KeyPlan` in plan/operation.rs."""
-    by: Doc = {"kind": keys.by}
+def keys_document(keys: KeyRows, index: Mapping[str, int], rows: int) -> KeyPlan:
+    return {"table": index[keys.table], "first_row": 0, "rows": rows, "by": law_of(keys)}
+
+
+def law_of(keys: KeyRows) -> KeyLaw:
     if keys.by == "zipf":
-        by["exponent"] = keys.exponent
-    elif keys.by == "hot_set":
-        by |= {"draws_ppm": round(keys.share_of_draws * 1e6), "rows_ppm": round(keys.share_of_rows * 1e6)}
-    return {"table": index[keys.table], "first_row": 0, "rows": rows, "by": by}
+        return {"kind": "zipf", "exponent": keys.exponent}
+    if keys.by == "hot_set":
+        draws_ppm, rows_ppm = round(keys.share_of_draws * 1e6), round(keys.share_of_rows * 1e6)
+        return {"kind": "hot_set", "draws_ppm": draws_ppm, "rows_ppm": rows_ppm}
+    if keys.by == "own_range":
+        return {"kind": "own_range"}
+    return {"kind": "uniform"}
 
 
-def coverage(operation: Operation, keys: KeyRows, table: Table, document: Doc) -> Doc:
+def coverage(operation: Operation, keys: KeyRows, table: Table, document: KeyPlan) -> KeyCoverage:
     """`labels.keys`: what a reader of the run must know of the keys."""
     columns = [p["gen"]["column"] for p in operation.params.values() if p["gen"]["kind"] == "key"]
     return {
@@ -144,7 +148,7 @@ def names_a_row(table: Table, columns: list[str], rows: int) -> bool:
     return bool(table.identity) and identity <= set(columns)
 
 
-def different_rows(by: Mapping[str, Any], rows: int, draws: int = DRAWS) -> float:
+def different_rows(by: KeyLaw, rows: int, draws: int = DRAWS) -> float:
     """Expected number of different rows in `draws` draws: Σ 1 - (1 - p)^draws over the rows.
 
     by: as in the plan. `own_range` is uniform when its sessions draw alike. Zipf's far ranks are summed in bins, to a
@@ -180,18 +184,9 @@ def rank_bins(rows: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     )
 
 
-def sentence(operation: str, covered: Mapping[str, Any]) -> str:
+def sentence(operation: str, covered: KeyCoverage) -> str:
     """For people: `inrush plan` and the report."""
-    by = covered["by"]
-    law = {
-        "uniform": "uniformly",
-        "zipf": f"by Zipf's law (exponent {by.get('exponent', 0):g}, ranks spread over the table)",
-        "hot_set": (
-            f"from a hot set ({by.get('draws_ppm', 0) / 1e4:g} % of the draws on {by.get('rows_ppm', 0) / 1e4:g} % of the "
-            "rows, spread over the table)"
-        ),
-        "own_range": "uniformly, each session from a range of its own",
-    }[by["kind"]]
+    law = law_text(covered["by"])
     told = (
         f"{operation} draws keys ({', '.join(covered['columns'])}) from {covered['rows']:,} rows of {covered['table']} {law}: "
         f"{covered['different_rows_per_million_draws']:,} different rows in a million draws"
@@ -199,3 +194,12 @@ def sentence(operation: str, covered: Mapping[str, Any]) -> str:
     return (
         told if covered["names_a_row"] else f"{told}; rows share keys, so that there are fewer different keys"
     )
+
+
+def law_text(by: KeyLaw) -> str:
+    if by["kind"] == "zipf":
+        return f"by Zipf's law (exponent {by['exponent']:g}, ranks spread over the table)"
+    if by["kind"] == "hot_set":
+        draws, rows = by["draws_ppm"] / 1e4, by["rows_ppm"] / 1e4
+        return f"from a hot set ({draws:g} % of the draws on {rows:g} % of the rows, spread over the table)"
+    return "uniformly" if by["kind"] == "uniform" else "uniformly, each session from a range of its own"

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from inrush.engines import server
 from inrush.engines.base import Server
 from inrush.errors import Problem
 from inrush.plan.roles import ActiveRole, problem
-from inrush.workload import Operation, Workload
+from inrush.workload import Operation, Parameter, Workload
 
 
 def list_params(operation: Operation) -> list[str]:
@@ -47,7 +46,7 @@ def with_lists(workload: Workload, keys: Mapping[str, int]) -> Workload:
     return replace(workload, operations={**workload.operations, **written}) if written else workload
 
 
-def of_its_own_row(param: Mapping[str, Any], k: int) -> Mapping[str, Any]:
+def of_its_own_row(param: Parameter, k: int) -> Parameter:
     """Element k of a list of keys: each is of another row, none of that of the call's single keys (draw 0)."""
     gen = param["gen"]
     return {**param, "gen": {**gen, "draw": k + 1}} if gen["kind"] == "key" else param

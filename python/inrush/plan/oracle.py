@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from inrush.border.labels import OracleBook, OracleOperation
 from inrush.engines import server
 from inrush.engines.base import OpPlan
 from inrush.workload import Operation, Table
-
-Doc = dict[str, Any]
 
 #: The oracle, and who answers for it where it is measured itself.
 ORACLE, SECOND = "duckdb", "sqlite"
@@ -23,7 +21,7 @@ def oracle_book(
     operations: Mapping[str, Operation],
     tables: Mapping[str, Table],
     rows: Mapping[str, int],
-) -> Doc | None:
+) -> OracleBook | None:
     """`labels.oracle`; None where nothing is asked, or where only files or the engine know the rows.
 
     rows: table -> rows it holds when it is quiet.
@@ -34,7 +32,12 @@ def oracle_book(
     twin = server(name)
     namespace = "inrush_oracle"
     plans = {key: twin.plan_table(table, "none", namespace) for key, table in tables.items()}
-    found: Doc = {
+    found: dict[str, OracleOperation] = {}
+    for op in asked:
+        planned = twin.plan_operation(operations[op], "", plans)
+        if isinstance(planned, OpPlan):
+            found[op] = {"text": planned.text, "params": list(planned.params)}
+    return {
         "engine": name,
         "tables": [
             {
@@ -46,10 +49,5 @@ def oracle_book(
             }
             for index, key in enumerate(tables)
         ],
-        "operations": {},
+        "operations": found,
     }
-    for op in asked:
-        planned = twin.plan_operation(operations[op], "", plans)
-        if isinstance(planned, OpPlan):
-            found["operations"][op] = {"text": planned.text, "params": list(planned.params)}
-    return found

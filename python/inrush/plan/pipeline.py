@@ -8,15 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from inrush.engines.base import Server, TablePlan, Unsupported
+from inrush.border import plan as border
+from inrush.border.labels import PointLabels
+from inrush.border.load import ClientPlan, ServerPlan
+from inrush.border.pipeline import PipelinePointPlan, PipelineSegment, PipelineShard
+from inrush.engines.base import Server, Unsupported
 from inrush.plan import ends
-from inrush.plan.documents import Doc, epoch_ns, source_document
+from inrush.plan.documents import epoch_ns, single_role, source_document, stored_table
 from inrush.plan.intervals import interval_s, watch_s
+from inrush.plan.segments import version_of
 from inrush.plan.units import ns
 from inrush.plan.work import Lasts, Work
-from inrush.study.forms import resolve, rows_of
+from inrush.study.forms import Form, resolve, rows_of
 from inrush.study.pipeline import KIND, ROLE, Pipeline
 from inrush.study.study import Study
 from inrush.workload import Column, Operation, Table
@@ -57,8 +62,8 @@ class PipelineNumbers:
         return self.files * self.rows_per_file
 
 
-def wanted_at(of: Pipeline, point: Mapping[str, Any]) -> PipelineNumbers:
-    def number(form: Any) -> int:
+def wanted_at(of: Pipeline, point: Mapping[str, object]) -> PipelineNumbers:
+    def number(form: Form) -> int:
         return int(resolve(form, point))
 
     pipelines, file_bytes = number(of.pipelines), number(of.file_bytes)
@@ -83,7 +88,7 @@ def plan_pipeline(
     study: Study,
     server: Server,
     engine: str,
-    point: Mapping[str, Any],
+    point: Mapping[str, object],
     namespace: str,
     method: str,
     seed: int,
@@ -100,7 +105,7 @@ def plan_pipeline(
     layout = resolve(study.layout, point)
     layout = layout if layout in table.layouts else "none"
     options = {key: str(resolve(value, point)) for key, value in study.options.get(engine, {}).items()}
-    target = {"engine": engine, "url": "", "options": options}
+    target: border.Target = {"engine": engine, "url": "", "options": options}
     shards = [
         shard(server, table, layout, name, at)
         for name in ([namespace] if at.shards == 1 else [f"{namespace}_{k}" for k in range(at.shards)])
@@ -109,14 +114,15 @@ def plan_pipeline(
     if isinstance(load_server, Unsupported):
         return load_server
     first = shards[0]["table"]
-    plan: Doc = {
-        "version": ends.PLAN_VERSION,
+    table_plan: border.TablePlan = {**first, "source": source_document(table)}
+    plan: PipelinePointPlan = {
+        "version": version_of(s for of in shards for s in (*of["create"], *of["drop"])),
         "kind": KIND,
         "study": study.name,
         "seed": seed,
         "epoch_ns": epoch_ns(study.workload.epoch),
         "target": target,
-        "tables": [{**first, "source": source_document(table)}],
+        "tables": [table_plan],
         "operations": [
             {
                 "name": f"load/{table.name}",
@@ -134,7 +140,7 @@ def plan_pipeline(
         "inputs": {
             "files": at.files,
             "rows_per_file": at.rows_per_file,
-            "table": {**first, "source": source_document(table)},
+            "table": table_plan,
             "cold": of.cold_inputs,
             "folder": "",
         },
@@ -148,7 +154,7 @@ def plan_pipeline(
             "pipeline_bytes_per_s": at.pipeline_bytes_per_s,
             "shard_rows_per_s": at.shard_rows_per_s * at.connections,
         },
-        "client": client_document(of, at, first),
+        "client": client_document(of, at),
         "load_server": load_server,
         "shards": shards,
     }
@@ -168,7 +174,7 @@ def contradiction(at: PipelineNumbers, server: Server) -> str:
     return ""
 
 
-def shard(server: Server, table: Table, layout: str, namespace: str, at: PipelineNumbers) -> Doc:
+def shard(server: Server, table: Table, layout: str, namespace: str, at: PipelineNumbers) -> PipelineShard:
     """What is made, proven and dropped on one shard; its address is filled in where it runs."""
     planned = server.plan_table(table, layout, namespace)
     ledger = server.plan_table(
@@ -177,12 +183,12 @@ def shard(server: Server, table: Table, layout: str, namespace: str, at: Pipelin
     held = () if server.namespace_holds_tables else (*planned.drop, *ledger.drop)
     drop = [*held, *server.drop_namespace(namespace)]
     proof, probes = server.proof(table, planned), server.probes([planned])
-    screen: Doc = {
+    screen: border.ProofPlan = {
         "table": 0,
         "first_row": 0,
         "rows": at.rows,
         "screen": proof.screen,
-        "items": [dict(item) for item in proof.items],
+        "items": list(proof.items),
         "read_back": proof.read_back if at.shards == 1 and at.rows <= PIPELINE_READ_BACK_ROWS else "",
     }
     return {
@@ -194,7 +200,7 @@ def shard(server: Server, table: Table, layout: str, namespace: str, at: Pipelin
             ends.create_ledger(server, ledger.name),
         ],
         "drop": drop,
-        "table": table_document(table, planned),
+        "table": stored_table(table, planned),
         "ledger": ends.ledger(IMPORT, ledger.name),
         "rows_in_ledger": ends.rows_in_ledger(IMPORT, ledger.name),
         "proof": screen,
@@ -203,25 +209,16 @@ def shard(server: Server, table: Table, layout: str, namespace: str, at: Pipelin
     }
 
 
-def table_document(table: Table, planned: TablePlan) -> Doc:
-    columns = [
-        {"name": c.name, "type": c.type, "wire": planned.wire[c.name], "null_ppm": round(c.null_share * 1e6),
-         "gen": dict(c.gen or {})}
-        for c in table.columns
-    ]  # fmt: skip
-    return {"name": planned.name, "stream": table.name, "columns": columns, "identity": list(table.identity)}
-
-
 def server_document(
     study: Study,
     server: Server,
     table: Table,
     at: PipelineNumbers,
-    target: Doc,
+    target: border.Target,
     method: str,
-    shards: Sequence[Doc],
-) -> Doc | Unsupported:
-    """Twin of `ServerPlan`, without token and addresses."""
+    shards: Sequence[PipelineShard],
+) -> ServerPlan | Unsupported:
+    """Without token and addresses."""
     found = []
     for k, of in enumerate(shards):
         planned = server.plan_table(table, "none", of["namespace"])
@@ -230,7 +227,7 @@ def server_document(
         )
         if isinstance(insert, Unsupported):
             return insert
-        wanted = ends.Wanted(
+        wanted = ends.PipelineNumbers(
             table=table, target_table=planned.name, key={}, method=method, import_id=IMPORT, files=(),
             chunk_rows=at.chunk_rows, flush_rows=at.flush_rows, connections=at.connections, parallel=at.pipelines,
             reject_limit=0, patience_s=study.schedule.limit_s, shard_rows_per_s=at.shard_rows_per_s or None,
@@ -250,8 +247,8 @@ def server_document(
     }
 
 
-def client_document(of: Pipeline, at: PipelineNumbers, table: Doc) -> Doc:
-    """Twin of `ClientPlan`, without token, address and files. A client of its own reads for one pipeline."""
+def client_document(of: Pipeline, at: PipelineNumbers) -> ClientPlan:
+    """Without token, address and files. A client of its own reads for one pipeline."""
     alone = at.process_per_file or of.client == "own"
     return {
         "role": "client",
@@ -267,18 +264,10 @@ def client_document(of: Pipeline, at: PipelineNumbers, table: Doc) -> Doc:
     }
 
 
-def segments(study: Study, shards: Sequence[Doc], at: PipelineNumbers, stream: str) -> list[Doc]:
+def segments(study: Study, shards: Sequence[PipelineShard], at: PipelineNumbers, stream: str) -> list[PipelineSegment]:
     limit_ns = ns(study.schedule.limit_s)
-    role: Doc = {
-        "name": ROLE,
-        "operations": [{"operation": f"load/{stream}", "weight": 1}],
-        "sessions": at.pipelines,
-        "depth": 1,
-        "schedule": {"kind": "closed", "think_ns": 0},
-        "work": {"kind": "calls", "count": at.files},
-        "until": {"kind": "work"},
-    }
-    asked = [{"into": "settings", "statement": s} for s in shards[0]["settings"]]
+    role = single_role(ROLE, f"load/{stream}", {"kind": "calls", "count": at.files}, at.pipelines)
+    asked: list[border.ProbePlan] = [{"into": "settings", "statement": s} for s in shards[0]["settings"]]
     drop = [s for shard in shards for s in shard["drop"]]
     return [
         {"kind": "control", "label": "create", "statements": [s for of in shards for s in of["create"]], "limit_ns": limit_ns},
@@ -303,26 +292,33 @@ def work(at: PipelineNumbers) -> Work:
 
 
 def summary(
-    plan: Doc, at: PipelineNumbers, of: Pipeline, namespace: str, method: str, layout: str, limit_s: float
+    plan: PipelinePointPlan,
+    at: PipelineNumbers,
+    of: Pipeline,
+    namespace: str,
+    method: str,
+    layout: str,
+    limit_s: float,
 ) -> PointPlan:
     from inrush.plan.planned_point import PointPlan
 
     notes = []
     if at.rows > PIPELINE_READ_BACK_ROWS or at.shards > 1:
         notes.append("rows are proven by ledger, counts and sums over all shards, and not read back")
+    labels: PointLabels = {
+        "kind": KIND,
+        "method": method,
+        "layout": layout,
+        "options": dict(plan["target"]["options"]),
+        "rows": at.rows,
+        "batch_rows": {ROLE: at.chunk_rows},
+        "sessions": {ROLE: at.pipelines},
+        "notes": notes,
+        "oracle": None,
+    }
     return PointPlan(
         plan=plan,
-        labels={
-            "kind": KIND,
-            "method": method,
-            "layout": layout,
-            "options": dict(plan["target"]["options"]),
-            "rows": at.rows,
-            "batch_rows": {ROLE: at.chunk_rows},
-            "sessions": {ROLE: at.pipelines},
-            "notes": notes,
-            "oracle": None,
-        },
+        labels=labels,
         namespace=namespace,
         streams=(of.table,),
         rows=at.rows,

@@ -11,8 +11,11 @@ import hashlib
 import itertools
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from inrush.border.labels import RunLabels
+from inrush.border.pipeline import PipelinePlan, PipelinePointPlan
+from inrush.border.plan import PointPlan as SessionsPointPlan
+from inrush.border.plan import RunPlan
 from inrush.engines.base import Server
 from inrush.errors import Problem, StudyInvalid
 from inrush.plan.calibration import FLOOR, OWN_SHARE, calibration_plan
@@ -96,12 +99,12 @@ def points_of(study: Study) -> list[Point]:
     ]
 
 
-def ascending(values: Sequence[Any]) -> list[Any]:
-    numbers = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
-    return sorted(values) if numbers else list(values)
+def ascending(values: Sequence[object]) -> list[object]:
+    numbers = [v for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)]
+    return [*sorted(numbers)] if len(numbers) == len(values) else list(values)
 
 
-def point_id(engine: str, factors: Mapping[str, Any]) -> str:
+def point_id(engine: str, factors: Mapping[str, object]) -> str:
     return " ".join([engine, *(f"{name}={label(value)}" for name, value in factors.items())])
 
 
@@ -129,7 +132,7 @@ def block_order(study: Study, points: Sequence[Point], block: int, seed: int) ->
 def planned_run(
     study: Study, point: Point, planned: PointPlan, block: int, order: int, confirms: bool = False
 ) -> PlannedRun:
-    labels = {
+    labels: RunLabels = {
         "study": study.name,
         "point": point.id,
         "engine": point.engine,
@@ -138,12 +141,22 @@ def planned_run(
         "order": order,
         "scale": study.scale or "",
         **planned.labels,
-        **({"confirms": True} if confirms else {}),
     }
-    found = plan_hash({**planned.plan, "labels": labels})
+    if confirms:
+        labels["confirms"] = True
+    found = plan_hash(of_run(planned.plan, "", labels))
     run_id = f"b{block:02d}-{order:03d}-{found[:8]}"
-    plan = {**planned.plan, "run_id": run_id, "labels": labels}
+    plan = of_run(planned.plan, run_id, labels)
     return PlannedRun(run_id, point.id, plan, labels, block, order, found, planned.namespace)
+
+
+def of_run(
+    plan: SessionsPointPlan | PipelinePointPlan, run_id: str, labels: RunLabels
+) -> RunPlan | PipelinePlan:
+    """The plan of a point as that of one of its runs."""
+    if "inputs" in plan:
+        return {**plan, "run_id": run_id, "labels": labels}
+    return {**plan, "run_id": run_id, "labels": labels}
 
 
 def planned_calibrations(
@@ -162,14 +175,16 @@ def planned_calibrations(
         floor = point.engine.partition(":")[0] == FLOOR
         if point.id not in planned or floor or not servers[point.engine].embedded:
             continue
-        plan = calibration_plan(planned[point.id].plan)
-        key = digest(plan)
+        measured = planned[point.id].plan
+        assert "inputs" not in measured, "pipelines have returned"
+        made = calibration_plan(measured)
+        key = digest(made)
         if key not in runs:
             name = f"{OWN_SHARE}{point_id(FLOOR, point.factors)}"
-            labels = {"study": study.name, "point": name, "engine": FLOOR, "factors": point.labels,
+            labels: RunLabels = {"study": study.name, "point": name, "engine": FLOOR, "factors": point.labels,
                       "block": 0, "order": first + len(runs), "scale": study.scale or ""}  # fmt: skip
             run_id = f"b00-{first + len(runs):03d}-{key[:8]}"
-            plan = {**plan, "run_id": run_id, "labels": labels}
+            plan = of_run(made, run_id, labels)
             runs[key] = PlannedRun(run_id, name, plan, labels, 0, first + len(runs), plan_hash(plan))
         by[point.id] = runs[key].run_id
     return tuple(runs.values()), by
@@ -206,9 +221,9 @@ def planned_confirmations(
 # --- hashes ----------------------------------------------------------------------------------------------
 
 
-def plan_hash(plan: Mapping[str, Any]) -> str:
+def plan_hash(plan: RunPlan | PipelinePlan) -> str:
     """Hash of what a run does: not of its own name, where its target is or which processes are watched."""
-    kept = {key: value for key, value in plan.items() if key != "run_id"}
+    kept: dict[str, object] = {key: value for key, value in plan.items() if key != "run_id"}
     kept["target"] = plan["target"]["engine"]
     kept["watch"] = plan["watch"]["every_ns"]
     kept["tables"] = [
@@ -218,10 +233,10 @@ def plan_hash(plan: Mapping[str, Any]) -> str:
     return digest(kept)
 
 
-def digest(value: Any) -> str:
+def digest(value: object) -> str:
     return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 
-def canonical(value: Any) -> str:
+def canonical(value: object) -> str:
     """JSON with sorted keys and without blanks: equal plans have equal bytes."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)

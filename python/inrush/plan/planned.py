@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
+from inrush.border.labels import RunLabels
+from inrush.border.pipeline import PipelinePlan
+from inrush.border.plan import RunPlan
 from inrush.plan.planned_point import PointPlan
 from inrush.study.roles import label
 from inrush.study.study import Study
@@ -18,12 +20,18 @@ class Point:
     id: str
     engine: str
     #: As the study writes them.
-    factors: Mapping[str, Any]
+    factors: Mapping[str, object]
 
     @property
-    def labels(self) -> dict[str, Any]:
+    def labels(self) -> dict[str, object]:
         """The factors as plain values, for tables and figures."""
         return {name: label(value) for name, value in self.factors.items()}
+
+    def number(self, factor: str) -> float:
+        """Its value of a factor of numbers: what a sweep goes along."""
+        value = self.factors[factor]
+        assert isinstance(value, (int, float)), "the study's reader refuses sweeps along anything else"
+        return value
 
 
 @dataclass(frozen=True)
@@ -32,8 +40,8 @@ class PlannedRun:
 
     run_id: str
     point: str
-    plan: Mapping[str, Any]
-    labels: Mapping[str, Any]
+    plan: RunPlan | PipelinePlan
+    labels: RunLabels
     block: int
     order: int
     hash: str
@@ -47,7 +55,7 @@ class Missing:
 
     point: str
     engine: str
-    factors: Mapping[str, Any]
+    factors: Mapping[str, object]
     reason: str
 
 
@@ -82,7 +90,7 @@ class StudyPlan:
     def block(self, number: int) -> list[PlannedRun]:
         return [run for run in self.runs if run.block == number]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """What is filed with the results: the study's words, the order of runs, what is unsupported."""
         study = self.study
         return {

@@ -5,20 +5,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from inrush.border.labels import PointLabels
+from inrush.border.pipeline import PipelinePointPlan
+from inrush.border.plan import PointPlan as SessionsPointPlan
 from inrush.errors import Problem
 from inrush.plan.work import Lasts
-
-PLAN_VERSION = 1
 
 
 @dataclass(frozen=True)
 class PointPlan:
-    """`plan` is a RunPlan without run_id and with the target's engine only: runs add the rest."""
+    """`plan` is that of a run without its name and with the target's engine only: runs add the rest."""
 
-    plan: Mapping[str, Any]
-    labels: Mapping[str, Any]
+    plan: SessionsPointPlan | PipelinePointPlan
+    labels: PointLabels
     namespace: str
     #: Tables that are created, by their names in the workload.
     streams: tuple[str, ...]
@@ -43,5 +43,5 @@ class Impossible:
     problems: tuple[Problem, ...]
 
 
-def short_hash(*parts: Any) -> str:
+def short_hash(*parts: object) -> str:
     return hashlib.sha256("/".join(map(str, parts)).encode()).hexdigest()[:10]

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
+from inrush.border.plan import PointPlan as Document
 from inrush.engines.base import TCP, TRANSPORT, Server, Unsupported
 from inrush.errors import Problem
-from inrush.plan.documents import (
-    epoch_ns,
-)
+from inrush.plan.documents import epoch_ns
 from inrush.plan.draft import Draft
 from inrush.plan.intervals import interval_s, watch_s
 from inrush.plan.keys import as_roles_draw, planned_keys
 from inrush.plan.lists import lengths, with_lists
 from inrush.plan.pipeline import plan_pipeline
-from inrush.plan.planned_point import PLAN_VERSION, Impossible, PointPlan, short_hash
+from inrush.plan.planned_point import Impossible, PointPlan, short_hash
 from inrush.plan.retention import retained
 from inrush.plan.roles import Broken, active_roles
-from inrush.plan.segments import Segments
+from inrush.plan.segments import Segments, statements_of, version_of
 from inrush.plan.units import ns
 from inrush.study.forms import Best, resolve
 from inrush.study.study import Study
@@ -30,7 +28,7 @@ def plan_point(
     server: Server,
     engine: str,
     point_id: str,
-    point: Mapping[str, Any],
+    point: Mapping[str, object],
     seed: int,
     best: Mapping[str, Sequence[Best]],
 ) -> PointPlan | Unsupported | Impossible:
@@ -77,15 +75,16 @@ def plan_point(
     if reason is not None:
         return reason
     longest_s = draft.longest_s()
-    plan = {
-        "version": PLAN_VERSION,
+    segments = Segments(draft).all()
+    plan: Document = {
+        "version": version_of(statements_of(segments)),
         "study": study.name,
         "seed": seed,
         "epoch_ns": epoch_ns(study.workload.epoch),
         "target": {"engine": engine, "url": "", "options": options},
-        "tables": [draft.table_document(name) for name in draft.tables],
+        "tables": draft.table_documents(),
         "operations": draft.operations,
-        "segments": Segments(draft).all(),
+        "segments": segments,
         "record": {
             "interval_ns": ns(interval := interval_s(study.record.interval_s, longest_s)),
             "flush_ns": ns(max(2.0, interval)),

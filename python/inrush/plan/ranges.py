@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
 
 from inrush.engines.base import Server
 from inrush.engines.sql import quote
@@ -15,10 +14,19 @@ RANGES, RANGE_ROWS = 4, 1_000_000
 MS = 1_000_000
 
 
+@dataclass(frozen=True)
+class Range:
+    """Rows that are read back, and the statement that reads them."""
+
+    first_row: int
+    rows: int
+    statement: str
+
+
 def read_back_ranges(
     server: Server, table: Table, read_back: str, rows: int, seed: int, epoch_ns: int
-) -> list[Mapping[str, Any]]:
-    """first_row, rows and statement of each range; none where no time of the table says which rows they are.
+) -> list[Range]:
+    """No range where no time of the table says which rows it has.
 
     A range is some whole sweeps: its rows are those of the generator, and those between two instants in the engine.
     """
@@ -28,7 +36,7 @@ def read_back_ranges(
         return []
     span = max(1, min(RANGE_ROWS // RANGES // table.series, sweeps // RANGES))
     period_ns = round(table.period_s * 1e9)
-    found: list[Mapping[str, Any]] = []
+    found: list[Range] = []
     # One range in every quarter, so that no two overlap.
     quarter = sweeps // RANGES
     for k in range(RANGES):
@@ -37,11 +45,11 @@ def read_back_ranges(
         low, high = (server.instant(time, epoch_ns + s * period_ns) for s in (first, first + span))
         column = quote(time.name)
         found.append(
-            {
-                "first_row": first * table.series,
-                "rows": span * table.series,
-                "read_back": f"{read_back} WHERE {column} >= {low} AND {column} < {high}",
-            }
+            Range(
+                first * table.series,
+                span * table.series,
+                f"{read_back} WHERE {column} >= {low} AND {column} < {high}",
+            )
         )
     return found
 

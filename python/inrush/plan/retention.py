@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
+from inrush.border.plan import OpPlan, ParamPlan, RolePlan
 from inrush.errors import Problem
+from inrush.plan.documents import single_role
 from inrush.plan.roles import ActiveRole, problem
 from inrush.study.study import Study
 from inrush.workload import Table
 
 NS = 1_000_000_000
-Doc = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -76,30 +76,20 @@ def in_pieces(of: Retained, table: Table, piece_s: float, epoch_ns: int) -> Reta
     return replace(of, first_row=-(-cut_ns // period_ns) * table.series)
 
 
-def retain_operation(document: Doc, of: Retained, epoch_ns: int) -> Doc:
-    """The delete once more, up to a time that is fixed: afterwards nobody need know when the others ran."""
-    return {
-        **document,
-        "name": f"retain/{of.table}",
-        "params": [
-            {**p, "gen": {"kind": "constant", "value": (epoch_ns + of.cut_ns) // unit_ns(p["type"])}}
-            if p["name"] == of.parameter
-            else p
-            for p in document["params"]
-        ],
-    }
+def retain_operation(document: OpPlan, of: Retained, epoch_ns: int) -> OpPlan:
+    """The delete once more, up to a time that is fixed: what is left does not depend on when the others ran."""
+
+    def fixed(param: ParamPlan) -> ParamPlan:
+        if param["name"] != of.parameter:
+            return param
+        cut = (epoch_ns + of.cut_ns) // unit_ns(param["type"])
+        return {**param, "gen": {"kind": "constant", "value": cut}}
+
+    return {**document, "name": f"retain/{of.table}", "params": [fixed(p) for p in document["params"]]}
 
 
-def retain_role(of: Retained) -> Doc:
-    return {
-        "name": f"retain/{of.table}",
-        "operations": [{"operation": f"retain/{of.table}", "weight": 1}],
-        "sessions": 1,
-        "depth": 1,
-        "schedule": {"kind": "closed", "think_ns": 0},
-        "work": {"kind": "calls", "count": 1},
-        "until": {"kind": "work"},
-    }
+def retain_role(of: Retained) -> RolePlan:
+    return single_role(f"retain/{of.table}", f"retain/{of.table}", {"kind": "calls", "count": 1})
 
 
 def unit_ns(logical: str) -> int:

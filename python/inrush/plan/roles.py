@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from inrush.engines.base import Server
 from inrush.errors import Problem
@@ -67,7 +66,7 @@ class Broken:
 
 
 def active_roles(
-    study: Study, server: Server, point: Mapping[str, Any], best: Mapping[str, Sequence[Best]]
+    study: Study, server: Server, point: Mapping[str, object], best: Mapping[str, Sequence[Best]]
 ) -> list[ActiveRole] | Broken:
     found: list[ActiveRole] = []
     problems: list[Problem] = []
@@ -124,7 +123,7 @@ def deep_problems(study: Study, server: Server, roles: Sequence[ActiveRole], eng
     return found
 
 
-def tables_at(role: Role, point: Mapping[str, Any]) -> tuple[str, ...] | None:
+def tables_at(role: Role, point: Mapping[str, object]) -> tuple[str, ...] | None:
     """None where the role does not say; () where it has none at this point."""
     found = resolve(role.table, point)
     return (found,) if isinstance(found, str) else found
@@ -136,7 +135,7 @@ def writers(
     role: Role,
     sessions: int,
     tables: tuple[str, ...],
-    point: Mapping[str, Any],
+    point: Mapping[str, object],
     best: Mapping[str, Sequence[Best]],
     problems: list[Problem],
 ) -> list[ActiveRole]:
@@ -199,7 +198,7 @@ def sampler(
     sessions: int,
     table: str,
     split: bool,
-    point: Mapping[str, Any],
+    point: Mapping[str, object],
     best: Mapping[str, Sequence[Best]],
     notes: tuple[str, ...],
 ) -> ActiveRole:
@@ -239,7 +238,7 @@ def even_parts(rows: int, parts: int) -> int:
 
 
 def batch_at(
-    role: Role, share: int, point: Mapping[str, Any], best: Mapping[str, Sequence[Best]]
+    role: Role, share: int, point: Mapping[str, object], best: Mapping[str, Sequence[Best]]
 ) -> tuple[int, tuple[str, ...]]:
     """Rows of one insert. The best of another study is not larger than what a session has."""
     form = role.batch_rows
@@ -262,7 +261,7 @@ def reader(
     role: Role,
     sessions: int,
     tables: tuple[str, ...],
-    point: Mapping[str, Any],
+    point: Mapping[str, object],
     problems: list[Problem],
 ) -> ActiveRole:
     workload = study.workload
@@ -312,7 +311,7 @@ def writer_notes(server: Server, sessions: int) -> tuple[str, ...]:
     )
 
 
-def rate_at(schedule: Schedule, point: Mapping[str, Any]) -> float:
+def rate_at(schedule: Schedule, point: Mapping[str, object]) -> float:
     rate = resolve(schedule.rate_per_s, point)
     return float(rate) if rate is not None else 0.0
 

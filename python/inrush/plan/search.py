@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from inrush.stats.trials import Trial, Tried, standing
 
@@ -72,7 +72,7 @@ def bisection_order(n: int) -> list[int]:
     return order
 
 
-def standings(candidates: Sequence[Any], tried: Sequence[tuple[Any, Tried]]) -> list[Trial | None]:
+def standings(candidates: Sequence[object], tried: Sequence[tuple[object, Tried]]) -> list[Trial | None]:
     """By candidate: what its runs show together. tried: (value of the factor, what the run showed)."""
     runs: list[list[Tried]] = [[] for _ in candidates]
     for value, run in tried:
@@ -86,7 +86,7 @@ def sweeps(points: Sequence[Point], along: str) -> list[list[Point]]:
     for point in points:
         others = {name: value for name, value in point.factors.items() if name != along}
         found.setdefault(f"{point.engine} {others}", []).append(point)
-    return [sorted(sweep, key=lambda p: float(p.factors[along])) for sweep in found.values()]
+    return [sorted(sweep, key=lambda p: p.number(along)) for sweep in found.values()]
 
 
 def in_bisection_order(sweep: Sequence[T]) -> list[T]:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from inrush.plan.documents import (
-    Doc,
-    last_sweep_ns,
-    role_document,
-)
+from inrush.border import plan as border
+from inrush.border.plan import PLAIN_VERSION, PLAN_VERSION, Command, Segment, Statement
+from inrush.plan.documents import last_sweep_ns, role_document, single_role
 from inrush.plan.retention import retain_role
 from inrush.plan.units import LOAD_BATCH_ROWS, ns
 from inrush.study.parts import Schedule
 
 if TYPE_CHECKING:
     from inrush.plan.draft import Draft
-
-#: Twin of `UNTIL_NONE` in run/execute.rs: a statement that is asked again until it gives no rows.
-UNTIL_NONE = "/* until none */"
 
 
 class Segments:
@@ -29,11 +24,12 @@ class Segments:
         self.schedule = draft.study.schedule
         self.limit_ns = ns(self.schedule.limit_s)
 
-    def all(self) -> list[Doc]:
+    def all(self) -> list[Segment]:
         draft = self.draft
         loads = [name for name in draft.tables if draft.loaded_rows(name)]
         after_load = [s for t in draft.plans.values() for s in t.after_load]
         timed = draft.study.kind == "timed"
+        retained: list[Segment] = [self.retain(), *self.deleted()] if draft.retained else []
         return [
             self.control("create", [
                 *self.leftovers(),
@@ -45,7 +41,7 @@ class Segments:
             *([self.control("after_load", after_load)] if after_load else []),
             *([self.drive("warm", self.schedule.warm_s)] if timed and self.schedule.warm_s else []),
             self.drive("measure", self.schedule.measure_s),
-            *([self.retain(), *self.deleted()] if draft.retained else []),
+            *retained,
             *([self.drive("cool", self.schedule.cool_s)] if timed and self.schedule.cool_s else []),
             *self.proof("proof", list(draft.tables)),
             *self.ask(),
@@ -53,17 +49,17 @@ class Segments:
             self.control("drop", self.drop()),
         ]  # fmt: skip
 
-    def leftovers(self) -> tuple[str, ...]:
+    def leftovers(self) -> tuple[Command, ...]:
         """A server may hold what a killed run of this point left; an embedded engine begins with a fresh file."""
         return () if self.draft.server.embedded else tuple(self.drop())
 
-    def drop(self) -> list[str]:
+    def drop(self) -> list[Command]:
         """Everything that carries this run's mark."""
         draft = self.draft
         tables = () if draft.server.namespace_holds_tables else draft.plans.values()
         return [*(s for plan in tables for s in plan.drop), *draft.server.drop_namespace(draft.namespace)]
 
-    def control(self, label: str, statements: Sequence[str]) -> Doc:
+    def control(self, label: str, statements: Sequence[Statement]) -> border.ControlSegment:
         return {
             "kind": "control",
             "label": label,
@@ -71,40 +67,33 @@ class Segments:
             "limit_ns": self.limit_ns,
         }
 
-    def probe(self, label: str, wanted: Sequence[str]) -> list[Doc]:
+    def probe(self, label: str, wanted: Sequence[border.ProbeTable]) -> list[border.ProbeSegment]:
         found = self.draft.server.probes(list(self.draft.plans.values()))
-        statements = {
+        statements: dict[border.ProbeTable, tuple[str, ...]] = {
             "settings": (*found.settings, *([found.version] if found.version else [])),
             "sizes": found.sizes,
             "counters": found.counters,
         }
-        probes = [{"into": into, "statement": s} for into in wanted for s in statements[into]]
+        probes: list[border.ProbePlan] = [
+            {"into": into, "statement": s} for into in wanted for s in statements[into]
+        ]
         return [{"kind": "probe", "label": label, "probes": probes}] if probes else []
 
-    def load(self, names: Sequence[str]) -> Doc:
+    def load(self, names: Sequence[str]) -> border.DriveSegment:
         roles = []
         for name in names:
-            roles.append(
-                {
-                    "name": f"load/{name}",
-                    "operations": [{"operation": f"load/{name}", "weight": 1}],
-                    "sessions": 1,
-                    "depth": 1,
-                    "schedule": {"kind": "closed", "think_ns": 0},
-                    "work": {
-                        "kind": "rows",
-                        "table": self.draft.index[name],
-                        "first_row": 0,
-                        "rows": self.draft.loaded_rows(name),
-                        "batch_rows": LOAD_BATCH_ROWS,
-                    },
-                    "until": {"kind": "work"},
-                }
-            )
+            work: border.RowsWork = {
+                "kind": "rows",
+                "table": self.draft.index[name],
+                "first_row": 0,
+                "rows": self.draft.loaded_rows(name),
+                "batch_rows": LOAD_BATCH_ROWS,
+            }
+            roles.append(single_role(f"load/{name}", f"load/{name}", work))
         return self.driven("load", "load", roles)
 
-    def driven(self, label: str, phase: str, roles: list[Doc]) -> Doc:
-        document: Doc = {
+    def driven(self, label: str, phase: border.Phase, roles: list[border.RolePlan]) -> border.DriveSegment:
+        document: border.DriveSegment = {
             "kind": "drive",
             "label": label,
             "phase": phase,
@@ -115,7 +104,7 @@ class Segments:
             document["retry_ns"] = ns(self.schedule.retry_s)
         return document
 
-    def drive(self, phase: str, seconds: float) -> Doc:
+    def drive(self, phase: border.Phase, seconds: float) -> border.DriveSegment:
         """Warm and cool repeat the readers of the measured phase; writers write while it is measured."""
         roles = [r for r in self.draft.roles if phase == "measure" or r.table is None]
         writers = [r for r in roles if r.table is not None]
@@ -135,25 +124,38 @@ class Segments:
             }
         return document
 
-    def retain(self) -> Doc:
+    def retain(self) -> border.DriveSegment:
         return self.driven("retain", "cool", [retain_role(of) for of in self.draft.retained.values()])
 
-    def deleted(self) -> list[Doc]:
+    def deleted(self) -> list[border.ControlSegment]:
         """Waits for deletes that an engine works on after it has answered: what is left is proven afterwards."""
         draft = self.draft
         asked = [draft.server.deleting(draft.plans[name]) for name in draft.retained]
-        statements = [f"{UNTIL_NONE} {query}" for query in asked if query]
+        statements: list[Statement] = [{"text": query, "repeat": "until_no_rows"} for query in asked if query]
         return [self.control("deleted", statements)] if statements else []
 
-    def proof(self, label: str, names: Sequence[str]) -> list[Doc]:
+    def proof(self, label: str, names: Sequence[str]) -> list[border.ProofSegment]:
         held = [n for n in names if self.draft.rows_of(n)]
         proofs = self.draft.proofs(held, read_back=True)
         return [{"kind": "proof", "label": label, "proofs": proofs}] if proofs else []
 
-    def ask(self) -> list[Doc]:
+    def ask(self) -> list[border.AskSegment]:
         """What the oracle compares, at the data time of the last rows."""
         names = self.draft.asked()
         if not names:
             return []
         last = max(last_sweep_ns(t, self.draft.rows_of(n)) for n, t in self.draft.tables.items())
         return [{"kind": "ask", "label": "quiet", "operations": names, "now_ns": last}]
+
+
+def version_of(statements: Iterable[Statement]) -> int:
+    """The least version of a plan that these statements can stand in: a plan without any `repeat` is as it always was."""
+    return PLAIN_VERSION if all(isinstance(s, str) for s in statements) else PLAN_VERSION
+
+
+def statements_of(segments: Iterable[Segment]) -> Iterator[Statement]:
+    for segment in segments:
+        if segment["kind"] == "control":
+            yield from segment["statements"]
+        elif segment["kind"] == "drive" and "repeat" in segment:
+            yield from segment["repeat"]["fresh"]

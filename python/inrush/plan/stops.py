@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from inrush.study.parts import StopRule
 from inrush.text import number
@@ -42,7 +42,7 @@ class Stopped:
 
     point: str
     engine: str
-    factors: Mapping[str, Any]
+    factors: Mapping[str, object]
     reason: str
 
 
@@ -92,7 +92,7 @@ def stopped(plan: StudyPlan, measured: Figures, objecting: Objecting = none_obje
         smaller, along = crossing.point, crossing.rule.along
         said = "".join(f"; {o.why}" for o in crossing.objections[:1])
         for point in plan.points:
-            if same_sweep(smaller, point, along) and point.factors[along] > smaller.factors[along]:
+            if same_sweep(smaller, point, along) and point.number(along) > smaller.number(along):
                 reason = f"{crossing.limits} at {along} = {smaller.factors[along]}{said}"
                 found.setdefault(point.id, Stopped(point.id, point.engine, point.labels, reason))
     return found

@@ -12,12 +12,12 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from inrush.border.events import Event
 from inrush.report.page import NOW_BEGINS, NOW_ENDS, Live
 from inrush.report.report import write_page, write_report
 from inrush.results.store import Results
 from inrush.run.progress import StudyClock
 from inrush.stats.measures import writing_roles
-from inrush.worker.process import Event
 
 if TYPE_CHECKING:
     from inrush.plan.planned import PlannedRun

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from inrush.border.events import Event
+
 #: Full: less is free than this (PostgreSQL takes 16 MB at a time for its log), or than this share of the file system, whichever is more;
 #: of a large one no more than a server writes at once.
 LEFT_BYTES = 16 << 20
@@ -21,7 +23,7 @@ REMEDY = "make room, or take fewer rows"
 
 
 class Hears(Protocol):
-    def event(self, event: dict[str, Any]) -> None: ...
+    def event(self, event: Event) -> None: ...
     def note(self, message: str) -> None: ...
 
 
@@ -37,7 +39,7 @@ class DiskWatch:
         self.least_free: int | None = None
         self.total = 0
 
-    def event(self, event: dict[str, Any]) -> None:
+    def event(self, event: Event) -> None:
         self.look()
         self.listener.event(event)
 

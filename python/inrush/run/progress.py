@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from inrush.border.events import Event, Progress, RoleProgress
 from inrush.plan.calibration import OWN_SHARE
 from inrush.results.store import SealedRun
 from inrush.stats.files import rejected_rows
@@ -15,7 +16,6 @@ from inrush.stats.measures import call_gaps_s, figures_of_run, whole, writing_ro
 from inrush.stats.quantity import show
 from inrush.stats.record import RunRecord
 from inrush.text import show_s
-from inrush.worker.process import Event
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -129,7 +129,7 @@ class StudyClock:
         self.n = self.of = 0
         self.point = ""
         self.block = 0
-        self.last: Event = {}
+        self.last: Progress | None = None
         self.writers: Collection[str] = ()
         self.gaps_s: Mapping[str, float] = {}
         self.recent = Recent()
@@ -150,7 +150,7 @@ class StudyClock:
         self.writers = writers
         self.gaps_s = call_gaps_s(plan or {})
         self.n, self.of, self.point, self.block = n, of, point, block
-        self.last, self.label = {}, ""
+        self.last, self.label = None, ""
         self.recent = Recent(self.gaps_s)
         self.run_began_s = time.monotonic()
 
@@ -167,17 +167,18 @@ class StudyClock:
 
     def line(self) -> str:
         """`[3/24] duckdb batch_rows=1000 · measure · 1.2 M rows/s · p99 3.1 ms · client 0.4 cores · 2 min left`"""
+        shown = [] if self.last is None else figures(self.last, self.recent)
         return " · ".join(
             [
                 f"[{self.n}/{self.of}] {self.point}",
-                *filter(None, [self.label, *figures(self.last, self.recent), self.left()]),
+                *filter(None, [self.label, *shown, self.left()]),
             ]
         )
 
     def left(self) -> str:
         """Time left of the study: runs to come as long as those before, and what the core says of this one."""
         ahead = self.of - self.n
-        this = self.last.get("left_s")
+        this = None if self.last is None else self.last.get("left_s")
         if not self.took_s and this is None:
             return ""
         mean = sum(self.took_s) / len(self.took_s) if self.took_s else 0.0
@@ -185,12 +186,14 @@ class StudyClock:
         return f"{show_s((this if this is not None else max(0.0, mean - spent)) + ahead * mean)} left"
 
 
-def rows_of_writers(roles: Mapping[str, Any], writers: Collection[str]) -> dict[str, Any]:
+def rows_of_writers(roles: Mapping[str, RoleProgress], writers: Collection[str]) -> dict[str, RoleProgress]:
     """Rows that were deleted or read are in no rate beside rows that were put in."""
-    of_others = {"rows": 0, "rows_per_s": 0.0}
+
+    def without_rows(role: RoleProgress) -> RoleProgress:
+        return {**role, "rows": 0, "rows_per_s": 0.0}
+
     return {
-        name: figures if not writers or name in writers else {**figures, **of_others}
-        for name, figures in roles.items()
+        name: role if not writers or name in writers else without_rows(role) for name, role in roles.items()
     }
 
 
@@ -206,7 +209,7 @@ class Recent:
         self.seen: deque[tuple[int, Counts]] = deque()
         self.of: tuple[Any, ...] = ()
 
-    def add(self, event: Event) -> None:
+    def add(self, event: Progress) -> None:
         of = (event.get("segment"), event.get("repetition"))
         if of != self.of:
             self.seen.clear()
@@ -232,7 +235,7 @@ class Recent:
             rates.append(self.as_due(role, (more_rows - rows) / took_s, (more_ops - ops) / took_s, backlog))
         return sum(rows for rows, _ in rates), sum(ops for _, ops in rates)
 
-    def alone(self, event: Mapping[str, Any]) -> tuple[float, float]:
+    def alone(self, event: Progress) -> tuple[float, float]:
         """What one event says by itself: rows and operations a second since the one before it."""
         rates = [
             self.as_due(role, r["rows_per_s"], r["ops_per_s"], r.get("backlog", 0))
@@ -252,7 +255,7 @@ class Recent:
         return share * rows_per_s, share * ops_per_s
 
 
-def figures(event: Mapping[str, Any], recent: Recent) -> list[str]:
+def figures(event: Progress, recent: Recent) -> list[str]:
     """Rate, worst p99 and client CPU of a progress event; nothing of a core that has not said any."""
     roles = event.get("roles", {}).values()
     shown = []

@@ -19,6 +19,9 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from inrush.border.events import Event, Paused
+from inrush.border.pipeline import PipelinePlan
+from inrush.border.plan import RunPlan
 from inrush.engines.base import Durability
 from inrush.errors import CoreError, Interrupted, UsageError
 from inrush.machine import host
@@ -31,7 +34,7 @@ from inrush.stats.measures import writing_roles
 from inrush.study.files import at_files
 from inrush.targets.site import ACTIONS, Site, at_site
 from inrush.worker.patience import USUAL, Graces, Patience
-from inrush.worker.process import Event, Worker, death_message, end_leftover
+from inrush.worker.process import Worker, death_message, end_leftover
 
 #: Runs in a row that may fail on one engine before the rest of its runs is left out, and said.
 GIVE_UP_AFTER = 3
@@ -318,9 +321,9 @@ def follow(
         listener.event(event)
 
 
-def act(site: Site, event: Event) -> Doc:
+def act(site: Site, event: Paused) -> Doc:
     """Does what a pause asks for; what could not be done is part of the result, not an error."""
-    name, _, argument = str(event["action"]).partition(":")
+    name, _, argument = event["action"].partition(":")
     began = time.perf_counter()
     if name not in ACTIONS:
         done: Doc = {"ok": False, "why": f"this inrush knows no action {name}: {', '.join(sorted(ACTIONS))}"}

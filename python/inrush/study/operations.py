@@ -9,9 +9,9 @@ from typing import Any
 from inrush.study.document import I64, Node, plain, unknown
 from inrush.study.keys import keys_table, parse_keys
 from inrush.study.sizes import parse_seconds
-from inrush.workload import LOGICAL_TYPES, Operation, Table, Workload
+from inrush.workload import LOGICAL_TYPES, Operation, OpKind, Table, Workload
 
-KINDS = ("insert", "query", "together", "execute")
+KINDS: tuple[OpKind, ...] = ("insert", "query", "together", "execute")
 #: Engines that may have SQL of their own, built or not yet.
 DIALECTS = (
     "duckdb", "sqlite", "postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb", "ndb", "adbc",
@@ -39,7 +39,8 @@ def parse_operation(
         "deadline_s", "sql", "unsupported", "about",
     )  # fmt: skip
     fields = node.fields(allowed, required=("kind",))
-    kind = (fields["kind"].text(KINDS, "kind") if "kind" in fields else "") or "query"
+    named = fields["kind"].text(KINDS, "kind") if "kind" in fields else ""
+    kind: OpKind = next((kind for kind in KINDS if kind == named), "query")
     table = (fields["table"].text(tables, "table") or None) if "table" in fields else None
     texts = by_dialect(fields.get("sql"), ("default", *DIALECTS))
     reasons = by_dialect(fields.get("unsupported"), DIALECTS)

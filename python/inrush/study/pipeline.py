@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Final
 
 from inrush.study.document import Node, Reader, given, whole, word
 from inrush.study.forms import Factors, FromFactor, PerSession, Total, count, read_form, read_rows
 from inrush.workload import Workload
 
-KIND = "pipeline"
+KIND: Final = "pipeline"
 #: The one role of such a study: a session is a pipeline, a call is a file.
 ROLE = "pipelines"
 REQUIRED = ("table", "row_bytes", "file_bytes", "files")

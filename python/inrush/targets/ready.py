@@ -146,9 +146,9 @@ def check_rights(site: Site) -> None:
         remedy = twin.grant if NOT_ALLOWED.search(problem) else "see the server's log"
         raise NotReady(f"{problem}; a study makes tables of its own there: {remedy}") from None
     finally:
-        for statement in twin.drop_namespace(home):
+        for drop in twin.drop_namespace(home):
             with contextlib.suppress(_core.CoreFailure):
-                site.ask(statement)
+                site.ask(drop)
 
 
 def free_bytes(site: Site) -> float | None:

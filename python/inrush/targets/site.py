@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
+from inrush.border.plan import Command
+from inrush.border.statement import run_statement
 from inrush.engines import life
 from inrush.engines.base import TRANSPORT, UNIX, Cold, Durability, Server, Stop, Survives, Target
 from inrush.errors import TargetError, UsageError, from_core
@@ -47,15 +49,19 @@ class Site:
     #: Behind `target`, the coordinator, in the order of its partitions.
     shards: tuple[Target, ...] = ()
 
-    def ask(self, statement: str, place: Target | None = None) -> list[list[Any]]:
+    def ask(self, statement: Command, place: Target | None = None) -> list[list[Any]]:
         """Rows of one statement outside a run, at the target or one of its shards; raises what the core raises."""
         from inrush import _core
 
         target = self.server.run_target(place or self.target, Path())
         address = json.dumps({"engine": target.engine, "url": target.url, "options": dict(target.options)})
+
+        def rows(text: str) -> list[list[Any]]:
+            found: list[list[Any]] = json.loads(_core.control(address, text, ASK_S))["rows"]
+            return found
+
         with environment(self.environment):
-            rows: list[list[Any]] = json.loads(_core.control(address, statement, ASK_S))["rows"]
-        return rows
+            return run_statement(statement, rows)
 
     def drop_leftover(self, plan: Mapping[str, Any]) -> None:
         """Removes what a run that did not end left in a server: the statements of its last segment.

@@ -7,9 +7,11 @@ cancel ends, a process that does not listen.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from inrush.border.events import Event
+from inrush.border.pipeline import PipelinePlan
+from inrush.border.plan import RunPlan
 
 
 @dataclass(frozen=True)
@@ -32,19 +34,19 @@ USUAL = Graces()
 class Patience:
     """When a worker must have ended, by its events and by what was sent to it. Times are of one steady clock, s."""
 
-    def __init__(self, plan: Mapping[str, Any], graces: Graces = USUAL) -> None:
+    def __init__(self, plan: RunPlan | PipelinePlan, graces: Graces = USUAL) -> None:
         self.graces = graces
-        self.segments = plan.get("segments", [])
+        self.segments = plan.get("segments", ())
         #: Until when the worker is waited for, and what it should have done by then.
         self.until, self.why = float("inf"), ""
         #: From then on the sessions of the present segment should have ended.
         self.limit_at = float("inf")
         self.stopping = False
 
-    def saw(self, event: Mapping[str, Any], now: float) -> None:
+    def saw(self, event: Event, now: float) -> None:
         match event["event"]:
             case "segment":
-                self.begin(int(event.get("index", 0)), now)
+                self.begin(event["index"], now)
             case "progress":
                 self.works(now)
             case "paused":
@@ -67,13 +69,13 @@ class Patience:
 
     def begin(self, index: int, now: float) -> None:
         self.forget()
-        segment = self.segments[index] if index < len(self.segments) else {}
-        limit_s = segment.get("limit_ns", 0) / 1e9
-        if segment.get("kind") != "drive" or limit_s <= 0 or self.stopping:
+        segment = self.segments[index] if index < len(self.segments) else None
+        if segment is None or segment["kind"] != "drive" or segment["limit_ns"] <= 0 or self.stopping:
             return
+        limit_s = segment["limit_ns"] / 1e9
         grace_s = self.graces.limit_s
         self.limit_at = now + limit_s + grace_s
-        quiet_s = self.graces.between_repetitions_s if segment.get("repeat") else 0.0
+        quiet_s = self.graces.between_repetitions_s if "repeat" in segment else 0.0
         why = f"{grace_s:g} s after the limit of segment {segment['label']}, {limit_s:g} s (schedule.limit_s)"
         self.expect(self.limit_at + quiet_s, why)
 

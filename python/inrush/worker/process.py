@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import queue
@@ -12,19 +13,22 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Generic, TypeVar
 
 from inrush.engines.life import log_lines
 
-Event = dict[str, Any]
+
+E = TypeVar("E")
 
 WORKER: tuple[str, ...] = (sys.executable, "-m", "inrush.worker.worker")
 #: Lines of the log that a message shows when a worker died.
 LOG_LINES = 12
+#: The last line of all, which the parent adds.
+ENDED = b'{"event": "ended"}'
 
 
-class Process:
-    """A program of ours in its own process, session and log: JSON lines out of it, words into it."""
+class Process(Generic[E]):
+    """A program of ours in its own process, session and log: JSON lines out of it, words into it. E: its events."""
 
     def __init__(self, command: Sequence[str], log: Path, env: Mapping[str, str] | None = None) -> None:
         """env: what it needs beyond our own environment, passwords among it."""
@@ -39,7 +43,7 @@ class Process:
             # Its own session: Ctrl-C in the terminal reaches us alone, and we decide.
             start_new_session=True,
         )
-        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[E] = queue.SimpleQueue()
         self._reader = threading.Thread(target=self._read, name="worker events", daemon=True)
         self._reader.start()
 
@@ -47,7 +51,7 @@ class Process:
     def pid(self) -> int:
         return self._process.pid
 
-    def event(self, timeout_s: float) -> Event | None:
+    def event(self, timeout_s: float) -> E | None:
         """The next event, None when there was none in time. The last one of all is `{"event": "ended"}`."""
         try:
             return self._events.get(timeout=timeout_s)
@@ -72,19 +76,19 @@ class Process:
         self._reader.join()
         for pipe in (self._process.stdin, self._process.stdout, self._log_file):
             with contextlib.suppress(BrokenPipeError):
-                pipe.close()  # type: ignore[union-attr]
+                if pipe is not None:
+                    pipe.close()
         return code
 
     def _read(self) -> None:
         assert self._process.stdout is not None
-        for line in self._process.stdout:
+        for line in itertools.chain(self._process.stdout, (ENDED,)):
             # A worker killed in the middle of a line leaves half a line, which says nothing.
             with contextlib.suppress(json.JSONDecodeError):
                 self._events.put(json.loads(line))
-        self._events.put({"event": "ended"})
 
 
-class Worker(Process):
+class Worker(Process[Event]):
     """One run; it understands `resume`, with the server's processes as JSON behind it, and `stop`."""
 
     def __init__(

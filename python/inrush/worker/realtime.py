@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from inrush.engines import server
 from inrush.errors import UsageError
@@ -48,7 +47,7 @@ def refuse_unable(engines: Iterable[str], kind: str) -> None:
         )
 
 
-def realtime_environment(data: Path) -> dict[str, Any]:
+def realtime_environment(data: Path) -> dict[str, object]:
     """What `env.json` holds of the machine, and how the client was scheduled."""
     return {
         **host.environment(data),

@@ -20,6 +20,8 @@ from typing import Any
 
 import pytest
 
+from inrush.border.plan import Command
+from inrush.border.statement import run_statement
 from inrush.engines import server
 from inrush.engines.base import Instance, Stop, Target
 from inrush.engines.own_server import OwnServer
@@ -125,10 +127,14 @@ def end_on_sigterm() -> None:
     signal.signal(signal.SIGTERM, ask)
 
 
-def control(instance: Instance | Target, statement: str, limit_s: float = 30.0) -> list[list[Any]]:
+def control(instance: Instance | Target, statement: Command, limit_s: float = 30.0) -> list[list[Any]]:
     """Rows of one statement, through the core."""
     from inrush import _core
 
     target = {"engine": instance.engine, "url": instance.url, "options": {}}
-    rows: list[list[Any]] = json.loads(_core.control(json.dumps(target), statement, limit_s))["rows"]
-    return rows
+
+    def rows(text: str) -> list[list[Any]]:
+        found: list[list[Any]] = json.loads(_core.control(json.dumps(target), text, limit_s))["rows"]
+        return found
+
+    return run_statement(statement, rows)

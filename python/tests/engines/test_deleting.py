@@ -8,7 +8,6 @@ import pytest
 
 from inrush.engines import server
 from inrush.engines.base import Target
-from inrush.plan.segments import UNTIL_NONE
 from inrush.results.store import Results
 from tests.terminal import Inrush
 
@@ -27,7 +26,9 @@ def test_rows_that_clickhouse_deletes_in_the_background_are_gone_before_the_proo
         segments = {s["label"]: s for s in run.plan["segments"]}
         labels = list(segments)
         assert labels.index("retain") < labels.index("deleted") < labels.index("proof")
-        assert all(s.startswith(UNTIL_NONE) and "mutations" in s for s in segments["deleted"]["statements"])
+        asked = segments["deleted"]["statements"]
+        assert all(s["repeat"] == "until_no_rows" and "mutations" in s["text"] for s in asked)
+        assert run.plan["version"] == 2
         proofs = run.tables["proofs"].to_pylist()
         rows = [p for p in proofs if p["item"] == "rows"]
         assert rows and all(p["holds"] for p in proofs), [p for p in proofs if not p["holds"]][:3]

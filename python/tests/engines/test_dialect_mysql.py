@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from inrush.border.plan import Command
 from inrush.engines.base import OpPlan, Server, Survives, Target, Unsupported
 from inrush.engines.mysql import DECLARED, Mariadb, Mysql, declared, literal
 from inrush.workload import FILE_TYPES, LOGICAL_TYPES, Column, Operation
@@ -227,7 +228,7 @@ def test_probes_are_pairs_and_hold_what_is_asked_for(twin: Server, target: Targe
     assert twin.durability(found).survives is Survives.POWER_LOSS
 
 
-def run(target: Target, *statements: str) -> None:
+def run(target: Target, *statements: Command) -> None:
     for statement in statements:
         control(target, statement)
 

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from inrush.border.plan import Command
+from inrush.border.statement import run_statement
 from inrush.engines.base import Durability, OpPlan, Survives, Target, Unsupported
-from inrush.engines.sqlite import DECLARED, EACH, Sqlite
+from inrush.engines.sqlite import DECLARED, Sqlite
 from inrush.workload import FILE_TYPES, LOGICAL_TYPES, Operation, Table
 from tests.engines.screens import ALL_TYPES, PORTS, Row, expected, rows_of
 
@@ -29,9 +31,8 @@ def test_a_table_in_sqlite() -> None:
         'CREATE INDEX "inrush_ab.ports_1" ON "inrush_ab.ports" ("added_on")',
     )
     assert plan.fresh == ('DELETE FROM "inrush_ab.ports"', "PRAGMA wal_checkpoint(TRUNCATE)")
-    assert plan.drop == (
-        """/* each */ SELECT 'DROP TABLE IF EXISTS "inrush_ab.ports"' FROM "inrush_ab.inrush_mark\"""",
-    )
+    drop = """SELECT 'DROP TABLE IF EXISTS "inrush_ab.ports"' FROM "inrush_ab.inrush_mark\""""
+    assert plan.drop == ({"text": drop, "repeat": "each_row"},)
 
 
 def test_a_layout_without_the_identity_has_no_primary_key() -> None:
@@ -99,7 +100,7 @@ def test_a_drop_takes_what_bears_the_mark_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     "statement", [*SQLITE.drop_namespace("n2"), *SQLITE.plan_table(PORTS, "none", "n2").drop]
 )
-def test_a_drop_without_the_mark_is_refused_and_drops_nothing(statement: str) -> None:
+def test_a_drop_without_the_mark_is_refused_and_drops_nothing(statement: Command) -> None:
     db = sqlite3.connect(":memory:")
     db.execute('CREATE TABLE "n2.ports" (a)')
     with pytest.raises(sqlite3.OperationalError, match="inrush_mark"):
@@ -154,12 +155,9 @@ def _opened(table: Table, layout: str) -> sqlite3.Connection:
     return db
 
 
-def _run(db: sqlite3.Connection, statements: Iterable[str]) -> None:
-    """As the wire half does: what follows EACH is a query for statements."""
+def _run(db: sqlite3.Connection, statements: Iterable[Command]) -> None:
     for statement in statements:
-        found = db.execute(statement).fetchall()
-        if statement.startswith(EACH):
-            _run(db, (row[0] for row in found))
+        run_statement(statement, lambda text: db.execute(text).fetchall())
 
 
 def _tables(db: sqlite3.Connection) -> set[str]:

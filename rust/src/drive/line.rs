@@ -163,7 +163,7 @@ pub fn lines(context: &Context, segment: &DriveSegment) -> Result<Vec<RoleLine>,
                 Until::Role { name } => parts_of(name, &role.name)?,
                 _ => Box::default(),
             };
-            if matches!((&role.until, &role.work), (Until::Work, Work::Endless)) {
+            if matches!((&role.until, &role.work), (Until::Work {}, Work::Endless {})) {
                 return Err(Error::Plan(format!("role {} has endless work and no end", role.name)));
             }
             let kept = match role.work {
@@ -182,7 +182,7 @@ fn work_calls(work: &Work) -> Option<u64> {
     match *work {
         Work::Rows { rows, batch_rows, .. } => Some(rows.div_ceil(u64::from(batch_rows.max(1)))),
         Work::Calls { count } => Some(count),
-        Work::Endless => None,
+        Work::Endless {} => None,
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) mod shared;
 pub mod simulated;
 pub(crate) mod socket;
 mod sqlite;
+pub mod statement;
 mod stream;
 pub(crate) mod tls;
 mod url;

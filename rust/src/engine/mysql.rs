@@ -24,7 +24,7 @@ pub use address::Address;
 use connection::{garbled, Connection};
 use failure::Failure;
 
-use super::shared::{limit_of, StatementLimit, EACH, STEP};
+use super::shared::{limit_of, StatementLimit, STEP};
 use super::{Answer, Caps, Context, Engine, OpId, Session};
 use crate::error::Error;
 use crate::lock::Unpoisoned;
@@ -81,7 +81,7 @@ impl Engine for Mysql {
             None => Connection::open(&self.address)?,
         };
         connection.limit_sends(limit_of(limit_ns)).map_err(|e| lost(&self.address, &e))?;
-        let answer = run(&mut connection, &self.address, text, limit_ns);
+        let answer = text_query(&mut connection, &self.address, text, limit_ns);
         // A lost connection is not kept; after a refused statement it is as good as before.
         if !matches!(answer, Err(Error::Target { .. } | Error::Deadline { .. })) {
             *kept = Some(connection);
@@ -93,18 +93,6 @@ impl Engine for Mysql {
 /// An idle connection is silent; what it has to say now is its end (the server was restarted).
 fn is_alive(connection: &mut Connection) -> bool {
     !connection.buffered() && matches!(connection.readable(Duration::ZERO), Ok(false))
-}
-
-fn run(connection: &mut Connection, address: &Address, text: &str, limit_ns: u64) -> Result<Answer, Error> {
-    let Some(query) = text.trim_start().strip_prefix(EACH) else {
-        return text_query(connection, address, text, limit_ns);
-    };
-    for row in text_query(connection, address, query, limit_ns)?.rows {
-        if let Some(Value::Text(statement)) = row.first() {
-            text_query(connection, address, statement, limit_ns)?;
-        }
-    }
-    Ok(Answer::default())
 }
 
 /// One text, several statements if need be; the last result set is the answer.

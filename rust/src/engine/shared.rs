@@ -16,9 +16,6 @@ pub fn lost(target: &str, error: &std::io::Error) -> Error {
     }
 }
 
-/// A control statement that starts so gives statements, one a row, and each of them is run.
-pub const EACH: &str = "/* each */";
-
 /// A control statement is asked for in steps of this, so that its limit is kept.
 pub const STEP: Duration = Duration::from_millis(100);
 /// After a cancel request, so much time to say that the statement has ended.

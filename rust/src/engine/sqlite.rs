@@ -14,7 +14,7 @@ use rusqlite::Connection;
 
 use self::statement::{interrupt_when, Failure, Over, Statement};
 use super::shared::{
-    clear, columns_of, empty_like, largest_batch, repeat_values, statement_sizes, value_bytes, EACH,
+    clear, columns_of, empty_like, largest_batch, repeat_values, statement_sizes, value_bytes,
 };
 use super::{
     answers::Answers, Answer, Canceller, Caps, Context, Done, Engine, Ns, OpId, Outcome, Payload, Session,
@@ -22,7 +22,7 @@ use super::{
 };
 use crate::error::{Error, TargetFault};
 use crate::plan::{OpKind, Target};
-use crate::rows::{Columns, Value};
+use crate::rows::Columns;
 
 /// Rows in one INSERT of method `bulk`: more saves nothing, fewer costs a step per row.
 const BULK_ROWS: usize = 16;
@@ -322,15 +322,6 @@ fn insert_rows(sizes: &mut [(usize, Statement)], columns: &Columns) -> Result<()
 }
 
 fn run_all(db: &Connection, text: &str) -> Result<Answer, Failure> {
-    if let Some(query) = text.trim_start().strip_prefix(EACH) {
-        let statements = run_all(db, query)?;
-        for row in &statements.rows {
-            if let Some(Value::Text(statement)) = row.first() {
-                run_all(db, statement)?;
-            }
-        }
-        return Ok(Answer::default());
-    }
     let mut last = Answer::default();
     let mut rest = text;
     while !rest.trim().is_empty() {

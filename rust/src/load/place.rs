@@ -15,14 +15,19 @@ use distributed::{Distributed, Hash};
 use hash_partitions::HashPartitions;
 
 /// By whose rule rows are placed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Rule {
     /// PostgreSQL's partitions by hash.
-    #[default]
-    HashPartitions,
+    HashPartitions {},
     /// ClickHouse's tables of engine Distributed. weights: of the shards, in their order.
     Distributed { hash: Hash, weights: Vec<u32> },
+}
+
+impl Default for Rule {
+    fn default() -> Rule {
+        Rule::HashPartitions {}
+    }
 }
 
 /// Rows to shards, by one distribution key.
@@ -58,7 +63,7 @@ impl Placement {
         }
         let key = key.iter().map(|part| found(columns, part)).collect::<Result<Vec<_>, Error>>()?;
         Ok(match rule {
-            Rule::HashPartitions => Placement {
+            Rule::HashPartitions {} => Placement {
                 numbers: Numbers::HashPartitions(HashPartitions::new(&key)?),
                 slots: (0..shards).collect(),
             },

@@ -2,13 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Statement;
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Segment {
     /// Statements off the figures: DDL, settings, maintenance.
     Control {
         label: String,
-        statements: Vec<String>,
+        statements: Vec<Statement>,
         limit_ns: u64,
     },
     /// Roles at work. Only phase `measure` enters figures.
@@ -75,7 +77,7 @@ pub struct RepeatPlan {
     pub at_least_ns: u64,
     pub max: u32,
     /// Run before every repetition but the first: empty the tables.
-    pub fresh: Vec<String>,
+    pub fresh: Vec<Statement>,
     /// Screen proofs after every repetition, outside the measured time.
     pub proofs: Vec<ProofPlan>,
 }
@@ -149,15 +151,15 @@ pub enum Work {
     Rows { table: usize, first_row: u64, rows: u64, batch_rows: u32 },
     /// So many calls.
     Calls { count: u64 },
-    /// Until something else ends the role.
-    Endless,
+    /// Until something else ends the role. (Braces: in a variant without them serde lets unknown keys pass.)
+    Endless {},
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Until {
     /// All work done.
-    Work,
+    Work {},
     /// The named role has ended; `writers` also means all of `writers/a`, `writers/b`, ….
     Role { name: String },
     /// So long after the segment's start; what was due by then and never sent is `unsent`.
@@ -200,7 +202,7 @@ pub struct ProofPlan {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ScreenItem {
-    Rows,
+    Rows {},
     /// count(column)
     NotNull {
         column: String,

@@ -185,7 +185,7 @@ impl ScreenSums {
         let integer: fn(&Values) -> bool = |v| matches!(v, Values::I32(_) | Values::I64(_));
         let items = items.iter().map(|item| {
             Ok(match item {
-                ScreenItem::Rows => Item::Rows,
+                ScreenItem::Rows {} => Item::Rows,
                 ScreenItem::NotNull { column: name } => Item::NotNull(column(name, "not_null", |_| true)?),
                 ScreenItem::SumLow { column: name } => Item::Low(column(name, "sum_low", integer)?),
                 ScreenItem::SumHigh { column: name, signed } => {

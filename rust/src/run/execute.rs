@@ -12,9 +12,10 @@ use crate::clock::process_cpu_ns;
 use crate::drive::source::TableCount;
 use crate::drive::{drive, EndedBy, Site};
 use crate::engine::abort::{self, Abort};
+use crate::engine::statement::perform;
 use crate::engine::{self, Context, Engine};
 use crate::error::Error;
-use crate::plan::{DriveSegment, Phase, ProbePlan, ProofPlan, RowSource, Segment};
+use crate::plan::{DriveSegment, Phase, ProbePlan, ProofPlan, RowSource, Segment, Statement};
 use crate::proof::{self, prove, Expectations, Expected};
 use crate::rows::files::FileSummary;
 use crate::rows::Columns;
@@ -27,9 +28,6 @@ use attend::Attendant;
 
 /// Statements without a limit of their own.
 const DEFAULT_LIMIT_NS: u64 = 3_600_000_000_000;
-/// A control statement that begins so is asked again until it gives no rows: what works on in the background is done.
-const UNTIL_NONE: &str = "/* until none */";
-const ASKED_AGAIN: Duration = Duration::from_millis(100);
 /// A statement of the run itself may go on for so long after the wish to stop.
 const STOP_GRACE: Duration = Duration::from_millis(500);
 const STOP_LOOK: Duration = Duration::from_millis(50);
@@ -157,25 +155,11 @@ impl Running {
         ended
     }
 
-    fn control(&mut self, statements: &[String], limit_ns: u64) -> Result<EndedBy, Error> {
+    fn control(&mut self, statements: &[Statement], limit_ns: u64) -> Result<EndedBy, Error> {
         let engine = self.engine()?;
         for statement in statements {
-            let Some(query) = statement.trim_start().strip_prefix(UNTIL_NONE) else {
-                engine.control(statement, limit_ns)?;
-                continue;
-            };
-            let until = self.context.clock.now() + limit_ns;
-            while !engine.control(query, limit_ns)?.rows.is_empty() {
-                if self.context.stop.load(Relaxed) {
-                    return Ok(EndedBy::Stop);
-                }
-                if limit_ns > 0 && self.context.clock.now() > until {
-                    return Err(Error::Deadline {
-                        what: query.trim().to_owned(),
-                        limit_s: limit_ns as f64 / 1e9,
-                    });
-                }
-                std::thread::sleep(ASKED_AGAIN);
+            if !perform(engine.as_ref(), statement, limit_ns, &self.context.stop)? {
+                return Ok(EndedBy::Stop);
             }
         }
         Ok(EndedBy::Work)

@@ -143,7 +143,7 @@ mod tests {
         let rows = (keys.end - keys.start) as usize;
         let columns = Columns { rows, columns: vec![column("k", keys.collect()), column("v", values)] };
         let items = [
-            ScreenItem::Rows,
+            ScreenItem::Rows {},
             ScreenItem::SumLow { column: "k".into() },
             ScreenItem::Product { key: "k".into(), value: "v".into() },
         ];

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::{phase_name, Running, DEFAULT_LIMIT_NS};
 use crate::clock::process_cpu_ns;
 use crate::drive::{Attend, Progress, STUCK_NS};
+use crate::engine::statement::perform;
 use crate::engine::{Engine, Ns};
 use crate::error::Error;
 use crate::plan::DriveSegment;
@@ -119,7 +120,7 @@ impl Attend for Attendant<'_> {
             return Ok(false);
         }
         for statement in &repeat.fresh {
-            self.engine.control(statement, DEFAULT_LIMIT_NS)?;
+            perform(self.engine.as_ref(), statement, DEFAULT_LIMIT_NS, &self.run.context.stop)?;
         }
         // What stalled between two repetitions is in neither.
         self.heartbeat.take();

@@ -1,0 +1,74 @@
+"""What a run says while it goes on, a JSON object a line: `Event` in `rust/src/run/mod.rs`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias, TypedDict
+
+
+class SegmentBegun(TypedDict):
+    event: Literal["segment"]
+    index: int
+    label: str
+    kind: str
+    #: Empty unless the segment drives.
+    phase: str
+    t_ns: int
+
+
+class RoleProgress(TypedDict):
+    rows: int
+    ops: int
+    #: Since the last progress.
+    rows_per_s: float
+    ops_per_s: float
+    #: Of the last interval that has ended.
+    p99_ms: float | None
+    errors: int
+    backlog: int
+
+
+class Progress(TypedDict):
+    event: Literal["progress"]
+    t_ns: int
+    segment: int
+    label: str
+    phase: str
+    repetition: int
+    #: 0…1 of the segment's bounded work.
+    share: float | None
+    left_s: float | None
+    roles: Mapping[str, RoleProgress]
+    #: Busy cores; None: not known.
+    client_cpu: float | None
+
+
+class Note(TypedDict):
+    event: Literal["note"]
+    text: str
+
+
+class Paused(TypedDict):
+    event: Literal["paused"]
+    index: int
+    action: str
+
+
+class Finished(TypedDict):
+    event: Literal["finished"]
+    ended_by: str
+
+
+class Failed(TypedDict):
+    event: Literal["failed"]
+    kind: str
+    message: str
+
+
+class Ended(TypedDict):
+    """Said by the parent itself, when the worker's last line was read."""
+
+    event: Literal["ended"]
+
+
+Event: TypeAlias = SegmentBegun | Progress | Note | Paused | Finished | Failed | Ended

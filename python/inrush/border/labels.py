@@ -1,0 +1,91 @@
+"""Labels of a run: what a plan carries for the report. The core keeps them and does not read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypedDict
+
+from inrush.border.operation import KeyLaw
+
+if TYPE_CHECKING:
+    from typing_extensions import NotRequired
+
+
+class OracleTable(TypedDict):
+    index: int
+    name: str
+    create: Sequence[str]
+    first_row: int
+    rows: int
+
+
+class OracleOperation(TypedDict):
+    text: str
+    params: Sequence[str]
+
+
+class OracleBook(TypedDict):
+    """The quiet queries in the dialect of another engine, and the tables that they are asked of."""
+
+    engine: str
+    tables: Sequence[OracleTable]
+    operations: Mapping[str, OracleOperation]
+
+
+class KeyCoverage(TypedDict):
+    """What the keys of an operation cover."""
+
+    table: str
+    columns: Sequence[str]
+    rows: int
+    by: KeyLaw
+    different_rows_per_million_draws: int
+    names_a_row: bool
+
+
+class OptionalLabels(TypedDict, total=False):
+    """Of points and runs that have them."""
+
+    #: Role -> keys of one call.
+    keys_per_call: Mapping[str, int]
+    #: Operation -> what its keys cover.
+    keys: Mapping[str, KeyCoverage]
+    #: Operation -> why the engine's mixes go without it.
+    left_out: Mapping[str, str]
+    #: A fresh repeat of a point that turned out best.
+    confirms: bool
+
+
+class PointLabels(OptionalLabels):
+    kind: str
+    method: str
+    layout: str
+    options: Mapping[str, str]
+    #: Written in one repetition.
+    rows: int
+    #: By role.
+    batch_rows: Mapping[str, int]
+    sessions: Mapping[str, int]
+    notes: Sequence[str]
+    oracle: OracleBook | None
+
+
+class RunLabels(OptionalLabels):
+    """Those of its point, which a calibration has none of, and which run it is."""
+
+    study: str
+    point: str
+    engine: str
+    factors: Mapping[str, object]
+    block: int
+    order: int
+    scale: str
+    kind: NotRequired[str]
+    method: NotRequired[str]
+    layout: NotRequired[str]
+    options: NotRequired[Mapping[str, str]]
+    rows: NotRequired[int]
+    batch_rows: NotRequired[Mapping[str, int]]
+    sessions: NotRequired[Mapping[str, int]]
+    notes: NotRequired[Sequence[str]]
+    oracle: NotRequired[OracleBook | None]

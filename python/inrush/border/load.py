@@ -1,0 +1,156 @@
+"""Both ends of a load, and what is read of its tables, as `rust/src/load` reads them. Names are those of its types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
+
+from inrush.border.plan import RunPlan, ScreenItem, TablePlan, Target
+
+if TYPE_CHECKING:
+    from typing_extensions import NotRequired
+
+#: `import` is a word of Python.
+_OfImport = TypedDict("_OfImport", {"import": str})
+
+
+# --- placing rows on shards
+
+
+class HashPartitions(TypedDict):
+    """PostgreSQL's partitions by hash."""
+
+    kind: Literal["hash_partitions"]
+
+
+#: What stands before the remainder is taken.
+Hash: TypeAlias = Literal["int_hash64", "city_hash64", "value"]
+
+
+class Distributed(TypedDict):
+    """ClickHouse's tables of engine Distributed."""
+
+    kind: Literal["distributed"]
+    hash: Hash
+    #: Of the shards, in their order.
+    weights: Sequence[int]
+
+
+Rule: TypeAlias = HashPartitions | Distributed
+
+
+# --- an import and its shards
+
+
+class LedgerPlan(_OfImport):
+    """Statements about the ledger; `import` is the import as a literal."""
+
+    read: str
+    #: Up to and with VALUES.
+    insert: str
+    #: Lines hold the sums of their chunk.
+    sums: bool
+
+
+class ShardPlan(TypedDict):
+    name: str
+    #: What its engine is opened with.
+    plan: RunPlan
+    ledger: LedgerPlan
+    connections: int
+    flush_rows: int
+    patience_ns: int
+    rows_per_s: float | None
+
+
+class ImportPlan(_OfImport):
+    #: Column and its type in the database, of the distribution key.
+    key: Sequence[Sequence[str]]
+    rule: NotRequired[Rule]
+    shards: Sequence[ShardPlan]
+    replicas: NotRequired[Sequence[ShardPlan]]
+
+
+# --- the two ends
+
+
+class ServerTls(TypedDict):
+    """PEM files."""
+
+    certificate: str
+    key: str
+
+
+class Serves(TypedDict):
+    """Targets of a load server that waits for clients."""
+
+    shards: Sequence[Target]
+    coordinator: NotRequired[Target | None]
+
+
+class ServerPlan(TypedDict):
+    role: Literal["server"]
+    listen: str
+    token: str
+    tls: NotRequired[ServerTls | None]
+    load: NotRequired[ImportPlan]
+    serves: NotRequired[Serves]
+
+
+class LinkPlan(TypedDict):
+    """The way to a load server."""
+
+    server: str
+    token: str
+    #: `ca` (a file) or `fingerprint`.
+    tls: dict[str, str] | None
+
+
+class ClientFile(TypedDict):
+    #: In the ledger.
+    number: int
+    #: Its source is this one file.
+    table: TablePlan
+
+
+class ClientPlan(_OfImport):
+    role: Literal["client"]
+    link: LinkPlan
+    setup: NotRequired[ImportPlan | None]
+    silence_ns: NotRequired[int]
+    files: Sequence[ClientFile]
+    parallel: int
+    chunk_rows: int
+    items: NotRequired[Sequence[ScreenItem]]
+    reject_limit: int
+    bytes_per_s: float | None
+    reader_bytes_per_s: NotRequired[float | None]
+    file_by_file: NotRequired[bool]
+
+
+LoadPlan: TypeAlias = ClientPlan | ServerPlan
+
+
+# --- what is read of a table, and of files
+
+
+class Scan(TypedDict):
+    """A table that is read as a whole: a `ScanPlan` before it is known where the table is."""
+
+    #: The columns that the statement reads, in its order.
+    table: TablePlan
+    statement: str
+    items: Sequence[ScreenItem]
+
+
+class ScanPlan(Scan):
+    target: Target
+
+
+class FilesPlan(TypedDict):
+    """Files that are read as they are loaded."""
+
+    tables: Sequence[TablePlan]
+    #: Of the digest.
+    columns: Sequence[str]
+    items: NotRequired[Sequence[ScreenItem]]

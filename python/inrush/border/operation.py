@@ -1,0 +1,133 @@
+"""What is called: operations, their parameters and what their answers promise (`rust/src/plan/operation.rs`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
+
+from inrush.border.table import Json
+from inrush.workload import OpKind
+
+if TYPE_CHECKING:
+    from typing_extensions import NotRequired
+
+
+class ConstantParam(TypedDict):
+    kind: Literal["constant"]
+    value: Json
+
+
+class NowMinus(TypedDict):
+    kind: Literal["now_minus"]
+    ns: int
+
+
+class OfSeries(TypedDict):
+    kind: Literal["of_series"]
+    table: int
+    column: str
+
+
+class SeriesAt(TypedDict):
+    kind: Literal["series_at"]
+    table: int
+    column: str
+    series: int
+
+
+class SeenUntil(TypedDict):
+    kind: Literal["seen_until"]
+
+
+UniformParam = TypedDict("UniformParam", {"kind": Literal["uniform"], "from": int, "to": int})
+
+
+class KeyParam(TypedDict):
+    kind: Literal["key"]
+    #: Place among the operation's `keys`.
+    keys: int
+    #: Parameters of one draw are of one row.
+    draw: int
+    column: str
+
+
+ParamGen: TypeAlias = ConstantParam | NowMinus | OfSeries | SeriesAt | SeenUntil | UniformParam | KeyParam
+
+
+class ParamPlan(TypedDict):
+    name: str
+    type: str
+    gen: ParamGen
+
+
+class UniformKeys(TypedDict):
+    kind: Literal["uniform"]
+
+
+class ZipfKeys(TypedDict):
+    kind: Literal["zipf"]
+    exponent: float
+
+
+class HotSetKeys(TypedDict):
+    kind: Literal["hot_set"]
+    draws_ppm: int
+    rows_ppm: int
+
+
+class OwnRangeKeys(TypedDict):
+    kind: Literal["own_range"]
+
+
+KeyLaw: TypeAlias = UniformKeys | ZipfKeys | HotSetKeys | OwnRangeKeys
+
+
+class KeyPlan(TypedDict):
+    """Rows that calls ask for, drawn by a law."""
+
+    table: int
+    first_row: int
+    rows: int
+    by: KeyLaw
+
+
+class RowsRegenerate(TypedDict):
+    kind: Literal["rows_regenerate"]
+    table: int
+    columns: Sequence[str]
+    keys: NotRequired[Sequence[str]]
+    may_be_empty: NotRequired[bool]
+
+
+class Asked(TypedDict):
+    kind: Literal["asked"]
+    table: int
+    columns: Sequence[str]
+    keys: Sequence[str]
+
+
+class CountBounds(TypedDict):
+    kind: Literal["count_bounds"]
+    table: int
+
+
+class Freshness(TypedDict):
+    kind: Literal["freshness"]
+    table: int
+    series: int
+
+
+Hold: TypeAlias = RowsRegenerate | Asked | CountBounds | Freshness
+
+
+class OpPlan(TypedDict):
+    name: str
+    kind: OpKind
+    table: NotRequired[int]
+    text: str
+    method: str
+    params: Sequence[ParamPlan]
+    keys: NotRequired[Sequence[KeyPlan]]
+    members: NotRequired[Sequence[str]]
+    holds: NotRequired[Sequence[Hold]]
+    deadline_ns: NotRequired[int]

@@ -1,0 +1,116 @@
+"""The plan of a pipeline run: a document of its own kind, which `inrush.pipeline` executes with parts that the core reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, final
+
+from inrush.border.load import ClientPlan, LedgerPlan, ServerPlan
+from inrush.border.plan import (
+    Command,
+    ControlSegment,
+    OpPlan,
+    ProbeSegment,
+    ProofPlan,
+    RolePlan,
+    StoredTable,
+    TablePlan,
+    Target,
+    WatchPlan,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import NotRequired
+
+    from inrush.border.labels import RunLabels
+
+
+class PipelineShard(TypedDict):
+    """What is made, proven and dropped on one shard; its address is filled in where it runs."""
+
+    namespace: str
+    create: Sequence[Command]
+    drop: Sequence[Command]
+    table: StoredTable
+    ledger: LedgerPlan
+    #: A query for one number.
+    rows_in_ledger: str
+    proof: ProofPlan
+    settings: Sequence[str]
+    sizes: Sequence[str]
+    target: NotRequired[Target]
+
+
+class LoadSegment(TypedDict):
+    kind: Literal["load"]
+    label: str
+    phase: Literal["measure"]
+    roles: Sequence[RolePlan]
+    limit_ns: int
+
+
+class ShardProofSegment(TypedDict):
+    """Proofs stand with the shards."""
+
+    kind: Literal["proof"]
+    label: str
+
+
+PipelineSegment: TypeAlias = ControlSegment | ProbeSegment | LoadSegment | ShardProofSegment
+
+
+class Interval(TypedDict):
+    interval_ns: int
+
+
+class InputFiles(TypedDict):
+    files: int
+    rows_per_file: int
+    table: TablePlan
+    #: The kernel forgets them before the clock.
+    cold: bool
+    folder: str
+
+
+class Pipelines(TypedDict):
+    """How many, and what limits the load on purpose."""
+
+    count: int
+    client: str
+    process_per_file: bool
+    load_server_cores: float
+    device_bytes_per_s: int
+    pipeline_bytes_per_s: int
+    shard_rows_per_s: int
+
+
+class PipelineOfPoint(TypedDict):
+    """What is the same in every run of a point."""
+
+    version: int
+    kind: Literal["pipeline"]
+    study: str
+    seed: int
+    epoch_ns: int
+    target: Target
+    tables: Sequence[TablePlan]
+    operations: Sequence[OpPlan]
+    segments: Sequence[PipelineSegment]
+    record: Interval
+    watch: WatchPlan
+    inputs: InputFiles
+    pipelines: Pipelines
+    client: ClientPlan
+    load_server: ServerPlan
+    shards: Sequence[PipelineShard]
+
+
+@final
+class PipelinePointPlan(PipelineOfPoint):
+    """A `PipelinePlan` before it is known which run it is of."""
+
+
+@final
+class PipelinePlan(PipelineOfPoint):
+    run_id: str
+    labels: NotRequired[RunLabels]

@@ -1,0 +1,268 @@
+"""What is done, segment by segment (`rust/src/plan/segment.rs`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
+
+from inrush.border.statement import Statement
+
+if TYPE_CHECKING:
+    from typing_extensions import NotRequired
+
+Phase: TypeAlias = Literal["load", "warm", "measure", "cool"]
+ProbeTable: TypeAlias = Literal["sizes", "counters", "settings"]
+ValueHash: TypeAlias = Literal["postgresql", "crc32", "city_hash64", "read_back"]
+
+
+# --- roles
+
+
+class Closed(TypedDict):
+    kind: Literal["closed"]
+    think_ns: int
+
+
+class Constant(TypedDict):
+    kind: Literal["constant"]
+    rate_per_s: float
+
+
+class Poisson(TypedDict):
+    kind: Literal["poisson"]
+    rate_per_s: float
+
+
+class CollectPlan(TypedDict):
+    name: str
+    median_ns: int
+    sigma: float
+    most_ns: int
+
+
+class Samples(TypedDict):
+    kind: Literal["samples"]
+    every_ns: int
+    parts: int
+    collect: NotRequired[CollectPlan]
+
+
+Schedule: TypeAlias = Closed | Constant | Poisson | Samples
+
+
+class RowsWork(TypedDict):
+    kind: Literal["rows"]
+    table: int
+    first_row: int
+    rows: int
+    batch_rows: int
+
+
+class CallsWork(TypedDict):
+    kind: Literal["calls"]
+    count: int
+
+
+class Endless(TypedDict):
+    kind: Literal["endless"]
+
+
+Work: TypeAlias = RowsWork | CallsWork | Endless
+
+
+class UntilWork(TypedDict):
+    kind: Literal["work"]
+
+
+class UntilRole(TypedDict):
+    kind: Literal["role"]
+    name: str
+
+
+class UntilTime(TypedDict):
+    kind: Literal["time"]
+    ns: int
+
+
+Until: TypeAlias = UntilWork | UntilRole | UntilTime
+
+
+class Weighted(TypedDict):
+    operation: str
+    weight: int
+
+
+class RolePlan(TypedDict):
+    name: str
+    operations: Sequence[Weighted]
+    sessions: int
+    depth: int
+    schedule: Schedule
+    work: Work
+    until: Until
+
+
+# --- proofs and probes
+
+
+class RowsItem(TypedDict):
+    kind: Literal["rows"]
+
+
+class NotNull(TypedDict):
+    kind: Literal["not_null"]
+    column: str
+
+
+class SumLow(TypedDict):
+    kind: Literal["sum_low"]
+    column: str
+
+
+class SumHigh(TypedDict):
+    kind: Literal["sum_high"]
+    column: str
+    signed: bool
+
+
+class SumWrapped(TypedDict):
+    kind: Literal["sum_wrapped"]
+    column: str
+
+
+class Product(TypedDict):
+    kind: Literal["product"]
+    key: str
+    value: str
+
+
+class SumScaled(TypedDict):
+    kind: Literal["sum_scaled"]
+    column: str
+    bits: int
+
+
+class CountTrue(TypedDict):
+    kind: Literal["count_true"]
+    column: str
+
+
+class SumHash(TypedDict):
+    kind: Literal["sum_hash"]
+    column: str
+    hash: ValueHash
+    trimmed: NotRequired[bool]
+
+
+class SumRows(TypedDict):
+    kind: Literal["sum_rows"]
+    hash: ValueHash
+    columns: Sequence[str]
+    unsigned: NotRequired[Sequence[str]]
+    trimmed: NotRequired[Sequence[str]]
+
+
+class SumLength(TypedDict):
+    kind: Literal["sum_length"]
+    column: str
+
+
+#: One figure that engine and generator compute independently.
+ScreenItem: TypeAlias = (
+    RowsItem
+    | NotNull
+    | SumLow
+    | SumHigh
+    | SumWrapped
+    | Product
+    | SumScaled
+    | CountTrue
+    | SumHash
+    | SumRows
+    | SumLength
+)
+
+
+class ProofPlan(TypedDict):
+    table: int
+    first_row: int
+    rows: int
+    #: One row of numbers in the order of `items`; empty: read back only.
+    screen: str
+    items: Sequence[ScreenItem]
+    #: All columns in order; empty: not read back.
+    read_back: str
+
+
+class ProbePlan(TypedDict):
+    into: ProbeTable
+    statement: str
+
+
+class SamplePlan(TypedDict):
+    every_ns: int
+    probes: Sequence[ProbePlan]
+
+
+# --- segments
+
+
+class ControlSegment(TypedDict):
+    kind: Literal["control"]
+    label: str
+    statements: Sequence[Statement]
+    limit_ns: int
+
+
+class RepeatPlan(TypedDict):
+    at_least_ns: int
+    max: int
+    fresh: Sequence[Statement]
+    proofs: Sequence[ProofPlan]
+
+
+class DriveSegment(TypedDict):
+    kind: Literal["drive"]
+    label: str
+    phase: Phase
+    roles: Sequence[RolePlan]
+    limit_ns: int
+    retry_ns: NotRequired[int]
+    repeat: NotRequired[RepeatPlan]
+    sample: NotRequired[SamplePlan]
+
+
+class ProofSegment(TypedDict):
+    kind: Literal["proof"]
+    label: str
+    proofs: Sequence[ProofPlan]
+
+
+class ProbeSegment(TypedDict):
+    kind: Literal["probe"]
+    label: str
+    probes: Sequence[ProbePlan]
+
+
+class AskSegment(TypedDict):
+    kind: Literal["ask"]
+    label: str
+    operations: Sequence[str]
+    now_ns: int
+
+
+class SettleSegment(TypedDict):
+    kind: Literal["settle"]
+    label: str
+    ns: int
+
+
+class PauseSegment(TypedDict):
+    kind: Literal["pause"]
+    label: str
+    action: str
+
+
+Segment: TypeAlias = (
+    ControlSegment | DriveSegment | ProofSegment | ProbeSegment | AskSegment | SettleSegment | PauseSegment
+)

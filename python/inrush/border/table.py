@@ -1,0 +1,71 @@
+"""What is stored: tables, what their columns mean, and where rows come from (`rust/src/plan/table.rs`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
+
+if TYPE_CHECKING:
+    from typing_extensions import NotRequired
+
+#: A value of a document that the core reads without a type of its own.
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+#: A generator by name and parameters. The core's catalogue (`_core.generators`) is their only list; studies are read by it.
+Generator: TypeAlias = Mapping[str, Json]
+
+
+class ColumnPlan(TypedDict):
+    name: str
+    #: One of `workload.LOGICAL_TYPES` or `workload.FILE_TYPES`.
+    type: str
+    #: Type on the wire, chosen by the engine's twin.
+    wire: str
+    null_ppm: int
+    #: Absent for tables fed from files.
+    gen: NotRequired[Generator]
+
+
+class Limits(TypedDict, total=False):
+    """A row with a value beyond these is rejected."""
+
+    chars: int
+    range: Sequence[int]
+
+
+class GeneratedRows(TypedDict):
+    kind: Literal["generated"]
+    series: int
+    period_ns: int
+
+
+class FileRows(TypedDict):
+    kind: Literal["files"]
+    paths: Sequence[str]
+    format: str
+    delimiter: str | None
+    header: bool
+    null: str | None
+    reject_path: str
+    reject_limit: int
+    required: NotRequired[Sequence[str]]
+    limits: NotRequired[Mapping[str, Limits]]
+    #: Column of times -> iso, dmy or mdy.
+    times: NotRequired[Mapping[str, str]]
+
+
+RowSource: TypeAlias = GeneratedRows | FileRows
+
+
+class StoredTable(TypedDict):
+    """A table without the rows that go into it."""
+
+    #: In the database.
+    name: str
+    #: Seeds the generator.
+    stream: str
+    columns: Sequence[ColumnPlan]
+    identity: Sequence[str]
+
+
+class TablePlan(StoredTable):
+    source: RowSource
