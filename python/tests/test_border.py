@@ -15,12 +15,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
+import pyarrow as pa
 import pytest
 from typing_extensions import NotRequired, is_typeddict
 
 from inrush import _core
-from inrush.border import events, labels, load, operation, pipeline, plan, segment, table
+from inrush.border import events, labels, load, operation, pipeline, plan, segment, table, tables
 from inrush.border.statement import run_statement
+from inrush.results.schema import SCHEMAS
 from inrush.workload import FILE_TYPES, LOGICAL_TYPES
 
 WHOLE: dict[str, Any] = json.loads(
@@ -326,3 +328,38 @@ def test_events_are_of_their_types(tmp_path: Path) -> None:
     assert {of.__name__ for of in met.objects} >= {
         t.__name__ for t in get_args(events.Event) if t.__name__ not in missed
     }
+
+
+# --- tables
+
+
+def arrow(hint: Any) -> set[str]:
+    """Arrow types that a value of a row may come from."""
+    whole = {"uint8", "uint16", "uint32", "uint64"}
+    of_hint = {int: whole, str: {"string"}, float: {"double"}, bool: {"bool"}}
+    if get_origin(hint) is Sequence or get_origin(hint) is types.GenericAlias:
+        return {f"list<item: {name}>" for name in whole}
+    return set().union(*(of_hint.get(t, set()) for t in members(hint)))
+
+
+def without_nullability(kind: object) -> str:
+    return str(kind).replace(" not null", "")
+
+
+@pytest.mark.parametrize("name", tables.ROWS)
+def test_rows_have_the_columns_of_their_table(name: str) -> None:
+    fields = typing.get_type_hints(tables.ROWS[name], vars(tables))
+    columns = {field.name: without_nullability(field.type) for field in SCHEMAS[name]}
+    assert set(fields) == set(columns)
+    assert [c for c, kind in columns.items() if kind not in arrow(fields[c])] == []
+
+
+def test_every_table_has_a_type_and_is_what_the_core_writes(tmp_path: Path) -> None:
+    """All but `files`, which the half off the clock writes."""
+    assert set(tables.ROWS) == set(SCHEMAS)
+    said_by(run_of("null"), tmp_path / "null")
+    written = {path.stem: pa.ipc.open_stream(path).schema for path in (tmp_path / "null").glob("*.arrows")}
+    assert set(written) == set(SCHEMAS) - {"files"}
+    for name, schema in written.items():
+        mine = [(field.name, without_nullability(field.type)) for field in SCHEMAS[name]]
+        assert [(field.name, without_nullability(field.type)) for field in schema] == mine, name

@@ -1,1 +1,1 @@
-"""What crosses between Python and Rust, as types: the plan, both ends of a load, the events of a run."""
+"""What crosses between Python and Rust, as types: the plan, both ends of a load, events, the tables of a run."""

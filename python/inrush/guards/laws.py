@@ -7,8 +7,9 @@ sum of parts    intervals and sessions add up to the role's totals
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from inrush.border.tables import IntervalRow, SessionRow, ShotRow
 from inrush.guards.verdicts import Figures, Verdict, invalid, noted, passed, role_figures, timed_figures
 from inrush.model.laws import population
 from inrush.stats.measures import measured_windows, scheduled_operations
@@ -68,11 +69,16 @@ def parts_add_up(run: RunRecord, figures: Figures) -> Verdict | None:
     """Rows of intervals, rows and calls of sessions, against the totals of their role."""
     name = "sum of parts"
     windows, scheduled = measured_windows(run), scheduled_operations(run.plan)
-    whole = totals(run, "shots", windows, {})
+    whole = totals(r for r in run.rows("shots") if r["segment"] in windows)
+    tickets = (r for r in run.rows("intervals") if r["op"] in scheduled.get(r["role"], {r["op"]}))
+    of_table: Mapping[str, Totals] = {
+        "intervals": totals(r for r in tickets if r["segment"] in windows),
+        "sessions": totals(r for r in run.rows("sessions") if r["segment"] in windows),
+    }
     differing: dict[str, str] = {}
     summed = []
     for table, fields in (("intervals", ("rows",)), ("sessions", ("rows", "ops"))):
-        parts = totals(run, table, windows, scheduled if table == "intervals" else {})
+        parts = of_table[table]
         # A table that is there has a part of every role that did anything.
         for key in dict.fromkeys((*parts, *whole)) if parts else ():
             found, expected = parts.get(key, NOTHING), whole.get(key, NOTHING)
@@ -98,20 +104,17 @@ def derived(figure: str) -> bool:
 
 
 Key = tuple[int, int, str]
+Totals = dict[Key, dict[str, int]]
 NOTHING: Mapping[str, int] = {"rows": 0, "ops": 0}
 
 
-def totals(
-    run: RunRecord, table: str, windows: Mapping[int, object], scheduled: Mapping[str, set[str]]
-) -> dict[Key, dict[str, int]]:
-    """(segment, repetition, role) -> rows and calls; with `scheduled`, of the operations that tickets name."""
-    found: dict[Key, dict[str, int]] = {}
-    for r in run.rows(table):
-        if r["segment"] not in windows or (scheduled and r["op"] not in scheduled.get(r["role"], {r["op"]})):
-            continue
+def totals(rows: Iterable[ShotRow | IntervalRow | SessionRow]) -> Totals:
+    """(segment, repetition, role) -> rows and calls."""
+    found: Totals = {}
+    for r in rows:
         cell = found.setdefault((r["segment"], r["repetition"], r["role"]), {"rows": 0, "ops": 0})
-        for field in cell:
-            cell[field] += r[field]
+        cell["rows"] += r["rows"]
+        cell["ops"] += r["ops"]
     return found
 
 

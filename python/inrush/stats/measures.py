@@ -35,10 +35,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from inrush.border.tables import ShotRow
 from inrush.results.histogram import Histogram, merge, of_table, of_values
 from inrush.stats.failures import failed_calls, unsent_calls
 from inrush.stats.files import file_figures
-from inrush.stats.record import Absent, FloatArray, Row, RunRecord, StudyRecord
+from inrush.stats.record import Absent, FloatArray, RunRecord, StudyRecord
 from inrush.stats.samples import role_samples, sample_figures
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
@@ -109,9 +110,9 @@ def measured_windows(run: RunRecord) -> dict[int, tuple[int, int]]:
     }
 
 
-def grouped(shots: Iterable[Row]) -> dict[str, list[Row]]:
+def grouped(shots: Iterable[ShotRow]) -> dict[str, list[ShotRow]]:
     """Role -> its shots; a part (`writers/pe`) also counts for its whole (`writers`), a member of a page does not."""
-    held, roles = list(shots), dict[str, list[Row]]()
+    held, roles = list(shots), dict[str, list[ShotRow]]()
     own = {shot["role"] for shot in held}
     for shot in held:
         for role in counts_in(shot["role"], own):
@@ -134,7 +135,7 @@ def whole(role: str) -> str:
 
 
 def shot_figures(
-    shots: Sequence[Row], keys_per_call: int | None = None, gaps_s: Mapping[str, float] | None = None
+    shots: Sequence[ShotRow], keys_per_call: int | None = None, gaps_s: Mapping[str, float] | None = None
 ) -> dict[str, float]:
     """shots: rows of one role or of all its parts. The makespan of a repetition spans its parts.
 
@@ -167,7 +168,7 @@ def shot_figures(
 
 
 def repetition_spans(
-    shots: Iterable[Row], gaps_s: Mapping[str, float]
+    shots: Iterable[ShotRow], gaps_s: Mapping[str, float]
 ) -> dict[tuple[int, int], tuple[float, float]]:
     """(segment, repetition) -> its (start_ns, end_ns), all shots together.
 
@@ -328,8 +329,8 @@ def role_series(run: RunRecord) -> dict[str, Series]:
             (r["t_ns"], r["segment"], r["repetition"]), [0.0, 0.0, 0.0, 0.0]
         )
         cell[0] = max(cell[0], r["dt_ns"] / 1e9)
-        for i, name in enumerate(("rows", "bytes", "ops"), start=1):
-            cell[i] += r[name]
+        for i, n in enumerate((r["rows"], r["bytes"], r["ops"]), start=1):
+            cell[i] += n
     return {role: _series(cells) for role, cells in sums.items()}
 
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from inrush.border.tables import ShotRow
 from inrush.stats.measures import cumulative, measured_windows, writing_roles
-from inrush.stats.record import Row, RunRecord
+from inrush.stats.record import RunRecord
 
 
 def own_share(run: RunRecord, calibration: RunRecord) -> dict[str, float]:
@@ -51,11 +52,11 @@ def prices_ns(calibration: RunRecord) -> dict[str, float]:
     return {role: spent[role] / done[role] for role in spent if done[role]}
 
 
-def units(shot: Row, writers: set[str]) -> int:
+def units(shot: ShotRow, writers: set[str]) -> int:
     return int(shot["rows"] if shot["role"] in writers else shot["ops"])
 
 
-def measured_shots(run: RunRecord) -> list[Row]:
+def measured_shots(run: RunRecord) -> list[ShotRow]:
     windows = measured_windows(run)
     return [s for s in run.rows("shots") if s["segment"] in windows]
 
@@ -69,7 +70,7 @@ def process_s(run: RunRecord) -> float:
     )
 
 
-def makespans_s(shots: Sequence[Row]) -> float:
+def makespans_s(shots: Sequence[ShotRow]) -> float:
     """First start to last end of each repetition, all roles together."""
     spans: dict[tuple[int, int], tuple[int, int]] = {}
     for s in shots:

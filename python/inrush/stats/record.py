@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from inrush.border.tables import (
+    AnswerRow,
+    FailureRow,
+    FileRow,
+    HistRow,
+    IntervalRow,
+    ProbeRow,
+    ProofRow,
+    SampleRow,
+    SegmentRow,
+    SessionRow,
+    ShotRow,
+)
+
 FloatArray = NDArray[np.float64]
-
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -28,7 +39,7 @@ class RunRecord:
     summary: Mapping[str, Any]
     #: Table of `docs/results.md` -> its rows; one that is missing has none.
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
-    _rows: dict[str, list[Row]] = field(default_factory=dict, compare=False, repr=False)
+    _rows: dict[str, list[Any]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def labels(self) -> Mapping[str, Any]:
@@ -58,7 +69,29 @@ class RunRecord:
         """Factor -> value, engine included: what makes runs repetitions of each other."""
         return {"engine": self.engine, **dict(self.labels.get("factors", {}))}
 
-    def rows(self, table: str) -> list[Row]:
+    @overload
+    def rows(self, table: Literal["segments"]) -> list[SegmentRow]: ...
+    @overload
+    def rows(self, table: Literal["shots"]) -> list[ShotRow]: ...
+    @overload
+    def rows(self, table: Literal["samples"]) -> list[SampleRow]: ...
+    @overload
+    def rows(self, table: Literal["files"]) -> list[FileRow]: ...
+    @overload
+    def rows(self, table: Literal["intervals"]) -> list[IntervalRow]: ...
+    @overload
+    def rows(self, table: Literal["hist"]) -> list[HistRow]: ...
+    @overload
+    def rows(self, table: Literal["failures"]) -> list[FailureRow]: ...
+    @overload
+    def rows(self, table: Literal["sessions"]) -> list[SessionRow]: ...
+    @overload
+    def rows(self, table: Literal["counters", "sizes", "settings"]) -> list[ProbeRow]: ...
+    @overload
+    def rows(self, table: Literal["proofs"]) -> list[ProofRow]: ...
+    @overload
+    def rows(self, table: Literal["answers"]) -> list[AnswerRow]: ...
+    def rows(self, table: str) -> list[Any]:
         """Small tables as rows, read once; histograms and resources are read by column."""
         if table not in self._rows:
             held = self.tables.get(table)
