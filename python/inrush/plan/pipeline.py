@@ -227,7 +227,7 @@ def server_document(
         )
         if isinstance(insert, Unsupported):
             return insert
-        wanted = ends.PipelineNumbers(
+        wanted = ends.Wanted(
             table=table, target_table=planned.name, key={}, method=method, import_id=IMPORT, files=(),
             chunk_rows=at.chunk_rows, flush_rows=at.flush_rows, connections=at.connections, parallel=at.pipelines,
             reject_limit=0, patience_s=study.schedule.limit_s, shard_rows_per_s=at.shard_rows_per_s or None,
@@ -264,7 +264,9 @@ def client_document(of: Pipeline, at: PipelineNumbers) -> ClientPlan:
     }
 
 
-def segments(study: Study, shards: Sequence[PipelineShard], at: PipelineNumbers, stream: str) -> list[PipelineSegment]:
+def segments(
+    study: Study, shards: Sequence[PipelineShard], at: PipelineNumbers, stream: str
+) -> list[PipelineSegment]:
     limit_ns = ns(study.schedule.limit_s)
     role = single_role(ROLE, f"load/{stream}", {"kind": "calls", "count": at.files}, at.pipelines)
     asked: list[border.ProbePlan] = [{"into": "settings", "statement": s} for s in shards[0]["settings"]]

@@ -20,8 +20,6 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from inrush.border.events import Event, Paused
-from inrush.border.pipeline import PipelinePlan
-from inrush.border.plan import RunPlan
 from inrush.engines.base import Durability
 from inrush.errors import CoreError, Interrupted, UsageError
 from inrush.machine import host

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from inrush.study.document import Node, Reader, given, whole, word
 from inrush.study.forms import Factors, FromFactor, PerSession, Total, count, read_form, read_rows

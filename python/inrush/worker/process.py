@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from inrush.border.events import Event
 from inrush.engines.life import log_lines
-
 
 E = TypeVar("E")
 

@@ -28,7 +28,6 @@ use super::shared::{limit_of, StatementLimit, STEP};
 use super::{Answer, Caps, Context, Engine, OpId, Session};
 use crate::error::Error;
 use crate::lock::Unpoisoned;
-use crate::rows::Value;
 
 /// Calls of one session in flight: queries, sent one behind the other.
 pub const MAX_DEPTH: u32 = 1024;
