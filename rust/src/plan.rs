@@ -1,6 +1,6 @@
 //! The border in: one run, fully spelled out, as JSON. Written by `python/inrush/plan`, read here.
 //!
-//! `python/tests/golden/plan.json` is read by tests on both sides. Times are integer
+//! `python/tests/golden/plan.json` and `border.json` are read by tests on both sides. Times are integer
 //! nanoseconds; shares are parts per million, so that equal plans have equal text.
 
 mod generator;
@@ -111,7 +111,7 @@ impl RunPlan {
             PLAN_VERSION => {}
             other => {
                 return Err(Error::Plan(format!(
-                    "version {other} was written by another inrush; this one reads versions 1 to {PLAN_VERSION}"
+                    "version {other} was written by another inrush; this one reads 1 to {PLAN_VERSION}"
                 )))
             }
         }

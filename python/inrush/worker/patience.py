@@ -46,7 +46,7 @@ class Patience:
     def saw(self, event: Event, now: float) -> None:
         match event["event"]:
             case "segment":
-                self.begin(event["index"], now)
+                self.begin(event.get("index", 0), now)
             case "progress":
                 self.works(now)
             case "paused":

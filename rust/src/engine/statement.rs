@@ -35,12 +35,7 @@ fn each_row(engine: &dyn Engine, query: &str, limit_ns: u64) -> Result<bool, Err
     Ok(true)
 }
 
-fn until_no_rows(
-    engine: &dyn Engine,
-    query: &str,
-    limit_ns: u64,
-    stop: &AtomicBool,
-) -> Result<bool, Error> {
+fn until_no_rows(engine: &dyn Engine, query: &str, limit_ns: u64, stop: &AtomicBool) -> Result<bool, Error> {
     let until = (limit_ns > 0).then(|| Instant::now() + Duration::from_nanos(limit_ns));
     while !engine.control(query, limit_ns)?.rows.is_empty() {
         if stop.load(Relaxed) {
