@@ -22,7 +22,8 @@ def main() -> int:
     die_with_parent()
     # Ctrl-C reaches the whole terminal; the parent decides and says `stop`.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    plan = sys.stdin.buffer.readline().decode()
+    lines = Lines(sys.stdin.fileno())
+    plan, *words = lines.wait() or [""]
     try:
         load = _core.start_load(plan)
     except _core.CoreFailure as failure:
@@ -30,7 +31,6 @@ def main() -> int:
         say(sys.stdout, json.dumps({"event": "failed", "kind": kind, "message": message}))
         return 1
     failed = False
-    lines = Lines(sys.stdin.fileno())
     while True:
         done = load.done()  # asked before the poll: what the core said last is still read
         for event in load.poll(0.0 if done else POLL_S):
@@ -38,8 +38,10 @@ def main() -> int:
             say(sys.stdout, event)
         if done:
             return 1 if failed else 0
-        if "stop" in lines.ready():
+        words += lines.ready()
+        if "stop" in words:
             load.stop()
+        words.clear()
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ class End:
                 if event is not None:
                     if event["event"] == what:
                         return event
-                    self._seen(event, tell)
+                    self.heard(event, tell)
                 if other is not None:
                     other.look(tell)
         except KeyboardInterrupt:
@@ -78,14 +78,19 @@ class End:
     def look(self, tell: Tell) -> None:
         """What has happened meanwhile."""
         while (event := self._process.event(0.0)) is not None:
-            self._seen(event, tell)
+            self.heard(event, tell)
 
     def stop(self, tell: Tell) -> Doc:
         """An orderly end: its last word."""
-        self._process.send("stop")
+        self.ask_to_end()
         return self.wait_for("finished", tell)
 
-    def _seen(self, event: Doc, tell: Tell) -> None:
+    def ask_to_end(self) -> None:
+        """In order; `finished` is its last event."""
+        self._process.send("stop")
+
+    def heard(self, event: Doc, tell: Tell) -> None:
+        """Passes an event on. Raises what this end failed with."""
         if event["event"] == "failed":
             raise from_core(event["kind"], event["message"])
         if event["event"] == "ended":

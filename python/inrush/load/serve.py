@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import secrets
-import signal
 import socket
 import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inrush.border.load import ServerPlan, Serves
 from inrush.errors import Interrupted, UsageError
 from inrush.load.remote import host_of, is_loopback, read_token
+from inrush.worker.stopping import Stopping
+
+if TYPE_CHECKING:
+    from inrush.load.process import End
 
 Doc = dict[str, Any]
+
+#: How often signals are looked at while the server says nothing, s.
+TICK_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -96,9 +100,8 @@ def serve(call: Serving, folder: Path, note: Callable[[str], None], ready: Calla
         "serves": serves,
         "tls": None if files is None else {"certificate": str(files[0]), "key": str(files[1])},
     }
-    signal.signal(signal.SIGTERM, _as_ctrl_c)
-    with End(document, folder / "server.log", shards.secrets) as end:
-        said = end.wait_for("listening", _noting(note))
+
+    def listening(said: Doc) -> None:
         certificate = None if files is None else files[0]
         ready(
             Shown(
@@ -109,11 +112,35 @@ def serve(call: Serving, folder: Path, note: Callable[[str], None], ready: Calla
                 shards=tuple(t.url for t in shards.targets),
             )
         )
-        # Being asked to end is how a server ends.
-        with contextlib.suppress(Interrupted):
-            end.wait_for("finished", _noting(note))
+
+    # The handlers stand before the address is printed: a program that reads it may ask for the end at once.
+    with Stopping() as stopping, End(document, folder / "server.log", shards.secrets) as end:
+        follow(end, stopping, listening, _noting(note))
+
+
+def follow(
+    end: End, stopping: Stopping, listening: Callable[[Doc], None], tell: Callable[[Doc], None]
+) -> None:
+    """Until the server has finished, which it is asked for as soon as Ctrl-C or SIGTERM has come.
+
+    Raises Interrupted at the second one, and what the server failed with.
+    """
+    asked = False
+    while True:
+        if stopping.asked and not asked:
+            asked = True
+            end.ask_to_end()
+        if stopping.asked > 1:
+            raise Interrupted("ended at once; what was acknowledged is stored")
+        event = end.next(TICK_S)
+        if event is None:
+            continue
+        if event["event"] == "finished":
             return
-        end.stop(_noting(note))
+        if event["event"] == "listening":
+            listening(event)
+        else:
+            end.heard(event, tell)
 
 
 def refuse_in_the_open(call: Serving, host: str) -> None:
@@ -198,10 +225,6 @@ def write_secret(path: Path, text: str) -> None:
     """For nobody's eyes but ours, from its first byte on."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(text)
-
-
-def _as_ctrl_c(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _noting(note: Callable[[str], None]) -> Callable[[Doc], None]:

@@ -8,13 +8,11 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -33,6 +31,7 @@ from inrush.study.files import at_files
 from inrush.targets.site import ACTIONS, Site, at_site
 from inrush.worker.patience import USUAL, Graces, Patience
 from inrush.worker.process import Worker, death_message, end_leftover
+from inrush.worker.stopping import Stopping
 
 #: Runs in a row that may fail on one engine before the rest of its runs is left out, and said.
 GIVE_UP_AFTER = 3
@@ -328,26 +327,6 @@ def act(site: Site, event: Paused) -> Doc:
     else:
         done = ACTIONS[name](site, argument)
     return {"index": event["index"], "action": event["action"], **done, "took_s": time.perf_counter() - began}
-
-
-class Stopping:
-    """Counts Ctrl-C (and SIGTERM) while a study runs. 1: end in order; 2: end now."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> Stopping:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            self._before[number] = signal.signal(number, self._count)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _count(self, _number: int, _frame: FrameType | None) -> None:
-        self.asked += 1
 
 
 def settings_of(opened: OpenRun) -> dict[str, str]:

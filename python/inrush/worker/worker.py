@@ -90,14 +90,23 @@ def say(events: TextIO, event: str) -> None:
 
 
 class Lines:
-    """Whole lines of a pipe as they come, without waiting for one."""
+    """Whole lines of a pipe as they come. What follows a line in the same write is kept for the next call."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
         self._rest = b""
         self._open = True
 
+    def wait(self) -> list[str]:
+        """At least one line, however long it takes; none where the pipe ends before it."""
+        while self._open:
+            select.select([self._fd], [], [])
+            if found := self.ready():
+                return found
+        return []
+
     def ready(self) -> list[str]:
+        """Those that are there, without waiting for one."""
         while self._open and select.select([self._fd], [], [], 0)[0]:
             chunk = os.read(self._fd, 4096)
             self._open = bool(chunk)
