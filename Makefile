@@ -21,6 +21,10 @@ export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export UV_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport VIRTUAL_ENV CONDA_PREFIX
+CARGO_TEST := cargo test --workspace
+# Runs a command that fetches packages; where it fails, its last line is all that is shown.
+install = echo '$(1)'; said=$$($(1) 2>&1) || { echo "inrush needs a network for the first build: \
+  $$(tail -n 1 <<<"$$said"); check it, or set HTTPS_PROXY" | tr -s ' ' >&2; exit 1; }
 
 help: ## list the tasks
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -28,7 +32,7 @@ help: ## list the tasks
 core: $(CORE) ## the environment .venv with inrush in it, release build (first time: minutes)
 
 build: core ## core, and the programs of the Rust tests
-	cargo test --workspace --no-run
+	$(CARGO_TEST) --no-run
 
 run: core ## the quickstart study; prints where its report is
 	$(BIN)/inrush run quickstart
@@ -36,14 +40,15 @@ run: core ## the quickstart study; prints where its report is
 test: test-rust test-python ## the tests; needs no server and no browser
 
 test-all: core ## all tests, also those that are dear in time
-	cargo test --workspace
+	$(CARGO_TEST)
 	$(BIN)/python -m pytest --slow
 
 test-python: core ## tests of the Python half and of the border
 	$(BIN)/python -m pytest -n $(JOBS)
 
 test-rust: ## tests of the Rust half
-	cargo test --workspace
+	@tools/needs $(PYTHON) fetch
+	$(CARGO_TEST)
 
 fuzz: ## a million mutated answers to each decoder (or as many as INRUSH_MUTATIONS says)
 	INRUSH_MUTATIONS=$${INRUSH_MUTATIONS:-1000000} cargo test --release --lib fuzz:: -- --nocapture
@@ -81,19 +86,19 @@ clean: ## remove the environments and the built core; results stay
 	cargo clean
 
 $(VENV)/.ready: pyproject.toml constraints.txt
+	@tools/needs $(PYTHON) fetch
 ifdef UV
 	uv venv --quiet --allow-existing --python '>=3.10' $(VENV)
-	uv pip install --quiet --python $(BIN)/python maturin pip --group dev
+	@$(call install,uv pip install --quiet --python $(BIN)/python maturin pip --group dev)
 else
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
-	  || { echo "inrush needs Python 3.10 or newer; say which: make PYTHON=python3.12" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet maturin --group dev
+	@$(call install,$(BIN)/python -m pip install --quiet --retries 1 --upgrade pip maturin)
+	@$(call install,$(BIN)/python -m pip install --quiet --group dev)
 endif
 	touch $@
 
 # maturin names the file after the stable ABI and touches it only when it changed.
 $(CORE): $(VENV)/.ready $(CORE_SOURCES)
+	@tools/needs $(BIN)/python
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
 	touch $@
