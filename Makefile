@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help core build run test test-all test-rust test-python fuzz check bench servers chdb clean
+.PHONY: help core build docs run test test-all test-rust test-python fuzz check bench servers chdb clean
 
 PYTHON ?= python3
 # Tests at once. Where servers must be there, all work on the same ones: then one after the other.
@@ -65,6 +65,9 @@ bench: core ## what inrush costs and how it compares; writes results/bench.json
 	cargo bench --workspace
 	cd python && ../$(BIN)/python -m benches.bench --out ../results/bench.json
 	cd python && for engine in $(STRESSED); do ../$(BIN)/python -m benches.stress $$engine; done
+
+docs: core ## a site of README and docs/ in site/, which a browser opens from the folder
+	$(BIN)/python tools/site.py site
 
 servers: core ## fetch the real servers that inrush can start
 	$(BIN)/inrush engines fetch all
