@@ -146,7 +146,8 @@ def test_fresh_repeats_enter_no_other_figure() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "blocks"), [((), 3), (("repeats.confirm=2",), 2), (("repeats.count=1",), 0)]
+    ("changes", "blocks"),
+    [(("repeats={count=3}",), 3), (("repeats={count=3, confirm=2}",), 2), (("repeats={count=1}",), 0)],
 )
 def test_fresh_repeats_are_planned_beforehand_with_rows_of_their_own(
     changes: tuple[str, ...], blocks: int
@@ -170,7 +171,16 @@ def test_a_study_that_asks_for_no_best_repeats_nothing() -> None:
 
 
 def test_a_run_makes_them_after_the_blocks_for_the_best_and_its_contenders(inrush: Inrush) -> None:
-    words = ("quickstart", "sqlite", "--scale", "xs", "-P", "repeats.count=2", "-P", "schedule.at_least_s=0")
+    words = (
+        "quickstart",
+        "sqlite",
+        "--scale",
+        "xs",
+        "-P",
+        "repeats={count=2}",
+        "-P",
+        "schedule.at_least_s=0",
+    )
     said = inrush("run", *words, "-P", "batch_rows=[10,1000]")
     assert said.code == 0, said.err
     results = Results(inrush.store.latest().path)

@@ -148,7 +148,7 @@ def test_a_client_beside_its_engine_is_judged_by_its_own_work(row_ns: int, outco
 
 
 def planned(*engines: str) -> StudyPlan:
-    study = load_study("telemetry-quickstart", engines=list(engines))
+    study = load_study("telemetry-quickstart", scale="full", engines=list(engines))
     return plan_study(study, {engine: server(engine) for engine in engines})
 
 

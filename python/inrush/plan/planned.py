@@ -79,9 +79,10 @@ class StudyPlan:
 
     @property
     def all_runs(self) -> tuple[PlannedRun, ...]:
-        """In the order they are made: the calibrations end the pilot, or begin where there is none."""
-        pilot = tuple(self.block(0))
-        return (*pilot, *self.calibrations, *self.runs[len(pilot) :])
+        """In the order they are made: the calibrations follow the pilot, or the first block where there is none, so that
+        the first run gives a figure."""
+        first = tuple(self.block(self.study.blocks.start))
+        return (*first, *self.calibrations, *self.runs[len(first) :])
 
     def namespaces(self, engine: str) -> set[str]:
         """Every marked home that a run on this engine creates."""
