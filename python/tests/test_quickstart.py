@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inrush.plan.calibration import OWN_SHARE
 from inrush.plan.planned import PlannedRun, StudyPlan
-from inrush.run.prepare import Call, prepare
+from inrush.run.prepare import StudyCall, prepare
 
 #: Of each run of a point, s; of all runs together, so that what is around them fits into fifteen.
 MEASURED_S = 0.5
@@ -12,7 +12,7 @@ MEASURED_S_OF_ALL = 7.0
 
 
 def planned(scale: str | None = None) -> StudyPlan:
-    return prepare(Call("quickstart", scale)).plan
+    return prepare(StudyCall("quickstart", scale)).plan
 
 
 def at_least_s(run: PlannedRun) -> float:
