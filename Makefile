@@ -103,5 +103,5 @@ endif
 # maturin names the file after the stable ABI and touches it only when it changed.
 $(CORE): $(VENV)/.ready $(CORE_SOURCES)
 	@tools/needs $(BIN)/python
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet --extras all
 	touch $@

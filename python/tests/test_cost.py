@@ -13,7 +13,7 @@ from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.plan.planned_point import PointPlan
 from inrush.plan.work import Lasts, Work
-from inrush.report.summary import plan_lines
+from inrush.report.plan_text import plan_lines
 from inrush.study.study import load_study
 from tests.test_plan import planned
 

@@ -18,7 +18,7 @@ from inrush.plan.cost import cost
 from inrush.plan.plan import canonical, plan_hash, plan_study
 from inrush.plan.planned import PlannedRun, StudyPlan
 from inrush.plan.stops import stopped
-from inrush.report.summary import plan_lines
+from inrush.report.plan_text import plan_lines
 from inrush.study.forms import Best
 from inrush.study.study import Study, load_study, parse_study
 from tests.strategies import FakeServer, fake_servers, shipped_files, small_tree, workload_tree

@@ -15,7 +15,7 @@ from inrush.errors import StudyInvalid
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.plan.roles import even_parts
-from inrush.report.summary import plan_lines
+from inrush.report.plan_text import plan_lines
 from inrush.results.schema import SCHEMAS
 from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord

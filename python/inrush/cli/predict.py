@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from inrush.cli.words import AsJson, Data
+from inrush.extras import need
 
 
 def predict(
@@ -47,6 +48,7 @@ def predict(
     as_json: AsJson = False,
 ) -> None:
     """What a load that was not tried will give; from results, a claim frozen with its hash."""
+    need("inrush predict", "stats")
     from inrush.commands import predict as command
 
     if rows_per_s is not None:
@@ -76,6 +78,7 @@ def prove(
     as_json: AsJson = False,
 ) -> None:
     """Run what a prediction is about, and score it."""
+    need("inrush prove", "report")
     from inrush.commands import prove as command
 
     command.prove(predictions, results, target or (), data, as_json)
@@ -88,6 +91,7 @@ def scoreboard(
     as_json: AsJson = False,
 ) -> None:
     """How good all predictions were that were ever scored."""
+    need("inrush scoreboard", "stats" if as_json else "report")
     from inrush.commands import prove as command
 
     command.scoreboard(html, as_json)

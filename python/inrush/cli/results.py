@@ -11,6 +11,7 @@ from inrush.cli.words import AsJson, Open, Which
 from inrush.commands.browser import open_page
 from inrush.commands.printing import opened_store, say, show, show_json
 from inrush.errors import UsageError
+from inrush.extras import need
 
 if TYPE_CHECKING:
     from inrush.results.store import Results
@@ -25,6 +26,7 @@ def report(
     in_browser: Open = False,
 ) -> None:
     """Write the report again from the sealed files, and figures for papers."""
+    need("inrush report", "report")
     from inrush.report.report import write_figures, write_report
     from inrush.report.run_list import keep_verdict
     from inrush.results.store import StudyFolder
@@ -64,6 +66,7 @@ def show_results(
     check: Annotated[bool, typer.Option("--check", help="Compare every file with what was sealed.")] = False,
 ) -> None:
     """Results in short; exports for other tools."""
+    need("inrush show", "stats")
     from inrush.analysis.analyse import analyse
     from inrush.report.export import write_bmf, write_claims, write_csv, write_hdr
     from inrush.report.summary import markdown_lines, summary, summary_lines
@@ -109,6 +112,7 @@ def compare(
     b: Annotated[str, typer.Argument(metavar="RESULTS", help="What it is compared with, named likewise.")],
 ) -> None:
     """Two results of one study, point by point, as ratios with intervals."""
+    need("inrush compare", "stats")
     from inrush.analysis.analyse import analyse
     from inrush.report.summary import compare_lines
     from inrush.stats.measures import study_record

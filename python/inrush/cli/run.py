@@ -113,6 +113,6 @@ def plan(
     if as_json:
         show_json({**prepared.document(), "runs": [dict(r.plan) for r in prepared.plan.all_runs]})
     else:
-        from inrush.report.summary import plan_lines
+        from inrush.report.plan_text import plan_lines
 
         show(plan_lines(prepared.plan))

@@ -12,6 +12,7 @@ import typer
 
 from inrush.commands.browser import open_page
 from inrush.commands.printing import say, show, show_json
+from inrush.extras import need
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,9 +36,13 @@ def begin(
 
 
 def check_targets(store: Store, prepared: Prepared, quiet: bool) -> None:
-    """Says of each server that it is ready. Raises UsageError with a line for every target that is not."""
-    from inrush.targets.ready import refuse_unready
+    """Says of each server that it is ready.
 
+    Raises UsageError for a package that the study or its report needs, and with a line for every target that is not ready.
+    """
+    from inrush.targets.ready import libraries, refuse_unready
+
+    need(f"the study {prepared.plan.study.name}", "report", *libraries(prepared.plan))
     given, found = prepared.call.data, prepared.places
     usual = store.instances_path if found.start else store.root
     for line in refuse_unready(prepared.plan, found, Path(given) if given else usual):

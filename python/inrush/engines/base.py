@@ -229,6 +229,8 @@ class Server(ABC):
     #: What a server of this kind speaks, and its port as shipped; None: nothing listens anywhere.
     protocol: ClassVar[Protocol | None] = None
     usual_port: ClassVar[int] = 0
+    #: The extra (`inrush.extras`) that brings the engine's library; empty: inrush has it, or needs none.
+    extra: ClassVar[str] = ""
     #: How a user gets the right to make the homes of runs.
     grant: ClassVar[str] = ""
     #: A query for the bytes that are free where its tables lie; empty where a server does not tell.

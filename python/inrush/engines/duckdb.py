@@ -25,6 +25,7 @@ from inrush.engines.base import (
 )
 from inrush.engines.sql import Item, file_of, literal, quote
 from inrush.errors import TargetError
+from inrush.extras import need
 from inrush.workload import Column, Operation, Table
 
 TYPES: Mapping[str, str] = {
@@ -69,6 +70,7 @@ class DuckDB(Server):
     schemes = ("duckdb",)
     methods = ("bulk", "multirow")
     embedded = True
+    extra = "duckdb"
     transactional = True
     column_types = COLUMN_TYPES
     survive_by: ClassVar[Mapping[Survives, str]] = {
@@ -178,9 +180,10 @@ class DuckDB(Server):
 
 def driver() -> Mapping[str, str]:
     """The driver is the library of the Python package itself: it is there when DuckDB is."""
+    need("duckdb", DuckDB.extra)
     found = importlib.util.find_spec("_duckdb")
     if found is None or found.origin is None:
-        raise TargetError("duckdb: the Python package duckdb is not installed; pip install duckdb")
+        raise TargetError("duckdb: the package has no library _duckdb; pip install --force-reinstall duckdb")
     return {"driver": found.origin, "entrypoint": "duckdb_adbc_init"}
 
 

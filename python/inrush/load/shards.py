@@ -14,6 +14,7 @@ from inrush.border.load import Scan, ScanPlan
 from inrush.engines import engine_of_url, server
 from inrush.engines.base import Server, Target
 from inrush.errors import UsageError
+from inrush.extras import need
 from inrush.load.call import Call
 from inrush.targets.site import environment, split_password
 
@@ -104,4 +105,6 @@ def shards_at(urls: Sequence[str], note: Callable[[str], None]) -> Shards:
             )
         secret.update(variables)
         targets.append(Target(engine, shown))
-    return Shards(engine, server(engine), targets, secret)
+    twin = server(engine)
+    need(engine, twin.extra)
+    return Shards(engine, twin, targets, secret)

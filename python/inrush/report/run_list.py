@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from inrush.engines import engine_of_url
 from inrush.errors import UsageError
-from inrush.report.summary import wanted_runs
 
 if TYPE_CHECKING:
     from inrush.analysis.points import Analysis
@@ -57,6 +56,11 @@ def study_row(s: StudyFolder) -> Row:
         targets(s.doc),
         str(s.doc.get("title", "")),
     )
+
+
+def wanted_runs(study: Mapping[str, Any]) -> int:
+    """Runs that are planned, and the fresh repeats that were chosen since."""
+    return len(study.get("planned", ())) + len(study.get("confirming", ()))
 
 
 def status(study: StudyFolder) -> str:

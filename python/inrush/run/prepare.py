@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from inrush.engines import server
 from inrush.engines.base import TRANSPORT, UNIX
 from inrush.errors import UsageError
+from inrush.extras import need
 from inrush.results.store import Results, SealedRun, Store, StudyFolder
 from inrush.targets import shards
 from inrush.targets.sites import Places, known_engines, places
@@ -168,6 +169,7 @@ def best_found(store: Store, names: Sequence[str], scale: str | None) -> dict[st
 
 
 def bests(results: Results) -> list[dict[str, Any]]:
+    need("the best of another study", "stats")
     from inrush.analysis.analyse import analyse
     from inrush.analysis.answer import answer
     from inrush.stats.measures import study_record

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from inrush.engines import greeting
+from inrush.engines import greeting, server
 from inrush.engines.sql import file_of
 from inrush.errors import UsageError
 from inrush.machine import host
@@ -33,6 +33,13 @@ BUILT = re.compile(r" on |, compiled|\(")
 
 class NotReady(Exception):
     """One line: which target, what stands in the way, what to do."""
+
+
+def libraries(plan: StudyPlan) -> set[str]:
+    """Extras that bring the libraries of a study's engines, and of those that answer its queries a second time."""
+    books = (run.labels.get("oracle") for run in plan.all_runs)
+    engines = {str(run.plan["target"]["engine"]) for run in plan.all_runs} | {b["engine"] for b in books if b}
+    return {server(engine).extra for engine in engines}
 
 
 def refuse_unready(plan: StudyPlan, found: Places, data: Path) -> list[str]:

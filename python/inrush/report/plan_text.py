@@ -1,0 +1,92 @@
+"""A plan in lines of text, as `inrush plan` prints it. Pure, and without the packages of an extra."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from inrush.plan.cost import cost
+from inrush.stats.quantity import show
+from inrush.text import columns, number, show_s
+from inrush.workload import STORED_SHARE
+
+if TYPE_CHECKING:
+    from inrush.plan.planned import StudyPlan
+    from inrush.study.study import Study
+
+
+def plan_lines(plan: StudyPlan) -> list[str]:
+    """What would run, how long, how many bytes, what would be created where."""
+    study, forecast = plan.study, cost(plan)
+    lines = [
+        study.title,
+        f"question: {study.question}",
+        f"expected: {study.expect}",
+        f"seed {plan.seed}, plan {plan.hash[:12]}" + (f", scale {study.scale}" if study.scale else ""),
+        "",
+        f"{len(plan.planned)} points, each {repetitions(study)}: {forecast.runs} runs"
+        + (
+            f", {len(plan.calibrations)} of them on the null engine for the client's own share"
+            if plan.calibrations
+            else ""
+        )
+        + (f", of which a search makes about {forecast.made}" if study.search is not None else "")
+        + (
+            f"; then {study.repeats.confirmations} fresh repeats of each point that is found best or nearly so, "
+            f"{show_s(forecast.fresh_s[0])} to {show_s(forecast.fresh_s[1])} more"
+            if plan.confirmations
+            else ""
+        ),
+        f"about {show_s(forecast.seconds)}, {forecast.rows:,} rows written, at most {show(forecast.peak_bytes, 'bytes')} in a database at once"
+        + (
+            " (a forecast by usual rates; the pilot measures it)"
+            if study.has_pilot
+            else " (a forecast by usual rates)"
+        )
+        if forecast.rows
+        else "as many rows and seconds as the files hold: they are read when the study runs",
+        *(f"warning: {said}" for said in forecast.warnings),
+    ]
+    lines += [
+        f"{c.engine}: creates tables {', '.join(c.tables)} in a namespace of inrush's own, and drops it after every run"
+        for c in forecast.creates
+    ]
+    lines += ["", *columns(point_rows(plan), ("point", "rows", "size"), right=(1, 2))]
+    lines += volume_lines(plan)
+    if plan.unsupported:
+        lines += ["", *(f"unsupported: {m.point}: {m.reason}" for m in plan.unsupported)]
+    notes = dict.fromkeys(note for p in plan.planned.values() for note in p.notes)
+    return [*lines, *(["", *(f"note: {note}" for note in notes)] if notes else [])]
+
+
+def repetitions(study: Study) -> str:
+    count = study.repeats.count
+    if study.has_pilot:
+        return f"once in a pilot and {count} time{'s' * (count > 1)} in shuffled blocks"
+    asked = "repeats.pilot = false" if study.repeats.pilot is False else "it would tell nothing of one point"
+    return f"{count} time{'s' * (count > 1)}, without a pilot ({asked})"
+
+
+def volume_lines(plan: StudyPlan) -> list[str]:
+    """What samples bring in by second, hour and day: bytes of values, and stored by the usual share."""
+    largest = max(plan.planned.values(), key=lambda p: sum(b for _, b in p.per_s.values()), default=None)
+    if largest is None or not largest.per_s:
+        return []
+    per_s = {**largest.per_s, "together": tuple(map(sum, zip(*largest.per_s.values(), strict=True)))}
+    rows = [
+        (table, f"{rows:,.0f}", *(show(n * seconds, "bytes") for seconds in (1, 3_600, 86_400)))
+        for table, (rows, n) in per_s.items()
+    ]
+    sizes = ", ".join(f"{name} {number(value)}" for name, value in plan.study.workload.sizes.items())
+    return [
+        "",
+        f"what comes in, for {sizes}; values alone, without indexes and logs (an engine stores about {STORED_SHARE:g} times as much):",
+        *columns(rows, ("table", "rows/s", "a second", "an hour", "a day"), right=(1, 2, 3, 4)),
+    ]
+
+
+def point_rows(plan: StudyPlan) -> Sequence[tuple[str, str, str]]:
+    return [
+        (name, f"{p.rows:,}", show(p.bytes, "bytes")) if p.rows else (name, "of its files", "")
+        for name, p in plan.planned.items()
+    ]

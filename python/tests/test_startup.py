@@ -1,0 +1,64 @@
+"""What a command loads before it does anything: counted, as seconds say nothing on a busy machine."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.strategies import ENVIRONMENT
+
+#: Prints every module that was loaded by the end of the program behind it.
+COUNTED = "import atexit, json, sys\natexit.register(lambda: print('\\n' + json.dumps(list(sys.modules))))\n"
+#: A command line of two commands that do nothing.
+BARE = "import typer\na = typer.Typer()\na.command('run')(lambda: 0)\na.command('doctor')(lambda: 0)\n"
+OURS = "import sys\nfrom inrush.cli import main\nsys.argv = ['inrush', *{words!r}]\nmain()\n"
+
+
+def loaded(program: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", COUNTED + program],
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+@pytest.fixture(scope="module")
+def of_the_parser() -> set[str]:
+    """What a command line costs that has no command of ours."""
+    return loaded(f"{BARE}a(['--help'])") | loaded(f"{BARE}a(['doctor'])")
+
+
+def is_ours(module: str) -> bool:
+    return module.partition(".")[0] == "inrush"
+
+
+def test_help_of_all_commands_loads_the_parser_and_their_words_and_nothing_else(
+    of_the_parser: set[str],
+) -> None:
+    found = loaded(OURS.format(words=["--help"]))
+    assert {module for module in found - of_the_parser if not is_ours(module)} == set()
+    assert sum(map(is_ours, found)) <= 16
+
+
+@pytest.mark.parametrize(
+    ("words", "most"), [(["version"], 20), (["--version"], 20), (["studies"], 22), (["run", "--help"], 16)]
+)
+def test_a_quick_command_loads_few_modules_and_no_package(
+    of_the_parser: set[str], words: list[str], most: int
+) -> None:
+    packages = {module.partition(".")[0] for module in of_the_parser}
+    found = loaded(OURS.format(words=words))
+    foreign = {module.partition(".")[0] for module in found if not is_ours(module)}
+    assert foreign - packages - sys.stdlib_module_names - {"tomli"} == set()
+    assert sum(map(is_ours, found)) <= most
+
+
+def test_a_package_that_is_loaded_too_early_is_seen(of_the_parser: set[str]) -> None:
+    assert "numpy" in loaded("import numpy") - of_the_parser
