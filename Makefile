@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help core build docs run test test-all test-rust test-python fuzz check bench servers chdb clean
+.PHONY: help core build docs run test test-all test-rust test-python fuzz check bench servers chdb clean wheel try-wheel release
 
 PYTHON ?= python3
 # Tests at once. Where servers must be there, all work on the same ones: then one after the other.
@@ -14,6 +14,9 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 # ClickHouse's engine of today as a library, beside what inrush needs and never in it.
 CHDB := .chdb
+# Of a wheel: the oldest glibc, and the processors of a release.
+MANYLINUX ?= manylinux_2_28
+RELEASE ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
 CORE := python/inrush/_core.abi3.so
 CORE_SOURCES := $(shell find rust/src -name '*.rs') rust/Cargo.toml Cargo.toml Cargo.lock pyproject.toml
 # What pip and uv choose is what was tried; see constraints.txt.
@@ -84,9 +87,37 @@ else
 endif
 	touch $@
 
+wheel: $(VENV)/.release ## a wheel in dist/ for every Python and every Linux of this processor
+	$(call wheel,$(shell uname -m)-unknown-linux-gnu)
+
+try-wheel: ## installs the wheel without Rust in reach and runs the quickstart study from it
+	.ci/try-wheel dist/inrush-*-$(MANYLINUX)_$(shell uname -m).whl
+
+release: $(VENV)/.release ## the wheels for x86-64 and arm64 and the source package, in dist/
+	@for target in $(RELEASE); do [ -d "$$(rustc --print target-libdir --target $$target)" ] \
+	  || { echo "Rust has no standard library for $$target here; rustup target add $$target" >&2; exit 1; }; done
+	$(foreach target,$(RELEASE),$(call wheel,$(target)))
+	$(BIN)/maturin sdist --quiet --out dist
+
 clean: ## remove the environments and the built core; results stay
 	rm -rf $(VENV) $(CHDB) $(CORE) dist
 	cargo clean
+
+# zig links against the glibc that the dependencies ask for too, whatever this machine has. maturin finds it in PATH.
+define wheel
+rm -f dist/inrush-*_$(firstword $(subst -, ,$(1))).whl
+PATH="$(CURDIR)/$(BIN):$$PATH" maturin build --release --zig --target $(1) --compatibility $(MANYLINUX) --out dist
+$(BIN)/abi3audit --strict --verbose dist/inrush-*_$(firstword $(subst -, ,$(1))).whl
+
+endef
+
+$(VENV)/.release: $(VENV)/.ready
+ifdef UV
+	uv pip install --quiet --python $(BIN)/python --group release
+else
+	$(BIN)/python -m pip install --quiet --group release
+endif
+	touch $@
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	@tools/needs $(PYTHON) fetch
