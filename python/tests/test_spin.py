@@ -16,7 +16,7 @@ from inrush.errors import Interrupted
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import PlannedRun
 from inrush.results.store import Results, Store, StudyFolder
-from inrush.run.run import Outcome, run_study
+from inrush.run.run import StudyEnd, run_study
 from inrush.study.study import load_study
 from inrush.targets.site import Site
 from inrush.worker.patience import Graces
@@ -64,7 +64,7 @@ def spinning(tmp_path: Path) -> PlannedRun:
     return next(iter(plan_study(study, {"simulated": server("simulated")}).block(1)))
 
 
-def make(tmp_path: Path, watched: Watched, graces: Graces) -> tuple[Outcome, StudyFolder]:
+def make(tmp_path: Path, watched: Watched, graces: Graces) -> tuple[StudyEnd, StudyFolder]:
     folder = Store(tmp_path / "results").new_study("spin", {})
     sites = {"simulated": Site(server("simulated"), Target("simulated", ""))}
     return run_study([spinning(tmp_path)], folder, sites, watched, graces=graces), folder
