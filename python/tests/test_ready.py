@@ -53,6 +53,14 @@ def silent(_: bytes) -> bytes | None:
     return b""
 
 
+def closing(word: bytes) -> bytes | None:
+    return None if word else b""
+
+
+def babbling(word: bytes) -> bytes | None:
+    return b"" if word else b"220 mail.example ready"
+
+
 @contextlib.contextmanager
 def listening(says: Says) -> Iterator[int]:
     """A port where so is answered."""
@@ -92,9 +100,15 @@ def test_a_server_is_known_by_what_it_answers(expected: Protocol, real: Protocol
         assert time.monotonic() - began < 2.5
 
 
-def test_a_server_that_says_nothing_is_not_known() -> None:
-    with listening(silent) as port:
-        assert heard(Port("127.0.0.1", port), Protocol.MYSQL) is None
+@pytest.mark.parametrize("expected", Protocol)
+def test_a_port_that_says_nothing_is_called_silent_and_one_that_closes_or_babbles_is_not(
+    expected: Protocol,
+) -> None:
+    with listening(silent) as port, pytest.raises(greeting.Silent):
+        heard(Port("127.0.0.1", port), expected)
+    for says in (closing, babbling):
+        with listening(says) as port:
+            assert heard(Port("127.0.0.1", port), expected) is None
 
 
 def test_an_answer_is_of_one_protocol_alone() -> None:
@@ -162,6 +176,24 @@ def test_all_targets_that_cannot_be_used_are_named_at_once_and_leave_no_results(
     assert "password authentication failed" in told["postgresql"] and "PGPASSWORD" in told["postgresql"]
     assert "nothing listens on port 1" in told["influxdb"]
     assert inrush.store.studies() == [] and list(inrush.store.root.iterdir()) == []
+
+
+def test_ports_that_take_connections_and_stay_silent_are_named_within_three_seconds(inrush: Inrush) -> None:
+    with listening(silent) as port:
+        schemes = ("clickhouse", "influxdb", "mysql", "postgresql")
+        began = time.monotonic()
+        said = inrush(
+            "run", "quickstart", *(f"{s}://me@127.0.0.1:{port}/d" for s in schemes), "--scale", "xs"
+        )
+        took_s = time.monotonic() - began
+    assert took_s < 3
+    lines = said.err.splitlines()
+    assert said.code == 2 and said.out == "" and len(lines) == len(schemes), said.err
+    for scheme, line in zip(schemes, sorted(line.removeprefix("inrush: ") for line in lines), strict=True):
+        assert line.startswith(
+            f"{scheme}://me@127.0.0.1:{port}/d: port {port} takes connections and says nothing within 1.8 s"
+        )
+    assert inrush.store.studies() == []
 
 
 def test_a_resume_asks_its_targets_too_and_changes_nothing(inrush: Inrush) -> None:

@@ -5,7 +5,6 @@ MySQL greets, PostgreSQL and HTTP wait for a first word: a client of the wrong o
 
 from __future__ import annotations
 
-import contextlib
 import socket
 import struct
 import time
@@ -32,10 +31,16 @@ FIRST_WORDS = {
     Protocol.MYSQL: b"",
     Protocol.HTTP: b"GET /ping HTTP/1.0\r\n\r\n",
 }
+#: So long a silent port is listened to.
+SILENT_S = EXPECTED_S + 2 * OTHER_S
 #: Enough of an answer to know its protocol.
 ENOUGH_BYTES = 6
 #: Fifth byte of MySQL's first packet: version of the protocol, or the mark of an error.
 MYSQL_GREETS = (10, 0xFF)
+
+
+class Silent(Exception):
+    """A port takes connections, and nothing answers on them."""
 
 
 @dataclass(frozen=True)
@@ -63,23 +68,29 @@ def port_of(url: str, protocol: Protocol, usual: int) -> Port | None:
 
 
 def heard(port: Port, expected: Protocol) -> Protocol | None:
-    """What listens on a port; None where it is silent or speaks another protocol than these.
+    """What listens on a port; None where it speaks another protocol than these, or closes connections at once.
 
-    Raises OSError where no connection can be made, TimeoutError among them.
+    Raises OSError where no connection can be made, TimeoutError among them; Silent where no protocol has an answer within
+    its time.
     """
+    silent = True
     for protocol in (expected, *(p for p in Protocol if p is not expected)):
         wait_s = EXPECTED_S if protocol is expected else OTHER_S
-        if (found := protocol_of(answer(port, FIRST_WORDS[protocol], wait_s))) is not None:
+        data = answer(port, FIRST_WORDS[protocol], wait_s)
+        if data is not None and (found := protocol_of(data)) is not None:
             return found
+        silent = silent and data is None
+    if silent:
+        raise Silent
     return None
 
 
-def answer(port: Port, first_word: bytes, wait_s: float) -> bytes:
-    """The first bytes that come back within so long."""
+def answer(port: Port, first_word: bytes, wait_s: float) -> bytes | None:
+    """The first bytes that come back within so long; None where none do and the connection stays open."""
     data = b""
     with socket.create_connection((port.host, port.number), CONNECT_S) as connection:
         until_s = time.monotonic() + wait_s
-        with contextlib.suppress(OSError):  # closed or reset: what came before counts
+        try:
             connection.settimeout(wait_s)
             connection.sendall(first_word)
             while len(data) < ENOUGH_BYTES and protocol_of(data) is None:
@@ -88,6 +99,10 @@ def answer(port: Port, first_word: bytes, wait_s: float) -> bytes:
                 if not more:
                     break
                 data += more
+        except TimeoutError:
+            return data or None
+        except OSError:
+            pass  # reset: what came before counts
     return data
 
 

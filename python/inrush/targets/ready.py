@@ -102,6 +102,11 @@ def foreign_protocol(site: Site) -> str | None:
         heard = greeting.heard(port, twin.protocol)
     except TimeoutError:
         return f"{url}: no answer within {greeting.CONNECT_S:g} s; check host, port and firewall"
+    except greeting.Silent:
+        return (
+            f"{url}: port {port.number} takes connections and says nothing within {greeting.SILENT_S:g} s; check the port, and "
+            f"that {twin.name} answers there"
+        )
     except OSError:
         return None  # the core says it in its own words
     if heard in (None, twin.protocol):
