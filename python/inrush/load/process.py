@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ Doc = dict[str, Any]
 Tell = Callable[[Doc], None]
 
 END = (sys.executable, "-m", "inrush.load.end")
+#: So long rows that are on their way may take to be stored with their lines of the ledger, once a load has failed.
+SETTLE_S = 30.0
 
 
 class End:
@@ -88,6 +91,15 @@ class End:
     def ask_to_end(self) -> None:
         """In order; `finished` is its last event."""
         self._process.send("stop")
+
+    def settle(self, limit_s: float = SETTLE_S) -> None:
+        """An orderly end of a load that has failed: what is on its way is stored or refused, whatever is said of it."""
+        self.ask_to_end()
+        until = time.monotonic() + limit_s
+        while (left_s := until - time.monotonic()) > 0:
+            event = self._process.event(left_s)
+            if event is not None and event["event"] in ("finished", "failed", "ended"):
+                return
 
     def heard(self, event: Doc, tell: Tell) -> None:
         """Passes an event on. Raises what this end failed with."""

@@ -14,7 +14,7 @@ from typing import Any
 from inrush.border import plan as border
 from inrush.border.load import ImportPlan, LinkPlan
 from inrush.engines.base import Server
-from inrush.errors import CoreError, TargetError, UsageError, from_core
+from inrush.errors import CoreError, InrushError, TargetError, UsageError, from_core
 from inrush.load import create, imports, proof, readback, reading
 from inrush.load.call import Call
 from inrush.load.check import Loaded, checked, rows_by_ledger
@@ -113,7 +113,14 @@ def load(call: Call, folder: Path, note: Callable[[str], None], tell: Tell) -> L
         if listening["resumed_files"]:
             note(f"import {wanted.import_id} goes on: {listening['resumed_rows']} rows are stored already")
         way = ends.link_plan(listening["address"], token)
-        counts = run_clients(call, wanted, shards, client, load_server, way, own, tell)
+        try:
+            counts = run_clients(call, wanted, shards, client, load_server, way, own, tell)
+        except InrushError:
+            # Without transactions the line of a chunk follows its rows: a server that is killed between them leaves rows
+            # that no ledger has.
+            if not shards.twin.transactional:
+                load_server.settle()
+            raise
         last = load_server.stop(tell)
     return proven(wanted, shards, targets, counts, began, own, last["shards"])
 

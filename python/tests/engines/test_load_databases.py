@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -13,7 +14,7 @@ from inrush.errors import InrushError, TargetError, UsageError
 from inrush.load.call import Call
 from inrush.load.databases import database_of, with_database
 from inrush.load.run import load
-from tests.engines.servers import control
+from tests.engines.servers import control, twin
 from tests.engines.test_load import rows_file, silent
 
 ROWS = 1_200
@@ -49,6 +50,19 @@ def test_a_missing_database_is_one_line_and_create_makes_it(
     again = load(Call(files, "t", missing, create=True), tmp_path / "loads", notes.append, silent)
     assert (again.rows_stored, again.rows_before) == (0, ROWS)
     assert not any("did not exist" in note for note in notes)
+
+
+def test_the_url_of_a_server_takes_a_load_as_status_prints_it(server: Target, tmp_path: Path) -> None:
+    table = f"printed_{random.randrange(1 << 40):x}"
+    port = urlsplit(server.url).port
+    assert port is not None
+    printed = twin(server.engine).url_of(port)
+    files = (str(rows_file(tmp_path / "a.csv", 0, 10)),)
+    try:
+        done = load(Call(files, table, printed, create=True), tmp_path / "loads", silent, silent)
+        assert (done.verdict, done.rows_stored) == ("proven", 10)
+    finally:
+        control(Target(server.engine, printed), f"DROP TABLE IF EXISTS {table}")
 
 
 def test_texts_of_a_new_database_have_the_usual_character_set(mysql: Target, tmp_path: Path) -> None:
