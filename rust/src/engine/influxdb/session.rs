@@ -216,6 +216,8 @@ impl Session for InfluxSession {
             Work::Rows { payload, .. } => (payload.rows, payload.bytes.len() as u64),
             Work::Params(_) => (0, 0),
         };
+        // A cancel that came behind the answer has cut an idle connection: it says nothing of the next one.
+        self.cancelled.store(false, Relaxed);
         self.flight = Some(Flight { ticket, op, rows, bytes, status: None });
         if let Err(trouble) = self.send(op, &work) {
             self.break_off(&trouble);
@@ -311,5 +313,58 @@ impl Session for InfluxSession {
                 &std::io::Error::other(self.failure.take().unwrap_or_default()),
             )),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::fuzz::plan::{context, keys};
+
+    /// Answers one request and closes the connection at the second.
+    fn answers_once(listener: &TcpListener) {
+        let mut room = [0; 4096];
+        let mut answered = false;
+        for mut socket in listener.incoming().flatten() {
+            while let Ok(1..) = socket.read(&mut room) {
+                if answered {
+                    return;
+                }
+                answered = true;
+                let body = r#"{"results":[{"statement_id":0}]}"#;
+                write!(socket, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+            }
+        }
+    }
+
+    fn call(session: &mut InfluxSession, ticket: Ticket) -> Outcome {
+        let mut done = Vec::new();
+        assert!(matches!(session.submit(ticket, 0, Work::Params(&[])), Submit::Queued));
+        while done.is_empty() {
+            session.poll(Ns::MAX, &mut done);
+        }
+        done[0].outcome
+    }
+
+    #[test]
+    fn a_connection_lost_after_a_cancel_that_came_too_late_is_lost_and_no_timeout() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("influxdb://{}/", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || answers_once(&listener));
+        let operations = json!([
+            {"name": "q", "kind": "query", "text": "SELECT 1"},
+            {"name": "w", "kind": "insert", "table": 0, "method": "bulk", "text": "t"},
+        ]);
+        let ctx = context("influxdb", &url, keys("t", ""), operations, 1);
+        let mut session = InfluxSession::open(&ctx, &Address::parse(&url).unwrap(), &[0]).unwrap();
+        assert_eq!(call(&mut session, 1), Outcome::Ok);
+        session.canceller().expect("a session can be cancelled")();
+        assert_eq!(call(&mut session, 2), Outcome::Lost);
+        server.join().unwrap();
     }
 }
