@@ -136,8 +136,8 @@ COMMON: Mapping[str, Kind] = {
 CSV: Mapping[str, Kind] = {
     **COMMON,
     "a quote left open": whole("unbalanced quote", lambda w, raw: w.line({**raw, "name": b'"open'})),
-    "a quote that was never opened": whole(
-        "quote inside an unquoted field", lambda w, raw: w.line({**raw, "note": b'5" pipe'})
+    "a blank before the quotes of a field": whole(
+        "quote inside an unquoted field", lambda w, raw: w.line({**raw, "note": b' "pipe"'})
     ),
     "text behind a quote": whole(
         "text after a closing quote", lambda w, raw: w.line({**raw, "name": b'"a"b'})

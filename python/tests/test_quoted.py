@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,26 @@ from inrush.study.new import write_new
 from inrush.study.quoted import NULL_WORDS
 from inrush.study.sniff import Dialect, sniff, whole_records
 
-VALUES = [*NULL_WORDS, "7", "a,b", "a;b", 'say ""', '"', "two\nlines", "two\r\nlines", " x "]
+VALUES = [
+    *NULL_WORDS,
+    "7",
+    "a,b",
+    "a;b",
+    'say ""',
+    '5" pipe',
+    '"',
+    ' "x"',
+    "two\nlines",
+    "two\r\nlines",
+    " x ",
+]
+
+
+CELL = st.tuples(st.sampled_from(VALUES), st.booleans())
 
 
 @given(
-    st.lists(st.lists(st.tuples(st.sampled_from(VALUES), st.booleans()), min_size=2, max_size=5), min_size=1),
+    st.integers(2, 5).flatmap(lambda n: st.lists(st.lists(CELL, min_size=n, max_size=n), min_size=1)),
     st.sampled_from([",", ";", "\t", "|"]),
     st.sampled_from(["\n", "\r\n"]),
 )
@@ -31,15 +47,42 @@ def test_the_quotes_stay_around_the_words_for_null_that_have_them_and_around_not
     rows: list[list[tuple[str, bool]]], delimiter: str, end: str
 ) -> None:
     def must(value: str) -> bool:
-        return any(c in value for c in ('"', "\n", delimiter))
+        return any(c in value for c in ("\n", delimiter)) or value.lstrip(" \t").startswith('"')
 
     def field(value: str, quoted: bool) -> str:
         return '"' + value.replace('"', '""') + '"' if quoted or must(value) else value
 
     written = "".join(delimiter.join(field(*cell) for cell in row) + end for row in rows)
-    dialect = Dialect("csv", delimiter, False, tuple("abcde"))
+    dialect = Dialect("csv", delimiter, False, tuple("abcde"[: len(rows[0])]))
     found = [record for _, record in whole_records(iter(io.StringIO(written, newline="")), dialect)]
     assert found == [[f'"{v}"' if quoted and v in NULL_WORDS else v for v, quoted in row] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("text", "records"),
+    [
+        ('1,5" pipe\n', [["1", '5" pipe']]),
+        ('1, "a"\n2,b\n', [["2", "b"]]),
+        ('"x\ny", "a"\n2,b\n', [["2", "b"]]),
+        # The rest of a broken record, a line like it, and a whole one from which on quotes are text again.
+        ('1,"say "hi" to\nus",5" pipe\nlast,6" pipe\nc,d\ne,7" pipe\n', [["c", "d"], ["e", '7" pipe']]),
+        # A quote left open that a later one closes: only the first line is lost.
+        ('1,"open\n2,b\n3,"c\n4,d\n', [["2", "b"], ["4", "d"]]),
+    ],
+)
+def test_records_are_those_of_the_core_s_reader(text: str, records: list[list[str]], tmp_path: Path) -> None:
+    dialect = Dialect("csv", ",", False, ("a", "b"))
+    assert [found for _, found in whole_records(iter(io.StringIO(text, newline="")), dialect)] == records
+    file = tmp_path / "a.csv"
+    file.write_text(text)
+    call = Call((str(file),), "t", into=f"sqlite://{tmp_path}/t.sqlite", header="no", columns="a,b")
+    with closing(sqlite3.connect(tmp_path / "t.sqlite")) as connection:
+        connection.execute("CREATE TABLE t (a TEXT, b TEXT)")
+        connection.commit()
+        load(call, tmp_path / "loads", lambda line: None, lambda event: None)
+        assert connection.execute("SELECT a, b FROM t ORDER BY rowid").fetchall() == [
+            tuple(r) for r in records
+        ]
 
 
 def written(path: Path, *rows: str) -> Path:

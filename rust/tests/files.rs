@@ -42,7 +42,7 @@ proptest! {
     #[test]
     fn going_on_from_any_position_gives_the_rest_and_the_same_rejects(
         rows in prop::collection::vec(a_row(), 0..30),
-        bad in prop::collection::vec(any::<bool>(), 60),
+        bad in prop::collection::vec(0u8..3, 60),
         style in a_style(),
         batch_rows in 1usize..8,
         stop_after in 0usize..12,
@@ -55,8 +55,11 @@ proptest! {
             for (row, bad) in rows.iter().zip(&bad) {
                 let one = Style { header: false, ..style.clone() };
                 text.extend(written(std::slice::from_ref(row), &one));
-                if *bad {
-                    text.extend(b"not a row\n");
+                match bad {
+                    0 => {}
+                    1 => text.extend(b"not a row\n"),
+                    // Broken in a quoted field: of the second line, quotes say that it is the rest of the first.
+                    _ => text.extend(b"1,\"a\" b\nrest\",5\"\n"),
                 }
             }
             let head = written(&[], &style);
@@ -86,6 +89,27 @@ proptest! {
         prop_assert_eq!(second.position(), whole.end);
         prop_assert_eq!(parts, whole.rows);
         prop_assert_eq!(reject_text(&dir), whole.rejects);
+    }
+
+    #[test]
+    fn a_quote_inside_a_field_without_quotes_is_a_part_of_its_text(
+        rows in prop::collection::vec(prop::array::uniform3("[a\"', é.\\t\n]{0,8}"), 0..40),
+        batch_rows in 1usize..50,
+    ) {
+        // Quotes around a field where it could not be read without them, and nowhere else.
+        let field = |text: &String| {
+            let must = text.is_empty() || text.contains([',', '\n']) || text.trim_start_matches([' ', '\t']).starts_with('"');
+            if must { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.clone() }
+        };
+        let dir = TempDir::new().unwrap();
+        let path = dir.path().join("rows.csv");
+        let lines: Vec<String> = rows.iter().map(|row| row.each_ref().map(field).join(",") + "\n").collect();
+        std::fs::write(&path, lines.concat()).unwrap();
+        let columns = ["a", "b", "c"].map(|name| (name, LogicalType::Text));
+        let read = read_all(&csv_table(&dir, &[&path], &columns, &[]), batch_rows);
+        prop_assert_eq!(read.rejects, "");
+        let expected: Vec<Vec<Value>> = rows.iter().map(|row| row.each_ref().map(|t| Value::Text(t.clone())).to_vec()).collect();
+        prop_assert_eq!(read.rows, expected);
     }
 
     #[test]
@@ -262,6 +286,24 @@ fn a_quote_left_open_costs_one_line_and_not_the_file() {
     let read = drain(&mut FileRows::open_with_limit(&table, 100_000).unwrap(), 1000, &dir);
     assert_eq!((read.end.stored, read.end.rejected), (49_999, 1));
     assert_eq!(read.rows[0][0], Value::I64(1));
+}
+
+#[test]
+fn the_rest_of_a_broken_record_is_no_row_although_quotes_may_stand_in_fields() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("rows.csv");
+    let text = "x,\"say \"hi\" to\nus\",5\" pipe\nlast,6\" pipe\nc,d\ne,7\" pipe\n";
+    std::fs::write(&path, text).unwrap();
+    let columns = [("id", LogicalType::Text), ("name", LogicalType::Text)];
+    for batch_rows in [1, 2, 10] {
+        let read = read_all(&csv_table(&dir, &[&path], &columns, &[]), batch_rows);
+        let expected = [("c", "d"), ("e", "7\" pipe")].map(|row| <[&str; 2]>::from(row).map(|t| Value::Text(t.into())));
+        assert_eq!(read.rows, expected);
+        let reasons: Vec<&str> = read.rejects.lines().filter(|l| l.starts_with('/')).collect();
+        let parts = [",1,,unbalanced quote,", ",2,,quote inside an unquoted field,", ",3,,quote inside"];
+        assert_eq!(reasons.len(), parts.len(), "{reasons:?}");
+        assert!(reasons.iter().zip(parts).all(|(found, part)| found.contains(part)), "{reasons:?}");
+    }
 }
 
 #[test]
@@ -558,7 +600,7 @@ fn malformed(kind: usize, id: i64) -> Vec<u8> {
         1 => with("\n", ",more\n"),
         2 => with(quoted, "\"open"),
         3 => with(quoted, "\"a\"b"),
-        4 => with(quoted, "5\" pipe"),
+        4 => with(quoted, " \"pipe\""),
         5 => with(&format!("{id},"), "12x,"),
         6 => with(&format!("{id},"), "9223372036854775808,"),
         7 => with("-32768", "-32769"),

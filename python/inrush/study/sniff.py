@@ -17,7 +17,7 @@ from inrush.errors import UsageError
 from inrush.study.first_line import NOTHING_SAID, Said, first_line
 from inrush.study.found import PART_ROWS, SAMPLE_ROWS, Found, Sniffed, distinct_names, kind_with_room
 from inrush.study.parquet import sniff_parquet
-from inrush.study.quoted import NULL_WORDS, kind_of_field, with_quotes
+from inrush.study.quoted import NULL_WORDS, has_misplaced_quote, kind_of_field, with_quotes
 from inrush.study.types import Evidence, Kind, Place, Seen, choose, is_day
 
 #: Bytes at the beginning of a file that decide on its format.
@@ -213,22 +213,32 @@ def whole_records(lines: Iterator[str], dialect: Dialect) -> Iterator[tuple[int,
     quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
     most, line = len(dialect.names), 1
     given = Lines(lines)
+    # The record before was broken: lines with a quote inside a field may be the rest of it.
+    given_up = False
     while True:
         reader = csv.reader(given, delimiter=dialect.delimiter, quoting=quoting, strict=True)  # type: ignore[arg-type]
         try:
             for record in reader:
+                # As the core: the quote of a field of several lines was left open, or one stands where none belongs.
+                if quotes and (
+                    (len(given.held) > 1 and len(record) != most)
+                    or has_misplaced_quote(given.held, dialect.delimiter, given_up)
+                ):
+                    raise csv.Error
                 begun, line = line, line + len(given.held)
                 if quotes:
                     record = with_quotes(record, given.held, dialect.delimiter)
                 given.held.clear()
                 if not record and most == 1:
                     record = [""]
+                given_up = given_up and len(record) != most
                 if 0 < len(record) <= most:
                     yield begun, record
             return
         except csv.Error:
             # As the core reads: a record that is broken costs its first line, and those behind it are read again.
             given.give_back()
+            given_up = True
             line += 1
 
 

@@ -13,7 +13,8 @@ pub struct Dialect {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quoting {
-    /// RFC 4180: fields in `"`, a quote doubled inside, line breaks allowed there.
+    /// RFC 4180: fields in `"`, a quote doubled inside, line breaks allowed there. Inside a field without quotes around it
+    /// a quote is a part of the text.
     Quotes,
     /// PostgreSQL's text format: backslash, letters of C, octal and `\x` hexadecimal numbers.
     PostgresEscapes,
@@ -41,21 +42,32 @@ pub enum Split {
     More,
 }
 
-/// The first record of `bytes`. `last` when no further bytes follow; `crlf` when lines end so.
+/// What is known of the bytes before and behind those that are split.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Around {
+    /// No further bytes follow.
+    pub last: bool,
+    /// Lines end with CR and LF.
+    pub crlf: bool,
+    /// The record before was given up: these lines may be the rest of its quoted field.
+    pub given_up: bool,
+}
+
+/// The first record of `bytes`.
 ///
 /// A record that is broken in a quoted field may have swallowed good lines: only its first line is
 /// given up, and reading goes on with the second.
-pub fn split(d: &Dialect, bytes: &[u8], last: bool, crlf: bool, fields: &mut Vec<Field>) -> Split {
+pub fn split(d: &Dialect, bytes: &[u8], around: Around, fields: &mut Vec<Field>) -> Split {
     fields.clear();
     match d.quoting {
-        Quoting::Quotes => split_quoted(d.delimiter, bytes, last, fields),
-        _ => split_escaped(d.delimiter, bytes, last, crlf, fields),
+        Quoting::Quotes => split_quoted(d.delimiter, bytes, around, fields),
+        _ => split_escaped(d.delimiter, bytes, around, fields),
     }
 }
 
-fn split_quoted(delimiter: u8, bytes: &[u8], last: bool, fields: &mut Vec<Field>) -> Split {
-    let (mut at, mut lines) = (0, 0);
-    let mut stray = false;
+fn split_quoted(delimiter: u8, bytes: &[u8], around: Around, fields: &mut Vec<Field>) -> Split {
+    let (mut at, mut lines, last) = (0, 0, around.last);
+    let mut stray = Stray::None;
     loop {
         let field = if bytes.get(at) == Some(&b'"') {
             let Some((field, breaks)) = quoted_field(bytes, at + 1) else {
@@ -66,7 +78,9 @@ fn split_quoted(delimiter: u8, bytes: &[u8], last: bool, fields: &mut Vec<Field>
             field
         } else {
             let start = at;
-            at = plain_end(delimiter, bytes, at, &mut stray);
+            let found;
+            (at, found) = plain_end(delimiter, bytes, at);
+            stray = stray.max(found);
             Field { start, end: at, quoted: false, escaped: false }
         };
         fields.push(field);
@@ -93,11 +107,12 @@ fn split_quoted(delimiter: u8, bytes: &[u8], last: bool, fields: &mut Vec<Field>
             None => return Split::More,
         };
         trim_carriage_return(bytes, fields, at);
-        if stray && lines > 0 {
-            return broken(bytes, Reason::UnbalancedQuote);
-        }
-        if stray {
-            return Split::Broken { len: ends, reason: Reason::QuoteInField };
+        if stray == Stray::BehindBlanks || (stray == Stray::Inside && around.given_up) {
+            let (len, reason) = match lines {
+                0 => (ends, Reason::QuoteInField),
+                _ => (first_line(bytes).unwrap_or(ends), Reason::UnbalancedQuote),
+            };
+            return Split::Broken { len, reason };
         }
         return Split::Record { len: ends, lines: lines + 1 };
     }
@@ -122,15 +137,26 @@ fn quoted_field(bytes: &[u8], start: usize) -> Option<(Field, u64)> {
     }
 }
 
-/// End of an unquoted field; notes a quote in it.
-fn plain_end(delimiter: u8, bytes: &[u8], start: usize, stray: &mut bool) -> usize {
-    let mut at = start;
+/// Quotes in the unquoted fields of a record; of several kinds the greatest counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stray {
+    None,
+    /// `5" pipe`: a part of the text.
+    Inside,
+    /// `1, "a"`: it may be meant as the quote around the field.
+    BehindBlanks,
+}
+
+/// End of an unquoted field, and the quotes in it.
+fn plain_end(delimiter: u8, bytes: &[u8], start: usize) -> (usize, Stray) {
+    let (mut at, mut stray) = (start, Stray::None);
     loop {
         at = find(bytes, at, [delimiter, b'\n', b'"']);
         if bytes.get(at) != Some(&b'"') {
-            return at;
+            return (at, stray);
         }
-        *stray = true;
+        let blank = bytes[start..at].iter().all(|b| b" \t".contains(b));
+        stray = stray.max(if blank { Stray::BehindBlanks } else { Stray::Inside });
         at += 1;
     }
 }
@@ -144,7 +170,8 @@ fn trim_carriage_return(bytes: &[u8], fields: &mut [Field], at: usize) {
     }
 }
 
-fn split_escaped(delimiter: u8, bytes: &[u8], last: bool, crlf: bool, fields: &mut Vec<Field>) -> Split {
+fn split_escaped(delimiter: u8, bytes: &[u8], around: Around, fields: &mut Vec<Field>) -> Split {
+    let Around { last, crlf, .. } = around;
     let (mut at, mut lines, mut start, mut escaped) = (0, 0, 0, false);
     loop {
         at = find(bytes, at, [delimiter, b'\n', b'\\']);
@@ -300,7 +327,7 @@ mod tests {
 
     fn texts(d: &Dialect, bytes: &[u8], crlf: bool) -> (Split, Vec<String>) {
         let mut fields = Vec::new();
-        let split = split(d, bytes, true, crlf, &mut fields);
+        let split = split(d, bytes, Around { last: true, crlf, given_up: false }, &mut fields);
         let mut scratch = Vec::new();
         let text = |f: &Field| String::from_utf8_lossy(unescaped(d, bytes, *f, &mut scratch)).into_owned();
         (split, fields.iter().map(text).collect())
@@ -330,9 +357,26 @@ mod tests {
             Split::Broken { reason, .. } => Some(reason),
             _ => None,
         };
-        assert_eq!(broken(b"1,5\" pipe,2\n"), Some(Reason::QuoteInField));
+        assert_eq!(broken(b"1, \"a\",2\n"), Some(Reason::QuoteInField));
+        assert_eq!(broken(b"\"a\nb\", \"c\"\n"), Some(Reason::UnbalancedQuote));
         assert_eq!(broken(b"1,\"a\"b,2\n"), Some(Reason::TextAfterQuote));
         assert_eq!(broken(b"1,\"a\" ,2\n"), Some(Reason::TextAfterQuote));
+    }
+
+    #[test]
+    fn a_quote_inside_a_field_without_quotes_is_a_part_of_its_text() {
+        let (split, fields) = texts(&csv(), b"37'37.8\"N 12'17.9\"W,5\" pipe,a\"\"b,\"x\ny\",\"q\"\n", false);
+        assert_eq!(fields, ["37'37.8\"N 12'17.9\"W", "5\" pipe", "a\"\"b", "x\ny", "q"]);
+        assert_eq!(split, Split::Record { len: 43, lines: 2 });
+    }
+
+    #[test]
+    fn behind_a_record_that_was_given_up_a_quote_inside_a_field_gives_up_its_line_too() {
+        let around = Around { last: true, crlf: false, given_up: true };
+        let found = |bytes: &[u8]| split(&csv(), bytes, around, &mut Vec::new());
+        assert_eq!(found(b"b\",5\nc\n"), Split::Broken { len: 5, reason: Reason::QuoteInField });
+        assert_eq!(found(b"\"a\nb\",5\"\n"), Split::Broken { len: 3, reason: Reason::UnbalancedQuote });
+        assert_eq!(found(b"\"a\nb\",5\n"), Split::Record { len: 8, lines: 2 });
     }
 
     #[test]
@@ -357,10 +401,10 @@ mod tests {
         let whole: &[u8] = b"a,\"b\"\"c\n\",d\r\n";
         let mut fields = Vec::new();
         for cut in 0..whole.len() {
-            let found = split(&csv(), &whole[..cut], false, false, &mut fields);
+            let found = split(&csv(), &whole[..cut], Around::default(), &mut fields);
             assert_eq!(found, Split::More, "cut at {cut}");
         }
-        let found = split(&csv(), whole, false, false, &mut fields);
+        let found = split(&csv(), whole, Around::default(), &mut fields);
         assert_eq!(found, Split::Record { len: whole.len(), lines: 2 });
     }
 

@@ -11,7 +11,7 @@ use super::limit;
 use super::parse::{self, Reason};
 use super::quick::{Quick, Room, PAD_BYTES};
 use super::reject::Rejects;
-use super::split::{first_line, split, unescaped, Dialect, Field, Quoting, Split};
+use super::split::{first_line, split, unescaped, Around, Dialect, Field, Quoting, Split};
 use super::{Layout, Position, BATCH_BYTES};
 
 /// First size of the window on a file; doubles for longer records.
@@ -44,6 +44,9 @@ struct Window {
     line: u64,
     ended: bool,
     crlf: bool,
+    /// The record before `start` was given up, and none of as many fields as columns was read since: see `Around`. No batch
+    /// ends in this state, so that a position need not name it.
+    given_up: bool,
 }
 
 impl TextFiles {
@@ -66,12 +69,12 @@ impl TextFiles {
     /// Appends rows until `out` holds `rows` of them or the files end.
     pub fn fill(&mut self, rows: usize, out: &mut Columns, rejects: &mut Rejects) -> Result<(), Error> {
         let mut batch_bytes = 0;
-        while out.rows < rows && batch_bytes < BATCH_BYTES {
+        while out.rows < rows && (batch_bytes < BATCH_BYTES || self.is_given_up()) {
             if self.open.is_none() && !self.open_next()? {
                 break;
             }
             let window = self.open.as_mut().expect("opened just above");
-            if let Some(quick) = &mut self.quick {
+            if let Some(quick) = self.quick.as_mut().filter(|_| !window.given_up) {
                 let room = Room {
                     rows: rows - out.rows,
                     bytes: BATCH_BYTES - batch_bytes,
@@ -98,15 +101,23 @@ impl TextFiles {
         Ok(())
     }
 
+    fn is_given_up(&self) -> bool {
+        self.open.as_ref().is_some_and(|window| window.given_up)
+    }
+
     /// Stores the record at the window's start or rejects it, and steps over it; gives its length.
     fn store(&mut self, found: Split, out: &mut Columns, rejects: &mut Rejects) -> Result<usize, Error> {
         let window = self.open.as_mut().expect("a record was found in it");
         let bytes = &window.bytes[window.start..window.end];
         let (len, lines, problem) = match found {
-            Split::Broken { len, reason } => (len, 1, Some((None, reason))),
+            Split::Broken { len, reason } => {
+                window.given_up = self.dialect.quoting == Quoting::Quotes;
+                (len, 1, Some((None, reason)))
+            }
             Split::Record { len, lines } => {
                 let expected = self.order.len();
                 if self.fields.len() == expected {
+                    window.given_up = false;
                     let problem = store_fields(
                         &self.layout,
                         &self.dialect,
@@ -120,6 +131,7 @@ impl TextFiles {
                 } else if lines > 1 && self.dialect.quoting == Quoting::Quotes {
                     // A quote left open has run into a later one: the lines between may be good.
                     let len = first_line(bytes).expect("there are line breaks");
+                    window.given_up = true;
                     (len, 1, Some((None, Reason::UnbalancedQuote)))
                 } else {
                     (len, lines, Some((None, field_count(self.fields.len(), expected))))
@@ -254,6 +266,7 @@ impl Window {
             line: 1,
             ended: false,
             crlf: false,
+            given_up: false,
         };
         window.read_more()?;
         let head = &window.bytes[..window.end];
@@ -291,7 +304,8 @@ impl Window {
                 return Ok(None);
             }
             let seen = bytes.len();
-            let found = split(dialect, bytes, self.ended, self.crlf, fields);
+            let around = Around { last: self.ended, crlf: self.crlf, given_up: self.given_up };
+            let found = split(dialect, bytes, around, fields);
             let too_long = match found {
                 Split::More => seen > limit_bytes,
                 Split::Record { len, .. } | Split::Broken { len, .. } => len > limit_bytes,
