@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +44,6 @@ def asked(folder: Path, question: str) -> list[Any]:
         (["+4930123456", "+4930123457"], "line 2, '+4930123456'", "whole number"),
         (["Y", "N", "Y"], "line 2, 'Y'", "truth value"),
         (["true", "off", "true"], "line 3, 'off'", "truth value"),
-        (["1.5", "2.5", "nan"], "line 4, 'nan'", "number"),
         (["inf", "nan"], "line 2, 'inf'", "number"),
     ],
 )
@@ -54,6 +56,49 @@ def test_a_value_that_would_come_back_as_another_one_is_stored_as_it_is_written(
     (line,) = [note for note in notes if note.startswith("column v: ")]
     assert f"would not come back unchanged from a {noun} (first: {first}); stored as text" in line
     assert (done.verdict, done.rows_stored) == ("proven", len(values))
+
+
+WORDS = ["1.5", "NaN", "-inf", "Infinity", "nan", "2"]
+
+
+def test_nan_and_inf_among_numbers_are_numbers_where_the_database_has_them(tmp_path: Path) -> None:
+    file = written(
+        tmp_path / "a.csv", "id,v,n", [f"{i},{v},{v if v != '1.5' else 7}" for i, v in enumerate(WORDS)]
+    )
+    done, notes = loaded(file, tmp_path, verify=True)
+    assert not [note for note in notes if note.startswith("column v: ")]
+    assert (done.verdict, done.verified, done.rejected) == ("proven", True, 0), done.why
+    assert asked(tmp_path, "SELECT CAST(v AS VARCHAR), typeof(v) FROM t ORDER BY id") == [
+        (text, "DOUBLE") for text in ("1.5", "nan", "-inf", "inf", "nan", "2.0")
+    ]
+    assert asked(tmp_path, "SELECT typeof(n), count(*) FROM t GROUP BY 1") == [("DOUBLE", 6)]
+
+
+def test_a_database_without_nan_keeps_the_column_as_text_and_a_line_says_so(tmp_path: Path) -> None:
+    file = written(tmp_path / "a.csv", "id,v", [f"{i},{v}" for i, v in enumerate(WORDS)])
+    notes: list[str] = []
+    call = Call((str(file),), "t", into=f"sqlite://{tmp_path}/t.sqlite", create=True)
+    assert load(call, tmp_path / "loads", notes.append, lambda event: None).verdict == "proven"
+    assert (
+        "column v: 4 of 6 values would not come back unchanged from a number (first: line 3, 'NaN'); stored as text"
+        in notes
+    )
+    with closing(sqlite3.connect(tmp_path / "t.sqlite")) as connection:
+        assert [v for (v,) in connection.execute("SELECT v FROM t ORDER BY id")] == WORDS
+
+
+def test_nan_is_rejected_and_never_null_where_a_column_of_floats_has_none(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "t.sqlite")) as connection:
+        connection.execute("CREATE TABLE t (id INTEGER, v REAL)")
+        connection.commit()
+        file = written(tmp_path / "a.csv", "id,v", [f"{i},{v}" for i, v in enumerate(WORDS)])
+        call = Call((str(file),), "t", into=f"sqlite://{tmp_path}/t.sqlite")
+        done = load(call, tmp_path / "loads", lambda line: None, lambda event: None)
+        assert (done.verdict, done.rows_stored, done.rejected) == ("proven", 4, 2), done.why
+        assert done.rejects is not None
+        assert done.rejects.read_text().count(",v,the column cannot hold NaN,") == 2
+        found = [v for (v,) in connection.execute("SELECT v FROM t ORDER BY id")]
+    assert found == [1.5, -math.inf, math.inf, 2.0]
 
 
 def test_numbers_as_programs_print_doubles_are_numbers(tmp_path: Path) -> None:

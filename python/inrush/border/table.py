@@ -30,6 +30,9 @@ class Limits(TypedDict, total=False):
 
     chars: int
     range: Sequence[int]
+    #: Floats that the column does not take.
+    no_nan: bool
+    no_infinity: bool
 
 
 class GeneratedRows(TypedDict):

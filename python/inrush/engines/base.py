@@ -218,6 +218,8 @@ class Server(ABC):
     long_text: ClassVar[str] = "text"
     #: Type of a column in the database, lower case and without length -> what its values may mean, the usual first.
     column_types: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    #: Floats beyond the finite ones that a column of floats holds: `nan`, `inf`.
+    not_finite: ClassVar[frozenset[str]] = frozenset()
     #: What rows are to survive -> how it is set: the end of an `--start`, or an entry of `[options.<engine>]`.
     survive_by: ClassVar[Mapping[Survives, str]] = {}
     #: Several servers of this kind stand as one behind a coordinator.

@@ -98,6 +98,7 @@ class Clickhouse(ClickhouseLife):
     methods = ("native", "rowbinary", "tsv", "values")
     ways: ClassVar[Mapping[str, str]] = {"bulk": "native", "multirow": "values"}
     column_types: ClassVar[Mapping[str, tuple[str, ...]]] = COLUMN_TYPES
+    not_finite: ClassVar[frozenset[str]] = frozenset({"nan", "inf"})
     survive_by: ClassVar[Mapping[Survives, str]] = {
         Survives.POWER_LOSS: "--start clickhouse,merge_tree.fsync_after_insert=1,merge_tree.fsync_part_directory=1 (not in 18.16)",
         Survives.PROCESS_CRASH: "as shipped",

@@ -73,6 +73,7 @@ class DuckDB(Server):
     extra = "duckdb"
     transactional = True
     column_types = COLUMN_TYPES
+    not_finite = frozenset({"nan", "inf"})
     survive_by: ClassVar[Mapping[Survives, str]] = {
         Survives.POWER_LOSS: "[options.duckdb] 'set.fsync_mode' = 'STANDARD'",
         Survives.PROCESS_CRASH: "[options.duckdb] 'set.fsync_mode' = 'NONE'",

@@ -99,6 +99,7 @@ class Postgresql(PostgresqlLife):
     max_depth = 1024
     transactional = True
     column_types = COLUMN_TYPES
+    not_finite = frozenset({"nan", "inf"})
     survive_by: ClassVar[Mapping[Survives, str]] = {
         Survives.POWER_LOSS: "--start {engine},fsync=on,full_page_writes=on,synchronous_commit=on",
         Survives.PROCESS_CRASH: "--start {engine},fsync=off",

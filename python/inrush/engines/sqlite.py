@@ -93,6 +93,7 @@ class Sqlite(Server):
     embedded = True
     transactional = True
     column_types = COLUMN_TYPES
+    not_finite = frozenset({"inf"})
     survive_by: ClassVar[Mapping[Survives, str]] = {
         Survives.POWER_LOSS: "[options.sqlite] synchronous = 'FULL'",
         Survives.PROCESS_CRASH: "[options.sqlite] synchronous = 'NORMAL'",

@@ -283,10 +283,13 @@ def with_required(table: Table, required: Collection[str]) -> Table:
     return replace(table, columns=tuple(replace(c, required=c.name in required) for c in table.columns))
 
 
-def limits_of(described: Sequence[tuple[str, str, bool]], table: Table, engine: str) -> dict[str, Limits]:
+def limits_of(
+    described: Sequence[tuple[str, str, bool]], table: Table, engine: str, not_finite: Collection[str]
+) -> dict[str, Limits]:
     """Column -> what the database takes of it where that is less than its logical type says. Pure.
 
-    A row beyond it would be refused together with all that is stored in its transaction.
+    not_finite: floats beyond the finite ones that the engine has, see `Server`. A row beyond the limits would be refused
+    together with all that is stored in its transaction.
     """
     limits: dict[str, Limits] = {}
     logical = {column.name: column.type for column in table.columns}
@@ -296,6 +299,13 @@ def limits_of(described: Sequence[tuple[str, str, bool]], table: Table, engine: 
             limits[column] = {"chars": int(length.group(1))}
         elif logical.get(column) == "text" and (most := TEXTS.get((engine, base_type(kind)))):
             limits[column] = {"chars": most}
+        elif logical.get(column) in ("f32", "f64"):
+            lacks = Limits()
+            if "nan" not in not_finite:
+                lacks["no_nan"] = True
+            if "inf" not in not_finite:
+                lacks["no_infinity"] = True
+            limits.update({column: lacks} if lacks else {})
         elif logical.get(column, "bool") != "bool" and (span := RANGES.get((engine, base_type(kind)))):
             limits[column] = {"range": list(span)}
     return limits

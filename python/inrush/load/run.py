@@ -226,7 +226,8 @@ def prepare(
     physical = ends.target_table(call.table)
     try:
         described = describe(shards, targets[0][1], call.table)
-        asked = Asked(call.strict, read_dates(call.dates), has_days(shards.twin))
+        floats = {"nan", "inf"} <= shards.twin.not_finite
+        asked = Asked(call.strict, read_dates(call.dates), has_days(shards.twin), floats)
         table = table_of(inputs, call.table.rpartition(".")[2], described, shards.twin.column_types, asked)
         times, undecided = times_or_not(inputs, table, described, asked)
         columns = columns_of(inputs, table.name, described, asked)
@@ -300,7 +301,7 @@ def prepare(
             for name, _, nullable in described
             if not nullable and name in {c.name for c in table.columns}
         ),
-        limits=limits_of(described, table, shards.engine),
+        limits=limits_of(described, table, shards.engine, shards.twin.not_finite),
         times=times,
         bytes_per_s=call.bytes_per_s,
         shard_rows_per_s=call.shard_rows_per_s,

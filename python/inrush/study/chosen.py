@@ -26,6 +26,7 @@ from inrush.study.types import (
     is_undecided,
     only,
     together,
+    with_not_finite,
 )
 
 #: What the values of a type are, as a line says it.
@@ -52,6 +53,8 @@ class Asked:
     dates: Mapping[str, str] = field(default_factory=dict)
     #: The database has a type for days without a time.
     days: bool = False
+    #: Its floats may be NaN and infinite.
+    not_finite: bool = False
 
     def order(self, column: str) -> str | None:
         return self.dates.get(column, self.dates.get(""))
@@ -112,6 +115,8 @@ def chosen_column(same: Sequence[Found], asked: Asked, complete: bool) -> Chosen
         far = any(not NEAR_S[0] <= low <= high < NEAR_S[1] for low, high in spans)
         return Chosen(name, widest(same), nulls, longest=longest, far=far)
     evidence = together(parts)
+    if asked.not_finite:
+        evidence = with_not_finite(evidence)
     choice = choose(evidence, asked.strict, asked.order(name), asked.days)
     kind = kind_with_room(choice.fit.type, complete)
     return Chosen(name, kind, nulls, choice.fit.form, evidence, choice, longest, evidence.count(is_far) > 0)

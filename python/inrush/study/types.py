@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple
 BLANKS = " \t\n\x0c\r"
 #: A whole number, or with a group of what makes it none.
 NUMBER = re.compile(
-    r"[+-]?(?:\d+(\.\d*(?:[eE][+-]?\d+)?|[eE][+-]?\d+)?|(\.\d+(?:[eE][+-]?\d+)?|inf))\Z|(nan)\Z",
+    r"[+-]?(?:\d+(\.\d*(?:[eE][+-]?\d+)?|[eE][+-]?\d+)?|(\.\d+(?:[eE][+-]?\d+)?|inf(?:inity)?|nan))\Z",
     re.ASCII | re.IGNORECASE,
 )
 #: Codes such as 007 or 00501 are not numbers: they would come back without their zeros.
@@ -309,6 +309,17 @@ def together(parts: Sequence[Evidence]) -> Evidence:
             first = None if seen.first is None else seen.first._replace(file=number)
             kinds[kind] = Seen(before.number + seen.number, before.first or first)
     return Evidence(kinds)
+
+
+def with_not_finite(evidence: Evidence) -> Evidence:
+    """The evidence with `nan` and `inf` as floats where they stand among numbers: for a type that has them."""
+    words = evidence.kinds.get(NOT_FINITE)
+    if words is None or not evidence.count(fits(Fit("f64"))):
+        return evidence
+    floats = evidence.kinds.get(A_FLOAT, Seen(0))
+    places = [seen.first for seen in (floats, words) if seen.first is not None]
+    others = {kind: seen for kind, seen in evidence.kinds.items() if kind not in (A_FLOAT, NOT_FINITE)}
+    return Evidence({**others, A_FLOAT: Seen(floats.number + words.number, min(places, default=None))})
 
 
 @dataclass(frozen=True)

@@ -110,4 +110,9 @@ pub struct Limits {
     /// Least and greatest integer, or time in the column's unit. Not for `u64`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<(i64, i64)>,
+    /// Floats that the column does not take.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_nan: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_infinity: bool,
 }

@@ -188,10 +188,21 @@ fn problem(layout: &Layout, arrays: &[ArrayRef], row: usize) -> Option<(usize, R
             LogicalType::ListF64 | LogicalType::ListI64 => {
                 (array.as_list::<i32>().value(row).null_count() > 0).then_some(Reason::NotList)
             }
+            LogicalType::F32 | LogicalType::F64 => {
+                layout.limits[at].and_then(|l| limit::float(&l, float(array, ty, row)).err())
+            }
             _ => layout.limits[at].and_then(|l| limit::integer(&l, ty, integer(array, ty, row)?).err()),
         };
         wrong.map(|reason| (at, reason))
     })
+}
+
+/// A float that is not null.
+fn float(array: &ArrayRef, ty: LogicalType, row: usize) -> f64 {
+    match ty {
+        LogicalType::F32 => array.as_primitive::<Float32Type>().value(row).into(),
+        _ => array.as_primitive::<Float64Type>().value(row),
+    }
 }
 
 /// An integer or a time that is not null; `None` for what else there is.

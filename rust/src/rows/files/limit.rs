@@ -11,7 +11,9 @@ pub fn checked(column: &Column, limits: Option<&Limits>) -> Result<(), Reason> {
         Values::Text(texts) => text(limits, texts.get(texts.ends.len() - 1)).map_or(Ok(()), Err),
         Values::I32(v) => integer(limits, column.ty, v.last().map_or(0, |n| i64::from(*n))),
         Values::I64(v) => integer(limits, column.ty, v.last().copied().unwrap_or(0)),
-        Values::F32(_) | Values::F64(_) | Values::List(_) => Ok(()),
+        Values::F32(v) => float(limits, v.last().map_or(0.0, |x| f64::from(*x))),
+        Values::F64(v) => float(limits, v.last().copied().unwrap_or(0.0)),
+        Values::List(_) => Ok(()),
     }
 }
 
@@ -22,6 +24,15 @@ pub fn text(limits: &Limits, text: &[u8]) -> Option<Reason> {
     let is_longer =
         text.len() > limit_chars && text.iter().filter(|b| **b & 0xc0 != 0x80).count() > limit_chars;
     is_longer.then_some(Reason::LongText { limit_chars })
+}
+
+/// A database without such floats would refuse them, or store NULL.
+pub fn float(limits: &Limits, value: f64) -> Result<(), Reason> {
+    match value {
+        v if v.is_nan() && limits.no_nan => Err(Reason::NoNan),
+        v if v.is_infinite() && limits.no_infinity => Err(Reason::NoInfinity),
+        _ => Ok(()),
+    }
 }
 
 /// Also of times, in the column's unit.
@@ -40,7 +51,7 @@ mod tests {
 
     #[test]
     fn characters_are_counted_and_not_bytes() {
-        let limits = Limits { chars: Some(3), range: None };
+        let limits = Limits { chars: Some(3), ..Limits::default() };
         for fits in ["", "abc", "éöü", "日本語", "a b"] {
             assert_eq!(text(&limits, fits.as_bytes()), None, "{fits}");
         }
@@ -50,8 +61,20 @@ mod tests {
     }
 
     #[test]
+    fn floats_that_a_column_does_not_take_are_named() {
+        let no_nan = Limits { no_nan: true, ..Limits::default() };
+        let finite = Limits { no_infinity: true, ..no_nan };
+        for limits in [no_nan, finite] {
+            assert_eq!(float(&limits, f64::NAN), Err(Reason::NoNan));
+            assert_eq!(float(&limits, f64::MAX), Ok(()));
+        }
+        assert_eq!(float(&no_nan, f64::INFINITY), Ok(()));
+        assert_eq!(float(&finite, f64::NEG_INFINITY), Err(Reason::NoInfinity));
+    }
+
+    #[test]
     fn a_range_holds_its_ends() {
-        let limits = Limits { chars: None, range: Some((-5, 7)) };
+        let limits = Limits { range: Some((-5, 7)), ..Limits::default() };
         for (value, within) in [(-6, false), (-5, true), (7, true), (8, false)] {
             assert_eq!(integer(&limits, LogicalType::TimeUs, value).is_ok(), within, "{value}");
         }

@@ -27,6 +27,8 @@ pub enum Reason {
     NulByte,
     NotDate,
     NotUuid,
+    NoNan,
+    NoInfinity,
 }
 
 impl fmt::Display for Reason {
@@ -52,6 +54,8 @@ impl fmt::Display for Reason {
             Reason::NulByte => f.write_str("NUL byte in a text"),
             Reason::NotDate => f.write_str("not a date"),
             Reason::NotUuid => f.write_str("not a UUID"),
+            Reason::NoNan => f.write_str("the column cannot hold NaN"),
+            Reason::NoInfinity => f.write_str("the column cannot hold infinity"),
         }
     }
 }

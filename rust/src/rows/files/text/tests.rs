@@ -25,7 +25,7 @@ const TYPES: [LogicalType; 13] = [
 ];
 
 /// Values at the edges of what is plain, of any type: most are wrong in most columns.
-const EDGES: [&str; 76] = [
+const EDGES: [&str; 80] = [
     "0",
     "-0",
     "+1",
@@ -90,6 +90,10 @@ const EDGES: [&str; 76] = [
     "\"a\"",
     "\"a\"\"b\"",
     "a\"b",
+    "5\"",
+    "37.8\"N 17.9\"W",
+    " \"a\"",
+    "\"a\" b",
     "0000-01-01",
     "9999-12-31",
     "2026-01-31x",
@@ -107,10 +111,12 @@ const EDGES: [&str; 76] = [
 /// What some values go beyond, and no good one of `good` with a small seed does.
 fn limits(ty: LogicalType) -> Option<Limits> {
     match ty {
-        LogicalType::Text => Some(Limits { chars: Some(8), range: None }),
-        LogicalType::I16 => Some(Limits { chars: None, range: Some((-20_000, 32_766)) }),
-        LogicalType::I64 => Some(Limits { chars: None, range: Some((-1_000_000_000_000_000, 1 << 50)) }),
-        LogicalType::TimeMs => Some(Limits { chars: None, range: Some((0, 1_769_817_600_000)) }),
+        LogicalType::Text => Some(Limits { chars: Some(8), ..Limits::default() }),
+        LogicalType::I16 => Some(Limits { range: Some((-20_000, 32_766)), ..Limits::default() }),
+        LogicalType::I64 => Some(Limits { range: Some((-1_000_000_000_000_000, 1 << 50)), ..Limits::default() }),
+        LogicalType::F64 => Some(Limits { no_nan: true, ..Limits::default() }),
+        LogicalType::F32 => Some(Limits { no_nan: true, no_infinity: true, ..Limits::default() }),
+        LogicalType::TimeMs => Some(Limits { range: Some((0, 1_769_817_600_000)), ..Limits::default() }),
         _ => None,
     }
 }
