@@ -15,6 +15,8 @@ LOGICAL_TYPES = (
 
 #: Types that only files bring, into tables that are there: what no generator makes and no proof regenerates.
 FILE_TYPES = ("date",)
+#: Types of tables that `inrush load` fills, which the core knows as texts: of bytes, their hexadecimal digits.
+DIGIT_TYPES = ("bytes",)
 
 #: Of an operation, as a study's file says it: {"type": …, "gen": {…}}, and `list` where it stands for several.
 Parameter: TypeAlias = Mapping[str, Any]

@@ -172,6 +172,7 @@ def failing(call: Callable[[str], object]) -> Callable[[Any], str]:
 
 SHARD: dict[str, Any] = {
     "name": "shard 0", "plan": {**WHOLE, "segments": []}, "connections": 1, "flush_rows": 1, "patience_ns": 1, "rows_per_s": 2.5,
+    "raw": {"a": 0},
     "ledger": {"read": "SELECT", "insert": "INSERT", "import": "'x'", "sums": True},
 }  # fmt: skip
 IMPORT: dict[str, Any] = {

@@ -297,7 +297,8 @@ fn the_rest_of_a_broken_record_is_no_row_although_quotes_may_stand_in_fields() {
     let columns = [("id", LogicalType::Text), ("name", LogicalType::Text)];
     for batch_rows in [1, 2, 10] {
         let read = read_all(&csv_table(&dir, &[&path], &columns, &[]), batch_rows);
-        let expected = [("c", "d"), ("e", "7\" pipe")].map(|row| <[&str; 2]>::from(row).map(|t| Value::Text(t.into())));
+        let expected =
+            [("c", "d"), ("e", "7\" pipe")].map(|row| <[&str; 2]>::from(row).map(|t| Value::Text(t.into())));
         assert_eq!(read.rows, expected);
         let reasons: Vec<&str> = read.rejects.lines().filter(|l| l.starts_with('/')).collect();
         let parts = [",1,,unbalanced quote,", ",2,,quote inside an unquoted field,", ",3,,quote inside"];
@@ -722,6 +723,7 @@ fn table(
             required: required.iter().map(|c| c.to_string()).collect(),
             limits: Default::default(),
             times: Default::default(),
+            bytes: Vec::new(),
         },
         identity: vec!["id".into()],
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
 from inrush.border.plan import RunPlan, ScreenItem, TablePlan, Target
@@ -61,6 +61,8 @@ class ShardPlan(TypedDict):
     flush_rows: int
     patience_ns: int
     rows_per_s: float | None
+    #: Columns of hexadecimal digits that are stored as bytes -> n of PostgreSQL's `bit(n)`, 0 of others.
+    raw: NotRequired[Mapping[str, int]]
 
 
 class ImportPlan(_OfImport):

@@ -54,6 +54,8 @@ class FileRows(TypedDict):
     limits: NotRequired[Mapping[str, Limits]]
     #: Column of times -> iso, dmy or mdy.
     times: NotRequired[Mapping[str, str]]
+    #: Columns of texts whose values are bytes in the files.
+    bytes: NotRequired[Sequence[str]]
 
 
 RowSource: TypeAlias = GeneratedRows | FileRows

@@ -86,6 +86,14 @@ def load(
     dates: Dates = None,
     header: Header = None,
     columns: ColumnNames = None,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="csv, tsv or mysql (text of SELECT … INTO OUTFILE); default: by the first lines.",
+        ),
+    ] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -99,7 +107,7 @@ def load(
         flush_rows, REJECTS if reject_limit is None else reject_limit, patience, process_per_file,
         import_id=import_id, replica=replica, again=again, verify=verify, limit_said=reject_limit is not None,
         server=server, token_file=token_file, ca=ca, fingerprint=fingerprint, strict=strict, dates=dates,
-        header=header, columns=columns,
+        header=header, columns=columns, format=format,
     )  # fmt: skip
     raise typer.Exit(command(call, as_json, quiet))
 

@@ -369,6 +369,13 @@ class Server(ABC):
         declared = ", ".join(f"{column} {kind} NOT NULL" for column, kind in columns.items())
         return f"CREATE TABLE IF NOT EXISTS {name} ({declared}, PRIMARY KEY ({', '.join(key)}))"
 
+    def raw_columns(self, table: Table) -> Mapping[str, int]:
+        """Columns of bytes that the core sends as they are -> n of a type `bit(n)`, 0 of others; twin of `ShardPlan::raw`.
+
+        Without an entry rows have the hexadecimal digits, and the text of the insert makes bytes of them.
+        """
+        return {}
+
     def read_column(self, column: Column) -> str:
         """A column as a read-back selects it, so that its values come as the files have them."""
         return '"' + column.name.replace('"', '""') + '"'

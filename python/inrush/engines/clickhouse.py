@@ -40,6 +40,7 @@ TYPES: Mapping[str, str] = {
     "time_ms": "Int64",
     "time_us": "Int64",
     "text": "String",
+    "bytes": "String",
     "list_f64": "Array(Float64)",
     "list_i64": "Array(Int64)",
     "uuid": "String",
@@ -54,7 +55,7 @@ COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
     "uint64": ("u64",),
     "float32": ("f32",),
     "float64": ("f64",),
-    "string": ("text",),
+    "string": ("text", "bytes"),
     "array(float64)": ("list_f64",),
     "array(int64)": ("list_i64",),
     "array(array(float64))": ("list_f64",),
@@ -153,11 +154,18 @@ class Clickhouse(ClickhouseLife):
         return clickhouse_load.create(table, name, sampled, _type)
 
     def load_methods(self, table: Table) -> tuple[str, ...]:
-        ticks = any(clickhouse_load.number_of(column) for column in table.columns)
-        return clickhouse_load.METHODS if ticks else self.methods
+        if any(clickhouse_load.number_of(column) for column in table.columns):
+            return clickhouse_load.METHODS
+        # Bytes are sent as they are by those that are no text.
+        return ("native", "rowbinary") if any(c.type == "bytes" for c in table.columns) else self.methods
+
+    def raw_columns(self, table: Table) -> Mapping[str, int]:
+        return {c.name: 0 for c in table.columns if c.type == "bytes"}
 
     def read_column(self, column: Column) -> str:
         number, name = clickhouse_load.number_of(column), quote(column.name)
+        if column.type == "bytes":
+            return f"{_hashed(column)} AS {name}"
         return name if number is None else f"{number}({name}) AS {name}"
 
     def create_keyed(self, name: str, columns: Mapping[str, str], key: Sequence[str]) -> str:
@@ -391,7 +399,7 @@ def _figure(item: Item, column: Callable[[str], Column]) -> str:
         return f"countIf({name} != 0)"
     if kind == "sum_hash":
         # NULL has no hash; sums of UInt64 wrap at 2^64, as ours do.
-        return f"sum(cityHash64({name}))"
+        return f"sum(cityHash64({_hashed(column(item['column']))}))"
     if kind == "sum_length":
         return f"sum(length({name}))"
     if kind == "sum_scaled":
@@ -406,8 +414,14 @@ def _remainder(column: Column) -> str:
     if column.type == "bool":
         value = f"({quote(column.name)} != 0)"
     else:
-        value = _whole(column) if column.type in sql.WHOLE_TYPES else f"cityHash64({quote(column.name)})"
+        value = _whole(column) if column.type in sql.WHOLE_TYPES else f"cityHash64({_hashed(column)})"
     return f"ifNull(toInt64({value} % {sql.ROW_DIVISOR}), {sql.ROW_DIVISOR})"
+
+
+def _hashed(column: Column) -> str:
+    """What is hashed of a column: of bytes their hexadecimal digits."""
+    name = quote(column.name)
+    return f"lower(hex({name}))" if column.type == "bytes" else name
 
 
 def _whole(column: Column) -> str:

@@ -43,6 +43,7 @@ TYPES: Mapping[str, str] = {
     "list_i64": "BIGINT[]",
     "date": "DATE",
     "uuid": "UUID",
+    "bytes": "BLOB",
 }
 COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
     "boolean": ("bool",),
@@ -59,6 +60,7 @@ COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
     "bigint[]": ("list_i64",),
     "date": ("date",),
     "uuid": ("uuid",),
+    "blob": ("bytes",),
 }
 #: STANDARD, FULL (differs on macOS only) or NONE; absent before DuckDB 2.0, which always synced.
 FSYNC = "fsync_mode"
@@ -134,7 +136,16 @@ class DuckDB(Server):
 
     def read_column(self, column: Column) -> str:
         name = quote(column.name)
+        if column.type == "bytes":
+            return f"lower(hex({name})) AS {name}"
         return f"CAST({name} AS VARCHAR) AS {name}" if column.type in ("date", "uuid") else name
+
+    def load_methods(self, table: Table) -> tuple[str, ...]:
+        # Bytes travel as Arrow has them.
+        return ("bulk",) if any(c.type == "bytes" for c in table.columns) else self.methods
+
+    def raw_columns(self, table: Table) -> Mapping[str, int]:
+        return {c.name: 0 for c in table.columns if c.type == "bytes"}
 
     def load_proof(
         self, table: Table, name: str, declared: Mapping[str, str], loose: Collection[str] = ()

@@ -6,7 +6,9 @@ connection quotes names with `"` (ANSI_QUOTES), works in UTC and refuses what a 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import ClassVar
 
 from inrush.border.plan import Command, EachRow
@@ -24,7 +26,7 @@ from inrush.engines.base import (
 )
 from inrush.engines.mysql_life import MariadbLife, MysqlLife
 from inrush.engines.sampled import Sampled
-from inrush.engines.sql import Insert, Item, quote
+from inrush.engines.sql import Insert, Item, bits_of, quote
 from inrush.workload import Column, Operation, Table
 
 #: Logical type -> type in the table and on the wire; texts see `text_type`.
@@ -43,6 +45,7 @@ DECLARED: Mapping[str, str] = {
     "list_i64": "JSON",
     "date": "DATE",
     "uuid": "CHAR(36)",
+    "bytes": "LONGBLOB",
 }
 #: As `column_type` of information_schema names them, without length.
 COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
@@ -67,6 +70,7 @@ COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
     "json": ("text",),
     "date": ("date",),
     "uuid": ("uuid",),
+    **dict.fromkeys(("tinyblob", "blob", "mediumblob", "longblob", "binary", "varbinary", "bit"), ("bytes",)),
 }
 LOSSES: Mapping[str, str] = {
     "f32": "NaN and infinities are refused",
@@ -77,6 +81,8 @@ LOSSES: Mapping[str, str] = {
     "uuid": "a UUID is its text of 36 characters",
     "list_i64": "lists are JSON: stored and read back, not searched",
 }
+#: Types of columns of bytes and bits.
+BINARY = re.compile(r"(?:tiny|medium|long)?blob|(?:var)?binary|bit\b", re.IGNORECASE)
 MARK = "made by inrush"
 MARK_TABLE = "inrush_mark"
 #: Longest text of a column that an index may hold whole and a temporary table keeps in memory.
@@ -96,8 +102,21 @@ COUNTERS = (
 
 def load(table: str, columns: tuple[str, ...]) -> str:
     """LOAD DATA of a batch in memory: the name of the file is never opened."""
-    names = ", ".join(map(quote, columns))
-    return f"LOAD DATA LOCAL INFILE 'batch' INTO TABLE {table} CHARACTER SET utf8mb4 ({names})"
+    return load_with_bytes(table, columns, {})
+
+
+def load_with_bytes(table: str, columns: tuple[str, ...], made: Mapping[str, str]) -> str:
+    """made: column of bytes -> its declared type; rows have its hexadecimal digits."""
+    number = {name: f"@b{k}" for k, name in enumerate(columns) if name in made}
+    names = ", ".join(number.get(name, quote(name)) for name in columns)
+    sets = (f"{quote(name)} = {bytes_of(at, made[name])}" for name, at in number.items())
+    into = f"LOAD DATA LOCAL INFILE 'batch' INTO TABLE {table} CHARACTER SET utf8mb4 ({names})"
+    return f"{into} SET {', '.join(sets)}" if number else into
+
+
+def bytes_of(digits: str, declared: str) -> str:
+    """The value of a column of bytes or bits, of its hexadecimal digits."""
+    return f"CAST(CONV({digits}, 16, 10) AS UNSIGNED)" if bits_of(declared) else f"UNHEX({digits})"
 
 
 #: Method -> text. The wire runs the INSERT of one row for many at once (`bulk`), or repeats its values (`multirow`).
@@ -169,6 +188,9 @@ class Mysql(MysqlLife):
         self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0
     ) -> OpPlan | Unsupported:
         inserts = {name: INSERTS[name] for name in self.methods}
+        plan = tables.get(operation.table or "")
+        if plan and (made := {c: kind for c, kind in plan.wire.items() if BINARY.match(kind)}):
+            inserts = {"load": partial(load_with_bytes, made=made)}
         return sql.operation(operation, method, self.dialect(operation), tables, inserts)
 
     def create_database(self, name: str) -> str:
@@ -181,8 +203,14 @@ class Mysql(MysqlLife):
     def describe(self, schema: str, table: str) -> str:
         return information_schema(schema, table, "DATABASE()", "column_type")
 
+    def load_methods(self, table: Table) -> tuple[str, ...]:
+        # LOAD DATA makes bytes of their digits.
+        return ("load",) if any(c.type == "bytes" for c in table.columns) else self.methods
+
     def read_column(self, column: Column) -> str:
         name = quote(column.name)
+        if column.type == "bytes":
+            return f"{_digits(column)} AS {name}"
         return (
             f"CAST({name} AS CHAR CHARACTER SET utf8mb4) AS {name}"
             if column.type in ("date", "uuid")
@@ -302,6 +330,8 @@ def literal(text: str) -> str:
 
 def declared(column: Column, indexed: bool) -> str:
     """Type of a column. A text that an index holds, or that its generator keeps short, is a VARCHAR."""
+    if column.type == "bytes":
+        return column.declared or DECLARED["bytes"]
     if column.type != "text":
         return DECLARED[column.type]
     gen = column.gen or {}
@@ -399,7 +429,16 @@ def _hash(column: Column) -> str:
     name = quote(column.name)
     if column.type in sql.FLOAT_TYPES:
         return f"CRC32(ST_AsBinary(Point({name} + 0e0, 0)))"
+    if column.type == "bytes":
+        return f"CRC32({_digits(column)})"
     return f"CRC32(CAST({name} AS CHAR CHARACTER SET utf8mb4))"
+
+
+def _digits(column: Column) -> str:
+    """The hexadecimal digits of a column of bytes or bits, in lower case. Of a number HEX gives no zeros before it."""
+    name, bits = quote(column.name), bits_of(column.declared)
+    digits = f"LPAD(HEX({name} + 0), {(bits + 7) // 8 * 2}, '0')" if bits else f"HEX({name})"
+    return f"CAST(LOWER({digits}) AS CHAR CHARACTER SET utf8mb4)"
 
 
 def _remainder(column: Column) -> str:

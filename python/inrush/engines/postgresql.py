@@ -23,7 +23,7 @@ from inrush.engines.base import (
     Unsupported,
 )
 from inrush.engines.postgresql_life import PostgresqlLife
-from inrush.engines.sql import Item, literal, quote
+from inrush.engines.sql import Item, bits_of, literal, quote
 from inrush.workload import Column, Operation, Table
 
 #: Logical type -> type in the table.
@@ -42,6 +42,7 @@ DECLARED: Mapping[str, str] = {
     "list_i64": "bigint[]",
     "date": "date",
     "uuid": "uuid",
+    "bytes": "bytea",
 }
 #: Logical type -> type on the wire, as rust/src/encode/pgcopy/types.rs names them.
 WIRE: Mapping[str, str] = {
@@ -59,6 +60,7 @@ WIRE: Mapping[str, str] = {
     "list_i64": "int8[]",
     "date": "date",
     "uuid": "uuid",
+    "bytes": "text",
 }
 #: As `format_type` names them, without length.
 COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
@@ -78,6 +80,7 @@ COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
     "bigint[]": ("list_i64",),
     "date": ("date",),
     "uuid": ("uuid",),
+    **dict.fromkeys(("bytea", "bit"), ("bytes",)),
 }
 LOSSES: Mapping[str, str] = {
     "u64": "unsigned 64-bit values are stored with their bits reinterpreted: read back exactly, ordered and aggregated as signed",
@@ -162,6 +165,17 @@ class Postgresql(PostgresqlLife):
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         return sql.proof(table, plan, _figure, unsigned_is_signed=True, hashing="postgresql")
+
+    def load_methods(self, table: Table) -> tuple[str, ...]:
+        # A COPY takes bytes as they are; the others send texts.
+        return ("bulk",) if any(c.type == "bytes" for c in table.columns) else self.methods
+
+    def raw_columns(self, table: Table) -> Mapping[str, int]:
+        return {c.name: bits_of(c.declared) for c in table.columns if c.type == "bytes"}
+
+    def read_column(self, column: Column) -> str:
+        name = quote(column.name)
+        return f"{_digits(column)} AS {name}" if column.type == "bytes" else name
 
     def load_proof(
         self, table: Table, name: str, declared: Mapping[str, str], loose: Collection[str] = ()
@@ -314,7 +328,14 @@ def _hash(column: Column) -> str:
     name = quote(column.name)
     if column.type in sql.FLOAT_TYPES:
         return f"hash{'float4' if column.type == 'f32' else 'float8'}extended({name}, {HASH_SEED})"
-    return f'hashtextextended({name}::text COLLATE "C", {HASH_SEED})'
+    text = _digits(column) if column.type == "bytes" else f"{name}::text"
+    return f'hashtextextended({text} COLLATE "C", {HASH_SEED})'
+
+
+def _digits(column: Column) -> str:
+    """The hexadecimal digits of a column of bytes or bits, in lower case."""
+    name, bits = quote(column.name), bits_of(column.declared)
+    return f"lpad(to_hex({name}::bigint), {(bits + 7) // 8 * 2}, '0')" if bits else f"encode({name}, 'hex')"
 
 
 def _remainder(column: Column) -> str:

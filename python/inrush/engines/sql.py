@@ -27,6 +27,7 @@ WHOLE_TYPES = frozenset({"i16", "i32", "i64", "u64", "time_ms", "time_us"})
 FLOAT_TYPES = frozenset({"f32", "f64"})
 #: A whole row as a number: what its values are divided by, and stands for NULL. Twin of rust/src/rows/row_sum.rs.
 ROW_DIVISOR = 2**31 - 1
+BITS = re.compile(r"bit(?:\((\d+)\))?")
 #: Types whose values end in blanks that are not theirs.
 PADDED = re.compile(r"(char|character|bpchar)(\(|$)")
 
@@ -136,6 +137,12 @@ def operation(
         return Unsupported(f"{dialect} has no method {method}; it has {', '.join(inserts)}")
     plan = tables[operation.table or ""]
     return OpPlan(insert(plan.name, tuple(plan.wire)), method)
+
+
+def bits_of(declared: str) -> int:
+    """n of a type `bit(n)`; 0 of any other."""
+    found = BITS.fullmatch(declared.strip().lower())
+    return 0 if found is None else int(found[1] or 1)
 
 
 def losses(table: Table, known: Mapping[str, str]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import contextlib
 import sqlite3
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -44,6 +45,7 @@ DECLARED: Mapping[str, str] = {
     "list_i64": "BLOB I64",
     "date": "TEXT",
     "uuid": "TEXT",
+    "bytes": "BLOB",
 }
 #: A table may call its columns what it likes. SQLite's numbers have 64 bits whatever they are called.
 COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
@@ -66,6 +68,7 @@ COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("blob i64", "bigint[]"), ("list_i64",)),
     "date": ("date",),
     "uuid": ("uuid",),
+    "blob": ("bytes",),
 }
 LOSSES: Mapping[str, str] = {
     "u64": "unsigned 64-bit values are stored with their bits reinterpreted: read back exactly, ordered and aggregated as signed",
@@ -156,10 +159,24 @@ class Sqlite(Server):
         self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0
     ) -> OpPlan | Unsupported:
         inserts: Mapping[str, sql.Insert] = {"bulk": sql.insert_one_row, "multirow": sql.insert_one_row}
+        plan = tables.get(operation.table or "")
+        kinds = list(plan.wire.values()) if plan else []
+        if "BLOB" in kinds:
+            # Bytes come as their hexadecimal digits.
+            inserts = {"bulk": partial(sql.insert_one_row, placeholder=lambda k: unhexed(kinds[k - 1]))}
         return sql.operation(operation, method, self.name, tables, inserts)
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         return sql.proof(table, plan, _figure, unsigned_is_signed=True)
+
+    def load_methods(self, table: Table) -> tuple[str, ...]:
+        return ("bulk",) if any(c.type == "bytes" for c in table.columns) else self.methods
+
+    def read_column(self, column: Column) -> str:
+        name = quote(column.name)
+        # The digits of NULL are an empty text here.
+        digits = f"iif({name} IS NULL, NULL, lower(hex({name}))) AS {name}"
+        return digits if column.type == "bytes" else name
 
     def load_proof(
         self, table: Table, name: str, declared: Mapping[str, str], loose: Collection[str] = ()
@@ -207,6 +224,11 @@ class Sqlite(Server):
         if file_of(target.url):
             return target
         return replace(target, url=f"sqlite://{data.absolute()}/run.sqlite")
+
+
+def unhexed(kind: str) -> str:
+    """The placeholder of a value of this declared type."""
+    return "unhex(?)" if kind == "BLOB" else "?"
 
 
 def _mark(namespace: str) -> str:

@@ -93,7 +93,7 @@ def load(call: Call, folder: Path, note: Callable[[str], None], tell: Tell) -> L
 
         load_server = None if isinstance(shards, RemoteShards) else ahead("server", shards.secrets)
         client = ahead("client", {})
-        said = read_said(call.header, call.columns)
+        said = read_said(call.header, call.columns, call.format)
         inputs = open_inputs(names, folder / "spool", SAMPLE_ROWS if call.create else LOOK_ROWS, said)
         targets = shards.documents()
         wanted = prepare(call, inputs, shards, targets, folder, note)
@@ -227,7 +227,7 @@ def prepare(
     try:
         described = describe(shards, targets[0][1], call.table)
         floats = {"nan", "inf"} <= shards.twin.not_finite
-        asked = Asked(call.strict, read_dates(call.dates), has_days(shards.twin), floats)
+        asked = Asked(call.strict, read_dates(call.dates), has_days(shards.twin), floats, True)
         table = table_of(inputs, call.table.rpartition(".")[2], described, shards.twin.column_types, asked)
         times, undecided = times_or_not(inputs, table, described, asked)
         columns = columns_of(inputs, table.name, described, asked)

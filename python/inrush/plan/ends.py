@@ -152,7 +152,8 @@ def table_document(wanted: Wanted, planned: TablePlan, source: border.RowSource)
     columns: list[border.ColumnPlan] = [
         {
             "name": c.name,
-            "type": c.type,
+            # Bytes travel as their hexadecimal digits.
+            "type": "text" if c.type == "bytes" else c.type,
             "wire": planned.wire[c.name],
             "null_ppm": 1_000_000 if c.nullable else 0,
         }
@@ -182,6 +183,8 @@ def source_of(wanted: Wanted, file: TextFile, reject_path: str, reject_limit: in
     }
     if wanted.times:
         found["times"] = dict(wanted.times)
+    if of_bytes := [c.name for c in wanted.table.columns if c.type == "bytes"]:
+        found["bytes"] = of_bytes
     return found
 
 
@@ -216,15 +219,18 @@ def shard_documents(
     if isinstance(text, Unsupported):
         raise UsageError(f"--method {wanted.method}: {text.reason}")
     lines = ledger(load, wanted.ledger or LEDGER, sums=bool(wanted.items))
+    raw = server.raw_columns(wanted.table)
     return [
-        shard_document(wanted, name, shard_plan(wanted, planned, text, target), lines)
+        shard_document(wanted, name, shard_plan(wanted, planned, text, target), lines, raw)
         for name, target in places
     ]
 
 
-def shard_document(wanted: Wanted, name: str, plan: border.RunPlan, ledger: LedgerPlan) -> ShardPlan:
-    """plan: what its engine is opened with."""
-    return {
+def shard_document(
+    wanted: Wanted, name: str, plan: border.RunPlan, ledger: LedgerPlan, raw: Mapping[str, int]
+) -> ShardPlan:
+    """plan: what its engine is opened with. raw: as of `Server.raw_columns`."""
+    found: ShardPlan = {
         "name": name,
         "plan": plan,
         "ledger": ledger,
@@ -233,6 +239,9 @@ def shard_document(wanted: Wanted, name: str, plan: border.RunPlan, ledger: Ledg
         "patience_ns": ns(wanted.patience_s),
         "rows_per_s": wanted.shard_rows_per_s,
     }
+    if raw:
+        found["raw"] = dict(raw)
+    return found
 
 
 def shard_plan(wanted: Wanted, planned: TablePlan, insert: OpPlan, target: border.Target) -> border.RunPlan:

@@ -233,7 +233,7 @@ def server_document(
             reject_limit=0, patience_s=study.schedule.limit_s, shard_rows_per_s=at.shard_rows_per_s or None,
         )  # fmt: skip
         own = ends.shard_plan(wanted, planned, insert, target)
-        found.append(ends.shard_document(wanted, f"shard {k}", own, of["ledger"]))
+        found.append(ends.shard_document(wanted, f"shard {k}", own, of["ledger"], {}))
     kinds = {c.name: KEY_TYPES.get(c.type, c.type) for c in table.columns}
     return {
         "role": "server",

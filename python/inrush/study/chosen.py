@@ -55,6 +55,8 @@ class Asked:
     days: bool = False
     #: Its floats may be NaN and infinite.
     not_finite: bool = False
+    #: Columns may be of bytes.
+    bytes: bool = False
 
     def order(self, column: str) -> str | None:
         return self.dates.get(column, self.dates.get(""))
@@ -114,6 +116,8 @@ def chosen_column(same: Sequence[Found], asked: Asked, complete: bool) -> Chosen
         spans = [c.span_s for c in same if c.span_s is not None]
         far = any(not NEAR_S[0] <= low <= high < NEAR_S[1] for low, high in spans)
         return Chosen(name, widest(same), nulls, longest=longest, far=far)
+    if asked.bytes and any(c.nul for c in same):
+        return Chosen(name, "bytes", nulls, longest=longest)
     evidence = together(parts)
     if asked.not_finite:
         evidence = with_not_finite(evidence)
@@ -191,6 +195,8 @@ def lines(columns: Sequence[Chosen], files: Sequence[Sniffed], names: Sequence[s
 def column_line(c: Chosen, complete: bool, names: Sequence[str]) -> str | None:
     """None where all values fit a type and no other was in question."""
     choice = c.choice
+    if c.type == "bytes":
+        return f"column {c.name}: values with a NUL character are no texts; stored as bytes"
     if choice is None:
         return None
     sampled = "" if complete else "sampled "

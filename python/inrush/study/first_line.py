@@ -16,6 +16,8 @@ class Said:
     header: bool | None = None
     #: Of files without a header.
     columns: tuple[str, ...] = ()
+    #: Of a text file: csv, tsv or mysql.
+    format: str | None = None
 
 
 NOTHING_SAID = Said()
@@ -29,8 +31,14 @@ class FirstLine:
     names: tuple[str, ...]
 
 
-def read_said(header: str | None, columns: str | None) -> Said:
-    """`--header yes|no` and `--columns a,b,c`. Raises UsageError."""
+#: Formats of text files.
+FORMATS = ("csv", "tsv", "mysql")
+
+
+def read_said(header: str | None, columns: str | None, format: str | None = None) -> Said:
+    """`--header yes|no`, `--columns a,b,c` and `--format NAME`. Raises UsageError."""
+    if format not in (None, *FORMATS):
+        raise UsageError(f"--format {format}: write {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
     if header not in (None, "yes", "no"):
         raise UsageError(f"--header {header}: write yes or no")
     names = tuple(name.strip() for name in columns.split(",")) if columns else ()
@@ -39,7 +47,7 @@ def read_said(header: str | None, columns: str | None) -> Said:
         raise UsageError(
             "--columns: line 1 names the columns; leave it out, or give --header no if line 1 is data"
         )
-    return Said(None if header is None else header == "yes", names)
+    return Said(None if header is None else header == "yes", names, format)
 
 
 def first_line(rows: Sequence[Sequence[str]], said: Said = NOTHING_SAID) -> FirstLine:

@@ -7,6 +7,7 @@ Parquet says its types itself.
 from __future__ import annotations
 
 import csv
+import re
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -67,8 +68,10 @@ def text_dialect(head: str, cut: bool, said: Said = NOTHING_SAID) -> Dialect:
 
     cut: the text ends in the middle of a line.
     """
-    lines = [line for line in head.splitlines()[: -1 if cut else None] if line][:200] or [head]
-    delimiter = max(DELIMITERS, key=lambda d: evenness(lines, d))
+    of_mysql = said.format == "mysql"
+    parts = mysql_lines(head) if of_mysql else head.splitlines()
+    lines = [line for line in parts[: -1 if cut else None] if line][:200] or [head]
+    delimiter = "\t" if of_mysql else max(DELIMITERS, key=lambda d: evenness(lines, d))
     fields = [field for line in lines for field in line.split(delimiter)]
     # CSV may write NULL like that too, or mean the text; who quotes does not escape.
     quotes = delimiter != "\t" and any(len(f) > 1 and f[0] == f[-1] == '"' for f in fields)
@@ -76,9 +79,26 @@ def text_dialect(head: str, cut: bool, said: Said = NOTHING_SAID) -> Dialect:
     kind = "csv"
     if escapes or delimiter == "\t":
         kind = "mysql" if escapes and delimiter != "\t" else "tsv"
+    kind = said.format or kind
     rows = parsed_lines(lines, delimiter, quoted=kind == "csv")
     first = first_line(rows, said)
     return Dialect(kind, delimiter, first.header, first.names, first.why)
+
+
+#: A line of MySQL's text, in which a backslash takes away the meaning of a line end, a tab and a backslash behind it.
+MYSQL_LINE = re.compile(r"(?:[^\\\n]|\\.)*\n|(?:[^\\\n]|\\.?)+\Z", re.DOTALL)
+#: A NUL as MySQL's text has it.
+NUL = re.compile(r"(?:[^\\]|\\[^0])*\\0", re.DOTALL)
+
+
+def mysql_lines(text: str) -> list[str]:
+    """The lines of MySQL's text, without their ends and with letters in place of what is escaped in them."""
+    plain = str.maketrans({"\n": "n", "\t": "t"})
+    escaped = re.compile(r"\\[\n\t]")
+    return [
+        escaped.sub(lambda found: found[0].translate(plain), line.removesuffix("\n"))
+        for line in MYSQL_LINE.findall(text)
+    ]
 
 
 def evenness(lines: Sequence[str], delimiter: str) -> tuple[int, int]:
@@ -112,7 +132,7 @@ def sniff_text(path: Path, dialect: Dialect, sample_rows: int) -> Sniffed:
     usual = "" if quoted else "\\N"
     usual_delimiter = "," if quoted else "\t"
     found = [
-        found_column(name, evidence, column, null, rows < sample_rows)
+        found_column(name, evidence, column, null, rows < sample_rows, dialect)
         for name, evidence, column in zip(dialect.names, placed, counts, strict=True)
     ]
     return Sniffed(
@@ -128,12 +148,13 @@ def sniff_text(path: Path, dialect: Dialect, sample_rows: int) -> Sniffed:
 
 
 def found_column(
-    name: str, evidence: Evidence, counts: Mapping[str, int], null: str, complete: bool
+    name: str, evidence: Evidence, counts: Mapping[str, int], null: str, complete: bool, dialect: Dialect
 ) -> Found:
     """By the evidence of this file alone. counts: value -> how often it stands in the column."""
     kind = choose(evidence).fit.type
     longest = max((len(value) for value in counts if value != null), default=0)
-    return Found(name, kind_with_room(kind, complete), counts.get(null, 0), evidence, longest)
+    nul = dialect.format == "mysql" and any(NUL.match(value) for value in counts if "\\0" in value)
+    return Found(name, kind_with_room(kind, complete), counts.get(null, 0), evidence, longest, nul=nul)
 
 
 class Values:
@@ -197,11 +218,26 @@ def values_of(path: Path, dialect: Dialect, sample_rows: int) -> tuple[int, list
 def records_of(path: Path, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
     """Records below the header, each with the number of its first line."""
     csv.field_size_limit(FIELD_BYTES)
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        records = whole_records(file, dialect)
+    of_mysql = dialect.format == "mysql"
+    with path.open(encoding="utf-8-sig", errors="replace", newline="\n" if of_mysql else "") as file:
+        records = whole_records(joined(file) if of_mysql else file, dialect)
         if dialect.header:
             next(records, None)
         yield from records
+
+
+def joined(lines: Iterator[str]) -> Iterator[str]:
+    """Lines of MySQL's text, each up to a line end that nothing escapes."""
+    held = ""
+    for line in lines:
+        held += line
+        body = held.removesuffix("\n")
+        if (len(body) - len(body.rstrip("\\"))) % 2 == 1 and body != held and len(held) < FIELD_BYTES:
+            continue
+        # A carriage return is data here, which Python's reader would take for a line end.
+        yield from (part.replace("\r", "\ufffd") + "\n" for part in mysql_lines(held))
+        held = ""
+    yield from mysql_lines(held)
 
 
 def whole_records(lines: Iterator[str], dialect: Dialect) -> Iterator[tuple[int, list[str]]]:

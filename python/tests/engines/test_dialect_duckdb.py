@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 from inrush.engines.base import OpPlan, Survives, Target, Unsupported
 from inrush.engines.duckdb import TYPES, DuckDB
-from inrush.workload import FILE_TYPES, LOGICAL_TYPES, Operation, Table
+from inrush.workload import DIGIT_TYPES, FILE_TYPES, LOGICAL_TYPES, Operation, Table
 from tests.engines.screens import ALL_TYPES, PORTS, Row, expected, rows_of
 
 DUCKDB = DuckDB()
@@ -53,7 +53,7 @@ def test_operations_in_duckdb() -> None:
 
 
 def test_every_logical_type_has_a_type() -> None:
-    assert set(TYPES) == {*LOGICAL_TYPES, *FILE_TYPES}
+    assert set(TYPES) == {*LOGICAL_TYPES, *FILE_TYPES, *DIGIT_TYPES}
 
 
 @settings(deadline=None, max_examples=15)

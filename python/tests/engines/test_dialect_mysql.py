@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from inrush.border.plan import Command
 from inrush.engines.base import OpPlan, Server, Survives, Target, Unsupported
 from inrush.engines.mysql import DECLARED, Mariadb, Mysql, declared, literal
-from inrush.workload import FILE_TYPES, LOGICAL_TYPES, Column, Operation
+from inrush.workload import DIGIT_TYPES, FILE_TYPES, LOGICAL_TYPES, Column, Operation
 from tests.engines.screens import ALL_TYPES, PORTS, expected, rows_of
 from tests.engines.servers import control
 
@@ -100,7 +100,7 @@ def test_what_is_written_for_mysql_serves_mariadb_unless_it_has_its_own() -> Non
 
 
 def test_every_logical_type_has_a_type_in_the_table() -> None:
-    assert set(DECLARED) == {*LOGICAL_TYPES, *FILE_TYPES}
+    assert set(DECLARED) == {*LOGICAL_TYPES, *FILE_TYPES, *DIGIT_TYPES}
 
 
 def test_a_backslash_is_a_character_and_no_escape() -> None:

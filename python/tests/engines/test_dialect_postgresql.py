@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from inrush.engines.base import OpPlan, Survives, Target, Unsupported
 from inrush.engines.postgresql import DECLARED, WIRE, Postgresql
 from inrush.engines.sql import literal
-from inrush.workload import FILE_TYPES, LOGICAL_TYPES, Column, Operation, Table
+from inrush.workload import DIGIT_TYPES, FILE_TYPES, LOGICAL_TYPES, Column, Operation, Table
 from tests.engines.screens import ALL_TYPES, PORTS, expected, rows_of
 from tests.engines.servers import control
 
@@ -79,7 +79,7 @@ def test_a_list_is_not_unnested() -> None:
 
 
 def test_every_logical_type_has_a_type_in_the_table_and_on_the_wire() -> None:
-    assert set(DECLARED) == set(WIRE) == {*LOGICAL_TYPES, *FILE_TYPES}
+    assert set(DECLARED) == set(WIRE) == {*LOGICAL_TYPES, *FILE_TYPES, *DIGIT_TYPES}
 
 
 @pytest.mark.parametrize(

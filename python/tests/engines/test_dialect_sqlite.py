@@ -15,7 +15,7 @@ from inrush.border.plan import Command
 from inrush.border.statement import run_statement
 from inrush.engines.base import Durability, OpPlan, Survives, Target, Unsupported
 from inrush.engines.sqlite import DECLARED, Sqlite
-from inrush.workload import FILE_TYPES, LOGICAL_TYPES, Operation, Table
+from inrush.workload import DIGIT_TYPES, FILE_TYPES, LOGICAL_TYPES, Operation, Table
 from tests.engines.screens import ALL_TYPES, PORTS, Row, expected, rows_of
 
 SQLITE = Sqlite()
@@ -58,7 +58,7 @@ def test_operations_in_sqlite() -> None:
 
 
 def test_every_logical_type_has_a_declared_type_of_the_affinity_it_is_stored_with() -> None:
-    assert set(DECLARED) == {*LOGICAL_TYPES, *FILE_TYPES}
+    assert set(DECLARED) == {*LOGICAL_TYPES, *FILE_TYPES, *DIGIT_TYPES}
     stored = {
         "text": "text",
         "uuid": "text",
@@ -66,12 +66,13 @@ def test_every_logical_type_has_a_declared_type_of_the_affinity_it_is_stored_wit
         "f64": "real",
         "list_f64": "blob",
         "list_i64": "blob",
+        "bytes": "blob",
     }
     stored |= dict.fromkeys(FILE_TYPES, "text")
     db = sqlite3.connect(":memory:")
     for kind, declared in DECLARED.items():
         db.execute(f"CREATE TABLE [{kind}] (v {declared})")
-        value = b"" if kind.startswith("list") else "1"
+        value = b"" if stored.get(kind) == "blob" else "1"
         db.execute(f"INSERT INTO [{kind}] VALUES (?)", (value,))
         assert db.execute(f"SELECT typeof(v) FROM [{kind}]").fetchone() == (stored.get(kind, "integer"),)
 

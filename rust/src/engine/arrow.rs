@@ -10,7 +10,7 @@ use arrow_array::types::{
     UInt16Type, UInt32Type, UInt64Type, UInt8Type,
 };
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, ListArray, PrimitiveArray, RecordBatch, StringArray,
+    Array, ArrayRef, BinaryArray, BooleanArray, ListArray, PrimitiveArray, RecordBatch, StringArray,
     TimestampMicrosecondArray, TimestampMillisecondArray,
 };
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
@@ -21,12 +21,18 @@ use crate::rows::{Column, Columns, ListValues, TextValues, Value, Values};
 
 const UTC: &str = "UTC";
 
-/// Arrow schema of a table. An unsigned column travels as signed bits where its wire type has no `U`.
+/// Arrow schema of a table. An unsigned column travels as signed bits where its wire type has no `U`; a text whose wire type
+/// is `BLOB` as bytes.
 pub fn schema_of(columns: &[ColumnPlan]) -> SchemaRef {
     let field = |c: &ColumnPlan| {
         let signed_bits =
             c.ty == LogicalType::U64 && !c.wire.is_empty() && !c.wire.to_uppercase().contains('U');
-        Field::new(&c.name, if signed_bits { DataType::Int64 } else { data_type(c.ty) }, true)
+        let ty = match c.ty {
+            _ if signed_bits => DataType::Int64,
+            LogicalType::Text if c.wire == "BLOB" => DataType::Binary,
+            ty => data_type(ty),
+        };
+        Field::new(&c.name, ty, true)
     };
     Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
 }
@@ -90,6 +96,9 @@ fn array(column: &Column, ty: &DataType) -> ArrayRef {
         (Values::I64(v), _) => primitive::<Int64Type, _>(v, nulls),
         (Values::F32(v), _) => primitive::<Float32Type, _>(v, nulls),
         (Values::F64(v), _) => primitive::<Float64Type, _>(v, nulls),
+        (Values::Text(v), DataType::Binary) => {
+            Arc::new(BinaryArray::new(offsets(&v.ends), Buffer::from_slice_ref(&v.bytes), nulls))
+        }
         (Values::Text(v), _) => {
             // SAFETY: columns hold UTF-8 by contract (`TextValues`), and `ends` do not fall.
             Arc::new(unsafe {

@@ -139,13 +139,26 @@ fn roles(ctx: &Context) -> impl Iterator<Item = &RolePlan> {
 
 /// The statement for `rows` rows from that for one: its last parenthesised group, repeated.
 pub fn repeat_values(one_row: &str, rows: usize) -> Result<String, Error> {
-    let group = one_row.rfind('(').map(|start| one_row[start..].trim_end());
-    match group {
-        Some(group) if group.ends_with(')') => {
-            Ok(format!("{}{}", one_row.trim_end(), format!(", {group}").repeat(rows - 1)))
-        }
-        _ => Err(Error::Plan(format!("an insert ends with its group of values: {one_row}"))),
+    match last_group(one_row.trim_end()) {
+        Some(group) => Ok(format!("{}{}", one_row.trim_end(), format!(", {group}").repeat(rows - 1))),
+        None => Err(Error::Plan(format!("an insert ends with its group of values: {one_row}"))),
     }
+}
+
+/// From the parenthesis on that the one at the end closes.
+fn last_group(text: &str) -> Option<&str> {
+    let mut depth = 0;
+    for (at, byte) in text.bytes().enumerate().rev() {
+        match byte {
+            b')' => depth += 1,
+            b'(' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return (byte == b'(').then(|| &text[at..]);
+        }
+    }
+    None
 }
 
 /// How many rows the statements of an insert take, largest first: `most`, what is left of a full batch, and one.
@@ -220,6 +233,10 @@ mod tests {
         let one = "INSERT INTO t (a, b) VALUES (?, ?)";
         assert_eq!(repeat_values(one, 1).unwrap(), one);
         assert_eq!(repeat_values(one, 3).unwrap(), "INSERT INTO t (a, b) VALUES (?, ?), (?, ?), (?, ?)");
-        assert!(repeat_values("INSERT INTO t SELECT 1", 2).is_err());
+        let nested = "INSERT INTO t (a, b) VALUES (f(?), g((?)))";
+        assert_eq!(repeat_values(nested, 2).unwrap(), format!("{nested}, (f(?), g((?)))"));
+        for wrong in ["INSERT INTO t SELECT 1", "INSERT INTO t VALUES ?)", ""] {
+            assert!(repeat_values(wrong, 2).is_err(), "{wrong}");
+        }
     }
 }

@@ -6,7 +6,7 @@
 //! bounded, and a server that waits for a shard reads no more from its clients.
 //!
 //! Reading order: `frame` (what they say), `wire`, `tls` and `certificate` (how it gets there), `client`, `link` (the way to a
-//! server), `server` (who may come in), `import`, `place` and `scatter` (which shard), `queue`, `shard` (storing); `content` (which file is it),
+//! server), `server` (who may come in), `import`, `place` and `scatter` (which shard), `queue`, `raw` (bytes out of their digits), `shard` (storing); `content` (which file is it),
 //! `readback` (is the table what the files are).
 
 pub mod certificate;
@@ -20,6 +20,7 @@ mod ipc;
 pub mod link;
 pub mod place;
 mod queue;
+mod raw;
 pub mod readback;
 mod refusal;
 mod scatter;

@@ -1,6 +1,6 @@
 //! Storing on one shard: rows and their ledger line together, again after a loss, never twice.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
@@ -11,6 +11,7 @@ use serde::Deserialize;
 use super::frame::{Ack, ChunkHead, Reached};
 use super::import::Told;
 use super::queue::Queue;
+use super::raw;
 use super::refusal::{is_final, places};
 use super::scatter::append;
 use super::{pause, Bucket, Desk};
@@ -45,6 +46,9 @@ pub struct ShardPlan {
     /// Holds the shard to a rate.
     #[serde(default)]
     pub rows_per_s: Option<f64>,
+    /// Columns of hexadecimal digits that are stored as what they stand for: see `raw`.
+    #[serde(default)]
+    pub raw: BTreeMap<String, u32>,
 }
 
 /// Statements about the ledger in the engine's dialect.
@@ -378,12 +382,16 @@ impl Writer<'_> {
         self.payload.bytes.clear();
         self.payload.rows = 0;
         let rows = match filled.as_slice() {
-            [only] => {
+            [only] if self.shard.plan.raw.is_empty() => {
                 session.encode(INSERT, only, &mut self.payload).map_err(missed)?;
                 *only
             }
             // Statements of many rows are better made of all rows: each part would end with some of a few.
-            [.., last] if method == "bulk" && session.part_rows(INSERT).is_some() => {
+            [.., last]
+                if method == "bulk"
+                    && session.part_rows(INSERT).is_some()
+                    && self.shard.plan.raw.is_empty() =>
+            {
                 for (k, rows) in filled.iter().enumerate() {
                     let part = encode::Part { is_first: k == 0, is_last: k + 1 == filled.len() };
                     session.encode_part(INSERT, rows, part, &mut self.payload).map_err(missed)?;
@@ -393,6 +401,7 @@ impl Writer<'_> {
             many => {
                 clear(&mut self.batch);
                 many.iter().for_each(|rows| append(&mut self.batch, rows));
+                raw::make_raw(&mut self.batch, &self.shard.plan.raw).map_err(Missed::Never)?;
                 session.encode(INSERT, &self.batch, &mut self.payload).map_err(missed)?;
                 &self.batch
             }

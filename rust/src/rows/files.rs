@@ -76,6 +76,8 @@ struct Layout {
     required: Vec<bool>,
     limits: Vec<Option<Limits>>,
     times: Vec<Option<TimeForm>>,
+    /// Values of these are bytes: see `RowSource::Files`.
+    bytes: Vec<bool>,
 }
 
 impl FileRows {
@@ -100,6 +102,7 @@ impl FileRows {
             required,
             limits,
             times,
+            bytes,
         } = &table.source
         else {
             return Err(Error::Plan(format!(
@@ -122,6 +125,7 @@ impl FileRows {
             required: table.columns.iter().map(|c| is_required(&c.name)).collect(),
             limits: table.columns.iter().map(|c| limits.get(&c.name).copied()).collect(),
             times: times_of(table, times)?,
+            bytes: table.columns.iter().map(|c| bytes.contains(&c.name)).collect(),
         };
         let reader = if format == "arrow" {
             Reader::Arrow(Box::new(ArrowFiles::new(layout)))

@@ -1,4 +1,4 @@
-//! Dates and UUIDs: values that travel as text in one form, and what that text stands for.
+//! Dates, UUIDs and bytes: values that travel as text in one form, and what that text stands for.
 //!
 //! Most databases take them as text; where one wants bytes (binary COPY, a hash), they are made here.
 
@@ -64,6 +64,22 @@ pub fn uuid_text(bytes: [u8; 16]) -> [u8; 36] {
     text
 }
 
+/// Two digits for each byte, in lower case.
+pub fn hex_text(bytes: &[u8]) -> Vec<u8> {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    bytes.iter().flat_map(|b| [DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]]).collect()
+}
+
+/// The bytes of pairs of hexadecimal digits; `None` for any other text.
+pub fn hex_bytes(text: &[u8]) -> Option<Vec<u8>> {
+    let digit = |byte: u8| (byte as char).to_digit(16).map(|d| d as u8);
+    let pairs = text.chunks(2).map(|pair| match pair {
+        [high, low] => Some(digit(*high)? << 4 | digit(*low)?),
+        _ => None,
+    });
+    pairs.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,6 +136,7 @@ mod tests {
         fn what_is_written_is_read_again(days in -719_162i32..2_932_897, uuid in any::<[u8; 16]>()) {
             prop_assert_eq!(date_days(date_text(days).unwrap().as_bytes()), Some(days));
             prop_assert_eq!(uuid_bytes(&uuid_text(uuid)), Some(uuid));
+            prop_assert_eq!(hex_bytes(&hex_text(&uuid)), Some(uuid.to_vec()));
         }
     }
 }

@@ -82,7 +82,9 @@ impl Quick {
             dialect.delimiter.is_ascii_alphanumeric() || b"+-.: \0".contains(&dialect.delimiter);
         let turned =
             order.iter().flatten().any(|at| matches!(layout.times[*at], Some(TimeForm::Dmy | TimeForm::Mdy)));
-        if lists || odd_null || odd_delimiter || turned {
+        // Bytes have escapes in most rows.
+        let bytes = order.iter().flatten().any(|at| layout.bytes[*at]);
+        if bytes || lists || odd_null || odd_delimiter || turned {
             return None;
         }
         let quotes = dialect.quoting == Quoting::Quotes;

@@ -154,6 +154,8 @@ impl TextFiles {
     fn open_next(&mut self) -> Result<bool, Error> {
         let Some(path) = self.layout.paths.get(self.index) else { return Ok(false) };
         let mut window = Window::open(path)?;
+        // Among bytes a carriage return is data, also before a line feed: what escapes them ends lines with LF alone.
+        window.crlf &= !self.layout.bytes.contains(&true);
         if self.header {
             self.order =
                 read_header(&mut window, &self.dialect, &self.layout, self.limit_bytes, &mut self.fields)?;
@@ -205,6 +207,7 @@ fn store_fields(
         } else {
             let text = unescaped(dialect, bytes, *field, scratch);
             match layout.times[at] {
+                None if layout.bytes[at] => parse::push_bytes(column, text, dialect.quoting),
                 None => parse::push(column, text),
                 Some(form) => parse::push_time(column, text, form),
             }

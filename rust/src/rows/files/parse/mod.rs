@@ -9,7 +9,8 @@ mod times;
 use crate::plan::LogicalType;
 
 use super::super::columns::{Column, Values};
-use super::super::spelled::{date_days, uuid_bytes, uuid_text};
+use super::super::spelled::{date_days, hex_bytes, hex_text, uuid_bytes, uuid_text};
+use super::split::Quoting;
 use lists::list;
 use numbers::{float, integer_within, unsigned};
 use times::time;
@@ -56,6 +57,20 @@ pub fn push(column: &mut Column, text: &[u8]) -> Result<(), Reason> {
                 _ => unreachable!("lists hold I64 or F64"),
             };
         }
+    }
+    Ok(())
+}
+
+/// Bytes as their hexadecimal digits: as they stand in MySQL's text, elsewhere written as PostgreSQL writes them
+/// (`\x0aff`). On an error the column is unchanged.
+pub fn push_bytes(column: &mut Column, text: &[u8], quoting: Quoting) -> Result<(), Reason> {
+    let Values::Text(values) = &mut column.values else { unreachable!("columns of bytes are texts") };
+    if quoting == Quoting::MysqlEscapes {
+        values.push(&hex_text(text));
+    } else {
+        let digits = text.strip_prefix(b"\\x").ok_or(Reason::NotBytes)?.to_ascii_lowercase();
+        hex_bytes(&digits).ok_or(Reason::NotBytes)?;
+        values.push(&digits);
     }
     Ok(())
 }
@@ -117,6 +132,24 @@ mod tests {
         let usual = "00112233-4455-6677-8899-aabbccddeeff";
         assert_eq!(parsed(LogicalType::Uuid, plain), Ok(Value::Text(usual.into())));
         assert_eq!(parsed(LogicalType::Uuid, "00112233"), Err(Reason::NotUuid));
+    }
+
+    #[test]
+    fn bytes_become_their_digits_as_each_format_writes_them() {
+        let read = |text: &[u8], quoting| {
+            let mut column = Column::new("c", LogicalType::Text);
+            push_bytes(&mut column, text, quoting).map(|()| column.value(0))
+        };
+        let digits = |text: &str| Ok(Value::Text(text.into()));
+        assert_eq!(read(b"\0\xff\\x1", Quoting::MysqlEscapes), digits("00ff5c7831"));
+        assert_eq!(read(b"", Quoting::MysqlEscapes), digits(""));
+        for quoting in [Quoting::Quotes, Quoting::PostgresEscapes] {
+            assert_eq!(read(b"\\x00FF", quoting), digits("00ff"));
+            assert_eq!(read(b"\\x", quoting), digits(""));
+            for bad in [&b""[..], b"00ff", b"\\x0", b"\\x0g", b"\\x00 "] {
+                assert_eq!(read(bad, quoting), Err(Reason::NotBytes), "{bad:?}");
+            }
+        }
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub enum Reason {
     NotUuid,
     NoNan,
     NoInfinity,
+    NotBytes,
 }
 
 impl fmt::Display for Reason {
@@ -54,6 +55,7 @@ impl fmt::Display for Reason {
             Reason::NulByte => f.write_str("NUL byte in a text"),
             Reason::NotDate => f.write_str("not a date"),
             Reason::NotUuid => f.write_str("not a UUID"),
+            Reason::NotBytes => f.write_str(r"not bytes: \x and pairs of hexadecimal digits"),
             Reason::NoNan => f.write_str("the column cannot hold NaN"),
             Reason::NoInfinity => f.write_str("the column cannot hold infinity"),
         }

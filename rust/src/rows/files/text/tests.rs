@@ -113,7 +113,9 @@ fn limits(ty: LogicalType) -> Option<Limits> {
     match ty {
         LogicalType::Text => Some(Limits { chars: Some(8), ..Limits::default() }),
         LogicalType::I16 => Some(Limits { range: Some((-20_000, 32_766)), ..Limits::default() }),
-        LogicalType::I64 => Some(Limits { range: Some((-1_000_000_000_000_000, 1 << 50)), ..Limits::default() }),
+        LogicalType::I64 => {
+            Some(Limits { range: Some((-1_000_000_000_000_000, 1 << 50)), ..Limits::default() })
+        }
         LogicalType::F64 => Some(Limits { no_nan: true, ..Limits::default() }),
         LogicalType::F32 => Some(Limits { no_nan: true, no_infinity: true, ..Limits::default() }),
         LogicalType::TimeMs => Some(Limits { range: Some((0, 1_769_817_600_000)), ..Limits::default() }),
@@ -128,6 +130,7 @@ fn layout(path: &str, types: &[LogicalType], required: bool) -> Layout {
         columns: types.iter().enumerate().map(spec).collect(),
         required: vec![required; types.len()],
         limits: types.iter().map(|ty| limits(*ty)).collect(),
+        bytes: vec![false; types.len()],
         times: types.iter().map(|ty| (*ty == LogicalType::TimeUs).then_some(TimeForm::Iso)).collect(),
     }
 }
