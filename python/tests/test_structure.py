@@ -15,11 +15,11 @@ PAGE = PACKAGE.parents[1] / "ARCHITECTURE.md"
 #: Folder or file -> what it imports, itself left out.
 Edges = dict[str, set[str]]
 #: Every folder may use them, and they are in no picture: they import nothing of inrush, or only each other.
-GROUND = {"errors", "extras", "text", "workload"}
+GROUND = {"errors", "extras", "text", "workload", "known"}
 CORE_GROUND = {"clock", "error", "lock"}
 #: From below to above: a folder knows those below it. One folder a layer; what stands in no folder is below all.
 LAYERS = (
-    {"errors", "extras", "text", "workload", "_core"},
+    {"errors", "extras", "text", "workload", "known", "_core"},
     {"border"},
     {"study"},
     {"engines"},

@@ -1,30 +1,19 @@
-"""The twins by name: one file per engine, the same list as `ENGINES` in rust/src/engine/mod.rs."""
+"""The twins by name: one file per engine, the same names as in `KNOWN` of rust/src/engine/mod.rs."""
 
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
 from typing import TYPE_CHECKING
 
 from inrush.errors import UsageError
+from inrush.known import ENGINES
 
 if TYPE_CHECKING:
     from inrush.engines.base import Server
 
-#: Engine -> module of its twin. `null:<wire>` is `null` behind a wire's encoder.
-ENGINES = {
-    "null": "null",
-    "simulated": "null",
-    "sqlite": "sqlite",
-    "duckdb": "duckdb",
-    "adbc": "adbc",
-    "postgresql": "postgresql",
-    "timescaledb": "timescaledb",
-    "clickhouse": "clickhouse",
-    "mysql": "mysql",
-    "mariadb": "mysql",
-    "influxdb": "influxdb",
-}
+__all__ = ["ENGINES", "engine_of_url", "known_twin", "server", "title", "twins"]
 
 
 def server(engine: str) -> Server:
@@ -35,6 +24,15 @@ def server(engine: str) -> Server:
         hint = f"did you mean {near[0]}?" if near else f"it is one of {', '.join(ENGINES)}"
         raise UsageError(f"{engine}: no such engine; {hint}")
     return twins(ENGINES[name])[name]()
+
+
+@functools.cache
+def known_twin(engine: str) -> Server | None:
+    """The twin of an engine that a result names; None where this inrush has none of that name."""
+    try:
+        return server(engine)
+    except UsageError:
+        return None
 
 
 def title(engine: str) -> str:

@@ -53,6 +53,7 @@ class Adbc(Server):
     schemes = ("adbc",)
     methods = ("bulk", "multirow")
     namespace_holds_tables = False
+    works_in_client = True
 
     def open_namespace(self, namespace: str) -> tuple[str, ...]:
         mark = _mark(namespace)

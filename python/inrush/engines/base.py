@@ -198,6 +198,8 @@ class Server(ABC):
     ways: ClassVar[Mapping[str, str]] = {}
     #: Runs inside the client's process.
     embedded: ClassVar[bool] = False
+    #: At least a part of its work is done inside the client's process: CPU there is not the client's alone.
+    works_in_client: ClassVar[bool] = False
     #: Dropping the namespace drops its tables.
     namespace_holds_tables: ClassVar[bool] = True
     #: Values that the option `transport` may have; empty: there is no choice.
@@ -210,6 +212,10 @@ class Server(ABC):
     max_depth: ClassVar[int] = 1
     #: Gives back what it was given; instruments keep nothing, so nobody asks them.
     answers: ClassVar[bool] = True
+    #: Seconds of a call, and of a row of ten columns: orders of magnitude for a forecast; the pilot replaces them.
+    rate: ClassVar[tuple[float, float]] = (5e-3, 5e-6)
+    #: How its own statements write a list of keys: a pattern with `{name}` for the parameter, and the same for people.
+    list_form: ClassVar[tuple[str, str]] = (r"\bIN\s*\(\s*:{name}\s*\)", "key IN (:{name})")
     #: `inrush load`: rows and the line of its ledger commit together (`Session::execute` in the core).
     transactional: ClassVar[bool] = False
     #: Names of tables are the same in capitals and small letters.
@@ -220,6 +226,20 @@ class Server(ABC):
     column_types: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     #: Floats beyond the finite ones that a column of floats holds: `nan`, `inf`.
     not_finite: ClassVar[frozenset[str]] = frozenset()
+    #: Texts longer than a column's declared length are refused.
+    bounds_texts: ClassVar[bool] = False
+    #: Type of a column -> bytes that a text may have: one of more characters does not fit.
+    text_bytes: ClassVar[Mapping[str, int]] = {}
+    #: Type of a column -> least and greatest value that it takes, times in µs since 1970 where nothing else is said.
+    ranges: ClassVar[Mapping[str, tuple[int, int]]] = {}
+    #: Digits of a second that a time's type keeps where it names no number of them.
+    time_digits: ClassVar[int] = 6
+    #: JSON is stored in another spelling than it came.
+    rewrites_json: ClassVar[bool] = False
+    #: A table that is made can have columns of days without a time.
+    has_days: ClassVar[bool] = False
+    #: Tables lie in a database that every connection names.
+    in_database: ClassVar[bool] = False
     #: What rows are to survive -> how it is set: the end of an `--start`, or an entry of `[options.<engine>]`.
     survive_by: ClassVar[Mapping[Survives, str]] = {}
     #: Several servers of this kind stand as one behind a coordinator.
@@ -233,6 +253,8 @@ class Server(ABC):
     usual_port: ClassVar[int] = 0
     #: The extra (`inrush.extras`) that brings the engine's library; empty: inrush has it, or needs none.
     extra: ClassVar[str] = ""
+    #: Variable that the engine's own programs read a password from.
+    password_variable: ClassVar[str] = "INRUSH_PASSWORD"
     #: How a user gets the right to make the homes of runs.
     grant: ClassVar[str] = ""
     #: A query for the bytes that are free where its tables lie; empty where a server does not tell.

@@ -93,6 +93,13 @@ _DELETE_BY_AGE = re.compile(
 )
 
 
+#: From 1900 to the end of 2299, in the column's unit.
+RANGES = {
+    "datetime64(3)": (-2_208_988_800_000, 10_413_791_999_999),
+    "datetime64(6)": (-2_208_988_800_000_000, 10_413_791_999_999_999),
+}
+
+
 class Clickhouse(ClickhouseLife):
     name = "clickhouse"
     schemes = ("clickhouse",)
@@ -100,6 +107,8 @@ class Clickhouse(ClickhouseLife):
     ways: ClassVar[Mapping[str, str]] = {"bulk": "native", "multirow": "values"}
     column_types: ClassVar[Mapping[str, tuple[str, ...]]] = COLUMN_TYPES
     not_finite: ClassVar[frozenset[str]] = frozenset({"nan", "inf"})
+    ranges: ClassVar[Mapping[str, tuple[int, int]]] = RANGES
+    password_variable = "CLICKHOUSE_PASSWORD"
     survive_by: ClassVar[Mapping[Survives, str]] = {
         Survives.POWER_LOSS: "--start clickhouse,merge_tree.fsync_after_insert=1,merge_tree.fsync_part_directory=1 (not in 18.16)",
         Survives.PROCESS_CRASH: "as shipped",

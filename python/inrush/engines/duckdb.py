@@ -73,9 +73,12 @@ class DuckDB(Server):
     methods = ("bulk", "multirow")
     embedded = True
     extra = "duckdb"
+    works_in_client = True
     transactional = True
     column_types = COLUMN_TYPES
     not_finite = frozenset({"nan", "inf"})
+    has_days = True
+    rate = (1e-3, 1e-6)
     survive_by: ClassVar[Mapping[Survives, str]] = {
         Survives.POWER_LOSS: "[options.duckdb] 'set.fsync_mode' = 'STANDARD'",
         Survives.PROCESS_CRASH: "[options.duckdb] 'set.fsync_mode' = 'NONE'",

@@ -66,6 +66,8 @@ class Influxdb(InfluxdbLife):
     methods = ("bulk",)
     survive_by: ClassVar[Mapping[Survives, str]] = {Survives.POWER_LOSS: "as shipped"}
     indexes = False
+    password_variable = "INFLUX_PASSWORD"
+    list_form = (r"=\s*:{name}\b", "key = :{name}")
 
     # decides
 

@@ -123,6 +123,18 @@ def bytes_of(digits: str, declared: str) -> str:
 INSERTS: Mapping[str, Insert] = {"bulk": sql.insert_one_row, "load": load, "multirow": sql.insert_one_row}
 
 
+TEXT_BYTES = {"text": 2**16 - 1, "mediumtext": 2**24 - 1}
+RANGES = {
+    "datetime": (-30_610_224_000_000_000, 253_402_300_799_499_999),  # 1000-01-01 to the end of 9999
+    "timestamp": (1_000_000, 2_147_483_647_499_999),
+    "tinyint": (-(2**7), 2**7 - 1),
+    "mediumint": (-(2**23), 2**23 - 1),
+    "smallint unsigned": (0, 2**16 - 1),
+    "mediumint unsigned": (0, 2**24 - 1),
+    "int unsigned": (0, 2**32 - 1),
+}
+
+
 class Mysql(MysqlLife):
     name: ClassVar[str] = "mysql"
     schemes: ClassVar[tuple[str, ...]] = ("mysql",)
@@ -131,6 +143,15 @@ class Mysql(MysqlLife):
     ways: ClassVar[Mapping[str, str]] = {"bulk": "load"}
     transactional: ClassVar[bool] = True
     column_types: ClassVar[Mapping[str, tuple[str, ...]]] = COLUMN_TYPES
+    has_days = True
+    bounds_texts = True
+    text_bytes: ClassVar[Mapping[str, int]] = TEXT_BYTES
+    ranges: ClassVar[Mapping[str, tuple[int, int]]] = RANGES
+    time_digits = 0
+    rewrites_json: ClassVar[bool] = True
+    in_database = True
+    rate: ClassVar[tuple[float, float]] = (2e-3, 4e-6)
+    password_variable = "MYSQL_PWD"
     survive_by: ClassVar[Mapping[Survives, str]] = {
         Survives.POWER_LOSS: "--start {engine},innodb_flush_log_at_trx_commit=1,innodb_doublewrite=ON,sync_binlog=1",
         Survives.PROCESS_CRASH: "--start {engine},innodb_flush_log_at_trx_commit=2",
@@ -302,6 +323,8 @@ class Mysql(MysqlLife):
 
 class Mariadb(MariadbLife, Mysql):
     name = "mariadb"
+    rate = (2e-3, 3e-6)
+    rewrites_json = False
     schemes = ("mariadb",)
     methods = ("bulk", "load", "multirow")
     ways: ClassVar[Mapping[str, str]] = {}

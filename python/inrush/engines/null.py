@@ -29,6 +29,7 @@ class Null(Server):
     schemes = ("null",)
     methods = ("bulk",)
     max_depth = 4096
+    rate = (1e-6, 5e-8)
     embedded = True
     answers = False
 
@@ -66,6 +67,7 @@ class Simulated(Null):
     name: ClassVar[str] = "simulated"
     schemes = ("simulated",)
     max_depth = 1024
+    rate = Server.rate
 
     def plan_operation(
         self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0

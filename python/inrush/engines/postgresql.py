@@ -95,6 +95,12 @@ SOCKET = "none, by a Unix socket"
 DURABILITY = ("fsync", "synchronous_commit", "full_page_writes", "wal_sync_method", "wal_writer_delay")
 
 
+#: From 4714 BC on, µs since 1970.
+RANGES = dict.fromkeys(
+    ("timestamp with time zone", "timestamp without time zone"), (-210_866_803_200_000_000, 2**63 - 1)
+)
+
+
 class Postgresql(PostgresqlLife):
     name = "postgresql"
     schemes: ClassVar[tuple[str, ...]] = ("postgresql", "postgres")
@@ -103,6 +109,11 @@ class Postgresql(PostgresqlLife):
     transactional = True
     column_types = COLUMN_TYPES
     not_finite = frozenset({"nan", "inf"})
+    has_days = True
+    bounds_texts = True
+    ranges: ClassVar[Mapping[str, tuple[int, int]]] = RANGES
+    rate = (1e-3, 1.5e-6)
+    password_variable = "PGPASSWORD"
     survive_by: ClassVar[Mapping[Survives, str]] = {
         Survives.POWER_LOSS: "--start {engine},fsync=on,full_page_writes=on,synchronous_commit=on",
         Survives.PROCESS_CRASH: "--start {engine},fsync=off",

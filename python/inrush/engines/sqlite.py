@@ -94,9 +94,11 @@ class Sqlite(Server):
     schemes = ("sqlite",)
     methods = ("bulk", "multirow")
     embedded = True
+    works_in_client = True
     transactional = True
     column_types = COLUMN_TYPES
     not_finite = frozenset({"inf"})
+    rate = (1e-3, 1.5e-6)
     survive_by: ClassVar[Mapping[Survives, str]] = {
         Survives.POWER_LOSS: "[options.sqlite] synchronous = 'FULL'",
         Survives.PROCESS_CRASH: "[options.sqlite] synchronous = 'NORMAL'",

@@ -38,6 +38,7 @@ CUT = "create_hypertable("
 class Timescaledb(Postgresql):
     name = "timescaledb"
     schemes = ("timescaledb",)
+    rate = (5e-3, 5e-6)
     title = "TimescaleDB"
     reserved = Postgresql.reserved | {"shared_preload_libraries"}
     offers = TIMESCALEDB

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from inrush.engines import known_twin
 from inrush.stats.measures import whole
 from inrush.stats.record import RunRecord
 
@@ -163,7 +164,8 @@ def paced_roles(run: RunRecord) -> list[str]:
 
 def is_instrument(engine: str) -> bool:
     """`null`, `null:<wire>`, `simulated`: engines that keep nothing and measure us."""
-    return engine.split(":")[0] in ("null", "simulated")
+    twin = known_twin(engine)
+    return twin is not None and not twin.answers
 
 
 def is_embedded(run: RunRecord) -> bool:
@@ -172,7 +174,8 @@ def is_embedded(run: RunRecord) -> bool:
 
 
 def lives_in_client(engine: str) -> bool:
-    return engine in ("sqlite", "duckdb", "adbc")
+    twin = known_twin(engine)
+    return twin is not None and twin.works_in_client
 
 
 def survives(run: RunRecord) -> str:

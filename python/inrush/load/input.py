@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from inrush.border.plan import Limits
+from inrush.engines import server
 from inrush.errors import UsageError
 from inrush.plan.ends import TextFile
 from inrush.study.chosen import (
@@ -39,29 +40,6 @@ LOOK_ROWS = 2_000
 #: First bytes of a compressed file -> how it is packed.
 PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
-#: Engines that refuse texts longer than a column's declared length.
-BOUNDED = frozenset({"postgresql", "timescaledb", "mysql", "mariadb"})
-#: (engine, type) -> least and greatest value that the database takes, times in µs since 1970 where nothing else is said.
-RANGES = {
-    **{(engine, kind): (-210_866_803_200_000_000, 2**63 - 1)  # from 4714 BC on
-       for engine in ("postgresql", "timescaledb") for kind in ("timestamp with time zone", "timestamp without time zone")},
-    **{(engine, kind): span for engine in ("mysql", "mariadb") for kind, span in {
-        "datetime": (-30_610_224_000_000_000, 253_402_300_799_499_999),  # 1000-01-01 to the end of 9999
-        "timestamp": (1_000_000, 2_147_483_647_499_999),
-        "tinyint": (-(2**7), 2**7 - 1),
-        "mediumint": (-(2**23), 2**23 - 1),
-        "smallint unsigned": (0, 2**16 - 1), "mediumint unsigned": (0, 2**24 - 1), "int unsigned": (0, 2**32 - 1),
-    }.items()},
-    # From 1900 to the end of 2299, in the column's unit.
-    ("clickhouse", "datetime64(3)"): (-2_208_988_800_000, 10_413_791_999_999),
-    ("clickhouse", "datetime64(6)"): (-2_208_988_800_000_000, 10_413_791_999_999_999),
-}  # fmt: skip
-#: (engine, type) -> bytes that a text may have: one of more characters does not fit.
-TEXTS = {
-    (engine, kind): most
-    for engine in ("mysql", "mariadb")
-    for kind, most in {"text": 2**16 - 1, "mediumtext": 2**24 - 1}.items()
-}
 LENGTH = re.compile(r"(?:char|varchar|character|character varying)\((\d+)\)", re.IGNORECASE)
 
 
@@ -291,13 +269,14 @@ def limits_of(
     not_finite: floats beyond the finite ones that the engine has, see `Server`. A row beyond the limits would be refused
     together with all that is stored in its transaction.
     """
+    twin = server(engine)
     limits: dict[str, Limits] = {}
     logical = {column.name: column.type for column in table.columns}
     for column, kind, _nullable in described:
         length = LENGTH.fullmatch(kind.strip())
-        if logical.get(column) == "text" and engine in BOUNDED and length:
+        if logical.get(column) == "text" and twin.bounds_texts and length:
             limits[column] = {"chars": int(length.group(1))}
-        elif logical.get(column) == "text" and (most := TEXTS.get((engine, base_type(kind)))):
+        elif logical.get(column) == "text" and (most := twin.text_bytes.get(base_type(kind))):
             limits[column] = {"chars": most}
         elif logical.get(column) in ("f32", "f64"):
             lacks = Limits()
@@ -306,7 +285,7 @@ def limits_of(
             if "inf" not in not_finite:
                 lacks["no_infinity"] = True
             limits.update({column: lacks} if lacks else {})
-        elif logical.get(column, "bool") != "bool" and (span := RANGES.get((engine, base_type(kind)))):
+        elif logical.get(column, "bool") != "bool" and (span := twin.ranges.get(base_type(kind))):
             limits[column] = {"range": list(span)}
     return limits
 

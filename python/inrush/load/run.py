@@ -13,7 +13,6 @@ from typing import Any
 
 from inrush.border import plan as border
 from inrush.border.load import ImportPlan, LinkPlan
-from inrush.engines.base import Server
 from inrush.errors import CoreError, InrushError, TargetError, UsageError, from_core
 from inrush.load import create, imports, proof, readback, reading
 from inrush.load.call import Call
@@ -227,7 +226,7 @@ def prepare(
     try:
         described = describe(shards, targets[0][1], call.table)
         floats = {"nan", "inf"} <= shards.twin.not_finite
-        asked = Asked(call.strict, read_dates(call.dates), has_days(shards.twin), floats, True)
+        asked = Asked(call.strict, read_dates(call.dates), shards.twin.has_days, floats, True)
         table = table_of(inputs, call.table.rpartition(".")[2], described, shards.twin.column_types, asked)
         times, undecided = times_or_not(inputs, table, described, asked)
         columns = columns_of(inputs, table.name, described, asked)
@@ -319,11 +318,6 @@ def prepare(
         raise from_core(*failure.args) from None
     begun = Begun(desk, of, proven_by, weak, call.verify, tuple(inputs))
     return replace(wanted, begun=begun)
-
-
-def has_days(twin: Server) -> bool:
-    """Whether a table that is made can have columns of days without a time. SQLite has the word alone."""
-    return twin.column_types.get("date") == ("date",) and twin.name != "sqlite"
 
 
 def times_or_not(

@@ -20,8 +20,6 @@ from inrush.targets.site import environment, split_password
 
 Doc = dict[str, Any]
 
-#: Engines whose tables lie in a database that every connection names.
-IN_DATABASES = frozenset({"mysql", "mariadb"})
 #: Limit of a statement that looks at a table, s.
 LOOK_S = 60.0
 
@@ -97,7 +95,7 @@ def shards_at(urls: Sequence[str], note: Callable[[str], None]) -> Shards:
         shown, variables, warning = split_password(url)
         if warning:
             note(warning)
-        if engine in IN_DATABASES and not urlsplit(shown).path.strip("/"):
+        if server(engine).in_database and not urlsplit(shown).path.strip("/"):
             raise UsageError(f"name a database in the URL: {shown.partition('?')[0].rstrip('/')}/DATABASE")
         if any(secret.get(k, v) != v for k, v in variables.items()):
             raise UsageError(

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, log2
 
+from inrush.engines import known_twin
+from inrush.engines.base import Server
 from inrush.plan.planned import PlannedRun, StudyPlan
 from inrush.plan.planned_point import PointPlan
 from inrush.plan.search import sweeps
@@ -24,19 +26,9 @@ START_S = 0.6
 CALIBRATION_S = 1.2
 #: Of a repetition into fresh tables that is not work: the tables made empty, and proven.
 REPEAT_S = 0.03
-#: Engine -> (s a call, s a row of ten columns). Orders of magnitude for a forecast; the pilot replaces them.
-RATES: Mapping[str, tuple[float, float]] = {
-    "null": (1e-6, 5e-8),
-    "duckdb": (1e-3, 1e-6),
-    "sqlite": (1e-3, 1.5e-6),
-    "postgresql": (1e-3, 1.5e-6),
-    "mysql": (2e-3, 4e-6),
-    "mariadb": (2e-3, 3e-6),
-}
-OTHER_RATE = (5e-3, 5e-6)
 #: Of the time that a row takes to be written: reading it back, and holding it against the generator's.
 READ_BACK_SHARE = 0.25
-#: Bytes of the row that `RATES` speak of.
+#: Bytes of the row that a twin's `rate` speaks of.
 ROW_BYTES = 72
 #: Points of one group that fresh repeats are made of: the best, and up to two that cannot be told from it.
 FRESH = (1, 3)
@@ -111,7 +103,8 @@ def cost(plan: StudyPlan, pilot_s: Mapping[str, float] | None = None, done: int 
 
 def forecast(engine: str, point: PointPlan) -> Forecast:
     """One run by its engine's usual rates."""
-    batch_s, row_s = RATES.get(engine.partition(":")[0], OTHER_RATE)
+    twin = known_twin(engine)
+    batch_s, row_s = twin.rate if twin else Server.rate
     lasts, row_bytes = point.lasts, point.bytes / max(point.rows, 1)
 
     def rows_s(rows: int, of_bytes: float) -> float:

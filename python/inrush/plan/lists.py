@@ -6,12 +6,14 @@ so that it is prepared once wherever single keys are.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from inrush.engines import server
 from inrush.engines.base import Server
 from inrush.errors import Problem
+from inrush.known import ENGINES
 from inrush.plan.roles import ActiveRole, problem
 from inrush.workload import Operation, Parameter, Workload
 
@@ -37,7 +39,19 @@ def lengths(workload: Workload, roles: Sequence[ActiveRole]) -> tuple[dict[str, 
                             f"another role calls {op} with {found[op]} keys; give both the same, or an operation each",
                         )
                     )
-    return found, problems
+    return found, [*problems, *(wrong for op in found for wrong in wrong_forms(workload.operations[op]))]
+
+
+def wrong_forms(operation: Operation) -> list[Problem]:
+    """Statements of one engine in which a list does not stand as that engine writes one."""
+    problems = []
+    for name in list_params(operation):
+        for dialect, text in operation.sql.items():
+            form, shown = (server(dialect) if dialect in ENGINES else Server).list_form
+            if not re.search(form.replace("{name}", re.escape(name)), text, re.IGNORECASE):
+                key = f"operations.{operation.name}.sql.{dialect}"
+                problems.append(problem(key, text, f"a list is compared as {shown.replace('{name}', name)}"))
+    return problems
 
 
 def with_lists(workload: Workload, keys: Mapping[str, int]) -> Workload:

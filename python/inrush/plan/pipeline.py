@@ -14,6 +14,7 @@ from inrush.border import plan as border
 from inrush.border.labels import PointLabels
 from inrush.border.load import ClientPlan, ServerPlan
 from inrush.border.pipeline import PipelinePointPlan, PipelineSegment, PipelineShard
+from inrush.engines import ENGINES, known_twin
 from inrush.engines.base import Server, Unsupported
 from inrush.plan import ends
 from inrush.plan.documents import epoch_ns, single_role, source_document, stored_table
@@ -29,14 +30,17 @@ from inrush.workload import Column, Operation, Table
 if TYPE_CHECKING:
     from inrush.plan.planned_point import PointPlan
 
-#: Engines that the loader knows a ledger for.
-LOADABLE = ("duckdb", "sqlite", "postgresql", "timescaledb", "mysql", "mariadb", "clickhouse")
 #: Up to so many rows of a single shard are read back whole; beyond, and over several shards, sums prove them.
 PIPELINE_READ_BACK_ROWS = 1_000_000
 #: What both ends call this import; the address of a run is its own namespace, so that no two share a ledger.
 IMPORT = "pipeline"
 #: The key's type in the database, by what it means: names that the placement knows.
 KEY_TYPES = {"i16": "smallint", "i32": "integer", "i64": "bigint", "text": "text"}
+
+
+def loadable() -> list[str]:
+    """Engines that `inrush load` fills: those of which a twin knows what a column's type means."""
+    return [name for name in ENGINES if (twin := known_twin(name)) and twin.column_types]
 
 
 @dataclass(frozen=True)
@@ -95,8 +99,8 @@ def plan_pipeline(
 ) -> PointPlan | Unsupported:
     of = study.pipeline
     assert of is not None, "a study of this kind was parsed with its section"
-    if engine not in LOADABLE:
-        return Unsupported(f"{engine}: the loader keeps its ledger in {', '.join(LOADABLE)}")
+    if not server.column_types:
+        return Unsupported(f"{engine}: the loader keeps its ledger in {', '.join(loadable())}")
     at = wanted_at(of, point)
     reason = contradiction(at, server)
     if reason:

@@ -6,16 +6,15 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from inrush.known import ENGINES
 from inrush.study.document import I64, Node, plain, unknown
 from inrush.study.keys import keys_table, parse_keys
 from inrush.study.sizes import parse_seconds
 from inrush.workload import LOGICAL_TYPES, Operation, OpKind, Table, Workload
 
 KINDS: tuple[OpKind, ...] = ("insert", "query", "together", "execute")
-#: Engines that may have SQL of their own, built or not yet.
-DIALECTS = (
-    "duckdb", "sqlite", "postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb", "ndb", "adbc",
-)  # fmt: skip
+#: Engines that may have statements of their own: all but the instruments, and one that is not built yet.
+DIALECTS = (*(engine for engine, module in ENGINES.items() if module != "null"), "ndb")
 HOLDS = ("asked", "rows_regenerate", "count_bounds", "oracle", "freshness")
 #: Parameter generator -> its parameters; twin of `ParamGen` in plan/operation.rs.
 PARAM_GENS: Mapping[str, tuple[str, ...]] = {
@@ -29,6 +28,7 @@ PARAM_GENS: Mapping[str, tuple[str, ...]] = {
 #: What a list of keys is drawn by.
 LISTED = ("key", "of_series", "uniform")
 TABLE_IN_SQL = re.compile(r"\{(\w+)\}")
+LIKE_SQL = re.compile(r"\b(SELECT|DELETE|UPDATE)\b.*\b(FROM|SET|WHERE)\b", re.IGNORECASE | re.DOTALL)
 
 
 def parse_operation(
@@ -126,14 +126,16 @@ COMPARED = r"[\"`]?\b(\w+)[\"`]?\s*(?:=\s*:{name}\b|IN\s*\(\s*:{name}\s*\))"
 def compared_columns(params: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, str]:
     """Parameter -> the column that it is compared with for equality, where all dialects agree on one.
 
-    None where the statement may rightly return rows of other keys as well.
+    None where the statement may rightly return rows of other keys as well. Commands that are no SQL (`HVALS table/:key`)
+    name no column: their answers are held to what SQL promises.
     """
-    if any(re.search(r"\b(OR|NOT|UNION)\b", text, re.IGNORECASE) for text in texts.values()):
+    statements = [text for text in texts.values() if LIKE_SQL.search(text)]
+    if any(re.search(r"\b(OR|NOT|UNION)\b", text, re.IGNORECASE) for text in statements):
         return {}
     found = {}
     for name in params:
         form = COMPARED.format(name=re.escape(name))
-        columns = {tuple(re.findall(form, text, re.IGNORECASE)) for text in texts.values()}
+        columns = {tuple(re.findall(form, text, re.IGNORECASE)) for text in statements}
         if len(columns) == 1 and len(places := columns.pop()) == 1:
             found[name] = places[0]
     return found
@@ -237,18 +239,15 @@ def parse_param(
 
 
 def check_lists(fields: Mapping[str, Node], params: Mapping[str, Any], texts: Mapping[str, str]) -> None:
-    """At most one list an operation, so that a call has a number of keys; and it stands where keys are compared."""
+    """At most one list an operation, so that a call has a number of keys; and SQL compares it as one. How another
+    engine's own statement writes it is known to its twin (`Server.list_form`)."""
     lists = [name for name, param in params.items() if param.get("list")]
     if len(lists) > 1:
         fields["params"].at(lists[1], True).problem("an operation has one list of keys; remove the other")
     for name in lists:
-        for dialect, text in texts.items():
-            there = re.escape(name)
-            form, shown = (rf"=\s*:{there}\b", f"key = :{name}")
-            if dialect != "influxdb":
-                form, shown = rf"\bIN\s*\(\s*:{there}\s*\)", f"key IN (:{name})"
-            if not re.search(form, text, re.IGNORECASE):
-                fields["sql"].at(dialect, text).problem(f"a list is compared as {shown}")
+        text = texts.get("default", "")
+        if text and not re.search(rf"\bIN\s*\(\s*:{re.escape(name)}\s*\)", text, re.IGNORECASE):
+            fields["sql"].at("default", text).problem(f"a list is compared as key IN (:{name})")
 
 
 def check_statement(

@@ -15,23 +15,13 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 
 from inrush.border.plan import Command
 from inrush.border.statement import run_statement
-from inrush.engines import life
+from inrush.engines import engine_of_url, life, server
 from inrush.engines.base import TRANSPORT, UNIX, Cold, Durability, Server, Stop, Survives, Target
 from inrush.errors import TargetError, UsageError, from_core
 from inrush.machine import host
 
 Doc = dict[str, Any]
 
-#: URL scheme -> variable that the engine's own programs read a password from.
-PASSWORD_VARIABLE = {
-    "postgresql": "PGPASSWORD",
-    "postgres": "PGPASSWORD",
-    "timescaledb": "PGPASSWORD",
-    "mysql": "MYSQL_PWD",
-    "mariadb": "MYSQL_PWD",
-    "clickhouse": "CLICKHOUSE_PASSWORD",
-    "influxdb": "INFLUX_PASSWORD",
-}
 #: Filesystems that are gone with the power, whatever a server says that it made durable there.
 IN_MEMORY = ("tmpfs", "ramfs")
 #: Limit of one statement outside a run, s.
@@ -180,9 +170,17 @@ def split_password(url: str) -> tuple[str, dict[str, str], str | None]:
     # As it is written: a host may be the folder of a socket, whose name has capitals.
     place = user + parts.netloc.rpartition("@")[2]
     shown = urlunsplit(parts._replace(netloc=place, query=urlencode(queried)))
-    variable = PASSWORD_VARIABLE.get(parts.scheme, "INRUSH_PASSWORD")
+    variable = password_variable(url)
     warning = f"{shown}: a password in the URL can be read by others; put it into {variable} instead"
     return shown, {variable: password}, warning
+
+
+def password_variable(url: str) -> str:
+    """The variable that the programs of a URL's engine read a password from."""
+    try:
+        return server(engine_of_url(url)).password_variable
+    except UsageError:
+        return Server.password_variable
 
 
 @contextlib.contextmanager
