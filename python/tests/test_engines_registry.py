@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from inrush import _core
 from inrush.engines import ENGINES, engine_of_url, server, title, twins
 from inrush.engines.base import Server
 from inrush.errors import UsageError
@@ -15,9 +16,10 @@ ENGINE_MOD = Path(__file__).parents[2] / "rust" / "src" / "engine" / "mod.rs"
 
 
 def test_rust_and_python_list_the_same_engines() -> None:
-    found = re.search(r"pub const ENGINES: \[&str; \d+\] =\s+\[(.*?)\];", ENGINE_MOD.read_text(), re.DOTALL)
-    assert found, "rust/src/engine/mod.rs lists its engines in ENGINES"
-    assert re.findall(r'"([a-z]+)"', found[1]) == sorted(ENGINES)
+    found = re.search(r"const KNOWN: \[Known; \d+\] = \[(.*?)\n\];", ENGINE_MOD.read_text(), re.DOTALL)
+    assert found, "rust/src/engine/mod.rs lists its engines in KNOWN"
+    assert re.findall(r'name: "([a-z]+)"', found[1]) == sorted(ENGINES)
+    assert sorted(_core.engines()) == sorted(ENGINES)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -188,7 +188,7 @@ fn generators() -> String {
 
 #[pyfunction]
 fn engines() -> Vec<&'static str> {
-    engine::ENGINES.to_vec()
+    engine::names()
 }
 
 #[pyfunction]

@@ -106,16 +106,10 @@ impl Adbc {
 impl Engine for Adbc {
     fn caps(&self) -> Caps {
         Caps {
-            methods: vec!["bulk", "multirow"],
-            max_sessions: None,
             max_depth: 1,
-            cancel: true,
-            transactions: true,
             // What a driver of another server makes of a batch is its own affair.
             inserts_whole: self.driven.in_process,
-            identity_collapses: false,
-            reads_torn: false,
-            in_process: self.driven.in_process,
+            ..Caps::default()
         }
     }
 

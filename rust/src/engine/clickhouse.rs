@@ -56,16 +56,10 @@ impl Clickhouse {
 impl Engine for Clickhouse {
     fn caps(&self) -> Caps {
         Caps {
-            methods: vec!["native", "rowbinary", "tsv", "values"],
-            max_sessions: None,
             max_depth: 1,
-            cancel: true,
-            transactions: false,
             // A batch of several blocks, or over several partitions, is several parts on disk.
             inserts_whole: false,
-            identity_collapses: false,
-            reads_torn: false,
-            in_process: false,
+            ..Caps::default()
         }
     }
 

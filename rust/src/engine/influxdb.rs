@@ -50,16 +50,11 @@ impl Influxdb {
 impl Engine for Influxdb {
     fn caps(&self) -> Caps {
         Caps {
-            methods: vec!["bulk"],
-            max_sessions: None,
             max_depth: 1,
-            cancel: true,
-            transactions: false,
             // The lines of a batch go to a shard for each stretch of time, each with a log of its own.
             inserts_whole: false,
             identity_collapses: true,
             reads_torn: true,
-            in_process: false,
         }
     }
 

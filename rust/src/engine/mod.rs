@@ -42,22 +42,17 @@ pub type OpId = usize;
 /// Index of an operation in its role's arrival line.
 pub type Ticket = u64;
 
+/// What the driver and the proofs must know of an engine; all else is a field of its twin.
 #[derive(Debug, Clone, Default)]
 pub struct Caps {
-    pub methods: Vec<&'static str>,
-    pub max_sessions: Option<u32>,
     /// Calls that a session can have in flight; twin of `Server.max_depth` ([`max_depth`]).
     pub max_depth: u32,
-    pub cancel: bool,
-    pub transactions: bool,
     /// A batch is stored whole or not at all, also where its connection is lost before the answer.
     pub inserts_whole: bool,
     /// Rows with equal identity overwrite each other (InfluxDB).
     pub identity_collapses: bool,
     /// A reader may see a row whose values are still being written, and NULL for those that are not yet (InfluxDB).
     pub reads_torn: bool,
-    /// Runs in the client's process: its CPU is the client's less that of `null:<wire>`.
-    pub in_process: bool,
 }
 
 /// How an operation ended. Only `Ok` has a latency in any figure.
@@ -222,7 +217,7 @@ pub trait Session: Send {
     /// All rows of `text`, handed over in column batches: the read-back proof.
     fn scan(&mut self, text: &str, like: &Columns, each: &mut dyn FnMut(&Columns)) -> Result<u64, Error>;
     /// A statement without answer on this session's own connection: BEGIN, a ledger line, COMMIT. Only where
-    /// `caps().transactions`; nothing may be in flight.
+    /// the twin is `transactional`; nothing may be in flight.
     fn execute(&mut self, text: &str) -> Result<(), Error> {
         Err(Error::Plan(format!("this engine has no transactions over several statements: {text}")))
     }
@@ -259,31 +254,56 @@ impl Context {
     }
 }
 
-/// What `build` knows, by the name of the Python twin.
-pub const ENGINES: [&str; 11] = [
-    "adbc",
-    "clickhouse",
-    "duckdb",
-    "influxdb",
-    "mariadb",
-    "mysql",
-    "null",
-    "postgresql",
-    "simulated",
-    "sqlite",
-    "timescaledb",
+/// What `build` knows of an engine.
+struct Known {
+    /// Of its Python twin.
+    name: &'static str,
+    /// Its `Caps::max_depth`, known without a connection.
+    max_depth: u32,
+    new: fn(&Context) -> Result<Arc<dyn Engine>, Error>,
+}
+
+/// Every engine, in the order of their names.
+const KNOWN: [Known; 11] = [
+    Known { name: "adbc", max_depth: 1, new: |ctx| Ok(Arc::new(adbc::Adbc::new(ctx)?)) },
+    Known { name: "clickhouse", max_depth: 1, new: |ctx| Ok(Arc::new(clickhouse::Clickhouse::new(ctx)?)) },
+    Known { name: "duckdb", max_depth: 1, new: |ctx| Ok(Arc::new(duckdb::duckdb(ctx)?)) },
+    Known { name: "influxdb", max_depth: 1, new: |ctx| Ok(Arc::new(influxdb::Influxdb::new(ctx)?)) },
+    Known { name: "mariadb", max_depth: mysql::MAX_DEPTH, new: |ctx| Ok(Arc::new(mysql::Mysql::new(ctx)?)) },
+    Known { name: "mysql", max_depth: mysql::MAX_DEPTH, new: |ctx| Ok(Arc::new(mysql::Mysql::new(ctx)?)) },
+    Known { name: "null", max_depth: null::MAX_DEPTH, new: |ctx| Ok(Arc::new(null::Null::new(ctx)?)) },
+    Known {
+        name: "postgresql",
+        max_depth: postgresql::MAX_DEPTH,
+        new: |ctx| Ok(Arc::new(postgresql::Postgresql::new(ctx)?)),
+    },
+    Known {
+        name: "simulated",
+        max_depth: simulated::MAX_DEPTH,
+        new: |ctx| Ok(Arc::new(simulated::Simulated::new(ctx)?)),
+    },
+    Known { name: "sqlite", max_depth: 1, new: |ctx| Ok(Arc::new(sqlite::Sqlite::new(ctx)?)) },
+    Known {
+        name: "timescaledb",
+        max_depth: postgresql::MAX_DEPTH,
+        new: |ctx| Ok(Arc::new(postgresql::Postgresql::new(ctx)?)),
+    },
 ];
 
-/// The greatest depth of a role on an engine of [`ENGINES`]: its `Caps::max_depth`, known without a connection.
+/// Names of the engines that this build knows.
+pub fn names() -> Vec<&'static str> {
+    KNOWN.iter().map(|known| known.name).collect()
+}
+
+/// `null:<wire>` is `null` behind a wire's encoder.
+fn known(engine: &str) -> Option<&'static Known> {
+    let name = if engine.starts_with("null:") { "null" } else { engine };
+    KNOWN.iter().find(|known| known.name == name)
+}
+
+/// The greatest depth of a role on an engine: its `Caps::max_depth`, known without a connection.
 pub fn max_depth(engine: &str) -> Option<u32> {
-    Some(match engine.split(':').next()? {
-        "null" => null::MAX_DEPTH,
-        "simulated" => simulated::MAX_DEPTH,
-        "mysql" | "mariadb" => mysql::MAX_DEPTH,
-        "postgresql" | "timescaledb" => postgresql::MAX_DEPTH,
-        "adbc" | "clickhouse" | "duckdb" | "influxdb" | "sqlite" => 1,
-        _ => return None,
-    })
+    known(engine).map(|known| known.max_depth)
 }
 
 /// The engine that the plan's target names, connected; one that lies where the plan asks for faults.
@@ -296,18 +316,9 @@ pub fn build(ctx: &Context) -> Result<Arc<dyn Engine>, Error> {
 }
 
 fn honest(ctx: &Context) -> Result<Arc<dyn Engine>, Error> {
-    let target = &ctx.plan.target;
-    match target.engine.as_str() {
-        "null" => Ok(Arc::new(null::Null::new(ctx)?)),
-        name if name.starts_with("null:") => Ok(Arc::new(null::Null::new(ctx)?)),
-        "simulated" => Ok(Arc::new(simulated::Simulated::new(ctx)?)),
-        "sqlite" => Ok(Arc::new(sqlite::Sqlite::new(ctx)?)),
-        "duckdb" => Ok(Arc::new(duckdb::duckdb(ctx)?)),
-        "influxdb" => Ok(Arc::new(influxdb::Influxdb::new(ctx)?)),
-        "adbc" => Ok(Arc::new(adbc::Adbc::new(ctx)?)),
-        "clickhouse" => Ok(Arc::new(clickhouse::Clickhouse::new(ctx)?)),
-        "mysql" | "mariadb" => Ok(Arc::new(mysql::Mysql::new(ctx)?)),
-        "postgresql" | "timescaledb" => Ok(Arc::new(postgresql::Postgresql::new(ctx)?)),
-        other => Err(Error::Plan(format!("target.engine is {other}, which this build does not know"))),
+    let engine = &ctx.plan.target.engine;
+    match known(engine) {
+        Some(known) => (known.new)(ctx),
+        None => Err(Error::Plan(format!("target.engine is {engine}, which this build does not know"))),
     }
 }

@@ -51,21 +51,7 @@ impl Mysql {
 
 impl Engine for Mysql {
     fn caps(&self) -> Caps {
-        let methods: &[&str] = match self.address.engine.as_str() {
-            "mariadb" => &["bulk", "load", "multirow"],
-            _ => &["load", "multirow"],
-        };
-        Caps {
-            methods: methods.to_vec(),
-            max_sessions: None,
-            max_depth: MAX_DEPTH,
-            cancel: true,
-            transactions: true,
-            inserts_whole: true,
-            identity_collapses: false,
-            reads_torn: false,
-            in_process: false,
-        }
+        Caps { max_depth: MAX_DEPTH, inserts_whole: true, ..Caps::default() }
     }
 
     fn open(&self, ops: &[OpId]) -> Result<Box<dyn Session>, Error> {

@@ -46,7 +46,7 @@ impl Null {
 
 impl Engine for Null {
     fn caps(&self) -> Caps {
-        Caps { methods: vec!["bulk"], max_depth: MAX_DEPTH, in_process: true, ..Caps::default() }
+        Caps { max_depth: MAX_DEPTH, ..Caps::default() }
     }
 
     fn open(&self, ops: &[OpId]) -> Result<Box<dyn Session>, Error> {

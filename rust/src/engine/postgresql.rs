@@ -49,17 +49,7 @@ impl Postgresql {
 
 impl Engine for Postgresql {
     fn caps(&self) -> Caps {
-        Caps {
-            methods: vec!["bulk", "multirow", "unnest"],
-            max_sessions: None,
-            max_depth: MAX_DEPTH,
-            cancel: true,
-            transactions: true,
-            inserts_whole: true,
-            identity_collapses: false,
-            reads_torn: false,
-            in_process: false,
-        }
+        Caps { max_depth: MAX_DEPTH, inserts_whole: true, ..Caps::default() }
     }
 
     fn open(&self, ops: &[OpId]) -> Result<Box<dyn Session>, Error> {

@@ -50,17 +50,7 @@ impl Sqlite {
 
 impl Engine for Sqlite {
     fn caps(&self) -> Caps {
-        Caps {
-            methods: vec!["bulk", "multirow"],
-            max_sessions: None,
-            max_depth: 1,
-            cancel: true,
-            transactions: true,
-            inserts_whole: true,
-            identity_collapses: false,
-            reads_torn: false,
-            in_process: true,
-        }
+        Caps { max_depth: 1, inserts_whole: true, ..Caps::default() }
     }
 
     fn open(&self, ops: &[OpId]) -> Result<Box<dyn Session>, Error> {

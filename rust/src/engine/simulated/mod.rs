@@ -47,13 +47,7 @@ impl Simulated {
 
 impl Engine for Simulated {
     fn caps(&self) -> Caps {
-        Caps {
-            methods: vec!["bulk"],
-            max_depth: MAX_DEPTH,
-            cancel: true,
-            in_process: true,
-            ..Caps::default()
-        }
+        Caps { max_depth: MAX_DEPTH, ..Caps::default() }
     }
 
     /// It keeps no rows, but knows those that a key names: they are generated.
