@@ -15,4 +15,5 @@ ENGINES = {
     "mysql": "mysql",
     "mariadb": "mysql",
     "influxdb": "influxdb",
+    "valkey": "valkey",
 }

@@ -26,7 +26,7 @@ from inrush.study.toml import read_toml
 from tests import synthetic
 from tests.strategies import fake_servers, small_tree, workload_tree
 
-ENGINES = ("duckdb", "sqlite", "postgresql", "mysql", "mariadb", "clickhouse", "influxdb")
+ENGINES = ("duckdb", "sqlite", "postgresql", "mysql", "mariadb", "clickhouse", "influxdb", "valkey")
 
 
 def lookups(engine: str, keys: int) -> StudyPlan:
@@ -54,6 +54,8 @@ def test_the_forms_of_a_list() -> None:
     assert looking(lookups("postgresql", 3))["text"].endswith("WHERE jobid IN ($1, $2, $3)")
     assert looking(lookups("mysql", 3))["text"].endswith("WHERE jobid IN (?, ?, ?)")
     assert looking(lookups("influxdb", 2))["text"].endswith("WHERE (jobid = '$1' OR jobid = '$2')")
+    first, second = looking(lookups("valkey", 2))["text"].splitlines()
+    assert first.startswith("HVALS inrush_") and first.endswith(".job_info/$1") and second.endswith("/$2")
 
 
 def test_the_oracle_is_asked_for_the_same_keys() -> None:
@@ -121,6 +123,24 @@ def test_a_list_that_is_not_compared_as_one_is_said() -> None:
     tree = workload_tree()
     tree["operations"]["job_look"]["sql"]["default"] = "SELECT jobid FROM {job_info} WHERE jobid = :jobs"
     with pytest.raises(StudyInvalid, match=r"a list is compared as key IN \(:jobs\)"):
+        study_of({"one": ROLE}, tree)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text", "form"),
+    [
+        ("influxdb", "SELECT jobid FROM {job_info} WHERE jobid IN (:jobs)", "key = :jobs"),
+        ("mysql", "SELECT jobid FROM {job_info} WHERE jobid = :jobs", r"key IN \(:jobs\)"),
+    ],
+)
+def test_a_list_that_is_not_written_as_its_engine_writes_one_is_said(
+    dialect: str, text: str, form: str
+) -> None:
+    tree = workload_tree()
+    tree["operations"]["job_look"] |= {"holds": []}
+    tree["operations"]["job_look"]["sql"][dialect] = text
+    said = rf"operations\.job_look\.sql\.{dialect} .*a list is compared as {form}"
+    with pytest.raises(StudyInvalid, match=said):
         study_of({"one": ROLE}, tree)
 
 

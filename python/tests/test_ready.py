@@ -49,6 +49,13 @@ def http(word: bytes) -> bytes | None:
     return b"" if not word.startswith(b"GET") else b"HTTP/1.0 204 No Content\r\n\r\n"
 
 
+def resp(word: bytes) -> bytes | None:
+    """As Valkey: it answers a line, and waits for the end of one."""
+    if not word.endswith(b"\r\n"):
+        return b""
+    return b"+PONG\r\n" if word == b"PING\r\n" else b"-ERR unknown command\r\n"
+
+
 def silent(_: bytes) -> bytes | None:
     return b""
 
@@ -88,6 +95,7 @@ SPEAKERS: dict[Protocol, Says] = {
     Protocol.POSTGRESQL: postgresql,
     Protocol.MYSQL: mysql,
     Protocol.HTTP: http,
+    Protocol.RESP: resp,
 }
 
 

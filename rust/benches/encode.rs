@@ -4,7 +4,7 @@
 //! made before, `rows in parts` made a part at a time); `--json` one JSON object per line.
 
 use inrush_core::clock::thread_cpu_ns;
-use inrush_core::encode::{encoder, parts, PART_ROWS, WIRES};
+use inrush_core::encode::{encoder, parts, KEYED_WIRES, PART_ROWS, WIRES};
 use inrush_core::plan::TablePlan;
 use inrush_core::rows::RowGen;
 
@@ -18,8 +18,8 @@ const ROUNDS: usize = 9;
 fn main() {
     let json = std::env::args().any(|a| a == "--json");
     for table in [ten_columns(), texts_and_nulls()] {
-        // A point of InfluxDB has a time.
-        for wire in WIRES.into_iter().filter(|&wire| wire != "line" || !table.identity.is_empty()) {
+        for wire in WIRES.into_iter().filter(|wire| !KEYED_WIRES.contains(wire) || !table.identity.is_empty())
+        {
             for batch in BATCHES {
                 for measured in measure(&table, wire, batch) {
                     report(json, &table.name, wire, batch, &measured);

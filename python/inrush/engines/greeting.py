@@ -1,6 +1,6 @@
 """Which protocol a server speaks, by what a port answers within a second.
 
-MySQL greets, PostgreSQL and HTTP wait for a first word: a client of the wrong one would wait until its time limit.
+MySQL greets, the others wait for a first word: a client of the wrong one would wait until its time limit.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ class Protocol(Enum):
     POSTGRESQL = "PostgreSQL"
     MYSQL = "MySQL"
     HTTP = "HTTP"
+    RESP = "RESP"
 
 
 #: Longest time to connect, s.
@@ -30,11 +31,14 @@ FIRST_WORDS = {
     Protocol.POSTGRESQL: SSL_REQUEST,
     Protocol.MYSQL: b"",
     Protocol.HTTP: b"GET /ping HTTP/1.0\r\n\r\n",
+    Protocol.RESP: b"PING\r\n",
 }
 #: So long a silent port is listened to.
 SILENT_S = EXPECTED_S + 2 * OTHER_S
 #: Enough of an answer to know its protocol.
 ENOUGH_BYTES = 6
+#: How Valkey and Redis answer `PING`, and what they take for a command that they do not know.
+RESP_ANSWERS = (b"+PONG\r\n", b"-NOAUTH ", b"-DENIED ", b"-LOADING ", b"-ERR ")
 #: Fifth byte of MySQL's first packet: version of the protocol, or the mark of an error.
 MYSQL_GREETS = (10, 0xFF)
 
@@ -52,7 +56,7 @@ class Port:
 
 
 def port_of(url: str, protocol: Protocol, usual: int) -> Port | None:
-    """Where a URL leads; None for a Unix socket, for HTTP inside of TLS, and for a URL that is none: the core says so.
+    """Where a URL leads; None for a Unix socket, for HTTP or RESP inside of TLS, and for a URL that is none: the core says so.
 
     Pure.
     """
@@ -63,7 +67,10 @@ def port_of(url: str, protocol: Protocol, usual: int) -> Port | None:
         number = int(options.get("port") or parts.port or usual)
     except ValueError:
         return None
-    secure = protocol is Protocol.HTTP and options.get("secure", "false") not in ("false", "0")
+    secure = protocol in (Protocol.HTTP, Protocol.RESP) and options.get("secure", "false") not in (
+        "false",
+        "0",
+    )
     return None if host.startswith("/") or "socket" in options or secure else Port(host, number)
 
 
@@ -112,6 +119,8 @@ def protocol_of(data: bytes) -> Protocol | None:
         return Protocol.POSTGRESQL
     if data.startswith(b"HTTP/"):
         return Protocol.HTTP
+    if data.startswith(RESP_ANSWERS):
+        return Protocol.RESP
     if len(data) < ENOUGH_BYTES:
         return None
     # A letter, four bytes of length, and the first field: an error before log-in.

@@ -8,6 +8,7 @@ from .servers import (
     postgresql,
     postgresql_programs,
     timescaledb,
+    valkey,
 )
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "postgresql",
     "postgresql_programs",
     "timescaledb",
+    "valkey",
 ]
 
 end_on_sigterm()

@@ -36,6 +36,8 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
     "mariadb": {"innodb_buffer_pool_size": "128M", "innodb_log_file_size": "32M"},
     "clickhouse": {},
     "influxdb": {},
+    # What was acknowledged is there after a kill.
+    "valkey": {"appendonly": "yes", "appendfsync": "always"},
 }
 
 
@@ -97,6 +99,7 @@ mysql = fixture_of("mysql")
 mariadb = fixture_of("mariadb")
 clickhouse = fixture_of("clickhouse")
 influxdb = fixture_of("influxdb")
+valkey = fixture_of("valkey")
 
 
 @pytest.fixture(scope="session")

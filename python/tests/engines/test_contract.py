@@ -22,12 +22,24 @@ from inrush.targets.site import Site
 from .border import run
 
 STUDY = str(Path(__file__).parent / "contract.toml")
-ENGINES = ("duckdb", "sqlite", "postgresql", "timescaledb", "clickhouse", "influxdb", "mysql", "mariadb")
+ENGINES = (
+    "duckdb",
+    "sqlite",
+    "postgresql",
+    "timescaledb",
+    "clickhouse",
+    "influxdb",
+    "mysql",
+    "mariadb",
+    "valkey",
+)
 METHODS = ("bulk", "multirow")
 #: What each lie does to the proofs: found by counts and sums, or only when every row is read back.
 LIES = ("drop", "double", "swap", "cut_ms", "null_to_zero", "round_f32", "lose")
 #: A row that is sent twice is one point to an engine that knows rows by their identity: nothing is stored wrong.
-HARMLESS = {("influxdb", "double")}
+HARMLESS = {("influxdb", "double"), ("valkey", "double")}
+#: Quiet questions that an engine has no statement for.
+UNASKED = {"valkey": {"newest", "by_time"}}
 
 
 def plan_of(engine: str, method: str, *changed: str) -> StudyPlan:
@@ -77,12 +89,14 @@ def test_every_type_is_stored_proven_and_answered_right(
     assert ran.last == {"event": "finished", "ended_by": "work"}, ran.last
     assert not ran.broken(), ran.broken()
     items = {p["item"] for p in ran.tables["proofs"]}
-    assert items >= {"rows", "read_back"} and any("(total)" in item for item in items)
+    assert items >= {"rows", "read_back"}
+    # Valkey sees packed rows, and adds up no column: there, reading every row back is the whole proof.
+    assert any("(total)" in item for item in items) or engine == "valkey"
     assert not ran.tables["failures"], ran.tables["failures"]
     writers = ran.shot("writers")
     assert (writers["rows"], writers["ok"], writers["errors"]) == (10_000, 15, 0)
     quiet = oracle.verdicts(ran.plan, ran.tables["answers"], _core.generate)
-    assert {v.op for v in quiet} == {"newest", "exact", "how_many", "by_time"}
+    assert {v.op for v in quiet} == {"newest", "exact", "how_many", "by_time"} - UNASKED.get(engine, set())
     assert all(v.holds for v in quiet), quiet
 
 

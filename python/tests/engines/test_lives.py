@@ -28,6 +28,7 @@ WRONG = {
     "mariadb": {"no_such_setting": "1"},
     "clickhouse": {"no_such_setting": "1"},
     "influxdb": {"data.index-version": "none"},
+    "valkey": {"appendfsync": "sometimes"},
 }
 
 

@@ -21,9 +21,12 @@ from tests.terminal import Inrush
 
 from .servers import control
 
-SERVERS = ("postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb")
+SERVERS = ("postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb", "valkey")
 QUICK = ("--scale", "xs", "-P", "batch_rows=1000", "-P", "repeats.count=1", "-P", "schedule.at_least_s=0")
 LONG = ("--scale", "xs", "-P", "batch_rows=1000", "-P", "repeats.count=1", "-P", "schedule.at_least_s=3000")
+#: The same for an engine that has no statement for quickstart's readers.
+BY_KEY = ("--scale", "xs", "-P", "keys_per_call=4", "-P", "repeats.count=1")
+STUDIES = {"valkey": ("telemetry-lookups", BY_KEY, (*BY_KEY, "-P", "schedule.measure_s=3000"))}
 LIMIT_S = 300.0
 pytestmark = pytest.mark.timeout(900)
 
@@ -35,11 +38,23 @@ def site(request: pytest.FixtureRequest) -> Site:
 
 
 def words(site: Site) -> tuple[str, str]:
-    return "quickstart", site.target.url
+    return STUDIES.get(site.target.engine, ("quickstart", QUICK, LONG))[0], site.target.url
+
+
+def quick(site: Site) -> tuple[str, ...]:
+    return STUDIES.get(site.target.engine, ("quickstart", QUICK, LONG))[1]
+
+
+def long(site: Site) -> tuple[str, ...]:
+    return STUDIES.get(site.target.engine, ("quickstart", QUICK, LONG))[2]
+
+
+def study_of(site: Site) -> str:
+    return f"telemetry-{words(site)[0].removeprefix('telemetry-')}"
 
 
 def name_of(inrush: Inrush, site: Site) -> str:
-    plan = inrush("plan", *words(site), *QUICK, "--json").json
+    plan = inrush("plan", *words(site), *quick(site), "--json").json
     return lock_name(plan["name"], plan["seed"])
 
 
@@ -47,7 +62,7 @@ def name_of(inrush: Inrush, site: Site) -> str:
 def another(site: Site, results: Path) -> Iterator[subprocess.Popen[str]]:
     """A second inrush that runs the study until it is ended."""
     environment = {**os.environ, "INRUSH_RESULTS": str(results)}
-    command = [sys.executable, "-m", "inrush.cli", "run", *words(site), *LONG]
+    command = [sys.executable, "-m", "inrush.cli", "run", *words(site), *long(site)]
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     try:
         yield process
@@ -73,6 +88,7 @@ def homes(site: Site, name: str) -> bool:
         "mariadb": "SELECT schema_name FROM information_schema.schemata",
         "clickhouse": "SELECT name FROM system.databases",
         "influxdb": "-- columns: name\nSHOW DATABASES",
+        "valkey": "KEYS *",
     }
     return name in {str(row[0]) for row in control(site.target, ask[site.target.engine])}
 
@@ -84,34 +100,34 @@ def test_a_second_is_refused_and_told_and_takes_over_when_the_first_was_killed(
     with another(site, tmp_path / "first") as first:
         found = wait_for_lock(site, name, first)
         for force in ((), ("--force",)):
-            said = inrush("run", *words(site), *QUICK, *force)
+            said = inrush("run", *words(site), *quick(site), *force)
             assert said.code == 2, said.err
             assert f"process {first.pid} on" in said.err and str(tmp_path / "first") in said.err
             assert "another --seed" in said.err
         assert inrush.store.studies() == [], "nothing was begun"
         assert holder(site, name) == found and first.poll() is None
-        beside = inrush("run", *words(site), *QUICK, "--seed", "99")
+        beside = inrush("run", *words(site), *quick(site), "--seed", "99")
         assert beside.code in (0, 3), beside.err
         assert first.poll() is None, "another seed is another place"
         first.kill()
         first.wait()
-    after = inrush("run", *words(site), *QUICK)
+    after = inrush("run", *words(site), *quick(site))
     assert after.code in (0, 3), after.err
-    assert "taken over from study telemetry-quickstart" in after.err and f"process {found.pid}" in after.err
+    assert f"taken over from study {study_of(site)}" in after.err and f"process {found.pid}" in after.err
     assert not homes(site, name), "it is given back at the end"
 
 
 def test_a_lock_of_another_machine_takes_force(inrush: Inrush, site: Site, tmp_path: Path) -> None:
     name = name_of(inrush, site)
-    far = replace(ourselves("telemetry-quickstart", tmp_path), machine="another boot", host="far.example")
+    far = replace(ourselves(study_of(site), tmp_path), machine="another boot", host="far.example")
     for statement in site.server.lock(name, far.text()):
         control(site.target, statement)
     try:
         assert holder(site, name) == far, "what is written is read again"
-        said = inrush("run", *words(site), *QUICK)
+        said = inrush("run", *words(site), *quick(site))
         assert said.code == 2 and "far.example" in said.err and "say --force" in said.err, said.err
         assert holder(site, name) == far
-        forced = inrush("run", *words(site), *QUICK, "--force")
+        forced = inrush("run", *words(site), *quick(site), "--force")
         assert forced.code in (0, 3) and "taken over" in forced.err, forced.err
         assert not homes(site, name)
     finally:

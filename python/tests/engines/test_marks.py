@@ -64,11 +64,16 @@ def test_a_new_file_and_one_that_inrush_left_are_used_unasked(inrush: Inrush, tm
         assert said.code == 0, said.err
 
 
-SERVERS = ("postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb")
+SERVERS = ("postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb", "valkey")
+#: A study that can be made there; `quickstart` where none is named.
+STUDIES = {"valkey": "telemetry-lookups"}
 
 
 def make(there: Target, home: str) -> None:
     """A schema or database of the user's, with one row in its one table."""
+    if there.engine == "valkey":
+        control(there, f"HSET {home}.precious id 7")
+        return
     kind = "SCHEMA" if there.engine in ("postgresql", "timescaledb") else "DATABASE"
     control(there, f'CREATE {kind} "{home}"')
     if there.engine == "influxdb":
@@ -83,12 +88,21 @@ def make(there: Target, home: str) -> None:
 
 def kept(there: Target, home: str) -> bool:
     """Whether the row of `make` is there."""
+    if there.engine == "valkey":
+        return control(there, f"HGET {home}.precious id") == [["7"]]
     dots = ".." if there.engine == "influxdb" else "."
     try:
         rows = control(there, f'SELECT id FROM "{home}"{dots}precious')
     except _core.CoreFailure:
         return False
     return [str(row[-1]) for row in rows] == ["7"]
+
+
+def of(engine: str, there: Target) -> tuple[str, ...]:
+    """A small study on this server."""
+    if engine in STUDIES:
+        return (STUDIES[engine], there.url, "--scale", "xs", "-P", "keys_per_call=4", "-P", "repeats.count=1")
+    return ("quickstart", there.url, *QUICK)
 
 
 def home_of(inrush: Inrush, words: Sequence[str]) -> str:
@@ -102,7 +116,7 @@ def test_what_is_in_the_way_is_refused_and_dropped_by_force_alone(
     inrush: Inrush, engine: str, request: pytest.FixtureRequest
 ) -> None:
     there: Target = request.getfixturevalue(engine)
-    words = ("quickstart", there.url, *QUICK)
+    words = of(engine, there)
     home = home_of(inrush, words)
     assert home.startswith("inrush_")
     beside = f"{home}_too"
@@ -130,7 +144,7 @@ def test_what_inrush_left_is_nobody_elses_and_used_unasked(
     inrush: Inrush, engine: str, request: pytest.FixtureRequest
 ) -> None:
     there: Target = request.getfixturevalue(engine)
-    words = ("quickstart", there.url, *QUICK)
+    words = of(engine, there)
     home = home_of(inrush, words)
     for statement in server(engine).open_namespace(home):
         control(there, statement)

@@ -206,6 +206,7 @@ NEEDS_MB = {
     "mariadb": 260,
     "clickhouse": 40,
     "influxdb": 20,
+    "valkey": 20,
 }
 ROOM_MB = 24
 

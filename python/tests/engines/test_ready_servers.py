@@ -14,7 +14,9 @@ from inrush.run.prepare import StudyCall, prepare
 from inrush.targets.ready import refuse_unready
 from inrush.targets.site import Site
 
-SERVERS = ("postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb")
+SERVERS = ("postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb", "valkey")
+#: A study that can be made there; `quickstart` where none is named.
+STUDIES = {"influxdb": "telemetry-keepup", "valkey": "telemetry-lookups"}
 
 
 @pytest.mark.parametrize("engine", SERVERS)
@@ -26,8 +28,7 @@ def test_a_server_is_ready_keeps_nothing_and_is_no_other(
     port = greeting.Port("127.0.0.1", urlsplit(url).port or 0)
     for expected in greeting.Protocol:
         assert greeting.heard(port, expected) is twin.protocol
-    study = "telemetry-keepup" if engine == "influxdb" else "quickstart"
-    found = prepare(StudyCall(study, "xs", targets=(url,)))
+    found = prepare(StudyCall(STUDIES.get(engine, "quickstart"), "xs", targets=(url,)))
     (line,) = refuse_unready(found.plan, found.places, tmp_path)
     assert line.startswith(f"{url}: reachable, version ") and "tables can be made" in line
     assert "unknown" not in line
@@ -41,6 +42,7 @@ HOMES = {
     **dict.fromkeys(("mysql", "mariadb"), "SELECT schema_name FROM information_schema.schemata"),
     "clickhouse": "SELECT name FROM system.databases",
     "influxdb": "-- columns: name\nSHOW DATABASES",
+    "valkey": "KEYS *",
 }
 
 

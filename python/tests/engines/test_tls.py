@@ -206,10 +206,10 @@ def test_a_password_itself_goes_to_a_verified_mysql_only(mysql: Target) -> None:
         control(mysql, "DROP USER inrush_forgotten")
 
 
-# ClickHouse and InfluxDB, behind a proxy that ends TLS
+# Engines that are asked for TLS by `secure`, behind a proxy that ends it
 
 
-@pytest.fixture(params=["clickhouse", "influxdb"])
+@pytest.fixture(params=["clickhouse", "influxdb", "valkey"])
 def behind_tls(request: pytest.FixtureRequest, certificates: Path) -> Iterator[Target]:
     target: Target = request.getfixturevalue(request.param)
     before, _, port = target.url.rstrip("/").rpartition(":")
@@ -255,8 +255,8 @@ def tls_in_front(port: int, certificates: Path) -> Iterator[int]:
             accepting.join()
 
 
-@pytest.mark.parametrize("engine", ["clickhouse", "influxdb"])
-def test_behind_http_the_url_says_whether_a_run_was_encrypted(engine: str) -> None:
+@pytest.mark.parametrize("engine", ["clickhouse", "influxdb", "valkey"])
+def test_where_the_server_does_not_tell_the_url_says_whether_a_run_was_encrypted(engine: str) -> None:
     def told(query: str) -> str:
         return twin(engine).tls(Target(engine, f"{engine}://host:1/db{query}"), {})
 
@@ -265,10 +265,10 @@ def test_behind_http_the_url_says_whether_a_run_was_encrypted(engine: str) -> No
 
 
 #: Something that every server answers.
-ASKED = {"clickhouse": "SELECT 'here'", "influxdb": "SHOW DATABASES"}
+ASKED = {"clickhouse": "SELECT 'here'", "influxdb": "SHOW DATABASES", "valkey": "ECHO here"}
 
 
-def test_an_engine_behind_http_is_asked_through_tls(
+def test_an_engine_is_asked_through_tls_where_its_url_says_secure(
     behind_tls: Target, certificates: Path, request: pytest.FixtureRequest
 ) -> None:
     root, statement = f"ca_cert={certificates / 'ca.crt'}", ASKED[behind_tls.engine]

@@ -24,7 +24,7 @@ from .servers import SETTINGS, control, need, twin
 
 STUDY = str(Path(__file__).parent / "contract.toml")
 SECOND = 10**9
-SERVERS = ("postgresql", "clickhouse", "influxdb", "mysql", "mariadb")
+SERVERS = ("postgresql", "clickhouse", "influxdb", "mysql", "mariadb", "valkey")
 
 
 def plan_of(engine: str) -> dict[str, Any]:
@@ -197,6 +197,9 @@ def at_time(series: list[tuple[int, float]], t_ns: int) -> float:
         ("clickhouse", "clickhouse://nobody:hidden@127.0.0.1:{port}/", "CLICKHOUSE_PASSWORD"),
         ("influxdb", "influxdb://127.0.0.1:1/", "nothing listens on port 1"),
         ("influxdb", "influxdb://127.0.0.1:{port}/nowhere", "nowhere"),
+        ("valkey", "valkey://127.0.0.1:1/", "nothing listens on port 1"),
+        ("valkey", "valkey://127.0.0.1:{port}/999", "name another database in the URL"),
+        ("valkey", "valkey://nobody:hidden@127.0.0.1:{port}/", "REDISCLI_AUTH"),
         *(
             (engine, f"{engine}://{rest}", says)
             for engine in ("mysql", "mariadb")
@@ -242,6 +245,21 @@ def test_a_query_past_its_deadline_is_killed_in_the_server_and_is_a_timeout(
     assert {f["outcome"] for f in ran.tables["failures"]} == {"timeout"}
     left = control(clickhouse, "SELECT count() FROM system.processes WHERE query LIKE '%sleepEachRow(0)%'")
     assert left == [["1"]], "only the question itself still runs"
+
+
+def test_a_script_past_its_deadline_is_a_timeout_and_the_session_goes_on_with_another_connection(
+    valkey: Target, folder: Path
+) -> None:
+    """The server cannot be asked to cancel: the connection ends, and what runs is ended by the server's own command."""
+    endless = 'EVAL "while true do end" 0'
+    plan = asking("valkey", endless, deadline_ns=SECOND // 2)
+    try:
+        ran = run(Site(twin("valkey"), valkey), plan, folder / "run")
+    finally:
+        control(valkey, "SCRIPT KILL")
+    assert ran.shot("readers")["ops"] == 2 and ran.shot("readers")["ok"] == 0
+    assert {f["outcome"] for f in ran.tables["failures"]} <= {"timeout", "refused"}, ran.tables["failures"]
+    assert "timeout" in {f["outcome"] for f in ran.tables["failures"]}
 
 
 def test_a_failure_behind_the_first_rows_of_an_answer_is_a_failure(clickhouse: Target, folder: Path) -> None:

@@ -11,6 +11,7 @@ pub mod line;
 pub mod mysql;
 pub mod native;
 pub mod pgcopy;
+pub mod resp;
 mod rowbinary;
 mod tail;
 mod text;
@@ -26,8 +27,12 @@ use delimited::Delimited;
 /// `text`: tab-separated, `\N` for NULL (PostgreSQL text COPY, MySQL LOAD DATA, ClickHouse TSV).
 /// `csv`: RFC 4180 with LF, NULL empty and unquoted. `pgcopy`: PostgreSQL binary COPY. `native`, `rowbinary`: ClickHouse's
 /// blocks and rows. `values`: rows of an SQL INSERT as text. `line`: InfluxDB's line protocol. `mysql`: rows of MariaDB's
-/// bulk execute, whose values are those of MySQL's prepared statements.
-pub const WIRES: [&str; 8] = ["text", "csv", "pgcopy", "native", "rowbinary", "values", "line", "mysql"];
+/// bulk execute, whose values are those of MySQL's prepared statements. `resp`: commands of Valkey and Redis.
+pub const WIRES: [&str; 9] =
+    ["text", "csv", "pgcopy", "native", "rowbinary", "values", "line", "mysql", "resp"];
+
+/// Wires that find a row by its key: they write no table without an identity.
+pub const KEYED_WIRES: [&str; 2] = ["line", "resp"];
 
 /// Encodes batches of one table. CPU only; allocates nothing once `out` has its size.
 pub trait Encoder: Send {
@@ -77,6 +82,7 @@ pub fn encoder(wire: &str, table: &TablePlan) -> Result<Box<dyn Encoder>, Error>
         "values" => Ok(Box::new(Delimited::<values::ValueGroups>::new(table))),
         "pgcopy" => Ok(Box::new(pgcopy::PgCopy::new(table)?)),
         "line" => Ok(Box::new(line::Line::new(table)?)),
+        "resp" => Ok(Box::new(resp::Resp::new(table)?)),
         _ => Err(Error::Plan(format!("wire {wire:?} is not known; known are {}", WIRES.join(", ")))),
     }
 }

@@ -16,6 +16,7 @@ mod influxdb;
 mod mysql;
 mod null;
 mod postgresql;
+mod resp;
 pub(crate) mod secrets;
 pub(crate) mod shared;
 pub mod simulated;
@@ -25,6 +26,7 @@ pub mod statement;
 mod stream;
 pub(crate) mod tls;
 mod url;
+mod valkey;
 
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
@@ -264,7 +266,7 @@ struct Known {
 }
 
 /// Every engine, in the order of their names.
-const KNOWN: [Known; 11] = [
+const KNOWN: [Known; 12] = [
     Known { name: "adbc", max_depth: 1, new: |ctx| Ok(Arc::new(adbc::Adbc::new(ctx)?)) },
     Known { name: "clickhouse", max_depth: 1, new: |ctx| Ok(Arc::new(clickhouse::Clickhouse::new(ctx)?)) },
     Known { name: "duckdb", max_depth: 1, new: |ctx| Ok(Arc::new(duckdb::duckdb(ctx)?)) },
@@ -287,6 +289,11 @@ const KNOWN: [Known; 11] = [
         name: "timescaledb",
         max_depth: postgresql::MAX_DEPTH,
         new: |ctx| Ok(Arc::new(postgresql::Postgresql::new(ctx)?)),
+    },
+    Known {
+        name: "valkey",
+        max_depth: valkey::MAX_DEPTH,
+        new: |ctx| Ok(Arc::new(valkey::Valkey::new(ctx)?)),
     },
 ];
 

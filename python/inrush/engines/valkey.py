@@ -1,0 +1,267 @@
+"""Valkey, and Redis from version 6: dialect and life. Twin of rust/src/engine/valkey.rs.
+
+A row is a field of a hash: the first column of the table's identity is the hash's key (`<table>/<value>`), the other
+columns of it are the field, and the value is the whole row, packed (rust/src/encode/resp.rs). So a look-up by key is one
+command and returns all rows of the key. A namespace is a prefix of keys; the key of that name bears inrush's mark.
+
+A statement is a command a line, as `valkey-cli` takes it. What takes several commands is a script in Lua, which the
+server runs as one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from inrush.engines import debian, greeting, http, sql
+from inrush.engines.base import (
+    LOG,
+    Durability,
+    OpPlan,
+    Probes,
+    Proof,
+    Release,
+    Survives,
+    TablePlan,
+    Target,
+    Unsupported,
+)
+from inrush.engines.greeting import Protocol
+from inrush.engines.own_server import OwnServer, Place
+from inrush.workload import Operation, Table
+
+#: Value of a namespace's own key.
+MARK = "made_by_inrush"
+#: Wire types, for people: where a column stands. The packed row holds every column.
+KEY, FIELD, VALUE = "key", "field", "value"
+#: Logical types that have no text of their own: no key is made of them.
+NO_KEYS = ("f32", "f64", "list_f64", "list_i64")
+COLLAPSE = "rows of equal identity are one field, the last one written: {identity} must be unique"
+PACKED = (
+    "a row is one packed value: the server sees its key and no column, so that proofs read every row back"
+)
+NO_KEY = (
+    "a row of Valkey is found by its key: the table needs an identity of whole numbers, times, UUIDs or texts, "
+    "of which a text may be the first or the last"
+)
+#: Patterns of the settings that are read back: all but the passwords (`masterauth`, `requirepass`, `tls-key-file-pass`).
+TOLD = ("[^mprt]*", "max*", "min*", "port", "proto*", "rdb*", "repl*", "tcp*", "timeout", "tracking*")
+#: What durability rests on.
+SETTINGS = ("appendonly", "appendfsync")
+#: Longest time that a write may wait for the sync before it, s. Source: flushAppendOnlyFile in the server's aof.c.
+POSTPONED_S = 2.0
+
+PACKAGES = {
+    "8.1": debian.Packages(
+        "valkey", "valkey-8.1", "trixie", ("valkey-server", "valkey-tools"), "usr/bin/valkey-server"
+    )
+}
+#: Longest wait for an answer of a server that may not be ready yet, s.
+READY_S = 0.5
+
+
+class Valkey(OwnServer):
+    name = "valkey"
+    title = "Valkey"
+    schemes = ("valkey", "redis")
+    methods = ("bulk",)
+    max_depth = 1024
+    indexes = False
+    rate = (1e-4, 1.5e-6)
+    password_variable = "REDISCLI_AUTH"
+    list_form = (r":{name}\b", "a command with :{name}, which is written once for each key")
+    protocol = Protocol.RESP
+    usual_port = 6379
+    grant = "ACL SETUSER <user> ~inrush_* +@all"
+    survive_by: ClassVar[Mapping[Survives, str]] = {
+        Survives.POWER_LOSS: "--start valkey,appendonly=yes,appendfsync=always",
+        Survives.PROCESS_CRASH: "--start valkey,appendonly=yes,appendfsync=no",
+    }
+
+    # dialect
+
+    def open_namespace(self, namespace: str) -> tuple[str, ...]:
+        return (f"SET {quote(namespace)} {MARK}",)
+
+    def drop_namespace(self, namespace: str) -> tuple[str, ...]:
+        body = "redis.call('DEL', ARGV[1])"
+        return (script(if_marked(drop_keys("ARGV[3]") + body), namespace, MARK, keys_of(f"{namespace}.")),)
+
+    def strangers(self, namespaces: Sequence[str]) -> str:
+        foreign = (
+            "local found = {} for _, name in ipairs(ARGV) do "
+            "local there = redis.call('EXISTS', name) == 1 or #redis.call('KEYS', name .. '.*') > 0 "
+            f"if there and redis.pcall('GET', name) ~= '{MARK}' then found[#found + 1] = name end end return found"
+        )
+        return script(foreign, *namespaces)
+
+    def drop_stranger(self, name: str) -> tuple[str, ...]:
+        return (
+            script(drop_keys("ARGV[2]") + "return redis.call('DEL', ARGV[1])", name, keys_of(f"{name}.")),
+        )
+
+    def lock(self, name: str, holder: str) -> tuple[str, ...]:
+        make = (
+            "if redis.call('EXISTS', ARGV[1]) == 1 then return redis.error_reply('ERR there is such a lock') end "
+            "redis.call('SET', ARGV[1], ARGV[2]) return redis.call('SET', ARGV[1] .. '.holder', ARGV[3])"
+        )
+        return (script(make, name, MARK, holder),)
+
+    def ask_holder(self, name: str) -> str:
+        ask = (
+            "return redis.call('GET', ARGV[1] .. '.holder') or redis.error_reply('ERR there is no such lock')"
+        )
+        return script(ask, name)
+
+    def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan:
+        name = f"{namespace}.{table.name}"
+        rows = keys_of(f"{name}/")
+        drop = script(if_marked(drop_keys("ARGV[3]")), namespace, MARK, rows)
+        return TablePlan(
+            name=name,
+            create=(),
+            fresh=(script(drop_keys("ARGV[1]"), rows),),
+            drop=(drop,),
+            wire=wires(table),
+            losses=(COLLAPSE.format(identity=", ".join(table.identity) or "what they are"), PACKED),
+        )
+
+    def plan_operation(
+        self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0
+    ) -> OpPlan | Unsupported:
+        if operation.kind == "together":
+            return OpPlan("")
+        if operation.kind == "insert":
+            plan = tables[operation.table or ""]
+            if method not in self.methods:
+                return Unsupported(f"valkey has no method {method}; its one way in is {self.methods[0]}")
+            return OpPlan(plan.name, method) if KEY in plan.wire.values() else Unsupported(NO_KEY)
+        if "valkey" not in operation.sql and not operation.unsupported.get("valkey"):
+            return Unsupported(
+                f"operation {operation.name} has no commands (sql.valkey), and Valkey does not understand SQL"
+            )
+        return sql.statement(operation, "valkey", tables, sql.dollar)
+
+    @staticmethod
+    def spread_list(text: str, param: str, names: Sequence[str]) -> str:
+        """A command that names the list is written once for each of its keys: they share a pipeline."""
+        named = re.compile(rf":{param}\b")
+
+        def written(line: str) -> list[str]:
+            return [named.sub(f":{name}", line) for name in names] if named.search(line) else [line]
+
+        return "\n".join(each for line in text.strip().splitlines() for each in written(line))
+
+    def proof(self, table: Table, plan: TablePlan) -> Proof:
+        count = (
+            "local rows = 0 for _, key in ipairs(redis.call('KEYS', ARGV[1])) do "
+            "rows = rows + redis.call('HLEN', key) end return rows"
+        )
+        rows = keys_of(f"{plan.name}/")
+        return Proof(script(count, rows), ({"kind": "rows"},), f"KEYS {quote(rows)}")
+
+    def probes(self, tables: Sequence[TablePlan]) -> Probes:
+        sizes = (
+            "local memory = redis.call('INFO', 'memory') local log = redis.call('INFO', 'persistence') "
+            "return {{'memory', string.match(memory, 'used_memory_dataset:(%d+)')}, "
+            f"{{'{LOG}', string.match(log, 'aof_current_size:(%d+)') or '0'}}}}"
+        )
+        version = (
+            "local server = redis.call('INFO', 'server') return {{'version', "
+            "string.match(server, 'valkey_version:(%S+)') or string.match(server, 'redis_version:(%S+)')}}"
+        )
+        return Probes(
+            sizes=(script(sizes),),
+            counters=("INFO stats",),
+            settings=tuple(f"CONFIG GET {quote(pattern)}" for pattern in TOLD),
+            version=script(version),
+        )
+
+    def tls(self, target: Target, settings: Mapping[str, str]) -> str:
+        return http.tls(target)
+
+    def durability(self, settings: Mapping[str, str]) -> Durability:
+        """A reply is sent behind the write of the append-only file, and with `always` behind its sync.
+
+        With `everysec`, a write waits up to two seconds for a sync that is under way, and its reply does not: a crash of
+        the process may lose it. Snapshots (`save`) promise nothing. Source: flushAppendOnlyFile in Valkey 8.1's aof.c.
+        """
+        because = {name: settings[name] for name in SETTINGS if name in settings}
+        if settings.get("appendonly") != "yes":
+            return Durability(Survives.NOTHING, because=because)
+        survives = {"always": Survives.POWER_LOSS, "no": Survives.PROCESS_CRASH}
+        sync = settings.get("appendfsync", "")
+        window_s = POSTPONED_S if sync == "everysec" else 0.0
+        return Durability(survives.get(sync, Survives.NOTHING), window_s, because)
+
+    # life
+
+    reserved = frozenset({"bind", "port", "dir", "daemonize", "logfile", "pidfile", "supervised"})
+    offers = PACKAGES
+
+    def url_of(self, port: int) -> str:
+        return f"valkey://127.0.0.1:{port}/"
+
+    def make(self, place: Place) -> None:
+        """The server makes its files itself."""
+
+    def command(self, place: Place) -> Sequence[str | Path]:
+        file = place.data / "valkey.conf"
+        file.write_text(config(place))
+        file.chmod(0o644)
+        return [self.program(place.release), file]
+
+    def known_settings(self, release: Release) -> frozenset[str] | None:
+        """The server refuses to start with one that it does not know, and says which."""
+        return None
+
+    def is_ready(self, place: Place) -> bool:
+        """Not while it still reads its files: then it answers `-LOADING`."""
+        with contextlib.suppress(OSError):
+            port = greeting.Port("127.0.0.1", place.port)
+            said = greeting.answer(port, greeting.FIRST_WORDS[Protocol.RESP], READY_S)
+            return said.startswith((b"+PONG", b"-NOAUTH"))
+        return False
+
+
+def config(place: Place) -> str:
+    """The whole configuration; what is left out is as shipped. Pure."""
+    own = {"bind": "127.0.0.1", "port": str(place.port), "dir": str(place.home), "daemonize": "no"}
+    return "".join(f"{name} {value or quote('')}\n" for name, value in {**own, **place.settings}.items())
+
+
+def quote(text: str) -> str:
+    """A word of a command."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+def script(lua: str, *arguments: str) -> str:
+    return " ".join(["EVAL", quote(lua), "0", *map(quote, arguments)])
+
+
+def keys_of(prefix: str) -> str:
+    """A pattern of all keys that begin so."""
+    return re.sub(r"([*?\[\]^\\])", r"\\\1", prefix) + "*"
+
+
+def drop_keys(pattern: str) -> str:
+    """Lua: removes the keys of a pattern, which is itself Lua."""
+    return f"for _, key in ipairs(redis.call('KEYS', {pattern})) do redis.call('UNLINK', key) end "
+
+
+def if_marked(lua: str) -> str:
+    """Lua: only where the namespace `ARGV[1]` bears the mark `ARGV[2]`."""
+    return f"if redis.pcall('GET', ARGV[1]) == ARGV[2] then {lua} end"
+
+
+def wires(table: Table) -> dict[str, str]:
+    """Column -> key, field or value; no key where rows have none that could be written unmistakably."""
+    types = [table.column(name).type for name in table.identity]
+    unmistakable = types and not any(
+        kind in NO_KEYS or (kind == "text" and 0 < at < len(types) - 1) for at, kind in enumerate(types)
+    )
+    first, others = (table.identity[0], table.identity[1:]) if unmistakable else ("", ())
+    return {c.name: KEY if c.name == first else FIELD if c.name in others else VALUE for c in table.columns}
