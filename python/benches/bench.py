@@ -21,7 +21,19 @@ from functools import partial
 from math import inf
 from pathlib import Path
 
-from benches import clickhouse, floors, influxdb, ingest, loading, lookups, mysql, places, tsbs, watching
+from benches import (
+    clickhouse,
+    floors,
+    influxdb,
+    ingest,
+    loading,
+    lookups,
+    mysql,
+    places,
+    tsbs,
+    valkey,
+    watching,
+)
 from benches.verdict import MOST_ROUNDS, Word, is_narrow, judged
 from inrush import _core
 from inrush.engines import server
@@ -140,6 +152,7 @@ OFFERS: Mapping[str, Callable[[Instance], None]] = {
     "mariadb": places.offer,
     "influxdb": places.offer,
     "timescaledb": places.offer,
+    "valkey": places.offer,
 }
 
 
@@ -160,7 +173,7 @@ class Comparison:
 
 
 def comparisons(only: str) -> Iterator[Comparison]:
-    races = (floors, ingest, clickhouse, mysql, influxdb, tsbs, lookups)
+    races = (floors, ingest, clickhouse, mysql, influxdb, tsbs, lookups, valkey)
     made = [Comparison(*parts) for module in races for parts in module.comparisons()]
     # What should agree may be off by as much on the other side.
     alike = [Comparison(*parts) for module in (ingest, lookups) for parts in module.agreements()]

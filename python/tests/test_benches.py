@@ -10,6 +10,7 @@ import pytest
 from benches.bench import Comparison, Line, by_verdict, measured
 from benches.lookups import reported
 from benches.rounds import Rounds
+from benches.valkey import reported as of_valkey
 from benches.verdict import Word, judged
 from benches.watching import iostat_figure, pidstat_figures
 from inrush.stats.stats import Interval
@@ -42,6 +43,10 @@ latency average = 0.029 ms
 initial connection time = 3.401 ms
 tps = 35110.121847 (without initial connection time)
 """
+VALKEY_BENCHMARK = """\
+"test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms","max_latency_ms"
+"HVALS inrush_bench/__rand_int__","53191.49","0.016","0.008","0.015","0.023","0.031","1.023"
+"""
 SYSBENCH = """\
     transactions:                        37462  (18727.34 per sec.)
     queries:                             37462  (18727.34 per sec.)
@@ -57,6 +62,9 @@ def test_iostat_is_read_by_its_sum() -> None:
 
 
 def test_a_rate_is_the_peers_own() -> None:
+    assert of_valkey(VALKEY_BENCHMARK) == 53191.49
+    with pytest.raises(RuntimeError, match="no rate"):
+        of_valkey("Could not connect")
     assert reported(PGBENCH) == (70154, 35110.121847)
     assert reported(SYSBENCH) == (37462, 18727.34)
 
