@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,14 +17,16 @@ from hypothesis import strategies as st
 from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
 from inrush.errors import UsageError
-from inrush.report.charts import RING, Figure, ticks
+from inrush.report.charts import RING, Figure, labels, ticks
 from inrush.report.curves import five_numbers
 from inrush.report.draw import render, themes
+from inrush.report.drawn import shown_points
 from inrush.report.figures import figures
 from inrush.report.published import published_rows
 from inrush.report.report import write_figures
 from inrush.stats.record import Absent, StudyRecord
 from tests import synthetic
+from tests.test_conclusion import ALL, kept
 
 TRUTH = {
     (e, b): s * m
@@ -104,7 +107,9 @@ def test_whiskers_end_at_the_last_run_within_one_and_a_half_boxes() -> None:
 def test_latency_curves_end_where_there_are_no_more_calls(study: StudyRecord) -> None:
     rows = rows_of(drawn(study)["latency-readers"])
     assert max(r["x"] for r in rows) == pytest.approx(np.log10(5 * 120), abs=1e-3)
-    assert all(a["ms"] <= b["ms"] for a, b in itertools.pairwise(rows) if a["series"] == b["series"])
+    assert all(
+        a["latency"] <= b["latency"] for a, b in itertools.pairwise(rows) if a["series"] == b["series"]
+    )
 
 
 def test_panels_over_time_share_one_axis_and_one_zoom(study: StudyRecord) -> None:
@@ -282,3 +287,77 @@ def test_no_chart_is_drawn_of_one_dot_or_of_a_few_calls() -> None:
         if name.startswith("time-"):
             titles = [panel["encoding"]["y"]["title"] for panel in figure.spec["vconcat"]]
             assert "rows/s" not in titles and titles
+
+
+def domains(made: dict[str, Figure], begins: str) -> list[Any]:
+    found = [f for name, f in made.items() if name.startswith(begins)]
+    return [layer["encoding"]["y"]["scale"].get("domain") for f in found for layer in f.spec["layer"]]
+
+
+def test_panels_of_one_figure_have_one_unit_and_one_scale() -> None:
+    """Two tables whose rates differ threefold: a line twice as high in one panel as in the other means twice as much."""
+    truth = {("duckdb", b): s for b, s in ((200, 3.0), (1000, 1.0))}
+    slow = {("duckdb", b): s * 3 for (_, b), s in truth.items()}
+    runs = [
+        synthetic.run("duckdb", {"table": table, "batch_rows": b}, block, n, makespan_s=s * (1 + block / 100))
+        for block in (1, 2, 3)
+        for n, (table, b, s) in enumerate(
+            [("small", b, s) for (_, b), s in truth.items()] + [("large", b, s) for (_, b), s in slow.items()]
+        )
+    ]
+    made = drawn(StudyRecord(synthetic.STUDY, runs))
+    for begins in ("rate-", "curve-", "box-"):
+        each = domains(made, begins)
+        assert len([n for n in made if n.startswith(begins)]) == 2
+        assert each[0] is not None and all(d == each[0] for d in each), begins
+    assert (
+        len(
+            {
+                f.spec["layer"][1]["encoding"]["y"].get("title")
+                for n, f in made.items()
+                if n.startswith("box-")
+            }
+        )
+        == 1
+    )
+
+
+def test_a_load_that_the_search_passed_over_is_not_drawn_as_stopped() -> None:
+    passed = Absent({"engine": "sqlite", "batch_rows": 100}, "stopped", "bisection: 200 held")
+    limit = Absent({"engine": "sqlite", "batch_rows": 50}, "stopped", "makespan is 95 s, above 90 s")
+    made = drawn(synthetic.study(TRUTH, absent=[passed, limit]))["curve-0"]
+    assert {r["x"] for r in rows_of(made) if "why" in r} == {50}
+    alone = drawn(synthetic.study(TRUTH, absent=[passed]))["curve-0"]
+    assert "Crosses" not in alone.caption and {"x"} & set(rows_of(alone)[0])
+
+
+def test_the_times_of_a_fixed_job_stand_behind_all_that_its_rate_shows(study: StudyRecord) -> None:
+    names = list(drawn(study))
+    assert names.index("curve-0") > max(
+        names.index(n) for n in names if n.startswith(("rate", "box", "latency", "time"))
+    )
+    assert "rows/s (larger is better)" in json.dumps(drawn(study)["box-0"].spec)
+
+
+def test_a_chart_of_a_load_shows_the_load_that_the_answer_is_about() -> None:
+    analysis = kept(ALL)
+    found = answer(analysis)
+    assert found is not None
+    assert {dict(p)["readers"] for p in shown_points(analysis, found)} == {4}
+    assert {dict(p)["engine"] for p in shown_points(analysis, found)} == {"clickhouse", "postgresql", "mysql"}
+
+
+def test_labels_of_latencies_have_the_unit_of_their_size() -> None:
+    for ns, unit in ((2 * 10**9, "s"), (10**7, "ms"), (10**4, "µs")):
+        made = drawn(synthetic.study(TRUTH, blocks=3, reader_ns=[ns, 2 * ns] * 30))["latency-readers"]
+        shown = re.findall(r">([\d.]+) (s|ms|µs)<", render(made, "svg").decode())
+        assert len(shown) >= 3 and shown[-1][1] == unit
+        assert all(0 < float(value) < 1000 for value, _ in shown)
+
+
+def test_lines_are_named_by_what_they_do_not_share() -> None:
+    analysis = analyse(synthetic.study({("duckdb", 1): 1.0, ("duckdb", 2): 2.0}))
+    named = labels(analysis.points, analysis)
+    assert set(named.values()) == {"batch_rows 1", "batch_rows 2"}
+    (first, *_) = analysis.points
+    assert labels([first], analysis)[first].startswith("duckdb, batch_rows")

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from inrush.stats.record import SEARCHED
 from inrush.stats.trials import Trial, Tried, standing
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def not_searched(plan: StudyPlan, run: PlannedRun, tried: Sequence[tuple[str, Tr
     sweep = next((s for s in sweeps(planned, search.along) if run.point in {p.id for p in s}), None)
     if sweep is None:  # of no point: it prices the client's own work at points that were tried
         priced = {point for point, by in plan.calibrated_by.items() if by == run.run_id}
-        return None if priced & {point for point, _ in tried} else "bisection: its points were not tried"
+        return None if priced & {point for point, _ in tried} else f"{SEARCHED}its points were not tried"
     values = {point.id: point.factors[search.along] for point in sweep}
     candidates = list(values.values())
     found = standings(candidates, [(values[point], of) for point, of in tried if point in values])
@@ -115,4 +116,4 @@ def not_searched(plan: StudyPlan, run: PlannedRun, tried: Sequence[tuple[str, Tr
     told = [f"{candidates[now.holds]:,} held"] if now.holds >= 0 else []
     told += [f"{candidates[place]:,} is undecided" for place in now.undecided]
     told += [f"{candidates[now.fails]:,} did not hold"] if now.fails < len(candidates) else []
-    return f"bisection: {', '.join(told) or 'another value is tried first'}"
+    return f"{SEARCHED}{', '.join(told) or 'another value is tried first'}"

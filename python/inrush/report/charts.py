@@ -56,6 +56,14 @@ def label(point: Point, analysis: Analysis) -> str:
     return say([(k, v) for k, v in point if k in analysis.factors or k == "engine"])  # type: ignore[arg-type]
 
 
+def labels(points: Sequence[Point], analysis: Analysis) -> dict[Point, str]:
+    """Names of lines of one chart: what all of them share is left out, so that a legend is not cut off."""
+    shared = set.intersection(*(set(p) for p in points)) if len(points) > 1 else set()
+    return {
+        p: label(tuple(kv for kv in p if kv not in shared), analysis) or label(p, analysis) for p in points
+    }
+
+
 def axis_title(figure: str, unit: str) -> str:
     """`rate of writers, M rows/s (larger is better)`"""
     better = "smaller" if lower_is_better(figure) else "larger"
@@ -85,6 +93,20 @@ def scale_of(values: Sequence[float]) -> alt.Scale:
     return alt.Scale(zero=True)
 
 
+def shared_scale(values: Sequence[float]) -> alt.Scale:
+    """One scale for all panels of a figure: the same length means the same everywhere."""
+    scale, finite = scale_of(values), [v for v in values if np.isfinite(v)]
+    if not finite or max(finite) <= 0:
+        return scale
+    scale.domain = [min(finite), max(finite)] if is_log(scale) else [min(0.0, *finite), max(finite)]
+    return scale
+
+
+def held_by(scale: alt.Scale, values: Sequence[float]) -> list[float]:
+    """The ends of a scale that all panels share, else of what this one draws."""
+    return list(scale.to_dict().get("domain", values))
+
+
 def ticks(values: Sequence[float], log: bool) -> alt.Axis:
     """The axis of figures: on a log scale 1, 2 and 5 of every decade (of many decades their first alone), where at
     least two of them lie inside; Vega's own choice crowds a decade's upper end."""
@@ -97,6 +119,18 @@ def ticks(values: Sequence[float], log: bool) -> alt.Axis:
         if len(inside) >= 3:
             return alt.Axis(values=inside, format="~g" if high < 1e4 else "~s")
     return alt.Axis()
+
+
+def in_time_units(axis: alt.Axis, unit_s: float = 1.0) -> alt.Axis:
+    """The axis with a unit at each label: 100 µs, 10 ms, 1 s. unit_s: of what the values count, in seconds."""
+    in_s = f"(datum.value * {unit_s:g})"
+    units = ((1.0, 1.0, "s"), (1e-3, 1e3, "ms"), (0.0, 1e6, "µs"))
+    *larger, (_, factor, unit) = units
+    shown = "".join(
+        f"{in_s} >= {least * 0.9999:g} ? format({in_s} * {f:g}, '~g') + ' {u}' : " for least, f, u in larger
+    )
+    axis.labelExpr = f"datum.value == 0 ? '0' : {shown}format({in_s} * {factor:g}, '~g') + ' {unit}'"
+    return axis
 
 
 def is_log(scale: alt.Scale) -> bool:
@@ -121,7 +155,7 @@ def lines(
         "x:Q",
         scale=x_scale(x_values),
         title=x_title,
-        axis=alt.Axis(values=list(x_values), format=number_format(x_values), labelOverlap=True),
+        axis=alt.Axis(values=list(x_values), format=number_format(x_values), labelOverlap="greedy"),
     )
     color = alt.Color("series:N", title=None, sort=series, legend=alt.Legend(orient="top", symbolOpacity=1))
 
@@ -143,7 +177,7 @@ def lines(
         alt.Tooltip("y:Q", format=".4g", title="one run"),
     ]
     held = [r[k] for r in sure for k in ("low", "high")] + [r["y"] for r in dots]
-    y_axis = ticks([v for v in held if v > 0], is_log(y_scale))
+    y_axis = ticks([v for v in held_by(y_scale, held) if v > 0], is_log(y_scale))
     y, low = alt.Y("y:Q", scale=y_scale), alt.Y("low:Q", scale=y_scale)
     banded, short = [r for r in sure if r["series"] not in few], [bare(r) for r in rows if r.get("short")]
     layers = [

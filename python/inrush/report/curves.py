@@ -24,10 +24,11 @@ from inrush.report.charts import (
     along,
     axis_title,
     finished,
+    held_by,
     inline,
     is_log,
     lines,
-    scale_of,
+    shared_scale,
     ticks,
     unit_of,
     x_scale,
@@ -47,9 +48,17 @@ def rates(analysis: Analysis, answer: Answer) -> list[Figure]:
     figure = rate_figure(analysis, answer.figure)
     if figure == answer.figure:
         return []
-    by_rate = replace(answer, figure=figure)
-    found = curves(analysis, by_rate) or boxes(analysis, by_rate)
+    rated = replace(answer, figure=figure)
+    found = curves(analysis, rated) or ([] if by_rate(analysis, answer) else boxes(analysis, rated))
     return [replace(f, name=f"rate-{n}") for n, f in enumerate(found)]
+
+
+def by_rate(analysis: Analysis, answer: Answer) -> Answer | None:
+    """The answer by the rate of a fixed job, of which its makespan is the other side; None of other figures."""
+    figure = rate_figure(analysis, answer.figure)
+    if figure == answer.figure or not answer.figure.endswith(".makespan_s"):
+        return None
+    return replace(answer, figure=figure)
 
 
 def boxes(analysis: Analysis, answer: Answer) -> list[Figure]:
@@ -58,8 +67,10 @@ def boxes(analysis: Analysis, answer: Answer) -> list[Figure]:
     Fewer than LEAST_RUNS runs of a point have no quartiles: they are dots alone.
     """
     found = []
-    # One kind of axis for all of them: a linear panel beside a log one cannot be compared.
-    y_scale = scale_of([v for of in analysis.values(answer.figure).values() for v in of.values()])
+    # One unit and one scale for all of them: panels that differ in either cannot be compared.
+    values = without_failed(analysis.values(answer.figure))
+    factor, unit = unit_of(values, answer.figure)
+    y_scale = shared_scale([v / factor for of in values.values() for v in of.values()])
     numeric = all(is_number(v) for v in analysis.factors.get(along(answer), ("",)))
     for n, (group, of) in enumerate(
         list(groups(analysis, answer.figure, along(answer), ()).items())[:MOST_BOXES]
@@ -69,7 +80,8 @@ def boxes(analysis: Analysis, answer: Answer) -> list[Figure]:
         order = [plain(v) for v in ordered({dict(p)[along(answer)] for p in of})]
         if sum(len(values) for values in of.values()) < 2 or (not enough and numeric and len(order) > 1):
             continue  # one dot is no chart; a curve draws single runs already
-        factor, unit = unit_of(of, answer.figure)
+        if not failed and len({v for values in of.values() for v in values.values()}) == 1:
+            continue  # nothing is spread: every run has the same figure
         short = short_points(analysis, answer.figure, of)
         rows = [box_row(p, values, along(answer), factor) for p, values in enough.items()]
         dots = [
@@ -112,7 +124,8 @@ def box_layers(
     """rows: boxes, of points with enough runs; dots: every run; rings: points measured too short."""
     x = alt.X("x:O", sort=list(order), title=x_title, axis=alt.Axis(labelAngle=-30 if len(order) > 6 else 0))
     base = alt.Chart(inline(rows)).encode(x=x)
-    y_axis = ticks([r[k] for r in rows for k in ("low", "high")] or [r["y"] for r in dots], is_log(y_scale))
+    drawn = [r[k] for r in rows for k in ("low", "high")] or [r["y"] for r in dots]
+    y_axis = ticks(held_by(y_scale, drawn), is_log(y_scale))
     tip = [alt.Tooltip("x:N", title=x_title), alt.Tooltip("n:Q", title="runs"),
            *(alt.Tooltip(f"{k}:Q", format=".4g") for k in ("low", "q1", "median", "q3", "high"))]  # fmt: skip
 
@@ -156,14 +169,17 @@ def curves(analysis: Analysis, answer: Answer) -> list[Figure]:
     """Geometric means with 95 % intervals along the swept factor; stopped points as stopped."""
     if not all(is_number(v) for v in analysis.factors.get(along(answer), ("",))):
         return []
-    # One kind of axis for all panels; bounds count too, so that a wide interval does not flatten the rest.
-    every = [(interval_of(of), list(of.values())) for of in analysis.values(answer.figure).values()]
-    y_scale = scale_of(
-        [v for i, of in every for v in ((i.low, i.value, i.high) if i and len(of) >= LEAST_RUNS else of)]
-    )
+    # One unit and one scale for all panels; bounds count too, so that a wide interval does not flatten the rest.
+    values = without_failed(analysis.values(answer.figure))
+    factor, unit = unit_of(values, answer.figure)
+    every = [(interval_of(of), list(of.values())) for of in values.values()]
+    y_scale = shared_scale([
+        v / factor
+        for i, of in every
+        for v in ((i.low, i.value, i.high) if i and len(of) >= LEAST_RUNS else of)
+    ])  # fmt: skip
     found = []
     for n, (group, of) in enumerate(by_panel(groups(analysis, answer.figure, along(answer), ())).items()):
-        factor, unit = unit_of({p: v for _, points in of for p, v in points.items()}, answer.figure)
         drawn = [(engine, without_failed(points)) for engine, points in of]
         short = short_points(analysis, answer.figure, [p for _, points in drawn for p in points])
         failed = "".join(failed_said(analysis, points) for _, points in of)
@@ -212,6 +228,8 @@ def absent_rows(analysis: Analysis, factor_name: str, group: Point) -> list[Row]
     rows = []
     for absent in analysis.record.absent:
         point = dict(absent.point)
+        if absent.searched:
+            continue  # a lower load than one that was held is no stop
         if is_number(point.get(factor_name)) and all(point.get(k, v) == v for k, v in group):
             rows.append(
                 {

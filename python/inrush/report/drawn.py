@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 from inrush.analysis.answer import Answer, groups
+from inrush.analysis.overview import PACED, asked_points
 from inrush.analysis.points import Analysis, Measured, Point, lower_is_better
 from inrush.analysis.settled import Values
 from inrush.guards.notes import SHORTEST_S
@@ -67,7 +68,10 @@ def by_panel(held: Mapping[Point, Values]) -> dict[Point, list[tuple[str, Values
 
 
 def shown_points(analysis: Analysis, answer: Answer) -> list[Point]:
-    """The best point of each group, so that a figure has few lines."""
+    """The points that the answer's first sentence is about, where it is about a load; else the best of each group: few lines."""
+    if answer.kind in PACED:
+        asked = asked_points(analysis, answer).points
+        return [point for point, _ in asked.values()][:MOST_LINES]
     sign = 1 if lower_is_better(answer.figure) else -1
     best = [
         min(of, key=lambda p: sign * float(np.median(list(of[p].values()))))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from inrush.analysis.answer import Answer
 from inrush.analysis.points import Analysis
 from inrush.report.charts import Figure, judged
-from inrush.report.curves import boxes, curves, rates, scaling
+from inrush.report.curves import boxes, by_rate, curves, rates, scaling
 from inrush.report.drawn import shown_points
 from inrush.report.footprint import capacity_figures, footprint_figures
 from inrush.report.heat import heat_maps
@@ -21,22 +21,24 @@ from inrush.report.time_lines import sample_lines, time_lines
 
 
 def figures(analysis: Analysis, answer: Answer | None) -> list[Figure]:
-    """All figures that the study's tables can carry: rates first, then the answer's own."""
+    """All figures that the study's tables can carry: rates first; times of a fixed job, which say the same, last."""
     if answer is None:
         return []
+    rated = by_rate(analysis, answer)
     found = [
         *rates(analysis, answer),
         *capacity_figures(analysis, answer),
         *pipeline_figures(analysis, answer),
         *footprint_figures(analysis, answer),
         *scaling(analysis, answer),
-        *curves(analysis, answer),
-        *boxes(analysis, answer),
+        *([] if rated else curves(analysis, answer)),
+        *boxes(analysis, rated or answer),
         *percentiles(analysis, answer),
         *sample_lines(analysis, answer),
         *time_lines(analysis, answer),
         *heat_maps(analysis, answer, shown_points(analysis, answer)),
         *size_curves(analysis, answer, shown_points(analysis, answer)),
+        *(curves(analysis, answer) if rated else []),
         *beside_published(analysis, answer),
     ]
     return [judged(f, analysis) for f in found]

@@ -87,7 +87,9 @@ def lines_panel(
     )  # fmt: skip
     base = alt.Chart(inline(rows)).encode(
         x=alt.X("x:Q", scale=x_scale(x_values), axis=axis),
-        color=alt.Color("series:N", title=None, legend=alt.Legend(orient="right", symbolOpacity=1)),
+        color=alt.Color(
+            "series:N", title=None, legend=alt.Legend(orient="top", symbolOpacity=1, labelLimit=260, offset=4)
+        ),
     )
     tip = ["series:N", *(alt.Tooltip(f"{k}:Q", format=".4g") for k in ("y", "low", "high"))]
     chart: Chart = alt.layer(

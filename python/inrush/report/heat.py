@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from inrush.analysis.answer import Answer
 from inrush.analysis.points import Analysis, Point
 from inrush.guards.verdicts import paced_roles
-from inrush.report.charts import Chart, Figure, Row, finished, inline, label, ticks
+from inrush.report.charts import Chart, Figure, Row, finished, in_time_units, inline, label, ticks
 from inrush.report.timeline import FEW_PER_S, typical_runs
 from inrush.results.histogram import Histogram, bucket_upper, merge
 from inrush.stats.measures import counts_in, measured_windows, scheduled_operations, whole
@@ -159,7 +159,7 @@ def chart(steps: Sequence[Step]) -> Chart:
     return alt.layer(
         alt.Chart(inline(rows))
         .mark_rect()
-        .encode(x=x, x2="u:Q", y=alt.Y("low:Q", scale=scale, title="latency, ms", axis=ticks([r["low"] for r in rows] + [r["high"] for r in rows], log=True)), y2="high:Q",
+        .encode(x=x, x2="u:Q", y=alt.Y("low:Q", scale=scale, title="latency", axis=in_time_units(ticks([r["low"] for r in rows] + [r["high"] for r in rows], log=True), 1e-3)), y2="high:Q",
                 color=colour, tooltip=tip),
         alt.Chart(inline(tops)).mark_line(style="medians", interpolate="step-after").encode(x="t:Q", y=alt.Y("p99:Q", scale=scale)),
     )  # fmt: skip

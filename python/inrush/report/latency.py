@@ -7,9 +7,21 @@ import numpy as np
 
 from inrush.analysis.answer import Answer
 from inrush.analysis.points import Analysis, roles
-from inrush.report.charts import Figure, Row, finished, inline, is_log, label, scale_of, ticks
+from inrush.report.charts import (
+    Figure,
+    Row,
+    finished,
+    in_time_units,
+    inline,
+    is_log,
+    label,
+    labels,
+    scale_of,
+    ticks,
+)
 from inrush.report.drawn import series_of, shown_points
 from inrush.results.histogram import Histogram
+from inrush.stats import quantity
 
 #: Fewer calls are no curve.
 LEAST_CALLS = 10
@@ -27,12 +39,11 @@ def percentiles(analysis: Analysis, answer: Answer) -> list[Figure]:
         }
         if not held:
             continue
+        names = labels(list(held), analysis)
         rows = [
             row
             for p, h in held.items()
-            for row in quantile_rows(
-                h, series_of(analysis, f"{role}.latency_p99_s", label(p, analysis), {p: {}})
-            )
+            for row in quantile_rows(h, series_of(analysis, f"{role}.latency_p99_s", names[p], {p: {}}))
         ]
         if not rows:
             continue
@@ -50,16 +61,16 @@ def percentiles(analysis: Analysis, answer: Answer) -> list[Figure]:
             title="percentile",
             axis=alt.Axis(values=list(shown), labelExpr=texts),
         )
-        values = [r["ms"] for r in rows]
+        values = [r["latency"] for r in rows]
         y_scale = scale_of(values)
         chart = (
             alt.Chart(inline(rows))
             .mark_line(interpolate="step-before")
             .encode(
                 x=x,
-                y=alt.Y("ms:Q", scale=y_scale, axis=ticks(values, is_log(y_scale)), title="latency, ms"),
-                color=alt.Color("series:N", title=None, legend=alt.Legend(orient="top", columns=1, labelLimit=420)),
-                tooltip=["series:N", alt.Tooltip("q:N", title="quantile"), alt.Tooltip("ms:Q", format=".4g"), alt.Tooltip("n:Q", format=",", title="calls")],
+                y=alt.Y("latency:Q", scale=y_scale, axis=in_time_units(ticks(values, is_log(y_scale))), title="latency"),
+                color=alt.Color("series:N", title=None, legend=alt.Legend(orient="top", columns=1, labelLimit=300)),
+                tooltip=["series:N", alt.Tooltip("q:N", title="quantile"), alt.Tooltip("shown:N", title="latency"), alt.Tooltip("n:Q", format=",", title="calls")],
             )
         )  # fmt: skip
         closed = (
@@ -82,7 +93,8 @@ def quantile_rows(histogram: Histogram, series: str) -> list[Row]:
         {
             "x": float(x),
             "q": f"{100 * (1 - 10**-x):.6g} %",
-            "ms": ns / 1e6,
+            "latency": ns / 1e9,
+            "shown": quantity.show(ns / 1e9, "latency_s"),
             "series": series,
             "n": histogram.calls,
         }

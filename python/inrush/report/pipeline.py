@@ -166,7 +166,7 @@ def panel(rows: Sequence[Row], y_title: str, x_title: str, last: bool, whole: bo
         .encode(
             x=alt.X("x:Q", axis=alt.Axis(title=x_title if last else None, labels=last, ticks=last, tickMinStep=1 if whole else alt.Undefined)),
             y=alt.Y("y:Q", title=y_title, scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=3, format=".3~g")),
-            color=alt.Color("series:N", title=None, legend=alt.Legend(orient="right", symbolOpacity=1)),
+            color=alt.Color("series:N", title=None, legend=alt.Legend(orient="top", symbolOpacity=1, labelLimit=260, offset=4)),
             tooltip=["series:N", alt.Tooltip("y:Q", format=".4g")],
         )
         .properties(width=WIDTH, height=HEIGHT // 3)

@@ -81,7 +81,9 @@ def panel_chart(panel: Panel, last: bool) -> alt.Chart:
                     labelExpr="datum.value === 0 ? '0' : datum.label",  # else zero is said in the unit of the largest
                 ),
             ),
-            color=alt.Color("series:N", title=None, legend=alt.Legend(orient="right")),
+            color=alt.Color(
+                "series:N", title=None, legend=alt.Legend(orient="top", labelLimit=260, offset=4)
+            ),
             tooltip=["series:N", alt.Tooltip("t:Q", format=".3g"), alt.Tooltip("y:Q", format=".4g")],
         )
         .properties(width=WIDTH, height=HEIGHT // 3)

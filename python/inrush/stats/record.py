@@ -99,6 +99,10 @@ class RunRecord:
         return self._rows[table]
 
 
+#: How the reason of a point begins that a search decided without a run.
+SEARCHED = "bisection: "
+
+
 @dataclass(frozen=True)
 class Absent:
     """A point without a run, and why: shown, never missing."""
@@ -107,6 +111,11 @@ class Absent:
     #: `stopped` or `unsupported`
     why: str
     reason: str
+
+    @property
+    def searched(self) -> bool:
+        """Whether a search decided it without a run: a lower load than one that was held, or a higher one than failed."""
+        return self.why == "stopped" and self.reason.startswith(SEARCHED)
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,10 @@ const system = window.matchMedia("(prefers-color-scheme: dark)");
 let chosen = null;
 const theme = () => chosen ?? (system.matches ? "dark" : "light");
 
-// Stacked panels have no container width of their own: every panel gets what is left beside axis and legend.
+// Stacked panels have no container width of their own: every panel gets what is left beside its axis and a legend at its side.
+const beside = (spec) => (JSON.stringify(spec).includes('"orient":"right"') ? 190 : 75);
 const fitted = (spec, width) =>
-  spec.vconcat ? { ...spec, vconcat: spec.vconcat.map((p) => ({ ...p, width: Math.max(160, width - 190) })) } : spec;
+  spec.vconcat ? { ...spec, vconcat: spec.vconcat.map((p) => ({ ...p, width: Math.max(160, width - beside(spec)) })) } : spec;
 
 async function draw() {
   root.dataset.theme = theme();
