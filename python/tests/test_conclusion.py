@@ -15,7 +15,7 @@ from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis, Measured
 from inrush.guards.verdicts import Verdict, invalid
 from inrush.stats.measures import figures_of_run
-from inrush.stats.quantity import known, show_known
+from inrush.stats.quantity import known, show, show_known
 from inrush.stats.record import RunRecord, StudyRecord
 from inrush.stats.stats import Interval
 from tests import synthetic
@@ -220,7 +220,7 @@ def test_values_that_are_not_distinguishable_from_the_best_are_named() -> None:
         for block, s in enumerate(of, start=1)
     ]
     analysis = analysis_of(StudyRecord(synthetic.STUDY, [m.run for m in alike]), alike)
-    assert "DuckDB takes 1,000 ms in batches of 200 (not distinguishable: 2,000)" in sentence(analysis)
+    assert "DuckDB takes 1.0 s in batches of 200 (not distinguishable: 2,000)" in sentence(analysis)
 
 
 def test_a_best_value_among_invalid_ones_is_invalid() -> None:
@@ -293,3 +293,19 @@ def test_an_endless_interval_knows_one_digit_and_a_failed_percentile_none() -> N
     endless = Interval(3.21, 0.0, float("inf"), 0.95, 2)
     assert known(3.21, endless) == "3"
     assert show_known(float("inf"), None, "readers.latency_p99_s") == "failed"
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "says"),
+    [(0.9996, None, "1.0 s"), (0.96, 0.2, "1.0 s"), (0.96, 0.02, "960 ms"), (999.9e-6, None, "1.0 ms"), (0.94, 0.2, "900 ms")],
+)  # fmt: skip
+def test_a_time_that_rounds_to_a_larger_unit_is_in_that_unit(
+    value: float, half: float | None, says: str
+) -> None:
+    interval = None if half is None else Interval(value, value - half, value + half, 0.95, 3)
+    assert show_known(value, interval, "writers.sample_p99_s") == says
+
+
+def test_three_digits_of_a_figure_are_never_a_thousand_of_its_unit() -> None:
+    assert [show(v, "x.latency_s") for v in (0.9994, 0.9996, 1.0)] == ["999 ms", "1.00 s", "1.00 s"]
+    assert show(999_600.0, "x.rows_per_s") == "1.00 M rows/s"

@@ -18,6 +18,7 @@ from inrush.analysis.overview import (
     Cell,
     EngineRow,
     Overview,
+    by_condition,
     fresh,
     is_percentile,
     overview,
@@ -28,7 +29,7 @@ from inrush.analysis.wording import listed, name, ordered, plain, ratio_of
 from inrush.engines import title
 from inrush.guards.verdicts import Outcome, counted, kind_and_quantile
 from inrush.stats.measures import writing_roles
-from inrush.stats.quantity import digits, known, scale, show, show_known
+from inrush.stats.quantity import digits, known, scale_known, show, show_known
 
 EQUAL_DURABILITY = "equal durability"
 NOTHING = "No answer: no counted run measured it."
@@ -39,18 +40,51 @@ def conclusion(analysis: Analysis, found: Answer | None, seen: Overview | None =
     seen = seen or overview(analysis, found)
     if found is None or seen is None or not any(row.point for row in seen.rows):
         return NOTHING
-    broken = [row for row in seen.rows if row.point is not None and decides_nothing(row, found, seen)]
-    sound = [row for row in seen.rows if row not in broken and has_figure(row, found)]
-    sentences = []
-    if sound:
-        sentences.append(SAID.get(found.kind, levels_said)(analysis, found, seen, sound))
-        if found.kind != "sustained":  # which says the runs of each value
-            sentences.append(runs_said(sound) if found.kind in PACED else intervals_said(sound))
-    sentences += [*left_out(seen, broken, sound), *beside(analysis, seen)]
+    broken, sound = judged_rows(found, seen)
+    sentences = [*stated(analysis, found, seen, sound), *left_out(seen, broken, sound)]
     undecided = (
         [f"INVALID: no decision ({', '.join(guards)})"] if sound and (guards := no_decision(analysis)) else []
     )
-    return " ".join(f"{s}." for s in (*undecided, *sentences) if s)
+    return in_a_row([*undecided, *sentences, *beside(analysis, seen)])
+
+
+def other_conditions(analysis: Analysis, found: Answer | None, seen: Overview | None) -> list[str]:
+    """The same sentences for every condition that `conclusion` does not speak of."""
+    if found is None or seen is None or not seen.others:
+        return []
+    said = []
+    for condition in by_condition(analysis, found):
+        there = overview(analysis, found, condition) if condition != seen.condition else None
+        if there is None:
+            continue
+        broken, sound = judged_rows(found, there)
+        missing = left_out(there, broken, sound)
+        said.append(
+            in_a_row([*stated(analysis, found, there, sound), *missing])
+            if sound
+            else headed(condition, in_a_row(missing))
+        )
+    return said
+
+
+def in_a_row(sentences: Sequence[str]) -> str:
+    return " ".join(f"{s}." for s in sentences if s)
+
+
+def judged_rows(found: Answer, seen: Overview) -> tuple[list[EngineRow], list[EngineRow]]:
+    """Rows that decide nothing, since what the sentence rests on is invalid, and rows that it can speak of."""
+    broken = [row for row in seen.rows if row.point is not None and decides_nothing(row, found, seen)]
+    return broken, [row for row in seen.rows if row not in broken and has_figure(row, found)]
+
+
+def stated(analysis: Analysis, found: Answer, seen: Overview, sound: Sequence[EngineRow]) -> list[str]:
+    """What was found, and what stands behind it: intervals and numbers of runs."""
+    if not sound:
+        return []
+    said = SAID.get(found.kind, levels_said)(analysis, found, seen, sound)
+    if found.kind == "sustained":  # which says the runs of each value
+        return [said]
+    return [said, runs_said(sound) if found.kind in PACED else intervals_said(sound)]
 
 
 def no_decision(analysis: Analysis) -> list[str]:
@@ -222,7 +256,7 @@ def bounds_said(cell: Cell, runs: int) -> str:
         return f"{low} to {high} ({n})" if len(cell.values) > 1 else f"none ({n})"
     if i is None:
         return f"none ({n})"
-    factor, unit = scale(i.value, cell.figure)
+    factor, unit = scale_known(cell.value, i, cell.figure)
     return f"{digits(i.low / factor)} to {digits(i.high / factor)} {unit} ({n})"
 
 

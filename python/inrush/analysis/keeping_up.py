@@ -16,7 +16,7 @@ from inrush.analysis.settled import say_with
 from inrush.analysis.wording import all_of, listed, plain
 from inrush.engines import title
 from inrush.guards.verdicts import counted, kind_and_quantile
-from inrush.stats.quantity import known, scale
+from inrush.stats.quantity import known, scale_known
 from inrush.stats.record import RunRecord
 from inrush.stats.trials import Trial, standing
 
@@ -97,7 +97,8 @@ def each_known(cells: Mapping[str, Cell], alone: bool) -> str:
     """`ClickHouse 30, PostgreSQL 85, MySQL 165 ms`: one unit for all, that of the one in the middle."""
     values = sorted(c.value for c in cells.values())
     figure = next(iter(cells.values())).figure
-    factor, unit = scale(values[len(values) // 2], figure)
+    middle = next(c for c in cells.values() if c.value == values[len(values) // 2])
+    factor, unit = scale_known(middle.value, middle.interval, figure)
     each = [
         (f"{title(engine)} " if not alone else "") + known(c.value, c.interval, factor)
         for engine, c in cells.items()

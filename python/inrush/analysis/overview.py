@@ -84,11 +84,11 @@ class Overview:
     rows: Sequence[EngineRow]
 
 
-def overview(analysis: Analysis, found: Answer | None) -> Overview | None:
-    """None where nothing was asked and measured."""
+def overview(analysis: Analysis, found: Answer | None, condition: Point | None = None) -> Overview | None:
+    """None where nothing was asked and measured. condition: one of `by_condition`; None: the one that stands for all."""
     if found is None:
         return None
-    asked = asked_points(analysis, found)
+    asked = asked_points(analysis, found, condition)
     points = [point for point, _ in asked.points.values()]
     rate = rate_figure(analysis, found.figure)
     stated = rate if found.figure.endswith(".makespan_s") else found.figure
@@ -119,13 +119,14 @@ class Asked:
     points: Mapping[str, tuple[Point, tuple[Point, ...]]]
 
 
-def asked_points(analysis: Analysis, found: Answer) -> Asked:
+def asked_points(analysis: Analysis, found: Answer, condition: Point | None = None) -> Asked:
     conditions = by_condition(analysis, found)
     if not conditions:
         return Asked((), 0, {})
     most = max(len(of) for of in conditions.values())
     widest = [rest for rest, of in conditions.items() if len(of) == most]
-    condition = widest[-1 if found.kind in PACED else 0]
+    if condition is None:
+        condition = widest[-1 if found.kind in PACED else 0]
     held = conditions[condition]
     last = last_shared(held.values(), found.along or "engine")
     return Asked(

@@ -17,6 +17,8 @@ SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "bytes": ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
     "count": ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")),
 }
+#: From this share of a unit on, three digits show one of it: 999.6 ms are 1.00 s.
+ROUNDS_UP = 0.9995
 #: Rates of whole things, and what is counted.
 COUNTED = {"rows_per_s": "rows", "ops_per_s": "calls", "keys_per_s": "keys"}
 
@@ -38,8 +40,16 @@ def show_interval(interval: Interval, figure: str) -> str:
 
 def show_known(value: float, interval: Interval | None, figure: str) -> str:
     """`1.9 M rows/s`: rounded to what the interval knows."""
-    factor, unit = scale(value, figure)
-    return joined(known(value, interval, factor), unit) if isfinite(value) else show(value, figure)
+    if not isfinite(value):
+        return show(value, figure)
+    factor, unit = scale_known(value, interval, figure)
+    return joined(known(value, interval, factor), unit)
+
+
+def scale_known(value: float, interval: Interval | None, figure: str) -> tuple[float, str]:
+    """The unit of the rounded value: 960 ms that are known to 200 ms are 1.0 s, not 1,000 ms."""
+    factor, _ = scale(value, figure)
+    return scale(rounded(value, interval, factor) * factor, figure)
 
 
 def known(value: float, interval: Interval | None, factor: float = 1.0) -> str:
@@ -49,11 +59,21 @@ def known(value: float, interval: Interval | None, factor: float = 1.0) -> str:
     """
     if value == 0 or not isfinite(value):
         return digits(value)
-    half = (interval.high - interval.low) / 2 / factor if interval is not None else None
-    first = place(value / factor)
-    last = first - 1 if half is None else place(half) if half > 0 else first - 2
-    last = max(first - 2, min(first, last))
+    last = last_known(value, interval, factor)
     return f"{round(value / factor, -last):,.{max(0, -last)}f}"
+
+
+def rounded(value: float, interval: Interval | None, factor: float) -> float:
+    """The number that `known` shows, in units of `factor`."""
+    return round(value / factor, -last_known(value, interval, factor)) if value else 0.0
+
+
+def last_known(value: float, interval: Interval | None, factor: float) -> int:
+    """Power of ten of the last digit that is shown; value is neither 0 nor endless."""
+    half = (interval.high - interval.low) / 2 / factor if interval is not None else None
+    first = place(float(f"{value / factor:.1e}"))  # two digits of 0.9996 are 1.0
+    last = first - 1 if half is None else place(half) if half > 0 else first - 2
+    return max(first - 2, min(first, last))
 
 
 def place(value: float) -> int:
@@ -87,7 +107,8 @@ def scale(value: float, figure: str) -> tuple[float, str]:
 def fitting(value: float, kind: str) -> tuple[float, str]:
     scales = SCALES[kind]
     return next(
-        ((f, u) for f, u in scales if abs(value) >= f), scales[-1] if value else (1.0, dict(scales)[1.0])
+        ((f, u) for f, u in scales if abs(value) >= ROUNDS_UP * f),
+        scales[-1] if value else (1.0, dict(scales)[1.0]),
     )
 
 
