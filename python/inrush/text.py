@@ -8,6 +8,12 @@ from math import isfinite
 from typing import Any
 
 
+class Best(str):
+    """A line of a table that is the best of it, or as good: bold on a terminal that knows colours."""
+
+    __slots__ = ()
+
+
 def columns(
     rows: Sequence[Sequence[str]], header: Sequence[str] | None = None, right: Sequence[int] = ()
 ) -> list[str]:

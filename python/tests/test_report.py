@@ -295,6 +295,34 @@ def test_a_point_without_the_headline_figure_still_has_its_row(tmp_path: Path) -
     path = tmp_path / "reading.html"
     write_report(replace(record, runs=[*record.runs, replace(reading, tables=tables, _rows={})]), path)
     row = next(
-        line for line in visible(path).splitlines() if '<td class="num">7</td>' in line and "10.0 ms" in line
+        line for line in visible(path).splitlines() if 'class="num">7</td>' in line and "10.0 ms" in line
     )
     assert row.count("–") >= 3
+
+
+def test_rows_of_points_and_engines_are_cards_that_name_their_columns(page: Path) -> None:
+    text = visible(page)
+    points = text[text.index("<h2>Every point") : text.index("<h2>Stopped")]
+    assert 'class="cards points"' in points and 'class="cards engines"' in text
+    for column in ("engine", "batch_rows", "runs", "rate of writers [95 %]", "makespan of writers [95 %]"):
+        assert points.count(f'data-label="{column}"') == len(TRUTH), column
+    assert points.count("<br>[") == 2 * len(TRUTH), "an interval stands below each of both figures"
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_table_of_points_fits_a_screen_and_a_phone(browser: Any, page: Path, width: int) -> None:
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        browser.get(page.as_uri())
+        wait(browser, "document.documentElement.dataset.drawn >= '1'")
+        right = browser.execute_script(
+            "return [...document.querySelectorAll('.cards td, .chart svg')].map(e => e.getBoundingClientRect().right)"
+        )
+        assert len(right) > 20 and max(right) <= width
+        heads = browser.execute_script(
+            "return getComputedStyle(document.querySelector('.points thead')).display"
+        )
+        assert (heads == "none") == (width < 600)
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

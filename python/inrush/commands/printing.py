@@ -9,6 +9,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
+from inrush.text import Best
+
 if TYPE_CHECKING:
     from inrush.results.store import Store
 
@@ -19,10 +21,10 @@ def say(message: str) -> None:
 
 
 def show(lines: Sequence[str], bold: bool = False) -> None:
-    """Results, on stdout; on a terminal INVALID is red, and the lines are bold where asked."""
+    """Results, on stdout; on a terminal INVALID is red, and bold are the best rows of tables, and lines where asked."""
     coloured = is_coloured(sys.stdout)
     for line in lines:
-        print(painted(line, bold) if coloured else line)
+        print(painted(line, bold or isinstance(line, Best)) if coloured else line)
 
 
 #: Words that a reader must not overlook.

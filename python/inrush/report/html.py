@@ -18,7 +18,10 @@ def section(title: str, inner: str) -> str:
 
 
 def table(header: Sequence[str], rows: Sequence[Cells], kind: str = "") -> str:
-    """Cells are HTML already; a header that starts with # is of numbers. Nothing for no rows."""
+    """Cells are HTML already; a header that starts with # is of numbers. Nothing for no rows.
+
+    kind: a class; rows of `cards` become cards on a narrow screen, where each cell says its column.
+    """
     if not rows:
         return ""
     head = "".join(
@@ -26,10 +29,21 @@ def table(header: Sequence[str], rows: Sequence[Cells], kind: str = "") -> str:
         for h in header
     )
     body = "".join(
-        "<tr>" + "".join(c if c.startswith("<td") else f"<td>{c}</td>" for c in row) + "</tr>\n"
+        "<tr>"
+        + "".join(c if c.startswith("<td") else f"<td>{c}</td>" for c in labelled(row, header, kind))
+        + "</tr>\n"
         for row in rows
     )
     return f'<div class="scroll"><table class="{kind}"><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>'
+
+
+def labelled(row: Cells, header: Sequence[str], kind: str) -> Cells:
+    """Of cards: each cell with the name of its column."""
+    if "cards" not in kind.split():
+        return row
+    cells = [c if c.startswith("<td") else f"<td>{c}</td>" for c in row]
+    names = [escape(h.removeprefix("#"), quote=True) for h in header]
+    return [f'<td data-label="{name}"{c[3:]}' for name, c in zip(names, cells, strict=True)]
 
 
 def number(text: str) -> str:

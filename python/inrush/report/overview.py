@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from html import escape
 from math import isfinite
 
+from inrush.analysis.comparability import refused
 from inrush.analysis.overview import Cell, EngineRow, Overview, where
-from inrush.analysis.points import Analysis, say
+from inrush.analysis.points import Analysis, lower_is_better, say
 from inrush.engines import title
 from inrush.guards.verdicts import kind_and_quantile, said_figures
 from inrush.report.html import Cells, number, table
 from inrush.stats.quantity import show, show_known
-from inrush.text import columns
+from inrush.text import Best, columns
 
 NONE = "–"
 #: A value beside this is invalid; the line of its engine says by which guard.
@@ -39,10 +40,35 @@ def text_table(analysis: Analysis, seen: Overview | None) -> list[str]:
     ]
     header = ("engine", rate_unit(seen.rate), "write", "read", "idle", "survives", "verdict")
     lines = columns(rows, header, right=(1, 2, 3, 4))
-    if max(map(len, lines)) > WIDEST:
+    wide = max(map(len, lines)) > WIDEST
+    if wide:
         lines = columns([(*row[:5], row[6]) for row in rows], (*header[:5], header[6]), right=(1, 2, 3, 4))
-        return [*lines, *legend(analysis, seen), survives_words(seen)]
-    return [*lines, *legend(analysis, seen)]
+    best = best_engines(analysis, seen)
+    lines[1:] = [
+        Best(line) if row.engine in best else line for line, row in zip(lines[1:], seen.rows, strict=True)
+    ]
+    return [*lines, *legend(analysis, seen), *([survives_words(seen)] if wide else [])]
+
+
+def best_engines(analysis: Analysis, seen: Overview) -> set[str]:
+    """Engines of the best rate, and those of which the interval reaches it; nothing where they are not compared."""
+    sound = {
+        row.engine: row.rate
+        for row in seen.rows
+        if row.rate is not None and not row.broken and isfinite(row.rate.value)
+    }
+    if len(sound) < 2 or refused(analysis):
+        return set()
+    lower = lower_is_better(seen.rate)
+    top = (min if lower else max)(sound.values(), key=lambda cell: cell.value)
+    found = {engine for engine, cell in sound.items() if cell is top or overlap(cell, top)}
+    return found if len(found) < len(sound) else set()
+
+
+def overlap(a: Cell, b: Cell) -> bool:
+    if a.interval is None or b.interval is None:
+        return a.value == b.value
+    return a.interval.low <= b.interval.high and b.interval.low <= a.interval.high
 
 
 def survives_words(seen: Overview) -> str:
@@ -102,7 +128,7 @@ def html_table(analysis: Analysis, seen: Overview | None) -> str:
         [number(text) if right else escape(text) for text, right in zip(row, numeric, strict=True)]
         for row in rows
     ]
-    return table(names, cells, "engines")
+    return table(names, cells, "cards engines")
 
 
 def full_table(analysis: Analysis, seen: Overview) -> tuple[list[str], list[list[str]]]:

@@ -11,7 +11,7 @@ from typing import Any
 from inrush.analysis.answer import Answer
 from inrush.analysis.claims import COLUMNS, claim_rows, judged_claims
 from inrush.analysis.comparability import left_out
-from inrush.analysis.conclusion import conclusion
+from inrush.analysis.conclusion import conclusion, other_conditions
 from inrush.analysis.effects import effects
 from inrush.analysis.expected import expectation_marks
 from inrush.analysis.overview import overview
@@ -38,8 +38,8 @@ from inrush.workload import STORED_SHARE
 
 #: Where a live page says what is going on.
 NOW_BEGINS, NOW_ENDS = "<!--now-->", "<!--/now-->"
-#: A page's first tables; the rest is one click away.
-ROWS_OPEN = 40
+#: A page's first rows and sentences; the rest is one click away.
+ROWS_OPEN, OTHERS_OPEN = 40, 6
 
 
 @dataclass(frozen=True)
@@ -201,18 +201,34 @@ def answered(analysis: Analysis, answer: Answer | None) -> str:
         said = '<p class="said">No counted run measured what was asked.</p>'
     else:
         seen = overview(analysis, answer)
-        shown = [part_said(p) for p in answer.parts]
         said = (
             f'<p class="said">{escape(conclusion(analysis, answer, seen))}</p>\n{html_table(analysis, seen)}'
         )
-        said += "\n".join(shown[:6])
-        if len(shown) > 6:
-            said += f"<details><summary>{len(shown) - 6} more groups</summary>{''.join(shown[6:])}</details>"
+        said += others_said(other_conditions(analysis, answer, seen)) + parts_said(answer)
     crossed = "".join(
         f'<p><span class="badge note">limit crossed</span> {escape(c)}</p>' for c in analysis.crossed
     )
     kind = "answer" if analysis.valid else "answer invalid"
     return f'<div class="{kind}"><span class="label">Answer</span> {badge(analysis.outcome)}\n{said}{crossed}</div>'
+
+
+def others_said(sentences: Sequence[str]) -> str:
+    """What was found under the other conditions; the first of many, the rest one click away."""
+    shown = [f'<p class="part">{escape(sentence)}</p>' for sentence in sentences]
+    more = "".join(shown[OTHERS_OPEN:])
+    folded = (
+        f"<details><summary>{len(shown) - OTHERS_OPEN} more conditions</summary>{more}</details>"
+        if more
+        else ""
+    )
+    return "\n".join(shown[:OTHERS_OPEN]) + folded
+
+
+def parts_said(answer: Answer) -> str:
+    """The answer by the figure that the study names, with every interval: a detail, but open where a part is invalid."""
+    opened = " open" if any(part.invalid for part in answer.parts) else ""
+    each = "".join(part_said(part) for part in answer.parts)
+    return f"<details{opened}><summary>In detail: {escape(name(answer.figure))}</summary>{each}</details>"
 
 
 def part_said(part: Part) -> str:
@@ -308,7 +324,10 @@ def effects_table(analysis: Analysis, answer: Answer | None) -> str:
 
 
 def absent_table(analysis: Analysis) -> str:
-    rows = [[escape(say(a.point)), escape(a.why), escape(a.reason)] for a in analysis.record.absent]
+    rows = [
+        [escape(say(a.point)), "not needed" if a.searched else escape(a.why), escape(a.reason)]
+        for a in analysis.record.absent
+    ]
     rows += [
         [escape(say(point)), f"without {escape(operation)}", escape(reason)]
         for point, operations in left_out(analysis).items() for operation, reason in operations.items()

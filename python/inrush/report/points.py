@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from statistics import median
 
 from inrush.analysis.answer import Answer
+from inrush.analysis.overview import rate_figure
 from inrush.analysis.percentiles import quantile_s
-from inrush.analysis.points import Analysis, Point, PointSummary, roles
+from inrush.analysis.points import Analysis, Point, PointSummary, roles, say
 from inrush.analysis.wording import name, plain
 from inrush.guards.verdicts import Outcome
 from inrush.report.html import Cells, number, table
@@ -22,22 +23,32 @@ def points_table(analysis: Analysis, answer: Answer | None) -> str:
     if answer is None:
         return ""
     figures = point_figures(analysis, answer)
-    varied = list(analysis.factors)
-    quantiles = shown_quantiles(analysis)
-    header = [*varied, "#runs", f"#median {name(answer.figure)}", "#mean [95 %]"]
-    header += [f"#{name(f)}" for f in figures] + [f"#{q} of {role}" for role, q, _ in quantiles]
-    summaries = {s.point: s for s in analysis.summaries(answer.figure)}
     counted = [p for p in analysis.points if any(m.counts and m.point == p for m in analysis.runs)]
-    rows = [point_row(analysis, p, summaries.get(p), figures, quantiles, varied) for p in counted]
-    told = "Mean: geometric, over runs. Percentiles: of all calls of all runs, merged."
-    return f'<p class="expected">{told}</p>' + table(header, rows)
+    varied = [f for f in analysis.factors if len({dict(p).get(f) for p in counted}) > 1 or f == "engine"]
+    shared = tuple(
+        (k, v) for k, v in (counted[0] if counted else ()) if k in analysis.factors and k not in varied
+    )
+    quantiles = shown_quantiles(analysis)
+    header = [*varied, "#runs", *(f"#{name(f)} [95 %]" for f in intervalled(analysis, answer))]
+    header += [f"#{name(f)}" for f in figures] + [
+        f"#latency of {role}: {', '.join(of)}" for role, of in quantiles.items()
+    ]
+    rows = [
+        point_row(analysis, p, intervalled(analysis, answer), figures, quantiles, varied) for p in counted
+    ]
+    told = "Rates and times: geometric mean over runs and its interval. Percentiles: of all calls of all runs, merged."
+    at = f" Every point: {say(shared)}." if shared else ""
+    return f'<p class="expected">{told}{escape(at)}</p>' + table(header, rows, "cards points")
+
+
+def intervalled(analysis: Analysis, answer: Answer) -> list[str]:
+    """The rate, and the answer's own figure behind it."""
+    return list(dict.fromkeys((rate_figure(analysis, answer.figure), answer.figure)))
 
 
 def point_figures(analysis: Analysis, answer: Answer) -> list[str]:
     """Beside the answer's own figure: rates and CPU, where they were measured."""
-    role = answer.figure.rsplit(".", 1)[0]
     wanted = [
-        f"{role}.rows_per_s",
         "client.busy_cores",
         "server.busy_cores",
         "instrument.busy_cores",
@@ -52,56 +63,70 @@ def timed_roles(analysis: Analysis) -> list[str]:
     return [r for r in roles(analysis) if r in held]
 
 
-def shown_quantiles(analysis: Analysis) -> list[tuple[str, str, float]]:
-    """(role, name, share) of the latency quantiles that some point has calls enough for."""
-    return [
-        (role, name, q)
+def shown_quantiles(analysis: Analysis) -> dict[str, dict[str, float]]:
+    """Role -> name -> share of the latency quantiles that some point has calls enough for."""
+    found = {
+        role: {
+            name: q
+            for name, q in QUANTILES.items()
+            if any(quantile_s(analysis, p, role, q) is not None for p in analysis.points)
+        }
         for role in timed_roles(analysis)
-        for name, q in QUANTILES.items()
-        if any(quantile_s(analysis, p, role, q) is not None for p in analysis.points)
-    ]
+    }
+    return {role: of for role, of in found.items() if of}
 
 
 def point_row(
     analysis: Analysis,
     point: Point,
-    s: PointSummary | None,
+    headed: Sequence[str],
     figures: Sequence[str],
-    quantiles: Sequence[tuple[str, str, float]],
+    quantiles: Mapping[str, Mapping[str, float]],
     varied: Sequence[str],
 ) -> Cells:
-    """s: the headline figure; None for a point that does not have it, e.g. one that only reads."""
+    """headed: figures with an interval; a point that only reads has none of them."""
     held = dict(point)
     cells = [
         escape(held[f]) if isinstance(held.get(f), str) else number(plain(held[f]) if f in held else "–")
         for f in varied
     ]
+    summaries = {f: s for f in headed for s in analysis.summaries(f) if s.point == point}
     runs = sum(m.counts and m.point == point for m in analysis.runs)
-    flag = f" ({s.outliers} outlying)" if s and s.outliers else ""
-    cells.append(number(f"{runs}{flag}"))
-    cells.append(number(quantity.show(s.median, s.figure) if s else "–"))
-    cells.append(
-        number(
-            "–"
-            if s is None
-            else quantity.show_interval(s.interval, s.figure)
-            if s.interval
-            else f"failed in {s.failed} of {len(s.values)} runs"
-            if s.failed
-            else "one run"
-            if len(s.values) == 1
-            else f"{quantity.show(min(s.values), s.figure)} to {quantity.show(max(s.values), s.figure)}"
-        )
-    )
-    if s is not None and s.outcome is Outcome.INVALID:
-        cells[-2:] = [number(f"{quantity.show(s.median, s.figure)} INVALID"), cells[-1]]
+    outliers = max((s.outliers for s in summaries.values()), default=0)
+    cells.append(number(f"{runs}{f' ({outliers} outlying)' if outliers else ''}"))
+    cells += [lines_of(summed(summaries[f])) if f in summaries else number("–") for f in headed]
     for figure in figures:
         values = list(analysis.values(figure).get(point, {}).values())
         mark = " INVALID" if values and analysis.broken(figure, point) else ""
         cells.append(number(quantity.show(median(values), figure) + mark if values else "–"))
-    for role, named, q in quantiles:
+    return cells + [lines_of(percentiles(analysis, point, role, of)) for role, of in quantiles.items()]
+
+
+def summed(s: PointSummary) -> list[str]:
+    """The figure, and below it its interval or what is known in its place."""
+    mark = " INVALID" if s.outcome is Outcome.INVALID else ""
+    if s.interval is not None:
+        value, _, bounds = quantity.show_interval(s.interval, s.figure).partition(" [")
+        return [value + mark, f"[{bounds}"]
+    if s.failed:
+        return [f"failed in {s.failed} of {len(s.values)} runs{mark}"]
+    value = quantity.show(s.median, s.figure) + mark
+    if len(s.values) == 1:
+        return [value, "one run"]
+    return [value, f"{quantity.show(min(s.values), s.figure)} to {quantity.show(max(s.values), s.figure)}"]
+
+
+def percentiles(analysis: Analysis, point: Point, role: str, of: Mapping[str, float]) -> list[str]:
+    """A line for each percentile, in the order of the column's name."""
+    found = []
+    for named, q in of.items():
         value = quantile_s(analysis, point, role, q)
         figure = f"{role}.latency_{named.replace('.', '')}_s"
         mark = " INVALID" if value is not None and analysis.broken(figure, point) else ""
-        cells.append(number("–" if value is None else quantity.show(value, "latency_s") + mark))
-    return cells
+        found.append("–" if value is None else quantity.show(value, "latency_s") + mark)
+    return found if set(found) != {"–"} else ["–"]
+
+
+def lines_of(lines: Sequence[str]) -> str:
+    """A cell of numbers, one below the other."""
+    return f'<td class="num">{"<br>".join(escape(line) for line in lines)}</td>'

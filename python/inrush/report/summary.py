@@ -6,7 +6,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from inrush.analysis.answer import answer
-from inrush.analysis.conclusion import conclusion
+from inrush.analysis.conclusion import conclusion, other_conditions
 from inrush.analysis.expected import expectation_marks
 from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis, Point, PointSummary, headline, say
@@ -15,8 +15,9 @@ from inrush.analysis.rejected import by_table, reject_lines
 from inrush.analysis.same_work import Work, by_rate, other_work, work
 from inrush.analysis.wording import shown
 from inrush.errors import UsageError
-from inrush.guards.verdicts import Outcome, Verdict, by_guard, conditions_last, survives
+from inrush.guards.verdicts import Outcome, Verdict, by_guard, conditions_last, counted, survives
 from inrush.report.overview import markdown, text_table
+from inrush.report.point_lines import point_lines
 from inrush.report.run_list import wanted_runs
 from inrush.stats.quantity import show, show_interval
 from inrush.stats.stats import Interval, welch_ratio
@@ -46,28 +47,25 @@ def summary_lines(results: Results, analysis: Analysis) -> list[str]:
         conclusion(analysis, found, seen),
         *(["", *table] if table else []),
     ]
-    if figure is not None:
-        rows = [
-            (
-                say(s.point),
-                str(len(s.values)),
-                summed_up(s) + (" INVALID" if s.outcome is Outcome.INVALID else ""),
-            )
-            for s in analysis.summaries(figure)
-        ]
-        lines += ["", *columns(rows, ("point", "n", figure), right=(1,))] if rows else []
-    if study.get("stopped") or study.get("unsupported"):
-        absent = [
-            (f"{why}: {entry['point']}", entry["reason"])
-            for why in ("stopped", "unsupported")
-            for entry in study.get(why) or ()
-        ]
-        lines += ["", *columns(absent)]
+    if figure is not None and (rows := point_lines(analysis, found, figure)):
+        lines += ["", *rows]
+    if absent := absent_lines(analysis):
+        lines += ["", *absent]
     if rejected := reject_lines(analysis):
         lines += ["", *rejected]
     doubts = doubt_lines(analysis)
-    parts = [f"answer: {part.said}" for part in found.parts] if found else []
+    others = other_conditions(analysis, found, seen)
+    parts = [f"answer: {said}" for said in (others or ([part.said for part in found.parts] if found else []))]
     return [*lines, *(["", *doubts] if doubts else []), *(["", *parts] if parts else [])]
+
+
+def absent_lines(analysis: Analysis) -> list[str]:
+    """Points without a run, and why; how many a search passed over."""
+    passed = sum(a.searched for a in analysis.record.absent)
+    lines = [f"{a.why}: {say(a.point)}: {a.reason}" for a in analysis.record.absent if not a.searched]
+    return lines + (
+        [f"not tried: {counted(passed, 'point')}, which the search did not need"] if passed else []
+    )
 
 
 def markdown_lines(analysis: Analysis) -> list[str]:
