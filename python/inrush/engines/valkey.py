@@ -223,7 +223,7 @@ class Valkey(OwnServer):
         with contextlib.suppress(OSError):
             port = greeting.Port("127.0.0.1", place.port)
             said = greeting.answer(port, greeting.FIRST_WORDS[Protocol.RESP], READY_S)
-            return said.startswith((b"+PONG", b"-NOAUTH"))
+            return said is not None and said.startswith((b"+PONG", b"-NOAUTH"))
         return False
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import signal
+from contextlib import ExitStack
+from functools import partial
 from types import FrameType
-from typing import Any
 
 
 class Stopping:
@@ -12,16 +13,16 @@ class Stopping:
 
     def __init__(self) -> None:
         self.asked = 0
-        self._before: dict[int, Any] = {}
+        self._restore = ExitStack()
 
     def __enter__(self) -> Stopping:
         for number in (signal.SIGINT, signal.SIGTERM):
-            self._before[number] = signal.signal(number, self._count)
+            before = signal.signal(number, self._count)
+            self._restore.callback(partial(signal.signal, number, before))
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+        self._restore.close()
 
     def _count(self, _number: int, _frame: FrameType | None) -> None:
         self.asked += 1
