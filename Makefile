@@ -134,5 +134,5 @@ endif
 # maturin names the file after the stable ABI and touches it only when it changed.
 $(CORE): $(VENV)/.ready $(CORE_SOURCES)
 	@tools/needs $(BIN)/python
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet --extras all
+	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet --extras all
 	touch $@

@@ -69,7 +69,9 @@ mod tests {
 
     #[test]
     fn bits_stand_from_the_highest_on_behind_their_number() {
-        let cases: [(&[u8], u32, Option<&[u8]>); 9] = [
+        /// The bytes of a number, its bits, and what is sent of it.
+        type Case = (&'static [u8], u32, Option<&'static [u8]>);
+        let cases: [Case; 9] = [
             (&[5], 3, Some(&[0, 0, 0, 3, 0b1010_0000])),
             (&[1], 1, Some(&[0, 0, 0, 1, 0x80])),
             (&[0xab], 8, Some(&[0, 0, 0, 8, 0xab])),
