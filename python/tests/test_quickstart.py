@@ -1,4 +1,4 @@
-"""The first study: its first figure within seconds, its whole answer within fifteen, every point measured for long enough."""
+"""The first study: few runs, so that its figures come soon, and every point measured for long enough."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from inrush.plan.calibration import OWN_SHARE
 from inrush.plan.planned import PlannedRun, StudyPlan
 from inrush.run.prepare import StudyCall, prepare
 
-#: Of each run of a point, s; of all runs together, so that what is around them fits into fifteen.
+#: Of each run of a point, s; of all runs together.
 MEASURED_S = 0.5
 MEASURED_S_OF_ALL = 7.0
 
