@@ -133,7 +133,7 @@ def test_a_load_server_says_where_copies_lie_whatever_its_client_says(
     def elsewhere(*words: Any) -> Any:
         made = planned(*words)
         for place in made["shards"] + made["replicas"]:
-            place["plan"]["target"]["url"] = "postgresql://127.0.0.9:1/nowhere"
+            place["plan"]["target"] = {**place["plan"]["target"], "url": "postgresql://127.0.0.9:1/nowhere"}
         return made
 
     monkeypatch.setattr(ends, "import_plan", elsewhere)
