@@ -39,9 +39,10 @@ PARTS: Mapping[str, Part] = {
     "import_id": Part.NAMES, "again": Part.NAMES,
     "key": Part.COMPARED, "rule": Part.COMPARED, "dates": Part.COMPARED,
     # Types, the word for NULL, delimiter and header are found in files: in more rows of them with --create.
-    "create": Part.NOTED, "strict": Part.NOTED, "header": Part.NOTED, "columns": Part.NOTED, "chunk_rows": Part.NOTED,
+    "create": Part.NOTED, "strict": Part.NOTED, "header": Part.NOTED, "columns": Part.NOTED, "format": Part.NOTED,
+    "chunk_rows": Part.NOTED,
     "method": Part.NONE, "parallel": Part.NONE, "connections": Part.NONE, "flush_rows": Part.NONE, "reject_limit": Part.NONE,
-    "limit_said": Part.NONE,     "patience_s": Part.NONE, "process_per_file": Part.NONE, "bytes_per_s": Part.NONE, "shard_rows_per_s": Part.NONE,
+    "limit_said": Part.NONE, "patience_s": Part.NONE, "process_per_file": Part.NONE, "bytes_per_s": Part.NONE, "shard_rows_per_s": Part.NONE,
     "verify": Part.NONE, "replica": Part.NONE, "token_file": Part.NONE, "ca": Part.NONE, "fingerprint": Part.NONE,
 }  # fmt: skip
 
