@@ -124,9 +124,9 @@ def rows_per_cpu_s(engine: str, way: str = "bulk") -> float:
 def run(
     engine: str, way: str = "bulk", table: Table = TABLE, rows: int = ROWS, batch_rows: int = 0
 ) -> Mapping[str, Any]:
-    """One load into a fresh table, proven, as its line of `shots`. way: a method, or the name that studies have for it."""
+    """One load into a fresh table, proven, as its line of `repetitions`. way: a method, or the name that studies have for it."""
     with loaded(engine, way, table, rows, batch_rows) as tables:
-        shot: Mapping[str, Any] = tables["shots"][0]
+        shot: Mapping[str, Any] = tables["repetitions"][0]
         return shot
 
 

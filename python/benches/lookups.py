@@ -134,7 +134,7 @@ def shot_of(engine: str, operation: Mapping[str, Any], connections: int) -> Mapp
     role = ingest.role("readers", operation["name"], {"kind": "endless"}, connections, until=until)
     plan = ingest.document_of_run(engine, [ingest.drive([role], limit_s=60)], [operation], [])
     with ingest.executed(engine, plan) as tables:
-        found: Mapping[str, Any] = tables["shots"][0]
+        found: Mapping[str, Any] = tables["repetitions"][0]
         return found
 
 

@@ -115,7 +115,7 @@ def judged(engine: str, seconds: int, results: Results, files: dict[int, list[in
     held = max(files.values(), key=len)
     middle = held[len(held) // 4 : -len(held) // 4 or None]
     settings = {r["name"]: r["value"] for r in record.rows("settings")}
-    shots = {s["role"]: s for s in record.rows("shots")}
+    shots = {s["role"]: s for s in record.rows("repetitions")}
     found: dict[str, Any] = {
         "engine": engine,
         "seconds": seconds,

@@ -50,9 +50,9 @@ class Run:
             while True:
                 pass
         elif step == "table":
-            write(self.parts / "shots.arrows", cut=False)
+            write(self.parts / "repetitions.arrows", cut=False)
         elif step == "cut":
-            write(self.parts / "shots.arrows", cut=True)
+            write(self.parts / "repetitions.arrows", cut=True)
         else:
             raise AssertionError(f"no such step: {step}")
         return []
@@ -97,7 +97,7 @@ def write(path: Path, cut: bool) -> None:
 
     from inrush.results.schema import SCHEMAS
 
-    schema = SCHEMAS["shots"]
+    schema = SCHEMAS["repetitions"]
     row = {f.name: ["writers"] if pa.types.is_string(f.type) else [1] for f in schema}
     batch = pa.record_batch(row, schema=schema)
     sink = pa.BufferOutputStream()

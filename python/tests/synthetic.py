@@ -19,7 +19,7 @@ SECOND = 10**9
 TYPES: dict[str, dict[str, pa.DataType]] = {
     "segments": {"segment": pa.uint16(), "kind": pa.string(), "label": pa.string(), "phase": pa.string(),
                  "start_ns": pa.uint64(), "end_ns": pa.uint64(), "ended_by": pa.string(), "client_cpu_ns": pa.uint64()},
-    "shots": {"segment": pa.uint16(), "repetition": pa.uint32(), "role": pa.string(), "start_ns": pa.uint64(),
+    "repetitions": {"segment": pa.uint16(), "repetition": pa.uint32(), "role": pa.string(), "start_ns": pa.uint64(),
               "end_ns": pa.uint64(), "rows": pa.uint64(), "bytes": pa.uint64(), "ops": pa.uint64(), "ok": pa.uint64(),
               "errors": pa.uint64(), "wrong": pa.uint64(), "late": pa.uint64(), "unsent": pa.uint64(),
               "sessions": pa.uint32(), "cpu_ns": pa.uint64()},
@@ -122,7 +122,7 @@ def run(
     for repetition, span_s in enumerate(spans):
         end_ns = t_ns + round(span_s * SECOND)
         where = {"segment": 2, "repetition": repetition, "role": "writers"}
-        tables["shots"].append(
+        tables["repetitions"].append(
             {**where, "start_ns": t_ns, "end_ns": end_ns, "rows": rows, "bytes": rows * row_bytes, "ops": ops + failed,
              "ok": ops, "errors": failed,
              "sessions": writers, "cpu_ns": int(0.2 * span_s * SECOND * writers), **(shot or {})}
@@ -166,7 +166,7 @@ def run(
                 )
         if reader_ns:
             mine = {**where, "role": "readers"}
-            tables["shots"].append({**mine, "start_ns": t_ns, "end_ns": end_ns, "ops": len(reader_ns),
+            tables["repetitions"].append({**mine, "start_ns": t_ns, "end_ns": end_ns, "ops": len(reader_ns),
                                     "ok": len(reader_ns), "sessions": 1, "cpu_ns": 10**6})  # fmt: skip
             tables["hist"].append({**mine, "op": "page", "kind": "latency", "t_ns": t_ns, **hist(reader_ns)})
         t_ns = end_ns

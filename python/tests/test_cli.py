@@ -302,7 +302,7 @@ def test_exports_are_written_where_asked(after: Inrush, tmp_path: Path) -> None:
         "show", *(word for option, name in places.items() for word in (option, str(tmp_path / name)))
     )
     assert said.code == 0
-    assert (tmp_path / "csv" / "shots.csv").is_file() and "Tag=" in (tmp_path / "l.hdr").read_text()
+    assert (tmp_path / "csv" / "repetitions.csv").is_file() and "Tag=" in (tmp_path / "l.hdr").read_text()
     measures = json.loads((tmp_path / "b.json").read_text())["writers: sqlite, batch_rows 1,000"]
     assert measures["makespan"]["value"] > 0
 
@@ -333,10 +333,10 @@ def test_a_file_that_was_changed_after_sealing_is_found(
 ) -> None:
     shutil.copytree(tiny[0], inrush.store.root)
     run = Results(inrush.store.latest().path).runs[0]
-    path = run.path / "shots.parquet"
+    path = run.path / "repetitions.parquet"
     path.write_bytes(path.read_bytes() + b"x")
     said = inrush("show", "--check")
-    assert said.code == 2 and "shots.parquet" in said.err
+    assert said.code == 2 and "repetitions.parquet" in said.err
 
 
 def test_a_run_as_json_says_where_and_whether_it_is_valid(inrush: Inrush) -> None:

@@ -94,10 +94,10 @@ def test_sessions_have_as_much_time_as_there_are_of_them_while_they_are_measured
     assert verdict(busy, "client not saturated").outcome is Outcome.INVALID
     four = synthetic.run("postgresql", shot={"cpu_ns": int(1.9 * SECOND), "sessions": 4})
     assert verdict(four, "client not saturated").outcome is Outcome.PASS
-    warm = {**busy.rows("shots")[0], "segment": 1, "cpu_ns": 10 * SECOND}
+    warm = {**busy.rows("repetitions")[0], "segment": 1, "cpu_ns": 10 * SECOND}
     calm = synthetic.run("postgresql")
-    shots = synthetic.table("shots", [warm, *calm.rows("shots")])
-    before = replace(calm, tables={**calm.tables, "shots": shots}, _rows={})
+    shots = synthetic.table("repetitions", [warm, *calm.rows("repetitions")])
+    before = replace(calm, tables={**calm.tables, "repetitions": shots}, _rows={})
     assert verdict(before, "client not saturated").outcome is Outcome.PASS
 
 
@@ -336,9 +336,9 @@ def test_each_answer_counts_once_whatever_was_recorded_of_it() -> None:
 
 def test_calls_before_the_clock_are_not_counted_with_those_that_were_timed() -> None:
     run = synthetic.run("postgresql")
-    warm = {**run.rows("shots")[0], "segment": 1, "ops": 7, "ok": 7}
-    shots = synthetic.table("shots", [warm, *run.rows("shots")])
-    both = replace(run, tables={**run.tables, "shots": shots}, _rows={})
+    warm = {**run.rows("repetitions")[0], "segment": 1, "ops": 7, "ok": 7}
+    shots = synthetic.table("repetitions", [warm, *run.rows("repetitions")])
+    both = replace(run, tables={**run.tables, "repetitions": shots}, _rows={})
     assert verdict(both, "errors not counted as fast").outcome is Outcome.PASS
 
 
@@ -353,7 +353,7 @@ def test_no_server_on_the_data_folder_is_not_one() -> None:
 
 
 def test_a_client_of_which_nothing_was_watched_was_not_checked() -> None:
-    run = synthetic.run("postgresql", without=["resources", "shots"])
+    run = synthetic.run("postgresql", without=["resources", "repetitions"])
     assert verdict(run, "client not saturated").outcome is Outcome.NOT_CHECKED
 
 

@@ -311,10 +311,13 @@ def test_only_the_measured_phase_enters_figures() -> None:
         "end_ns": SECOND,
         "ended_by": "time",
     }
-    shots = [*run.tables["shots"].to_pylist(), {**run.rows("shots")[0], "segment": 1, "rows": 10**9}]
+    shots = [
+        *run.tables["repetitions"].to_pylist(),
+        {**run.rows("repetitions")[0], "segment": 1, "rows": 10**9},
+    ]
     more = {
         "segments": synthetic.table("segments", [warm, *run.rows("segments")]),
-        "shots": synthetic.table("shots", shots),
+        "repetitions": synthetic.table("repetitions", shots),
     }
     both = replace(run, tables={**run.tables, **more}, _rows={})
     assert figures_of_run(both) == figures_of_run(run)

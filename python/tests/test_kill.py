@@ -110,6 +110,6 @@ def test_kill_9_at_20_random_points_of_a_file_load_stores_every_row_once(tmp_pat
         proofs = {p["item"]: p for p in run.table("proofs").to_pylist()}
         assert all(p["holds"] for p in proofs.values())
         assert proofs["rows"]["found"] == str(ROWS) and "read_back" in proofs
-        assert run.table("shots").column("rows").to_pylist()[0] == ROWS
+        assert run.table("repetitions").column("rows").to_pylist()[0] == ROWS
         counted = {c["name"].rpartition(".")[2]: c["value"] for c in run.table("counters").to_pylist()}
         assert (counted["rows_read"], counted["rows_rejected"]) == (str(ROWS), str(MALFORMED))

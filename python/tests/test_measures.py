@@ -25,14 +25,14 @@ def test_a_repeated_volume_gives_the_mean_makespan_and_the_rate_of_all_of_it() -
 def with_parts(*spans: tuple[int, int]) -> RunRecord:
     """A run whose writers are split over tables, each with its own start and end."""
     run = synthetic.run()
-    shot = run.rows("shots")[0]
+    shot = run.rows("repetitions")[0]
     shots = [{**shot, "role": f"writers/t{i}", "start_ns": a, "end_ns": b} for i, (a, b) in enumerate(spans)]
     values = [10**6, 5 * 10**6]
     hists = [
         {"segment": 2, "role": f"writers/t{i}", "op": "insert", "kind": "latency", **synthetic.hist([v])}
         for i, v in enumerate(values[: len(spans)])
     ]
-    tables = {"shots": synthetic.table("shots", shots), "hist": synthetic.table("hist", hists)}
+    tables = {"repetitions": synthetic.table("repetitions", shots), "hist": synthetic.table("hist", hists)}
     return replace(run, tables={**run.tables, **tables}, _rows={})
 
 
@@ -63,10 +63,10 @@ def test_members_of_a_page_are_not_counted_beside_it() -> None:
 def test_members_that_stand_as_roles_of_their_own_are_not_counted_beside_their_page() -> None:
     """As the core writes them: `readers/pc_top` beside `readers`, whose only operation is the page."""
     run = synthetic.run(reader_ns=[10 * 10**6] * 100)
-    page = next(s for s in run.rows("shots") if s["role"] == "readers")
+    page = next(s for s in run.rows("repetitions") if s["role"] == "readers")
     member = {"segment": 2, "role": "readers/pc_top", "op": "pc_top"}
     tables = {
-        "shots": [*run.rows("shots"), {**page, **member}],
+        "repetitions": [*run.rows("repetitions"), {**page, **member}],
         "hist": [*run.rows("hist"), {**member, "kind": "latency", **synthetic.hist([10**6] * 100)}],
         "intervals": [*run.rows("intervals"), {**page, "op": "page", "t_ns": page["start_ns"], "dt_ns": 10**9, "errors": 0},
                       {**member, "t_ns": page["start_ns"], "dt_ns": 10**9, "ops": 100, "errors": 3}],

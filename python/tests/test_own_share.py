@@ -88,8 +88,8 @@ def at_price(row_ns: int, call_ns: int, rows: int = 50_000, calls: int = 100) ->
 
 
 def spending(run: RunRecord, cpu_ns: Mapping[str, int]) -> RunRecord:
-    shots = [{**s, "cpu_ns": cpu_ns.get(s["role"], 0)} for s in run.rows("shots")]
-    return replace(run, tables={**run.tables, "shots": synthetic.table("shots", shots)}, _rows={})
+    shots = [{**s, "cpu_ns": cpu_ns.get(s["role"], 0)} for s in run.rows("repetitions")]
+    return replace(run, tables={**run.tables, "repetitions": synthetic.table("repetitions", shots)}, _rows={})
 
 
 def embedded(process_s: list[float], makespan_s: float = 2.0, **how: Any) -> RunRecord:

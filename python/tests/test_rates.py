@@ -51,7 +51,7 @@ def made_up(
                               "rows": n * BATCH_ROWS, "bytes": n, "ops": n})  # fmt: skip
         origin_ns = done_ns[-1] + SECOND
     segments = [{**s, "end_ns": done_ns[-1]} if s["phase"] == "measure" else s for s in base.rows("segments")]
-    found = {"shots": shots, "intervals": intervals, "segments": segments, "resources": list(resources)}
+    found = {"repetitions": shots, "intervals": intervals, "segments": segments, "resources": list(resources)}
     tables = {**base.tables, **{name: synthetic.table(name, rows) for name, rows in found.items()}}
     segments_planned = [
         {**s, "roles": [{**r, "schedule": schedule(kind)} for r in s.get("roles", ())]}
@@ -124,9 +124,9 @@ def test_a_paced_role_is_no_faster_than_its_schedule(kind: str, calls: int) -> N
 
 def test_a_paced_role_that_cannot_keep_up_has_the_rate_of_what_it_stored() -> None:
     run = made_up(10)
-    (shot,) = run.rows("shots")
+    (shot,) = run.rows("repetitions")
     late = {**shot, "end_ns": shot["start_ns"] + 10 * SECOND}
-    run = replace(run, tables={**run.tables, "shots": synthetic.table("shots", [late])}, _rows={})
+    run = replace(run, tables={**run.tables, "repetitions": synthetic.table("repetitions", [late])}, _rows={})
     assert figures_of_run(run)["writers.ops_per_s"] == pytest.approx(1.0)
 
 

@@ -284,11 +284,11 @@ def test_the_page_fits_a_phone(browser: Any, page: Path) -> None:
 def test_a_point_without_the_headline_figure_still_has_its_row(tmp_path: Path) -> None:
     """A point that only reads has latencies and no makespan of writers."""
     reading = synthetic.run("duckdb", {"batch_rows": 7}, 1, 9, reader_ns=[10**7] * 1000)
-    shots = [s for s in reading.rows("shots") if s["role"] == "readers"]
+    shots = [s for s in reading.rows("repetitions") if s["role"] == "readers"]
     hists = [h for h in reading.rows("hist") if h["role"] == "readers"]
     tables = {
         **reading.tables,
-        "shots": synthetic.table("shots", shots),
+        "repetitions": synthetic.table("repetitions", shots),
         "hist": synthetic.table("hist", hists),
     }
     record = synthetic.study(TRUTH)

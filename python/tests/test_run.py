@@ -95,7 +95,7 @@ def test_every_planned_run_is_sealed_in_order_with_its_tables(tmp_path: Path) ->
     for i, run in enumerate(results.runs):
         assert run.doc["status"] == "done" and run.doc["ended_by"] == "work"
         assert run.labels == {"factors": {"batch_rows": i}}
-        assert run.table("shots").num_rows == 2
+        assert run.table("repetitions").num_rows == 2
         assert run.env == {"cpu_model": "a test's"}
     assert results.study["status"] == "done"
     assert results.unsealed == [] and list(folder.data_path.iterdir()) == []
@@ -114,7 +114,7 @@ def test_a_crash_of_the_worker_is_a_failed_run_with_the_signal_and_the_others_go
     outcome = make(folder, [Planned(0, ["table", "crash"]), Planned(1, [FINISHED])])
     assert outcome.done == 1 and "SIGSEGV" in next(iter(outcome.failed.values()))
     crashed = Results(folder.path).runs[0]
-    assert crashed.doc["failure"]["kind"] == "crash" and crashed.table("shots").num_rows == 2
+    assert crashed.doc["failure"]["kind"] == "crash" and crashed.table("repetitions").num_rows == 2
 
 
 def test_a_failed_run_is_done_again_on_resume(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_a_disk_that_cannot_be_written_is_one_line(tmp_path: Path, monkeypatch: 
     folder = begin(tmp_path)
 
     def full(*_: object) -> None:
-        raise OSError(28, "No space left on device", "shots.parquet.tmp")
+        raise OSError(28, "No space left on device", "repetitions.parquet.tmp")
 
     monkeypatch.setattr("inrush.results.store.sealing._to_parquet", full)
     with pytest.raises(CoreError, match=r"No space left on device.*--resume"):
@@ -267,7 +267,9 @@ def test_kill_9_at_twenty_random_points_leaves_every_run_once_after_resume(tmp_p
     remember()
     runs = Results(folder.path).runs
     assert outcome.done == 12 and [r.id for r in runs] == [r.run_id for r in killed_runs()]
-    assert all(r.doc["status"] == "done" and r.table("shots").num_rows == 2 and not r.damage() for r in runs)
+    assert all(
+        r.doc["status"] == "done" and r.table("repetitions").num_rows == 2 and not r.damage() for r in runs
+    )
     assert Results(folder.path).unsealed == []
 
 
@@ -275,12 +277,12 @@ def test_half_a_table_of_a_killed_run_is_set_aside_not_counted(tmp_path: Path) -
     folder = begin(tmp_path)
     run = Planned(0, ["table", FINISHED])
     opened = folder.open_run(run.run_id, run.plan, {})
-    (opened.parts / "shots.arrows").write_bytes(b"half a table")
+    (opened.parts / "repetitions.arrows").write_bytes(b"half a table")
     make(folder, [run])
     assert (
-        folder.path / "aside" / f"{run.run_id}.1" / "parts" / "shots.arrows"
+        folder.path / "aside" / f"{run.run_id}.1" / "parts" / "repetitions.arrows"
     ).read_bytes() == b"half a table"
-    assert Results(folder.path).runs[0].table("shots").num_rows == 2
+    assert Results(folder.path).runs[0].table("repetitions").num_rows == 2
 
 
 def test_a_plan_at_its_site_differs_in_address_processes_and_data_alone(tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ class AnswerRow(TypedDict):
 #: Table -> its rows.
 ROWS: Mapping[str, type] = {
     "segments": SegmentRow,
-    "shots": ShotRow,
+    "repetitions": ShotRow,
     "samples": SampleRow,
     "files": FileRow,
     "intervals": IntervalRow,

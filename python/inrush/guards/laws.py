@@ -69,7 +69,7 @@ def parts_add_up(run: RunRecord, figures: Figures) -> Verdict | None:
     """Rows of intervals, rows and calls of sessions, against the totals of their role."""
     name = "sum of parts"
     windows, scheduled = measured_windows(run), scheduled_operations(run.plan)
-    whole = totals(r for r in run.rows("shots") if r["segment"] in windows)
+    whole = totals(r for r in run.rows("repetitions") if r["segment"] in windows)
     tickets = (r for r in run.rows("intervals") if r["op"] in scheduled.get(r["role"], {r["op"]}))
     of_table: Mapping[str, Totals] = {
         "intervals": totals(r for r in tickets if r["segment"] in windows),
@@ -139,7 +139,7 @@ def slots(run: RunRecord, depth: Mapping[str, int]) -> dict[str, tuple[float, fl
     """Role -> time that its sessions had for calls, all together and on the clock, in s."""
     windows = measured_windows(run)
     found: dict[str, tuple[float, float]] = {}
-    for s in run.rows("shots"):
+    for s in run.rows("repetitions"):
         if s["segment"] in windows:
             span_s = (s["end_ns"] - s["start_ns"]) / 1e9
             slots_s, clock_s = found.get(s["role"], (0.0, 0.0))

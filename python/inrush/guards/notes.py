@@ -157,7 +157,9 @@ def stored_bytes(run: RunRecord) -> float:
         except (TypeError, ValueError):
             continue  # a size given as text says nothing here
     writers = writing_roles(run.plan)
-    sent = float(sum(s["bytes"] for s in run.rows("shots") if s["role"] in writers and s["repetition"] == 0))
+    sent = float(
+        sum(s["bytes"] for s in run.rows("repetitions") if s["role"] in writers and s["repetition"] == 0)
+    )
     return max(probed, default=sent)
 
 

@@ -19,7 +19,7 @@ from inrush.stats.record import RunRecord
 
 #: Of a fixed volume, what may be without an answer: the work left out is about as much of the makespan.
 MISSING_SHARE = 0.05
-#: Outcomes of an answer that breaks a promise: the column `wrong` of `shots` counts both.
+#: Outcomes of an answer that breaks a promise: the column `wrong` of `repetitions` counts both.
 WRONG = ("wrong", "missing")
 LOOK = "look for lost, doubled or changed rows"
 

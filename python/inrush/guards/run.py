@@ -70,7 +70,7 @@ def ended_as_planned(run: RunRecord, _: Figures) -> Verdict:
 
 
 def answers_right(run: RunRecord, figures: Figures) -> Verdict | None:
-    wrong = sum(s["wrong"] for s in run.rows("shots"))
+    wrong = sum(s["wrong"] for s in run.rows("repetitions"))
     if wrong:
         f = next((f for f in run.rows("failures") if f["outcome"] in WRONG), None)
         first = f" First: {f['op']}: {f['first_message']}." if f else ""
@@ -121,7 +121,7 @@ def errors_not_fast(run: RunRecord, figures: Figures) -> Verdict | None:
     succeeded: dict[str, int] = {}
     known = timed.keys() | failed.keys()
     # Beside roles that were timed, one whose calls left nothing is the worst case. A pipeline's calls are not timed.
-    for shot in run.rows("shots") if known else ():
+    for shot in run.rows("repetitions") if known else ():
         if shot["segment"] in windows and (shot["role"] in known or not is_pipeline(run)):
             ended[shot["role"]] = ended.get(shot["role"], 0) + shot["ops"]
             succeeded[shot["role"]] = succeeded.get(shot["role"], 0) + shot["ok"]

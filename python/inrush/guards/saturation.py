@@ -97,7 +97,7 @@ def said_shares(full: Mapping[str, float]) -> str:
 def session_cpu_shares(run: RunRecord) -> dict[str, float]:
     """Role -> CPU time of its threads over the time they had, in the measured segments."""
     windows, used, had = measured_windows(run), dict[str, int](), dict[str, int]()
-    for s in run.rows("shots"):
+    for s in run.rows("repetitions"):
         if s["segment"] in windows:
             used[s["role"]] = used.get(s["role"], 0) + s["cpu_ns"]
             had[s["role"]] = had.get(s["role"], 0) + s["sessions"] * (s["end_ns"] - s["start_ns"])

@@ -43,5 +43,5 @@ def because(run: RunRecord, moved: dict[str, Trend]) -> str:
 def rows_written(run: RunRecord) -> int:
     windows, writers = measured_windows(run), {whole(role) for role in writing_roles(run.plan)}
     return sum(
-        s["rows"] for s in run.rows("shots") if s["segment"] in windows and whole(s["role"]) in writers
+        s["rows"] for s in run.rows("repetitions") if s["segment"] in windows and whole(s["role"]) in writers
     )

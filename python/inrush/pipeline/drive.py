@@ -148,7 +148,7 @@ class Drive:
             self.parts,
             {
                 "segments": tables.segments(plan["segments"], start_ns, end_ns, time.monotonic_ns() - zero_ns),
-                "shots": [tables.shot(rows, plan["pipelines"]["count"], client_ns)],
+                "repetitions": [tables.shot(rows, plan["pipelines"]["count"], client_ns)],
                 "files": rows,
                 "resources": resources,
                 "proofs": self.proof_rows(proven, rows),

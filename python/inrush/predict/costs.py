@@ -40,7 +40,7 @@ def stored_for(runs: Sequence[Measured], rows: float) -> float | None:
 def rows_at_end(run: RunRecord) -> int:
     """Rows in the tables when sizes were probed: those of the last repetition."""
     windows, writers = measured_windows(run), writing_roles(run.plan)
-    shots = [s for s in run.rows("shots") if s["segment"] in windows and s["role"] in writers]
+    shots = [s for s in run.rows("repetitions") if s["segment"] in windows and s["role"] in writers]
     if not shots:
         return 0
     last = max((s["segment"], s["repetition"]) for s in shots)

@@ -101,7 +101,7 @@ def fills_of(run: RunRecord) -> list[Shown]:
     """Each repetition: the rows of all writers, and the seconds from the first one's start to the last one's end."""
     windows, writers = measured_windows(run), writing_roles(run.plan)
     fills: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
-    for s in run.rows("shots"):
+    for s in run.rows("repetitions"):
         if s["segment"] in windows and s["role"] in writers:
             fills.setdefault((s["segment"], s["repetition"]), []).append(s)
     return [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 #: Version of the result schema that this inrush writes; the history is in `docs/results.md`.
-RESULT_SCHEMA = 4
+RESULT_SCHEMA = 5
 
 _U16, _U32, _U64, _UTF8 = pa.uint16(), pa.uint32(), pa.uint64(), pa.string()
 
@@ -26,7 +26,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("client_cpu_ns", _U64),
         ]
     ),
-    "shots": pa.schema(
+    "repetitions": pa.schema(
         [
             *_WHERE,
             ("start_ns", _U64),

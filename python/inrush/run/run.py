@@ -195,7 +195,7 @@ def run_one(
     survived = durability(site.durability(told, folder.data_path))
     durable = survived["survives"] == "POWER_LOSS"
     place = site.data_place(folder.data_path)
-    again = disk_after(run.plan, opened.table("shots"), env, place) if durable and place else {}
+    again = disk_after(run.plan, opened.table("repetitions"), env, place) if durable and place else {}
     return opened.seal(
         {
             "status": "failed" if ended.failure else "done",

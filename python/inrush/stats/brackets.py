@@ -288,7 +288,7 @@ def stalled_s(run: RunRecord) -> tuple[float, float]:
         if any(begin <= t <= end for begin, end in windows.values())
     )
     repetitions: dict[tuple[int, int], float] = {}
-    for shot in run.rows("shots"):
+    for shot in run.rows("repetitions"):
         if shot["segment"] in windows:
             key = (shot["segment"], shot["repetition"])
             repetitions[key] = max(repetitions.get(key, 0.0), (shot["end_ns"] - shot["start_ns"]) / 1e9)
@@ -362,7 +362,7 @@ def utilisation(run: RunRecord, role: str) -> float:
     )
     had = sum(
         s["sessions"] * (s["end_ns"] - s["start_ns"])
-        for s in run.rows("shots")
+        for s in run.rows("repetitions")
         if s["segment"] in windows and mine(s["role"], role)
     )
     return min(0.95, busy / had) if had else 0.0

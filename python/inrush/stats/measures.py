@@ -79,7 +79,7 @@ def _point(entry: Mapping[str, Any]) -> dict[str, Any]:
 def figures_of_run(run: RunRecord) -> dict[str, float]:
     """All figures of one run, by name; a figure that was not measured has no entry."""
     windows = measured_windows(run)
-    shots = [s for s in run.rows("shots") if s["segment"] in windows]
+    shots = [s for s in run.rows("repetitions") if s["segment"] in windows]
     figures: dict[str, float] = {}
     keys: Mapping[str, int] = run.labels.get("keys_per_call", {})
     gaps_s = call_gaps_s(run.plan)

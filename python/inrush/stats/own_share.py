@@ -58,7 +58,7 @@ def units(shot: ShotRow, writers: set[str]) -> int:
 
 def measured_shots(run: RunRecord) -> list[ShotRow]:
     windows = measured_windows(run)
-    return [s for s in run.rows("shots") if s["segment"] in windows]
+    return [s for s in run.rows("repetitions") if s["segment"] in windows]
 
 
 def process_s(run: RunRecord) -> float:

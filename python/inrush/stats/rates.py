@@ -41,7 +41,7 @@ def role_rates(run: RunRecord, most: int | None = None) -> dict[str, Series]:
 def worked(run: RunRecord) -> dict[str, dict[tuple[int, int], tuple[float, float]]]:
     """Role (the whole) -> (segment, repetition) -> from when to when it worked, ns (`repetition_spans`)."""
     windows, gaps_s = measured_windows(run), call_gaps_s(run.plan)
-    measured = [s for s in run.rows("shots") if s["segment"] in windows]
+    measured = [s for s in run.rows("repetitions") if s["segment"] in windows]
     return {
         role: repetition_spans(mine, gaps_s)
         for role, mine in grouped(measured).items()

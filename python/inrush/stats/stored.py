@@ -86,7 +86,7 @@ def rows_at_end(run: RunRecord) -> dict[int, int]:
     wanted = measured_windows(run).keys() | {
         s["segment"] for s in run.rows("segments") if s["phase"] == "load"
     }
-    shots = [s for s in run.rows("shots") if s["segment"] in wanted and s["role"] in tables]
+    shots = [s for s in run.rows("repetitions") if s["segment"] in wanted and s["role"] in tables]
     last: dict[tuple[int, int], int] = {}
     for s in shots:
         key = (s["segment"], tables[s["role"]])

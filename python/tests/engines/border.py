@@ -33,7 +33,7 @@ class Ran:
         return [p for p in self.tables["proofs"] if not p["holds"]]
 
     def shot(self, role: str) -> dict[str, Any]:
-        return next(s for s in self.tables["shots"] if s["role"] == role)
+        return next(s for s in self.tables["repetitions"] if s["role"] == role)
 
     def quantile_ns(self, role: str, kind: str, q: float) -> int:
         """Over all operations of a role."""

@@ -50,7 +50,7 @@ impl Kind {
     }
 }
 
-/// Rows for the tables `intervals`, `hist`, `failures`, `sessions` and `shots` of `docs/results.md`.
+/// Rows for the tables `intervals`, `hist`, `failures`, `sessions` and `repetitions` of `docs/results.md`.
 #[derive(Debug, Clone, Default)]
 pub struct Recorded {
     pub intervals: Vec<IntervalRow>,

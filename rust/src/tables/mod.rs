@@ -175,7 +175,7 @@ impl Tables {
     pub fn create(dir: &Path) -> Result<Tables, Error> {
         Ok(Tables {
             segments: Table::create(dir, "segments")?,
-            shots: Table::create(dir, "shots")?,
+            shots: Table::create(dir, "repetitions")?,
             samples: Table::create(dir, "samples")?,
             intervals: Table::create(dir, "intervals")?,
             hist: Table::create(dir, "hist")?,

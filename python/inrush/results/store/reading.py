@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from inrush.errors import ResultUnreadable
+from inrush.results.renamed import with_todays_tables
 from inrush.results.schema import SCHEMAS, conform, empty
 from inrush.results.store.files import Doc, check_schema, read_json, sha256
 
@@ -69,7 +70,7 @@ class SealedRun:
         """run.json: status, labels, block, order, hash, times, failure."""
         doc = read_json(self.path / "run.json")
         check_schema(doc, self.path / "run.json")
-        return doc
+        return with_todays_tables(doc)
 
     @cached_property
     def plan(self) -> Doc:
