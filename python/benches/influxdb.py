@@ -24,8 +24,8 @@ def comparisons() -> Iterator[Parts]:
 
 
 def lines_per_cpu_s() -> float:
-    shot = ingest.run("influxdb", "bulk", telemetry(), ROWS, BATCH_ROWS)
-    return ROWS / (float(shot["cpu_ns"]) / 1e9)
+    totals = ingest.run("influxdb", "bulk", telemetry(), ROWS, BATCH_ROWS)
+    return ROWS / (float(totals["cpu_ns"]) / 1e9)
 
 
 def telemetry() -> Table:

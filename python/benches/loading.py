@@ -54,7 +54,7 @@ PARSE_MB = 400.0
 
 
 @dataclass(frozen=True)
-class Shot:
+class Repetition:
     seconds: float
     client_cpu_s: float
     #: None for a server with unknown processes.
@@ -62,7 +62,7 @@ class Shot:
 
 
 #: Of each comparison, by side.
-SHOTS: dict[tuple[str, str], list[Shot]] = {}
+REPETITIONS: dict[tuple[str, str], list[Repetition]] = {}
 
 
 def comparisons() -> Iterator[Parts]:
@@ -118,12 +118,12 @@ def note(name: str) -> str | None:
     """CPU-seconds of a comparison's two sides, medians of its rounds; None where none were taken."""
 
     def side(which: str) -> str:
-        shots = SHOTS[name, which]
-        servers = [s.server_cpu_s for s in shots if s.server_cpu_s is not None]
+        repetitions = REPETITIONS[name, which]
+        servers = [s.server_cpu_s for s in repetitions if s.server_cpu_s is not None]
         of_server = f" + server {median(servers):.2f}" if servers else ""
-        return f"client {median(s.client_cpu_s for s in shots):.2f}{of_server}"
+        return f"client {median(s.client_cpu_s for s in repetitions):.2f}{of_server}"
 
-    return f"CPU-s: {side('ours')}, peer's {side('theirs')}" if (name, "theirs") in SHOTS else None
+    return f"CPU-s: {side('ours')}, peer's {side('theirs')}" if (name, "theirs") in REPETITIONS else None
 
 
 # --- one server
@@ -133,13 +133,13 @@ def ours(name: str, workers: int, kind: str) -> float:
     url = str(url_of("postgresql"))
     with tables([url], kind):
         command = inrush_load(parts(workers), "--into", url, "--parallel", workers, "--connections", workers)
-        return shot(name, "ours", ROWS, [command], [url])
+        return repetition(name, "ours", ROWS, [command], [url])
 
 
 def theirs(name: str, workers: int, kind: str) -> float:
     url = str(url_of("postgresql"))
     with tables([url], kind):
-        return shot(name, "theirs", ROWS, [copy(url, part) for part in parts(workers)], [url])
+        return repetition(name, "theirs", ROWS, [copy(url, part) for part in parts(workers)], [url])
 
 
 # --- shards: databases of one server
@@ -148,14 +148,14 @@ def theirs(name: str, workers: int, kind: str) -> float:
 def to_shards(name: str, rows: int = ROWS) -> float:
     with shards() as urls, tables(urls):
         into = [word for url in urls for word in ("--shard", url)]
-        return shot(name, "ours", rows, [inrush_load(parts(1, rows), *into, "--key", KEY)], urls)
+        return repetition(name, "ours", rows, [inrush_load(parts(1, rows), *into, "--key", KEY)], urls)
 
 
 def copies_to_shards(name: str) -> float:
     """Each takes an eighth of the file, whatever the keys of its rows: no row is placed."""
     with shards() as urls, tables(urls):
         commands = [copy(url, part) for url, part in zip(urls, parts(SHARDS), strict=True)]
-        return shot(name, "theirs", ROWS, commands, urls)
+        return repetition(name, "theirs", ROWS, commands, urls)
 
 
 def copy_to_coordinator(name: str) -> float:
@@ -169,7 +169,7 @@ def copy_to_coordinator(name: str) -> float:
         )
         try:
             psql(whole, *made)
-            return shot(name, "theirs", FEW_ROWS, [copy(whole, parts(1, FEW_ROWS)[0])], urls)
+            return repetition(name, "theirs", FEW_ROWS, [copy(whole, parts(1, FEW_ROWS)[0])], urls)
         finally:
             psql(whole, f"DROP TABLE IF EXISTS {TABLE}")
             psql(whole, *(f"DROP SERVER IF EXISTS {WORKER.format(k=k)} CASCADE" for k in range(SHARDS)))
@@ -202,10 +202,10 @@ def tables(urls: Sequence[str], kind: str = "") -> Iterator[None]:
             psql(url, gone)
 
 
-# --- a shot
+# --- a repetition
 
 
-def shot(name: str, side: str, rows: int, commands: Sequence[Sequence[str]], urls: Sequence[str]) -> float:
+def repetition(name: str, side: str, rows: int, commands: Sequence[Sequence[str]], urls: Sequence[str]) -> float:
     """Rows per second of wall time of `commands` at once. Raises RuntimeError when rows are missing."""
     with folder() as results:
         environment = {**os.environ, "INRUSH_RESULTS": str(results)}
@@ -213,7 +213,7 @@ def shot(name: str, side: str, rows: int, commands: Sequence[Sequence[str]], url
         at_once(commands, environment)
         seconds = time.perf_counter() - began
         server_s = None if backend is None else (server_cpu_s() or 0.0) - backend
-        SHOTS.setdefault((name, side), []).append(Shot(seconds, children_cpu_s() - client, server_s))
+        REPETITIONS.setdefault((name, side), []).append(Repetition(seconds, children_cpu_s() - client, server_s))
     stored = sum(int(psql(url, f"SELECT COUNT(*) FROM {TABLE}")) for url in urls)
     if stored != rows:
         raise RuntimeError(f"{name}: {stored} rows were stored of {rows}, so there is no rate")

@@ -100,12 +100,12 @@ def ours(engine: str, connections: int, keys: int = 1) -> tuple[float, float]:
     params = [key_param(f"key{k}") for k in range(keys)]
     operation = {"name": "look_up", "kind": "query", "text": text, "params": params}
     before = time.process_time()
-    shot = shot_of(engine, operation, connections)
+    totals = totals_of(engine, operation, connections)
     cpu_s = time.process_time() - before
-    done = float(shot["ok"] * keys)
-    if shot["errors"] or not done:
-        raise RuntimeError(f"{engine}: {shot['errors']} of {shot['ops']} look-ups failed")
-    return done / ((shot["end_ns"] - shot["start_ns"]) / 1e9), done / cpu_s
+    done = float(totals["ok"] * keys)
+    if totals["errors"] or not done:
+        raise RuntimeError(f"{engine}: {totals['errors']} of {totals['ops']} look-ups failed")
+    return done / ((totals["end_ns"] - totals["start_ns"]) / 1e9), done / cpu_s
 
 
 def rate(engine: str, keys: int = 1) -> float:
@@ -121,15 +121,15 @@ def our_inserts() -> float:
         "text": "INSERT INTO inrush_bench_history VALUES ($1, $2, $3)",
         "params": [key_param("tid"), key_param("bid"), key_param("aid")],
     }
-    shot = shot_of("postgresql", operation, 1)
-    return float(shot["ok"] / ((shot["end_ns"] - shot["start_ns"]) / 1e9))
+    totals = totals_of("postgresql", operation, 1)
+    return float(totals["ok"] / ((totals["end_ns"] - totals["start_ns"]) / 1e9))
 
 
 def key_param(name: str) -> Mapping[str, Any]:
     return {"name": name, "type": "i64", "gen": {"kind": "uniform", "from": 1, "to": KEYS}}
 
 
-def shot_of(engine: str, operation: Mapping[str, Any], connections: int) -> Mapping[str, Any]:
+def totals_of(engine: str, operation: Mapping[str, Any], connections: int) -> Mapping[str, Any]:
     until = {"kind": "time", "ns": SECONDS * 10**9}
     role = ingest.role("readers", operation["name"], {"kind": "endless"}, connections, until=until)
     plan = ingest.document_of_run(engine, [ingest.drive([role], limit_s=60)], [operation], [])

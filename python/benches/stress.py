@@ -115,13 +115,13 @@ def judged(engine: str, seconds: int, results: Results, files: dict[int, list[in
     held = max(files.values(), key=len)
     middle = held[len(held) // 4 : -len(held) // 4 or None]
     settings = {r["name"]: r["value"] for r in record.rows("settings")}
-    shots = {s["role"]: s for s in record.rows("repetitions")}
+    repetitions = {s["role"]: s for s in record.rows("repetitions")}
     found: dict[str, Any] = {
         "engine": engine,
         "seconds": seconds,
-        "sessions": sum(shots[role]["sessions"] for role in ("writers", "readers")),
-        "rows": shots["writers"]["rows"],
-        "answers": shots["readers"]["ok"],
+        "sessions": sum(repetitions[role]["sessions"] for role in ("writers", "readers")),
+        "rows": repetitions["writers"]["rows"],
+        "answers": repetitions["readers"]["ok"],
         "failures": failures,
         "rss_mb": round(float(rss[late].mean()) / 1e6, 1),
         "rss_grown": round(grown, 4),

@@ -62,9 +62,9 @@ def comparisons() -> Iterator[Parts]:
 
 def ours(engine: str) -> tuple[float, float]:
     """Rows per second of wall time, and of CPU of the session's thread."""
-    shot = ingest.run(engine, "bulk", table(engine), ROWS[engine], BATCH_ROWS)
+    totals = ingest.run(engine, "bulk", table(engine), ROWS[engine], BATCH_ROWS)
     rows = ROWS[engine]
-    return rows / ((shot["end_ns"] - shot["start_ns"]) / 1e9), rows / (shot["cpu_ns"] / 1e9)
+    return rows / ((totals["end_ns"] - totals["start_ns"]) / 1e9), rows / (totals["cpu_ns"] / 1e9)
 
 
 def table(engine: str) -> Table:

@@ -59,12 +59,12 @@ def ours(depth: int) -> tuple[float, float]:
     plan = ingest.document_of_run("valkey", [ingest.drive([role], limit_s=60)], [operation], [])
     before = time.process_time()
     with ingest.executed("valkey", plan) as tables:
-        shot = tables["shots"][0]
+        totals = tables["repetitions"][0]
     cpu_s = time.process_time() - before
-    done = float(shot["ok"])
-    if shot["errors"] or shot["rows"] != done:
-        raise RuntimeError(f"valkey: {shot['errors']} of {shot['ops']} failed, {shot['rows']} rows came")
-    return done / ((shot["end_ns"] - shot["start_ns"]) / 1e9), done / cpu_s
+    done = float(totals["ok"])
+    if totals["errors"] or totals["rows"] != done:
+        raise RuntimeError(f"valkey: {totals['errors']} of {totals['ops']} failed, {totals['rows']} rows came")
+    return done / ((totals["end_ns"] - totals["start_ns"]) / 1e9), done / cpu_s
 
 
 @cache

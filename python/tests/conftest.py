@@ -49,8 +49,8 @@ LEFT_OUT = pytest.StashKey[int]()
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """With `-n`, what was left out is known to the processes that collect and said by the one that does not."""
-    if (told := getattr(session.config, "workeroutput", None)) is not None:
-        told["left_out"] = session.config.stash.get(LEFT_OUT, 0)
+    if (detail := getattr(session.config, "workeroutput", None)) is not None:
+        detail["left_out"] = session.config.stash.get(LEFT_OUT, 0)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from inrush.engines.base import Durability, OpPlan, Probes, Proof, Server, Survives, TablePlan, Unsupported
 from inrush.engines.sql import insert_one_row, quote, statement
-from inrush.engines.sql import screen_items as items_of
+from inrush.engines.sql import checksum_items as items_of
 from inrush.study.shipped import SHIPPED
 from inrush.study.study import Known
 from inrush.study.toml import read_toml
@@ -68,7 +68,7 @@ class FakeServer(Server):
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         return Proof(
-            screen=f"SELECT {len(items_of(table, False))} FROM {plan.name}",
+            checksum_query=f"SELECT {len(items_of(table, False))} FROM {plan.name}",
             items=items_of(table, False),
             read_back=f"SELECT * FROM {plan.name}",
         )

@@ -100,7 +100,7 @@ def run(
     interval_s: float = 0.1,
     env: Mapping[str, Any] | None = None,
     doc: Mapping[str, Any] | None = None,
-    shot: Mapping[str, Any] | None = None,
+    totals: Mapping[str, Any] | None = None,
     more: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     without: Sequence[str] = (),
     resources: bool = True,
@@ -125,7 +125,7 @@ def run(
         tables["repetitions"].append(
             {**where, "start_ns": t_ns, "end_ns": end_ns, "rows": rows, "bytes": rows * row_bytes, "ops": ops + failed,
              "ok": ops, "errors": failed,
-             "sessions": writers, "cpu_ns": int(0.2 * span_s * SECOND * writers), **(shot or {})}
+             "sessions": writers, "cpu_ns": int(0.2 * span_s * SECOND * writers), **(totals or {})}
         )  # fmt: skip
         steps = max(1, round(span_s / interval_s))
         weights = np.array([rate(i * interval_s) for i in range(steps)])

@@ -39,8 +39,8 @@ def test_an_instant_is_the_same_in_milliseconds_and_in_microseconds() -> None:
         1,
         [],
     )
-    _, told = disagreements([duckdb, answered("sqlite", [["1767225619001", "5"], ["1767225620000", None]])])
-    assert len(told) == 1
+    _, detail = disagreements([duckdb, answered("sqlite", [["1767225619001", "5"], ["1767225620000", None]])])
+    assert len(detail) == 1
 
 
 def test_an_unsigned_number_kept_as_a_negative_one_is_the_same() -> None:
@@ -58,8 +58,8 @@ def test_an_unsigned_number_kept_as_a_negative_one_is_the_same() -> None:
     ],
 )
 def test_a_wrong_value_row_or_column_is_told(other: list[list[str | None]], words: str) -> None:
-    _, told = disagreements([answered("duckdb", [[BIG, "1.5"]]), answered("sqlite", other)])
-    assert len(told) == 1 and words in told[0] and "duckdb and sqlite" in told[0]
+    _, detail = disagreements([answered("duckdb", [[BIG, "1.5"]]), answered("sqlite", other)])
+    assert len(detail) == 1 and words in detail[0] and "duckdb and sqlite" in detail[0]
 
 
 def test_different_rows_are_different_questions() -> None:

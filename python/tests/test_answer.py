@@ -231,9 +231,9 @@ def test_no_engine_is_called_faster_where_rows_survive_different_things(asked: d
     record = synthetic.unequal(truth)
     analysis, found = answered(replace(record, study={**record.study, **doc}))
     assert found.line.startswith("No engine is held against another") and "process crash" in found.line
-    told = [p.sentence for p in found.parts[1:]]
-    assert [t.split(":")[0].split(",")[0] for t in told] == ["duckdb", "sqlite"]
-    assert not any(("sqlite" in t and "duckdb" in t) or "lowest" in t or "×" in t for t in told)
+    detail = [p.sentence for p in found.parts[1:]]
+    assert [t.split(":")[0].split(",")[0] for t in detail] == ["duckdb", "sqlite"]
+    assert not any(("sqlite" in t and "duckdb" in t) or "lowest" in t or "×" in t for t in detail)
     assert effects(analysis, found.figure) == []
     _, allowed = answered(replace(record, study={**record.study, **doc, "unequal_durability": True}))
     assert len(allowed.parts) == 1 and "No engine" not in allowed.line
@@ -331,9 +331,9 @@ def test_a_comparison_says_how_many_it_leaves_out() -> None:
 def test_a_curve_never_jumps_between_values_of_another_factor(kind: str) -> None:
     doc = {"kind": kind, "of": "writers.makespan_s", "along": "batch_rows", "per": ["engine"]}
     _, found = answered(factored(GRID, doc))
-    told = {p.group[-1]: p.sentence for p in found.parts}
-    assert set(told) == {("writers", 1), ("writers", 4)}
-    assert all("writers 1" in told["writers", 1] and "writers 4" in told["writers", 4] for _ in told)
+    detail = {p.group[-1]: p.sentence for p in found.parts}
+    assert set(detail) == {("writers", 1), ("writers", 4)}
+    assert all("writers 1" in detail["writers", 1] and "writers 4" in detail["writers", 4] for _ in detail)
 
 
 @pytest.mark.parametrize(

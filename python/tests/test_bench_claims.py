@@ -20,12 +20,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_the_page_of_claims_is_what_the_kept_claims_say() -> None:
     """docs/claims.md is never written by hand; each claim's hash is checked on the way."""
-    told = page.written()
-    assert (ROOT / "docs" / "claims.md").read_text(encoding="utf-8") == told, (
+    detail = page.written()
+    assert (ROOT / "docs" / "claims.md").read_text(encoding="utf-8") == detail, (
         "python -m benches.claims.page > ../docs/claims.md"
     )
     for doc, _ in page.entries():
-        assert f"`{doc['sha256'][:8]}`" in told
+        assert f"`{doc['sha256'][:8]}`" in detail
 
 
 def test_every_score_kept_is_of_its_claim_and_later_than_it() -> None:

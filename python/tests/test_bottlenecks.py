@@ -12,9 +12,9 @@ import pytest
 
 from inrush.analysis.analyse import analyse
 from inrush.analysis.points import Analysis
-from inrush.pipeline import fence
+from inrush.pipeline import cpu_quota
 from inrush.predict.pipelines import INPUT_DISK, LOAD_SERVER, SHARDS
-from inrush.predict.resources import Told, resources_told
+from inrush.predict.resources import ResourceForecast, resource_forecasts
 from inrush.results.store import Results
 from inrush.stats.measures import study_record
 from tests.terminal import pipeline_results
@@ -43,34 +43,34 @@ def analysed(cwd: Path, pipelines: Sequence[int], changes: Sequence[str]) -> Ana
     return analyse(study_record(Results(pipeline_results(["sqlite"], words, cwd))))
 
 
-def told(cwd: Path, *changes: str) -> Told:
-    (found,) = resources_told(analysed(cwd, [1, 2, 4, LARGEST], changes))
+def detail(cwd: Path, *changes: str) -> ResourceForecast:
+    (found,) = resource_forecasts(analysed(cwd, [1, 2, 4, LARGEST], changes))
     return found
 
 
 def test_a_slow_disk(tmp_path: Path) -> None:
-    found = told(tmp_path, f"pipeline.device_bytes_per_s={KNEE * LINE_BYTES_PER_S}")
+    found = detail(tmp_path, f"pipeline.device_bytes_per_s={KNEE * LINE_BYTES_PER_S}")
     check(found, INPUT_DISK)
 
 
 def test_slow_shards(tmp_path: Path) -> None:
     rows_per_s = KNEE * LINE_BYTES_PER_S / ROW_BYTES
-    found = told(tmp_path, "pipeline.shards=2", f"pipeline.shard_rows_per_s={round(rows_per_s / 2)}")
+    found = detail(tmp_path, "pipeline.shards=2", f"pipeline.shard_rows_per_s={round(rows_per_s / 2)}")
     check(found, SHARDS)
 
 
 def test_a_slow_load_server(tmp_path: Path) -> None:
     """What so many lines cost it is measured here first: it differs between machines, and is not in proportion to them."""
     try:
-        fence.made(fence.CGROUPS, 1.0).rmdir()
+        cpu_quota.made(cpu_quota.CGROUPS, 1.0).rmdir()
     except OSError as e:
         pytest.skip(f"part of a core takes a cgroup of ours, and there is none to be had here: {e}")
     (busy,) = [m.figures["load_server.busy_cores"] for m in analysed(tmp_path, [KNEE], ()).runs if m.counts]
-    found = told(tmp_path, f"pipeline.load_server_cores={max(0.01, busy):.4f}")
+    found = detail(tmp_path, f"pipeline.load_server_cores={max(0.01, busy):.4f}")
     check(found, LOAD_SERVER)
 
 
-def check(found: Told, name: str) -> None:
+def check(found: ResourceForecast, name: str) -> None:
     first = found.resources[0]
     assert (first.name, first.verdict) == (name, "confirmed: full"), found.resources
     assert 0.6 * KNEE <= first.full_at <= 1.6 * KNEE, "where it was made to be full"

@@ -291,10 +291,10 @@ def test_samples_that_a_stall_reached_are_invalid() -> None:
     rows = run.tables["samples"].to_pylist()
     for row in rows[90:]:
         row |= {"done_ns": row["due_ns"] + 900 * MS, "done_on_time_ns": row["due_ns"] + 900 * MS}
-    (shot,) = run.rows("repetitions")
+    (totals,) = run.rows("repetitions")
     tables = {
         "samples": synthetic.table("samples", rows),
-        "repetitions": synthetic.table("repetitions", [{**shot, "end_ns": SECOND + 100 * SECOND}]),
+        "repetitions": synthetic.table("repetitions", [{**totals, "end_ns": SECOND + 100 * SECOND}]),
         "segments": synthetic.table(
             "segments", [{**r, "end_ns": 101 * SECOND} if r["phase"] else r for r in run.rows("segments")]
         ),

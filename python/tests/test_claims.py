@@ -104,7 +104,7 @@ def test_where_no_value_can_be_told_from_another_none_is_the_best() -> None:
              "rule": {"kind": "best", "of": "writers.makespan_s", "along": "batch_rows"}}  # fmt: skip
     (found,) = judged_claims(analyse(replace(record, study={**record.study, "published": [claim]})))
     assert found.status is Status.NOT_TESTABLE
-    assert "none of 100, 200, 400 can be told from another" in found.because
+    assert "none of 100, 200, 400 can be distinguished from another" in found.because
 
 
 def test_the_best_is_confirmed_if_it_is_among_those_that_cannot_be_told_apart() -> None:

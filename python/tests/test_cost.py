@@ -33,8 +33,8 @@ def made_up(*work: Work, **lasts: Any) -> PointPlan:
     return PointPlan({}, {}, "n", ("t",), rows, rows, 1, rows * 72, 0.0, Lasts(work=work, **lasts))
 
 
-def role(rows: int, calls: float, due_s: float | None = None, lanes: int = 1) -> Work:
-    return Work("w", rows, calls, lanes, 72.0, due_s)
+def role(rows: int, calls: float, due_s: float | None = None, parallel: int = 1) -> Work:
+    return Work("w", rows, calls, parallel, 72.0, due_s)
 
 
 def of(point: PointPlan) -> Forecast:
@@ -97,14 +97,14 @@ def test_a_rate_that_usual_rates_do_not_keep_takes_longer_and_is_warned_of() -> 
 
 
 def test_sessions_wait_for_their_answers_at_the_same_time_but_one_writer_does_not() -> None:
-    assert of(made_up(role(0, 1_000, lanes=8))).measured_s == pytest.approx(1_000 * 1e-3 / 8)
+    assert of(made_up(role(0, 1_000, parallel=8))).measured_s == pytest.approx(1_000 * 1e-3 / 8)
     (duckdb, sqlite) = (
         shipped("telemetry-production", scale="xs", engines=(engine,)) for engine in ("duckdb", "sqlite")
     )
-    lanes = [
-        {w.lanes for p in plan.planned.values() for w in p.lasts.work if w.rows} for plan in (duckdb, sqlite)
+    parallel = [
+        {w.parallel for p in plan.planned.values() for w in p.lasts.work if w.rows} for plan in (duckdb, sqlite)
     ]
-    assert lanes == [{8}, {1}]
+    assert parallel == [{8}, {1}]
 
 
 def test_a_segment_that_its_limit_cuts_is_no_longer_and_is_warned_of() -> None:

@@ -36,9 +36,9 @@ LOST = {"segment": 3, "table": "t", "item": "rows", "expected": "50000", "found"
 #: Cause -> a pilot run whose makespan it makes invalid, and the guard that says so.
 INVALID: dict[str, tuple[dict[str, Any], str]] = {
     "rows are missing": ({"more": {"proofs": [LOST]}}, "rows proven"),
-    "answers are wrong": ({"shot": {"wrong": 1}}, "answers right"),
+    "answers are wrong": ({"totals": {"wrong": 1}}, "answers right"),
     "the client had no core left": ({"client_cores": 7.9}, "client not saturated"),
-    "its sessions computed": ({"shot": {"cpu_ns": 2 * SECOND}}, "client not saturated"),
+    "its sessions computed": ({"totals": {"cpu_ns": 2 * SECOND}}, "client not saturated"),
     "the core is a debug build": ({"env": {"core_build_profile": "dev"}}, "release build"),
     "two servers ran": ({"doc": {"data_servers": [1, 2]}}, "one server"),
     "the disk cannot": ({"env": {"disk_write_bytes_per_s": 1e3}}, "below physical ceilings"),

@@ -141,7 +141,7 @@ def test_a_spec_does_not_grow_with_the_number_of_operations() -> None:
     def size(calls: int) -> int:
         latency = np.random.default_rng(1).integers(10**6, 10**8, calls).tolist()
         record = synthetic.study({("duckdb", 1): 2.0, ("duckdb", 2): 2.0}, blocks=2, latency_ns=latency,
-                                 shot={"ops": calls, "ok": calls})  # fmt: skip
+                                 totals={"ops": calls, "ok": calls})  # fmt: skip
         return sum(len(json.dumps(f.spec)) for f in drawn(record).values())
 
     assert size(20_000) < 1.5 * size(1000)

@@ -49,7 +49,7 @@ def two_roles(run: RunRecord, **tables: Sequence[Mapping[str, Any]]) -> RunRecor
     return replace(run, plan=plan, tables={**run.tables, **held}, _rows={})
 
 
-def shot(**words: Any) -> dict[str, Any]:
+def totals(**words: Any) -> dict[str, Any]:
     usual = {
         "start_ns": SECOND,
         "end_ns": 3 * SECOND,
@@ -81,8 +81,8 @@ def times(took_ns: int = 10 * MS, calls: int = 50) -> list[dict[str, Any]]:
 
 def test_every_role_whose_sessions_compute_is_named() -> None:
     run = two_roles(
-        synthetic.run("postgresql", shot={"cpu_ns": int(1.7 * SECOND)}),
-        shots=[shot(cpu_ns=int(1.9 * SECOND))], hist=times(),
+        synthetic.run("postgresql", totals={"cpu_ns": int(1.7 * SECOND)}),
+        repetitions=[totals(cpu_ns=int(1.9 * SECOND))], hist=times(),
     )  # fmt: skip
     found = verdict(run, "client not saturated")
     assert found.breaks("writers.rows_per_s") and found.breaks("loaders.rows_per_s")
@@ -90,14 +90,14 @@ def test_every_role_whose_sessions_compute_is_named() -> None:
 
 
 def test_sessions_have_as_much_time_as_there_are_of_them_while_they_are_measured() -> None:
-    busy = synthetic.run("postgresql", shot={"cpu_ns": int(1.9 * SECOND)})
+    busy = synthetic.run("postgresql", totals={"cpu_ns": int(1.9 * SECOND)})
     assert verdict(busy, "client not saturated").outcome is Outcome.INVALID
-    four = synthetic.run("postgresql", shot={"cpu_ns": int(1.9 * SECOND), "sessions": 4})
+    four = synthetic.run("postgresql", totals={"cpu_ns": int(1.9 * SECOND), "sessions": 4})
     assert verdict(four, "client not saturated").outcome is Outcome.PASS
     warm = {**busy.rows("repetitions")[0], "segment": 1, "cpu_ns": 10 * SECOND}
-    calm = synthetic.run("postgresql")
-    shots = synthetic.table("repetitions", [warm, *calm.rows("repetitions")])
-    before = replace(calm, tables={**calm.tables, "repetitions": shots}, _rows={})
+    steal_free = synthetic.run("postgresql")
+    repetitions = synthetic.table("repetitions", [warm, *steal_free.rows("repetitions")])
+    before = replace(steal_free, tables={**steal_free.tables, "repetitions": repetitions}, _rows={})
     assert verdict(before, "client not saturated").outcome is Outcome.PASS
 
 
@@ -139,7 +139,7 @@ def test_a_part_that_is_full_leaves_the_parts_beside_it() -> None:
 
 def test_every_role_that_breaks_littles_law_is_named() -> None:
     run = two_roles(
-        synthetic.run("postgresql", latency_ns=[90 * MS] * 50), shots=[shot()], hist=times(90 * MS)
+        synthetic.run("postgresql", latency_ns=[90 * MS] * 50), repetitions=[totals()], hist=times(90 * MS)
     )
     found = verdict(run, "Little's law")
     assert found.breaks("writers.latency_p50_s") and found.breaks("loaders.latency_p50_s")
@@ -168,14 +168,14 @@ def test_every_role_whose_parts_do_not_add_up_is_named() -> None:
     session = {"segment": 2, "role": "writers", "ops": 49, "rows": 50_000}
     run = two_roles(
         synthetic.run("postgresql", more={"sessions": [session]}),
-        shots=[shot()], hist=times(), intervals=[interval], sessions=[{"ops": 50, "rows": 50_000}],
+        repetitions=[totals()], hist=times(), intervals=[interval], sessions=[{"ops": 50, "rows": 50_000}],
     )  # fmt: skip
     found = verdict(run, "sum of parts")
     assert found.breaks("writers.rows_per_s") and found.breaks("loaders.rows_per_s")
 
 
 def test_a_role_that_has_no_part_in_a_table_does_not_add_up() -> None:
-    run = two_roles(synthetic.run("postgresql"), shots=[shot()], hist=times())
+    run = two_roles(synthetic.run("postgresql"), repetitions=[totals()], hist=times())
     found = verdict(run, "sum of parts")
     assert (
         found.outcome is Outcome.INVALID
@@ -193,7 +193,7 @@ def test_only_tables_that_are_there_are_said_to_add_up() -> None:
 def test_every_role_above_what_the_disk_can_do_is_named() -> None:
     run = two_roles(
         synthetic.run("postgresql", batch_rows=1, makespan_s=1.0),
-        shots=[shot(ops=200_000, ok=200_000)], hist=times(calls=200_000),
+        repetitions=[totals(ops=200_000, ok=200_000)], hist=times(calls=200_000),
     )  # fmt: skip
     found = verdict(run, "below physical ceilings")
     assert found.breaks("writers.rows_per_s") and found.breaks("loaders.rows_per_s")
@@ -222,12 +222,12 @@ def test_what_is_impossible_by_probes_that_agree_is_not_hidden_by_more_than_prob
 
 
 def test_a_run_that_writes_nothing_is_not_held_against_the_disk() -> None:
-    run = synthetic.run("postgresql", shot={"rows": 0, "bytes": 0, "ops": 0, "ok": 0}, latency_ns=[])
+    run = synthetic.run("postgresql", totals={"rows": 0, "bytes": 0, "ops": 0, "ok": 0}, latency_ns=[])
     assert verdict(run, "below physical ceilings").outcome is Outcome.NOT_CHECKED
 
 
 def test_a_role_whose_calls_left_no_latency_and_no_failure_is_a_fault_of_the_instrument() -> None:
-    run = two_roles(synthetic.run("postgresql"), shots=[shot()])
+    run = two_roles(synthetic.run("postgresql"), repetitions=[totals()])
     found = verdict(run, "errors not counted as fast")
     assert found.hides and "loaders: 0 latencies and 0 failures of 50 calls" in found.sentence
 
@@ -237,7 +237,7 @@ def test_a_second_role_whose_unit_of_work_grows_is_told() -> None:
         return {"op": "insert", "t_ns": SECOND + k * SECOND // 10, "dt_ns": SECOND // 10, "rows": 500, "bytes": 500 * (100 + k), "ops": 1}  # fmt: skip
 
     run = two_roles(
-        synthetic.run("postgresql", makespan_s=10.0), shots=[shot(end_ns=11 * SECOND)], hist=times(),
+        synthetic.run("postgresql", makespan_s=10.0), repetitions=[totals(end_ns=11 * SECOND)], hist=times(),
         intervals=[interval(k) for k in range(100)],
     )  # fmt: skip
     found = verdict(run, "unit of work constant")
@@ -247,7 +247,7 @@ def test_a_second_role_whose_unit_of_work_grows_is_told() -> None:
 def test_calls_that_failed_were_sent_and_the_longest_role_says_how_long_was_measured() -> None:
     failing = synthetic.run("postgresql", schedule="poisson", failed=10)
     assert verdict(failing, "keeps the rate").outcome is Outcome.PASS
-    short = two_roles(synthetic.run("postgresql"), shots=[shot(end_ns=SECOND + 100 * MS)], hist=times(MS))
+    short = two_roles(synthetic.run("postgresql"), repetitions=[totals(end_ns=SECOND + 100 * MS)], hist=times(MS))
     assert verdict(short, "long enough").outcome is Outcome.PASS
 
 
@@ -269,7 +269,7 @@ def test_a_run_whose_work_was_cut_is_invalid_in_every_figure(how: str) -> None:
 
 def with_tables(run: RunRecord) -> RunRecord:
     """The plan says that the writers put rows into `pe`, and a second role into `pc`."""
-    run = two_roles(run, shots=[shot()], hist=times())
+    run = two_roles(run, repetitions=[totals()], hist=times())
     segment = run.plan["segments"][-1]
     roles = [
         {**r, "work": {"kind": "rows", "table": k, "rows": 50_000}} for k, r in enumerate(segment["roles"])
@@ -309,7 +309,7 @@ def test_a_missing_row_is_a_wrong_answer_and_named_first() -> None:
         }
         for outcome in ("timeout", "missing")
     ]
-    run = synthetic.run("postgresql", shot={"wrong": 1}, more={"failures": failures})
+    run = synthetic.run("postgresql", totals={"wrong": 1}, more={"failures": failures})
     assert "First: page: it was missing." in verdict(run, "answers right").sentence
 
 
@@ -337,8 +337,8 @@ def test_each_answer_counts_once_whatever_was_recorded_of_it() -> None:
 def test_calls_before_the_clock_are_not_counted_with_those_that_were_timed() -> None:
     run = synthetic.run("postgresql")
     warm = {**run.rows("repetitions")[0], "segment": 1, "ops": 7, "ok": 7}
-    shots = synthetic.table("repetitions", [warm, *run.rows("repetitions")])
-    both = replace(run, tables={**run.tables, "repetitions": shots}, _rows={})
+    repetitions = synthetic.table("repetitions", [warm, *run.rows("repetitions")])
+    both = replace(run, tables={**run.tables, "repetitions": repetitions}, _rows={})
     assert verdict(both, "errors not counted as fast").outcome is Outcome.PASS
 
 
@@ -375,10 +375,10 @@ def test_a_quiet_machine_names_what_its_host_tells() -> None:
     run = synthetic.run("postgresql")
     rows = [r for r in run.rows("resources") if r["metric"] != "psi_cpu_some_s"]
     silent = replace(run, tables={**run.tables, "resources": synthetic.table("resources", rows)}, _rows={})
-    told, untold = verdict(run, "quiet machine"), verdict(silent, "quiet machine")
-    assert told.outcome is untold.outcome is Outcome.PASS
+    detail, untold = verdict(run, "quiet machine"), verdict(silent, "quiet machine")
+    assert detail.outcome is untold.outcome is Outcome.PASS
     assert (
-        "CPU pressure" in told.sentence
+        "CPU pressure" in detail.sentence
         and "CPU pressure" not in untold.sentence
         and "steal" in untold.sentence
     )
@@ -397,8 +397,8 @@ def test_answers_of_which_nothing_can_be_compared_are_no_agreement() -> None:
 
 def test_every_run_of_an_engine_is_asked_whether_it_agrees() -> None:
     runs = [answered("duckdb", [["1"]]), answered("sqlite", [["1"]]), answered("sqlite", [["2"]])]
-    questions, told = disagreements(runs)
-    assert questions == 1 and len(told) == 1
+    questions, detail = disagreements(runs)
+    assert questions == 1 and len(detail) == 1
 
 
 def test_a_trend_that_is_to_be_reported_stands_before_one_that_is_surer_and_small() -> None:

@@ -45,7 +45,7 @@ PROVOKED: dict[str, tuple[Mapping[str, Any] | Callable[[], RunRecord], Outcome, 
                          Outcome.INVALID, "killed by signal 9"),
     "rows proven": ({"more": {"proofs": [{"table": "pe", "item": "rows", "expected": "50000", "found": "49999", "holds": False}]}},
                     Outcome.INVALID, "pe: rows is 49999, expected 50000"),
-    "answers right": ({"shot": {"wrong": 3}}, Outcome.INVALID, "3 answers were wrong"),
+    "answers right": ({"totals": {"wrong": 3}}, Outcome.INVALID, "3 answers were wrong"),
     "oracle agrees": ({"doc": {"oracle": [{"op": "pc_top", "holds": False, "found": "19 rows, the oracle has 20"}]}},
                       Outcome.INVALID, "the oracle has 20"),
     "client on time": ({"schedule": "constant", "lag_ns": [2_000_000] * 50, "latency_ns": [4_000_000] * 50},
@@ -72,11 +72,11 @@ PROVOKED: dict[str, tuple[Mapping[str, Any] | Callable[[], RunRecord], Outcome, 
     "utilisation at most 1": ({"env": {"cpu_logical": 1}, "client_cores": 0.5}, Outcome.NOTE, "1.30 cores busy of 1"),
     "sum of parts": ({"more": {"sessions": [{"segment": 2, "repetition": 0, "role": "writers", "ops": 49, "rows": 50_000}]}},
                      Outcome.INVALID, "sessions add up to 49 ops, the role has 50"),
-    "keeps the rate": ({"schedule": "poisson", "shot": {"unsent": 5}}, Outcome.NOTE, "90.9% of what was due"),
+    "keeps the rate": ({"schedule": "poisson", "totals": {"unsent": 5}}, Outcome.NOTE, "90.9% of what was due"),
     "long enough": ({"makespan_s": [0.2, 0.3]}, Outcome.NOTE, "0.5 s"),
     "quiet machine": ({"noise": {"steal": 0.03, "psi": 0.2, "others": 0.1}}, Outcome.NOTE,
                       "steal 3.0% (limit 1%), CPU pressure 20.0% (limit 5%), other processes"),
-    "errors not counted as fast": ({"shot": {"ok": 40, "errors": 10}}, Outcome.INVALID, "50 latencies and 0 failures of 50 calls"),
+    "errors not counted as fast": ({"totals": {"ok": 40, "errors": 10}}, Outcome.INVALID, "50 latencies and 0 failures of 50 calls"),
     "data larger than caches": ({"env": {"mem_total_bytes": 10**9}}, Outcome.NOTE, "fit into"),
 }  # fmt: skip
 
@@ -120,12 +120,12 @@ def test_rows_that_are_missing_are_laid_to_the_calls_that_failed() -> None:
         "count": 1,
         "first_message": "Deadlock found",
     }
-    lost, told = (
+    lost, detail = (
         verdicts(synthetic.run("mysql", more={"proofs": proofs, **more}))["rows proven"].sentence
         for more in ({}, {"failures": [failure]})
     )
     assert lost.endswith("look for lost, doubled or changed rows")
-    assert told.endswith("1 call failed and nobody sent their rows again: insert conflict, Deadlock found")
+    assert detail.endswith("1 call failed and their rows were not sent again: insert conflict, Deadlock found")
 
 
 def test_rows_that_were_never_proven_are_unverified() -> None:
@@ -188,7 +188,7 @@ def test_a_process_that_stood_still_makes_a_closed_run_invalid_though_no_call_ha
 
 
 def test_sessions_that_compute_instead_of_waiting_are_the_bottleneck() -> None:
-    found = verdicts(synthetic.run("postgresql", shot={"cpu_ns": int(1.9 * SECOND)}))["client not saturated"]
+    found = verdicts(synthetic.run("postgresql", totals={"cpu_ns": int(1.9 * SECOND)}))["client not saturated"]
     assert found.outcome is Outcome.INVALID and "95%" in found.sentence
 
 
@@ -197,7 +197,7 @@ def test_an_engine_in_our_process_is_said_to_share_our_cpu() -> None:
 
 
 def test_a_call_that_is_neither_timed_nor_counted_as_failed_is_a_fault_of_the_instrument() -> None:
-    found = verdicts(synthetic.run("postgresql", shot={"ops": 55}))["errors not counted as fast"]
+    found = verdicts(synthetic.run("postgresql", totals={"ops": 55}))["errors not counted as fast"]
     assert found.hides and "50 latencies and 0 failures of 55 calls that ended" in found.sentence
 
 
@@ -311,13 +311,13 @@ def test_only_the_measured_phase_enters_figures() -> None:
         "end_ns": SECOND,
         "ended_by": "time",
     }
-    shots = [
+    repetitions = [
         *run.tables["repetitions"].to_pylist(),
         {**run.rows("repetitions")[0], "segment": 1, "rows": 10**9},
     ]
     more = {
         "segments": synthetic.table("segments", [warm, *run.rows("segments")]),
-        "repetitions": synthetic.table("repetitions", shots),
+        "repetitions": synthetic.table("repetitions", repetitions),
     }
     both = replace(run, tables={**run.tables, **more}, _rows={})
     assert figures_of_run(both) == figures_of_run(run)
@@ -475,9 +475,9 @@ def test_the_disk_is_held_to_its_best_probe_as_far_as_the_probes_agree(
     env = {"disk_fsync_probes": probes, "disk_fsync_per_s": max(probes)}
     doc = {"disk_after": {"disk_fsync_probes": after, "disk_fsync_per_s": max(after)}} if after else {}
     run = synthetic.run("postgresql", batch_rows=10, makespan_s=1.0, env=env, doc=doc)
-    told = verdicts(run)["below physical ceilings"]
-    assert told.outcome is outcome
-    assert ("Inconclusive" in told.sentence) == (outcome is Outcome.NOTE)
+    detail = verdicts(run)["below physical ceilings"]
+    assert detail.outcome is outcome
+    assert ("Inconclusive" in detail.sentence) == (outcome is Outcome.NOTE)
 
 
 @pytest.mark.parametrize(
@@ -503,8 +503,8 @@ def test_the_disk_is_held_to_its_best_probe_as_far_as_the_probes_agree(
         ("1 parsec", "1", False),
     ],
 )
-def test_a_setting_is_the_same_in_whatever_unit_it_is_told(asked: str, told: str, equal: bool) -> None:
-    assert same(asked, told) is equal
+def test_a_setting_is_the_same_in_whatever_unit_it_is_told(asked: str, detail: str, equal: bool) -> None:
+    assert same(asked, detail) is equal
 
 
 def test_settings_that_the_server_does_not_tell_are_named_and_count_as_nothing() -> None:
@@ -515,19 +515,19 @@ def test_settings_that_the_server_does_not_tell_are_named_and_count_as_nothing()
     )
     found = verdicts(run)["settings as asked"]
     assert found.outcome is Outcome.PASS
-    assert found.sentence == "1 setting read back as asked; the server does not tell mark_cache_size"
+    assert found.sentence == "1 setting read back as asked; the server does not report mark_cache_size"
 
 
 def test_a_value_of_inrush_s_own_profile_that_the_server_rounds_is_told_and_no_complaint() -> None:
     asked = {"innodb_buffer_pool_size": "1800000000", "sort_buffer_size": "1M"}
-    told = [
+    detail = [
         {"name": "innodb_buffer_pool_size", "value": "1879048192"},
         {"name": "sort_buffer_size", "value": "262144"},
     ]
 
     def found(*chosen: str) -> Verdict:
         doc = {"settings_asked": asked, "settings_by_profile": list(chosen)}
-        return verdicts(synthetic.run("mysql", doc=doc, more={"settings": told}))["settings as asked"]
+        return verdicts(synthetic.run("mysql", doc=doc, more={"settings": detail}))["settings as asked"]
 
     own = found("innodb_buffer_pool_size", "sort_buffer_size")
     assert own.outcome is Outcome.PASS
@@ -556,8 +556,8 @@ def test_cpu_pressure_of_the_run_itself_is_no_noise(
 
 
 def test_of_a_server_of_the_users_nothing_was_asked() -> None:
-    told = {"settings": [{"name": "fsync", "value": "off"}]}
-    found = verdicts(synthetic.run("postgresql", more=told))["settings as asked"]
+    detail = {"settings": [{"name": "fsync", "value": "off"}]}
+    found = verdicts(synthetic.run("postgresql", more=detail))["settings as asked"]
     assert found.outcome is Outcome.NOT_CHECKED
 
 

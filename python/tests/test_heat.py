@@ -31,7 +31,7 @@ def over_time(intervals: list[list[int]], schedule: str = "constant") -> RunReco
         schedule=schedule,
         lag_ns=[1000] * 10,
         latency_ns=[10**6],
-        shot={"ops": sum(map(len, intervals)), "ok": sum(map(len, intervals))},
+        totals={"ops": sum(map(len, intervals)), "ok": sum(map(len, intervals))},
     )
     whole = next(h for h in run.rows("hist") if h["kind"] == "latency")
     rows: list[dict[str, Any]] = [

@@ -103,7 +103,7 @@ def test_kill_9_at_20_random_points_of_a_file_load_stores_every_row_once(tmp_pat
     found = Results(Store(results).latest().path)
     assert len(Store(results).studies()) == 1 and found.unsealed == []
     assert [r.id for r in found.runs] == [p["run"] for p in found.study["planned"]]
-    assert len(list((found.path / "aside").iterdir())) >= KILLS // 2, "kills that met a run half-written"
+    assert len(list((found.path / "quarantine").iterdir())) >= KILLS // 2, "kills that met a run half-written"
     loads = [r for r in found.runs if r.labels["engine"] == "sqlite"]
     assert len(loads) == 8
     for run in loads:

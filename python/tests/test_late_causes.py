@@ -55,10 +55,10 @@ def record(*runs: RunRecord) -> Any:
 )
 def test_what_is_known_of_the_machine_is_named(run: RunRecord, causes: list[lateness.Cause]) -> None:
     assert lateness.causes(run) == causes
-    told = sentence(run)
+    detail = sentence(run)
     for cause in (lateness.UNJOURNALED, lateness.NO_PRIORITY):
-        assert (cause.sentence in told) == (cause in causes)
-    assert lateness.ANYWHERE in told
+        assert (cause.sentence in detail) == (cause in causes)
+    assert lateness.ANYWHERE in detail
 
 
 def test_the_last_lines_name_the_cause_and_the_command_that_helps() -> None:

@@ -59,14 +59,14 @@ def test_the_forms_of_a_list() -> None:
 
 
 def test_the_oracle_is_asked_for_the_same_keys() -> None:
-    book = lookups("postgresql", 3).runs[0].labels["oracle"]["operations"]["job_look"]
-    assert book["params"] == ["jobs_0", "jobs_1", "jobs_2"] and book["text"].count("?") == 3
+    expected = lookups("postgresql", 3).runs[0].labels["oracle"]["operations"]["job_look"]
+    assert expected["params"] == ["jobs_0", "jobs_1", "jobs_2"] and expected["text"].count("?") == 3
 
 
 def test_keys_per_second_are_those_of_calls_that_were_answered() -> None:
     plan = lookups("duckdb", 100)
     assert plan.runs[0].labels["keys_per_call"] == {"users": 100}
-    run = synthetic.run(rows=50_000, batch_rows=1_000, makespan_s=2.0, shot={"ok": 40})
+    run = synthetic.run(rows=50_000, batch_rows=1_000, makespan_s=2.0, totals={"ok": 40})
     assert "writers.keys_per_s" not in figures_of_run(run)
     figures = figures_of_run(labelled(run, keys_per_call={"writers": 100}))
     assert figures["writers.keys_per_s"] == pytest.approx(40 * 100 / 2.0)

@@ -81,8 +81,8 @@ def test_the_banner_names_the_points_without_a_measured_run() -> None:
     record = synthetic.study({("duckdb", 200): 1.0}, blocks=1)
     planned = [{"point": p, "block": 1} for p in ("", "duckdb batch_rows=5000")]
     analysis = analyse(type(record)({**record.study, "planned": planned}, record.runs))
-    told = live_banner(analysis, Live(2, 4, 5))
-    assert "1 point has no measured run yet" in told and "batch_rows=5000" in told
+    detail = live_banner(analysis, Live(2, 4, 5))
+    assert "1 point has no measured run yet" in detail and "batch_rows=5000" in detail
     assert live_banner(analysis, None) == ""
 
 

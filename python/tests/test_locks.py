@@ -48,7 +48,7 @@ def test_a_long_holder_is_several_names_to_influxdb(length: int) -> None:
     names = [statement.split('"')[1] for statement in made]
     assert all(len(name) <= 255 for name in names) and len(names) == -(-length // 200)
     rows = [[name, "0s"] for name in (*reversed(names), "made_by_inrush")]
-    assert own.told_holder(rows) == text[:length]
+    assert own.parse_holder(rows) == text[:length]
 
 
 def test_a_process_lives_until_it_ends_and_one_of_another_machine_cannot_be_told() -> None:
@@ -103,7 +103,7 @@ class Fake:
     def ask_holder(self, _name: str) -> str:
         return "who"
 
-    def told_holder(self, rows: list[list[Any]]) -> str:
+    def parse_holder(self, rows: list[list[Any]]) -> str:
         return str(rows[0][0])
 
     def drop_namespace(self, _name: str) -> tuple[str, ...]:
@@ -133,35 +133,35 @@ def notes() -> Iterator[list[str]]:
 def test_a_free_and_a_dead_lock_are_taken_and_given_back(
     before: Any, says: list[str], notes: list[str]
 ) -> None:
-    site: Any = Fake(before and before.text())
-    assert take(site, NAME, MINE, False, notes.append)
-    assert holder_in(str(site.held)) == MINE
+    deployment: Any = Fake(before and before.text())
+    assert take(deployment, NAME, MINE, False, notes.append)
+    assert holder_in(str(deployment.held)) == MINE
     assert len(notes) == len(says) and all(s in n for s, n in zip(says, notes, strict=True))
-    assert not take(site, NAME, MINE, False, notes.append), "another address of the same server"
-    release(site, NAME, replace(MINE, pid="1"))
-    assert site.held, "it is given back by its holder alone"
-    release(site, NAME, MINE)
-    assert site.held is None
+    assert not take(deployment, NAME, MINE, False, notes.append), "another address of the same server"
+    release(deployment, NAME, replace(MINE, pid="1"))
+    assert deployment.held, "it is given back by its holder alone"
+    release(deployment, NAME, MINE)
+    assert deployment.held is None
 
 
 def test_a_lock_that_lives_is_left_as_it_is(notes: list[str]) -> None:
-    site: Any = Fake(ELSEWHERE.text())
+    deployment: Any = Fake(ELSEWHERE.text())
     with pytest.raises(UsageError):
-        take(site, NAME, MINE, False, notes.append)
-    assert holder_in(str(site.held)) == ELSEWHERE and not notes
-    assert take(site, NAME, MINE, True, notes.append) and len(notes) == 1
+        take(deployment, NAME, MINE, False, notes.append)
+    assert holder_in(str(deployment.held)) == ELSEWHERE and not notes
+    assert take(deployment, NAME, MINE, True, notes.append) and len(notes) == 1
 
 
 def test_who_was_faster_is_refused_to_and_who_may_make_no_lock_goes_on(notes: list[str]) -> None:
-    site: Any = Fake()
+    deployment: Any = Fake()
 
     def faster() -> Exception:
-        site.held = ELSEWHERE.text()
+        deployment.held = ELSEWHERE.text()
         return _core.CoreFailure("statement", "exists already")
 
-    site.refuses = faster
+    deployment.refuses = faster
     with pytest.raises(UsageError, match=r"far\.example"):
-        take(site, NAME, MINE, False, notes.append)
+        take(deployment, NAME, MINE, False, notes.append)
     closed: Any = Fake(refuses=lambda: _core.CoreFailure("statement", "permission denied"))
     away: Any = Fake(refuses=lambda: _core.CoreFailure("target", "nothing listens"))
     for other in (closed, away):

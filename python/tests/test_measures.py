@@ -25,14 +25,14 @@ def test_a_repeated_volume_gives_the_mean_makespan_and_the_rate_of_all_of_it() -
 def with_parts(*spans: tuple[int, int]) -> RunRecord:
     """A run whose writers are split over tables, each with its own start and end."""
     run = synthetic.run()
-    shot = run.rows("repetitions")[0]
-    shots = [{**shot, "role": f"writers/t{i}", "start_ns": a, "end_ns": b} for i, (a, b) in enumerate(spans)]
+    totals = run.rows("repetitions")[0]
+    repetitions = [{**totals, "role": f"writers/t{i}", "start_ns": a, "end_ns": b} for i, (a, b) in enumerate(spans)]
     values = [10**6, 5 * 10**6]
     hists = [
         {"segment": 2, "role": f"writers/t{i}", "op": "insert", "kind": "latency", **synthetic.hist([v])}
         for i, v in enumerate(values[: len(spans)])
     ]
-    tables = {"repetitions": synthetic.table("repetitions", shots), "hist": synthetic.table("hist", hists)}
+    tables = {"repetitions": synthetic.table("repetitions", repetitions), "hist": synthetic.table("hist", hists)}
     return replace(run, tables={**run.tables, **tables}, _rows={})
 
 
@@ -90,12 +90,12 @@ def test_cpu_per_role_is_that_of_the_measured_segments() -> None:
 
 
 def test_unsent_calls_lower_the_achieved_share() -> None:
-    assert figures_of_run(synthetic.run(shot={"unsent": 50}))["writers.achieved_share"] == 0.5
+    assert figures_of_run(synthetic.run(totals={"unsent": 50}))["writers.achieved_share"] == 0.5
 
 
 def test_what_was_due_and_never_sent_is_slower_than_every_percentile_that_it_reaches() -> None:
     """A server that stood still at the end of a role kept 5 of 55 calls from being sent: the others were fast."""
-    run = synthetic.run(schedule="constant", latency_ns=[10**6] * 50, lag_ns=[0] * 50, shot={"unsent": 5})
+    run = synthetic.run(schedule="constant", latency_ns=[10**6] * 50, lag_ns=[0] * 50, totals={"unsent": 5})
     found = figures_of_run(run)
     for kind in ("latency", "on_time"):
         assert found[f"writers.{kind}_p90_s"] == pytest.approx(1e-3, rel=0.01)
@@ -103,7 +103,7 @@ def test_what_was_due_and_never_sent_is_slower_than_every_percentile_that_it_rea
     assert np.isfinite(found["writers.service_p99_s"]), "it had no service"
     assert (found["writers.ops"], found["writers.failed_share"]) == (50, 0)
     # A closed role has no due times: what is left of its volume was not late.
-    closed = figures_of_run(synthetic.run(latency_ns=[10**6] * 50, shot={"unsent": 5}))
+    closed = figures_of_run(synthetic.run(latency_ns=[10**6] * 50, totals={"unsent": 5}))
     assert np.isfinite(closed["writers.latency_s"])
 
 
@@ -135,5 +135,5 @@ def test_what_the_store_reads_becomes_a_record() -> None:
 
 def test_a_paced_role_that_left_calls_out_has_the_rate_of_the_time_that_they_were_due_in() -> None:
     """100 calls a second: 50 are sent within half a second, and 150 more were due in the two seconds of the schedule."""
-    run = synthetic.run("postgresql", schedule="constant", makespan_s=0.5, shot={"unsent": 150})
+    run = synthetic.run("postgresql", schedule="constant", makespan_s=0.5, totals={"unsent": 150})
     assert figures_of_run(run)["writers.ops_per_s"] == pytest.approx(25.0)

@@ -32,7 +32,7 @@ def test_a_network_that_queues_is_held_between_its_queues_and_its_bound(
     stations = [Station(cpu, 20), Station(disk)]
     truth = {n: queued(n, c, stations) for n in (1.0, 2.0, 4.0)}
     found = fit_pipeline(loads_of(truth, {"cores": cpu, "disk": disk}), [CORES, DISK])
-    # Small loads that hardly queue do not tell the two apart: then the claim is half way.
+    # Small loads that hardly queue do not report the two apart: then the claim is half way.
     for n in (8.0, 16.0):
         high = min(n * truth[1.0], 20 / cpu, 1 / disk)
         assert queued(n, c, stations) * 0.94 <= found.at(n) <= high * (1 + 1e-9)

@@ -16,11 +16,11 @@ from inrush.engines.base import Target
 from inrush.errors import StudyInvalid, UsageError
 from inrush.pipeline import inputs, proofs, tables
 from inrush.pipeline.ends import files_of
-from inrush.pipeline.place import at_pipeline
+from inrush.pipeline.addresses import at_pipeline
 from inrush.plan.pipeline import loadable
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
-from inrush.predict.pipelines import fenced_busy, fenced_parts
+from inrush.predict.pipelines import quota_busy, quota_parts
 from inrush.predict.resources import verdict
 from inrush.report.footprint import drawn_to, number_of
 from inrush.run.prepare import generators
@@ -28,7 +28,7 @@ from inrush.stats.files import file_figures, gain_per_doubling
 from inrush.stats.levels import levels_off
 from inrush.stats.record import RunRecord
 from inrush.study.study import Known, load_study
-from inrush.targets.site import Site, at_site
+from inrush.targets.deployment import Deployment, at_deployment
 
 
 def planned(engine: str, study: str, *overrides: str) -> StudyPlan:
@@ -41,8 +41,8 @@ def placed(
 ) -> dict[str, Any]:
     """The plan of one point with its addresses."""
     plan = planned(engine, "pipeline-parallel", "pipelines=2", *overrides).runs[0].plan
-    site = Site(server(engine), Target(engine, "", options or {}))
-    return at_pipeline(at_site({**plan, "run_id": "r"}, site, folder), site, folder, folder / "inputs")
+    deployment = Deployment(server(engine), Target(engine, "", options or {}))
+    return at_pipeline(at_deployment({**plan, "run_id": "r"}, deployment, folder), deployment, folder, folder / "inputs")
 
 
 # What is planned.
@@ -199,7 +199,7 @@ def test_what_still_gains_or_is_too_noisy_to_tell_chooses_nothing() -> None:
 def test_a_resource_is_confirmed_where_it_was_told_and_rejected_elsewhere() -> None:
     assert verdict(full_at=4, largest=8, share=0.95).startswith("confirmed: full")
     assert verdict(full_at=4, largest=8, share=0.5).startswith("rejected")
-    assert verdict(full_at=20, largest=8, share=0.95).startswith("rejected: full before")
+    assert verdict(full_at=20, largest=8, share=0.95).startswith("rejected: full earlier")
     assert verdict(full_at=9, largest=8, share=0.8).startswith("confirmed: not full yet")
     assert verdict(full_at=20, largest=8, share=0.4) == "not tried so far"
 
@@ -248,14 +248,14 @@ def test_what_a_study_throttles_is_a_resource_of_known_capacity() -> None:
         "load_server_cores": 1,
     }
     run = record([], {"kind": "pipeline", "pipelines": how, "shards": [{}, {}]})
-    parts = {p.name: (p.capacity, p.parts, p.weights) for p in fenced_parts(run)}
+    parts = {p.name: (p.capacity, p.parts, p.weights) for p in quota_parts(run)}
     assert parts == {
         "input disk": (1.0, 1, None),
         "load server": (1, 1, None),
         "shards": (1.0, 2, (30.0, 10.0)),
     }
     figures = {"pipelines.bytes_per_s": 50.0, "pipelines.rows_per_s": 15.0, "load_server.busy_cores": 0.4}
-    assert fenced_busy(run, figures) == {"input disk": 0.5, "load server": 0.4, "shards": 1.5}
+    assert quota_busy(run, figures) == {"input disk": 0.5, "load server": 0.4, "shards": 1.5}
 
 
 def test_the_measured_segment_lasts_from_go_to_the_last_row_stored() -> None:

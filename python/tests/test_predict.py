@@ -357,8 +357,8 @@ def test_the_board_counts_verdicts_and_shows_every_claim(tmp_path: Path) -> None
     assert errors["claimed"] == found["all"]["median_error"]
     assert errors["linear"] == pytest.approx(400 / 360 - 1, abs=0.02)
     assert found["by"]["reach"].keys() == {"up to 2×"}
-    told = "\n".join(board_lines(entries(tmp_path / "y")))
-    assert "1 confirmed, 1 open" in told and "100%" in told
+    detail = "\n".join(board_lines(entries(tmp_path / "y")))
+    assert "1 confirmed, 1 open" in detail and "100%" in detail
 
 
 def test_the_page_is_offline_and_escapes_what_it_shows(tmp_path: Path) -> None:

@@ -65,8 +65,8 @@ def test_the_command_answers_in_json_with_what_a_program_needs(
     assert found["model"] == "contention" and found["calibrated"] is False
     assert found["median"] == pytest.approx(205.6, rel=0.05)
     predict_curve(path, [16.0, 32.0], "rate", 0.9, as_json=False)
-    told = capsys.readouterr().out
-    assert "unknowable from throughput alone" in told and "contention" in told
+    detail = capsys.readouterr().out
+    assert "unknowable from throughput alone" in detail and "contention" in detail
 
 
 def test_the_highest_rate_within_a_latency_is_told(

@@ -106,8 +106,8 @@ def test_it_is_claimed_and_scored_whether_samples_are_stored_in_time(
     assert seen.kept_up is in_time
     score = score_document(frozen.doc, seen, "proof", 3000)
     assert score["verdict"] == "confirmed" and score["kept_up_hit"] is True
-    told = "\n".join(claim_lines(frozen.doc))
-    assert ("keeps up" if in_time else "falls behind") in told and "falls behind from readers 1" in told
+    detail = "\n".join(claim_lines(frozen.doc))
+    assert ("keeps up" if in_time else "falls behind") in detail and "falls behind from readers 1" in detail
     assert (
         "; every sample in time" if in_time else "; not every sample in time"
     ) + ", as claimed" in "\n".join(score_lines(frozen.doc, score))
@@ -121,9 +121,9 @@ def test_the_board_counts_how_often_keeping_up_was_told_right() -> None:
     ]  # fmt: skip
     assert [s["kept_up_hit"] for s in scores] == [True, False]
     entries = [({**document, "sha256": ""}, s) for s in scores]
-    assert board_document(entries)["kept_up"] == {"claims": 2, "told_right": 1}
-    assert "told right 1 of 2 times" in board_lines(entries)[-1]
-    assert "told right 1 of 2 times" in knees_table(entries)
+    assert board_document(entries)["kept_up"] == {"claims": 2, "correct": 1}
+    assert "correct in 1 of 2 claims" in board_lines(entries)[-1]
+    assert "correct in 1 of 2 claims" in knees_table(entries)
     assert "not as claimed" in "\n".join(score_lines(entries[1][0], scores[1]))
 
 

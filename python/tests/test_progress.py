@@ -65,7 +65,7 @@ def test_what_writes_no_rows_is_told_by_its_calls() -> None:
 
 
 def test_rows_that_are_deleted_or_read_are_in_no_rate_of_what_is_put_in() -> None:
-    def told(*writers: str) -> str:
+    def detail(*writers: str) -> str:
         study = StudyClock()
         study.begun(1, 1, "mysql", 1, writers)
         for k in range(5):
@@ -77,8 +77,8 @@ def test_rows_that_are_deleted_or_read_are_in_no_rate_of_what_is_put_in() -> Non
             assert k > 0 or rate_in(study.line()) == ("4.00 k rows/s" if writers else "10.1 k rows/s")
         return rate_in(study.line())
 
-    assert told("ports/a", "ports/b", "ports") == "4.00 k rows/s"
-    assert told() == "10.1 k rows/s"
+    assert detail("ports/a", "ports/b", "ports") == "4.00 k rows/s"
+    assert detail() == "10.1 k rows/s"
 
 
 def test_a_runs_rate_is_of_all_that_write_side_by_side() -> None:

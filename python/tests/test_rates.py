@@ -35,13 +35,13 @@ def made_up(
 ) -> RunRecord:
     """Calls at CALLS_PER_S from `first_due_s` after each repetition's origin; intervals as the core writes them."""
     base = synthetic.run(schedule=kind, resources=False)
-    shots, intervals = [], []
+    totals, intervals = [], []
     origin_ns = SECOND
     for repetition in range(repetitions):
         due_ns = [origin_ns + round((first_due_s + k / CALLS_PER_S) * SECOND) for k in range(calls)]
         done_ns = [d + LATENCY_NS for d in due_ns]
         where = {"segment": 2, "repetition": repetition, "role": "writers"}
-        shots.append({**where, "start_ns": due_ns[0], "end_ns": done_ns[-1], "rows": calls * BATCH_ROWS,
+        totals.append({**where, "start_ns": due_ns[0], "end_ns": done_ns[-1], "rows": calls * BATCH_ROWS,
                       "bytes": calls, "ops": calls, "ok": calls, "sessions": 1})  # fmt: skip
         width_ns = round(interval_s * SECOND)
         for i in range((done_ns[-1] - origin_ns - 1) // width_ns + 1):
@@ -51,7 +51,7 @@ def made_up(
                               "rows": n * BATCH_ROWS, "bytes": n, "ops": n})  # fmt: skip
         origin_ns = done_ns[-1] + SECOND
     segments = [{**s, "end_ns": done_ns[-1]} if s["phase"] == "measure" else s for s in base.rows("segments")]
-    found = {"repetitions": shots, "intervals": intervals, "segments": segments, "resources": list(resources)}
+    found = {"repetitions": totals, "intervals": intervals, "segments": segments, "resources": list(resources)}
     tables = {**base.tables, **{name: synthetic.table(name, rows) for name, rows in found.items()}}
     segments_planned = [
         {**s, "roles": [{**r, "schedule": schedule(kind)} for r in s.get("roles", ())]}
@@ -124,8 +124,8 @@ def test_a_paced_role_is_no_faster_than_its_schedule(kind: str, calls: int) -> N
 
 def test_a_paced_role_that_cannot_keep_up_has_the_rate_of_what_it_stored() -> None:
     run = made_up(10)
-    (shot,) = run.rows("repetitions")
-    late = {**shot, "end_ns": shot["start_ns"] + 10 * SECOND}
+    (totals,) = run.rows("repetitions")
+    late = {**totals, "end_ns": totals["start_ns"] + 10 * SECOND}
     run = replace(run, tables={**run.tables, "repetitions": synthetic.table("repetitions", [late])}, _rows={})
     assert figures_of_run(run)["writers.ops_per_s"] == pytest.approx(1.0)
 

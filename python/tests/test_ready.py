@@ -21,7 +21,7 @@ from inrush.machine import host
 from inrush.run.prepare import Prepared, StudyCall, prepare
 from inrush.targets import ready
 from inrush.targets.ready import refuse_unready
-from inrush.targets.site import Site
+from inrush.targets.deployment import Deployment
 from tests.terminal import Inrush
 
 POSTGRESQL = "postgresql://me@db.example/d"
@@ -178,11 +178,11 @@ def test_all_targets_that_cannot_be_used_are_named_at_once_and_leave_no_results(
     lines = said.err.splitlines()
     assert len(lines) == 4, said.err
     mine = sorted(line.removeprefix("inrush: ") for line in lines)
-    told = dict(zip(("clickhouse", "influxdb", "mysql", "postgresql"), mine, strict=True))
-    assert f"port {port} answers in the protocol of PostgreSQL, and mysql speaks MySQL" in told["mysql"]
-    assert f"port {other} answers in the protocol of MySQL, and clickhouse speaks HTTP" in told["clickhouse"]
-    assert "password authentication failed" in told["postgresql"] and "PGPASSWORD" in told["postgresql"]
-    assert "nothing listens on port 1" in told["influxdb"]
+    detail = dict(zip(("clickhouse", "influxdb", "mysql", "postgresql"), mine, strict=True))
+    assert f"port {port} answers in the protocol of PostgreSQL, and mysql speaks MySQL" in detail["mysql"]
+    assert f"port {other} answers in the protocol of MySQL, and clickhouse speaks HTTP" in detail["clickhouse"]
+    assert "password authentication failed" in detail["postgresql"] and "PGPASSWORD" in detail["postgresql"]
+    assert "nothing listens on port 1" in detail["influxdb"]
     assert inrush.store.studies() == [] and list(inrush.store.root.iterdir()) == []
 
 
@@ -222,7 +222,7 @@ def test_a_file_where_the_folder_for_data_should_be_is_one_line(
     def started(*_: object) -> None:
         raise AssertionError("a server was started")
 
-    monkeypatch.setattr("inrush.targets.sites.started", started)
+    monkeypatch.setattr("inrush.targets.deployments.started", started)
     (tmp_path / "file").touch()
     for place in (tmp_path / "file", tmp_path / "file" / "below"):
         said = inrush("run", "quickstart", *words, "--scale", "xs", "--data", str(place))
@@ -254,11 +254,11 @@ def server_that(
     """Takes the place of the network: every statement that is asked."""
     asked: list[str] = []
 
-    def ask(self: Site, statement: str, place: object = None) -> list[list[Any]]:
+    def ask(self: Deployment, statement: str, place: object = None) -> list[list[Any]]:
         asked.append(statement)
         return answers(statement)
 
-    monkeypatch.setattr(Site, "ask", ask)
+    monkeypatch.setattr(Deployment, "ask", ask)
     monkeypatch.setattr(greeting, "heard", lambda port, expected: heard or expected)
     return asked
 
@@ -278,7 +278,7 @@ def test_a_server_that_is_ready_says_its_version_and_keeps_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     asked, found = server_that(monkeypatch, refusing("nothing", "")), called()
-    (line,) = refuse_unready(found.plan, found.places, tmp_path)
+    (line,) = refuse_unready(found.plan, found.named_targets, tmp_path)
     assert line == f"{POSTGRESQL}: reachable, version PostgreSQL 17.2, tables can be made"
     made = next(s for s in asked if s.startswith("CREATE SCHEMA"))
     assert any("CREATE TABLE" in s for s in asked)
@@ -292,7 +292,7 @@ def test_a_user_who_may_make_no_table_is_told_which_right_is_missing(
     denied = refusing("CREATE SCHEMA", "statement failed: ERROR: permission denied for database d")
     asked, found = server_that(monkeypatch, denied), called()
     with pytest.raises(UsageError) as refused:
-        refuse_unready(found.plan, found.places, tmp_path)
+        refuse_unready(found.plan, found.named_targets, tmp_path)
     assert str(refused.value) == (
         f"{POSTGRESQL}: ERROR: permission denied for database d; a study makes tables of its own there: "
         "GRANT CREATE ON DATABASE … TO the user"
@@ -306,7 +306,7 @@ def test_a_log_in_that_is_refused_is_the_core_s_own_line(
     server_that(monkeypatch, refusing("version", 'database "d" does not exist; create it', "target"))
     found = called()
     with pytest.raises(UsageError, match=f'^{POSTGRESQL}: database "d" does not exist; create it$'):
-        refuse_unready(found.plan, found.places, tmp_path)
+        refuse_unready(found.plan, found.named_targets, tmp_path)
 
 
 def test_a_server_that_keeps_its_version_to_itself_is_ready_all_the_same(
@@ -314,7 +314,7 @@ def test_a_server_that_keeps_its_version_to_itself_is_ready_all_the_same(
 ) -> None:
     server_that(monkeypatch, refusing("version()", "statement failed: no"))
     found = called()
-    assert "version unknown, tables" in refuse_unready(found.plan, found.places, tmp_path)[0]
+    assert "version unknown, tables" in refuse_unready(found.plan, found.named_targets, tmp_path)[0]
 
 
 @pytest.mark.parametrize(
@@ -328,16 +328,16 @@ def test_free_space_is_said_where_the_server_tells_it(
 
     server_that(monkeypatch, answer)
     found = called("clickhouse://h/d")
-    assert says in refuse_unready(found.plan, found.places, tmp_path)[0].replace(",", "")
+    assert says in refuse_unready(found.plan, found.named_targets, tmp_path)[0].replace(",", "")
 
 
 def test_a_disk_of_this_machine_with_less_room_than_the_forecast_is_said(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     found = prepare(StudyCall("quickstart", "xs", targets=("sqlite",)))
-    assert refuse_unready(found.plan, found.places, tmp_path) == []
+    assert refuse_unready(found.plan, found.named_targets, tmp_path) == []
     monkeypatch.setattr(host, "free_bytes", lambda _: 1000)
-    (line,) = refuse_unready(found.plan, found.places, tmp_path)
+    (line,) = refuse_unready(found.plan, found.named_targets, tmp_path)
     assert line.startswith(f"{tmp_path}: 1.00 kB free; the study holds up to ")
 
 
@@ -350,7 +350,7 @@ def test_a_host_that_does_not_answer_is_said_after_two_seconds(
     monkeypatch.setattr(greeting, "heard", late)
     found = called()
     with pytest.raises(UsageError, match="no answer within 2 s; check host, port and firewall"):
-        refuse_unready(found.plan, found.places, tmp_path)
+        refuse_unready(found.plan, found.named_targets, tmp_path)
     assert ready.greeting.CONNECT_S == 2
 
 

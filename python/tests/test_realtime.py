@@ -14,7 +14,7 @@ from inrush.run.prepare import StudyCall
 from inrush.worker.realtime import OPTION, refuse_unable, unable
 
 #: A worker whose work is to say how it, a thread of it and this very process are scheduled.
-TOLD = """
+PROGRAM = """
 import json, os, sys, threading
 from inrush.worker import worker
 
@@ -33,7 +33,7 @@ sys.exit(worker.main(sys.argv[1:], work))
 def scheduled(*words: str) -> list[int]:
     """Policies of the worker's first thread, of another, and of its parent."""
     done = subprocess.run(
-        [sys.executable, "-c", TOLD, *words, os.devnull, os.devnull],
+        [sys.executable, "-c", PROGRAM, *words, os.devnull, os.devnull],
         capture_output=True,
         text=True,
         check=True,

@@ -9,7 +9,7 @@ import pytest
 
 from inrush.errors import CoreError, TargetError, UsageError
 from inrush.run.run import Facts, no_space_explained
-from inrush.targets.site import Site
+from inrush.targets.deployment import Deployment
 from tests.terminal import Inrush
 from tests.test_run import begin
 
@@ -32,7 +32,7 @@ def test_results_that_cannot_be_written_are_refused_before_a_server_is_started(
     def started(*_: object) -> None:
         raise AssertionError("a server was started")
 
-    monkeypatch.setattr("inrush.targets.sites.started", started)
+    monkeypatch.setattr("inrush.targets.deployments.started", started)
     (tmp_path / "file").touch()
     monkeypatch.setenv("INRUSH_RESULTS", str(tmp_path / "file" / "results"))
     said = inrush(*words)
@@ -61,7 +61,7 @@ def test_a_server_that_does_not_start_leaves_no_result(
     def started(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("inrush.targets.sites.started", started)
+    monkeypatch.setattr("inrush.targets.deployments.started", started)
     said = inrush("run", "quickstart", "--start", "postgresql,shared_buffer=1GB", "--scale", "xs")
     assert said.code == code and str(error) in said.err
     assert inrush.store.studies() == [] and list(inrush.store.root.iterdir()) == []
@@ -75,16 +75,16 @@ def test_a_full_disk_of_data_is_named_and_not_the_results_folder(tmp_path: Path)
     def probe(_: Path) -> dict[str, Any]:
         raise OSError(28, "No space left on device")
 
-    class There(Site):
+    class There(Deployment):
         def data_place(self, own: Path) -> Path:
             return there
 
-    site = There.__new__(There)
+    deployment = There.__new__(There)
     with (
         pytest.raises(CoreError, match=rf"^{there}: No space left on device \([\d,]+ bytes of the [\d,]+ "),
         no_space_explained(folder),
     ):
-        Facts(folder.data_path, probe).of(site)
+        Facts(folder.data_path, probe).of(deployment)
 
 
 def test_a_study_without_figures_says_so(inrush: Inrush, tmp_path: Path) -> None:

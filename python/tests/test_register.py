@@ -82,8 +82,8 @@ def test_a_server_in_another_folder_is_told_and_stopped_without_data(
     assert folders == [tmp_path / "usual", tmp_path / "there"]
     rows = status_everywhere([], folders, silent).rows
     assert [row["engine"] for row in rows] == [twin.name for twin in startable()], "each engine once"
-    (told,) = [row for row in rows if row["running"]]
-    assert (told["url"], told["data"]) == (there.url, str(there.data))
+    (detail,) = [row for row in rows if row["running"]]
+    assert (detail["url"], detail["data"]) == (there.url, str(there.data))
     (ended,) = stop_everywhere(["postgresql"], folders, silent).rows
     assert ended["data"] == str(there.data) and not ended["running"]
     assert register.folders() == [], "nothing is started there any more"

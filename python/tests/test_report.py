@@ -146,8 +146,8 @@ def test_the_last_lines_are_what_was_found_a_row_for_each_engine_the_verdict_and
 
 def test_the_next_command_changes_each_value_once() -> None:
     command = "inrush run batch -P repeats.count=2 -P batch_rows=[1,2]"
-    told = closing_lines(synthetic.study(TRUTH, blocks=2, doc={"command": command}))[-1]
-    assert told.startswith("next: inrush run batch -P batch_rows=[1,2] -P repeats.count=5 ")
+    detail = closing_lines(synthetic.study(TRUTH, blocks=2, doc={"command": command}))[-1]
+    assert detail.startswith("next: inrush run batch -P batch_rows=[1,2] -P repeats.count=5 ")
 
 
 def test_the_next_command_can_be_pasted_into_a_shell() -> None:
@@ -162,8 +162,8 @@ def test_the_next_command_can_be_pasted_into_a_shell() -> None:
     assert shlex.split(call.command()) == words
     for count in ("repeats.count=2", "repeats.count = 2"):
         again = replace(call, overrides=(count, *overrides)).command()
-        told = closing_lines(synthetic.study(TRUTH, blocks=2, doc={"command": again}))[-1]
-        pasted = told.removeprefix("next: ").partition("   (")[0]
+        detail = closing_lines(synthetic.study(TRUTH, blocks=2, doc={"command": again}))[-1]
+        pasted = detail.removeprefix("next: ").partition("   (")[0]
         assert shlex.split(pasted) == [*words, "-P", "repeats.count=5"]
     plain = StudyCall("batch", "s", ("batch_rows=1000",), ("postgresql://me@here/db",)).command()
     assert plain == "inrush run batch postgresql://me@here/db --scale s -P batch_rows=1000"
@@ -284,11 +284,11 @@ def test_the_page_fits_a_phone(browser: Any, page: Path) -> None:
 def test_a_point_without_the_headline_figure_still_has_its_row(tmp_path: Path) -> None:
     """A point that only reads has latencies and no makespan of writers."""
     reading = synthetic.run("duckdb", {"batch_rows": 7}, 1, 9, reader_ns=[10**7] * 1000)
-    shots = [s for s in reading.rows("repetitions") if s["role"] == "readers"]
+    repetitions = [s for s in reading.rows("repetitions") if s["role"] == "readers"]
     hists = [h for h in reading.rows("hist") if h["role"] == "readers"]
     tables = {
         **reading.tables,
-        "repetitions": synthetic.table("repetitions", shots),
+        "repetitions": synthetic.table("repetitions", repetitions),
         "hist": synthetic.table("hist", hists),
     }
     record = synthetic.study(TRUTH)

@@ -35,10 +35,10 @@ def recorded(ops: int) -> StudyRecord:
     runs = []
     for run in record.runs:
         hists = [{**h, **drawn} for h in run.rows("hist")]
-        shots = [{**s, "ops": ops, "ok": ops, "rows": 1000 * ops} for s in run.rows("repetitions")]
+        repetitions = [{**s, "ops": ops, "ok": ops, "rows": 1000 * ops} for s in run.rows("repetitions")]
         held = run.rows("intervals")
         intervals = [{**i, "ops": ops // len(held), "rows": 1000 * ops // len(held)} for i in held]
-        made = {"hist": hists, "repetitions": shots, "intervals": intervals}
+        made = {"hist": hists, "repetitions": repetitions, "intervals": intervals}
         tables = {name: synthetic.table(name, rows) for name, rows in made.items()}
         runs.append(replace(run, tables={**run.tables, **tables}, _rows={}))
     return replace(record, runs=runs)

@@ -194,5 +194,5 @@ def test_a_real_study_is_resumed_where_it_was_begun(inrush: Inrush, tmp_path: Pa
 def test_the_report_names_every_disk_of_an_engine() -> None:
     from inrush.report.conditions import facts_by_engine
 
-    told = facts_by_engine(analyse(mixed({"env": {"data_filesystem": "tmpfs"}})))["data_filesystem"]
-    assert "ext4" in told and "tmpfs</code> (postgresql)" in told
+    detail = facts_by_engine(analyse(mixed({"env": {"data_filesystem": "tmpfs"}})))["data_filesystem"]
+    assert "ext4" in detail and "tmpfs</code> (postgresql)" in detail

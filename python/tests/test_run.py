@@ -23,7 +23,7 @@ from inrush.errors import CoreError, Interrupted, TargetError, UsageError
 from inrush.machine import host
 from inrush.results.store import Results, SealedRun, Store, StudyFolder
 from inrush.run.run import GIVE_UP_AFTER, Silent, StudyEnd, disk_after, run_study
-from inrush.targets.site import Site, at_site, split_password
+from inrush.targets.deployment import Deployment, at_deployment, split_password
 from inrush.worker.process import Event
 from tests.fake_server import FakeServer
 from tests.test_worker import FAKE_WORKER
@@ -73,16 +73,16 @@ def begin(tmp_path: Path) -> StudyFolder:
     return Store(tmp_path / "results").new_study("batch", {"begun_unix_ns": time.time_ns()})
 
 
-def site(server: FakeServer | None = None) -> Site:
-    return Site(server or FakeServer(), Target("fake", "fake://localhost:1"))
+def deployment(server: FakeServer | None = None) -> Deployment:
+    return Deployment(server or FakeServer(), Target("fake", "fake://localhost:1"))
 
 
 def make(
     folder: StudyFolder, runs: Sequence[Planned], listener: Silent | None = None, **options: Any
 ) -> StudyEnd:
-    options.setdefault("sites", {"fake": site()})
+    options.setdefault("deployments", {"fake": deployment()})
     options.setdefault("environment", lambda _: {"cpu_model": "a test's"})
-    return run_study(runs, folder, options.pop("sites"), listener or Silent(), worker=FAKE_WORKER, **options)
+    return run_study(runs, folder, options.pop("deployments"), listener or Silent(), worker=FAKE_WORKER, **options)
 
 
 def test_every_planned_run_is_sealed_in_order_with_its_tables(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_an_engine_that_keeps_failing_is_given_up_and_the_rest_is_said(tmp_path:
     runs = [Planned(i, ["fail"]) for i in range(GIVE_UP_AFTER + 2)] + [
         Planned(99, [FINISHED], engine="other")
     ]
-    outcome = make(folder, runs, sites={"fake": site(), "other": site()})
+    outcome = make(folder, runs, deployments={"fake": deployment(), "other": deployment()})
     assert len(outcome.failed) == GIVE_UP_AFTER and len(outcome.stopped) == 2 and outcome.done == 1
     assert all("in a row" in entry["reason"] for entry in Results(folder.path).study["stopped"])
 
@@ -137,7 +137,7 @@ def test_an_engine_that_keeps_failing_is_given_up_and_the_rest_is_said(tmp_path:
 def test_a_run_whose_pause_could_not_be_cold_says_so_in_its_result(tmp_path: Path) -> None:
     server, folder, diary = FakeServer(), begin(tmp_path), Diary()
     server.cold = NotCold("dropping caches needs root")
-    make(folder, [Planned(0, ["pause", FINISHED])], diary, sites={"fake": site(server)})
+    make(folder, [Planned(0, ["pause", FINISHED])], diary, deployments={"fake": deployment(server)})
     (action,) = Results(folder.path).runs[0].doc["actions"]
     assert (action["action"], action["ok"], action["why"]) == (
         "make_cold",
@@ -280,14 +280,14 @@ def test_half_a_table_of_a_killed_run_is_set_aside_not_counted(tmp_path: Path) -
     (opened.parts / "repetitions.arrows").write_bytes(b"half a table")
     make(folder, [run])
     assert (
-        folder.path / "aside" / f"{run.run_id}.1" / "parts" / "repetitions.arrows"
+        folder.path / "quarantine" / f"{run.run_id}.1" / "parts" / "repetitions.arrows"
     ).read_bytes() == b"half a table"
     assert Results(folder.path).runs[0].table("repetitions").num_rows == 2
 
 
 def test_a_plan_at_its_site_differs_in_address_processes_and_data_alone(tmp_path: Path) -> None:
     plan = Planned(0, [FINISHED]).plan
-    placed = at_site(plan, site(), tmp_path)
+    placed = at_deployment(plan, deployment(), tmp_path)
     assert placed["target"] == {"engine": "fake", "url": "fake://localhost:1", "options": {}}
     assert placed["watch"] == {"every_ns": 0, "processes": {}, "data_dir": str(tmp_path)}
     assert {k: v for k, v in placed.items() if k not in ("target", "watch")} == {"labels": plan["labels"]}
@@ -303,10 +303,10 @@ def test_facts_of_the_disk_are_of_where_the_engine_keeps_its_files(tmp_path: Pat
     there = tmp_path / "other storage" / "fake"
     ours = FakeServer()
     instance = ours.start(there, {})
-    sites = {
-        "ours": Site(ours, Target("fake", instance.url, {}, instance)),
-        "embedded": Site(Embedded(), Target("fake", "")),
-        "theirs": site(),
+    deployments = {
+        "ours": Deployment(ours, Target("fake", instance.url, {}, instance)),
+        "embedded": Deployment(Embedded(), Target("fake", "")),
+        "theirs": deployment(),
     }
     looked: list[Path] = []
 
@@ -315,8 +315,8 @@ def test_facts_of_the_disk_are_of_where_the_engine_keeps_its_files(tmp_path: Pat
         return {"cpu_model": "a test's", "data_dir": str(place), "disk_fsync_per_s": 1.0}
 
     folder = begin(tmp_path)
-    runs = [Planned(2 * i + k, [FINISHED], engine=e) for i, e in enumerate(sites) for k in range(2)]
-    make(folder, runs, sites=sites, environment=environment)
+    runs = [Planned(2 * i + k, [FINISHED], engine=e) for i, e in enumerate(deployments) for k in range(2)]
+    make(folder, runs, deployments=deployments, environment=environment)
     found = {r.plan["target"]["engine"]: dict(r.env) for r in Results(folder.path).runs}
     assert looked == [there, folder.data_path]
     assert found == {
@@ -339,23 +339,23 @@ def test_nothing_in_memory_survives_a_loss_of_power_whatever_the_server_says(
     monkeypatch.setattr(host, "mount_of", lambda _: host.Mount("", "/", filesystem, ""))
     server = Durable()
     instance = server.start(tmp_path, {})
-    ours = Site(server, Target("fake", instance.url, {}, instance)).durability({"fsync": "on"}, tmp_path)
+    ours = Deployment(server, Target("fake", instance.url, {}, instance)).durability({"fsync": "on"}, tmp_path)
     assert ours.survives is survives
     assert ours.because == {"fsync": "on"} | ({} if filesystem == "ext4" else {"filesystem": "tmpfs"})
     # Where a server that we did not start keeps its rows is not known: its settings are what there is.
-    theirs = Site(server, Target("fake", "fake://localhost:1")).durability({"fsync": "on"}, tmp_path)
+    theirs = Deployment(server, Target("fake", "fake://localhost:1")).durability({"fsync": "on"}, tmp_path)
     assert theirs.survives is Survives.POWER_LOSS
 
 
 def test_a_server_of_the_users_is_never_restarted() -> None:
     with pytest.raises(TargetError, match="--start fake"):
-        site().restart(Stop.CLEAN)
+        deployment().restart(Stop.CLEAN)
 
 
 def test_an_instance_of_ours_is_restarted_at_its_data(tmp_path: Path) -> None:
     server = FakeServer()
     instance = server.start(tmp_path, {"a": "b"})
-    place = Site(server, Target("fake", instance.url, {}, instance))
+    place = Deployment(server, Target("fake", instance.url, {}, instance))
     place.restart(Stop.KILL)
     assert server.diary == ["start", "stop kill", "start"]
     assert place.target.instance is not None and place.target.instance.settings == {"a": "b"}
@@ -396,8 +396,8 @@ def test_a_url_without_password_stays_as_it_is(url: str) -> None:
 
 def test_no_password_is_ever_written(tmp_path: Path) -> None:
     folder = begin(tmp_path)
-    place = Site(FakeServer(), Target("fake", "fake://h"), {"PGPASSWORD": "topsecret"})
-    make(folder, [Planned(0, ["table", FINISHED])], sites={"fake": place})
+    place = Deployment(FakeServer(), Target("fake", "fake://h"), {"PGPASSWORD": "topsecret"})
+    make(folder, [Planned(0, ["table", FINISHED])], deployments={"fake": place})
     assert "topsecret" not in repr(place)
     for path in folder.path.rglob("*"):
         assert not path.is_file() or b"topsecret" not in path.read_bytes(), path
@@ -409,12 +409,12 @@ def test_a_disk_that_was_outrun_is_probed_again_after_the_run(
     tmp_path: Path, fsyncs_per_s: float, probed: bool
 ) -> None:
     """A probe of a busy disk would condemn a sound run."""
-    shots = pa.table({"role": ["w"], "start_ns": [0], "end_ns": [10**9], "ops": [100], "bytes": [100]})
+    repetitions = pa.table({"role": ["w"], "start_ns": [0], "end_ns": [10**9], "ops": [100], "bytes": [100]})
     plan = {
         "operations": [{"name": "i", "kind": "insert"}],
         "segments": [{"roles": [{"name": "w", "operations": [{"operation": "i"}]}]}],
     }
     env = {"disk_fsync_per_s": fsyncs_per_s, "disk_write_bytes_per_s": 1e12}
-    found = disk_after(plan, shots, env, tmp_path)
+    found = disk_after(plan, repetitions, env, tmp_path)
     assert bool(found) == probed
-    assert disk_after(plan, shots, {}, tmp_path) == {}
+    assert disk_after(plan, repetitions, {}, tmp_path) == {}

@@ -22,8 +22,8 @@ def begun(inrush: Inrush, name: str = "batch", **doc: Any) -> StudyFolder:
 
 def test_targets_are_told_as_they_were_given() -> None:
     call = {"targets": ["mysql://me@h/db", "sqlite"], "start": ["postgresql,fsync=off"]}
-    told = targets({"engines": ["sqlite", "postgresql", "mysql"], "call": call})
-    assert told == ("sqlite", "postgresql (started)", "mysql://me@h/db")
+    detail = targets({"engines": ["sqlite", "postgresql", "mysql"], "call": call})
+    assert detail == ("sqlite", "postgresql (started)", "mysql://me@h/db")
     assert targets({"engines": ["duckdb"]}) == ("duckdb",) and targets({}) == ()
     assert targets({"engines": ["oracle"], "call": {"targets": ["oracle://h/db"]}}) == ("oracle",)
 
@@ -122,7 +122,7 @@ def test_a_name_of_several_studies_deletes_none(inrush: Inrush) -> None:
     ("screen", "opens", "told"), [("", True, True), (":0", False, True), (":0", True, False)]
 )
 def test_a_report_is_opened_in_a_browser_or_its_path_is_told(
-    inrush: Inrush, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, screen: str, opens: bool, told: bool
+    inrush: Inrush, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, checksum_query: str, opens: bool, detail: bool
 ) -> None:
     opened: list[str] = []
 
@@ -132,11 +132,11 @@ def test_a_report_is_opened_in_a_browser_or_its_path_is_told(
 
     for name in ("WAYLAND_DISPLAY", "BROWSER"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("DISPLAY", screen)
+    monkeypatch.setenv("DISPLAY", checksum_query)
     monkeypatch.setattr("webbrowser.open", browser)
     page = tmp_path / "a page.html"
     begun(inrush)
     said = inrush("report", "--html", str(page), "--open")
     assert said.code == 0 and said.out.strip() == str(page)
-    assert opened == ([page.as_uri()] if screen else [])
-    assert ("no browser" in said.err and str(page) in said.err) == told
+    assert opened == ([page.as_uri()] if checksum_query else [])
+    assert ("no browser" in said.err and str(page) in said.err) == detail

@@ -9,10 +9,10 @@ import pytest
 from inrush.engines import server
 from inrush.engines.base import Instance, Release, Stop, Target
 from inrush.errors import TargetError, UsageError
-from inrush.pipeline.place import at_pipeline
+from inrush.pipeline.addresses import at_pipeline
 from inrush.run.prepare import StudyCall, prepare
-from inrush.targets import sites
-from inrush.targets.site import Site, at_site
+from inrush.targets import deployments
+from inrush.targets.deployment import Deployment, at_deployment
 from tests.strategies import with_factor
 
 
@@ -55,10 +55,10 @@ def instance(url: str, pid: int) -> Instance:
     )
 
 
-def started_site(count: int) -> Site:
+def started_deployment(count: int) -> Deployment:
     made = [instance(f"postgresql://h/{k}", 100 + k) for k in range(count + 1)]
     first, *rest = [Target("postgresql", i.url, {}, i) for i in made]
-    return Site(server("postgresql"), first, shards=tuple(rest))
+    return Deployment(server("postgresql"), first, shards=tuple(rest))
 
 
 def test_rows_go_to_the_first_shards_and_only_these_are_watched(tmp_path: Path) -> None:
@@ -70,8 +70,8 @@ def test_rows_go_to_the_first_shards_and_only_these_are_watched(tmp_path: Path) 
     (plan,) = [
         p.plan for p in found.plan.runs if p.block == 1 and p.plan["target"]["engine"] == "postgresql"
     ][:1]
-    site = started_site(3)
-    placed = at_pipeline(at_site({**plan, "run_id": "r"}, site, tmp_path), site, tmp_path, tmp_path)
+    deployment = started_deployment(3)
+    placed = at_pipeline(at_deployment({**plan, "run_id": "r"}, deployment, tmp_path), deployment, tmp_path, tmp_path)
     assert [s["target"]["url"] for s in placed["shards"]] == ["postgresql://h/1", "postgresql://h/2"]
     assert placed["watch"]["processes"] == {"shards": [101, 102]}, "the coordinator, 100, has no part in it"
 
@@ -79,20 +79,20 @@ def test_rows_go_to_the_first_shards_and_only_these_are_watched(tmp_path: Path) 
 def test_fewer_shards_than_the_plan_has_are_refused(tmp_path: Path) -> None:
     found = prepare(StudyCall("pipeline-parallel", "xs", ("pipelines=1",), start=("postgresql,shards=3",)))
     plan = next(p.plan for p in found.plan.runs if p.plan["target"]["engine"] == "postgresql")
-    site = started_site(2)
+    deployment = started_deployment(2)
     with pytest.raises(UsageError, match="has 2 shards, the plan 3"):
-        at_pipeline(at_site({**plan, "run_id": "r"}, site, tmp_path), site, tmp_path, tmp_path)
+        at_pipeline(at_deployment({**plan, "run_id": "r"}, deployment, tmp_path), deployment, tmp_path, tmp_path)
 
 
 def test_one_part_that_does_not_stop_keeps_none_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    site, ended = started_site(2), list[int]()
+    deployment, ended = started_deployment(2), list[int]()
 
     def stop(instance: Instance, how: Stop) -> None:
         ended.append(instance.pid)
         if instance.pid == 101:
             raise TargetError("it does not stop")
 
-    monkeypatch.setattr(site.server, "stop", stop)
+    monkeypatch.setattr(deployment.server, "stop", stop)
     with pytest.raises(TargetError):
-        sites.stop(site)
+        deployments.stop(deployment)
     assert sorted(ended) == [100, 101, 102]

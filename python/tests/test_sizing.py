@@ -92,11 +92,11 @@ def test_nearer_to_what_is_possible_is_less_sure() -> None:
 
 def test_the_answer_names_its_results_and_nothing_to_answer_from_is_said() -> None:
     need = Need(20_000, 0.5, BRIEF)
-    told = "\n".join(
+    detail = "\n".join(
         sizing_lines(sizings([batch_study(), load_study()], need, records=records(20, 18)), need)
     )
     for word in ("sqlite", "writer", "cores", "from batches, trained", "sure that it reaches the rate"):
-        assert word in told, told
+        assert word in detail, detail
     with pytest.raises(UsageError, match="run batch"):
         sizings([], Need(1000))
 

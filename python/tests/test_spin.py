@@ -18,9 +18,9 @@ from inrush.plan.planned import PlannedRun
 from inrush.results.store import Results, Store, StudyFolder
 from inrush.run.run import StudyEnd, run_study
 from inrush.study.study import load_study
-from inrush.targets.site import Site
+from inrush.targets.deployment import Deployment
 from inrush.worker.patience import Graces
-from tests.test_own_share import BURN
+from tests.test_client_overhead import BURN
 from tests.test_paced import children
 from tests.test_run import Diary
 from tests.test_worker import gone
@@ -66,8 +66,8 @@ def spinning(tmp_path: Path) -> PlannedRun:
 
 def make(tmp_path: Path, watched: Watched, graces: Graces) -> tuple[StudyEnd, StudyFolder]:
     folder = Store(tmp_path / "results").new_study("spin", {})
-    sites = {"simulated": Site(server("simulated"), Target("simulated", ""))}
-    return run_study([spinning(tmp_path)], folder, sites, watched, graces=graces), folder
+    deployments = {"simulated": Deployment(server("simulated"), Target("simulated", ""))}
+    return run_study([spinning(tmp_path)], folder, deployments, watched, graces=graces), folder
 
 
 def spun_and_is_gone(watched: Watched) -> None:

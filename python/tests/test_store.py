@@ -127,7 +127,7 @@ def test_a_kill_while_sealing_leaves_a_sealed_run_or_one_to_redo(
     else:
         assert folder.sealed("b0-000") is None
         seal(folder, "b0-000")
-        assert (folder.path / "aside" / "b0-000.1").is_dir()
+        assert (folder.path / "quarantine" / "b0-000.1").is_dir()
     (run,) = Results(folder.path).runs
     assert run.table("resources").num_rows == 7 and run.damage() == []
 

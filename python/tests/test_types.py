@@ -272,12 +272,12 @@ def test_a_terminal_is_asked_once_and_its_answer_taken(monkeypatch: pytest.Monke
             raise DatesUndecided("column day")
         return dates
 
-    screen = Terminal()
-    monkeypatch.setattr("sys.stderr", screen)
+    checksum_query = Terminal()
+    monkeypatch.setattr("sys.stderr", checksum_query)
     monkeypatch.setattr("sys.stdin", Terminal("mdy\n"))
     assert with_dates(do, None) == "mdy"
     assert calls == [None, "mdy"]
-    assert screen.getvalue() == "column day\ndmy, mdy or text? "
+    assert checksum_query.getvalue() == "column day\ndmy, mdy or text? "
     monkeypatch.setattr("sys.stdin", Terminal(""))
     with pytest.raises(DatesUndecided):
         with_dates(do, None)

@@ -28,7 +28,7 @@ from inrush.run.run import Silent, run_study
 from inrush.stats.measures import figures_of_run, study_record
 from inrush.stats.record import RunRecord
 from inrush.study.study import load_study
-from inrush.targets.site import ACTIONS, Site
+from inrush.targets.deployment import ACTIONS, Deployment
 from tests import synthetic
 
 BATCH, BATCHES = 50, 40
@@ -70,7 +70,7 @@ def planned(folder: Path, faults: list[str], overrides: tuple[str, ...] = ()) ->
 
 def ran(run: PlannedRun, folder: Path) -> RunRecord:
     results = Store(folder / "results").new_study("unanswered", {})
-    outcome = run_study([run], results, {"sqlite": Site(server("sqlite"), Target("sqlite", ""))}, Silent())
+    outcome = run_study([run], results, {"sqlite": Deployment(server("sqlite"), Target("sqlite", ""))}, Silent())
     assert (outcome.done, outcome.failed) == (1, {})
     (sealed,) = study_record(Results(results.path)).runs
     return sealed
@@ -87,7 +87,7 @@ def broken(run: RunRecord) -> list[str]:
 def tampered(run: PlannedRun, statement: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> PlannedRun:
     """The run with a pause before its proof, in which a statement changes the table behind its back."""
 
-    def act(site: Site, argument: str) -> dict[str, Any]:
+    def act(deployment: Deployment, argument: str) -> dict[str, Any]:
         (path,) = folder.rglob("run.sqlite")
         with contextlib.closing(sqlite3.connect(path)) as connection, connection:
             changed = connection.execute(statement.format(table=run.plan["tables"][0]["name"])).rowcount

@@ -87,10 +87,10 @@ def test_an_invalid_figure_that_nothing_asks_of_leaves_the_result_valid_and_is_n
     assert analysis.valid and analysis.outcome is Outcome.NOTE
     line = verdict_line(analysis)
     assert line.startswith("valid: 5 measured runs") and "INVALID and not asked for: latency p50" in line
-    told = summary(analysis)
-    assert told["valid"] and told["points"][0]["figures"][P99]["invalid"] == ["client on time"]
-    assert told["points"][0]["figures"]["writers.rows_per_s"]["invalid"] == []
-    (verdict, *_) = [v for v in told["verdicts"] if v["guard"] == "client on time"]
+    detail = summary(analysis)
+    assert detail["valid"] and detail["points"][0]["figures"][P99]["invalid"] == ["client on time"]
+    assert detail["points"][0]["figures"]["writers.rows_per_s"]["invalid"] == []
+    (verdict, *_) = [v for v in detail["verdicts"] if v["guard"] == "client on time"]
     assert P99 in verdict["figures"] and "writers.rows_per_s" not in verdict["figures"]
 
 
@@ -178,7 +178,7 @@ def test_a_percentile_has_failed_where_more_calls_failed_than_it_leaves_above() 
 
 
 def test_rates_count_what_succeeded_and_attempts_stand_apart() -> None:
-    found = figures_of_run(failing(failed=20, ok=80, makespan_s=2.0, shot={"unsent": 10}))
+    found = figures_of_run(failing(failed=20, ok=80, makespan_s=2.0, totals={"unsent": 10}))
     assert (found["writers.ops_per_s"], found["writers.attempts_per_s"]) == (40.0, 50.0)
     assert found["writers.achieved_share"] == pytest.approx(80 / 110)
     assert found["writers.attempted_share"] == pytest.approx(100 / 110)
@@ -229,8 +229,8 @@ def test_a_failed_percentile_is_called_failed_wherever_it_is_shown() -> None:
     assert analysis.crossed == [
         "writers.latency_p99_s is failed at postgresql, batch_rows 1; accepted is at most 10"
     ]
-    told = json.dumps(summary(analysis), allow_nan=False)
-    assert '"failed": 5' in told
+    detail = json.dumps(summary(analysis), allow_nan=False)
+    assert '"failed": 5' in detail
     exported = bmf(analysis)
     assert "latency-p99" not in exported["writers: postgresql, batch_rows 1"]
     assert exported["writers: postgresql, batch_rows 1"]["failed-calls"]["value"] == pytest.approx(0.02)

@@ -11,7 +11,7 @@ use inrush_core::mix::{Share, Shared};
 use inrush_core::plan::Schedule;
 use inrush_core::record::{Collector, Hist, Recorder, RoleSpec, Times};
 use inrush_core::rows::Generators;
-use inrush_core::schedule::{Arrivals, Batching, Line};
+use inrush_core::schedule::{ArrivalQueue, Arrivals, Batching};
 
 const ROUNDS: usize = 11;
 const CALLS: u64 = 2_000_000;
@@ -117,7 +117,7 @@ fn schedule() {
             k += 1;
         }
     });
-    let mut tickets = Line::new(None, 2, Batching::Guided).tickets();
+    let mut tickets = ArrivalQueue::new(None, 2, Batching::Guided).tickets();
     measure("line: a closed ticket", || {
         (0..CALLS).for_each(|_| {
             black_box(tickets.take());

@@ -9,7 +9,7 @@ use serde_json::{json, Value as Json};
 
 use crate::clock::{process_cpu_ns, thread_cpu_ns, Clock};
 use crate::drive::source::TableCount;
-use crate::drive::{drive, Attend, Progress, Site};
+use crate::drive::{drive, DriveTarget, Observer, Progress};
 use crate::encode::encoder;
 use crate::engine::{self, Context, Ns};
 use crate::error::Error;
@@ -156,10 +156,11 @@ fn null(seconds: f64) -> Result<Json, Error> {
         Context { plan: Arc::new(plan), clock: Clock::start(), stop: Arc::new(AtomicBool::new(false)) };
     let engine = engine::build(&context)?;
     let counts: [TableCount; 0] = [];
-    let site = Site { context: &context, engine: engine.as_ref(), segment: 0, counts: &counts };
+    let drive_target =
+        DriveTarget { context: &context, engine: engine.as_ref(), segment: 0, counts: &counts };
     let mut tally = Tally::default();
     let cpu_before = process_cpu_ns();
-    drive(&site, &segment, &mut tally)?;
+    drive(&drive_target, &segment, &mut tally)?;
     let cpu_s = (process_cpu_ns() - cpu_before) as f64 / 1e9;
     let ops_per_cpu_s = tally.ops as f64 / cpu_s;
     Ok(json!({ "ops": tally.ops, "cpu_s": cpu_s, "ops_per_cpu_s": ops_per_cpu_s, "sessions": SESSIONS }))
@@ -170,9 +171,9 @@ struct Tally {
     ops: u64,
 }
 
-impl Attend for Tally {
+impl Observer for Tally {
     fn recorded(&mut self, recorded: Recorded) -> Result<(), Error> {
-        self.ops += recorded.shots.iter().map(|s| s.ok).sum::<u64>();
+        self.ops += recorded.repetitions.iter().map(|s| s.ok).sum::<u64>();
         Ok(())
     }
 

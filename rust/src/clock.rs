@@ -98,8 +98,8 @@ fn clock_ns(id: libc::clockid_t) -> u64 {
 /// A line from counter to time, shared by every clock of the process; one writer at a time bends it.
 ///
 /// A reader never waits for a writer, which may have lost its core in the middle of a bend to that very reader
-/// (threads that come first: `pace::come_before_batches`). So there are two slopes: the one that `version` points at
-/// is whole, the other one is written.
+/// (threads that come first: `pace::raise_realtime_priority`). So there are two slopes: the one that `version` points
+/// at is whole, the other one is written.
 #[repr(align(128))]
 struct Line {
     tsc: bool,

@@ -1,4 +1,4 @@
-//! Work in a thread of its own, as whoever started it sees it: events out of it, a wish to stop into it, its end.
+//! Work in a thread of its own, as its starter sees it: events out of it, a wish to stop into it, its end.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -9,18 +9,18 @@ use std::time::Duration;
 use crate::error::Error;
 
 /// What work tells while it goes on; one of the last kind is its failure.
-pub trait Told: Send + 'static {
+pub trait WorkEvent: Send + 'static {
     fn failed(kind: &'static str, message: String) -> Self;
 }
 
 /// Dropping it asks the work to stop and waits for it.
-pub struct Handle<E: Told> {
+pub struct Handle<E: WorkEvent> {
     events: Receiver<E>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl<E: Told> Handle<E> {
+impl<E: WorkEvent> Handle<E> {
     /// Starts `work` in a thread of this name. It tells `events`, and looks at `stop`.
     pub fn start(
         name: &str,
@@ -62,7 +62,7 @@ impl<E: Told> Handle<E> {
     }
 }
 
-impl<E: Told> Drop for Handle<E> {
+impl<E: WorkEvent> Drop for Handle<E> {
     fn drop(&mut self) {
         self.stop();
         if let Some(thread) = self.thread.take() {
@@ -86,7 +86,7 @@ mod tests {
         Failed(&'static str),
     }
 
-    impl Told for Said {
+    impl WorkEvent for Said {
         fn failed(kind: &'static str, _message: String) -> Said {
             Said::Failed(kind)
         }
@@ -101,12 +101,12 @@ mod tests {
 
     /// All that it tells until it has ended.
     fn to_its_end(handle: &mut Handle<Said>) -> Vec<Said> {
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         loop {
             let done = handle.done();
-            told.extend(handle.poll(if done { Duration::ZERO } else { LONG }));
+            events.extend(handle.poll(if done { Duration::ZERO } else { LONG }));
             if done {
-                return told;
+                return events;
             }
         }
     }

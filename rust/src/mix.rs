@@ -61,13 +61,13 @@ pub struct Params {
 
 /// What all sessions of a role share of the parameters of one operation.
 pub struct Shared {
-    makers: Vec<Maker>,
+    param_generators: Vec<ParamGenerator>,
     keys: Vec<Arc<KeySet>>,
     seed: u64,
     epoch_ns: i64,
 }
 
-enum Maker {
+enum ParamGenerator {
     /// Written once.
     Constant(Value),
     NowMinus {
@@ -87,9 +87,10 @@ impl Shared {
     pub fn new(generators: &Generators, op: OpId, role: &str) -> Result<Arc<Shared>, Error> {
         let plan = generators.plan();
         let operation = &plan.operations[op];
-        let makers = operation.params.iter().map(|p| maker(generators, &operation.name, p));
+        let param_generators =
+            operation.params.iter().map(|p| param_generator(generators, &operation.name, p));
         Ok(Arc::new(Shared {
-            makers: makers.collect::<Result<_, _>>()?,
+            param_generators: param_generators.collect::<Result<_, _>>()?,
             keys: key_sets(generators, operation)?,
             seed: arrival_seed(plan.seed, &format!("{role}/{}", operation.name)),
             epoch_ns: plan.epoch_ns,
@@ -105,27 +106,27 @@ impl Shared {
 impl Params {
     /// Room for `fill`: one value per parameter, those that never change written.
     pub fn values(&self) -> Vec<Value> {
-        let value = |maker: &Maker| match maker {
-            Maker::Constant(value) => value.clone(),
+        let value = |param_generator: &ParamGenerator| match param_generator {
+            ParamGenerator::Constant(value) => value.clone(),
             _ => Value::Null,
         };
-        self.shared.makers.iter().map(value).collect()
+        self.shared.param_generators.iter().map(value).collect()
     }
 
     /// `due_ns` counts from the start of the measured phase; data time is `epoch + due`. `out` comes from `values`.
     pub fn fill(&mut self, ticket: Ticket, due_ns: Ns, out: &mut [Value]) {
         let shared = &*self.shared;
-        for (place, (maker, value)) in shared.makers.iter().zip(&mut *out).enumerate() {
-            match maker {
-                Maker::NowMinus { ty, ns } => {
+        for (place, (param_generator, value)) in shared.param_generators.iter().zip(&mut *out).enumerate() {
+            match param_generator {
+                ParamGenerator::NowMinus { ty, ns } => {
                     let at_ns = shared.epoch_ns + due_ns as i64 - *ns as i64;
                     *value = time_value(*ty, at_ns);
                 }
-                Maker::Uniform { ty, from, span } => {
+                ParamGenerator::Uniform { ty, from, span } => {
                     let draw = splitmix(shared.seed ^ splitmix(draw_at(ticket, place as u64)));
                     *value = integer_value(*ty, from.wrapping_add(below(draw, *span) as i64))
                 }
-                Maker::Constant(_) | Maker::Later => {}
+                ParamGenerator::Constant(_) | ParamGenerator::Later => {}
             }
         }
         for keys in &mut self.keys {
@@ -178,28 +179,34 @@ fn key_sets(generators: &Generators, operation: &OpPlan) -> Result<Vec<Arc<KeySe
     Ok(found)
 }
 
-fn maker(generators: &Generators, operation: &str, param: &ParamPlan) -> Result<Maker, Error> {
+fn param_generator(
+    generators: &Generators,
+    operation: &str,
+    param: &ParamPlan,
+) -> Result<ParamGenerator, Error> {
     let refuse = |why: String| Error::Plan(format!("operation {operation}, parameter {}: {why}", param.name));
     match &param.gen {
-        ParamGen::Constant { value } => Ok(Maker::Constant(
+        ParamGen::Constant { value } => Ok(ParamGenerator::Constant(
             constant(param.ty, value).ok_or_else(|| refuse(format!("{value} is not a {:?}", param.ty)))?,
         )),
         ParamGen::NowMinus { ns } => match param.ty {
-            LogicalType::TimeMs | LogicalType::TimeUs => Ok(Maker::NowMinus { ty: param.ty, ns: *ns }),
+            LogicalType::TimeMs | LogicalType::TimeUs => {
+                Ok(ParamGenerator::NowMinus { ty: param.ty, ns: *ns })
+            }
             other => Err(refuse(format!("now_minus gives a time, not {other:?}"))),
         },
-        ParamGen::Uniform { from, to } if from <= to => Ok(Maker::Uniform {
+        ParamGen::Uniform { from, to } if from <= to => Ok(ParamGenerator::Uniform {
             ty: param.ty,
             from: *from,
             span: (*to as i128 - *from as i128 + 1).min(u64::MAX as i128) as u64,
         }),
         ParamGen::Uniform { from, to } => Err(refuse(format!("from {from} lies above to {to}"))),
-        ParamGen::OfSeries { .. } | ParamGen::Key { .. } => Ok(Maker::Later),
+        ParamGen::OfSeries { .. } | ParamGen::Key { .. } => Ok(ParamGenerator::Later),
         ParamGen::SeriesAt { table, column, series } => {
-            Ok(Maker::Constant(series_value(generators, *table, column, *series).map_err(refuse)?))
+            Ok(ParamGenerator::Constant(series_value(generators, *table, column, *series).map_err(refuse)?))
         }
         ParamGen::SeenUntil {} => match param.ty {
-            LogicalType::TimeMs | LogicalType::TimeUs => Ok(Maker::Later),
+            LogicalType::TimeMs | LogicalType::TimeUs => Ok(ParamGenerator::Later),
             other => Err(refuse(format!("seen_until gives a time, not {other:?}"))),
         },
     }

@@ -31,7 +31,7 @@ pub enum Wake {
 
 /// In a process that is scheduled first in, first out, this thread comes before the others, which may hold a core for
 /// as long as a batch takes to make. Elsewhere, and where it is not permitted, nothing changes.
-pub fn come_before_batches() {
+pub fn raise_realtime_priority() {
     let mut held = libc::sched_param { sched_priority: 0 };
     // SAFETY: 0 is the calling thread; the parameters are ours and live across the calls.
     unsafe {
@@ -49,7 +49,7 @@ pub fn keeps_its_core() -> bool {
 }
 
 /// Those of this thread's rank that are due begin before it goes on.
-pub fn let_others_begin() {
+pub fn yield_core() {
     // SAFETY: no arguments; it cannot fail.
     unsafe { libc::sched_yield() };
 }
@@ -127,7 +127,7 @@ pub fn lags_ns(clock: Clock, spin: Spin, period_ns: u64, count: usize) -> Vec<u6
             let due = start + k * period_ns;
             match pacer.wait_until(due) {
                 Wake::Due(now) => now - due.max(ready),
-                Wake::Stopped => unreachable!("nobody else holds this flag"),
+                Wake::Stopped => unreachable!("no other thread holds this flag"),
             }
         })
         .collect();

@@ -16,10 +16,10 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 
 pub use generator::{AtLimit, CounterPlan, GenPlan, Increment, Per, DEFAULT_BITS};
-pub use operation::{Hold, KeyLaw, KeyPlan, OpKind, OpPlan, ParamGen, ParamPlan};
+pub use operation::{Assertion, KeyLaw, KeyPlan, OpKind, OpPlan, ParamGen, ParamPlan};
 pub use segment::{
-    CollectPlan, DriveSegment, Phase, ProbePlan, ProofPlan, RepeatPlan, RolePlan, SamplePlan, Schedule,
-    ScreenItem, Segment, Until, ValueHash, Weighted, Work,
+    ChecksumItem, CollectPlan, DriveSegment, Phase, ProbePlan, ProofPlan, RepeatPlan, RolePlan, SamplePlan,
+    Schedule, Segment, Until, ValueHash, Weighted, Work,
 };
 pub use statement::{Repeat, Statement};
 pub use table::{ColumnPlan, Limits, LogicalType, RowSource, TablePlan, TimeForm};

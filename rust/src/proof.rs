@@ -1,6 +1,6 @@
 //! Is everything there, once, and unchanged? Two independent answers, compared.
 //!
-//! The *screen* is one statement in the engine (counts, sums of integer halves, key × value
+//! The *checksum query* is one statement in the engine (counts, sums of integer halves, key × value
 //! products) against the generator's own sums. The *read-back* fetches every column of every
 //! row through the query path and compares a multiset digest, so that order does not matter
 //! and a row lost, doubled, mixed with another or rounded shows.
@@ -13,8 +13,8 @@ use std::ops::Range;
 
 use crate::engine::{Engine, OpId, Session};
 use crate::error::Error;
-use crate::plan::{ProofPlan, RunPlan, ScreenItem};
-use crate::rows::{row_hashes, value_text, Columns, Digest, RowGen, ScreenSums, Value};
+use crate::plan::{ChecksumItem, ProofPlan, RunPlan};
+use crate::rows::{row_hashes, value_text, Checksums, Columns, Digest, RowGen, Value};
 use crate::tables::ProofRow;
 
 pub use unanswered::Unanswered;
@@ -43,13 +43,13 @@ const ROW_NS: u64 = 100_000;
 #[derive(Clone)]
 pub struct Expected {
     pub digest: Digest,
-    pub sums: ScreenSums,
+    pub sums: Checksums,
 }
 
 impl Expected {
     /// Of no rows. `like` gives the columns.
-    pub fn empty(items: &[ScreenItem], like: &Columns) -> Result<Expected, Error> {
-        Ok(Expected { digest: Digest::default(), sums: ScreenSums::new(items, like)? })
+    pub fn empty(items: &[ChecksumItem], like: &Columns) -> Result<Expected, Error> {
+        Ok(Expected { digest: Digest::default(), sums: Checksums::new(items, like)? })
     }
 
     pub fn add(&mut self, columns: &Columns, hashes: &mut Vec<u128>) {
@@ -65,7 +65,7 @@ impl Expected {
 }
 
 /// (table, first row, rows, items): sums of other items are other figures, though the rows are the same.
-type OfRows = (usize, u64, u64, Vec<ScreenItem>);
+type OfRows = (usize, u64, u64, Vec<ChecksumItem>);
 
 /// Expected figures, computed once per (table, range, items): repetitions of a volume share them.
 #[derive(Default)]
@@ -126,17 +126,17 @@ pub fn prove(
         None => expectations.generated(plan, proof, read_back)?,
     };
     let table = &plan.tables[proof.table].name;
-    // A range of a large table is only read back: the screen counts the whole.
-    let mut found = match proof.screen.as_str() {
+    // A range of a large table is only read back: the checksum query counts the whole.
+    let mut found = match proof.checksum_query.as_str() {
         "" => Vec::new(),
-        _ => screened(proof, table, &expected, &screen_figures(engine, proof, limit_ns)?),
+        _ => screened(proof, table, &expected, &checksum_figures(engine, proof, limit_ns)?),
     };
     if read_back {
         found.extend(read(plan, engine, proof, table, &expected, stored.is_none())?);
     }
     // Looked for only where something is wrong: equal identities are rare, and finding them costs memory.
     if stored.is_none() && engine.caps().identity_collapses && found.iter().any(|row| !row.holds) {
-        let counted = found.iter().find(|row| row.item == item_name(&ScreenItem::Rows {}));
+        let counted = found.iter().find(|row| row.item == item_name(&ChecksumItem::Rows {}));
         if let Some(collapsed) = collapse::prove(plan, engine, proof, counted)? {
             return Ok(collapsed);
         }
@@ -145,8 +145,8 @@ pub fn prove(
 }
 
 /// What the engine's own sums are, in the order of the items.
-fn screen_figures(engine: &dyn Engine, proof: &ProofPlan, limit_ns: u64) -> Result<Vec<String>, Error> {
-    let answer = engine.control(&proof.screen, limit_ns)?;
+fn checksum_figures(engine: &dyn Engine, proof: &ProofPlan, limit_ns: u64) -> Result<Vec<String>, Error> {
+    let answer = engine.control(&proof.checksum_query, limit_ns)?;
     let row = answer.rows.first();
     let figure = |at: usize| match row.and_then(|r| r.get(at)) {
         // An empty table sums to NULL.
@@ -277,26 +277,26 @@ fn integer_text(value: &Value) -> String {
 }
 
 fn read_back_name(proof: &ProofPlan) -> String {
-    if proof.screen.is_empty() {
+    if proof.checksum_query.is_empty() {
         format!("read_back({}..{})", proof.first_row, proof.first_row + proof.rows)
     } else {
         "read_back".into()
     }
 }
 
-fn item_name(item: &ScreenItem) -> String {
+fn item_name(item: &ChecksumItem) -> String {
     match item {
-        ScreenItem::Rows {} => "rows".into(),
-        ScreenItem::NotNull { column } => format!("not_null({column})"),
-        ScreenItem::SumLow { column } => format!("sum_low({column})"),
-        ScreenItem::SumHigh { column, .. } => format!("sum_high({column})"),
-        ScreenItem::SumWrapped { column } => format!("sum_wrapped({column})"),
-        ScreenItem::Product { key, value } => format!("product({key},{value})"),
-        ScreenItem::SumScaled { column, bits } => format!("sum_scaled({column},{bits})"),
-        ScreenItem::SumLength { column } => format!("sum_length({column})"),
-        ScreenItem::CountTrue { column } => format!("count_true({column})"),
-        ScreenItem::SumHash { column, .. } => format!("sum_hash({column})"),
-        ScreenItem::SumRows { columns, .. } => format!("sum_rows({})", columns.join(",")),
+        ChecksumItem::Rows {} => "rows".into(),
+        ChecksumItem::NotNull { column } => format!("not_null({column})"),
+        ChecksumItem::SumLow { column } => format!("sum_low({column})"),
+        ChecksumItem::SumHigh { column, .. } => format!("sum_high({column})"),
+        ChecksumItem::SumWrapped { column } => format!("sum_wrapped({column})"),
+        ChecksumItem::Product { key, value } => format!("product({key},{value})"),
+        ChecksumItem::SumScaled { column, bits } => format!("sum_scaled({column},{bits})"),
+        ChecksumItem::SumLength { column } => format!("sum_length({column})"),
+        ChecksumItem::CountTrue { column } => format!("count_true({column})"),
+        ChecksumItem::SumHash { column, .. } => format!("sum_hash({column})"),
+        ChecksumItem::SumRows { columns, .. } => format!("sum_rows({})", columns.join(",")),
     }
 }
 

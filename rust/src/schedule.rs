@@ -1,19 +1,19 @@
-//! When operations are due: pure functions of (schedule, seed, index), and the line sessions stand in.
+//! When operations are due: pure functions of (schedule, seed, index), and the arrival queue of a role.
 //!
-//! A role has one arrival line. Its sessions take tickets from it, so c sessions are c servers of
-//! one queue; ticket `k` is due at the same nanosecond whoever takes it, on every machine.
+//! A role has one arrival queue. Its sessions take tickets from it, so c sessions are c servers of
+//! one queue; ticket `k` is due at the same nanosecond whatever session takes it, on every machine.
 
+mod arrival_queue;
 mod arrivals;
-mod line;
 mod marks;
 
 use crate::error::Error;
 use crate::plan::{CollectPlan, Schedule};
 
+pub use arrival_queue::{ArrivalQueue, Batching, Tickets};
 pub use arrivals::Arrivals;
 #[cfg(test)]
 pub(crate) use arrivals::GAPS;
-pub use line::{Batching, Line, Tickets};
 pub use marks::Marks;
 
 /// An operation sent more than this after it was due is counted as `late`.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use inrush_core::clock::Clock;
 use inrush_core::drive::source::TableCount;
-use inrush_core::drive::{drive, Attend, EndedBy, Progress, Site};
+use inrush_core::drive::{drive, DriveTarget, EndedBy, Observer, Progress};
 use inrush_core::engine::{build, Context, Ns};
 use inrush_core::plan::{RunPlan, Segment};
-use inrush_core::record::{Hist, Kind, Recorded, ShotRow};
+use inrush_core::record::{Hist, Kind, Recorded, RepetitionRow};
 use inrush_core::Error;
 use serde_json::{json, Value as Json};
 
@@ -21,9 +21,9 @@ struct Seen {
     repetitions: u32,
 }
 
-impl Attend for Seen {
+impl Observer for Seen {
     fn recorded(&mut self, recorded: Recorded) -> Result<(), Error> {
-        self.recorded.shots.extend(recorded.shots);
+        self.recorded.repetitions.extend(recorded.repetitions);
         self.recorded.hists.extend(recorded.hists);
         Ok(())
     }
@@ -47,8 +47,8 @@ impl Seen {
         whole.quantile(0.5).expect("calls ended")
     }
 
-    fn shots(&self, role: &str) -> Vec<&ShotRow> {
-        self.recorded.shots.iter().filter(|s| s.role == role).collect()
+    fn repetitions(&self, role: &str) -> Vec<&RepetitionRow> {
+        self.recorded.repetitions.iter().filter(|s| s.role == role).collect()
     }
 }
 
@@ -82,9 +82,9 @@ fn run(service_ns: Ns, roles: &[Json], repetitions: u32) -> Seen {
         Context { plan: Arc::new(plan), clock: Clock::start(), stop: Arc::new(AtomicBool::new(false)) };
     let engine = build(&context).expect("it is built in");
     let counts = [TableCount::default()];
-    let site = Site { context: &context, engine: &*engine, segment: 0, counts: &counts };
+    let drive_target = DriveTarget { context: &context, engine: &*engine, segment: 0, counts: &counts };
     let mut seen = Seen { repetitions, ..Seen::default() };
-    let driven = drive(&site, &segment, &mut seen).expect("it runs");
+    let driven = drive(&drive_target, &segment, &mut seen).expect("it runs");
     assert!(matches!(driven.ended_by, EndedBy::Work | EndedBy::Time), "{driven:?}");
     seen
 }
@@ -97,8 +97,8 @@ fn every(ms: f64) -> Json {
 fn a_paced_call_at_depth_8_does_not_wait_for_another_to_end() {
     let time = json!({"kind": "time", "ns": 2 * S});
     let seen = run(70 * MS, &[role("readers", "ask", 8, every(10.0), json!({"kind": "endless"}), time)], 1);
-    let shot = seen.shots("readers")[0];
-    assert_eq!((shot.ops + shot.unsent, shot.ok), (200, shot.ops), "{shot:?}");
+    let totals = seen.repetitions("readers")[0];
+    assert_eq!((totals.ops + totals.unsent, totals.ok), (200, totals.ops), "{totals:?}");
     // Seven calls are in flight at once; one that waited for the next of them to end would be 5 ms late in the mean.
     let (wait, lag) = (seen.median(Kind::Wait), seen.median(Kind::Lag));
     assert!(wait < 3 * MS && lag < 3 * MS, "sent {wait} ns after due, lag {lag} ns");
@@ -122,9 +122,12 @@ fn a_call_held_back_at_the_end_of_a_repetition_is_not_the_first_of_the_next() {
     let until = json!({"kind": "role", "name": "writers"});
     let readers = role("readers", "ask", 8, every(7.0), json!({"kind": "endless"}), until);
     let seen = run(20 * MS, &[writers, readers], 3);
-    let shots = seen.shots("readers");
-    assert_eq!(shots.len(), 3);
-    assert!(shots.iter().all(|shot| shot.ops > 30), "400 ms of writing, about 57 calls: {shots:?}");
+    let repetitions = seen.repetitions("readers");
+    assert_eq!(repetitions.len(), 3);
+    assert!(
+        repetitions.iter().all(|totals| totals.ops > 30),
+        "400 ms of writing, about 57 calls: {repetitions:?}"
+    );
     // One left over, due when its repetition ended, would make the calls before it wait until then: 200 ms in the mean.
     let wait = seen.median(Kind::Wait);
     assert!(wait < 60 * MS, "sent {wait} ns after due");
@@ -137,6 +140,6 @@ fn a_thinking_user_at_depth_4_does_not_keep_the_answers_of_the_others_waiting() 
     let seen = run(20 * MS, &[role("readers", "ask", 4, think, calls, json!({"kind": "work"}))], 1);
     let service = seen.median(Kind::Service);
     assert!((20 * MS..35 * MS).contains(&service), "{service}");
-    let shot = seen.shots("readers")[0];
-    assert!(shot.end_ns - shot.start_ns < 1500 * MS, "ten rounds of 70 ms: {shot:?}");
+    let totals = seen.repetitions("readers")[0];
+    assert!(totals.end_ns - totals.start_ns < 1500 * MS, "ten rounds of 70 ms: {totals:?}");
 }

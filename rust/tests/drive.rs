@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use inrush_core::clock::Clock;
 use inrush_core::drive::source::TableCount;
-use inrush_core::drive::{drive, Attend, Driven, EndedBy, Progress, Site};
+use inrush_core::drive::{drive, DriveTarget, Driven, EndedBy, Observer, Progress};
 use inrush_core::engine::{
     Answer, Canceller, Caps, Context, Done, Engine, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
 };
@@ -191,9 +191,9 @@ struct Notes {
     makespans: Vec<Ns>,
 }
 
-impl Attend for Notes {
+impl Observer for Notes {
     fn recorded(&mut self, recorded: Recorded) -> Result<(), Error> {
-        self.recorded.shots.extend(recorded.shots);
+        self.recorded.repetitions.extend(recorded.repetitions);
         self.recorded.hists.extend(recorded.hists);
         self.recorded.intervals.extend(recorded.intervals);
         self.recorded.failures.extend(recorded.failures);
@@ -225,8 +225,8 @@ impl Notes {
         whole
     }
 
-    fn shot(&self, role: &str) -> &inrush_core::record::ShotRow {
-        self.recorded.shots.iter().find(|s| s.role == role).expect("every role has a shot")
+    fn totals(&self, role: &str) -> &inrush_core::record::RepetitionRow {
+        self.recorded.repetitions.iter().find(|s| s.role == role).expect("every role has a repetition")
     }
 }
 
@@ -264,8 +264,8 @@ fn try_run(
     let behaviour = Arc::new(behaviour);
     let engine = Known { clock: context.clock, behaviour: behaviour.clone() };
     let counts = [TableCount::default()];
-    let site = Site { context: &context, engine: &engine, segment: 0, counts: &counts };
-    let driven = drive(&site, &segment, notes);
+    let drive_target = DriveTarget { context: &context, engine: &engine, segment: 0, counts: &counts };
+    let driven = drive(&drive_target, &segment, notes);
     (driven, behaviour)
 }
 
@@ -312,9 +312,9 @@ fn a_stalled_server_delays_every_operation_that_was_due() {
     let roles = role("readers", "ask", 4, THOUSAND_PER_S, ENDLESS, &for_time(5 * S));
     let (driven, _) = run(&roles, 60 * S, Behaviour { frozen, ..Default::default() }, &mut notes);
     assert_eq!(driven.ended_by, EndedBy::Time);
-    let shot = notes.shot("readers");
-    assert_eq!((shot.ops + shot.unsent, shot.unsent), (5000, 0));
-    assert!(shot.late >= 900, "only {} late", shot.late);
+    let totals = notes.totals("readers");
+    assert_eq!((totals.ops + totals.unsent, totals.unsent), (5000, 0));
+    assert!(totals.late >= 900, "only {} late", totals.late);
     let p99 = notes.hist("readers", Kind::Latency).quantile(0.99).unwrap();
     assert!(p99 >= 900 * MS, "p99 {p99}");
     let lag = notes.hist("readers", Kind::Lag).quantile(0.99).unwrap();
@@ -341,8 +341,8 @@ fn an_answer_that_is_not_there_keeps_no_promise() {
         let mut notes = Notes::default();
         let readers = role("readers", operation, 1, CLOSED, calls, r#"{"kind": "work"}"#);
         run(&readers, 60 * S, Behaviour { forgets: true, ..Default::default() }, &mut notes);
-        let shot = notes.shot(role_of_calls);
-        assert_eq!((shot.ops, shot.ok, shot.wrong), (20, 0, 20), "{operation}: {shot:?}");
+        let totals = notes.totals(role_of_calls);
+        assert_eq!((totals.ops, totals.ok, totals.wrong), (20, 0, 20), "{operation}: {totals:?}");
     }
 }
 
@@ -374,8 +374,8 @@ fn every_row_of_a_volume_is_sent_once_whatever_the_sessions() {
         let (driven, behaviour) = run(&roles, 60 * S, Behaviour::default(), &mut notes);
         assert_eq!(driven.ended_by, EndedBy::Work);
         assert_eq!(behaviour.stored.load(SeqCst), 10_007);
-        let shot = notes.shot("writers");
-        assert_eq!((shot.rows, shot.ops, shot.bytes), (10_007, 101, 80_056));
+        let totals = notes.totals("writers");
+        assert_eq!((totals.rows, totals.ops, totals.bytes), (10_007, 101, 80_056));
     }
 }
 
@@ -386,7 +386,7 @@ fn readers_end_with_their_writers_and_answer_between_acknowledged_and_issued() {
     let readers = role("readers", "count", 1, CLOSED, ENDLESS, r#"{"kind": "role", "name": "writers"}"#);
     let behaviour = Behaviour { service_ns: 2 * MS, ..Default::default() };
     run(&format!("{writers}, {readers}"), 60 * S, behaviour, &mut notes);
-    let (writers, readers) = (notes.shot("writers"), notes.shot("readers"));
+    let (writers, readers) = (notes.totals("writers"), notes.totals("readers"));
     assert!(readers.ops > 0 && readers.wrong == 0, "{readers:?}");
     assert!(readers.end_ns < writers.end_ns + 100 * MS);
 }
@@ -400,7 +400,8 @@ fn readers_of_a_role_that_is_one_per_table_end_with_the_last_of_its_parts() {
     let readers = role("readers", "ask", 1, CLOSED, ENDLESS, r#"{"kind": "role", "name": "writers"}"#);
     let behaviour = Behaviour { service_ns: 2 * MS, ..Default::default() };
     run(&format!("{quick}, {slow}, {readers}"), 60 * S, behaviour, &mut notes);
-    let (quick, slow, readers) = (notes.shot("writers/a"), notes.shot("writers/b"), notes.shot("readers"));
+    let (quick, slow, readers) =
+        (notes.totals("writers/a"), notes.totals("writers/b"), notes.totals("readers"));
     assert!(readers.end_ns > quick.end_ns + 100 * MS, "{readers:?} ended with the first of them");
     assert!(readers.end_ns < slow.end_ns + 100 * MS, "{readers:?} went on alone");
 }
@@ -412,7 +413,7 @@ fn an_answer_that_breaks_its_promise_has_no_latency() {
         role("readers", "count", 1, CLOSED, r#"{"kind": "calls", "count": 50}"#, r#"{"kind": "work"}"#);
     let behaviour = Behaviour { stored: AtomicU64::new(77), ..Default::default() };
     run(&readers, 60 * S, behaviour, &mut notes);
-    assert_eq!(notes.shot("readers").wrong, 50);
+    assert_eq!(notes.totals("readers").wrong, 50);
     assert_eq!(notes.hist("readers", Kind::Latency).n(), 0);
     assert_eq!(notes.recorded.failures[0].outcome, "wrong");
     assert!(notes.recorded.failures[0].first_message.contains("77 rows counted"));
@@ -466,8 +467,8 @@ fn a_sample_with_a_part_that_failed_is_not_stored() {
     let mut notes = Notes::default();
     let roles = role("writers", "insert", 2, SAMPLES, &rows(20, 5), r#"{"kind": "work"}"#);
     run(&roles, 60 * S, Behaviour { fails: true, ..Default::default() }, &mut notes);
-    let fates: Vec<_> = notes.recorded.samples.iter().map(|s| (s.done_ns, s.rows, s.missing)).collect();
-    assert_eq!(fates, [(0, 0, 2), (0, 0, 2)]);
+    let outcomes: Vec<_> = notes.recorded.samples.iter().map(|s| (s.done_ns, s.rows, s.missing)).collect();
+    assert_eq!(outcomes, [(0, 0, 2), (0, 0, 2)]);
 }
 
 #[test]
@@ -513,9 +514,9 @@ fn a_page_is_as_slow_as_its_slowest_member_and_counted_once() {
     let readers =
         role("readers", "page", 3, CLOSED, r#"{"kind": "calls", "count": 30}"#, r#"{"kind": "work"}"#);
     run(&readers, 60 * S, Behaviour { service_ns: 5 * MS, ..Default::default() }, &mut notes);
-    assert_eq!(notes.shot("readers").ops, 30);
-    assert_eq!(notes.shot("readers/ask").ops, 30);
-    assert_eq!(notes.shot("readers/other").ops, 30);
+    assert_eq!(notes.totals("readers").ops, 30);
+    assert_eq!(notes.totals("readers/ask").ops, 30);
+    assert_eq!(notes.totals("readers/other").ops, 30);
     let page = notes.hist("readers", Kind::Latency);
     assert!(
         page.min() >= 5 * MS && page.quantile(0.5).unwrap() < 10 * MS,
@@ -530,8 +531,13 @@ fn repetitions_start_afresh_and_are_told_apart() {
     let pages = role("readers", "page", 1, CLOSED, ENDLESS, r#"{"kind": "role", "name": "writers"}"#);
     let behaviour = Behaviour { service_ns: MS, ..Default::default() };
     run(&format!("{writers}, {pages}"), 60 * S, behaviour, &mut notes);
-    let of: Vec<(u32, u64)> =
-        notes.recorded.shots.iter().filter(|s| s.role == "writers").map(|s| (s.repetition, s.rows)).collect();
+    let of: Vec<(u32, u64)> = notes
+        .recorded
+        .repetitions
+        .iter()
+        .filter(|s| s.role == "writers")
+        .map(|s| (s.repetition, s.rows))
+        .collect();
     assert_eq!(of, [(0, 100), (1, 100), (2, 100)]);
     assert_eq!(notes.makespans.len(), 3);
     assert!(notes.makespans.iter().all(|&ns| ns >= 5 * MS));
@@ -544,7 +550,7 @@ fn a_limit_cuts_a_segment_and_says_so() {
     let (driven, _) =
         run(&writers, 300 * MS, Behaviour { service_ns: 5 * MS, ..Default::default() }, &mut notes);
     assert_eq!(driven.ended_by, EndedBy::Limit);
-    assert!(notes.shot("writers").rows < 1000);
+    assert!(notes.totals("writers").rows < 1000);
 }
 
 #[test]
@@ -564,7 +570,7 @@ fn endless_failure_ends_the_session_instead_of_spinning() {
     let (driven, _) = run(&readers, 60 * S, Behaviour { fails: true, ..Default::default() }, &mut notes);
     assert_eq!(driven.ended_by, EndedBy::Error);
     assert!(driven.fatal.unwrap().contains("told to fail"));
-    assert_eq!(notes.shot("readers").errors, notes.shot("readers").ops);
+    assert_eq!(notes.totals("readers").errors, notes.totals("readers").ops);
 }
 
 #[test]
@@ -572,9 +578,9 @@ fn more_arrivals_than_the_server_can_serve_are_unsent_not_forgotten() {
     let mut notes = Notes::default();
     let readers = role("readers", "ask", 1, THOUSAND_PER_S, ENDLESS, &for_time(S));
     run(&readers, 60 * S, Behaviour { service_ns: 10 * MS, ..Default::default() }, &mut notes);
-    let shot = notes.shot("readers");
-    assert_eq!(shot.ops + shot.unsent, 1000);
-    assert!(shot.unsent > 800, "{shot:?}");
+    let totals = notes.totals("readers");
+    assert_eq!(totals.ops + totals.unsent, 1000);
+    assert!(totals.unsent > 800, "{totals:?}");
 }
 
 #[test]
@@ -611,8 +617,8 @@ fn an_engine_that_takes_no_call_ends_the_run_and_every_call_is_counted() {
     assert_eq!(driven.ended_by, EndedBy::Error);
     let why = driven.fatal.unwrap();
     assert!(why.contains("took no call beside 1 in flight") && why.contains("role readers"), "{why}");
-    let shot = notes.shot("readers");
-    assert_eq!((shot.ops, shot.errors), (2, 2), "{shot:?}");
+    let totals = notes.totals("readers");
+    assert_eq!((totals.ops, totals.errors), (2, 2), "{totals:?}");
 }
 
 #[test]
@@ -628,8 +634,8 @@ fn what_a_role_only_reads_is_still_there_in_the_second_repetition() {
         panic!("a drive")
     };
     let engine = Known { clock: context.clock, behaviour: Arc::new(Behaviour::default()) };
-    let site = Site { context: &context, engine: &engine, segment: 0, counts: &counts };
-    drive(&site, &segment, &mut notes).unwrap();
+    let drive_target = DriveTarget { context: &context, engine: &engine, segment: 0, counts: &counts };
+    drive(&drive_target, &segment, &mut notes).unwrap();
     assert_eq!(notes.makespans.len(), 3);
     assert_eq!((counts[0].acknowledged(), counts[1].acknowledged(), counts[1].settled()), (20, 77, 77));
 }

@@ -10,7 +10,7 @@ use inrush_core::clock::Clock;
 use inrush_core::engine::statement::perform;
 use inrush_core::engine::{build, Answer, Context, Done, Engine, Outcome, Payload, Session, Work};
 use inrush_core::plan::{
-    ColumnPlan, Hold, LogicalType, OpKind, OpPlan, RecordPlan, Repeat, RowSource, RunPlan, Statement,
+    Assertion, ColumnPlan, LogicalType, OpKind, OpPlan, RecordPlan, Repeat, RowSource, RunPlan, Statement,
     TablePlan, Target, WatchPlan, PLAN_VERSION,
 };
 use inrush_core::rows::{Column, Columns, ListValues, TextValues, Value, Values};
@@ -293,7 +293,7 @@ fn context(
     insert.method = method.into();
     let by_guid = op(OpKind::Query, "SELECT c4, c7 FROM t WHERE c4 = ?".into());
     let mut holding = op(OpKind::Query, "SELECT count(*) FROM t".into());
-    holding.holds = vec![Hold::CountBounds { table: 0 }];
+    holding.holds = vec![Assertion::CountBounds { table: 0 }];
     let column = |(k, (ty, wire)): (usize, &(LogicalType, &str))| ColumnPlan {
         name: format!("c{k}"),
         ty: *ty,

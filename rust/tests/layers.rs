@@ -93,7 +93,7 @@ fn a_module_knows_those_below_it_and_none_above() {
 
 #[test]
 fn a_module_that_names_one_above_is_seen() {
-    assert_eq!(upward("engine", "use crate::drive::Site;"), ["drive"]);
+    assert_eq!(upward("engine", "use crate::drive::DriveTarget;"), ["drive"]);
     assert_eq!(upward("rows", "fn f() { crate::encode::parts(); }"), ["encode"]);
     assert_eq!(upward("drive", "use crate::engine::Engine;\nuse crate::rows::Value;"), Vec::<String>::new());
     assert_eq!(upward("rows", "// crate::run is no use"), Vec::<String>::new());

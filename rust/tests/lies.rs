@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use inrush_core::clock::Clock;
 use inrush_core::drive::source::TableCount;
-use inrush_core::drive::{drive, Attend, Driven, EndedBy, Progress, Site};
+use inrush_core::drive::{drive, DriveTarget, Driven, EndedBy, Observer, Progress};
 use inrush_core::engine::{build, Context, Ns};
 use inrush_core::plan::{RunPlan, Segment};
 use inrush_core::record::{Kind, Recorded};
@@ -25,9 +25,9 @@ const CALLS: u64 = 200;
 #[derive(Default)]
 struct Seen(Recorded);
 
-impl Attend for Seen {
+impl Observer for Seen {
     fn recorded(&mut self, recorded: Recorded) -> Result<(), Error> {
-        self.0.shots.extend(recorded.shots);
+        self.0.repetitions.extend(recorded.repetitions);
         self.0.failures.extend(recorded.failures);
         self.0.hists.extend(recorded.hists);
         Ok(())
@@ -152,18 +152,18 @@ fn look_up(
         Segment::Drive(segment) => segment,
         other => panic!("{other:?} is no drive"),
     };
-    let site = Site { context: &honest, engine: &*engine, segment: 0, counts: &counts };
-    let loaded = drive(&site, &segment(&honest, 0), &mut Seen::default())?;
+    let drive_target = DriveTarget { context: &honest, engine: &*engine, segment: 0, counts: &counts };
+    let loaded = drive(&drive_target, &segment(&honest, 0), &mut Seen::default())?;
     assert_eq!((loaded.ended_by, counts[0].acknowledged()), (EndedBy::Work, ROWS));
 
     let lying = if dialect.engine == "simulated" { engine } else { build(&context)? };
-    let site = Site { context: &context, engine: &*lying, segment: 1, counts: &counts };
+    let drive_target = DriveTarget { context: &context, engine: &*lying, segment: 1, counts: &counts };
     let mut seen = Seen::default();
-    let driven = drive(&site, &segment(&context, 1), &mut seen)?;
+    let driven = drive(&drive_target, &segment(&context, 1), &mut seen)?;
     let recorded = seen.0;
-    let shot = &recorded.shots[0];
+    let totals = &recorded.repetitions[0];
     let timed: u64 = recorded.hists.iter().filter(|h| h.kind == Kind::Latency).map(|h| h.hist.n).sum();
-    assert_eq!(timed, shot.ok, "what failed has no latency");
+    assert_eq!(timed, totals.ok, "what failed has no latency");
     Ok(Ran { driven, recorded })
 }
 
@@ -175,12 +175,12 @@ fn every_lie_has_its_word(dialect: &Dialect, depth: u32) {
     let shown = |what: &str| format!("{what} on {} at depth {depth}", dialect.engine);
 
     let honest = ran(&[], 0, 60 * S);
-    assert_eq!(honest.recorded.shots[0].ok, CALLS, "{}: {:?}", shown("no lie"), honest.failures());
+    assert_eq!(honest.recorded.repetitions[0].ok, CALLS, "{}: {:?}", shown("no lie"), honest.failures());
 
     let short = ran(&["short:10"], 0, 60 * S);
     assert_eq!(short.failures(), [("missing", CALLS / 10)].into(), "{}", shown("a missing row"));
     assert!(short.message("missing").contains("is not in the answer"), "{}", short.message("missing"));
-    assert_eq!(short.recorded.shots[0].wrong, CALLS / 10, "a missing row is a wrong answer");
+    assert_eq!(short.recorded.repetitions[0].wrong, CALLS / 10, "a missing row is a wrong answer");
 
     let wrong = ran(&["lie:10"], 0, 60 * S);
     assert_eq!(wrong.failures(), [("wrong", CALLS / 10)].into(), "{}", shown("a wrong row"));
@@ -204,7 +204,7 @@ fn every_lie_has_its_word(dialect: &Dialect, depth: u32) {
     assert_eq!(failures.get("timeout"), Some(&1), "{}: {failures:?}", shown("a swallowed call"));
     assert!(swallowed.message("timeout").contains("got no answer"), "{}", swallowed.message("timeout"));
     assert_eq!(swallowed.driven.ended_by, EndedBy::Work);
-    assert_eq!(swallowed.recorded.shots[0].ops, CALLS, "and every call is counted");
+    assert_eq!(swallowed.recorded.repetitions[0].ops, CALLS, "and every call is counted");
 
     let cut = ran(&["swallow:150"], 0, 500 * MS);
     assert_eq!(cut.driven.ended_by, EndedBy::Limit, "{}", shown("a swallowed call without deadline"));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use inrush_core::clock::Clock;
 use inrush_core::drive::source::TableCount;
-use inrush_core::drive::{drive, Attend, Progress, Site};
+use inrush_core::drive::{drive, DriveTarget, Observer, Progress};
 use inrush_core::engine::{build, Context, Ns};
 use inrush_core::plan::{RunPlan, Segment};
 use inrush_core::record::{Hist, Kind, Recorded};
@@ -15,9 +15,9 @@ use inrush_core::Error;
 #[derive(Default)]
 struct Notes(Recorded);
 
-impl Attend for Notes {
+impl Observer for Notes {
     fn recorded(&mut self, recorded: Recorded) -> Result<(), Error> {
-        self.0.shots.extend(recorded.shots);
+        self.0.repetitions.extend(recorded.repetitions);
         self.0.hists.extend(recorded.hists);
         self.0.sessions.extend(recorded.sessions);
         self.0.failures.extend(recorded.failures);
@@ -66,9 +66,10 @@ fn run(plan: RunPlan) -> Recorded {
     let Segment::Drive(segment) = context.plan.segments[0].clone() else { panic!("a drive") };
     let engine = build(&context).expect("an engine without a database");
     let counts = [TableCount::default()];
-    let site = Site { context: &context, engine: engine.as_ref(), segment: 0, counts: &counts };
+    let drive_target =
+        DriveTarget { context: &context, engine: engine.as_ref(), segment: 0, counts: &counts };
     let mut notes = Notes::default();
-    drive(&site, &segment, &mut notes).expect("driven");
+    drive(&drive_target, &segment, &mut notes).expect("driven");
     notes.0
 }
 
@@ -98,9 +99,9 @@ fn a_server_frozen_for_a_second_makes_wait_and_no_lag() {
            "schedule": {"kind": "constant", "rate_per_s": 400.0}, "work": {"kind": "endless"},
            "until": {"kind": "time", "ns": 3000000000}"#,
     ));
-    let shot = &recorded.shots[0];
-    assert_eq!(shot.ops + shot.unsent, 1200, "nothing offered is missing");
-    assert!(shot.late >= 390, "{} late of the 400 due while the server stood", shot.late);
+    let totals = &recorded.repetitions[0];
+    assert_eq!(totals.ops + totals.unsent, 1200, "nothing offered is missing");
+    assert!(totals.late >= 390, "{} late of the 400 due while the server stood", totals.late);
     assert!(hist(&recorded, Kind::Latency).quantile(0.99).expect("some") >= 900_000_000);
     assert!(hist(&recorded, Kind::Wait).quantile(0.99).expect("some") >= 900_000_000);
     let lag_ns = hist(&recorded, Kind::Lag).quantile(0.5).expect("some");
@@ -124,9 +125,9 @@ fn null_takes_every_row_and_its_wires_encode_them() {
     let bytes: Vec<u64> = ["null", "null:text", "null:csv", "null:pgcopy"]
         .into_iter()
         .map(|engine| {
-            let shot = run(plan(engine, &[], INSERTS)).shots.remove(0);
-            assert_eq!((shot.rows, shot.ops, shot.errors), (20_000, 200, 0), "{engine}");
-            shot.bytes
+            let totals = run(plan(engine, &[], INSERTS)).repetitions.remove(0);
+            assert_eq!((totals.rows, totals.ops, totals.errors), (20_000, 200, 0), "{engine}");
+            totals.bytes
         })
         .collect();
     // Numbers of up to five digits and a line end; 2 + 4 + 8 bytes a row, and each COPY's own 21.
@@ -151,5 +152,5 @@ fn a_call_that_would_take_an_hour_is_cancelled_at_its_deadline() {
            "until": {"kind": "work"}"#,
     ));
     assert_eq!(recorded.failures[0].outcome, "timeout");
-    assert_eq!((recorded.shots[0].ok, recorded.shots[0].errors), (0, 1));
+    assert_eq!((recorded.repetitions[0].ok, recorded.repetitions[0].errors), (0, 1));
 }

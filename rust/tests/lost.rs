@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use inrush_core::clock::Clock;
 use inrush_core::drive::source::TableCount;
-use inrush_core::drive::{drive, Attend, Driven, EndedBy, Progress, Site};
+use inrush_core::drive::{drive, DriveTarget, Driven, EndedBy, Observer, Progress};
 use inrush_core::engine::{
     build, Answer, Canceller, Caps, Context, Done, Engine, Ns, OpId, Outcome, Payload, Session, Submit,
     Ticket, Work,
@@ -173,8 +173,8 @@ impl Notes {
         whole
     }
 
-    fn shot(&self, role: &str) -> &inrush_core::record::ShotRow {
-        self.recorded.shots.iter().find(|s| s.role == role).expect("every role has a shot")
+    fn totals(&self, role: &str) -> &inrush_core::record::RepetitionRow {
+        self.recorded.repetitions.iter().find(|s| s.role == role).expect("every role has a repetition")
     }
 
     /// (outcome, calls) of a role's failures.
@@ -189,7 +189,7 @@ impl Notes {
     }
 }
 
-impl Attend for Notes {
+impl Observer for Notes {
     fn recorded(&mut self, recorded: Recorded) -> Result<(), Error> {
         let now = self.clock.now();
         for row in &recorded.intervals {
@@ -197,7 +197,7 @@ impl Attend for Notes {
             let latest = self.latest.entry(row.role.clone()).or_default();
             *latest = late.max(*latest);
         }
-        self.recorded.shots.extend(recorded.shots);
+        self.recorded.repetitions.extend(recorded.repetitions);
         self.recorded.hists.extend(recorded.hists);
         self.recorded.intervals.extend(recorded.intervals);
         self.recorded.failures.extend(recorded.failures);
@@ -244,8 +244,8 @@ fn run_on(context: &Context, engine: &dyn Engine) -> (Result<Driven, Error>, Not
     let segment: DriveSegment = segment;
     let mut notes = Notes::new(context.clock);
     let counts: [TableCount; 0] = [];
-    let site = Site { context, engine, segment: 0, counts: &counts };
-    let driven = drive(&site, &segment, &mut notes);
+    let drive_target = DriveTarget { context, engine, segment: 0, counts: &counts };
+    let driven = drive(&drive_target, &segment, &mut notes);
     (driven, notes)
 }
 
@@ -288,10 +288,10 @@ fn an_outage_is_the_calls_wait_and_not_the_instruments_lag() {
     let behaviour = Behaviour { down: Some((S, 2 * S)), service_ns: MS, ..Behaviour::default() };
     let (driven, notes, _) = run_lossy(&roles, "", behaviour);
     assert_eq!((driven.ended_by, driven.fatal), (EndedBy::Time, None));
-    let shot = notes.shot("readers");
-    assert_eq!((shot.ops + shot.unsent, shot.unsent), (400, 0), "every call that was due was made");
+    let totals = notes.totals("readers");
+    assert_eq!((totals.ops + totals.unsent, totals.unsent), (400, 0), "every call that was due was made");
     assert_eq!(notes.failures("readers"), [("lost", 4)], "one of each session");
-    assert_eq!(shot.errors, 4);
+    assert_eq!(totals.errors, 4);
     let latency = notes.hist("readers", Kind::Latency);
     assert!(latency.max() >= 900 * MS, "the outage is in the latency: {}", latency.max());
     let on_time = notes.hist("readers", Kind::OnTime).max();
@@ -307,8 +307,8 @@ fn a_page_reader_comes_back_and_its_outage_is_wait() {
     let behaviour = Behaviour { down: Some((S, 2 * S)), service_ns: MS, ..Behaviour::default() };
     let (driven, notes, _) = run_lossy(&roles, "", behaviour);
     assert_eq!((driven.ended_by, driven.fatal), (EndedBy::Time, None));
-    let shot = notes.shot("readers");
-    assert_eq!((shot.ops, shot.unsent), (300, 0));
+    let totals = notes.totals("readers");
+    assert_eq!((totals.ops, totals.unsent), (300, 0));
     assert!(notes.hist("readers", Kind::Latency).max() >= 900 * MS);
     assert!(notes.hist("readers", Kind::OnTime).max() >= 900 * MS);
     let lag = notes.hist("readers", Kind::Lag).max();
@@ -325,8 +325,8 @@ fn how_long_a_session_tries_to_come_back_is_the_plans() {
     assert_eq!(driven.ended_by, EndedBy::Error);
     let why = driven.fatal.expect("it gave up");
     assert!(why.contains("not back after 0.3 s") && why.contains("retry_s"), "{why}");
-    let shot = notes.shot("readers");
-    assert!(shot.end_ns - shot.start_ns < 2 * S, "{shot:?}");
+    let totals = notes.totals("readers");
+    assert!(totals.end_ns - totals.start_ns < 2 * S, "{totals:?}");
     // Longer than the usual five seconds.
     let (driven, ..) = run_lossy(&roles, r#", "retry_ns": 20000000000"#, down(6 * S));
     assert_eq!(driven.fatal, None);
@@ -357,8 +357,8 @@ fn a_canceller_that_blocks_holds_up_no_other_call() {
     let (driven, notes) = run_on(&context, &engine);
     assert_eq!(driven.expect("driven").fatal, None);
     assert_eq!(notes.failures("quick"), [("timeout", 4)]);
-    let shot = notes.shot("quick");
-    assert!(shot.end_ns - shot.start_ns < 200 * MS + SOON, "{shot:?}");
+    let totals = notes.totals("quick");
+    assert!(totals.end_ns - totals.start_ns < 200 * MS + SOON, "{totals:?}");
     assert!(notes.longest_gap() < SOON, "progress stood still for {} ns", notes.longest_gap());
 }
 
@@ -395,7 +395,7 @@ fn a_thousand_hung_calls_end_within_a_second_of_their_deadline() {
         assert!(session.busy_ns < session.ops * (500 * MS + SOON), "{session:?}");
     }
     assert!(server.cancels.load(SeqCst) > 0, "they were cancelled before they were cut");
-    assert!(notes.shot("one").ok > 0);
+    assert!(notes.totals("one").ok > 0);
     assert!(notes.longest_gap() < SOON, "progress stood still for {} ns", notes.longest_gap());
 }
 

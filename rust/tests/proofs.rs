@@ -2,40 +2,40 @@
 
 mod rows_common;
 
-use inrush_core::plan::{ScreenItem, ValueHash};
-use inrush_core::rows::{row_hashes, Columns, Digest, RowGen, ScreenSums, Values};
+use inrush_core::plan::{ChecksumItem, ValueHash};
+use inrush_core::rows::{row_hashes, Checksums, Columns, Digest, RowGen, Values};
 use rows_common::{every_kind, filled, EPOCH_NS};
 
 fn rows() -> Columns {
     filled(&RowGen::new(&every_kind(11), 7, EPOCH_NS).unwrap(), 0, 1000)
 }
 
-fn items() -> Vec<ScreenItem> {
+fn items() -> Vec<ChecksumItem> {
     vec![
-        ScreenItem::Rows {},
-        ScreenItem::NotNull { column: "nullable".into() },
-        ScreenItem::SumLow { column: "uniform_signed".into() },
-        ScreenItem::SumHigh { column: "uniform_signed".into(), signed: true },
-        ScreenItem::SumHigh { column: "pattern".into(), signed: false },
-        ScreenItem::SumWrapped { column: "uniform_signed".into() },
-        ScreenItem::Product { key: "cycle".into(), value: "uniform_signed".into() },
-        ScreenItem::SumScaled { column: "normal".into(), bits: 8 },
-        ScreenItem::CountTrue { column: "flag".into() },
-        ScreenItem::SumHash { column: "text".into(), hash: ValueHash::Crc32, trimmed: false },
-        ScreenItem::SumHash { column: "normal".into(), hash: ValueHash::Postgresql, trimmed: false },
+        ChecksumItem::Rows {},
+        ChecksumItem::NotNull { column: "nullable".into() },
+        ChecksumItem::SumLow { column: "uniform_signed".into() },
+        ChecksumItem::SumHigh { column: "uniform_signed".into(), signed: true },
+        ChecksumItem::SumHigh { column: "pattern".into(), signed: false },
+        ChecksumItem::SumWrapped { column: "uniform_signed".into() },
+        ChecksumItem::Product { key: "cycle".into(), value: "uniform_signed".into() },
+        ChecksumItem::SumScaled { column: "normal".into(), bits: 8 },
+        ChecksumItem::CountTrue { column: "flag".into() },
+        ChecksumItem::SumHash { column: "text".into(), hash: ValueHash::Crc32, trimmed: false },
+        ChecksumItem::SumHash { column: "normal".into(), hash: ValueHash::Postgresql, trimmed: false },
         rows_of(ValueHash::CityHash64),
-        ScreenItem::SumLength { column: "text".into() },
+        ChecksumItem::SumLength { column: "text".into() },
     ]
 }
 
 /// Of whole rows of these columns.
-fn rows_of(hash: ValueHash) -> ScreenItem {
+fn rows_of(hash: ValueHash) -> ChecksumItem {
     let columns = ["text", "cycle", "normal", "uniform_signed"].map(String::from).to_vec();
-    ScreenItem::SumRows { hash, columns, unsigned: vec![], trimmed: vec![] }
+    ChecksumItem::SumRows { hash, columns, unsigned: vec![], trimmed: vec![] }
 }
 
-fn sum(item: &ScreenItem, columns: &Columns) -> i128 {
-    let mut sums = ScreenSums::new(std::slice::from_ref(item), columns).unwrap();
+fn sum(item: &ChecksumItem, columns: &Columns) -> i128 {
+    let mut sums = Checksums::new(std::slice::from_ref(item), columns).unwrap();
     sums.add(columns);
     sums.sums()[0]
 }
@@ -59,20 +59,22 @@ fn integers<'a>(columns: &'a mut Columns, name: &str) -> &'a mut Vec<i64> {
 }
 
 /// What an engine could have done to the rows that this figure is there to see. A new kind of figure needs its own.
-fn spoil(item: &ScreenItem, columns: &mut Columns) {
+fn spoil(item: &ChecksumItem, columns: &mut Columns) {
     match item {
-        ScreenItem::Rows {} => *columns = filled(&RowGen::new(&every_kind(11), 7, EPOCH_NS).unwrap(), 0, 999),
-        ScreenItem::NotNull { column } => {
+        ChecksumItem::Rows {} => {
+            *columns = filled(&RowGen::new(&every_kind(11), 7, EPOCH_NS).unwrap(), 0, 999)
+        }
+        ChecksumItem::NotNull { column } => {
             let column = columns.columns.iter_mut().find(|c| c.name == *column).unwrap();
             let first = column.present.iter().position(|p| *p == 1).unwrap();
             column.present[first] = 0;
         }
-        ScreenItem::SumLow { column } | ScreenItem::SumWrapped { column } => {
+        ChecksumItem::SumLow { column } | ChecksumItem::SumWrapped { column } => {
             integers(columns, column)[5] ^= 1;
         }
-        ScreenItem::SumHigh { column, .. } => integers(columns, column)[5] ^= 1 << 40,
+        ChecksumItem::SumHigh { column, .. } => integers(columns, column)[5] ^= 1 << 40,
         // Two values in each other's rows, whose keys differ: every sum of single columns stays.
-        ScreenItem::Product { key, value } => {
+        ChecksumItem::Product { key, value } => {
             let keys: Vec<i64> = match values(columns, key) {
                 Values::I32(keys) => keys.iter().map(|k| i64::from(*k)).collect(),
                 Values::I64(keys) => keys.clone(),
@@ -83,26 +85,26 @@ fn spoil(item: &ScreenItem, columns: &mut Columns) {
             let b = (4..held.len()).find(|b| differ(held, *b) && differ(&keys, *b)).unwrap();
             held.swap(3, b);
         }
-        ScreenItem::SumScaled { column, .. } => match values(columns, column) {
+        ChecksumItem::SumScaled { column, .. } => match values(columns, column) {
             Values::F64(values) => values[5] += 1.0,
             other => panic!("{other:?}"),
         },
-        ScreenItem::CountTrue { column } => match values(columns, column) {
+        ChecksumItem::CountTrue { column } => match values(columns, column) {
             Values::I32(values) => values[5] ^= 1,
             other => panic!("{other:?}"),
         },
-        ScreenItem::SumHash { column, .. } => match values(columns, column) {
+        ChecksumItem::SumHash { column, .. } => match values(columns, column) {
             Values::Text(text) => text.bytes[0] ^= 1,
             Values::F64(values) => values[5] = -values[5],
             other => panic!("{other:?}"),
         },
         // As of a product: sums of single columns stay.
-        ScreenItem::SumRows { columns: names, .. } => {
+        ChecksumItem::SumRows { columns: names, .. } => {
             let held = integers(columns, names.last().unwrap());
             let b = (4..held.len()).find(|b| held[*b] != held[3]).unwrap();
             held.swap(3, b);
         }
-        ScreenItem::SumLength { column } => match values(columns, column) {
+        ChecksumItem::SumLength { column } => match values(columns, column) {
             Values::Text(text) => {
                 text.bytes.push(b'x');
                 *text.ends.last_mut().unwrap() += 1;
@@ -113,7 +115,7 @@ fn spoil(item: &ScreenItem, columns: &mut Columns) {
 }
 
 #[test]
-fn every_figure_of_a_screen_sees_the_change_that_it_is_there_for_and_so_does_the_read_back() {
+fn every_figure_of_a_checksum_query_sees_the_change_that_it_is_there_for_and_so_does_the_read_back() {
     for item in items() {
         let (whole, mut spoilt) = (rows(), rows());
         spoil(&item, &mut spoilt);
@@ -124,7 +126,7 @@ fn every_figure_of_a_screen_sees_the_change_that_it_is_there_for_and_so_does_the
 
 #[test]
 fn values_in_each_others_rows_are_seen_by_products_and_by_whole_rows_alone_of_the_sums() {
-    let item = ScreenItem::Product { key: "cycle".into(), value: "uniform_signed".into() };
+    let item = ChecksumItem::Product { key: "cycle".into(), value: "uniform_signed".into() };
     let (whole, mut spoilt) = (rows(), rows());
     spoil(&item, &mut spoilt);
     let seen: Vec<_> = items().into_iter().filter(|i| sum(i, &whole) != sum(i, &spoilt)).collect();
@@ -134,15 +136,15 @@ fn values_in_each_others_rows_are_seen_by_products_and_by_whole_rows_alone_of_th
 #[test]
 fn rows_have_one_sum_whether_their_columns_have_sums_of_their_own_or_not() {
     for hash in [ValueHash::Postgresql, ValueHash::Crc32, ValueHash::CityHash64, ValueHash::ReadBack] {
-        let own = |column: &str, trimmed| ScreenItem::SumHash { column: column.into(), hash, trimmed };
+        let own = |column: &str, trimmed| ChecksumItem::SumHash { column: column.into(), hash, trimmed };
         let alone = sum(&rows_of(hash), &rows());
         for others in [
             vec![own("text", false)],
             vec![own("normal", false), own("text", false)],
             vec![own("text", true)],
         ] {
-            let items: Vec<ScreenItem> = others.iter().cloned().chain([rows_of(hash)]).collect();
-            let mut sums = ScreenSums::new(&items, &rows()).unwrap();
+            let items: Vec<ChecksumItem> = others.iter().cloned().chain([rows_of(hash)]).collect();
+            let mut sums = Checksums::new(&items, &rows()).unwrap();
             sums.add(&rows());
             assert_eq!(*sums.sums().last().unwrap(), alone);
             for (other, sum_of_it) in others.iter().zip(sums.sums()) {

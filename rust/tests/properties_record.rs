@@ -169,7 +169,7 @@ fn record(calls: &[Call], interval_ns: u64, take_every: usize, paced: bool) -> R
     let mut keep = |some: Recorded| {
         all.intervals.extend(some.intervals);
         all.hists.extend(some.hists);
-        all.shots.extend(some.shots);
+        all.repetitions.extend(some.repetitions);
         all.sessions.extend(some.sessions);
         all.failures.extend(some.failures);
     };
@@ -207,11 +207,11 @@ fn check_sums(calls: &[Call], recorded: &Recorded) -> Result<(), TestCaseError> 
             check_hist(recorded, name, Kind::Lag, ok.iter().map(lag))?;
         }
     }
-    let shot = &recorded.shots[0];
-    prop_assert_eq!(shot.ops, calls.len() as u64);
-    prop_assert_eq!(shot.ok + shot.errors, shot.ops);
-    prop_assert_eq!(recorded.failures.iter().map(|f| f.count).sum::<u64>(), shot.errors);
-    prop_assert_eq!(recorded.sessions.iter().map(|s| s.ops).sum::<u64>(), shot.ops);
+    let totals = &recorded.repetitions[0];
+    prop_assert_eq!(totals.ops, calls.len() as u64);
+    prop_assert_eq!(totals.ok + totals.errors, totals.ops);
+    prop_assert_eq!(recorded.failures.iter().map(|f| f.count).sum::<u64>(), totals.errors);
+    prop_assert_eq!(recorded.sessions.iter().map(|s| s.ops).sum::<u64>(), totals.ops);
     let busy: u64 = calls.iter().map(|c| c.times.done_ns - c.times.sent_ns).sum();
     prop_assert_eq!(recorded.sessions.iter().map(|s| s.busy_ns).sum::<u64>(), busy);
     Ok(())

@@ -4,10 +4,10 @@ mod rows_common;
 
 use std::collections::BTreeSet;
 
-use inrush_core::plan::{ScreenItem, TablePlan};
+use inrush_core::plan::{ChecksumItem, TablePlan};
 use inrush_core::rows::asked::AskedRows;
 use inrush_core::rows::{
-    digest, generators_json, problems, row_hashes, Columns, Digest, Level, Picked, RowGen, ScreenSums,
+    digest, generators_json, problems, row_hashes, Checksums, Columns, Digest, Level, Picked, RowGen,
     SeriesIndex, Value, Values,
 };
 use proptest::prelude::*;
@@ -112,18 +112,18 @@ proptest! {
         let gen = RowGen::new(&every_kind(11), seed, EPOCH_NS).unwrap();
         let columns = filled(&gen, 0, 3000);
         let items = vec![
-            ScreenItem::Rows {},
-            ScreenItem::NotNull { column: "nullable".into() },
-            ScreenItem::SumLow { column: "uniform_signed".into() },
-            ScreenItem::SumHigh { column: "uniform_signed".into(), signed: true },
-            ScreenItem::SumHigh { column: "pattern".into(), signed: false },
-            ScreenItem::Product { key: "cycle".into(), value: "nullable".into() },
-            ScreenItem::SumScaled { column: "normal".into(), bits: 8 },
-            ScreenItem::SumLength { column: "text".into() },
+            ChecksumItem::Rows {},
+            ChecksumItem::NotNull { column: "nullable".into() },
+            ChecksumItem::SumLow { column: "uniform_signed".into() },
+            ChecksumItem::SumHigh { column: "uniform_signed".into(), signed: true },
+            ChecksumItem::SumHigh { column: "pattern".into(), signed: false },
+            ChecksumItem::Product { key: "cycle".into(), value: "nullable".into() },
+            ChecksumItem::SumScaled { column: "normal".into(), bits: 8 },
+            ChecksumItem::SumLength { column: "text".into() },
         ];
-        let mut whole = ScreenSums::new(&items, &columns).unwrap();
+        let mut whole = Checksums::new(&items, &columns).unwrap();
         whole.add(&columns);
-        let mut parts = ScreenSums::new(&items, &columns).unwrap();
+        let mut parts = Checksums::new(&items, &columns).unwrap();
         let mut rest = parts.clone();
         parts.add(&filled(&gen, 0, cut));
         rest.add(&filled(&gen, cut as u64, 3000 - cut));
@@ -161,8 +161,8 @@ fn key_for(value: usize) -> usize {
 
 fn product(columns: &Columns, value: usize) -> i128 {
     let name = |c: usize| columns.columns[c].name.clone();
-    let item = ScreenItem::Product { key: name(key_for(value)), value: name(value) };
-    let mut sums = ScreenSums::new(&[item], columns).unwrap();
+    let item = ChecksumItem::Product { key: name(key_for(value)), value: name(value) };
+    let mut sums = Checksums::new(&[item], columns).unwrap();
     sums.add(columns);
     sums.sums()[0]
 }

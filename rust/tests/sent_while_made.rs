@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use inrush_core::clock::Clock;
 use inrush_core::drive::source::TableCount;
-use inrush_core::drive::{drive, Attend, Driven, Progress, Site};
+use inrush_core::drive::{drive, DriveTarget, Driven, Observer, Progress};
 use inrush_core::encode::{encoder, parts, PART_ROWS};
 use inrush_core::engine::{build, Context, Ns};
 use inrush_core::plan::{RunPlan, Segment};
@@ -25,9 +25,9 @@ const MANY_ROWS: u64 = 1_000_000;
 #[derive(Default)]
 struct Seen(Recorded);
 
-impl Attend for Seen {
+impl Observer for Seen {
     fn recorded(&mut self, recorded: Recorded) -> Result<(), Error> {
-        self.0.shots.extend(recorded.shots);
+        self.0.repetitions.extend(recorded.repetitions);
         self.0.failures.extend(recorded.failures);
         Ok(())
     }
@@ -75,9 +75,10 @@ fn run(plan: RunPlan) -> (Driven, Recorded, u64) {
     let Segment::Drive(segment) = context.plan.segments[0].clone() else { panic!("a drive") };
     let engine = build(&context).expect("connected");
     let counts = [TableCount::default()];
-    let site = Site { context: &context, engine: engine.as_ref(), segment: 0, counts: &counts };
+    let drive_target =
+        DriveTarget { context: &context, engine: engine.as_ref(), segment: 0, counts: &counts };
     let mut seen = Seen::default();
-    let driven = drive(&site, &segment, &mut seen).expect("driven");
+    let driven = drive(&drive_target, &segment, &mut seen).expect("driven");
     (driven, seen.0, counts[0].acknowledged())
 }
 
@@ -118,8 +119,8 @@ fn a_batch_of_a_million_rows_leaves_while_it_is_made_and_a_session_holds_little_
         assert!(most < before + 32, "{method}: {before} MB before, {most} MB at most");
         let (hash, bytes) = expected(wire, 5, MANY_ROWS as usize);
         assert_eq!(*server.bodies.lock().unwrap(), [Body { hash, bytes, in_chunks: true }], "{method}");
-        let shot = &recorded.shots[0];
-        assert_eq!((acknowledged, shot.rows, shot.bytes, shot.ok), (MANY_ROWS, MANY_ROWS, bytes, 1));
+        let totals = &recorded.repetitions[0];
+        assert_eq!((acknowledged, totals.rows, totals.bytes, totals.ok), (MANY_ROWS, MANY_ROWS, bytes, 1));
         assert!(bytes > 60_000_000, "a batch that would be seen: {bytes} bytes");
     }
 }
@@ -144,7 +145,7 @@ fn what_is_small_or_due_at_a_time_is_made_before_it_is_sent() {
         // The last batch is one row.
         let (first, second) = (body(0, batch_rows, in_chunks), body(batch_rows, batch_rows, in_chunks));
         assert_eq!(*bodies, [first, second, body(2 * batch_rows, 1, false)], "{schedule}, {batch_rows}");
-        assert_eq!(recorded.shots[0].bytes, bodies.iter().map(|body| body.bytes).sum::<u64>());
+        assert_eq!(recorded.repetitions[0].bytes, bodies.iter().map(|body| body.bytes).sum::<u64>());
     }
 }
 
@@ -161,7 +162,7 @@ fn a_batch_that_is_lost_on_its_way_is_lost_and_the_next_one_is_stored() {
         [Body { hash, bytes, in_chunks: true }],
         "nothing is sent again"
     );
-    assert_eq!((recorded.shots[0].rows, recorded.shots[0].bytes), (MANY_ROWS, bytes));
+    assert_eq!((recorded.repetitions[0].rows, recorded.repetitions[0].bytes), (MANY_ROWS, bytes));
 }
 
 #[test]

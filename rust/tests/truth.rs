@@ -138,15 +138,15 @@ fn a_closed_loop_keeps_every_server_busy_and_obeys_littles_law() {
         count: 100_000,
         interval_ns: 1_000_000_000,
     });
-    let shot = &recorded.shots[0];
-    let throughput_per_ns = shot.ops as f64 / (shot.end_ns - shot.start_ns) as f64;
+    let totals = &recorded.repetitions[0];
+    let throughput_per_ns = totals.ops as f64 / (totals.end_ns - totals.start_ns) as f64;
     let latency = merged(&recorded, Kind::Latency, 0);
     let in_system = throughput_per_ns * latency.mean();
     assert!((in_system / 6.0 - 1.0).abs() < 0.001, "{in_system} of 6 sessions");
     let busy = throughput_per_ns * SERVICE_NS as f64;
     // 99.9 %: the mean of 100,000 exponential times is within 3.3 / sqrt(100,000) of theirs.
     assert!((busy / 2.0 - 1.0).abs() < 0.0105, "{busy} of 2 servers");
-    assert_eq!((shot.late, shot.unsent), (0, 0));
+    assert_eq!((totals.late, totals.unsent), (0, 0));
 }
 
 #[test]
@@ -174,12 +174,12 @@ fn a_server_that_stops_for_a_second_delays_every_operation_that_was_due() {
     assert!(quantile(&frozen, Kind::Latency, 0.99) >= 900_000_000);
     assert!(quantile(&flowing, Kind::Latency, 0.99) <= 201_600);
     // Due in the frozen second, less the four that were at the servers and the last milliseconds.
-    let late = frozen.shots[0].late;
+    let late = frozen.repetitions[0].late;
     assert!((990..=1060).contains(&late), "{late} late");
-    assert_eq!(flowing.shots[0].late, 0);
+    assert_eq!(flowing.repetitions[0].late, 0);
     assert_eq!(quantile(&frozen, Kind::Lag, 1.0), 0, "the client was never late itself");
-    assert_eq!(frozen.shots[0].ops, 5000, "nothing offered is missing");
-    assert_eq!(frozen.shots[0].unsent, 0);
+    assert_eq!(frozen.repetitions[0].ops, 5000, "nothing offered is missing");
+    assert_eq!(frozen.repetitions[0].unsent, 0);
     let worst = frozen.intervals.iter().max_by_key(|row| row.backlog).expect("rows");
     assert!((740..=1000).contains(&worst.backlog), "{} in backlog", worst.backlog);
     let idle = frozen.intervals.iter().filter(|row| row.ops == 0).count();
@@ -196,11 +196,11 @@ fn failures_come_at_their_rate_and_have_no_latency() {
         count: 40_000,
         interval_ns: 1_000_000_000,
     });
-    let shot = &recorded.shots[0];
+    let totals = &recorded.repetitions[0];
     // 99.9 %: 2000 ± 3.3 sqrt(40,000 * 0.05 * 0.95).
-    assert!((1856..=2144).contains(&shot.errors), "{}", shot.errors);
-    assert_eq!(merged(&recorded, Kind::Latency, 0).n(), shot.ok);
-    assert_eq!((recorded.failures[0].outcome, recorded.failures[0].count), ("other", shot.errors));
+    assert!((1856..=2144).contains(&totals.errors), "{}", totals.errors);
+    assert_eq!(merged(&recorded, Kind::Latency, 0).n(), totals.ok);
+    assert_eq!((recorded.failures[0].outcome, recorded.failures[0].count), ("other", totals.errors));
 }
 
 #[test]
@@ -232,9 +232,9 @@ fn two_hours_have_an_interval_for_each_second_and_lose_no_arrival() {
         count,
         interval_ns: 1_000_000_000,
     });
-    let shot = &recorded.shots[0];
-    assert_eq!((shot.ops, shot.ok, shot.unsent), (count, count, 0));
-    let span_s = (shot.end_ns - shot.start_ns) as f64 / 1e9;
+    let totals = &recorded.repetitions[0];
+    assert_eq!((totals.ops, totals.ok, totals.unsent), (count, count, 0));
+    let span_s = (totals.end_ns - totals.start_ns) as f64 / 1e9;
     assert!((span_s / 7_200.0 - 1.0).abs() < 4.0 / (count as f64).sqrt(), "{span_s}");
     assert_eq!(recorded.intervals.iter().map(|row| row.ops).sum::<u64>(), count);
     assert!((7_190..=7_230).contains(&recorded.intervals.len()), "{}", recorded.intervals.len());

@@ -119,8 +119,8 @@ def models_table(cases: Sequence[CurveCase]) -> str:
             ]
         )
     inside = sum(c.score.inside for c in cases)
-    told = f"\n\nInside their 90 % interval: {inside} of {len(cases)}. All intervals are uncalibrated.\n"
-    return markdown(["model", "claims", "median error", "p90", "largest"], rows, right=range(1, 5)) + told
+    detail = f"\n\nInside their 90 % interval: {inside} of {len(cases)}. All intervals are uncalibrated.\n"
+    return markdown(["model", "claims", "median error", "p90", "largest"], rows, right=range(1, 5)) + detail
 
 
 def intervals() -> list[str]:
@@ -132,7 +132,7 @@ def intervals() -> list[str]:
     ]  # fmt: skip
     header = ["storage", "intervals", "s/MB by MB a file", "R²", "with GB loaded", "largest error: constant", "by size",
               "ahead: constant", "by size", "B-tree out of memory"]  # fmt: skip
-    told = """The rate of files falls to a tenth and comes back, on three kinds of storage, while the table grows to five times the
+    detail = """The rate of files falls to a tenth and comes back, on three kinds of storage, while the table grows to five times the
 buffer pool. Its files grew and shrank. Seconds for a MB follow the size of a file, and what had been loaded before adds
 nothing. The rate of an index that leaves memory only falls, so the shape alone refutes that reading. *Ahead*: fitted to
 the first third of the intervals, in which files are small; median error of files a second in the rest."""
@@ -140,7 +140,7 @@ the first third of the intervals, in which files are small; median error of file
         "## A series of intervals, decomposed\n",
         described("intervals"),
         markdown(header, rows, right=range(1, 9)),
-        told,
+        detail,
     ]
 
 

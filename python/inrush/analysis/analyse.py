@@ -8,7 +8,7 @@ from inrush.analysis.points import Analysis, Measured
 from inrush.analysis.study_guards import guard_study
 from inrush.guards.run import guard_run
 from inrush.stats.measures import figures_of_run
-from inrush.stats.own_share import own_share
+from inrush.stats.client_overhead import client_overhead
 from inrush.stats.record import StudyRecord
 
 
@@ -18,7 +18,7 @@ def analyse(record: StudyRecord) -> Analysis:
         figures = figures_of_run(run)
         calibration = record.calibrations.get(str(run.labels.get("point", "")))
         if calibration is not None:
-            figures |= own_share(run, calibration)
+            figures |= client_overhead(run, calibration)
         measured.append(Measured(run, figures, guard_run(run, figures)))
     return analysis_of(record, measured)
 

@@ -124,7 +124,7 @@ def judged(analysis: Analysis, figure: str, part: Part) -> Part:
 
 
 def contenders(analysis: Analysis) -> list[Point]:
-    """What fresh repeats confirm: of every group its best point, and the nearest that cannot be told from it."""
+    """What fresh repeats confirm: of every group its best point, and the nearest that cannot be distinguished from it."""
     asked: Mapping[str, Any] = analysis.study.get("answer") or {}
     figure, along = headline(analysis), asked.get("along")
     if figure is None or along is None or asked.get("kind") != "best":

@@ -4,12 +4,12 @@ A claim stands in a study file with its rule. Each rule says which of our figure
 
 speed_up   the figure at `from` over that at `to`: within a quarter of the claim's value
 cost       the figure at `to` over that at `from`, less 1, in %: from half to twice the value
-best       the value of `along` cannot be told from the best, but others can, in every group that was measured
+best       the value of `along` cannot be distinguished from the best, but others can, in every group that was measured
 at_most    the figure is not above the value
 keeps_up   every sample of every run was stored before the next was due
 
 An effect is confirmed where it lies within these limits and its interval excludes that there is none; contradicted
-where the whole interval lies outside of them. What is between is too wide to tell, which is not testable: noise
+where the whole interval lies outside of them. What is between is too wide to decide, which is not testable: noise
 confirms nothing.
 
 A machine with fewer cores than the claim's (`cores`) can confirm it and cannot contradict it. Nor can a point that
@@ -96,11 +96,11 @@ def judge(analysis: Analysis, published: Mapping[str, Any], engine: str, value: 
 
 def verdict(found: Sequence[Finding], missing: str) -> tuple[Status, str]:
     """missing: why this machine is too small to contradict; empty if it is not."""
-    told = [f for f in found if f.holds is not None]
-    because = "; ".join(f.because for f in (told or found)) or "no point measured it"
-    if not told:
+    decisive = [f for f in found if f.holds is not None]
+    because = "; ".join(f.because for f in (decisive or found)) or "no point measured it"
+    if not decisive:
         return Status.NOT_TESTABLE, because
-    if all(f.holds for f in told):
+    if all(f.holds for f in decisive):
         return Status.CONFIRMED, because
     if missing:
         return Status.NOT_TESTABLE, f"{because}; {missing}"
@@ -169,7 +169,7 @@ def effect(ratio: stats.Interval, least: float, most: float, because: str) -> Fi
         return Finding(False, because)
     if least <= ratio.value <= most and not ratio.low <= 1 <= ratio.high:
         return Finding(True, because)
-    return Finding(None, f"{because}: too wide to tell")
+    return Finding(None, f"{because}: too wide to decide")
 
 
 def missing_ends(group: str, rule: Mapping[str, Any]) -> Finding:
@@ -193,7 +193,7 @@ def best(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: float)
         if value not in measured:
             found.append(Finding(None, f"{say(group)}: {along} {value:,g} was not measured"))
         elif measured <= set(part.best):
-            found.append(Finding(None, f"{say(group)}: none of {shown_best} can be told from another"))
+            found.append(Finding(None, f"{say(group)}: none of {shown_best} can be distinguished from another"))
         else:
             found.append(Finding(value in part.best, f"{say(group)}: best {shown_best}"))
     return found
@@ -209,7 +209,7 @@ def at_most(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: flo
             if any(not isfinite(v) for v in values.values()):
                 middle = lowest = inf
             if lowest <= value < middle:
-                found.append(Finding(None, f"{because}: too wide to tell"))
+                found.append(Finding(None, f"{because}: too wide to decide"))
             else:
                 found.append(Finding(middle <= value, because))
     return found

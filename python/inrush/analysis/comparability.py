@@ -27,10 +27,10 @@ def unequal_durability(analysis: Analysis) -> str | None:
         found = survives(m.run)
         if found and not is_instrument(m.run.engine):
             at.setdefault(without_engine(m.point), {})[m.run.engine] = found
-    return told_unequal(at.values())
+    return durability_difference(at.values())
 
 
-def told_unequal(points: Iterable[Mapping[str, str]]) -> str | None:
+def durability_difference(points: Iterable[Mapping[str, str]]) -> str | None:
     """Engine -> what its rows survive, of the first point where that differs; None where it is the same everywhere."""
     engines = first_unequal(points)
     if engines is None:

@@ -179,7 +179,7 @@ def against(analysis: Analysis, found: Answer, row: EngineRow) -> str:
 
 
 def runner_up(analysis: Analysis, found: Answer, row: EngineRow, of: Values) -> str:
-    """` (2,000 is 2.7 times slower)`, or the values that cannot be told from the best."""
+    """` (2,000 is 2.7 times slower)`, or the values that cannot be distinguished from the best."""
     along = found.along or "engine"
     best = row.point
     if best is None or len(of) < 2:

@@ -77,8 +77,8 @@ def asked(run: RunRecord) -> Mapping[str, Any]:
 
 def survived(run: RunRecord) -> str:
     window_s = (run.summary.get("durability") or {}).get("window_s")
-    told = (survives(run) or UNKNOWN).replace("_", " ").lower()
-    return f"{told} but the last {window_s:g} s" if window_s else told
+    survival = (survives(run) or UNKNOWN).replace("_", " ").lower()
+    return f"{survival} but the last {window_s:g} s" if window_s else survival
 
 
 def alike_by_plan(runs: Sequence[Measured]) -> list[list[Measured]]:

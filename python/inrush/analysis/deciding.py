@@ -75,7 +75,7 @@ def stop_rules_stand(analysis: Analysis) -> Verdict | None:
     rules: list[Mapping[str, Any]] = list(analysis.study.get("stop") or ())
     if not rules:
         return None
-    told = [
+    detail = [
         sentence
         for m, on_time in zip(analysis.runs, analysis.on_time.runs, strict=True)
         if m.run.block == 0 and not m.run.confirms
@@ -83,8 +83,8 @@ def stop_rules_stand(analysis: Analysis) -> Verdict | None:
         if all(m.figures.get(f, float("-inf")) > limit for f, limit in rule["above"].items())
         for sentence in crossed_in_doubt(analysis, m, on_time, rule)
     ]
-    if told:
-        return noted(STOP_RULES, "; ".join(told))
+    if detail:
+        return noted(STOP_RULES, "; ".join(detail))
     return passed(STOP_RULES, "No limit of a stop rule was crossed by a figure that is invalid")
 
 

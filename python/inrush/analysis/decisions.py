@@ -71,7 +71,7 @@ def differing_parts(found: Answer | None, on_time: Answer | None) -> list[tuple[
 
 
 def same_decision(kind: str, part: Part, other: Part | None) -> bool:
-    """Of points that cannot be told from the best, which one looks best is no decision: it must be in the other's set.
+    """Of points that cannot be distinguished from the best, which one looks best is no decision: it must be in the other's set.
 
     A comparison also says which values are worse than the best: the same ones must be.
     """

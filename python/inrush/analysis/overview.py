@@ -103,7 +103,7 @@ def overview(analysis: Analysis, found: Answer | None, condition: Point | None =
 
 
 def engines(analysis: Analysis) -> list[str]:
-    """Those that were to run; engines that keep nothing stand aside unless there are no others."""
+    """Those that were to run; engines that keep nothing are left out unless there are no others."""
     every = [str(e) for e in analysis.factors.get("engine", ())]
     return [e for e in every if not is_instrument(e)] or every
 

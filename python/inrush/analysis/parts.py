@@ -39,7 +39,7 @@ class Part:
     sentence: str
     #: The interval that the sentence names; None where there is too little to say.
     interval: stats.Interval | None
-    #: Values of `along` that cannot be told from the best, the best first; empty for other kinds.
+    #: Values of `along` that cannot be distinguished from the best, the best first; empty for other kinds.
     best: tuple[Any, ...] = ()
     #: What it speaks of.
     points: tuple[Point, ...] = ()
@@ -76,29 +76,29 @@ def best_part(analysis: Analysis, figure: str, along: str, group: Point, of: Val
         return ", ".join(dict.fromkeys(plain(each[p]) + beside(analysis, p, group, along) for p in points))
 
     link = ", " if beside(analysis, best, group, along) else " with "
-    told = f"{head(analysis, group)}best {along} is {named([best])}{at_edge(analysis, figure, along, group, best, of)}{link}{name(figure)} "
+    sentence = f"{head(analysis, group)}best {along} is {named([best])}{at_edge(analysis, figure, along, group, best, of)}{link}{name(figure)} "
     if best in fresh:
         n = len(fresh[best])
-        told += f"{shown(fresh[best], figure)} in {n} fresh repeat{'s' * (n != 1)} ({shown(of[best], figure)} in the search)"
+        sentence += f"{shown(fresh[best], figure)} in {n} fresh repeat{'s' * (n != 1)} ({shown(of[best], figure)} in the search)"
     else:
-        told += shown(of[best], figure)
+        sentence += shown(of[best], figure)
     if len(of) == 1:
-        told += "; nothing else was measured"
+        sentence += "; nothing else was measured"
     elif found.together:
-        told += f"; not distinguishable from it: {named(found.together)}"
+        sentence += f"; not distinguishable from it: {named(found.together)}"
     else:
-        told += "; every other value is worse"
+        sentence += "; every other value is worse"
     worse = [p for p in found.settled if p != found.looked_best]
     if worse:
         each = ", ".join(f"{named([p])} with {shown(fresh[p], figure)}" for p in worse)
-        told += f"; shown worse by the fresh repeats alone: {each}"
+        sentence += f"; shown worse by the fresh repeats alone: {each}"
     if found.looked_best != best:
-        told += (
+        sentence += (
             f". Not confirmed: the best of the search, {named([found.looked_best])}, has "
             f"{shown(fresh[found.looked_best], figure)} in the fresh repeats"
         )
     values = dict.fromkeys(dict(p)[along] for p in (best, *found.together))
-    return Part(group, told, interval_of(fresh.get(best, of[best])), tuple(values))
+    return Part(group, sentence, interval_of(fresh.get(best, of[best])), tuple(values))
 
 
 def curve_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
@@ -109,14 +109,14 @@ def curve_part(analysis: Analysis, figure: str, along: str, group: Point, of: Va
         return Part(group, f"{head(analysis, group)}{name(figure)} is {shown(by_value[first], figure)} at {say_value(along, first)}",
                     interval_of(by_value[first]))  # fmt: skip
     ratio = ratio_of(by_value[last], by_value[first])
-    told = (
+    sentence = (
         f"{head(analysis, group)}{name(figure)} goes from {shown(by_value[first], figure)} at {say_value(along, first)} "
         f"to {shown(by_value[last], figure)} at {plain(last)}"
     )
     if ratio is not None:
-        told += f": {times(ratio)}" + ("" if not ratio.holds(1.0) else ", not distinguishable from no change")
-    told += shape_of(figure, by_value)
-    return Part(group, told, ratio or interval_of(by_value[last]))
+        sentence += f": {times(ratio)}" + ("" if not ratio.holds(1.0) else ", not distinguishable from no change")
+    sentence += shape_of(figure, by_value)
+    return Part(group, sentence, ratio or interval_of(by_value[last]))
 
 
 def shape_of(figure: str, by_value: Mapping[Any, Mapping[int, float]]) -> str:
@@ -139,7 +139,7 @@ def spread_part(found: Mapping[Point, Values], figure: str) -> list[Part]:
     if spread is None:
         return []
     each = ", ".join(f"{engine} {sd:.1%}" for engine, sd in spread.sd.items())
-    word = "differs" if spread.differ else "cannot be told apart"
+    word = "differs" if spread.differ else "cannot be distinguished"
     return [Part((), f"Spread from run to run {word} (p = {spread.p:.2g}): {each}", None)]
 
 
@@ -158,7 +158,7 @@ def scaling_part(analysis: Analysis, figure: str, along: str, group: Point, of: 
                     "too few runs for a speed-up", None)  # fmt: skip
     weak = lower_is_better(figure) and work_grows(analysis, figure, along, of)
     kept = ratio if weak else ratio.scaled(1 / n)
-    told = (
+    sentence = (
         f"{head(analysis, group)}{along} {plain(first)} to {plain(last)}: "
         + (
             f"{n:g} times the work takes {1 / ratio.value:.2f} times as long"
@@ -167,7 +167,7 @@ def scaling_part(analysis: Analysis, figure: str, along: str, group: Point, of: 
         )
         + f", efficiency {kept.value:.0%} [{kept.low:.0%}, {kept.high:.0%}]"
     )
-    return Part(group, told, ratio)
+    return Part(group, sentence, ratio)
 
 
 def work_grows(analysis: Analysis, figure: str, along: str, of: Values) -> bool:
@@ -196,20 +196,20 @@ def comparison_part(analysis: Analysis, figure: str, along: str, group: Point, o
     def named(value: Any) -> str:
         return plain(value) + beside(analysis, points[value], group, along)
 
-    told = f"{head(analysis, group)}{named(best)} has the {'lowest' if sign > 0 else 'highest'} {name(figure)}, {shown(by_value[best], figure)}"
+    sentence = f"{head(analysis, group)}{named(best)} has the {'lowest' if sign > 0 else 'highest'} {name(figure)}, {shown(by_value[best], figure)}"
     interval = interval_of(by_value[best])
     ratios = {k: r for k in others if (r := ratio_of(by_value[k], by_value[best])) is not None}
     together = [k for k, ratio in ratios.items() if ratio.holds(1.0)]
     for k in others[:3]:
         if k not in ratios:
             # Nothing is so many times a 0 or a failed percentile: its own figure says it.
-            told += f"; {named(k)} {shown(by_value[k], figure)}"
+            sentence += f"; {named(k)} {shown(by_value[k], figure)}"
             continue
         interval = ratios[k] if k == others[0] else interval
-        told += f"; {named(k)} {'is not distinguishable' if k in together else times(ratios[k])}"
+        sentence += f"; {named(k)} {'is not distinguishable' if k in together else times(ratios[k])}"
     if len(others) > 3:
-        told += f"; and {len(others) - 3} more"
-    return Part(group, told, interval, (best, *together))
+        sentence += f"; and {len(others) - 3} more"
+    return Part(group, sentence, interval, (best, *together))
 
 
 def keeps_up_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
@@ -272,21 +272,21 @@ def sustained_part(analysis: Analysis, figure: str, along: str, group: Point, of
     below = [value for value in stood if failed is None or value < failed]
     held = next((value for value in reversed(below) if stood[value] is Trial.HELD), None)
 
-    def told(value: Any) -> str:
+    def sentence(value: Any) -> str:
         n = sum(run.trial is Trial.HELD for run in runs[value])
         return f"{along} {plain(value)} ({n} of {len(runs[value])} runs held)"
 
     undecided = [v for v in below if stood[v] is Trial.UNDECIDED and (held is None or v > held)]
     above = "".join(
-        f"; {told(v)} is undecided: {next(r.because for r in runs[v] if r.because)}" for v in undecided
+        f"; {sentence(v)} is undecided: {next(r.because for r in runs[v] if r.because)}" for v in undecided
     )
-    above += f"; {told(failed)} does not hold" if failed is not None else "; nothing higher was tried"
+    above += f"; {sentence(failed)} does not hold" if failed is not None else "; nothing higher was tried"
     if held is None:
         nothing = "nothing that was tried holds"
         return Part(
             group, f"{head(analysis, group)}{nothing}{above if undecided or failed is not None else ''}", None
         )
-    return Part(group, f"{head(analysis, group)}holds {told(held)}{above}", None, (held,))
+    return Part(group, f"{head(analysis, group)}holds {sentence(held)}{above}", None, (held,))
 
 
 def tries(analysis: Analysis, figure: str, along: str, of: Collection[Point]) -> dict[Any, list[Tried]]:
@@ -306,13 +306,13 @@ def levels_off_part(analysis: Analysis, figure: str, along: str, group: Point, o
     rule = f"doubling gains less than {LEAST_GAIN:.0%} ({CONFIDENCE:.0%} confidence)"
     if found.chosen is None:
         largest = ends(by_value)[1]
-        told = f"no {along} up to {say_bytes(along, largest)} from which {rule}"
+        sentence = f"no {along} up to {say_bytes(along, largest)} from which {rule}"
     else:
-        told = f"from {along} {say_bytes(along, found.chosen)} on {rule}, at {shown(by_value[found.chosen], figure)}"
+        sentence = f"from {along} {say_bytes(along, found.chosen)} on {rule}, at {shown(by_value[found.chosen], figure)}"
     steps = "; ".join(
         f"{say_bytes(along, s.small)} to {say_bytes(along, s.large)} {s.gain:+.0%} a doubling, at most {s.at_most:+.0%}"
         for s in found.steps
     )
     interval = interval_of(by_value[found.chosen]) if found.chosen is not None else None
     best = () if found.chosen is None else (found.chosen,)
-    return Part(group, f"{head(analysis, group)}{told}" + (f". {steps}" if steps else ""), interval, best)
+    return Part(group, f"{head(analysis, group)}{sentence}" + (f". {steps}" if steps else ""), interval, best)

@@ -15,7 +15,7 @@ Values = dict[Point, dict[int, float]]
 
 
 def ranked(of: Values, figure: str) -> list[tuple[Point, bool]]:
-    """Points, best first, and whether each cannot be told from the best."""
+    """Points, best first, and whether each cannot be distinguished from the best."""
     keys = {say(p): p for p in of}
     whole = {say(p): v for p, v in of.items() if all(x > 0 and isfinite(x) for x in v.values())}
     found = stats.best_set(whole, lower_is_better(figure)) if whole else []
@@ -51,7 +51,7 @@ def settled(of: Values, fresh: Values, figure: str) -> Settled:
         return Settled(looked_best, [p for p in contending if p != looked_best], [], looked_best)
     decided = ranked(again, figure)
     in_set = dict(decided)
-    # Of two that the fresh repeats cannot tell apart, the one that the search found keeps its place.
+    # Of two that the fresh repeats cannot distinguish, the one that the search found keeps its place.
     best = looked_best if in_set[looked_best] else decided[0][0]
     return Settled(
         best,

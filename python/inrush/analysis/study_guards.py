@@ -117,10 +117,10 @@ def equal_durability(analysis: Analysis) -> Verdict | None:
     if len(known) < len(by_engine):
         unknown = ", ".join(sorted(set(by_engine) - set(known)))
         return noted("equal durability", f"What an acknowledged row survives is not known of {unknown}")
-    told = unequal_durability(analysis)
-    if told is None:
+    differences = unequal_durability(analysis)
+    if differences is None:
         return alike_where_equal(analysis)
-    found = f"Rows survive different things ({told}): these engines do not do the same work"
+    found = f"Rows survive different things ({differences}): these engines do not do the same work"
     if analysis.study.get(ALLOWED):
         return noted("equal durability", f"{found}, and the study compares them all the same ({ALLOWED})")
     if compares_engines(analysis):
@@ -168,11 +168,11 @@ def equal_work(analysis: Analysis) -> Verdict | None:
 
 def engines_agree(analysis: Analysis) -> Verdict | None:
     """Quiet answers of different engines over the same rows. Ties at a LIMIT may differ rightly: a note."""
-    questions, told = disagreements(m.run for m in analysis.runs)
-    if told:
+    questions, differences = disagreements(m.run for m in analysis.runs)
+    if differences:
         return noted(
             "engines agree",
-            f"{len(told)} of {counted(questions, 'quiet question')} answered differently: {told[0]}",
+            f"{len(differences)} of {counted(questions, 'quiet question')} answered differently: {differences[0]}",
         )
     return (
         passed("engines agree", f"{counted(questions, 'quiet question')} answered alike by every engine")

@@ -62,8 +62,8 @@ def times(ratio: stats.Interval) -> str:
 
 def head(analysis: Analysis, group: Point) -> str:
     """`duckdb, readers 1: ` – what varies and the engine; what every point shares is said elsewhere."""
-    told = say(tuple((k, v) for k, v in group if k in analysis.factors))
-    return f"{told}: " if told else ""
+    group_name = say(tuple((k, v) for k, v in group if k in analysis.factors))
+    return f"{group_name}: " if group_name else ""
 
 
 def name(figure: str) -> str:

@@ -24,7 +24,7 @@ class OracleOperation(TypedDict):
     params: Sequence[str]
 
 
-class OracleBook(TypedDict):
+class OraclePlan(TypedDict):
     """The quiet queries in the dialect of another engine, and the tables that they are asked of."""
 
     engine: str
@@ -67,7 +67,7 @@ class PointLabels(OptionalLabels):
     batch_rows: Mapping[str, int]
     sessions: Mapping[str, int]
     notes: Sequence[str]
-    oracle: OracleBook | None
+    oracle: OraclePlan | None
 
 
 class RunLabels(OptionalLabels):
@@ -88,4 +88,4 @@ class RunLabels(OptionalLabels):
     batch_rows: NotRequired[Mapping[str, int]]
     sessions: NotRequired[Mapping[str, int]]
     notes: NotRequired[Sequence[str]]
-    oracle: NotRequired[OracleBook | None]
+    oracle: NotRequired[OraclePlan | None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
-from inrush.border.plan import RunPlan, ScreenItem, TablePlan, Target
+from inrush.border.plan import RunPlan, ChecksumItem, TablePlan, Target
 
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
@@ -123,7 +123,7 @@ class ClientPlan(_OfImport):
     files: Sequence[ClientFile]
     parallel: int
     chunk_rows: int
-    items: NotRequired[Sequence[ScreenItem]]
+    items: NotRequired[Sequence[ChecksumItem]]
     reject_limit: int
     bytes_per_s: float | None
     reader_bytes_per_s: NotRequired[float | None]
@@ -142,7 +142,7 @@ class Scan(TypedDict):
     #: The columns that the statement reads, in its order.
     table: TablePlan
     statement: str
-    items: Sequence[ScreenItem]
+    items: Sequence[ChecksumItem]
 
 
 class ScanPlan(Scan):
@@ -155,4 +155,4 @@ class FilesPlan(TypedDict):
     tables: Sequence[TablePlan]
     #: Of the digest.
     columns: Sequence[str]
-    items: NotRequired[Sequence[ScreenItem]]
+    items: NotRequired[Sequence[ChecksumItem]]

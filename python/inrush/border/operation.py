@@ -117,7 +117,7 @@ class Freshness(TypedDict):
     series: int
 
 
-Hold: TypeAlias = RowsRegenerate | Asked | CountBounds | Freshness
+Assertion: TypeAlias = RowsRegenerate | Asked | CountBounds | Freshness
 
 
 class OpPlan(TypedDict):
@@ -129,5 +129,5 @@ class OpPlan(TypedDict):
     params: Sequence[ParamPlan]
     keys: NotRequired[Sequence[KeyPlan]]
     members: NotRequired[Sequence[str]]
-    holds: NotRequired[Sequence[Hold]]
+    holds: NotRequired[Sequence[Assertion]]
     deadline_ns: NotRequired[int]

@@ -168,7 +168,7 @@ class SumLength(TypedDict):
 
 
 #: One figure that engine and generator compute independently.
-ScreenItem: TypeAlias = (
+ChecksumItem: TypeAlias = (
     RowsItem
     | NotNull
     | SumLow
@@ -189,7 +189,7 @@ class ProofPlan(TypedDict):
     rows: int
     #: One row of numbers in the order of `items`; empty: read back only.
     screen: str
-    items: Sequence[ScreenItem]
+    items: Sequence[ChecksumItem]
     #: All columns in order; empty: not read back.
     read_back: str
 

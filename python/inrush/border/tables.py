@@ -29,7 +29,7 @@ class SegmentRow(TypedDict):
     client_cpu_ns: int
 
 
-class ShotRow(Where):
+class RepetitionRow(Where):
     start_ns: int
     end_ns: int
     rows: int
@@ -152,7 +152,7 @@ class AnswerRow(TypedDict):
 #: Table -> its rows.
 ROWS: Mapping[str, type] = {
     "segments": SegmentRow,
-    "repetitions": ShotRow,
+    "repetitions": RepetitionRow,
     "samples": SampleRow,
     "files": FileRow,
     "intervals": IntervalRow,

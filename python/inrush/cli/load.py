@@ -46,7 +46,7 @@ def load(
     replica: Annotated[
         bool, typer.Option("--replica", help="Store each row also on the shard after its own.")
     ] = False,
-    method: Annotated[str, typer.Option(help="Way in; default: the engine's fastest.")] = "",
+    method: Annotated[str, typer.Option(help="Insert method; default: the engine's fastest.")] = "",
     parallel: Annotated[int, typer.Option(min=1, help="Files read at once.")] = 1,
     connections: Annotated[int, typer.Option(min=1, help="Writers to each shard.")] = 1,
     chunk_rows: Annotated[

@@ -36,7 +36,7 @@ def run(
         bool,
         typer.Option(
             "--realtime",
-            help="Let the client come before all else on a machine that it shares with the server, so that it is on time. "
+            help="Run the client with real-time priority (SCHED_FIFO), so that a busy server on the same machine cannot delay it. "
             "Needs root.",
         ),
     ] = False,
@@ -59,7 +59,7 @@ def run(
     from inrush.commands.running import begin, check_targets, execute, finish
     from inrush.run.prepare import StudyCall, prepare, unfinished
     from inrush.run.resume import Given, resumed
-    from inrush.targets.site import split_password
+    from inrush.targets.deployment import split_password
 
     store = opened_store()
     store.refuse_unwritable()
@@ -102,13 +102,13 @@ def plan(
 ) -> None:
     """What would run, for how long, and what would be created where; changes nothing."""
     from inrush.run.prepare import StudyCall, prepare
-    from inrush.targets.site import split_password
+    from inrush.targets.deployment import split_password
 
     shown = tuple(split_password(t)[0] if "://" in t else t for t in targets or ())
     prepared = prepare(
         StudyCall(study, scale, tuple(overrides or ()), shown, tuple(start or ()), seed), targets
     )
-    for reason in prepared.places.left_out.values():
+    for reason in prepared.named_targets.left_out.values():
         say(f"left out: {reason}")
     if as_json:
         show_json({**prepared.document(), "runs": [dict(r.plan) for r in prepared.plan.all_runs]})

@@ -125,8 +125,8 @@ def predict_results(
                 refused.append(f"{say_point(training.group)}: {e}")
     if not frozen:
         raise Refused("\n".join(refused))
-    for told in refused:
-        say(f"refused: {told}")
+    for refusal in refused:
+        say(f"refused: {refusal}")
     if as_json:
         documents = [c.doc for c in frozen]
         show_json({**documents[0]["forecast"], "claims": documents, "refused": refused})

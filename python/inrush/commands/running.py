@@ -43,7 +43,7 @@ def check_targets(store: Store, prepared: Prepared, quiet: bool) -> None:
     from inrush.targets.ready import libraries, refuse_unready
 
     need(f"the study {prepared.plan.study.name}", "report", *libraries(prepared.plan))
-    given, found = prepared.call.data, prepared.places
+    given, found = prepared.call.data, prepared.named_targets
     usual = store.instances_path if found.start else store.root
     for line in refuse_unready(prepared.plan, found, Path(given) if given else usual):
         if not quiet:
@@ -74,10 +74,10 @@ def execute(
     from inrush.targets.durability import refuse_unequal
     from inrush.targets.locks import locked
     from inrush.targets.marks import refuse_unmarked
-    from inrush.targets.sites import opened
+    from inrush.targets.deployments import opened
     from inrush.worker.realtime import REALTIME_WORKER, realtime_environment, refuse_unable
 
-    for reason in () if quiet else prepared.places.left_out.values():
+    for reason in () if quiet else prepared.named_targets.left_out.values():
         say(f"left out: {reason}")
     realtime, given = prepared.call.realtime, prepared.call.data
     data = Path(given) if given else usual
@@ -88,13 +88,13 @@ def execute(
         held.enter_context(folder.locked())
         try:
             if realtime:
-                refuse_unable(prepared.places.engines, prepared.plan.study.kind)
+                refuse_unable(prepared.named_targets.engines, prepared.plan.study.kind)
             listener = held.enter_context(listening(folder, quiet))
-            sites = held.enter_context(opened(prepared.places, data, listener.note))
+            deployments = held.enter_context(opened(prepared.named_targets, data, listener.note))
             held.callback(folder.leave_data)
-            refuse_unmarked(prepared.plan, sites, force, listener.note)
-            held.enter_context(locked(prepared.plan, sites, folder.path, force, listener.note))
-            refuse_unequal(prepared.plan, sites, folder.data_path, begun, listener.note)
+            refuse_unmarked(prepared.plan, deployments, force, listener.note)
+            held.enter_context(locked(prepared.plan, deployments, folder.path, force, listener.note))
+            refuse_unequal(prepared.plan, deployments, folder.data_path, begun, listener.note)
         except BaseException:
             if not begun:  # nothing was run: it would be the latest result, with nothing in it
                 folder.discard_if_empty()
@@ -102,7 +102,7 @@ def execute(
         plan = prepared.plan
         with live_page(folder, len(plan.all_runs), listener, live) as watched:
             return run_study(
-                plan.all_runs, folder, sites, watched, StopRules(plan, listener.note), confirmations(plan),
+                plan.all_runs, folder, deployments, watched, StopRules(plan, listener.note), confirmations(plan),
                 *((REALTIME_WORKER, realtime_environment) if realtime else ()),
             )  # fmt: skip
 

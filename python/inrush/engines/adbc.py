@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from inrush.border.plan import NotNull, ScreenItem
+from inrush.border.plan import NotNull, ChecksumItem
 from inrush.engines import sql
 from inrush.engines.base import (
     Durability,
@@ -89,12 +89,12 @@ class Adbc(Server):
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         """Counts only: bit operations have no common spelling. The read-back compares every value."""
-        items: list[ScreenItem] = [{"kind": "rows"}]
+        items: list[ChecksumItem] = [{"kind": "rows"}]
         items += [NotNull(kind="not_null", column=c.name) for c in table.columns]
         counts = ", ".join(f"count({quote(c.name)})" for c in table.columns)
         columns = ", ".join(quote(c.name) for c in table.columns)
         return Proof(
-            screen=f"SELECT count(*), {counts} FROM {plan.name}",
+            checksum_query=f"SELECT count(*), {counts} FROM {plan.name}",
             items=tuple(items),
             read_back=f"SELECT {columns} FROM {plan.name}",
         )
@@ -106,7 +106,7 @@ class Adbc(Server):
 
     def durability(self, settings: Mapping[str, str]) -> Durability:
         return Durability(
-            Survives.NOTHING, because={"adbc": "the driver does not tell what a commit survives"}
+            Survives.NOTHING, because={"adbc": "the driver does not report what a commit survives"}
         )
 
     def run_target(self, target: Target, data: Path) -> Target:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from inrush.border.load import Rule
-from inrush.border.plan import Command, ScreenItem
+from inrush.border.plan import Command, ChecksumItem
 from inrush.engines.greeting import Protocol
 from inrush.engines.sampled import Sampled
 from inrush.errors import UsageError
@@ -54,10 +54,10 @@ class Unsupported:
 
 @dataclass(frozen=True)
 class Proof:
-    """`screen` returns one row of numbers in the order of `items`."""
+    """`checksum_query` returns one row of numbers in the order of `items`."""
 
-    screen: str
-    items: tuple[ScreenItem, ...]
+    checksum_query: str
+    items: tuple[ChecksumItem, ...]
     #: All columns in table order, any row order.
     read_back: str
 
@@ -192,7 +192,7 @@ class Server(ABC):
     #: As its makers write it, for sentences.
     title: ClassVar[str] = ""
     schemes: ClassVar[tuple[str, ...]]
-    #: Ways in, fastest first; factor `method`.
+    #: Insert methods, fastest first; factor `method`.
     methods: ClassVar[tuple[str, ...]]
     #: What studies call a method on every engine (`bulk`: whole batches, `multirow`: INSERTs of many rows) -> its name here.
     ways: ClassVar[Mapping[str, str]] = {}
@@ -257,7 +257,7 @@ class Server(ABC):
     password_variable: ClassVar[str] = "INRUSH_PASSWORD"
     #: How a user gets the right to make the homes of runs.
     grant: ClassVar[str] = ""
-    #: A query for the bytes that are free where its tables lie; empty where a server does not tell.
+    #: A query for the bytes that are free where its tables lie; empty where a server does not report.
     free_bytes: ClassVar[str] = ""
     #: Types of a table that `inrush load --create` makes depend on the server's version.
     types_by_version: ClassVar[bool] = False
@@ -270,16 +270,16 @@ class Server(ABC):
     def open_namespace(self, namespace: str) -> tuple[str, ...]:
         """Statements that create the marked home of one run (schema, database, mark table)."""
 
-    def strangers(self, namespaces: Sequence[str]) -> str:
+    def foreign_objects(self, namespaces: Sequence[str]) -> str:
         """A query whose rows name what is not inrush's: tables of a file, homes of these names without its mark.
 
         Empty for an engine that cannot hold any.
         """
         return ""
 
-    def find_strangers(self, namespaces: Sequence[str], ask: Ask) -> list[str]:
-        """What `strangers` finds; an engine that needs more than one query asks them here."""
-        statement = self.strangers(namespaces)
+    def find_foreign_objects(self, namespaces: Sequence[str], ask: Ask) -> list[str]:
+        """What `foreign_objects` finds; an engine that needs more than one query asks them here."""
+        statement = self.foreign_objects(namespaces)
         return [str(row[0]) for row in ask(statement)] if statement else []
 
     def ask_file(self, path: Path, statement: str) -> list[str]:
@@ -291,12 +291,12 @@ class Server(ABC):
         """A query with rows as long as deletes by age are worked on in the background; empty: they are done when answered."""
         return ""
 
-    def drop_stranger(self, name: str) -> tuple[str, ...]:
+    def drop_foreign_object(self, name: str) -> tuple[str, ...]:
         """What `--force` does to one of them; nothing where it is no obstacle."""
         return ()
 
     def lock(self, name: str, holder: str) -> tuple[str, ...]:
-        """Statements that make a marked home which says who holds it; they fail where it is there already.
+        """Statements that make a marked home which names its holder; they fail where it is there already.
 
         Empty for an engine that has no server which two studies could meet on. holder: has neither slash nor quote.
         """
@@ -306,7 +306,7 @@ class Server(ABC):
         """A query for the holder of a lock; fails where there is no such lock."""
         return ""
 
-    def told_holder(self, rows: Sequence[Sequence[Any]]) -> str:
+    def parse_holder(self, rows: Sequence[Sequence[Any]]) -> str:
         """The holder, of the rows of `ask_holder`."""
         return str(rows[0][0]) if rows else ""
 
@@ -337,11 +337,11 @@ class Server(ABC):
         """The proof of a table that `inrush load` fills: every column has a figure, whatever its type, and all rows have one.
 
         name: as statements use it. declared: column -> type in the database. loose: columns that the database may round.
-        Items of hash `read_back` are in no screen.
+        Items of hash `read_back` are in no checksum query.
         """
         raise UsageError(f"{self.name}: inrush load does not prove its tables")
 
-    def load_screen(self, table: Table, name: str, items: Sequence[ScreenItem]) -> str:
+    def load_checksum_query(self, table: Table, name: str, items: Sequence[ChecksumItem]) -> str:
         """The statement of one row that has the figures of these items, in their order."""
         raise UsageError(f"{self.name}: inrush load does not prove its tables")
 
@@ -476,7 +476,7 @@ class Server(ABC):
         return target
 
     def asked(self, instance: Instance) -> Mapping[str, str]:
-        """Settings that a server of ours was started with, by the names under which it tells them."""
+        """Settings that a server of ours was started with, by the names under which it reports them."""
         return {}
 
     def by_profile(self, instance: Instance) -> Sequence[str]:

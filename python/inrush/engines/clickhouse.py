@@ -137,7 +137,7 @@ class Clickhouse(ClickhouseLife):
     def drop_namespace(self, namespace: str) -> tuple[str, ...]:
         return (_if_marked(namespace, f"DROP DATABASE IF EXISTS {quote(namespace)}"),)
 
-    def strangers(self, namespaces: Sequence[str]) -> str:
+    def foreign_objects(self, namespaces: Sequence[str]) -> str:
         marked = f"SELECT database FROM system.tables WHERE name = {literal(MARK)}"
         names = ", ".join(map(literal, namespaces))
         return f"SELECT name FROM system.databases WHERE name IN ({names}) AND name NOT IN ({marked}) ORDER BY name"
@@ -145,7 +145,7 @@ class Clickhouse(ClickhouseLife):
     def deleting(self, plan: TablePlan) -> str:
         return _mutating(plan)
 
-    def drop_stranger(self, name: str) -> tuple[str, ...]:
+    def drop_foreign_object(self, name: str) -> tuple[str, ...]:
         return (f"DROP DATABASE {quote(name)}",)
 
     def describe(self, schema: str, table: str) -> str:
@@ -240,8 +240,8 @@ class Clickhouse(ClickhouseLife):
         items = sql.load_items(table, "city_hash64", False, declared, loose)
         return sql.load_proof(table, name, items, _figure)
 
-    def load_screen(self, table: Table, name: str, items: Sequence[Item]) -> str:
-        return sql.load_screen(table, name, items, _figure)
+    def load_checksum_query(self, table: Table, name: str, items: Sequence[Item]) -> str:
+        return sql.load_checksum_query(table, name, items, _figure)
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return str(at_ns // (1_000_000 if column.type == "time_ms" else 1_000))
@@ -283,8 +283,8 @@ class Clickhouse(ClickhouseLife):
         has not when the power fails. Servers of today can sync each part and its folder; and they can answer before they
         write at all.
         """
-        told = (*DURABILITY, *(OF_TABLES + name for name in TABLE_DURABILITY))
-        because = {name: settings[name] for name in told if name in settings}
+        names = (*DURABILITY, *(OF_TABLES + name for name in TABLE_DURABILITY))
+        because = {name: settings[name] for name in names if name in settings}
         if settings.get("async_insert") == "1" and settings.get("wait_for_async_insert") == "0":
             window_ms = float(settings.get("async_insert_busy_timeout_ms", "1000"))
             return Durability(Survives.NOTHING, window_ms / 1e3, because)
@@ -392,7 +392,7 @@ def _settings(view: str, name: str, always: Sequence[str]) -> str:
 
 
 def _figure(item: Item, column: Callable[[str], Column]) -> str:
-    """One figure of the screen. A sum of UInt64 or Int64 halves is exact up to 2^32 rows."""
+    """One figure of the checksum query. A sum of UInt64 or Int64 halves is exact up to 2^32 rows."""
     kind = item["kind"]
     if kind == "rows":
         return "count()"

@@ -15,7 +15,7 @@ TIMES = {"time_ms": "DateTime64(3, 'UTC')", "time_us": "DateTime64(6, 'UTC')"}
 SINCE = 23
 #: Digits of a second -> function that gives such a time as the whole number that is stored.
 NUMBERS = {"3": "toUnixTimestamp64Milli", "6": "toUnixTimestamp64Micro"}
-#: The way in of such columns: in the others a whole number would mean seconds.
+#: The insert method of such columns: in the others a whole number would mean seconds.
 METHODS = ("rowbinary",)
 _DIGITS = re.compile(r"DateTime64\((\d)")
 

@@ -144,7 +144,7 @@ def apt_root(suite: str) -> Path:
             f"{KEYRING} is missing, by which Debian's packages are checked; install debian-archive-keyring"
         )
     (home / "etc/sources.list").write_text(f"deb [signed-by={KEYRING}] {mirror()} {suite} main\n")
-    config.write_text(apt_config(home, _told(["apt-config", "dump"])))
+    config.write_text(apt_config(home, _output(["apt-config", "dump"])))
     _apt(config, ["update", "-q"], suite)
     (home / "ok").touch()
     return config
@@ -180,7 +180,7 @@ def mirror() -> str:
     """The Debian mirror that this machine is set up with. Raises TargetError when there is none."""
     if chosen := os.environ.get(MIRROR):
         return chosen
-    listed = _told(
+    listed = _output(
         ["apt-get", "indextargets", "--format", "$(ORIGIN)|$(LABEL)|$(REPO_URI)", "Created-By: Packages"]
     )
     if found := debian_mirror(listed):
@@ -280,12 +280,12 @@ def programs(prefix: Path) -> list[Path]:
 
 def repair(patchelf: str, file: Path, prefix: Path, home: Path) -> None:
     """Makes a program use the loader and the libraries beside it, at the place where the prefix will lie."""
-    told = subprocess.run(
+    output = subprocess.run(
         [patchelf, "--print-interpreter", file], capture_output=True, text=True, check=False
     )
-    if told.returncode != 0:
+    if output.returncode != 0:
         return  # linked statically: it needs neither
-    loader = told.stdout.strip()
+    loader = output.stdout.strip()
     libraries = [home / p.relative_to(prefix) for p in sorted(prefix.glob("usr/lib/*-linux-gnu*"))] + [
         home / "usr/lib"
     ]
@@ -338,10 +338,10 @@ def version_of(wanted: Packages, home: Path, packages: Sequence[Package]) -> str
     """What the server says, or the version of its package."""
     if wanted.version:
         program = str(server_program(wanted, home))
-        told = _told([program, *wanted.version]).replace(program, "")
-        if found := re.search(r"\d+\.\d+\S*", told):
+        output = _output([program, *wanted.version]).replace(program, "")
+        if found := re.search(r"\d+\.\d+\S*", output):
             return found[0]
-        raise TargetError(f"{program} does not run here: {told.strip()[-300:]}")
+        raise TargetError(f"{program} does not run here: {output.strip()[-300:]}")
     file = next(p.file for p in packages if p.file.startswith(f"{wanted.packages[0]}_"))
     return file.split("_")[1].split("-")[0].split("+")[0].replace("%3a", ":")
 
@@ -365,7 +365,7 @@ def _apt(config: Path, arguments: Sequence[str], what: str) -> str:
     return done.stdout
 
 
-def _told(command: Sequence[str]) -> str:
+def _output(command: Sequence[str]) -> str:
     done = subprocess.run(
         command, env=_environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )

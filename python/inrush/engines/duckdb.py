@@ -93,7 +93,7 @@ class DuckDB(Server):
             f"INSERT INTO {mark} VALUES ('inrush')",
         )
 
-    def strangers(self, namespaces: Sequence[str]) -> str:
+    def foreign_objects(self, namespaces: Sequence[str]) -> str:
         held = "FROM information_schema.tables WHERE table_catalog = current_database()"
         return (
             f"SELECT table_schema || '.' || table_name {held} "
@@ -156,8 +156,8 @@ class DuckDB(Server):
         items = sql.load_items(table, "read_back", False, {}, loose)
         return sql.load_proof(table, name, items, _figure)
 
-    def load_screen(self, table: Table, name: str, items: Sequence[Item]) -> str:
-        return sql.load_screen(table, name, items, _figure)
+    def load_checksum_query(self, table: Table, name: str, items: Sequence[Item]) -> str:
+        return sql.load_checksum_query(table, name, items, _figure)
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return f"TIMESTAMPTZ '{sql.instant_text(at_ns)}'"
@@ -224,7 +224,7 @@ def _table_size(plan: TablePlan) -> str:
 
 
 def _figure(item: Item, column: Callable[[str], Column]) -> str:
-    """One figure of the screen, as text: sums are 128-bit integers, which Arrow has not."""
+    """One figure of the checksum query, as text: sums are 128-bit integers, which Arrow has not."""
     kind = item["kind"]
     if kind == "rows":
         return "count(*)"

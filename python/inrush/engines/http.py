@@ -13,4 +13,4 @@ YES = ("true", "1")
 def tls(target: Target) -> str:
     """By the URL: these servers say nothing of the connection, and with `secure` it is encrypted or refused."""
     asked = parse_qs(urlsplit(target.url).query).get("secure", ["false"])[-1]
-    return "TLS, of a version and cipher that the server does not tell" if asked in YES else "none"
+    return "TLS, of a version and cipher that the server does not report" if asked in YES else "none"

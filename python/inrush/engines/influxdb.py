@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from inrush.border.plan import ScreenItem
+from inrush.border.plan import ChecksumItem
 from inrush.engines import http, sql
 from inrush.engines.base import (
     Ask,
@@ -50,7 +50,7 @@ LOSSES: Mapping[str, str] = {
     "list_i64": "lists are text: stored and read back, not searched",
 }
 COLLAPSE = "rows of equal identity are one point, the last one written: {identity} must be unique, and proofs count points"
-SCREEN = "proofs by counts and wrapping sums of whole fields; floats, texts and tags are proven by reading them back"
+CHECKSUM_QUERY = "proofs by counts and wrapping sums of whole fields; floats, texts and tags are proven by reading them back"
 
 #: Characters of a lock's holder in one name; the server takes names of 255.
 PART = 200
@@ -88,21 +88,21 @@ class Influxdb(InfluxdbLife):
     def ask_holder(self, name: str) -> str:
         return _policies(name)
 
-    def told_holder(self, rows: Sequence[Sequence[Any]]) -> str:
+    def parse_holder(self, rows: Sequence[Sequence[Any]]) -> str:
         parts = sorted(str(row[0]) for row in rows if re.match(r"\d\d_", str(row[0])))
         return "".join(part[3:] for part in parts)
 
     def drop_namespace(self, namespace: str) -> tuple[str, ...]:
         return (f"-- if marked: {namespace}\nDROP DATABASE {quote(namespace)}",)
 
-    def find_strangers(self, namespaces: Sequence[str], ask: Ask) -> list[str]:
+    def find_foreign_objects(self, namespaces: Sequence[str], ask: Ask) -> list[str]:
         there = {str(row[0]) for row in ask("-- columns: name\nSHOW DATABASES")}
         return [name for name in namespaces if name in there and not self._is_marked(name, ask)]
 
     def _is_marked(self, database: str, ask: Ask) -> bool:
         return any(row[0] == MARK for row in ask(_policies(database)))
 
-    def drop_stranger(self, name: str) -> tuple[str, ...]:
+    def drop_foreign_object(self, name: str) -> tuple[str, ...]:
         return (f"DROP DATABASE {quote(name)}",)
 
     def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan:
@@ -125,7 +125,7 @@ class Influxdb(InfluxdbLife):
         if operation.kind == "insert":
             plan = tables[operation.table or ""]
             if method not in self.methods:
-                return Unsupported(f"influxdb has no method {method}; its one way in is {self.methods[0]}")
+                return Unsupported(f"influxdb has no method {method}; its one insert method is {self.methods[0]}")
             if reason := _no_points(plan):
                 return Unsupported(reason)
             return OpPlan(plan.name, method)
@@ -148,7 +148,7 @@ class Influxdb(InfluxdbLife):
         return re.sub(rf"(?P<column>[\w\"]+)\s*=\s*:{param}\b", chain, text)
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
-        items = screen_items(table)
+        items = checksum_items(table)
         names = [f"i{k}" for k in range(len(items))]
         figures = ", ".join(
             f"{_figure(item, table)} AS {quote(name)}" for item, name in zip(items, names, strict=True)
@@ -158,7 +158,7 @@ class Influxdb(InfluxdbLife):
         read = [name for name in columns if name != "time"]
         read += [] if _steady(table) else [ROW_FIELD]
         return Proof(
-            screen=f"{head}SELECT {figures} FROM {plan.name}",
+            checksum_query=f"{head}SELECT {figures} FROM {plan.name}",
             items=items,
             read_back=f"-- columns: {', '.join(columns)}\nSELECT {', '.join(map(quote, read))} FROM {plan.name}",
         )
@@ -226,7 +226,7 @@ def _no_points(plan: TablePlan) -> str | None:
 
 def _losses(table: Table) -> tuple[str, ...]:
     of_types = sql.losses(table, LOSSES)
-    return (*of_types, COLLAPSE.format(identity=", ".join(table.identity) or "what they are"), SCREEN)
+    return (*of_types, COLLAPSE.format(identity=", ".join(table.identity) or "what they are"), CHECKSUM_QUERY)
 
 
 def _database(plan: TablePlan) -> str:
@@ -259,14 +259,14 @@ def _compares_tag(operation: Operation, param: str, tables: Mapping[str, TablePl
     return plan is not None and plan.wire.get(gen.get("column", "")) == TAG
 
 
-# the screen of a proof
+# the checksum query of a proof
 
 
-def screen_items(table: Table) -> tuple[ScreenItem, ...]:
+def checksum_items(table: Table) -> tuple[ChecksumItem, ...]:
     """Counts of fields that may be NULL, and sums of whole fields as the server adds them: wrapping at 64 bits.
 
     A sum of doubles is exact only within 2**53, so floats are left to the read-back, as are texts and tags."""
-    items: list[ScreenItem] = [{"kind": "rows"}]
+    items: list[ChecksumItem] = [{"kind": "rows"}]
     roles = wires(table)
     for column in table.columns:
         if roles[column.name] != FIELD:

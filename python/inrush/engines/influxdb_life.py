@@ -21,7 +21,7 @@ INFLUXDB = {
 FOLDERS = ("meta", "data", "wal")
 
 #: Section of the file -> what the server calls it when it tells its settings.
-TOLD_SECTIONS = {"http": "httpd"}
+SHOWN_SECTIONS = {"http": "httpd"}
 
 
 class InfluxdbLife(OwnServer):
@@ -47,15 +47,15 @@ class InfluxdbLife(OwnServer):
         file.chmod(0o644)
         return [self.program(place.release), "run", "-config", file]
 
-    def told_as(self, name: str) -> str:
+    def setting_name(self, name: str) -> str:
         section, _, own = name.partition(".")
-        return f"config-{TOLD_SECTIONS.get(section, section)}.{own}"
+        return f"config-{SHOWN_SECTIONS.get(section, section)}.{own}"
 
     def known_settings(self, release: Release) -> frozenset[str] | None:
         """The server passes over what it does not know; the names are those of the file that it prints."""
         program = self.program(release)
-        told = subprocess.run([program, "config"], capture_output=True, text=True, check=False)
-        return names(told.stdout)
+        output = subprocess.run([program, "config"], capture_output=True, text=True, check=False)
+        return names(output.stdout)
 
     def is_ready(self, place: Place) -> bool:
         status, _ = life.asked(place.port, "/ping")

@@ -82,7 +82,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def free_port() -> int:
-    """A loopback port that nobody listens on now.
+    """A loopback port that no process listens on now.
 
     Below those that the kernel gives to outgoing connections: else one of them may have it when the server comes back.
     """
@@ -116,7 +116,7 @@ def own_folder(path: Path, user: User) -> Path:
         os.chown(path, user.uid, user.gid)
         if closed := next((p for p in path.resolve().parents if not _enters(user.uid, p)), None):
             raise TargetError(
-                f"{path}: as root, servers run as {SERVANT}, who cannot enter {closed}; choose another folder with "
+                f"{path}: as root, servers run as {SERVANT}, which cannot enter {closed}; choose another folder with "
                 "--data (for instance /var/tmp/inrush), or run inrush as an ordinary user"
             )
     return path

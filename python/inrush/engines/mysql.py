@@ -181,14 +181,14 @@ class Mysql(MysqlLife):
     def drop_namespace(self, namespace: str) -> tuple[Command, ...]:
         return (_if_marked(namespace, f"DROP DATABASE {quote(namespace)}"),)
 
-    def strangers(self, namespaces: Sequence[str]) -> str:
+    def foreign_objects(self, namespaces: Sequence[str]) -> str:
         return (
             f"SELECT s.schema_name FROM information_schema.schemata s WHERE s.schema_name IN ({_listed(namespaces)}) "
             f"AND NOT EXISTS (SELECT 1 FROM information_schema.tables WHERE table_schema = s.schema_name AND {OWN}) "
             "ORDER BY 1"
         )
 
-    def drop_stranger(self, name: str) -> tuple[str, ...]:
+    def drop_foreign_object(self, name: str) -> tuple[str, ...]:
         return (f"DROP DATABASE {quote(name)}",)
 
     def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan:
@@ -266,8 +266,8 @@ class Mysql(MysqlLife):
         items = sql.load_items(table, "crc32", False, declared, loose)
         return sql.load_proof(table, name, items, _figure)
 
-    def load_screen(self, table: Table, name: str, items: Sequence[Item]) -> str:
-        return sql.load_screen(table, name, items, _figure)
+    def load_checksum_query(self, table: Table, name: str, items: Sequence[Item]) -> str:
+        return sql.load_checksum_query(table, name, items, _figure)
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return f"TIMESTAMP '{sql.instant_text(at_ns).removesuffix('+00')}'"
@@ -416,7 +416,7 @@ def _sizes(name: str) -> str:
 
 
 def _figure(item: Item, column: Callable[[str], Column]) -> str:
-    """One figure of the screen. The sum of integers is a DECIMAL: exact, without overflow."""
+    """One figure of the checksum query. The sum of integers is a DECIMAL: exact, without overflow."""
     kind = item["kind"]
     if kind == "rows":
         return "COUNT(*)"

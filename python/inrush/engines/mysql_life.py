@@ -38,7 +38,7 @@ MARIADB = {
 ACCOUNT = "inrush"
 #: For tables that `inrush load` makes: its URL names a database.
 DATABASE = "inrush"
-#: First byte of the greeting that a server sends to whoever connects.
+#: First byte of the greeting that a server sends to each client that connects.
 PROTOCOL = 10
 GREETING_S = 5.0
 SOCKET = "mysql.sock"
@@ -98,14 +98,14 @@ class MysqlLife(OwnServer):
             return None
         return f"{self.name}://{ACCOUNT}@localhost:{instance.port}/{DATABASE}?socket={quote(str(file))}"
 
-    def told_as(self, name: str) -> str:
+    def setting_name(self, name: str) -> str:
         return name.replace("-", "_").lower()
 
     def known_settings(self, release: Release) -> frozenset[str] | None:
         return None  # the server refuses what it does not know, and names it
 
     def is_ready(self, place: Place) -> bool:
-        """It greets whoever connects: before, its tables are not open."""
+        """It greets each client that connects: before, its tables are not open."""
         return greets(place.port)
 
 

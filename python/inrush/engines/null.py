@@ -48,7 +48,7 @@ class Null(Server):
         self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0
     ) -> OpPlan | Unsupported:
         if operation.kind == "insert" and method not in self.methods:
-            return Unsupported(f"{self.name} has one way in, {self.methods[0]}")
+            return Unsupported(f"{self.name} has one insert method, {self.methods[0]}")
         return OpPlan(operation.name, method if operation.kind == "insert" else "")
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:

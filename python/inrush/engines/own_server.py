@@ -193,20 +193,20 @@ class OwnServer(Server):
         known = self.known_settings(release)
         if known is not None and (strange := sorted(own.keys() - known)):
             near = {name: difflib.get_close_matches(name, known, 1) for name in strange}
-            told = [name + (f" (did you mean {near[name][0]}?)" if near[name] else "") for name in strange]
-            raise UsageError(f"{self.title} {release.version} has no setting {', '.join(told)}")
+            unknown = [name + (f" (did you mean {near[name][0]}?)" if near[name] else "") for name in strange]
+            raise UsageError(f"{self.title} {release.version} has no setting {', '.join(unknown)}")
         return self._with_profile(settings)
 
     def asked(self, instance: Instance) -> dict[str, str]:
-        """What a server of ours was started with, by the names under which it tells its settings. Pure but for the
+        """What a server of ours was started with, by the names under which it reports its settings. Pure but for the
         machine's memory, of which a profile takes its share."""
-        return {self.told_as(name): value for name, value in self._with_profile(instance.settings).items()}
+        return {self.setting_name(name): value for name, value in self._with_profile(instance.settings).items()}
 
     def by_profile(self, instance: Instance) -> Sequence[str]:
-        named = {self.told_as(name) for name in instance.settings if name not in (PROFILE, VERSION)}
+        named = {self.setting_name(name) for name in instance.settings if name not in (PROFILE, VERSION)}
         return sorted(self.asked(instance).keys() - named)
 
-    def told_as(self, name: str) -> str:
+    def setting_name(self, name: str) -> str:
         """The name under which the server tells a setting that is given to it as `name`."""
         return name
 

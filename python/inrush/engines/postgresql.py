@@ -127,14 +127,14 @@ class Postgresql(PostgresqlLife):
         schema = quote(namespace)
         return (f"CREATE SCHEMA {schema}", f"COMMENT ON SCHEMA {schema} IS {literal(MARK)}")
 
-    def strangers(self, namespaces: Sequence[str]) -> str:
+    def foreign_objects(self, namespaces: Sequence[str]) -> str:
         names = ", ".join(map(literal, namespaces))
         return (
             f"SELECT nspname FROM pg_namespace WHERE nspname IN ({names}) "
             f"AND obj_description(oid, 'pg_namespace') IS DISTINCT FROM {literal(MARK)}"
         )
 
-    def drop_stranger(self, name: str) -> tuple[str, ...]:
+    def drop_foreign_object(self, name: str) -> tuple[str, ...]:
         return (f"DROP SCHEMA {quote(name)} CASCADE",)
 
     def lock(self, name: str, holder: str) -> tuple[str, ...]:
@@ -194,8 +194,8 @@ class Postgresql(PostgresqlLife):
         items = sql.load_items(table, "postgresql", True, declared, loose)
         return sql.load_proof(table, name, items, _figure)
 
-    def load_screen(self, table: Table, name: str, items: Sequence[Item]) -> str:
-        return sql.load_screen(table, name, items, _figure)
+    def load_checksum_query(self, table: Table, name: str, items: Sequence[Item]) -> str:
+        return sql.load_checksum_query(table, name, items, _figure)
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return f"TIMESTAMPTZ '{sql.instant_text(at_ns)}'"
@@ -305,7 +305,7 @@ def _unnest(table: str, wire: Mapping[str, str]) -> str:
 
 
 def _figure(item: Item, column: Callable[[str], Column]) -> str:
-    """One figure of the screen. PostgreSQL's sum of bigint is a numeric: exact, without overflow."""
+    """One figure of the checksum query. PostgreSQL's sum of bigint is a numeric: exact, without overflow."""
     kind = item["kind"]
     if kind == "rows":
         return "count(*)"

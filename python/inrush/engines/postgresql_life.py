@@ -81,7 +81,7 @@ class PostgresqlLife(OwnServer):
             return None
         return f"{self.name}://postgres@:{instance.port}/postgres?host={quote(str(instance.data))}"
 
-    def told_as(self, name: str) -> str:
+    def setting_name(self, name: str) -> str:
         return name.lower()
 
     def known_settings(self, release: Release) -> frozenset[str] | None:

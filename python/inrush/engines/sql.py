@@ -1,4 +1,4 @@
-"""What the SQL twins share: quoting, parameters, table names, and the screen of a proof. All pure."""
+"""What the SQL twins share: quoting, parameters, table names, and the checksum query of a proof. All pure."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from inrush.border.plan import Product, ScreenItem, ValueHash
+from inrush.border.plan import Product, ChecksumItem, ValueHash
 from inrush.engines.base import OpPlan, Proof, TablePlan, Unsupported
 from inrush.workload import Column, Operation, Table
 
-#: A `ScreenItem`, for the dialects that read one.
+#: A `ChecksumItem`, for the dialects that read one.
 Item = Mapping[str, Any]
 #: Table of a lock.
 HOLDER = "inrush_holder"
@@ -20,7 +20,7 @@ Insert = Callable[[str, tuple[str, ...]], str]
 
 #: Fractional bits of a generated float whose generator does not say: value = k * 2**-bits. Twin of DEFAULT_BITS in rows.
 DEFAULT_FLOAT_BITS = 8
-#: The screen multiplies every value with this many key columns, so that a value moved to another row shows.
+#: The checksum query multiplies every value with this many key columns, so that a value moved to another row shows.
 PRODUCT_KEYS = 2
 
 WHOLE_TYPES = frozenset({"i16", "i32", "i64", "u64", "time_ms", "time_us"})
@@ -185,7 +185,7 @@ def insert_one_row(table: str, columns: tuple[str, ...], placeholder: Callable[[
 
 
 def holder_table(namespace: str, holder: str, storage: str = "") -> str:
-    """The table of a lock that says who holds it. storage: how the engine keeps it, where that must be said."""
+    """The table of a lock that names its holder. storage: how the engine keeps it, where that must be said."""
     return f"CREATE TABLE {quote(namespace)}.{HOLDER}{storage} AS SELECT {literal(holder)} AS holder"
 
 
@@ -193,19 +193,19 @@ def ask_holder(namespace: str) -> str:
     return f"SELECT holder FROM {quote(namespace)}.{HOLDER}"
 
 
-# --- the screen of a proof -------------------------------------------------------------------------------
+# --- the checksum query of a proof -------------------------------------------------------------------------------
 
 
-def screen_items(
+def checksum_items(
     table: Table, unsigned_is_signed: bool, hashing: ValueHash | None = None
-) -> tuple[ScreenItem, ...]:
+) -> tuple[ChecksumItem, ...]:
     """What engine and generator both count and sum.
 
     unsigned_is_signed: u64 is stored with its bits reinterpreted, so its upper half shifts arithmetically.
     hashing: the engine's function of `ValueHash`, for UUIDs; without one they are proven by the read-back alone.
     Floats from files are not summed: only generated ones are known to be k * 2**-bits.
     """
-    items: list[ScreenItem] = [{"kind": "rows"}]
+    items: list[ChecksumItem] = [{"kind": "rows"}]
     for column in table.columns:
         name = column.name
         if column.nullable:
@@ -229,14 +229,14 @@ def load_items(
     unsigned_is_signed: bool,
     declared: Mapping[str, str],
     loose: Collection[str] = (),
-) -> tuple[ScreenItem, ...]:
+) -> tuple[ChecksumItem, ...]:
     """What client and server of a load both count and sum: figures of every column, whatever its type, and of whole rows.
 
     hashing: the engine's function of `ValueHash` in rust/src/rows/value_hash.rs, for texts and floats. Lists have none, and
     are read back. declared: column -> type in the database; blanks at the end of a `char(n)` do not count. loose: columns
     whose values the database may round, which are in no figure of rows.
     """
-    items: list[ScreenItem] = [{"kind": "rows"}]
+    items: list[ChecksumItem] = [{"kind": "rows"}]
     trimmed = []
     for column in table.columns:
         name = column.name
@@ -293,18 +293,18 @@ def row_number(item: Item, column: Callable[[str], Column], remainder: Callable[
 def load_proof(
     table: Table,
     name: str,
-    items: Sequence[ScreenItem],
+    items: Sequence[ChecksumItem],
     expression: Callable[[Item, Callable[[str], Column]], str],
 ) -> Proof:
-    """The screen of `load_items`; those that no SQL computes are left to the read-back."""
+    """The checksum query of `load_items`; those that no SQL computes are left to the read-back."""
     return Proof(
-        screen=load_screen(table, name, items, expression),
+        checksum_query=load_checksum_query(table, name, items, expression),
         items=tuple(items),
         read_back=f"SELECT {', '.join(quote(c.name) for c in table.columns)} FROM {name}",
     )
 
 
-def load_screen(
+def load_checksum_query(
     table: Table, name: str, items: Sequence[Item], expression: Callable[[Item, Callable[[str], Column]], str]
 ) -> str:
     """One row of numbers: those of the items that SQL computes, in their order."""
@@ -338,13 +338,13 @@ def proof(
 ) -> Proof:
     """Screen and read-back; `expression` gives one item as an SQL aggregate in the engine's dialect.
 
-    Sums are wrapped so that an empty table gives 0, as the generator's twin does. hashing: as of `screen_items`.
+    Sums are wrapped so that an empty table gives 0, as the generator's twin does. hashing: as of `checksum_items`.
     read_column: a column as the read-back selects it.
     """
-    items = screen_items(table, unsigned_is_signed, hashing)
+    items = checksum_items(table, unsigned_is_signed, hashing)
     figures = (expression(item, table.column) for item in items)
     return Proof(
-        screen=f"SELECT {', '.join(figures)} FROM {plan.name}",
+        checksum_query=f"SELECT {', '.join(figures)} FROM {plan.name}",
         items=items,
         read_back=f"SELECT {', '.join(map(read_column, table.columns))} FROM {plan.name}",
     )

@@ -113,7 +113,7 @@ class Sqlite(Server):
             f"INSERT INTO {mark} VALUES ('inrush')",
         )
 
-    def strangers(self, namespaces: Sequence[str]) -> str:
+    def foreign_objects(self, namespaces: Sequence[str]) -> str:
         return (
             "SELECT name FROM sqlite_schema AS t WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite~_%' ESCAPE '~' "
             "AND NOT EXISTS (SELECT 1 FROM sqlite_schema AS m "
@@ -186,8 +186,8 @@ class Sqlite(Server):
         items = sql.load_items(table, "read_back", True, {}, loose)
         return sql.load_proof(table, name, items, _figure)
 
-    def load_screen(self, table: Table, name: str, items: Sequence[Item]) -> str:
-        return sql.load_screen(table, name, items, _figure)
+    def load_checksum_query(self, table: Table, name: str, items: Sequence[Item]) -> str:
+        return sql.load_checksum_query(table, name, items, _figure)
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return str(at_ns // (1_000_000 if column.type == "time_ms" else 1_000))
@@ -242,7 +242,7 @@ def _unquoted(name: str) -> str:
 
 
 def _figure(item: Item, column: Callable[[str], Column]) -> str:
-    """One figure of the screen. SQLite's sum of integers is exact or an error, never rounded."""
+    """One figure of the checksum query. SQLite's sum of integers is exact or an error, never rounded."""
     kind = item["kind"]
     if kind == "rows":
         return "count(*)"

@@ -90,7 +90,7 @@ class Valkey(OwnServer):
         body = "redis.call('DEL', ARGV[1])"
         return (script(if_marked(drop_keys("ARGV[3]") + body), namespace, MARK, keys_of(f"{namespace}.")),)
 
-    def strangers(self, namespaces: Sequence[str]) -> str:
+    def foreign_objects(self, namespaces: Sequence[str]) -> str:
         foreign = (
             "local found = {} for _, name in ipairs(ARGV) do "
             "local there = redis.call('EXISTS', name) == 1 or #redis.call('KEYS', name .. '.*') > 0 "
@@ -98,7 +98,7 @@ class Valkey(OwnServer):
         )
         return script(foreign, *namespaces)
 
-    def drop_stranger(self, name: str) -> tuple[str, ...]:
+    def drop_foreign_object(self, name: str) -> tuple[str, ...]:
         return (
             script(drop_keys("ARGV[2]") + "return redis.call('DEL', ARGV[1])", name, keys_of(f"{name}.")),
         )
@@ -137,7 +137,7 @@ class Valkey(OwnServer):
         if operation.kind == "insert":
             plan = tables[operation.table or ""]
             if method not in self.methods:
-                return Unsupported(f"valkey has no method {method}; its one way in is {self.methods[0]}")
+                return Unsupported(f"valkey has no method {method}; its one insert method is {self.methods[0]}")
             return OpPlan(plan.name, method) if KEY in plan.wire.values() else Unsupported(NO_KEY)
         if "valkey" not in operation.sql and not operation.unsupported.get("valkey"):
             return Unsupported(

@@ -29,14 +29,14 @@ def disagreements(runs: Iterable[RunRecord]) -> tuple[int, list[str]]:
     for run in runs:
         for (op, params), found in answers_of(run).items():
             asked.setdefault((rows_of(run), op, params), []).append((run.engine, found))
-    questions, told = 0, []
+    questions, differences = 0, []
     for (_, op, params), answers in asked.items():
         first, reference = answers[0]
         others = [(engine, found) for engine, found in answers if engine != first]
         differing = {engine: why for engine, found in others if (why := difference(reference, found))}
-        told += [f"{op} {params}: {first} and {engine} {why}" for engine, why in differing.items()]
+        differences += [f"{op} {params}: {first} and {engine} {why}" for engine, why in differing.items()]
         questions += bool(differing) or any(comparable(reference, found) for _, found in others)
-    return questions, told
+    return questions, differences
 
 
 def comparable(a: Answer, b: Answer) -> bool:

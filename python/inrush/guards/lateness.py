@@ -22,7 +22,7 @@ from inrush.guards.verdicts import (
 from inrush.results.histogram import Histogram, bucket_upper
 from inrush.stats import quantity
 from inrush.stats.brackets import RESOLUTION, WIDEST, Bracket, brackets, stalled_s
-from inrush.stats.calm import STEAL_SHARE, calm_part
+from inrush.stats.steal_free import STEAL_SHARE, steal_free_part
 from inrush.stats.files import is_pipeline
 from inrush.stats.measures import measured_windows, role_histograms, whole
 from inrush.stats.record import RunRecord
@@ -190,16 +190,16 @@ def mean_gaps_s(run: RunRecord) -> dict[str, float]:
 
 def taken_by_others(run: RunRecord, late_roles: Sequence[str]) -> str:
     """What no client can help: a processor that its host has taken away wakes nothing. Was it on time where it had them?"""
-    calm = calm_part(run)
-    if calm is None or calm.seconds >= calm.of_s:
+    steal_free = steal_free_part(run)
+    if steal_free is None or steal_free.seconds >= steal_free.of_s:
         return ""
     steal = notes.noise_shares(run).get("steal", 0.0)
-    held = {role: calm.figures.get(f"{role}.lag_p99_s") for role in late_roles}
-    told = ", ".join(f"{lag_s * 1e3:.3g} ms ({role})" for role, lag_s in held.items() if lag_s is not None)
+    held = {role: steal_free.figures.get(f"{role}.lag_p99_s") for role in late_roles}
+    lags = ", ".join(f"{lag_s * 1e3:.3g} ms ({role})" for role, lag_s in held.items() if lag_s is not None)
     taken = f". The host meanwhile gave {steal:.1%} of the processors to others (steal)"
-    if not told:
+    if not lags:
         return f"{taken}: repeat when it does not"
     return (
-        f"{taken}: in the {calm.seconds:,.0f} of {calm.of_s:,.0f} s in which it gave at most {STEAL_SHARE:.0%}, lag p99 was "
-        f"{told}. Repeat when it does not"
+        f"{taken}: in the {steal_free.seconds:,.0f} of {steal_free.of_s:,.0f} s in which it gave at most {STEAL_SHARE:.0%}, lag p99 was "
+        f"{lags}. Repeat when it does not"
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from inrush.border.tables import IntervalRow, SessionRow, ShotRow
+from inrush.border.tables import IntervalRow, SessionRow, RepetitionRow
 from inrush.guards.verdicts import Figures, Verdict, invalid, noted, passed, role_figures, timed_figures
 from inrush.model.laws import population
 from inrush.stats.measures import measured_windows, scheduled_operations
@@ -25,7 +25,7 @@ def little_holds(run: RunRecord, figures: Figures) -> Verdict | None:
     name = "Little's law"
     served = service_s(run)
     depth = depths(run)
-    told, over = [], {}
+    by_role, over = [], {}
     for role, (slots_s, span_s) in slots(run, depth).items():
         if role not in served or span_s <= 0:
             continue
@@ -36,7 +36,7 @@ def little_holds(run: RunRecord, figures: Figures) -> Verdict | None:
             over[role] = (
                 f"{role}: {under_way:.2f} calls under way by rate × service time, with {sessions:.4g} sessions to hold them"
             )
-        told.append(f"{role} {under_way:.3g} of {sessions:.3g}")
+        by_role.append(f"{role} {under_way:.3g} of {sessions:.3g}")
     if over:
         return invalid(
             name,
@@ -44,7 +44,7 @@ def little_holds(run: RunRecord, figures: Figures) -> Verdict | None:
             figures=timed_figures(figures, over),
         )
     return (
-        passed(name, f"Calls under way, of those that sessions can hold: {', '.join(told)}") if told else None
+        passed(name, f"Calls under way, of those that sessions can hold: {', '.join(by_role)}") if by_role else None
     )
 
 
@@ -108,7 +108,7 @@ Totals = dict[Key, dict[str, int]]
 NOTHING: Mapping[str, int] = {"rows": 0, "ops": 0}
 
 
-def totals(rows: Iterable[ShotRow | IntervalRow | SessionRow]) -> Totals:
+def totals(rows: Iterable[RepetitionRow | IntervalRow | SessionRow]) -> Totals:
     """(segment, repetition, role) -> rows and calls."""
     found: Totals = {}
     for r in rows:

@@ -6,7 +6,7 @@ import numpy as np
 
 from inrush.guards.verdicts import Figures, Verdict, noted, paced_roles, passed
 from inrush.stats import series
-from inrush.stats.calm import STEAL_SHARE
+from inrush.stats.steal_free import STEAL_SHARE
 from inrush.stats.files import rejected_rows
 from inrush.stats.measures import cumulative, grown, measured_windows, role_series, writing_roles
 from inrush.stats.quantity import show
@@ -188,7 +188,7 @@ def quiet_machine(run: RunRecord, _: Figures) -> Verdict | None:
         for what, limit in limits.items()
         if what in shares
     )
-    return passed("quiet machine", f"As far as the host tells: {watched}")
+    return passed("quiet machine", f"As far as the host reports: {watched}")
 
 
 def noise_shares(run: RunRecord) -> dict[str, float]:

@@ -103,4 +103,4 @@ def suspects(run: RunRecord) -> str:
         return LOOK
     calls = counted(sum(f["count"] for f in failed), "call")
     first = f"{failed[0]['op']} {failed[0]['outcome']}, {failed[0]['first_message']}"
-    return f"{calls} failed and nobody sent their rows again: {first}"
+    return f"{calls} failed and their rows were not sent again: {first}"

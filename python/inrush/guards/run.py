@@ -121,10 +121,10 @@ def errors_not_fast(run: RunRecord, figures: Figures) -> Verdict | None:
     succeeded: dict[str, int] = {}
     known = timed.keys() | failed.keys()
     # Beside roles that were timed, one whose calls left nothing is the worst case. A pipeline's calls are not timed.
-    for shot in run.rows("repetitions") if known else ():
-        if shot["segment"] in windows and (shot["role"] in known or not is_pipeline(run)):
-            ended[shot["role"]] = ended.get(shot["role"], 0) + shot["ops"]
-            succeeded[shot["role"]] = succeeded.get(shot["role"], 0) + shot["ok"]
+    for totals in run.rows("repetitions") if known else ():
+        if totals["segment"] in windows and (totals["role"] in known or not is_pipeline(run)):
+            ended[totals["role"]] = ended.get(totals["role"], 0) + totals["ops"]
+            succeeded[totals["role"]] = succeeded.get(totals["role"], 0) + totals["ok"]
     for role in dict.fromkeys((*ended, *failed)):
         ops, with_time, without = ended.get(role, 0), timed.get(role, 0), failed.get(role, 0)
         if with_time + without != ops or with_time != succeeded.get(role, 0):
@@ -172,7 +172,7 @@ def cold_was_cold(run: RunRecord, _: Figures) -> Verdict | None:
         why = (
             failed[0].get("why", "no reason was given")
             if failed
-            else "nobody recorded that the caches were dropped"
+            else "there is no record that the caches were dropped"
         )
         return invalid(
             name, f"The run was to start cold and did not: {why}. Read it as warm, or give the rights"

@@ -34,7 +34,7 @@ def client_not_saturated(run: RunRecord, figures: Figures) -> Verdict | None:
     if is_embedded(run):
         return noted(
             name,
-            "The engine lives in the client's process and no run on the null engine tells their CPU apart: run the "
+            "The engine lives in the client's process and no run on the null engine separates their CPU: run the "
             "study anew",
         )
     cores = float(run.env.get("cgroup_cpu_cores") or run.env.get("cpu_logical") or 0)
@@ -62,9 +62,9 @@ def client_not_saturated(run: RunRecord, figures: Figures) -> Verdict | None:
 
 
 def client_beside_its_engine(figures: Figures, name: str) -> Verdict | None:
-    """An engine in the client's process, told apart by the null engine: what counts is the client's own work."""
+    """An engine in the client's process, distinguished by the null engine: what counts is the client's own work."""
     own, engine = figures["instrument.busy_cores"], figures["engine.busy_cores"]
-    told = f"client {own:.3g} cores, engine {engine:.3g} cores (by subtraction)"
+    usage = f"client {own:.3g} cores, engine {engine:.3g} cores (by subtraction)"
     shares = {k.rsplit(".", 1)[0]: v for k, v in figures.items() if k.endswith(".instrument_share")}
     if not shares:
         return None
@@ -72,13 +72,13 @@ def client_beside_its_engine(figures: Figures, name: str) -> Verdict | None:
     if full := beyond(shares):
         return invalid(
             name,
-            f"{told.capitalize()}: the sessions of {said_shares(full)} of their time (limit {CLIENT_CPU_SHARE:.0%}) for "
+            f"{usage.capitalize()}: the sessions of {said_shares(full)} of their time (limit {CLIENT_CPU_SHARE:.0%}) for "
             "the client's own work: rates are at least what is shown, times are the client's. Use larger batches, or read them so",
             figures=timed_figures(figures, full),
         )
     return passed(
         name,
-        f"{told.capitalize()}; its own work took {shares[role]:.1%} of the time of the sessions of {role}",
+        f"{usage.capitalize()}; its own work took {shares[role]:.1%} of the time of the sessions of {role}",
     )
 
 

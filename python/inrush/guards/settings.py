@@ -20,23 +20,23 @@ AMOUNT = re.compile(r"(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?:\s*([a-z]+)|\s+(\d+)([a-
 
 
 def settings_as_asked(run: RunRecord, _: Figures) -> Verdict | None:
-    """Settings asked for against those read back. What the server does not tell is named and counts as nothing.
+    """Settings asked for against those read back. What the server does not report is named and counts as nothing.
 
     Values of inrush's own profile that the server rounds are named without a complaint: the call did not ask for them.
     """
     asked = {str(k): str(v) for k, v in (run.summary.get("settings_asked") or {}).items()}
-    told = {str(r["name"]): str(r["value"]) for r in run.rows("settings")}
-    if not asked or not told:
+    read_back = {str(r["name"]): str(r["value"]) for r in run.rows("settings")}
+    if not asked or not read_back:
         return None
-    known = sorted(name for name in asked if name in told)
+    known = sorted(name for name in asked if name in read_back)
     others = {
-        name: f"{name} is {told[name]} and not {asked[name]}"
+        name: f"{name} is {read_back[name]} and not {asked[name]}"
         for name in known
-        if not same(asked[name], told[name])
+        if not same(asked[name], read_back[name])
     }
     chosen = set(run.summary.get("settings_by_profile") or ())
-    silent = sorted(asked.keys() - told.keys())
-    rest = [f"the server does not tell {', '.join(silent)}"] if silent else []
+    silent = sorted(asked.keys() - read_back.keys())
+    rest = [f"the server does not report {', '.join(silent)}"] if silent else []
     if own := [words for name, words in others.items() if name in chosen]:
         rest.append(f"of what inrush chose {', '.join(own)}")
     if differ := [words for name, words in others.items() if name not in chosen]:
@@ -52,11 +52,11 @@ def settings_as_asked(run: RunRecord, _: Figures) -> Verdict | None:
     return passed("settings as asked", "; ".join([kept, *rest]))
 
 
-def same(asked: str, told: str) -> bool:
+def same(asked: str, read_back: str) -> bool:
     """Whether two texts say the same value; a number that is asked for without a unit is in the server's own."""
-    if asked.strip().lower() == told.strip().lower():
+    if asked.strip().lower() == read_back.strip().lower():
         return True
-    wanted, found = amount(asked), amount(told)
+    wanted, found = amount(asked), amount(read_back)
     if wanted is None or found is None:
         return False
     bare = wanted[0] == wanted[1]

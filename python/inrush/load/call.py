@@ -49,5 +49,5 @@ class Call:
     #: Whether line 1 of a text file is its header, yes or no, and names for the columns of files without one.
     header: str | None = None
     columns: str | None = None
-    #: Of text files, where their first lines do not tell: csv, tsv or mysql.
+    #: Of text files, where their first lines do not report: csv, tsv or mysql.
     format: str | None = None

@@ -96,7 +96,7 @@ def checked(
     """The tables beside their ledgers and the client's own sums."""
     begun = begun_of(wanted)
     looked = look(
-        begun.desk,
+        begun.ledgers,
         begun.of,
         readback.summed(wanted, shards, targets, begun.proof, wanted.target_table),
         readback.summed(wanted, shards, targets, begun.proof, wanted.replica_table)

@@ -13,14 +13,14 @@ from inrush.errors import UsageError
 from inrush.load.input import Input
 from inrush.load.shards import Shards
 from inrush.study.chosen import Chosen
-from inrush.targets.site import split_password
+from inrush.targets.deployment import split_password
 from inrush.workload import Table
 
 if TYPE_CHECKING:
     from inrush.load.call import Call
     from inrush.load.remote import RemoteShards
 
-    Places = Shards | RemoteShards
+    AnyShards = Shards | RemoteShards
 Described = Sequence[tuple[str, str, bool]]
 
 
@@ -47,7 +47,7 @@ def null_line(inputs: Sequence[Input], key: Sequence[str]) -> list[str]:
 
 def make_table(
     call: Call,
-    shards: Places,
+    shards: AnyShards,
     targets: Sequence[tuple[str, border.Target]],
     table: Table,
     physical: str,
@@ -70,7 +70,7 @@ def make_table(
         shards.ask(target, statement)
 
 
-def version_of(shards: Places, target: border.Target) -> str:
+def version_of(shards: AnyShards, target: border.Target) -> str:
     [[_, version]] = shards.ask(target, shards.twin.probes(()).version)
     return str(version)
 
@@ -91,7 +91,7 @@ def method_of(call: Call, twin: Server, table: Table) -> str:
     return call.method or methods[0]
 
 
-def coordinate(call: Call, shards: Places, described: Described, note: Callable[[str], None]) -> None:
+def coordinate(call: Call, shards: AnyShards, described: Described, note: Callable[[str], None]) -> None:
     """The table on the coordinator, over the shards' own."""
     password = next(iter(shards.secrets.values()), None)
     passwords = {t.url: password for t in shards.targets} if password is not None else {}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from inrush.load.remote import RemoteShards
     from inrush.load.shards import Shards
 
-    Places = Shards | RemoteShards
+    AnyShards = Shards | RemoteShards
 Doc = dict[str, Any]
 Targets = Sequence[tuple[str, border.Target]]
 #: Import -> rows by its ledger.
@@ -56,10 +56,10 @@ class Import:
 
 
 @dataclass(frozen=True)
-class Desk:
+class Ledgers:
     """The ledgers of all shards."""
 
-    shards: Places
+    shards: AnyShards
     targets: Targets
     name: str
     table: str
@@ -86,7 +86,7 @@ class Desk:
         return [int(self.ask(k, counted)[0][0]) for k in range(len(self.targets))]
 
 
-def open_ledgers(shards: Places, targets: Targets, table: str) -> Desk:
+def open_ledgers(shards: AnyShards, targets: Targets, table: str) -> Ledgers:
     """The ledgers beside the table, made where there are none, and those of earlier versions widened."""
     from inrush import _core
 
@@ -106,10 +106,10 @@ def open_ledgers(shards: Places, targets: Targets, table: str) -> Desk:
                 if not ledger.has_sums(_columns(shards, target, str(found))):
                     raise
     resolved = f"{found}.{name}"
-    return Desk(shards, targets, here, resolved.lower() if shards.twin.folds_names else resolved)
+    return Ledgers(shards, targets, here, resolved.lower() if shards.twin.folds_names else resolved)
 
 
-def _columns(shards: Places, target: border.Target, schema: str) -> list[list[Any]]:
+def _columns(shards: AnyShards, target: border.Target, schema: str) -> list[list[Any]]:
     return shards.ask(target, shards.twin.describe(schema, ends.LEDGER))
 
 
@@ -126,7 +126,7 @@ def contents_of(inputs: Sequence[Input]) -> list[Content]:
 
 
 def settle(
-    call: Call, inputs: Sequence[Input], desk: Desk, table: str | None, note: Callable[[str], None]
+    call: Call, inputs: Sequence[Input], ledgers: Ledgers, table: str | None, note: Callable[[str], None]
 ) -> Import:
     """The import of these files: the one that was begun, or a new one that no ledger has yet.
 
@@ -138,40 +138,40 @@ def settle(
     digest_s = time.monotonic() - began
     if not call.again:
         identity.refuse_twice(contents)
-    base = call.import_id or identity.base_id(contents, desk.table, _identity(desk))
-    headers = desk.headers()
+    base = call.import_id or identity.base_id(contents, ledgers.table, _identity(ledgers))
+    headers = ledgers.headers()
     own = max((h for h in headers[0] if h.base == base), key=lambda h: h.again, default=None)
     if own is None or call.again:
-        old = None if own or call.again else _of_version_1(call, inputs, desk)
+        old = None if own or call.again else _of_version_1(call, inputs, ledgers)
         if old is not None:
-            refuse_missing(desk, old, headers, table)
+            refuse_missing(ledgers, old, headers, table)
             return replace(old, digest_s=digest_s)
         again = 0 if own is None else own.again + 1
         others = [h for h in headers[0] if h.base != base]
         if not call.again:
-            rows = summed_of(desk.rows([h.load for h in others]))
-            identity.refuse_stored(contents, others, rows, desk.table)
+            rows = summed_of(ledgers.rows([h.load for h in others]))
+            identity.refuse_stored(contents, others, rows, ledgers.table)
             if said := identity.namesake(contents, others, rows):
                 note(said)
-            note_unfinished(desk, others, rows, note)
-        new = _new(base, again, contents, call.chunk_rows, desk)
+            note_unfinished(ledgers, others, rows, note)
+        new = _new(base, again, contents, call.chunk_rows, ledgers)
         numbers = tuple(range(len(contents)))
-        return Import(desk.name, desk.table, new, numbers, call.chunk_rows, True, digest_s)
+        return Import(ledgers.name, ledgers.table, new, numbers, call.chunk_rows, True, digest_s)
     places = [named_of(found, own.load) for found in headers]
     identity.check_same(own, contents, places)
     found = Import(
-        desk.name, desk.table, tuple(h for h in places if h), identity.numbers(own, contents),
+        ledgers.name, ledgers.table, tuple(h for h in places if h), identity.numbers(own, contents),
         own.chunk_rows, bool(own.files), digest_s,
     )  # fmt: skip
     if own.chunk_rows != call.chunk_rows:
         note(f"import {own.load} goes on with the chunks of {own.chunk_rows} rows that it was begun with")
-    return replace(found, stored=refuse_missing(desk, found, headers, table))
+    return replace(found, stored=refuse_missing(ledgers, found, headers, table))
 
 
-def note_unfinished(desk: Desk, others: Sequence[Header], rows: Rows, note: Callable[[str], None]) -> None:
+def note_unfinished(ledgers: Ledgers, others: Sequence[Header], rows: Rows, note: Callable[[str], None]) -> None:
     """Says of which imports a part is in the table: their files may be in it again, changed, under a new import."""
     stored = [other for other in others if rows.get(other.load)]
-    left = unfinished(desk, stored)
+    left = unfinished(ledgers, stored)
     for other in stored:
         if other.load in left:
             note(
@@ -180,28 +180,28 @@ def note_unfinished(desk: Desk, others: Sequence[Header], rows: Rows, note: Call
             )
 
 
-def unfinished(desk: Desk, imports: Sequence[Header]) -> tuple[str, ...]:
+def unfinished(ledgers: Ledgers, imports: Sequence[Header]) -> tuple[str, ...]:
     """The names of those of which not every file was stored to its end."""
     if not imports:
         return ()
     loads = [header.load for header in imports]
-    ended = {str(load): int(n) for load, n in desk.ask(0, ledger.ask_ended(desk.name, loads))}
+    ended = {str(load): int(n) for load, n in ledgers.ask(0, ledger.ask_ended(ledgers.name, loads))}
     return tuple(h.load for h in imports if ended.get(h.load, 0) < len(h.files))
 
 
-def _identity(desk: Desk) -> str:
+def _identity(ledgers: Ledgers) -> str:
     """Of the databases: those of their ledgers, made once, in any order."""
     from inrush import _core
 
     def known(k: int) -> str | None:
-        [[found]] = desk.ask(k, ledger.ask_identity(desk.name))
+        [[found]] = ledgers.ask(k, ledger.ask_identity(ledgers.name))
         return None if found is None else str(found)
 
     found = []
-    for k in range(len(desk.targets)):
+    for k in range(len(ledgers.targets)):
         if (own := known(k)) is None:
             try:
-                desk.ask(k, ledger.note_identity(desk.name, secrets.token_hex(16)))
+                ledgers.ask(k, ledger.note_identity(ledgers.name, secrets.token_hex(16)))
             except _core.CoreFailure:
                 if known(k) is None:  # not another load's at the same moment
                     raise
@@ -211,7 +211,7 @@ def _identity(desk: Desk) -> str:
 
 
 def _new(
-    base: str, again: int, contents: Sequence[Content], chunk_rows: int, desk: Desk
+    base: str, again: int, contents: Sequence[Content], chunk_rows: int, ledgers: Ledgers
 ) -> tuple[Header, ...]:
     began = datetime.now(timezone.utc).isoformat(timespec="microseconds")
     return tuple(
@@ -219,40 +219,40 @@ def _new(
             load=f"{base}.{again}" if again else base,
             base=base,
             again=again,
-            table=desk.table,
+            table=ledgers.table,
             files=tuple(c.digest for c in contents),
             names=tuple(c.shown for c in contents),
             chunk_rows=chunk_rows,
             began=began,
             rows_before=0,
             place=k,
-            shards=len(desk.targets),
+            shards=len(ledgers.targets),
         )
-        for k in range(len(desk.targets))
+        for k in range(len(ledgers.targets))
     )
 
 
-def _of_version_1(call: Call, inputs: Sequence[Input], desk: Desk) -> Import | None:
+def _of_version_1(call: Call, inputs: Sequence[Input], ledgers: Ledgers) -> Import | None:
     """An import that an earlier version began, by the name that it gave: of path, size and time of the files."""
     listed = [identity.file_identity(i.shown, i.bytes, i.mtime_ns) for i in inputs]
-    names = [name for name, _ in desk.targets]
+    names = [name for name, _ in ledgers.targets]
     load = call.import_id or identity.import_id(listed, names, call.table, call.chunk_rows)
-    if not any(rows.get(load, 0) for rows in desk.rows([load])):
+    if not any(rows.get(load, 0) for rows in ledgers.rows([load])):
         return None
-    new = _new(load, 0, [], call.chunk_rows, desk)
+    new = _new(load, 0, [], call.chunk_rows, ledgers)
     headers = tuple(replace(header, began="") for header in new)
-    return Import(desk.name, desk.table, headers, tuple(range(len(inputs))), call.chunk_rows, False, 0.0)
+    return Import(ledgers.name, ledgers.table, headers, tuple(range(len(inputs))), call.chunk_rows, False, 0.0)
 
 
-def refuse_missing(desk: Desk, of: Import, headers: Sequence[Sequence[Header]], table: str | None) -> bool:
+def refuse_missing(ledgers: Ledgers, of: Import, headers: Sequence[Sequence[Header]], table: str | None) -> bool:
     """Whether it has stored rows. Raises RowsMissing where a table has fewer rows than the ledger beside it."""
-    rows = desk.rows([*{of.load, *(h.load for h in headers[0])}])
-    counts = desk.counts(table) if table else [0] * len(desk.targets)
-    for (name, _), own, found, mine, now in zip(desk.targets, of.headers, headers, rows, counts, strict=True):
+    rows = ledgers.rows([*{of.load, *(h.load for h in headers[0])}])
+    counts = ledgers.counts(table) if table else [0] * len(ledgers.targets)
+    for (name, _), own, found, mine, now in zip(ledgers.targets, of.headers, headers, rows, counts, strict=True):
         least = proof.least(own, later_of(found, own), mine)
         if now < least:
             raise RowsMissing(
-                f"{name}: table {desk.table} has {now:,} rows, and {least:,} by the ledger of its imports (this one is "
+                f"{name}: table {ledgers.table} has {now:,} rows, and {least:,} by the ledger of its imports (this one is "
                 f"{own.load}{identity.date_of(own)}): rows were deleted, or the table was made anew; "
                 "--again loads the files anew, behind what is there"
             )
@@ -260,7 +260,7 @@ def refuse_missing(desk: Desk, of: Import, headers: Sequence[Sequence[Header]], 
 
 
 def begin(
-    desk: Desk,
+    ledgers: Ledgers,
     of: Import,
     items: Sequence[proof.Item],
     types: Mapping[str, str],
@@ -276,17 +276,17 @@ def begin(
 
     if not of.sums or of.stored:
         return of
-    headers = desk.headers()
+    headers = ledgers.headers()
     here = [named_of(found, of.load) for found in headers]
-    counts = desk.counts(table)
+    counts = ledgers.counts(table)
     # Counted first: rows of another client of this import would be lines of the ledger by now.
-    if any(here) and any(desk.rows([of.load])):
+    if any(here) and any(ledgers.rows([of.load])):
         if any(header.reading != reading for header in here if header is not None and header.reading):
             raise UsageError(
                 f"import {of.load} is being loaded by another command, which reads the files in another way; wait for its end"
             )
         return of
-    if not desk.shards.twin.transactional:
+    if not ledgers.shards.twin.transactional:
         # Rows that came since it was begun may be its own, stored without their line.
         counts = [
             rows if old is None else min(rows, old.rows_before)
@@ -299,16 +299,16 @@ def begin(
     for k, (header, old) in enumerate(zip(new, here, strict=True)):
         if old is not None and _begun_as(old) == _begun_as(header):
             continue
-        if old is not None and desk.shards.twin.transactional:
-            desk.ask(k, ledger.forget_header(desk.name, of.load))
-        if old is None and not desk.shards.twin.transactional and named_of(desk.headers()[k], of.load):
+        if old is not None and ledgers.shards.twin.transactional:
+            ledgers.ask(k, ledger.forget_header(ledgers.name, of.load))
+        if old is None and not ledgers.shards.twin.transactional and named_of(ledgers.headers()[k], of.load):
             continue  # no key of such an engine refuses a second one
         later = header if old is None else replace(header, began=_now())
         try:
-            desk.ask(k, ledger.note_header(desk.name, later))
+            ledgers.ask(k, ledger.note_header(ledgers.name, later))
         except _core.CoreFailure:
             # Another client of the same import was quicker.
-            if not any(h.load == of.load for h in desk.headers()[k]):
+            if not any(h.load == of.load for h in ledgers.headers()[k]):
                 raise
     return replace(of, headers=new)
 
@@ -344,12 +344,12 @@ def named_of(headers: Sequence[Header], load: str) -> Header | None:
     return next((h for h in headers if h.load == load), None)
 
 
-def refuse_verify(desk: Desk, of: Import, table: str | None) -> None:
+def refuse_verify(ledgers: Ledgers, of: Import, table: str | None) -> None:
     """Raises UsageError where a table that is to be read back holds rows that are not of these files."""
-    now = sum(desk.counts(table)) if table else 0
-    own = sum(rows.get(of.load, 0) for rows in desk.rows([of.load]))
+    now = sum(ledgers.counts(table)) if table else 0
+    own = sum(rows.get(of.load, 0) for rows in ledgers.rows([of.load]))
     if now != own:
         raise UsageError(
-            f"--verify: table {desk.table} has {now:,} rows and {own:,} are of these files; it compares a table with the "
+            f"--verify: table {ledgers.table} has {now:,} rows and {own:,} are of these files; it compares a table with the "
             "files that filled it: leave --verify out, or load into an empty table"
         )

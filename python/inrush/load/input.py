@@ -198,7 +198,7 @@ def table_of(
         raise UsageError(f"table {name}: columns that are not loaded yet by their type: {', '.join(unknown)}")
     ordered = [column.name for column in columns]
     if inputs[0].sniffed.named and ordered != list(here):
-        # Without a header fields are the columns in their order, and some ways in take them in the table's.
+        # Without a header fields are the columns in their order, and some insert methods take them in the table's.
         raise UsageError(
             f"--columns {','.join(here)}: table {name} has them in the order {','.join(ordered)}"
         )

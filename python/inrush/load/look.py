@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from inrush.engines.base import Proof
 from inrush.load import ledger, proof
-from inrush.load.imports import Desk, Import, Rows, items_of, later_of, named_of, summed_of, unfinished
+from inrush.load.imports import Ledgers, Import, Rows, items_of, later_of, named_of, summed_of, unfinished
 from inrush.load.input import Input
 from inrush.load.ledger import Header
 from inrush.load.proof import Figures
@@ -22,7 +22,7 @@ LOOKS, PAUSE_S = 30, 0.3
 class Begun:
     """What the end of a load needs of its beginning."""
 
-    desk: Desk
+    ledgers: Ledgers
     of: Import
     proof: Proof
     #: Column -> what its type does to values.
@@ -79,18 +79,18 @@ class Summed:
     scan: Callable[[int], Figures]
 
 
-def look(desk: Desk, of: Import, table: Summed, copies: Summed | None = None) -> Looked:
+def look(ledgers: Ledgers, of: Import, table: Summed, copies: Summed | None = None) -> Looked:
     """The tables beside their ledgers, at a moment when no other import stores."""
     tables = table.proof
     for attempt in range(LOOKS):
-        headers = desk.headers()
+        headers = ledgers.headers()
         loads = [*{of.load, *(h.load for h in headers[0])}]
-        rows = desk.rows(loads)
+        rows = ledgers.rows(loads)
         together = _of_all_shards(headers)
         can = of.sums and proof.worth_summing(of.load, together, summed_of(rows))
-        figures = _figures(desk, table) if can else []
-        counts = [found[0] for found in figures] if can else desk.counts(table.name)
-        still = desk.rows(loads) == rows and [len(h) for h in desk.headers()] == [len(h) for h in headers]
+        figures = _figures(ledgers, table) if can else []
+        counts = [found[0] for found in figures] if can else ledgers.counts(table.name)
+        still = ledgers.rows(loads) == rows and [len(h) for h in ledgers.headers()] == [len(h) for h in headers]
         if still or attempt + 1 == LOOKS:
             break
         time.sleep(PAUSE_S)
@@ -100,7 +100,7 @@ def look(desk: Desk, of: Import, table: Summed, copies: Summed | None = None) ->
         proof.least(own, later_of(found, own), mine)
         for own, found, mine in zip(owns, headers, rows, strict=True)
     ]
-    named = [(name, now, low) for (name, _), now, low in zip(desk.targets, counts, least, strict=True)]
+    named = [(name, now, low) for (name, _), now, low in zip(ledgers.targets, counts, least, strict=True)]
     sums = summed_of(rows)
     before = sum(h.rows_before for h in owns)
     if not still:
@@ -108,24 +108,24 @@ def look(desk: Desk, of: Import, table: Summed, copies: Summed | None = None) ->
     if not of.sums:
         return Looked(named, before, 0, None, None, [], NO_SUMS)
     unknown, filled = proof.unknown_rows(together, sums, sum(counts))
-    of_ledger = _sums(desk, tables, [of.load])
+    of_ledger = _sums(ledgers, tables, [of.load])
     same = filled is not None and all(_same(h, tables.items, table.types) for h in filled)
     loads = [h.load for h in filled or ()]
     expected = None
     if filled and same and can:
-        expected = of_ledger if loads == [of.load] else _sums(desk, tables, loads)
+        expected = of_ledger if loads == [of.load] else _sums(ledgers, tables, loads)
     why = _why_not(filled is not None, can, before)
     found: list[tuple[str, Figures]] = [("the table", proof.added(tables.items, figures))] if can else []
     if copies is not None and filled and expected is not None:
-        copied = summed_of(desk.rows([ends.replica_load(load) for load in loads]))
+        copied = summed_of(ledgers.rows([ends.replica_load(load) for load in loads]))
         if all(copied.get(ends.replica_load(load), 0) == sums.get(load, 0) for load in loads):
-            found.append(("the replicas", proof.added(tables.items, _figures(desk, copies))))
+            found.append(("the replicas", proof.added(tables.items, _figures(ledgers, copies))))
         else:
             # Copies were asked for later: they are of some imports alone.
             expected, why = None, "the replicas hold the rows of some imports alone"
     others = [h for h in filled or () if h.load != of.load]
     return Looked(
-        named, before, unknown, expected, of_ledger, found, why, len(loads), unfinished(desk, others)
+        named, before, unknown, expected, of_ledger, found, why, len(loads), unfinished(ledgers, others)
     )
 
 
@@ -144,13 +144,13 @@ def _of_all_shards(headers: Sequence[Sequence[Header]]) -> list[Header]:
     return [replace(header, rows_before=before[header.load]) for header in headers[0]]
 
 
-def _figures(desk: Desk, of: Summed) -> list[list[int]]:
+def _figures(ledgers: Ledgers, of: Summed) -> list[list[int]]:
     """Of each shard."""
     return [
-        proof.together(of.proof.items, desk.ask(k, of.proof.screen)[0], of.scan(k))
-        for k in range(len(desk.targets))
+        proof.together(of.proof.items, ledgers.ask(k, of.proof.checksum_query)[0], of.scan(k))
+        for k in range(len(ledgers.targets))
     ]
 
 
-def _sums(desk: Desk, tables: Proof, loads: Sequence[str]) -> list[int] | None:
-    return proof.of_lines(tables.items, [text for (text,) in desk.ask(0, ledger.ask_sums(desk.name, loads))])
+def _sums(ledgers: Ledgers, tables: Proof, loads: Sequence[str]) -> list[int] | None:
+    return proof.of_lines(tables.items, [text for (text,) in ledgers.ask(0, ledger.ask_sums(ledgers.name, loads))])

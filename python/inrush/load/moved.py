@@ -7,21 +7,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from inrush.border.load import FilesPlan
-from inrush.border.plan import ScreenItem, SumRows
+from inrush.border.plan import ChecksumItem, SumRows
 from inrush.load import proof, readback
 from inrush.load.look import begun_of
 from inrush.load.proof import Figures
 from inrush.plan import ends
 
 if TYPE_CHECKING:
-    from inrush.load.readback import Places, Targets
+    from inrush.load.readback import AnyShards, Targets
 
 
 #: Hashing the rows once for each of many columns takes long in a large table: then its columns are not named, s.
 NAMED_S = 600.0
 
 
-def moved_columns(wanted: ends.Wanted, shards: Places, targets: Targets, name: str) -> list[str]:
+def moved_columns(wanted: ends.Wanted, shards: AnyShards, targets: Targets, name: str) -> list[str]:
     """Those without which the rows of the table `name` are the rows of the files: one of them is as it is in the files,
     but for its place. Empty where none is, or the server took too long.
 
@@ -31,7 +31,7 @@ def moved_columns(wanted: ends.Wanted, shards: Places, targets: Targets, name: s
 
     begun = begun_of(wanted)
     [row] = [item for item in begun.proof.items if item["kind"] == "sum_rows"]
-    items: list[ScreenItem] = [{"kind": "rows"}, *without_each(row)]
+    items: list[ChecksumItem] = [{"kind": "rows"}, *without_each(row)]
     in_files = of_files(wanted, shards, items)
     try:
         in_table = of_table(wanted, shards, targets, name, items)
@@ -58,7 +58,7 @@ def without_each(row: SumRows) -> list[SumRows]:
     return [without(column) for column in row["columns"]]
 
 
-def of_files(wanted: ends.Wanted, shards: Places, items: Sequence[ScreenItem]) -> Figures:
+def of_files(wanted: ends.Wanted, shards: AnyShards, items: Sequence[ChecksumItem]) -> Figures:
     """Of all good rows of the files, read once more."""
     from inrush import _core
 
@@ -72,14 +72,14 @@ def of_files(wanted: ends.Wanted, shards: Places, items: Sequence[ScreenItem]) -
 
 
 def of_table(
-    wanted: ends.Wanted, shards: Places, targets: Targets, name: str, items: Sequence[ScreenItem]
+    wanted: ends.Wanted, shards: AnyShards, targets: Targets, name: str, items: Sequence[ChecksumItem]
 ) -> Figures:
     """Of the table `name` on all shards."""
     columns = readback.read_columns(items)
-    screen = shards.twin.load_screen(wanted.table, name, items)
+    checksum_query = shards.twin.load_checksum_query(wanted.table, name, items)
     parts = []
     for _, target in targets:
-        by_sql = shards.ask(target, screen, NAMED_S)[0]
+        by_sql = shards.ask(target, checksum_query, NAMED_S)[0]
         read: Figures = ()
         if columns:
             document = readback.scan_document(wanted, shards.twin, name, columns, readback.read_items(items))

@@ -14,7 +14,7 @@ from inrush.errors import CoreError, Interrupted, from_core
 from inrush.worker.process import Process, death_message
 
 Doc = dict[str, Any]
-Tell = Callable[[Doc], None]
+OnEvent = Callable[[Doc], None]
 
 END = (sys.executable, "-m", "inrush.load.end")
 #: So long rows that are on their way may take to be stored with their lines of the ledger, once a load has failed.
@@ -61,7 +61,7 @@ class End:
         """Its next event, whatever it is."""
         return self._process.event(timeout_s)
 
-    def wait_for(self, what: str, tell: Tell, other: End | None = None) -> Doc:
+    def wait_for(self, what: str, on_event: OnEvent, other: End | None = None) -> Doc:
         """The event `what`. Raises what this end, or the other one meanwhile, failed with."""
         try:
             while True:
@@ -69,24 +69,24 @@ class End:
                 if event is not None:
                     if event["event"] == what:
                         return event
-                    self.heard(event, tell)
+                    self.heard(event, on_event)
                 if other is not None:
-                    other.look(tell)
+                    other.look(on_event)
         except KeyboardInterrupt:
             self._process.send("stop")
             raise Interrupted(
                 "interrupted; what was acknowledged is stored, and the same command goes on from there"
             ) from None
 
-    def look(self, tell: Tell) -> None:
+    def look(self, on_event: OnEvent) -> None:
         """What has happened meanwhile."""
         while (event := self._process.event(0.0)) is not None:
-            self.heard(event, tell)
+            self.heard(event, on_event)
 
-    def stop(self, tell: Tell) -> Doc:
+    def stop(self, on_event: OnEvent) -> Doc:
         """An orderly end: its last word."""
         self.ask_to_end()
-        return self.wait_for("finished", tell)
+        return self.wait_for("finished", on_event)
 
     def ask_to_end(self) -> None:
         """In order; `finished` is its last event."""
@@ -101,11 +101,11 @@ class End:
             if event is not None and event["event"] in ("finished", "failed", "ended"):
                 return
 
-    def heard(self, event: Doc, tell: Tell) -> None:
+    def heard(self, event: Doc, on_event: OnEvent) -> None:
         """Passes an event on. Raises what this end failed with."""
         if event["event"] == "failed":
             raise from_core(event["kind"], event["message"])
         if event["event"] == "ended":
             code = self._process.close()
             raise CoreError(f"load {self.role}: {death_message(code, self.log)}")
-        tell({**event, "role": self.role})
+        on_event({**event, "role": self.role})

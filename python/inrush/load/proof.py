@@ -217,7 +217,7 @@ def by_column(
 
 
 def figures(text: str) -> list[int]:
-    """Of `ScreenSums::text`."""
+    """Of `Checksums::text`."""
     return [int(figure) for figure in text.split()]
 
 
@@ -241,9 +241,9 @@ def of_lines(items: Sequence[Item], texts: Sequence[Any]) -> list[int] | None:
     return None if any(len(part) != len(items) for part in parts) else added(items, parts)
 
 
-def together(items: Sequence[Item], screen: Sequence[Any], read: Figures) -> list[int]:
-    """The figures of one table in the order of the items. screen: a row without those that are read back; read: these."""
-    by_sql, by_reading = iter(screen), iter(read)
+def together(items: Sequence[Item], checksum_query: Sequence[Any], read: Figures) -> list[int]:
+    """The figures of one table in the order of the items. checksum query: a row without those that are read back; read: these."""
+    by_sql, by_reading = iter(checksum_query), iter(read)
     return [next(by_reading) if i.get("hash") == "read_back" else whole(next(by_sql)) for i in items]
 
 

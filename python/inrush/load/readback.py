@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from inrush.border import plan as border
 from inrush.border.load import FilesPlan, Scan
-from inrush.border.plan import ScreenItem, SumHash, SumRows
+from inrush.border.plan import ChecksumItem, SumHash, SumRows
 from inrush.engines.base import Proof, Server
 from inrush.load.look import Summed, begun_of
 from inrush.load.proof import Figures, LoadVerdict, figures
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from inrush.load.remote import RemoteShards
     from inrush.load.shards import Shards
 
-    Places = Shards | RemoteShards
+    AnyShards = Shards | RemoteShards
 Targets = Sequence[tuple[str, border.Target]]
 
 
@@ -32,13 +32,13 @@ def load_proof(
     return twin.load_proof(replace(table, columns=left), physical, declared, weak)
 
 
-def read_items(items: Sequence[ScreenItem]) -> list[SumHash | SumRows]:
+def read_items(items: Sequence[ChecksumItem]) -> list[SumHash | SumRows]:
     """Those that no SQL computes."""
     hashed = [item for item in items if item["kind"] == "sum_hash" or item["kind"] == "sum_rows"]
     return [item for item in hashed if item["hash"] == "read_back"]
 
 
-def read_columns(items: Sequence[ScreenItem]) -> list[str]:
+def read_columns(items: Sequence[ChecksumItem]) -> list[str]:
     """The columns of those items that no SQL computes, each once."""
     columns = (
         item["columns"] if item["kind"] == "sum_rows" else [item["column"]] for item in read_items(items)
@@ -46,9 +46,9 @@ def read_columns(items: Sequence[ScreenItem]) -> list[str]:
     return list(dict.fromkeys(c for of in columns for c in of))
 
 
-def summed(wanted: ends.Wanted, shards: Places, targets: Targets, proof: Proof, name: str) -> Summed:
+def summed(wanted: ends.Wanted, shards: AnyShards, targets: Targets, proof: Proof, name: str) -> Summed:
     """The tables of this name on all shards."""
-    screen = proof.screen.replace(f" FROM {wanted.target_table}", f" FROM {name}")
+    checksum_query = proof.checksum_query.replace(f" FROM {wanted.target_table}", f" FROM {name}")
     items = read_items(proof.items)
     columns = read_columns(items)
 
@@ -59,11 +59,11 @@ def summed(wanted: ends.Wanted, shards: Places, targets: Targets, proof: Proof, 
         return figures(shards.scan(targets[k][1], document)["sums"])
 
     types = {column.name: column.type for column in wanted.table.columns}
-    return Summed(name, replace(proof, screen=screen), types, scan)
+    return Summed(name, replace(proof, checksum_query=checksum_query), types, scan)
 
 
 def scan_document(
-    wanted: ends.Wanted, twin: Server, name: str, columns: Sequence[str], items: Sequence[ScreenItem]
+    wanted: ends.Wanted, twin: Server, name: str, columns: Sequence[str], items: Sequence[ChecksumItem]
 ) -> Scan:
     table = part_of(wanted, twin, columns)
     read = (twin.read_column(c) for c in wanted.table.columns if c.name in columns)
@@ -82,7 +82,7 @@ def part_of(wanted: ends.Wanted, twin: Server, columns: Sequence[str]) -> border
 
 
 def verified(
-    wanted: ends.Wanted, shards: Places, targets: Targets, found: LoadVerdict
+    wanted: ends.Wanted, shards: AnyShards, targets: Targets, found: LoadVerdict
 ) -> tuple[bool | None, LoadVerdict]:
     """The table read back beside the files read again: equal digests of all rows. None where nothing can be said of it."""
     begun = begun_of(wanted)

@@ -47,7 +47,7 @@ from inrush.study.found import SAMPLE_ROWS
 from inrush.workload import Table
 
 Doc = dict[str, Any]
-Tell = Callable[[Doc], None]
+OnEvent = Callable[[Doc], None]
 
 
 def found_shards(call: Call, note: Callable[[str], None]) -> tuple[Call, Shards]:
@@ -72,7 +72,7 @@ def found_shards(call: Call, note: Callable[[str], None]) -> tuple[Call, Shards]
     return found, behind
 
 
-def load(call: Call, folder: Path, note: Callable[[str], None], tell: Tell) -> Loaded:
+def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEvent) -> Loaded:
     """Loads until every row is stored or rejected. folder: of this tool's loads, for rejects and spooled input.
 
     Raises UsageError, TargetError, CoreError, Interrupted; what was acknowledged by then is stored and not loaded again.
@@ -98,29 +98,29 @@ def load(call: Call, folder: Path, note: Callable[[str], None], tell: Tell) -> L
         wanted = prepare(call, inputs, shards, targets, folder, note)
         own = folder / wanted.import_id
         own.mkdir(parents=True, exist_ok=True)
-        tell = with_time_left(tell, sum(i.bytes for i in inputs))
+        on_event = with_time_left(on_event, sum(i.bytes for i in inputs))
         began = time.monotonic()
         if isinstance(shards, RemoteShards):
             setup = ends.import_plan(wanted, shards.twin, targets)
-            counts = run_clients(call, wanted, shards, client, None, shards.link, own, tell, setup)
+            counts = run_clients(call, wanted, shards, client, None, shards.link, own, on_event, setup)
             return proven(wanted, shards, targets, counts, began, own)
         assert load_server is not None, "it was started for shards of our own"
         token = secrets.token_hex(16)
         document = ends.server_plan(wanted, shards.twin, targets, "127.0.0.1:0", token)
         load_server.begin(document, own / "server.log")
-        listening = load_server.wait_for("listening", tell)
+        listening = load_server.wait_for("listening", on_event)
         if listening["resumed_files"]:
             note(f"import {wanted.import_id} goes on: {listening['resumed_rows']} rows are stored already")
         way = ends.link_plan(listening["address"], token)
         try:
-            counts = run_clients(call, wanted, shards, client, load_server, way, own, tell)
+            counts = run_clients(call, wanted, shards, client, load_server, way, own, on_event)
         except InrushError:
             # Without transactions the line of a chunk follows its rows: a server that is killed between them leaves rows
             # that no ledger has.
             if not shards.twin.transactional:
                 load_server.settle()
             raise
-        last = load_server.stop(tell)
+        last = load_server.stop(on_event)
     return proven(wanted, shards, targets, counts, began, own, last["shards"])
 
 
@@ -196,15 +196,15 @@ def proven(
     )
 
 
-def with_time_left(tell: Tell, total_bytes: int) -> Tell:
+def with_time_left(on_event: OnEvent, total_bytes: int) -> OnEvent:
     """Adds `left_s` to the client's progress, as its bytes so far promise it."""
 
-    def told(event: Doc) -> None:
+    def on_progress(event: Doc) -> None:
         if event["event"] == "progress" and event["role"] == "client" and event["bytes"]:
             event = {**event, "left_s": (total_bytes - event["bytes"]) * event["seconds"] / event["bytes"]}
-        tell(event)
+        on_event(event)
 
-    return told
+    return on_progress
 
 
 def prepare(
@@ -239,10 +239,10 @@ def prepare(
             raise UsageError(
                 f"{targets[0][0]}: there is no table {call.table}; --create makes it from the files"
             )
-        desk = imports.open_ledgers(shards, targets, call.table)
-        of = imports.settle(call, inputs, desk, physical if described else None, note)
+        ledgers = imports.open_ledgers(shards, targets, call.table)
+        of = imports.settle(call, inputs, ledgers, physical if described else None, note)
         if call.verify:
-            imports.refuse_verify(desk, of, physical if described else None)
+            imports.refuse_verify(ledgers, of, physical if described else None)
         if not described:
             unsure = create.null_line(inputs, call.key) if shards.twin.null_is_a_type else []
             for line in [*type_lines(inputs, table.name, asked), *unsure]:
@@ -313,10 +313,10 @@ def prepare(
     ends.import_plan(wanted, shards.twin, targets)
     try:
         types = {c.name: c.type for c in table.columns}
-        of = imports.begin(desk, of, proven_by.items, types, read_so, physical)
+        of = imports.begin(ledgers, of, proven_by.items, types, read_so, physical)
     except _core.CoreFailure as failure:
         raise from_core(*failure.args) from None
-    begun = Begun(desk, of, proven_by, weak, call.verify, tuple(inputs))
+    begun = Begun(ledgers, of, proven_by, weak, call.verify, tuple(inputs))
     return replace(wanted, begun=begun)
 
 
@@ -358,7 +358,7 @@ def run_clients(
     load_server: End | None,
     way: LinkPlan,
     own: Path,
-    tell: Tell,
+    on_event: OnEvent,
     setup: ImportPlan | None = None,
 ) -> Doc:
     """All files by `client`, or the first by it and each other one by a process of its own, one after the other.
@@ -377,7 +377,7 @@ def run_clients(
         with End(None, own / "client.log", {}) if n else client as end:
             end.begin(document, own / "client.log")
             try:
-                last = end.wait_for("finished", tell, load_server)
+                last = end.wait_for("finished", on_event, load_server)
             except (TargetError, CoreError) as failed:
                 raise type(failed)(with_names(str(failed), names)) from None
         for name in counts:

@@ -79,7 +79,7 @@ def serve(call: Serving, folder: Path, note: Callable[[str], None], ready: Calla
     from inrush.load.call import Call
     from inrush.load.process import End
     from inrush.load.shards import shards_of
-    from inrush.targets.site import split_password
+    from inrush.targets.deployment import split_password
 
     host = host_of("--listen", call.listen)
     refuse_in_the_open(call, host)
@@ -119,7 +119,7 @@ def serve(call: Serving, folder: Path, note: Callable[[str], None], ready: Calla
 
 
 def follow(
-    end: End, stopping: Stopping, listening: Callable[[Doc], None], tell: Callable[[Doc], None]
+    end: End, stopping: Stopping, listening: Callable[[Doc], None], on_event: Callable[[Doc], None]
 ) -> None:
     """Until the server has finished, which it is asked for as soon as Ctrl-C or SIGTERM has come.
 
@@ -140,7 +140,7 @@ def follow(
         if event["event"] == "listening":
             listening(event)
         else:
-            end.heard(event, tell)
+            end.heard(event, on_event)
 
 
 def refuse_in_the_open(call: Serving, host: str) -> None:
@@ -228,8 +228,8 @@ def write_secret(path: Path, text: str) -> None:
 
 
 def _noting(note: Callable[[str], None]) -> Callable[[Doc], None]:
-    def told(event: Doc) -> None:
+    def on_progress(event: Doc) -> None:
         if event["event"] == "note":
             note(str(event["text"]))
 
-    return told
+    return on_progress

@@ -16,7 +16,7 @@ from inrush.engines.base import Server, Target
 from inrush.errors import UsageError
 from inrush.extras import need
 from inrush.load.call import Call
-from inrush.targets.site import environment, split_password
+from inrush.targets.deployment import environment, split_password
 
 Doc = dict[str, Any]
 
@@ -62,11 +62,11 @@ class Shards:
 def shards_of(call: Call, note: Callable[[str], None]) -> Shards:
     """By the command line. Raises UsageError for addresses that do not go together."""
     if call.into and call.shards:
-        refuse_told(call.into)
+        refuse_shards_of_configuration(call.into)
     return shards_at(call.shards or ((call.into,) if call.into else ()), note)
 
 
-def refuse_told(into: str) -> None:
+def refuse_shards_of_configuration(into: str) -> None:
     """Raises UsageError where shards cannot be made known to the server that is named as their coordinator."""
     twin = server(engine_of_url(into))
     if not twin.coordinated:
@@ -75,7 +75,7 @@ def refuse_told(into: str) -> None:
         )
     if twin.coordinator_configured:
         raise UsageError(
-            f"--into {into} with --shard: {twin.name} has its shards from its configuration and tells them; leave --shard out"
+            f"--into {into} with --shard: {twin.name} has its shards from its configuration and reports them; leave --shard out"
         )
 
 

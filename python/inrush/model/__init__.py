@@ -2,7 +2,7 @@
 
 laws       what holds of every system: Little, Erlang
 network    exact throughput of a closed network of pooled and partitioned stations
-pipeline   that network, calibrated by small loads: overlap, growing demand, a stage that nobody measured
+pipeline   that network, calibrated by small loads: overlap, growing demand, a stage that was not measured
 fits       non-negative least squares of relative errors, which every law below is fitted by
 scaling    rate against workers: contention and coherency (Amdahl, USL), and rate against batch
 work       time against volume, time against machines

@@ -51,8 +51,8 @@ def forecast_load(
         return forecast(of, to, archive=archive, level=level)
     if not network.holds:
         found = forecast(of, to, archive=archive, level=level)
-        told = f"the network of watched resources misses a small load by {np.exp(network.missed) - 1:.0%}: throughput alone decides"
-        return Forecast(**{**found.__dict__, "why": (told, *found.why)})
+        reason = f"the network of watched resources misses a small load by {np.exp(network.missed) - 1:.0%}: throughput alone decides"
+        return Forecast(**{**found.__dict__, "why": (reason, *found.why)})
     refuse_far(to, float(of.x[-1]))
     return of_pipeline(network.fitted, network.loads, network.seen, of, to, archive, level)
 

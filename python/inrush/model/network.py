@@ -72,7 +72,7 @@ def in_flight_for(x: FloatArray, wanted_per_s: float) -> float:
     """Units in flight that give a throughput; inf where the table `x` of `throughputs` never reaches it."""
     if wanted_per_s > x[-1]:
         return float("inf")
-    # The table rises; equal neighbours at the plateau are told apart by the first of them.
+    # The table rises; equal neighbours at the plateau are distinguished by the first of them.
     above = int(np.searchsorted(x, wanted_per_s, side="left"))
     if above == 0:
         return 0.0

@@ -1,7 +1,7 @@
 """Throughput of n loads from a few small ones: a closed network whose population the small loads calibrate. Pure.
 
 One load (a writer, a pipeline) overlaps its stages, so it holds c units of work in flight, not one: c is what makes
-the network give the throughput of one load. One that is slower than its demands waits for what nobody watched, and has
+the network give the throughput of one load. One that is slower than its demands waits for a resource that was not watched, and has
 one unit in flight and that think time. Then with Q(n) = X(c n) of the network and H(n) the hard bound
 
     rate(n) = Q^theta H^(1 - theta)
@@ -273,7 +273,7 @@ def misfit(p: Pipeline, loads: Sequence[Load]) -> float:
 
 
 def blended(p: Pipeline, loads: Sequence[Load]) -> Pipeline:
-    """theta from the loads beyond the first, drawn to one half where they do not tell Q and H apart."""
+    """theta from the loads beyond the first, drawn to one half where they do not report Q and H apart."""
     above, below = THETA_WEIGHT * 0.5, THETA_WEIGHT
     for load in loads[1:]:
         q, h = p.queueing(load.n), p.bound(load.n)

@@ -15,40 +15,40 @@ from inrush.pipeline import inputs, proofs, tables
 from inrush.pipeline.ends import Ends, Said
 
 Doc = dict[str, Any]
-Tell = Callable[[Mapping[str, Any]], None]
+OnEvent = Callable[[Mapping[str, Any]], None]
 #: Words that came from the parent since.
 Words = Callable[[], list[str]]
 
 #: How long a wait for the ends lasts before commands and limits are looked at, s; how often progress is said.
-TICK_S, TELL_S = 0.05, 0.5
+TICK_S, PROGRESS_EVERY_S = 0.05, 0.5
 LABELS = ("create", "before", "measure", "proof", "drop")
 
 
-def work(plan: Mapping[str, Any], parts: Path, words: Words, tell: Tell) -> int:
+def work(plan: Mapping[str, Any], parts: Path, words: Words, on_event: OnEvent) -> int:
     """0: done, and the tables are in `parts`; 1: failed, and an event says how."""
     from inrush import _core
 
     folder = parts / "work"
     folder.mkdir(parents=True)
     try:
-        ended_by = Drive(plan, parts, folder, words, tell).run()
+        ended_by = Drive(plan, parts, folder, words, on_event).run()
     except _core.CoreFailure as e:
         kind, message = e.args
-        tell({"event": "failed", "kind": kind, "message": message})
+        on_event({"event": "failed", "kind": kind, "message": message})
         return 1
     except InrushError as e:
         kind = "target" if isinstance(e, TargetError) else "load"
-        tell({"event": "failed", "kind": kind, "message": str(e)})
+        on_event({"event": "failed", "kind": kind, "message": str(e)})
         return 1
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    tell({"event": "finished", "ended_by": ended_by})
+    on_event({"event": "finished", "ended_by": ended_by})
     return 0
 
 
 class Drive:
-    def __init__(self, plan: Mapping[str, Any], parts: Path, folder: Path, words: Words, tell: Tell) -> None:
-        self.plan, self.parts, self.folder, self.words, self.tell = plan, parts, folder, words, tell
+    def __init__(self, plan: Mapping[str, Any], parts: Path, folder: Path, words: Words, on_event: OnEvent) -> None:
+        self.plan, self.parts, self.folder, self.words, self.on_event = plan, parts, folder, words, on_event
         self.shards: list[Doc] = plan["shards"]
         self.files: list[Doc] = []
         self.net: list[tuple[int, int]] = []
@@ -97,7 +97,7 @@ class Drive:
 
     def follow(self, ends: Ends, go_ns: int) -> str | None:
         """Until all clients have finished; why it was cut before, else None."""
-        limit_ns, told_s = self.plan["segments"][tables.MEASURED]["limit_ns"], 0.0
+        limit_ns, progress_s = self.plan["segments"][tables.MEASURED]["limit_ns"], 0.0
         while ends.working():
             self.listen(ends, TICK_S)
             if "stop" in self.words():
@@ -106,8 +106,8 @@ class Drive:
                 raise CoreError(
                     f"the load was cut after {limit_ns / 1e9:g} s (schedule.limit_s): raise it or take fewer files"
                 )
-            if time.monotonic() - told_s > TELL_S:
-                told_s = time.monotonic()
+            if time.monotonic() - progress_s > PROGRESS_EVERY_S:
+                progress_s = time.monotonic()
                 self.progress("measure", self.share(), (time.monotonic_ns() - go_ns) / 1e9)
         return None
 
@@ -128,7 +128,7 @@ class Drive:
                 if event["event"] == "finished":
                     self.written[said.key] = event
             case "note", _:
-                self.tell({"event": "note", "text": event["text"]})
+                self.on_event({"event": "note", "text": event["text"]})
 
     def share(self) -> float:
         share: float = sum(self.stored.values()) / self.shards[0]["proof"]["rows"]
@@ -148,7 +148,7 @@ class Drive:
             self.parts,
             {
                 "segments": tables.segments(plan["segments"], start_ns, end_ns, time.monotonic_ns() - zero_ns),
-                "repetitions": [tables.shot(rows, plan["pipelines"]["count"], client_ns)],
+                "repetitions": [tables.totals(rows, plan["pipelines"]["count"], client_ns)],
                 "files": rows,
                 "resources": resources,
                 "proofs": self.proof_rows(proven, rows),
@@ -195,7 +195,7 @@ class Drive:
                     proofs.control(shard, statement)
 
     def segment(self, index: int, kind: str, phase: str = "") -> None:
-        self.tell(
+        self.on_event(
             {
                 "event": "segment",
                 "index": index,
@@ -214,7 +214,7 @@ class Drive:
             "backlog": 0,
         }  # fmt: skip
         left_s = seconds * (1 - share) / share if seconds and share else None
-        self.tell({
+        self.on_event({
             "event": "progress", "t_ns": 0, "segment": tables.MEASURED, "label": label, "phase": label, "repetition": 0,
             "share": share, "left_s": left_s, "roles": {"pipelines": role}, "client_cpu": None,
         })  # fmt: skip

@@ -19,7 +19,7 @@ from typing import Any
 
 from inrush.errors import CoreError, InrushError, from_core
 from inrush.load.process import END
-from inrush.pipeline.fence import fenced
+from inrush.pipeline.cpu_quota import limited
 from inrush.pipeline.inputs import FORMAT
 from inrush.plan.ends import link_plan
 from inrush.worker.process import Process, death_message
@@ -46,7 +46,7 @@ class Ends:
     def __init__(self, plan: Mapping[str, Any], paths: Sequence[Path], folder: Path) -> None:
         self._plan, self._paths, self._folder = plan, [str(p) for p in paths], folder
         self._token = secrets.token_hex(16)
-        self._told: queue.SimpleQueue[Said | InrushError] = queue.SimpleQueue()
+        self._reported: queue.SimpleQueue[Said | InrushError] = queue.SimpleQueue()
         self._over = threading.Event()
         (folder / "rejects").mkdir(parents=True, exist_ok=True)
         how = plan["pipelines"]
@@ -57,7 +57,7 @@ class Ends:
         self.clients = [self._process(command, f"client-{k}") for k in range(count if alone else 1)]
         self.servers = [self._process(command, f"server-{k}") for k in range(count if self.per_file else 1)]
         #: Ends after the processes that it holds.
-        self._fence = contextlib.ExitStack()
+        self._cpu_quota = contextlib.ExitStack()
         self._cores = float(how["load_server_cores"])
         #: By what the load servers are held to their cores; empty: by nothing.
         self.held_by = ""
@@ -76,7 +76,7 @@ class Ends:
             thread.join()
         for process in self._all():
             process.close()
-        self._fence.close()
+        self._cpu_quota.close()
 
     def processes(self) -> dict[str, list[int]]:
         return {"load_client": [p.pid for p in self.clients], "load_server": [p.pid for p in self.servers]}
@@ -87,7 +87,7 @@ class Ends:
             self.servers[0].send(json.dumps(self._server_plan()))
             self._address = self._wait(self.servers[0], "load_server", "server-0", "listening")["address"]
         if self._cores:
-            self.held_by = self._fence.enter_context(fenced([s.pid for s in self.servers], self._cores))
+            self.held_by = self._cpu_quota.enter_context(limited([s.pid for s in self.servers], self._cores))
 
     def go(self) -> None:
         if not self.per_file:
@@ -106,7 +106,7 @@ class Ends:
         """What was said since; waits for the first. Raises what an end failed with."""
         with contextlib.suppress(queue.Empty):
             while True:
-                found = self._told.get(timeout=timeout_s)
+                found = self._reported.get(timeout=timeout_s)
                 if isinstance(found, InrushError):
                     raise found
                 yield found
@@ -124,7 +124,7 @@ class Ends:
         try:
             work(k)
         except InrushError as e:
-            self._told.put(e)
+            self._reported.put(e)
 
     def _hear_server(self, k: int) -> None:
         self._wait(self.servers[k], "load_server", f"server-{k}", "finished")
@@ -151,7 +151,7 @@ class Ends:
     def _wait(
         self, end: Process[Doc], role: str, key: str, what: str, of_file: Mapping[str, int] | None = None
     ) -> Doc:
-        """The event `what`; all that is said before goes to whoever listens. Raises what the end failed with."""
+        """The event `what`; all that is said before goes to the listener. Raises what the end failed with."""
         while not self._over.is_set():
             event = end.event(LOOK_S)
             if event is None:
@@ -164,7 +164,7 @@ class Ends:
                 raise from_core(event["kind"], event["message"])
             if event["event"] == "ended":
                 raise CoreError(f"load {role}: {death_message(end.close(), end.log)}")
-            self._told.put(Said(role, key, event))
+            self._reported.put(Said(role, key, event))
             if event["event"] == what:
                 return event
         raise CoreError("the run is over")

@@ -44,8 +44,8 @@ def key_of(inputs: Mapping[str, Any], seed: int, epoch_ns: int) -> str:
     """Equal for runs whose files hold the same rows: neither the engine nor the number of files is in it."""
     table = inputs["table"]
     columns = [{k: v for k, v in c.items() if k != "wire"} for c in table["columns"]]
-    told = [table["stream"], columns, table["source"], seed, epoch_ns, inputs["rows_per_file"]]
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+    identity = [table["stream"], columns, table["source"], seed, epoch_ns, inputs["rows_per_file"]]
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def write(path: Path, table: Mapping[str, Any], seed: int, epoch_ns: int, first: int, rows: int) -> None:

@@ -90,10 +90,10 @@ def together(proofs: Sequence[Sequence[Mapping[str, Any]]], table: str) -> list[
         try:
             total = sum(int(row["found"]) for row in rows)
         except ValueError:  # a shard that did not answer proves nothing
-            told = next(str(row["found"]) for row in rows if not str(row["found"]).lstrip("-").isdigit())
+            value = next(str(row["found"]) for row in rows if not str(row["found"]).lstrip("-").isdigit())
         else:
-            told = str(wrapped(total) if str(rows[0]["item"]).startswith(WRAPPED) else total)
-        found.append({**rows[0], "table": table, "found": told, "holds": told == expected})
+            value = str(wrapped(total) if str(rows[0]["item"]).startswith(WRAPPED) else total)
+        found.append({**rows[0], "table": table, "found": value, "holds": value == expected})
     return found
 
 

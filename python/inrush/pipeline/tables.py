@@ -35,7 +35,7 @@ def files(said: Sequence[Mapping[str, Any]], go_ns: int, zero_ns: int) -> list[D
     return sorted(rows, key=lambda row: (row["start_ns"], row["file"]))
 
 
-def shot(of: Sequence[Mapping[str, Any]], pipelines: int, cpu_ns: int) -> Doc:
+def totals(of: Sequence[Mapping[str, Any]], pipelines: int, cpu_ns: int) -> Doc:
     """The load as a whole: first due to last stored; a call is a file."""
     return {
         "segment": MEASURED, "repetition": 0, "role": ROLE, "start_ns": min(f["due_ns"] for f in of),

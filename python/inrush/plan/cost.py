@@ -30,7 +30,7 @@ REPEAT_S = 0.03
 READ_BACK_SHARE = 0.25
 #: Bytes of the row that a twin's `rate` speaks of.
 ROW_BYTES = 72
-#: Points of one group that fresh repeats are made of: the best, and up to two that cannot be told from it.
+#: Points of one group that fresh repeats are made of: the best, and up to two that cannot be distinguished from it.
 FRESH = (1, 3)
 #: Warnings that are spelled out.
 MOST_WARNINGS = 3
@@ -111,7 +111,7 @@ def forecast(engine: str, point: PointPlan) -> Forecast:
         return rows * row_s * max(of_bytes / ROW_BYTES, 0.1)
 
     def work_s(work: Work) -> float:
-        return rows_s(work.rows, work.row_bytes) + work.calls * batch_s / work.lanes
+        return rows_s(work.rows, work.row_bytes) + work.calls * batch_s / work.parallel
 
     closed_s = repeated_s(sum(work_s(w) for w in lasts.work if w.due_s is None), point)
     demand = sum(work_s(w) / w.due_s for w in lasts.work if w.due_s is not None and w.due_s > 0)

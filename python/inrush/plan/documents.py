@@ -104,10 +104,10 @@ def operation_document(
     return document
 
 
-def holds_of(operation: Operation, table: int, params: Sequence[str]) -> list[border.Hold]:
+def holds_of(operation: Operation, table: int, params: Sequence[str]) -> list[border.Assertion]:
     """What its answers promise. params: their names, in placeholder order."""
     columns, compared = list(operation.returns), [operation.compared.get(name, "") for name in params]
-    found: list[border.Hold] = []
+    found: list[border.Assertion] = []
     for hold in operation.holds:
         if hold == "asked":
             found.append({"kind": "asked", "table": table, "columns": columns, "keys": compared})

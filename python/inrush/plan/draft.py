@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from inrush.border.labels import KeyCoverage, OptionalLabels, OracleBook, PointLabels
+from inrush.border.labels import KeyCoverage, OptionalLabels, OraclePlan, PointLabels
 from inrush.border.plan import KeyPlan, OpPlan, ProofPlan
 from inrush.border.plan import PointPlan as Document
 from inrush.border.plan import TablePlan as TableDocument
@@ -21,7 +21,7 @@ from inrush.plan.documents import (
 )
 from inrush.plan.intervals import coarser
 from inrush.plan.keys import coverage, sentence
-from inrush.plan.oracle import oracle_book
+from inrush.plan.oracle import oracle_plan
 from inrush.plan.planned_point import PointPlan
 from inrush.plan.ranges import read_back_ranges
 from inrush.plan.retention import Retained, in_pieces, retain_operation
@@ -32,7 +32,7 @@ from inrush.study.operations import tables_of
 from inrush.study.study import Study
 from inrush.workload import Operation, Table
 
-#: Up to so many rows of a table are read back whole; beyond, the screen alone proves it.
+#: Up to so many rows of a table are read back whole; beyond, the checksum query alone proves it.
 READ_BACK_ROWS = 10_000_000
 
 
@@ -128,8 +128,8 @@ class Draft:
             return role
         self.left_out |= reasons
         kept = {name: weight for name, weight in role.operations.items() if name not in whole}
-        told = "; ".join(f"{name} is unsupported ({reason})" for name, reason in reasons.items())
-        note = f"{self.server.name}: {role.name} goes on without what it cannot do: {told}"
+        reason_text = "; ".join(f"{name} is unsupported ({reason})" for name, reason in reasons.items())
+        note = f"{self.server.name}: {role.name} goes on without what it cannot do: {reason_text}"
         return replace(role, operations=kept, notes=(*role.notes, note))
 
     def queries(self, name: str, tables: Sequence[str]) -> tuple[str, ...]:
@@ -227,11 +227,11 @@ class Draft:
                 "table": self.index[name],
                 "first_row": gone,
                 "rows": 0 if from_files else rows,
-                "screen": proof.screen,
+                "screen": proof.checksum_query,
                 "items": list(proof.items),
                 "read_back": proof.read_back if read_back and whole else "",
             }
-            if not proof.screen:
+            if not proof.checksum_query:
                 continue
             found.append(document)
             if read_back and not whole and not gone:
@@ -243,7 +243,7 @@ class Draft:
         proof = self.server.proof(self.tables[name], self.plans[name])
         seen = {item["column"] for item in proof.items if item["kind"] == "sum_hash"}
         uuids = [c.name for c in self.tables[name].columns if c.type == "uuid"]
-        return [column for column in uuids if column not in seen] if proof.screen else []
+        return [column for column in uuids if column not in seen] if proof.checksum_query else []
 
     def ranges(self, name: str, read_back: str) -> list[ProofPlan]:
         at = epoch_ns(self.study.workload.epoch)
@@ -282,7 +282,7 @@ class Draft:
         covered = self.covered()
         record, watch = plan["record"]["interval_ns"] / NS, plan["watch"]["every_ns"] / NS
         asked = self.study.record.interval_s is not None and self.study.record.watch_s is not None
-        notes += [told for told in [coarser(self.longest_s(), record, watch)] if told and not asked]
+        notes += [reason_text for reason_text in [coarser(self.longest_s(), record, watch)] if reason_text and not asked]
         notes += [sentence(name, keys) for name, keys in covered.items()]
         some: OptionalLabels = {}
         if keys_per_call:
@@ -362,6 +362,6 @@ class Draft:
             and not self.retained.keys() & set(tables_of(operations[o["name"]], self.study.workload))
         ]
 
-    def oracle(self) -> OracleBook | None:
+    def oracle(self) -> OraclePlan | None:
         rows = {name: self.rows_of(name) for name in self.tables}
-        return oracle_book(self.server.name, self.asked(), self.study.workload.operations, self.tables, rows)
+        return oracle_plan(self.server.name, self.asked(), self.study.workload.operations, self.tables, rows)

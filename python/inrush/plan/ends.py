@@ -88,7 +88,7 @@ class Wanted:
     #: Number of each file in the ledger; their order without.
     numbers: tuple[int, ...] = ()
     #: What is summed over the rows of each chunk; nothing without.
-    items: tuple[border.ScreenItem, ...] = ()
+    items: tuple[border.ChecksumItem, ...] = ()
     #: Beside the table; the connection's own schema without.
     ledger: str = ""
     #: A `Begun` of `load/look.py`, for the end of the load.

@@ -187,12 +187,12 @@ def rank_bins(rows: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def sentence(operation: str, covered: KeyCoverage) -> str:
     """For people: `inrush plan` and the report."""
     law = law_text(covered["by"])
-    told = (
+    sentence = (
         f"{operation} draws keys ({', '.join(covered['columns'])}) from {covered['rows']:,} rows of {covered['table']} {law}: "
         f"{covered['different_rows_per_million_draws']:,} different rows in a million draws"
     )
     return (
-        told if covered["names_a_row"] else f"{told}; rows share keys, so that there are fewer different keys"
+        sentence if covered["names_a_row"] else f"{sentence}; rows share keys, so that there are fewer different keys"
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from inrush.border.labels import OracleBook, OracleOperation
+from inrush.border.labels import OraclePlan, OracleOperation
 from inrush.engines import server
 from inrush.engines.base import OpPlan
 from inrush.workload import Operation, Table
@@ -15,13 +15,13 @@ ORACLE, SECOND = "duckdb", "sqlite"
 ROWS = 2_000_000
 
 
-def oracle_book(
+def oracle_plan(
     engine: str,
     asked: Sequence[str],
     operations: Mapping[str, Operation],
     tables: Mapping[str, Table],
     rows: Mapping[str, int],
-) -> OracleBook | None:
+) -> OraclePlan | None:
     """`labels.oracle`; None where nothing is asked, or where only files or the engine know the rows.
 
     rows: table -> rows it holds when it is quiet.

@@ -1,7 +1,7 @@
 """One point of a pipeline study: its input files, both ends of the load, its shards, and what proves it. Pure.
 
 The plan is one of its own kind: `inrush.pipeline` executes it, with the ends as the core reads them
-(`rust/src/load`). Tables, operations and segments stand in it as in other plans, for whoever reads results.
+(`rust/src/load`). Tables, operations and segments stand in it as in other plans, for readers of results.
 """
 
 from __future__ import annotations
@@ -187,11 +187,11 @@ def shard(server: Server, table: Table, layout: str, namespace: str, at: Pipelin
     held = () if server.namespace_holds_tables else (*planned.drop, *ledger.drop)
     drop = [*held, *server.drop_namespace(namespace)]
     proof, probes = server.proof(table, planned), server.probes([planned])
-    screen: border.ProofPlan = {
+    checksum_query: border.ProofPlan = {
         "table": 0,
         "first_row": 0,
         "rows": at.rows,
-        "screen": proof.screen,
+        "screen": proof.checksum_query,
         "items": list(proof.items),
         "read_back": proof.read_back if at.shards == 1 and at.rows <= PIPELINE_READ_BACK_ROWS else "",
     }
@@ -207,7 +207,7 @@ def shard(server: Server, table: Table, layout: str, namespace: str, at: Pipelin
         "table": stored_table(table, planned),
         "ledger": ends.ledger(IMPORT, ledger.name),
         "rows_in_ledger": ends.rows_in_ledger(IMPORT, ledger.name),
-        "proof": screen,
+        "proof": checksum_query,
         "settings": [*probes.settings, *([probes.version] if probes.version else [])],
         "sizes": list(probes.sizes),
     }
@@ -293,8 +293,8 @@ def work(at: PipelineNumbers) -> Work:
         throttled.append(size / at.pipeline_bytes_per_s / at.pipelines)
     if at.shard_rows_per_s:
         throttled.append(at.rows / (at.shard_rows_per_s * at.connections) / at.shards)
-    lanes = at.pipelines * at.connections
-    return Work(ROLE, at.rows, at.rows / at.chunk_rows, lanes, size / at.rows, max(throttled, default=None))
+    parallel = at.pipelines * at.connections
+    return Work(ROLE, at.rows, at.rows / at.chunk_rows, parallel, size / at.rows, max(throttled, default=None))
 
 
 def summary(

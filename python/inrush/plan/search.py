@@ -113,7 +113,7 @@ def not_searched(plan: StudyPlan, run: PlannedRun, tried: Sequence[tuple[str, Tr
     if is_wanted(candidates.index(values[run.point]), found, run.block == 0):
         return None
     now = bracket(found)
-    told = [f"{candidates[now.holds]:,} held"] if now.holds >= 0 else []
-    told += [f"{candidates[place]:,} is undecided" for place in now.undecided]
-    told += [f"{candidates[now.fails]:,} did not hold"] if now.fails < len(candidates) else []
-    return f"{SEARCHED}{', '.join(told) or 'another value is tried first'}"
+    ended = [f"{candidates[now.holds]:,} held"] if now.holds >= 0 else []
+    ended += [f"{candidates[place]:,} is undecided" for place in now.undecided]
+    ended += [f"{candidates[now.fails]:,} did not hold"] if now.fails < len(candidates) else []
+    return f"{SEARCHED}{', '.join(ended) or 'another value is tried first'}"

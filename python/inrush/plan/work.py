@@ -24,7 +24,7 @@ class Work:
     #: Batches or calls.
     calls: float
     #: Calls under way at once: no more than the engine lets write.
-    lanes: int
+    parallel: int
     #: Values of one row.
     row_bytes: float
     #: Seconds that its schedule lasts; None: closed, as fast as it goes.
@@ -71,8 +71,8 @@ def writing(role: ActiveRole, table: Table, server: Server) -> Work:
         due_s = role.samples.count * role.samples.every_s
     elif role.rate_per_s > 0:
         due_s = batches / role.rate_per_s
-    lanes = min(role.sessions, server.max_writers or role.sessions)
-    return Work(role.name, role.rows, batches, max(lanes, 1), row_bytes(table), due_s)
+    parallel = min(role.sessions, server.max_writers or role.sessions)
+    return Work(role.name, role.rows, batches, max(parallel, 1), row_bytes(table), due_s)
 
 
 def read_until_time(roles: Sequence[ActiveRole]) -> bool:

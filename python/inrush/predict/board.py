@@ -103,8 +103,8 @@ def schedules(entries: Sequence[Entry]) -> list[bool]:
     return [bool(s["kept_up_hit"]) for _, s in entries if s is not None and "kept_up_hit" in s]
 
 
-def schedule_line(told: Sequence[bool]) -> str:
-    return f"Keeping up with samples: told right {sum(told)} of {len(told)} times"
+def schedule_line(counted: Sequence[bool]) -> str:
+    return f"Keeping up with samples: correct in {sum(counted)} of {len(counted)} claims"
 
 
 def counts(entries: Sequence[Entry]) -> dict[str, int]:
@@ -124,7 +124,7 @@ def board_document(entries: Sequence[Entry]) -> dict[str, Any]:
         "by": {name: {k: asdict(b) for k, b in of.items()} for name, of in groups(entries).items()},
         "beside": [asdict(b) for b in beside(entries)],
         "knees": [asdict(k) | {"error": k.error} for k in knees(entries)],
-        "kept_up": {"claims": len(told := schedules(entries)), "told_right": sum(told)},
+        "kept_up": {"claims": len(counted := schedules(entries)), "correct": sum(counted)},
         "claims": [{**entry_row(doc, s)} for doc, s in entries],
     }
 
@@ -166,17 +166,17 @@ def beside(entries: Sequence[Entry]) -> list[Beside]:
 
 def board_lines(entries: Sequence[Entry]) -> list[str]:
     """The board for a terminal."""
-    told = ", ".join(f"{n} {verdict}" for verdict, n in counts(entries).items())
+    counted = ", ".join(f"{n} {verdict}" for verdict, n in counts(entries).items())
     whole = board([s for _, s in scores_of(entries)])
     if whole is None:
-        return [told, "no claim has a score yet: inrush prove ID"]
+        return [counted, "no claim has a score yet: inrush prove ID"]
     rows = [board_row("all", whole)]
     rows += [board_row(k, b) for name, of in groups(entries).items() if len(of) > 1 for k, b in of.items()]
-    found, told_right = knees(entries), schedules(entries)
+    found, correct = knees(entries), schedules(entries)
     against = [[b.name, str(b.n), f"{b.median_error:.1%}", f"{b.p90_error:.1%}"] for b in beside(entries)]
-    return [told, *columns(rows, BOARD_HEADER, right=(1, 2, 3, 4, 5)),
+    return [counted, *columns(rows, BOARD_HEADER, right=(1, 2, 3, 4, 5)),
             *columns(against, ("beside simpler claims", "n", "median error", "p90 error"), right=(1, 2, 3)),
-            *([knee_line(found)] if found else []), *([schedule_line(told_right)] if told_right else [])]  # fmt: skip
+            *([knee_line(found)] if found else []), *([schedule_line(correct)] if correct else [])]  # fmt: skip
 
 
 BOARD_HEADER = ("", "n", "median error", "p90 error", "inside", "bottleneck", "median skill over")

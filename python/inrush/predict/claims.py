@@ -45,7 +45,7 @@ def forecast_of(
         "per_row_s": cost.per_row_s,
         "best_rows": cost.best_rows,
     }
-    told = (
+    reason = (
         f"95 % of the asymptote from {cost.best_rows:.0f} rows a batch"
         if cost.per_row_s > 0
         else "no asymptote in sight"
@@ -55,7 +55,7 @@ def forecast_of(
             **found.__dict__,
             "model": "batch cost",
             "parameters": parameters,
-            "why": (told, *(w for w in found.why if w == UNCALIBRATED)),
+            "why": (reason, *(w for w in found.why if w == UNCALIBRATED)),
         }
     )
 

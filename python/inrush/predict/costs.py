@@ -40,11 +40,11 @@ def stored_for(runs: Sequence[Measured], rows: float) -> float | None:
 def rows_at_end(run: RunRecord) -> int:
     """Rows in the tables when sizes were probed: those of the last repetition."""
     windows, writers = measured_windows(run), writing_roles(run.plan)
-    shots = [s for s in run.rows("repetitions") if s["segment"] in windows and s["role"] in writers]
-    if not shots:
+    repetitions = [s for s in run.rows("repetitions") if s["segment"] in windows and s["role"] in writers]
+    if not repetitions:
         return 0
-    last = max((s["segment"], s["repetition"]) for s in shots)
-    return int(sum(s["rows"] for s in shots if (s["segment"], s["repetition"]) == last))
+    last = max((s["segment"], s["repetition"]) for s in repetitions)
+    return int(sum(s["rows"] for s in repetitions if (s["segment"], s["repetition"]) == last))
 
 
 def write_for(runs: Sequence[Measured], rate: float) -> float | None:

@@ -50,10 +50,10 @@ def read_curve(path: Path) -> CurveFile:
         if len(row) != 2 or any(number(c) is None for c in row)
     ]
     if problems or len(header) != 2:
-        told = [str(p) for p in problems[:10]] or [
+        detail = [str(p) for p in problems[:10]] or [
             f"{path}: {len(header)} columns; keep two, e.g. with `cut`"
         ]
-        raise UsageError("\n".join(told))
+        raise UsageError("\n".join(detail))
     try:
         found = curve([float(r[0]) for _, r in rows], [float(r[1]) for _, r in rows])
     except UsageError as e:

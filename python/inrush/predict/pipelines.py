@@ -12,7 +12,7 @@ from inrush.study.pipeline import ROLE
 INPUT_DISK, LOAD_SERVER, SHARDS = "input disk", "load server", "shards"
 
 
-def fenced_parts(run: RunRecord) -> list[Part]:
+def quota_parts(run: RunRecord) -> list[Part]:
     """An input disk of so many bytes a second, a load server of so many cores, shards of so many rows a second each.
 
     A rate of each pipeline's own is no shared resource: it is what one load gives.
@@ -30,7 +30,7 @@ def fenced_parts(run: RunRecord) -> list[Part]:
     return found
 
 
-def fenced_busy(run: RunRecord, figures: Mapping[str, float]) -> dict[str, float]:
+def quota_busy(run: RunRecord, figures: Mapping[str, float]) -> dict[str, float]:
     """Servers of each of them that the run kept busy, by its own rates."""
     held = throttles(run)
     busy = {}

@@ -51,9 +51,9 @@ def observed(analysis: Analysis, claim: Mapping[str, Any]) -> Observed:
     wanted = {**claim["group"], claim["along"]: claim["forecast"]["x"]}
     mine = [m for m in analysis.runs if m.run.block > 0 and agrees(m, wanted)]
     if not mine:
-        told = ", ".join(f"{k} {v}" for k, v in wanted.items())
+        detail = ", ".join(f"{k} {v}" for k, v in wanted.items())
         raise UsageError(
-            f"{analysis.study.get('id', 'these results')}: no measured run of {told}; run it, then prove again"
+            f"{analysis.study.get('id', 'these results')}: no measured run of {detail}; run it, then prove again"
         )
     whole = [m for m in mine if m.counts]
     counted = [m for m in whole if 0 < value_of(m, claim["figure"]) < float("inf")]
@@ -83,16 +83,16 @@ def observed(analysis: Analysis, claim: Mapping[str, Any]) -> Observed:
 
 def refuse_other_conditions(analysis: Analysis, claim: Mapping[str, Any]) -> None:
     """Raises UsageError where the results were made by another study, or with settings that the training did not have."""
-    told = analysis.study.get("id", "these results")
+    detail = analysis.study.get("id", "these results")
     if analysis.study.get("study", claim["study"]) != claim["study"]:
-        raise UsageError(f"{told}: of study {analysis.study['study']}; the claim is about {claim['study']}")
+        raise UsageError(f"{detail}: of study {analysis.study['study']}; the claim is about {claim['study']}")
     calls = [claim.get("call"), analysis.study.get("call")]
     if not all(isinstance(call, dict) for call in calls):
         return
     trained, made = (conditions(call, claim) for call in calls if isinstance(call, dict))
     if differing := sorted(trained ^ made):
         raise UsageError(
-            f"{told}: made under other conditions than the training of {claim['id']} ({'; '.join(differing)}); "
+            f"{detail}: made under other conditions than the training of {claim['id']} ({'; '.join(differing)}); "
             "run the claim's own call, `inrush prove` without --with"
         )
 

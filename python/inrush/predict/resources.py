@@ -41,7 +41,7 @@ class Resource:
 
 
 @dataclass(frozen=True)
-class Told:
+class ResourceForecast:
     """One group: the model of its small loads, and every resource, the one that is full first at the front."""
 
     training: Training
@@ -54,16 +54,16 @@ class Told:
         return self.training.group
 
 
-def resources_told(analysis: Analysis) -> list[Told]:
+def resource_forecasts(analysis: Analysis) -> list[ResourceForecast]:
     """Of every group whose factor scales a load and whose resources were watched; none where nothing can be told."""
     try:
         found = trainings(analysis)
     except UsageError:
         return []
-    return [told for t in found if t.kind == "load" and (told := told_of(t)) is not None]
+    return [forecast for t in found if t.kind == "load" and (forecast := forecast_of(t)) is not None]
 
 
-def told_of(training: Training) -> Told | None:
+def forecast_of(training: Training) -> ResourceForecast | None:
     runs = as_measured(training)
     parts = [p for p in training.parts if all(r.busy.get(p.name, 0.0) > 0 for r in runs)]
     loads = means(runs, parts)
@@ -77,7 +77,7 @@ def told_of(training: Training) -> Told | None:
         resource(p.name, p.capacity * p.parts, loads[0].busy[p.name], full.get(p.name, float("inf")), last.n, last.busy[p.name])
         for p in parts
     ]  # fmt: skip
-    return Told(training, model, tuple(load.n for load in small), sorted(found, key=lambda r: r.full_at))
+    return ResourceForecast(training, model, tuple(load.n for load in small), sorted(found, key=lambda r: r.full_at))
 
 
 def resource(
@@ -96,9 +96,9 @@ def verdict(full_at: float, largest: float, share: float) -> str:
     """
     is_full = share >= FULL_SHARE
     if largest >= full_at:
-        return "confirmed: full" if is_full else "rejected: told to be full, and is not"
+        return "confirmed: full" if is_full else "rejected: predicted to be full, and is not"
     if is_full:
-        return "confirmed: full" if largest >= NEAR * full_at else "rejected: full before it was told to be"
+        return "confirmed: full" if largest >= NEAR * full_at else "rejected: full earlier than predicted"
     return "confirmed: not full yet" if largest >= NEAR * full_at else "not tried so far"
 
 

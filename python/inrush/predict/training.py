@@ -13,7 +13,7 @@ from inrush.guards.notes import stored_bytes
 from inrush.guards.verdicts import Outcome
 from inrush.model.capacity import Measured as Load
 from inrush.model.pipeline import Part
-from inrush.predict.pipelines import fenced_busy, fenced_parts
+from inrush.predict.pipelines import quota_busy, quota_parts
 from inrush.predict.samples import interval_s, slowest_s
 from inrush.stats.measures import cumulative, grown, measured_windows
 from inrush.stats.record import RunRecord
@@ -125,7 +125,7 @@ def stand_in(runs: Sequence[Measured], along: str, asked: str) -> str:
 
 
 def kind_of(runs: Sequence[Measured], along: str, figure: str) -> Kind:
-    """What the factor scales, told from what the runs did; names only where those do not tell."""
+    """What the factor scales, told from what the runs did; names only where those do not report."""
     role = role_of(figure)
     if along == "batch_rows":
         return "batch"
@@ -205,7 +205,7 @@ def busy_of(m: Measured) -> dict[str, float]:
     written, limit = written_bytes_per_s(m.run), float(m.run.env.get("disk_write_bytes_per_s") or 0)
     if written and limit:
         busy["disk"] = written / limit
-    return busy | fenced_busy(m.run, m.figures)
+    return busy | quota_busy(m.run, m.figures)
 
 
 def cores_busy(figures: Mapping[str, float]) -> float:
@@ -231,7 +231,7 @@ def parts_of(runs: Sequence[Measured]) -> tuple[Part, ...]:
     counted = [float(env[k]) for k in ("cpu_capacity_cores", "cgroup_cpu_cores", "cpu_logical") if env.get(k)]
     cores = min(counted, default=0.0)
     found = [Part("cores", cores)] if cores else []
-    found += fenced_parts(runs[0].run)
+    found += quota_parts(runs[0].run)
     return (*found, Part("disk")) if env.get("disk_write_bytes_per_s") else tuple(found)
 
 

@@ -73,11 +73,11 @@ def first_of_each_engine(analysis: Analysis) -> dict[str, Measured]:
 def machine(analysis: Analysis) -> str:
     if not analysis.runs:
         return ""
-    told = facts_by_engine(analysis)
+    facts = facts_by_engine(analysis)
     first = ("cpu_model", "cpu_logical", "mem_total_bytes", "os", "kernel", "data_filesystem", "disk_write_bytes_per_s",
              "disk_fsync_per_s", "core_build_profile", "inrush", "git_commit", "python")  # fmt: skip
-    shown = [[escape(k), told[k]] for k in first if k in told]
-    others = [[escape(k), v] for k, v in sorted(told.items()) if k not in first]
+    shown = [[escape(k), facts[k]] for k in first if k in facts]
+    others = [[escape(k), v] for k, v in sorted(facts.items()) if k not in first]
     more = (
         f"<details><summary>{len(others)} more facts</summary>{table(['fact', 'value'], others)}</details>"
         if others

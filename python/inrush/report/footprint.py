@@ -12,7 +12,7 @@ import numpy as np
 from inrush.analysis.answer import Answer
 from inrush.analysis.points import Analysis, say
 from inrush.model.pipeline import SERIAL
-from inrush.predict.resources import Told, curve, resources_told
+from inrush.predict.resources import ResourceForecast, curve, resource_forecasts
 from inrush.report.charts import (
     HEIGHT,
     WIDTH,
@@ -51,9 +51,9 @@ def footprint_figures(analysis: Analysis, answer: Answer) -> list[Figure]:
             if (mine := [r for r in rows if r["figure"] == figure])
         ]
         if drawn:
-            told = f": {say(group)}" if group else ""
+            forecast = f": {say(group)}" if group else ""
             found.append(Figure(
-                f"footprint-{n}", f"What each part spends, by {words(answer)}{told}",
+                f"footprint-{n}", f"What each part spends, by {words(answer)}{forecast}",
                 "Means over runs of the measured time; of memory the most. Active threads are busy cores. Received: what the load "
                 "server took in from its clients. Shard threads: sessions of an embedded engine, a part of the load server.",
                 stacked(drawn),
@@ -111,26 +111,26 @@ def capacity_figures(analysis: Analysis, answer: Answer) -> list[Figure]:
     if not any(is_pipeline(m.run) for m in analysis.runs):
         return []
     found = []
-    for n, told in enumerate(resources_told(analysis)):
+    for n, forecast in enumerate(resource_forecasts(analysis)):
         unit, title = (
             (MB, "MB/s")
-            if told.training.figure.endswith("bytes_per_s")
-            else (1.0, told.training.figure.partition(".")[2])
+            if forecast.training.figure.endswith("bytes_per_s")
+            else (1.0, forecast.training.figure.partition(".")[2])
         )
-        by_n = measured(told)
-        largest = drawn_to(max(by_n), finite(told.model))
+        by_n = measured(forecast)
+        largest = drawn_to(max(by_n), finite(forecast.model))
         names = {"model": "predicted", "bound": "hard bound", "proportion": "proportion"}
         high = 1.15 * max(
             *(v / unit for of in by_n.values() for v in of),
-            *(row["bound"] / unit for row in curve(told.model, largest)),
+            *(row["bound"] / unit for row in curve(forecast.model, largest)),
         )
         line_rows = [
             {"x": row["n"], "y": min(row[k] / unit, high), "series": name}
-            for row in curve(told.model, largest)
+            for row in curve(forecast.model, largest)
             for k, name in names.items()
             if row[k] / unit <= high
         ]
-        dots = [dot(n_, of, unit, n_ in told.small) for n_, of in sorted(by_n.items())]
+        dots = [dot(n_, of, unit, n_ in forecast.small) for n_, of in sorted(by_n.items())]
         y_scale = alt.Scale(domain=[0, high], nice=False)
         chart = alt.layer(
             alt.Chart(inline(line_rows)).mark_line().encode(
@@ -145,10 +145,10 @@ def capacity_figures(analysis: Analysis, answer: Answer) -> list[Figure]:
                 tooltip=["of:N", alt.Tooltip("x:Q", title=along(answer)), *(alt.Tooltip(f"{k}:Q", format=".4g") for k in ("y", "low", "high"))],
             ),
         )  # fmt: skip
-        group = f": {say(told.group)}" if told.group else ""
+        group = f": {say(forecast.group)}" if forecast.group else ""
         found.append(Figure(
             f"capacity-{n}", f"Predicted against measured{group}",
-            f"Lines: from the loads of {', '.join(plain_number(x) for x in told.small)} alone, fitted after all runs were made; claims that "
+            f"Lines: from the loads of {', '.join(plain_number(x) for x in forecast.small)} alone, fitted after all runs were made; claims that "
             "were frozen before stand on the scoreboard. Points: geometric means with 95 % intervals.",
             finished(chart),
         ))  # fmt: skip
@@ -165,9 +165,9 @@ def finite(model: Pipeline) -> list[float]:
     return [n for n in model.saturations().values() if np.isfinite(n) and n < 1e3]
 
 
-def measured(told: Told) -> dict[float, list[float]]:
+def measured(forecast: ResourceForecast) -> dict[float, list[float]]:
     found: dict[float, list[float]] = {}
-    for run in told.training.runs:
+    for run in forecast.training.runs:
         found.setdefault(run.x, []).append(run.value)
     return found
 
@@ -202,15 +202,15 @@ HEADER = (
 def resource_rows(analysis: Analysis) -> list[list[str]]:
     """Cells as text: where each resource is full, and what the larger loads say of that."""
     rows = []
-    for told in resources_told(analysis):
-        group = say(told.group)
-        for r in told.resources:
+    for forecast in resource_forecasts(analysis):
+        group = say(forecast.group)
+        for r in forecast.resources:
             full = number_of(r.full_at)
             rows.append([
                 group, r.name, f"{r.capacity:.3g}", f"{r.used / r.capacity:.1%}", full, plain_number(r.largest), f"{r.share:.0%}", r.verdict,
             ])  # fmt: skip
-        if told.model.serial_s > 0:
-            full_at = told.model.saturations().get(SERIAL, float("inf"))
+        if forecast.model.serial_s > 0:
+            full_at = forecast.model.saturations().get(SERIAL, float("inf"))
             rows.append(
                 [group, SERIAL, "1", "", number_of(full_at), "", "", "found from what the small loads lack"]
             )

@@ -42,9 +42,9 @@ def guard_rows(analysis: Analysis) -> dict[Outcome, list[Cells]]:
         same = [(where, v) for where, v in found if v.outcome is worst]
         where = same[0][0]
         spread = f"{len(same)}&nbsp;of&nbsp;{len(found)}&nbsp;runs" if where else "study"
-        told = prose(same[0][1].sentence) + (
+        sentence = prose(same[0][1].sentence) + (
             f" · run&nbsp;<code>{escape(where)}</code>" if where and len(same) < len(found) else ""
         )
         shown_in = Outcome.NOTE if worst is Outcome.INVALID else worst
-        rows[shown_in].append([escape(guard), outcome_word(worst), spread, f"<span>{told}</span>"])
+        rows[shown_in].append([escape(guard), outcome_word(worst), spread, f"<span>{sentence}</span>"])
     return rows

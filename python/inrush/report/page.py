@@ -31,7 +31,7 @@ from inrush.report.html import badge, data, number, outcome_word, section, table
 from inrush.report.overview import html_table
 from inrush.report.points import points_table
 from inrush.report.published import published_rows
-from inrush.report.stolen import stolen_table
+from inrush.report.steal import steal_table
 from inrush.stats import quantity
 from inrush.stats.files import is_pipeline
 from inrush.workload import STORED_SHARE
@@ -69,7 +69,7 @@ def page(
         section("What is full, and where", resources_table(analysis)),
         section("What limits these figures", doubts_table(analysis)),
         section("Rejected rows", rejected_table(analysis)),
-        section("What the host took", stolen_table(analysis)),
+        section("Steal: processor time that the host took", steal_table(analysis)),
         section("Figures", figure_cards(figures, specs)),
         section("Guards that passed", passed_table(analysis)),
         section("Published claims, tried here", claims_table(analysis)),
@@ -156,9 +156,9 @@ def live_banner(analysis: Analysis, live: Live | None) -> str:
     if live is None:
         return ""
     measured = {p for p in analysis.points if any(m.counts and m.point == p for m in analysis.runs)}
-    told = {str(m.run.labels.get("point", "")) for m in analysis.runs if m.point in measured}
+    caption = {str(m.run.labels.get("point", "")) for m in analysis.runs if m.point in measured}
     planned = dict.fromkeys(str(r["point"]) for r in analysis.study.get("planned", ()) if r["block"] > 0)
-    missing = [p for p in planned if p not in told]
+    missing = [p for p in planned if p not in caption]
     without = f"{len(missing)} point{'s have' if len(missing) != 1 else ' has'} no measured run yet"
     listed = f"<details><summary>{without}</summary>{escape(', '.join(missing))}</details>" if missing else ""
     return (
@@ -318,9 +318,9 @@ def effects_table(analysis: Analysis, answer: Answer | None) -> str:
          "not distinguishable from 1" if e.ratio.holds(1.0) else "", number(str(e.points)), number(str(e.ratio.n))]
         for e in effects(analysis, answer.figure)
     ]  # fmt: skip
-    told = f"{name(answer.figure).capitalize()} at one value over that at the first, all else equal; paired by block."
+    caption = f"{name(answer.figure).capitalize()} at one value over that at the first, all else equal; paired by block."
     header = ["factor", "#from", "#to", "#ratio [95 %]", "", "#points", "#blocks"]
-    return f'<p class="expected">{told}</p>{table(header, rows)}' if rows else ""
+    return f'<p class="expected">{caption}</p>{table(header, rows)}' if rows else ""
 
 
 def absent_table(analysis: Analysis) -> str:
@@ -356,11 +356,11 @@ def runs_table(analysis: Analysis, answer: Answer | None) -> str:
     whole = table(header, rows)
     piloted = (analysis.study.get("repeats") or {}).get("pilot", True)
     first = "The pilot ascends and enters no figure; every later" if piloted else "There was no pilot; every"
-    told = (
+    caption = (
         f'<p class="expected">{first} block holds every point once, shuffled. Fresh '
         "repeats come last, with other rows: of the points found best, and only to say what these are.</p>"
     )
-    return told + (
+    return caption + (
         f"<details><summary>{len(rows)} runs</summary>{whole}</details>" if len(rows) > ROWS_OPEN else whole
     )
 

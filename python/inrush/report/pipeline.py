@@ -44,7 +44,7 @@ def pipeline_figures(analysis: Analysis, answer: Answer) -> list[Figure]:
     """Nothing for a study without files."""
     found: list[Figure] = []
     for n, (group, of) in enumerate(loads(analysis, answer)):
-        name, told = f"pipeline-{n}", f": {say(group)}" if group else ""
+        name, caption = f"pipeline-{n}", f": {say(group)}" if group else ""
         drawn = (
             (boxes, f"Ingest rate of a file by {words(answer)}"),
             (every_file, "Every file of every run, in its order"),
@@ -53,7 +53,7 @@ def pipeline_figures(analysis: Analysis, answer: Answer) -> list[Figure]:
             (convergence, "How soon the median is known"),
         )
         found += [
-            Figure(f"{name}-{draw.__name__}", title + told, *made)
+            Figure(f"{name}-{draw.__name__}", title + caption, *made)
             for draw, title in drawn
             if (made := draw(of, answer)) is not None
         ]
@@ -70,8 +70,8 @@ def shown(answer: Answer, value: float) -> str:
 
 def panel_name(answer: Answer, value: float) -> str:
     """A size says what it is, a bare number does not."""
-    told = shown(answer, value)
-    return told if along(answer).endswith("_bytes") else f"{along(answer)} {told}"
+    caption = shown(answer, value)
+    return caption if along(answer).endswith("_bytes") else f"{along(answer)} {caption}"
 
 
 def loads(analysis: Analysis, answer: Answer) -> Iterator[tuple[Point, Loaded]]:
@@ -202,7 +202,7 @@ def repeatability(of: Loaded, answer: Answer) -> tuple[str, Spec] | None:
     )  # fmt: skip
     chart = alt.layer(base.mark_line(interpolate="step-after"), base.mark_point(filled=True, size=22))
     return (
-        "Lines that lie on one another are runs that repeat; one that stands aside is a run that did not.",
+        "Lines that lie on one another are runs that repeat; one that stands apart is a run that did not.",
         finished(chart),
     )
 

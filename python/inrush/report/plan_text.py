@@ -26,7 +26,7 @@ def plan_lines(plan: StudyPlan) -> list[str]:
         "",
         f"{len(plan.planned)} points, each {repetitions(study)}: {forecast.runs} runs"
         + (
-            f", {len(plan.calibrations)} of them on the null engine for the client's own share"
+            f", {len(plan.calibrations)} of them on the null engine for the client's overhead"
             if plan.calibrations
             else ""
         )
@@ -63,7 +63,7 @@ def repetitions(study: Study) -> str:
     count = study.repeats.count
     if study.has_pilot:
         return f"once in a pilot and {count} time{'s' * (count > 1)} in shuffled blocks"
-    asked = "repeats.pilot = false" if study.repeats.pilot is False else "it would tell nothing of one point"
+    asked = "repeats.pilot = false" if study.repeats.pilot is False else "it would add nothing about one point"
     return f"{count} time{'s' * (count > 1)}, without a pilot ({asked})"
 
 

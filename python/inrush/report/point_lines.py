@@ -99,7 +99,7 @@ def summed(s: PointSummary, factor: float) -> str:
 
 
 def best_points(analysis: Analysis, found: Answer | None) -> set[Point]:
-    """Where points compete: the best of each group, and what cannot be told from it; none that is invalid."""
+    """Where points compete: the best of each group, and what cannot be distinguished from it; none that is invalid."""
     if found is None or found.kind not in COMPETING or (found.along == "engine" and refused(analysis)):
         return set()
     per = tuple((analysis.study.get("answer") or {}).get("per") or ())

@@ -36,9 +36,9 @@ def points_table(analysis: Analysis, answer: Answer | None) -> str:
     rows = [
         point_row(analysis, p, intervalled(analysis, answer), figures, quantiles, varied) for p in counted
     ]
-    told = "Rates and times: geometric mean over runs and its interval. Percentiles: of all calls of all runs, merged."
+    caption = "Rates and times: geometric mean over runs and its interval. Percentiles: of all calls of all runs, merged."
     at = f" Every point: {say(shared)}." if shared else ""
-    return f'<p class="expected">{told}{escape(at)}</p>' + table(header, rows, "cards points")
+    return f'<p class="expected">{caption}{escape(at)}</p>' + table(header, rows, "cards points")
 
 
 def intervalled(analysis: Analysis, answer: Answer) -> list[str]:

@@ -105,12 +105,12 @@ def agrees(point: Point, where: Mapping[str, Any]) -> bool:
 def hardware(analysis: Analysis) -> str:
     """Ours, as the others' is told: processor, cores, memory."""
     env = analysis.runs[0].run.env if analysis.runs else {}
-    told = [str(env.get("cpu_model", "this machine"))]
+    facts = [str(env.get("cpu_model", "this machine"))]
     if "cpu_logical" in env:
-        told.append(f"{env['cpu_logical']} cores")
+        facts.append(f"{env['cpu_logical']} cores")
     if "mem_total_bytes" in env:
-        told.append(quantity.show(float(env["mem_total_bytes"]), "bytes"))
-    return ", ".join(told)
+        facts.append(quantity.show(float(env["mem_total_bytes"]), "bytes"))
+    return ", ".join(facts)
 
 
 def in_unit(value: float, unit: str) -> float:

@@ -90,7 +90,7 @@ def verdict_line(analysis: Analysis) -> str:
     held = by_guard(analysis.verdicts)
     broken = {g: v[0][1].sentence for g, v in by_guard(analysis.invalidating).items()}
     notes = conditions_last(g for g, v in held.items() if v[0][1].outcome is Outcome.NOTE)
-    aside = beside_the_result(analysis)
+    beside = beside_the_result(analysis)
     runs = sum(m.run.block > 0 for m in analysis.runs)
     noted = f"; with a note on: {', '.join(notes)}" if notes else ""
     if broken:
@@ -102,7 +102,7 @@ def verdict_line(analysis: Analysis) -> str:
         if analysis.crossed
         else ""
     )
-    return f"valid: {runs} measured run{'s' * (runs != 1)}, nothing that was asked of them is invalid{aside}{noted}{crossed}"
+    return f"valid: {runs} measured run{'s' * (runs != 1)}, nothing that was asked of them is invalid{beside}{noted}{crossed}"
 
 
 def beside_the_result(analysis: Analysis) -> str:

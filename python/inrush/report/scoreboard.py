@@ -52,12 +52,12 @@ def scoreboard_page(
     entries: Sequence[Entry], figures: Sequence[Figure], themes: Mapping[str, Any], script: str
 ) -> str:
     specs = chart_specs(figures)
-    told = ", ".join(f"{n} {verdict}" for verdict, n in counts(entries).items()) or "nothing claimed yet"
+    caption = ", ".join(f"{n} {verdict}" for verdict, n in counts(entries).items()) or "nothing claimed yet"
     body = "\n".join(part for part in (
         '<header class="top"><span><b>inrush</b> scoreboard</span><button id="theme" type="button">Dark</button></header>',
         "<h1>Predictions, scored</h1>",
         '<p class="question">Each claim was frozen with its hash before the run that it is about, and scored once.</p>',
-        f'<div class="answer"><span class="label">Claims</span><p class="said">{escape(told)}.</p></div>',
+        f'<div class="answer"><span class="label">Claims</span><p class="said">{escape(caption)}.</p></div>',
         section("Together", together(entries)),
         section("Beside simpler claims", beside_table(entries)),
         section("Knees", knees_table(entries)),
@@ -74,13 +74,13 @@ def together(entries: Sequence[Entry]) -> str:
     rows = [board_row("all", whole)]
     for name, of in groups(entries).items():
         rows += [board_row(f"{name}: {k}", b) for k, b in of.items()]
-    told = (
+    caption = (
         "Error: |observed − claimed| / observed. Inside: share of observations in their interval, with its own 95 % interval. "
         "Skill: 1 − |error| / |error of a simpler claim| on logs; 100 % is perfect, 0 % no better."
     )
     header = [BOARD_HEADER[0], *(f"#{h}" for h in BOARD_HEADER[1:6]), BOARD_HEADER[6]]
     cells = [[escape(r[0]), *(number(c) for c in r[1:6]), escape(r[6])] for r in rows]
-    return f'<p class="expected">{escape(told)}</p>{table(header, cells)}'
+    return f'<p class="expected">{escape(caption)}</p>{table(header, cells)}'
 
 
 def knees_table(entries: Sequence[Entry]) -> str:
@@ -89,12 +89,12 @@ def knees_table(entries: Sequence[Entry]) -> str:
     schedule = f'<p class="expected">{escape(schedule_line(right))}.</p>' if right else ""
     if not found:
         return schedule
-    told = f"{knee_line(found)}. Seen: the load at which proportion would have reached the highest rate of a curve that levelled off."
+    caption = f"{knee_line(found)}. Seen: the load at which proportion would have reached the highest rate of a curve that levelled off."
     rows = [
         [escape(k.name), number(f"{k.claimed:.3g}"), number(f"{k.seen:.3g}"), number(f"{k.error:.1%}")]
         for k in found
     ]
-    return f'<p class="expected">{escape(told)}</p>{table(["claim", "#claimed", "#seen", "#off by"], rows)}{schedule}'
+    return f'<p class="expected">{escape(caption)}</p>{table(["claim", "#claimed", "#seen", "#off by"], rows)}{schedule}'
 
 
 def beside_table(entries: Sequence[Entry]) -> str:

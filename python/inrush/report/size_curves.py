@@ -36,7 +36,7 @@ def size_curves(analysis: Analysis, answer: Answer, points: list[Point]) -> list
         )  # fmt: skip
         found.append(Figure(
             f"sizes-{n}", f"Sizes over rows: {label(m.point, analysis)}",
-            f"Run {m.run.run_id}, the one nearest the median; as the engine itself tells them while rows come in.",
+            f"Run {m.run.run_id}, the one nearest the median; as the engine itself reports them while rows come in.",
             finished(chart),
         ))  # fmt: skip
     return found

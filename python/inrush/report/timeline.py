@@ -92,8 +92,8 @@ def drawn_panels(found: Sequence[Panel], run: RunRecord) -> list[Panel]:
 def sparse_roles(run: RunRecord) -> set[str]:
     """Roles that made at most FEW_PER_S calls a second of the time that they worked."""
     windows = measured_windows(run)
-    shots = grouped(s for s in run.rows("repetitions") if s["segment"] in windows)
-    calls = {role: sum(s["ops"] for s in mine) for role, mine in shots.items()}
+    repetitions = grouped(s for s in run.rows("repetitions") if s["segment"] in windows)
+    calls = {role: sum(s["ops"] for s in mine) for role, mine in repetitions.items()}
     worked_s = {
         role: sum(end - start for start, end in of.values()) / 1e9 for role, of in worked(run).items()
     }

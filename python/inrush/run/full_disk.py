@@ -89,10 +89,10 @@ def explained(
 
     segments, failures: rows of these tables. A run without a failure whose segments ended as planned had room enough.
     """
-    told = [str(row["first_message"]) for row in failures]
+    messages = [str(row["first_message"]) for row in failures]
     if failure is None:
         cut = [str(s["label"]) for s in segments if s["ended_by"] == "limit"]
-        why = next((message for message in told if says_full(message)), None) or disk.full
+        why = next((message for message in messages if says_full(message)), None) or disk.full
         if not cut or why is None:
             return None
         return {"kind": "target", "message": f"{cut[0]} was cut by its limit: {why}; {REMEDY}"}

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from inrush.pipeline.place import at_pipeline
+from inrush.pipeline.addresses import at_pipeline
 from inrush.study.pipeline import KIND as PIPELINE
-from inrush.targets.site import Site
+from inrush.targets.deployment import Deployment
 from inrush.worker.process import WORKER
 
 Doc = dict[str, Any]
@@ -24,11 +24,11 @@ class Kind:
     #: The program of a run's process; its plan and the folder of its tables follow.
     command: tuple[str, ...]
     #: (plan, site, the run's own folder, files that all runs of the study share) -> the plan with its addresses.
-    placed: Callable[[Mapping[str, Any], Site, Path, Path], Doc]
+    placed: Callable[[Mapping[str, Any], Deployment, Path, Path], Doc]
 
 
-def as_it_is(plan: Mapping[str, Any], site: Site, data: Path, files: Path) -> Doc:
-    """Sessions have one target, and `at_site` has named it."""
+def as_it_is(plan: Mapping[str, Any], deployment: Deployment, data: Path, files: Path) -> Doc:
+    """Sessions have one target, and `at_deployment` has named it."""
     return dict(plan)
 
 

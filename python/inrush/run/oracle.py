@@ -54,13 +54,13 @@ def verdicts(
     Tables fed from files have no generator: their queries are left out. An insert without an answer counts as the proof
     found it; where one is there in part no answer can be foretold, and there is no verdict.
     """
-    book = plan["labels"].get("oracle")
+    expected = plan["labels"].get("oracle")
     given = by_operation(answers)
     open_inserts = at_the_end(proofs)
-    if not book or not given or any(insert.is_part for insert in open_inserts):
+    if not expected or not given or any(insert.is_part for insert in open_inserts):
         return []
-    oracle = Oracle(book["engine"])
-    for table in book["tables"]:
+    oracle = Oracle(expected["engine"])
+    for table in expected["tables"]:
         document = plan["tables"][table["index"]]
         oracle.create(table)
         for first_row, end_row in there(table, document.get("name"), open_inserts):
@@ -70,7 +70,7 @@ def verdicts(
             oracle.load(table, document, stream)
     found = []
     for op, (params, rows) in given.items():
-        statement = book["operations"].get(op)
+        statement = expected["operations"].get(op)
         if statement is None:
             continue
         types = {p["name"]: p["type"] for p in operation_of(plan, op)["params"]}

@@ -14,7 +14,7 @@ from inrush.errors import UsageError
 from inrush.extras import need
 from inrush.results.store import Results, SealedRun, Store, StudyFolder
 from inrush.targets import shards
-from inrush.targets.sites import Places, known_engines, places
+from inrush.targets.deployments import NamedTargets, known_engines, named_targets
 
 if TYPE_CHECKING:
     from inrush.analysis.points import Measured
@@ -61,7 +61,7 @@ class StudyCall:
 class Prepared:
     call: StudyCall
     plan: StudyPlan
-    places: Places
+    named_targets: NamedTargets
 
     def document(self) -> dict[str, Any]:
         """study.json as it begins."""
@@ -78,7 +78,7 @@ def prepare(call: StudyCall, secret_targets: Sequence[str] | None = None) -> Pre
     from inrush.study.forms import Best
 
     study = read_study(call)
-    found = places(study.engines, call.targets if secret_targets is None else secret_targets, call.start)
+    found = named_targets(study.engines, call.targets if secret_targets is None else secret_targets, call.start)
     if set(found.engines) != set(study.engines):
         study = read_study(call, found.engines)
     study = over_shards(study, found)
@@ -91,7 +91,7 @@ def prepare(call: StudyCall, secret_targets: Sequence[str] | None = None) -> Pre
     return Prepared(call, plan, found)
 
 
-def check_transports(plan: StudyPlan, found: Places) -> None:
+def check_transports(plan: StudyPlan, found: NamedTargets) -> None:
     """Raises UsageError where a run wants the socket of a server whose URL says how it is reached."""
     by_socket = {
         str(run.plan["target"]["engine"])
@@ -106,7 +106,7 @@ def check_transports(plan: StudyPlan, found: Places) -> None:
         )
 
 
-def over_shards(study: Study, found: Places) -> Study:
+def over_shards(study: Study, found: NamedTargets) -> Study:
     """The study over the shards that `--start ENGINE,shards=N` starts for it: all of them, or as many as it names.
 
     Raises UsageError where it has no use for them or wants more.
@@ -117,15 +117,15 @@ def over_shards(study: Study, found: Places) -> Study:
     begun = {engine: count for engine, count in begun.items() if count}
     if not begun:
         return study
-    told = ", ".join(f"{engine},{shards.SHARDS}={count}" for engine, count in begun.items())
+    detail = ", ".join(f"{engine},{shards.SHARDS}={count}" for engine, count in begun.items())
     if study.pipeline is None:
         raise UsageError(
-            f"--start {told}: sessions of a study run on one server; over shards go studies of kind pipeline, and `inrush load`"
+            f"--start {detail}: sessions of a study run on one server; over shards go studies of kind pipeline, and `inrush load`"
         )
     wanted = study.pipeline.shards
     if wanted == 1:
         if len(set(begun.values())) > 1:
-            raise UsageError(f"--start {told}: engines are compared over equally many shards")
+            raise UsageError(f"--start {detail}: engines are compared over equally many shards")
         return replace(study, pipeline=replace(study.pipeline, shards=min(begun.values())))
     points = (
         [{wanted.factor: v} for v in study.factors[wanted.factor]] if isinstance(wanted, FromFactor) else [{}]
@@ -133,7 +133,7 @@ def over_shards(study: Study, found: Places) -> Study:
     most = max(int(resolve(wanted, point)) for point in points)
     if most > min(begun.values()):
         raise UsageError(
-            f"--start {told}: the study has up to {most} shards (pipeline.shards); start so many"
+            f"--start {detail}: the study has up to {most} shards (pipeline.shards); start so many"
         )
     return study
 

@@ -63,22 +63,22 @@ class Plain:
 
     def ended(self, run: PlannedRun, doc: Mapping[str, Any]) -> None:
         self.study.ended()
-        told = self.found(run)
-        self.say(f"{ended_line(self.study, doc)}{f' · {told}' if told else ''}")
-        self.first(told)
+        sentence = self.found(run)
+        self.say(f"{ended_line(self.study, doc)}{f' · {sentence}' if sentence else ''}")
+        self.first(sentence)
 
     def found(self, run: PlannedRun) -> str:
         """Rate and proof of the run that has just been sealed."""
         path = self.results / run.run_id if self.results is not None else None
         return found_line(SealedRun(path)) if path is not None and (path / "run.json").is_file() else ""
 
-    def first(self, told: str) -> None:
+    def first(self, sentence: str) -> None:
         """Says when there is a first figure with its proof: what follows repeats it and tells how sure it is."""
-        if told and not self.has_result:
+        if sentence and not self.has_result:
             self.has_result = True
             after = show_s(time.monotonic() - self.began_s)
             self.say(
-                f"first result after {after}: {self.study.point}: {told}; what follows says how sure that is"
+                f"first result after {after}: {self.study.point}: {sentence}; what follows says how sure that is"
             )
 
     def note(self, message: str) -> None:

@@ -9,7 +9,7 @@ from inrush.engines import server
 from inrush.errors import UsageError
 from inrush.results.store import Results, StudyFolder
 from inrush.run.prepare import StudyCall, call_of
-from inrush.targets.sites import started_words
+from inrush.targets.deployments import started_words
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from inrush.run import full_disk, oracle
 from inrush.run.kinds import kind_of
 from inrush.stats.measures import writing_roles
 from inrush.study.files import at_files
-from inrush.targets.site import ACTIONS, Site, at_site
+from inrush.targets.deployment import ACTIONS, Deployment, at_deployment
 from inrush.worker.patience import USUAL, Graces, Patience
 from inrush.worker.process import Worker, death_message, end_leftover
 from inrush.worker.stopping import Stopping
@@ -71,7 +71,7 @@ class StudyEnd:
 def run_study(
     runs: Sequence[PlannedRun],
     folder: StudyFolder,
-    sites: Mapping[str, Site],
+    deployments: Mapping[str, Deployment],
     listener: Listener,
     skip: Skip = lambda run, sealed: None,
     choose: Choose = lambda results: (),
@@ -87,10 +87,10 @@ def run_study(
     outcome = StudyEnd(folder.path)
     with folder.locked(), Stopping() as stopping, no_space_explained(folder):
         check_same_plan(runs, folder)
-        clean_up(runs, folder, sites)
+        clean_up(runs, folder, deployments)
         facts = Facts(folder.data_path, environment)
         for engine in dict.fromkeys(map(engine_of, runs)):  # before any of them keeps a disk busy
-            facts.of(sites[engine])
+            facts.of(deployments[engine])
         ahead, failures = deque(runs), dict[str, int]()
         n, of, chosen = 0, len(runs), False
         while ahead or not chosen:
@@ -115,8 +115,8 @@ def run_study(
             if stopping.asked:
                 raise interrupted(folder)
             listener.begun(n, of, run)
-            site = sites[engine]
-            doc = run_one(run, folder, site, facts.of(site), listener, stopping, worker, graces)
+            deployment = deployments[engine]
+            doc = run_one(run, folder, deployment, facts.of(deployment), listener, stopping, worker, graces)
             listener.ended(run, doc)
             failures[engine] = failures.get(engine, 0) + 1 if doc["status"] == "failed" else 0
             if doc["status"] == "done":
@@ -137,8 +137,8 @@ class Facts:
         self.own, self.environment = own, environment
         self.looked: dict[Path, Mapping[str, Any]] = {}
 
-    def of(self, site: Site) -> Mapping[str, Any]:
-        place = site.data_place(self.own)
+    def of(self, deployment: Deployment) -> Mapping[str, Any]:
+        place = deployment.data_place(self.own)
         at = place or self.own
         if at not in self.looked:
             try:
@@ -154,7 +154,7 @@ class Facts:
 def run_one(
     run: PlannedRun,
     folder: StudyFolder,
-    site: Site,
+    deployment: Deployment,
     env: Mapping[str, Any],
     listener: Listener,
     stopping: Stopping,
@@ -166,15 +166,15 @@ def run_one(
     data.mkdir(parents=True, exist_ok=True)
     files = folder.data_path / FILES
     kind = kind_of(run.plan)
-    named = at_files(at_site(run.plan, site, data), folder.path / run.run_id, files)
-    placed = kind.placed(named, site, data, files)
+    named = at_files(at_deployment(run.plan, deployment, data), folder.path / run.run_id, files)
+    placed = kind.placed(named, deployment, data, files)
     opened = folder.open_run(run.run_id, placed, env)
     begun = {"begun_unix_ns": time.time_ns()}
     before = host.noise_counters()
-    disk = full_disk.DiskWatch(site.data_place(folder.data_path), listener)
-    worker = Worker(opened.plan_path, opened.parts, opened.log, site.environment, command or kind.command)
+    disk = full_disk.DiskWatch(deployment.data_place(folder.data_path), listener)
+    worker = Worker(opened.plan_path, opened.parts, opened.log, deployment.environment, command or kind.command)
     try:
-        ended = follow(worker, site, disk, stopping, Patience(run.plan, graces))
+        ended = follow(worker, deployment, disk, stopping, Patience(run.plan, graces))
         code = worker.close()
     finally:
         worker.kill()
@@ -182,19 +182,19 @@ def run_one(
         shutil.rmtree(data, ignore_errors=True)
     # A run that was complete when Ctrl-C came is a run; the next round of the loop sees the wish to stop.
     if stopping.asked and ended.by in (None, "stop"):
-        site.drop_leftover(run.plan)
+        deployment.drop_leftover(run.plan)
         raise interrupted(folder)
     if ended.failure is None and (code != 0 or ended.by is None):
         ended.failure = {"kind": "crash", "message": death_message(code, opened.log)}
     segments, failures = (opened.table(name).to_pylist() for name in ("segments", "failures"))
     ended.failure = full_disk.explained(ended.failure, disk, segments, failures)
     if ended.failure is not None:
-        site.drop_leftover(run.plan)
+        deployment.drop_leftover(run.plan)
     ended_unix_ns, noise = time.time_ns(), host.noise(before, host.noise_counters())
-    told = settings_of(opened)
-    survived = durability(site.durability(told, folder.data_path))
+    detail = settings_of(opened)
+    survived = durability(deployment.durability(detail, folder.data_path))
     durable = survived["survives"] == "POWER_LOSS"
-    place = site.data_place(folder.data_path)
+    place = deployment.data_place(folder.data_path)
     again = disk_after(run.plan, opened.table("repetitions"), env, place) if durable and place else {}
     return opened.seal(
         {
@@ -210,8 +210,8 @@ def run_one(
             "oracle": oracle_verdicts(opened, ended),
             "actions": ended.actions,
             "durability": survived,
-            **({"tls": tls} if (tls := site.server.tls(site.target, told)) else {}),
-            **of_our_instance(site),
+            **({"tls": tls} if (tls := deployment.server.tls(deployment.target, detail)) else {}),
+            **of_our_instance(deployment),
             **begun,
             "ended_unix_ns": ended_unix_ns,
             "noise": noise,
@@ -220,27 +220,27 @@ def run_one(
     )
 
 
-def of_our_instance(site: Site) -> Doc:
+def of_our_instance(deployment: Deployment) -> Doc:
     """What is known of a server that inrush started, and of no other."""
-    instance = site.target.instance
+    instance = deployment.target.instance
     if instance is None:
         return {}
     return {
-        "data_servers": site.data_servers(),
-        "settings_asked": dict(site.server.asked(instance)),
-        "settings_by_profile": list(site.server.by_profile(instance)),
+        "data_servers": deployment.data_servers(),
+        "settings_asked": dict(deployment.server.asked(instance)),
+        "settings_by_profile": list(deployment.server.by_profile(instance)),
     }
 
 
-def disk_after(plan: Mapping[str, Any], shots: pa.Table, env: Mapping[str, Any], data: Path) -> Doc:
+def disk_after(plan: Mapping[str, Any], repetitions: pa.Table, env: Mapping[str, Any], data: Path) -> Doc:
     """The disk's ceilings once more, where the run went beyond what was probed before: which of them was wrong?"""
     if "disk_fsync_per_s" not in env:
         return {}
     writers = writing_roles(plan)
-    for shot in shots.to_pylist():
-        span_s = (shot["end_ns"] - shot["start_ns"]) / 1e9
-        if shot["role"] in writers and span_s > 0:
-            commits, sent = shot["ops"] / span_s, shot["bytes"] / span_s
+    for totals in repetitions.to_pylist():
+        span_s = (totals["end_ns"] - totals["start_ns"]) / 1e9
+        if totals["role"] in writers and span_s > 0:
+            commits, sent = totals["ops"] / span_s, totals["bytes"] / span_s
             if commits > env["disk_fsync_per_s"] or sent > env["disk_write_bytes_per_s"]:
                 return host.disk_probe(data)
     return {}
@@ -276,18 +276,18 @@ class Ended:
 
 
 def follow(
-    worker: Worker, site: Site, listener: full_disk.Hears, stopping: Stopping, patience: Patience
+    worker: Worker, deployment: Deployment, listener: full_disk.Hears, stopping: Stopping, patience: Patience
 ) -> Ended:
     """Events to the listener, pauses to the site, Ctrl-C to the worker, until it has ended.
 
     A worker that goes on after its time is killed, with everything it started.
     """
     ended = Ended()
-    told = False
+    detail = False
     overdue: str | None = None
     while True:
-        if stopping.asked and not told:
-            told = True
+        if stopping.asked and not detail:
+            detail = True
             listener.note("stopping: the run in hand ends in order; Ctrl-C again ends it now")
             worker.send("stop")
             patience.stop_sent(time.monotonic())
@@ -309,23 +309,23 @@ def follow(
             case "failed":
                 ended.failure = {"kind": event["kind"], "message": event["message"]}
             case "paused":
-                action = act(site, event)
+                action = act(deployment, event)
                 ended.actions.append(action)
                 if action["ok"] is False:
                     listener.note(f"{action['action']}: {action['why']}")
                 # After a restart they are others than those that the plan names.
-                worker.send(f"resume {json.dumps(site.server.processes(site.target))}")
+                worker.send(f"resume {json.dumps(deployment.server.processes(deployment.target))}")
         listener.event(event)
 
 
-def act(site: Site, event: Paused) -> Doc:
+def act(deployment: Deployment, event: Paused) -> Doc:
     """Does what a pause asks for; what could not be done is part of the result, not an error."""
     name, _, argument = event["action"].partition(":")
     began = time.perf_counter()
     if name not in ACTIONS:
         done: Doc = {"ok": False, "why": f"this inrush knows no action {name}: {', '.join(sorted(ACTIONS))}"}
     else:
-        done = ACTIONS[name](site, argument)
+        done = ACTIONS[name](deployment, argument)
     return {"index": event["index"], "action": event["action"], **done, "took_s": time.perf_counter() - began}
 
 
@@ -364,7 +364,7 @@ def engine_of(run: PlannedRun) -> str:
 def given_up(engine: str, failures: Mapping[str, int]) -> str | None:
     if failures.get(engine, 0) < GIVE_UP_AFTER:
         return None
-    return f"{engine} failed {GIVE_UP_AFTER} times in a row; mend it and go on with --resume"
+    return f"{engine} failed {GIVE_UP_AFTER} times in a row; fix it and continue with --resume"
 
 
 def check_same_plan(runs: Sequence[PlannedRun], folder: StudyFolder) -> None:
@@ -380,16 +380,16 @@ def check_same_plan(runs: Sequence[PlannedRun], folder: StudyFolder) -> None:
         )
 
 
-def clean_up(runs: Sequence[PlannedRun], folder: StudyFolder, sites: Mapping[str, Site]) -> None:
+def clean_up(runs: Sequence[PlannedRun], folder: StudyFolder, deployments: Mapping[str, Deployment]) -> None:
     """What a killed inrush left: its worker, its data, its tables in a server."""
     for run in runs:
         opened = folder.leftover(run.run_id)
         if opened is not None:
             end_leftover(opened.parts)
-            site = sites.get(engine_of(run))
-            if site is not None:
-                site.drop_leftover(run.plan)
-            folder.set_aside(run.run_id)
+            deployment = deployments.get(engine_of(run))
+            if deployment is not None:
+                deployment.drop_leftover(run.plan)
+            folder.quarantine(run.run_id)
     shutil.rmtree(folder.data_path, ignore_errors=True)
 
 

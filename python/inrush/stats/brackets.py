@@ -34,7 +34,7 @@ from inrush.stats.samples import Sampled, role_samples
 
 #: A figure is invalid where its ends differ by more: what a comparison of five runs can tell at best.
 WIDEST = 1.05
-#: Ends nearer than this are one bucket of the histograms: they cannot be told from each other.
+#: Ends nearer than this are one bucket of the histograms: they cannot be distinguished from each other.
 RESOLUTION = 1.01
 #: Heartbeats later than this are a stall (rust/src/watch/heartbeat.rs): so many fit into a stalled time.
 STALL_S = 0.2
@@ -242,7 +242,7 @@ def times_as_many(late: int, seen: int) -> float:
 
 
 def late_at_most(run: RunRecord, role: str, sampled: Sampled) -> FloatArray:
-    """Of results that do not tell: the queue; a sample in parts may also have been late within its insert."""
+    """Of results that do not report: the queue; a sample in parts may also have been late within its insert."""
     late: FloatArray = sampled.queue_s + (sampled.insert_s if parts(run, role) > 1 else 0.0)
     return late
 
@@ -288,10 +288,10 @@ def stalled_s(run: RunRecord) -> tuple[float, float]:
         if any(begin <= t <= end for begin, end in windows.values())
     )
     repetitions: dict[tuple[int, int], float] = {}
-    for shot in run.rows("repetitions"):
-        if shot["segment"] in windows:
-            key = (shot["segment"], shot["repetition"])
-            repetitions[key] = max(repetitions.get(key, 0.0), (shot["end_ns"] - shot["start_ns"]) / 1e9)
+    for totals in run.rows("repetitions"):
+        if totals["segment"] in windows:
+            key = (totals["segment"], totals["repetition"])
+            repetitions[key] = max(repetitions.get(key, 0.0), (totals["end_ns"] - totals["start_ns"]) / 1e9)
     return float(stalled), sum(repetitions.values())
 
 

@@ -42,10 +42,10 @@ def unsent_calls(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, str
         if role["schedule"]["kind"] != "closed" and role["operations"]
     }
     wanted, found = set(segments), dict[tuple[str, str], int]()
-    for shot in run.rows("repetitions"):
-        if shot["segment"] in wanted and shot["role"] in first and shot["unsent"]:
-            key = (shot["role"], first[shot["role"]])
-            found[key] = found.get(key, 0) + int(shot["unsent"])
+    for totals in run.rows("repetitions"):
+        if totals["segment"] in wanted and totals["role"] in first and totals["unsent"]:
+            key = (totals["role"], first[totals["role"]])
+            found[key] = found.get(key, 0) + int(totals["unsent"])
     return found
 
 

@@ -35,7 +35,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from inrush.border.tables import ShotRow
+from inrush.border.tables import RepetitionRow
 from inrush.results.histogram import Histogram, merge, of_table, of_values
 from inrush.stats.failures import failed_calls, unsent_calls
 from inrush.stats.files import file_figures
@@ -79,13 +79,13 @@ def _point(entry: Mapping[str, Any]) -> dict[str, Any]:
 def figures_of_run(run: RunRecord) -> dict[str, float]:
     """All figures of one run, by name; a figure that was not measured has no entry."""
     windows = measured_windows(run)
-    shots = [s for s in run.rows("repetitions") if s["segment"] in windows]
+    repetitions = [s for s in run.rows("repetitions") if s["segment"] in windows]
     figures: dict[str, float] = {}
     keys: Mapping[str, int] = run.labels.get("keys_per_call", {})
     gaps_s = call_gaps_s(run.plan)
-    for role, mine in grouped(shots).items():
+    for role, mine in grouped(repetitions).items():
         figures |= {
-            f"{role}.{name}": value for name, value in shot_figures(mine, keys.get(role), gaps_s).items()
+            f"{role}.{name}": value for name, value in repetition_figures(mine, keys.get(role), gaps_s).items()
         }
     for (role, kind), histogram in role_histograms(run, windows).items():
         figures |= {f"{role}.{kind}_{name}": value for name, value in histogram_figures(histogram).items()}
@@ -99,7 +99,7 @@ def figures_of_run(run: RunRecord) -> dict[str, float]:
         figures |= {f"{role}.{name}": value for name, value in sample_figures(sampled).items()}
     figures |= file_figures(run)
     writers = writing_roles(run.plan)
-    written = [s for s in shots if s["role"] in writers] or shots
+    written = [s for s in repetitions if s["role"] in writers] or repetitions
     return figures | cpu_figures(run, windows, sum(s["rows"] for s in written))
 
 
@@ -110,13 +110,13 @@ def measured_windows(run: RunRecord) -> dict[int, tuple[int, int]]:
     }
 
 
-def grouped(shots: Iterable[ShotRow]) -> dict[str, list[ShotRow]]:
-    """Role -> its shots; a part (`writers/pe`) also counts for its whole (`writers`), a member of a page does not."""
-    held, roles = list(shots), dict[str, list[ShotRow]]()
-    own = {shot["role"] for shot in held}
-    for shot in held:
-        for role in counts_in(shot["role"], own):
-            roles.setdefault(role, []).append(shot)
+def grouped(repetitions: Iterable[RepetitionRow]) -> dict[str, list[RepetitionRow]]:
+    """Role -> its repetitions; a part (`writers/pe`) also counts for its whole (`writers`), a member of a page does not."""
+    held, roles = list(repetitions), dict[str, list[RepetitionRow]]()
+    own = {totals["role"] for totals in held}
+    for totals in held:
+        for role in counts_in(totals["role"], own):
+            roles.setdefault(role, []).append(totals)
     return roles
 
 
@@ -134,22 +134,22 @@ def whole(role: str) -> str:
     return role.split("/", 1)[0]
 
 
-def shot_figures(
-    shots: Sequence[ShotRow], keys_per_call: int | None = None, gaps_s: Mapping[str, float] | None = None
+def repetition_figures(
+    repetitions: Sequence[RepetitionRow], keys_per_call: int | None = None, gaps_s: Mapping[str, float] | None = None
 ) -> dict[str, float]:
-    """shots: rows of one role or of all its parts. The makespan of a repetition spans its parts.
+    """repetitions: rows of one role or of all its parts. The makespan of a repetition spans its parts.
 
     gaps_s: `call_gaps_s`.
     """
-    spans = repetition_spans(shots, {})
+    spans = repetition_spans(repetitions, {})
     total = {
-        name: sum(s[name] for s in shots)
+        name: sum(s[name] for s in repetitions)
         for name in ("rows", "bytes", "ops", "ok", "errors", "wrong", "late", "unsent", "cpu_ns")
     }
     span_s = sum(end - start for start, end in spans.values()) / 1e9
     figures = {name: float(total[name]) for name in total if name != "cpu_ns"}
     figures["repetitions"] = float(len(spans))
-    figures["sessions"] = float(sum(s["sessions"] for s in shots) / len(spans))
+    figures["sessions"] = float(sum(s["sessions"] for s in repetitions) / len(spans))
     if due := total["ops"] + total["unsent"]:
         figures["achieved_share"] = total["ok"] / due
         figures["attempted_share"] = total["ops"] / due
@@ -157,7 +157,7 @@ def shot_figures(
         figures["failed_share"] = total["errors"] / total["ops"]
     if span_s > 0:
         figures["makespan_s"] = span_s / len(spans)
-        worked_s = sum(end - start for start, end in repetition_spans(shots, gaps_s or {}).values()) / 1e9
+        worked_s = sum(end - start for start, end in repetition_spans(repetitions, gaps_s or {}).values()) / 1e9
         figures |= {f"{name}_per_s": total[name] / worked_s for name in ("rows", "bytes")}
         figures |= {"ops_per_s": total["ok"] / worked_s, "attempts_per_s": total["ops"] / worked_s}
         if keys_per_call is not None:
@@ -168,15 +168,15 @@ def shot_figures(
 
 
 def repetition_spans(
-    shots: Iterable[ShotRow], gaps_s: Mapping[str, float]
+    repetitions: Iterable[RepetitionRow], gaps_s: Mapping[str, float]
 ) -> dict[tuple[int, int], tuple[float, float]]:
-    """(segment, repetition) -> its (start_ns, end_ns), all shots together.
+    """(segment, repetition) -> its (start_ns, end_ns), all repetitions together.
 
     gaps_s: what each call of a role has of the schedule, s: n calls are the work of n gaps, though first due to last
     done is little more than n - 1 of them.
     """
     spans: dict[tuple[int, int], tuple[float, float]] = {}
-    for s in shots:
+    for s in repetitions:
         key = (s["segment"], s["repetition"])
         offered_ns = gaps_s.get(s["role"], 0.0) * 1e9 * (s["ops"] + s["unsent"])
         start, end = spans.get(key, (s["start_ns"], s["end_ns"]))

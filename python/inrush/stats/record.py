@@ -21,7 +21,7 @@ from inrush.border.tables import (
     SampleRow,
     SegmentRow,
     SessionRow,
-    ShotRow,
+    RepetitionRow,
 )
 
 FloatArray = NDArray[np.float64]
@@ -72,7 +72,7 @@ class RunRecord:
     @overload
     def rows(self, table: Literal["segments"]) -> list[SegmentRow]: ...
     @overload
-    def rows(self, table: Literal["repetitions"]) -> list[ShotRow]: ...
+    def rows(self, table: Literal["repetitions"]) -> list[RepetitionRow]: ...
     @overload
     def rows(self, table: Literal["samples"]) -> list[SampleRow]: ...
     @overload

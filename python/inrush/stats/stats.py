@@ -123,12 +123,12 @@ class Candidate:
 def best_set(
     values: Mapping[str, Mapping[int, float]], lower_is_better: bool = True, level: float = 0.95
 ) -> list[Candidate]:
-    """Points that cannot be told from the best, best first.
+    """Points that cannot be distinguished from the best, best first.
 
     values: point -> block -> positive figure. Points are compared in the blocks they share with
     the best. Every comparison is one-sided at (1 - level) / (points - 1): the truly best point is
     in the set in at least `level` of all studies, whichever point looks best (Bonferroni).
-    A point that shares fewer than two blocks with the best cannot be told from it.
+    A point that shares fewer than two blocks with the best cannot be distinguished from it.
     """
     if not values:
         raise TooFewValues("no points to choose the best from")

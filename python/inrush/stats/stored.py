@@ -86,13 +86,13 @@ def rows_at_end(run: RunRecord) -> dict[int, int]:
     wanted = measured_windows(run).keys() | {
         s["segment"] for s in run.rows("segments") if s["phase"] == "load"
     }
-    shots = [s for s in run.rows("repetitions") if s["segment"] in wanted and s["role"] in tables]
+    repetitions = [s for s in run.rows("repetitions") if s["segment"] in wanted and s["role"] in tables]
     last: dict[tuple[int, int], int] = {}
-    for s in shots:
+    for s in repetitions:
         key = (s["segment"], tables[s["role"]])
         last[key] = max(last.get(key, 0), s["repetition"])
     found: dict[int, int] = {}
-    for s in shots:
+    for s in repetitions:
         table = tables[s["role"]]
         if s["repetition"] == last[s["segment"], table] and (
             s["role"] in writers or s["role"].startswith("load/")

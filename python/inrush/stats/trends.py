@@ -19,7 +19,7 @@ LEAST, MOST = 6, 10
 MATERIAL, ALPHA = 1.10, 0.002
 #: What is so many times larger is reported of few values too: noise that wanders seldom goes so far.
 LARGE, ALPHA_OF_LARGE = 2.0, 0.01
-#: More cannot be told from a series that wanders off for good.
+#: More cannot be distinguished from a series that wanders off for good.
 MOST_RHO = 0.95
 
 

@@ -57,9 +57,9 @@ def first_line(rows: Sequence[Sequence[str]], said: Said = NOTHING_SAID) -> Firs
     if header is None:
         why = no_header(first)
         header = why == ""
-        if why and not said.columns and (trouble := unusable(first)) and over_values(rows):
+        if why and not said.columns and (problem := unusable(first)) and over_values(rows):
             raise UsageError(
-                f"line 1 names columns, and {trouble}: name each column once in the file; or --header no takes line 1 for "
+                f"line 1 names columns, and {problem}: name each column once in the file; or --header no takes line 1 for "
                 "data, with --columns NAME,… for their names"
             )
     if header:

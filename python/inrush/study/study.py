@@ -59,7 +59,7 @@ MAX_RUNS = 100_000
 class Known:
     """What exists in this build; None: not known here, not checked."""
 
-    #: Engine -> its ways in, fastest first.
+    #: Engine -> its insert methods, fastest first.
     engines: Mapping[str, Sequence[str]] | None = None
     generators: Catalogue | None = None
 
@@ -326,7 +326,7 @@ def parse_layout(node: Node | None, factors: Factors, workload: Workload, root: 
 
 
 def parse_method(node: Node | None, factors: Factors, known: Known, root: Node) -> str | FromFactor | None:
-    """A way in that at least one engine has; the factor `method` is meant without saying so."""
+    """A insert method that at least one engine has; the factor `method` is meant without saying so."""
     methods = sorted({m for ways in known.engines.values() for m in ways}) if known.engines else None
     if node is None or node.value == "@method":
         for i, value in enumerate(factors.get("method", ())):

@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from inrush.analysis.comparability import first_unequal, told_unequal
+from inrush.analysis.comparability import first_unequal, durability_difference
 from inrush.engines.base import Durability, Survives
 from inrush.errors import UsageError
 from inrush.guards.verdicts import is_instrument
 from inrush.plan.planned import PlannedRun, StudyPlan
-from inrush.targets.site import Site, environment
+from inrush.targets.deployment import Deployment, environment
 
 #: Limit of one statement, s.
 ASK_S = 30.0
@@ -28,7 +28,7 @@ Asked = Callable[[PlannedRun], Durability | None]
 
 
 def refuse_unequal(
-    plan: StudyPlan, sites: Mapping[str, Site], data: Path, begun: bool, note: Callable[[str], None]
+    plan: StudyPlan, deployments: Mapping[str, Deployment], data: Path, begun: bool, note: Callable[[str], None]
 ) -> None:
     """Raises UsageError when a study's engines let rows survive different things, unasked.
 
@@ -43,21 +43,21 @@ def refuse_unequal(
         target = run.plan["target"]
         key = json.dumps([target["engine"], target.get("options", {})], sort_keys=True)
         if key not in found:
-            found[key] = ask(run.plan, sites[target["engine"]], data)
+            found[key] = ask(run.plan, deployments[target["engine"]], data)
         return found[key]
 
     if not (engines := unequal(plan.runs, asked)):
         return
     if begun:
         note(
-            f"acknowledged rows survive different things ({told_unequal([engines])}): the study goes on as it began, and each "
+            f"acknowledged rows survive different things ({durability_difference([engines])}): the study goes on as it began, and each "
             "engine's figures stand alone; to have them compared all the same, begin it anew with --unequal-durability"
         )
     else:
-        ways = to_make_equal(engines, {e: sites[e].server.survive_by for e in engines})
+        ways = to_make_equal(engines, {e: deployments[e].server.survive_by for e in engines})
         raise UsageError(
             f"{plan.study.name} runs engines side by side whose acknowledged rows survive different things "
-            f"({told_unequal([engines])}). Make them equal: {'; or '.join(ways)}. Or run them all the same with "
+            f"({durability_difference([engines])}). Make them equal: {'; or '.join(ways)}. Or run them all the same with "
             "--unequal-durability, which the report then says"
         )
 
@@ -101,7 +101,7 @@ WORDS = {
 }
 
 
-def ask(plan: Mapping[str, Any], site: Site, data: Path) -> Durability | None:
+def ask(plan: Mapping[str, Any], deployment: Deployment, data: Path) -> Durability | None:
     """What rows survive by the settings of the run's server; None where it could not be asked: the run will say why."""
     from inrush import _core
 
@@ -113,8 +113,8 @@ def ask(plan: Mapping[str, Any], site: Site, data: Path) -> Durability | None:
         if probe["into"] == "settings"
     ]
     data.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=data) as scratch, environment(site.environment):
-        target = site.server.run_target(site.target, Path(scratch))
+    with tempfile.TemporaryDirectory(dir=data) as scratch, environment(deployment.environment):
+        target = deployment.server.run_target(deployment.target, Path(scratch))
         options = {**plan["target"].get("options", {}), **target.options}
         address = json.dumps({"engine": target.engine, "url": target.url, "options": options})
         settings: dict[str, str] = {}
@@ -126,4 +126,4 @@ def ask(plan: Mapping[str, Any], site: Site, data: Path) -> Durability | None:
                 }
         except _core.CoreFailure:
             return None
-    return site.durability(settings, data)
+    return deployment.durability(settings, data)

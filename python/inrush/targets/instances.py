@@ -13,7 +13,7 @@ from inrush.engines.base import Instance, Release, Server, Stop
 from inrush.engines.own_server import LOG, VERSION, OwnServer
 from inrush.errors import UsageError
 from inrush.targets import register, shards
-from inrush.targets.sites import started_words as words
+from inrush.targets.deployments import started_words as words
 from inrush.text import columns
 
 Note = Callable[[str], None]
@@ -22,7 +22,7 @@ ALL = "all"
 
 
 @dataclass(frozen=True)
-class Told:
+class Listing:
     """An answer as rows for programs and lines for people."""
 
     rows: list[dict[str, Any]]
@@ -40,9 +40,9 @@ def shown(value: Any) -> str:
     return words[value] if value is None or isinstance(value, bool) else str(value)
 
 
-def listed(names: Sequence[str], data: Path, note: Note) -> Told:
-    """Every engine: its ways in, and what it takes to run on it."""
-    return Told(
+def listed(names: Sequence[str], data: Path, note: Note) -> Listing:
+    """Every engine: its insert methods, and what it takes to run on it."""
+    return Listing(
         [
             {"engine": name, "methods": ", ".join(twin.methods), "runs": how_it_runs(twin)}
             for name in names or ENGINES
@@ -59,7 +59,7 @@ def how_it_runs(twin: Server) -> str:
     )
 
 
-def fetch(names: Sequence[str], data: Path, note: Note) -> Told:
+def fetch(names: Sequence[str], data: Path, note: Note) -> Listing:
     """Makes the programs of servers available; says which release it is."""
     rows = []
     for twin, settings in chosen(names):
@@ -72,10 +72,10 @@ def fetch(names: Sequence[str], data: Path, note: Note) -> Told:
                 "source": release.source,
             }
         )
-    return Told(rows)
+    return Listing(rows)
 
 
-def start(names: Sequence[str], data: Path, note: Note) -> Told:
+def start(names: Sequence[str], data: Path, note: Note) -> Listing:
     """Starts servers that go on when the command has ended; `stop` ends them. Settings as for `run --start`."""
     rows = []
     for twin, settings in chosen(names):
@@ -96,10 +96,10 @@ def start(names: Sequence[str], data: Path, note: Note) -> Told:
         for instance in begun:
             write(twin, data, instance)
         rows += [row(twin, i, True, shards.role(i, kept, count > 0)) for i in begun]
-    return Told(rows)
+    return Listing(rows)
 
 
-def stop(names: Sequence[str], data: Path, note: Note) -> Told:
+def stop(names: Sequence[str], data: Path, note: Note) -> Listing:
     """Ends what was started in this folder, and what a killed inrush left there; without names or by `all`, all of it."""
     rows = []
     named = names and list(names) != ["all"]
@@ -116,26 +116,26 @@ def stop(names: Sequence[str], data: Path, note: Note) -> Told:
         forget(twin, data)
     if not any(found(twin, data) for twin in startable()):
         register.forget(data)
-    return Told(rows)
+    return Listing(rows)
 
 
-def stop_everywhere(names: Sequence[str], folders: Sequence[Path], note: Note) -> Told:
+def stop_everywhere(names: Sequence[str], folders: Sequence[Path], note: Note) -> Listing:
     """As `stop`, of all folders in which servers were started. Raises UsageError for a name that runs in several."""
     named = names and list(names) != [ALL]
     twins = [twin for twin, _ in chosen(names)] if named else startable()
-    places = {twin.name: [folder for folder in folders if found(twin, folder)] for twin in twins}
-    for name, at in places.items():
+    named_targets = {twin.name: [folder for folder in folders if found(twin, folder)] for twin in twins}
+    for name, at in named_targets.items():
         if named and len(at) > 1:
             each = ", ".join(map(str, at))
             raise UsageError(f"{name}: was started in {each}; name one of them with --data, or stop all: all")
     rows = []
-    for name, at in places.items():
+    for name, at in named_targets.items():
         for folder in at or (folders[:1] if named else ()):
             rows += stop([name], folder, note).rows
-    return Told(rows)
+    return Listing(rows)
 
 
-def status(names: Sequence[str], data: Path, note: Note) -> Told:
+def status(names: Sequence[str], data: Path, note: Note) -> Listing:
     """Every server that inrush can start: whether its programs are here, and what of it runs in this folder."""
     rows = []
     for twin in [twin for twin, _ in chosen(names)] if names else startable():
@@ -145,17 +145,17 @@ def status(names: Sequence[str], data: Path, note: Note) -> Told:
                 f"{twin.name}: process {left.pid} at {left.url} was left by an inrush that was killed; "
                 f"`inrush engines stop {twin.name}` ends it"
             )
-        told = [row(twin, i, True, role_of(twin, data, i)) for i in instances]
+        entries = [row(twin, i, True, role_of(twin, data, i)) for i in instances]
         # Of several that stand as one, a part that is missing is told too, with why.
         for part in parts(twin, data):
-            if told and (who := role_of(twin, data, part)) and not alive(part):
+            if entries and (who := role_of(twin, data, part)) and not alive(part):
                 note(shards.ended(part, who))
-                told.append(row(twin, part, False, who))
-        rows += told or [row(twin, None, False)]
-    return Told(rows)
+                entries.append(row(twin, part, False, who))
+        rows += entries or [row(twin, None, False)]
+    return Listing(rows)
 
 
-def status_everywhere(names: Sequence[str], folders: Sequence[Path], note: Note) -> Told:
+def status_everywhere(names: Sequence[str], folders: Sequence[Path], note: Note) -> Listing:
     """As `status`, of all folders in which servers were started."""
     every = [row for folder in folders for row in status(names, folder, note).rows]
     engines = dict.fromkeys(row["engine"] for row in every)
@@ -163,7 +163,7 @@ def status_everywhere(names: Sequence[str], folders: Sequence[Path], note: Note)
     for engine in engines:
         mine = [row for row in every if row["engine"] == engine]
         rows += [row for row in mine if row["data"] is not None] or mine[:1]
-    return Told(rows)
+    return Listing(rows)
 
 
 def everywhere(usual: Path) -> list[Path]:
@@ -173,11 +173,11 @@ def everywhere(usual: Path) -> list[Path]:
 
 
 #: Actions that without `--data` look wherever a server was started.
-EVERYWHERE: dict[str, Callable[[Sequence[str], Sequence[Path], Note], Told]] = {
+EVERYWHERE: dict[str, Callable[[Sequence[str], Sequence[Path], Note], Listing]] = {
     "stop": stop_everywhere,
     "status": status_everywhere,
 }
-ACTIONS: dict[str, Callable[[Sequence[str], Path, Note], Told]] = {
+ACTIONS: dict[str, Callable[[Sequence[str], Path, Note], Listing]] = {
     "list": listed,
     "fetch": fetch,
     "start": start,

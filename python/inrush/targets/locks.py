@@ -1,7 +1,7 @@
 """One inrush at a time runs a study on a server: a second would drop the tables that the first is measuring.
 
 The homes of a study's runs are named after the study, its points and its seed, so two that run the same meet in them.
-Whoever comes first leaves a lock in the server, a marked home that says who holds it, and drops it at the end. That of
+The first study leaves a lock in the server, a marked home that names its holder, and drops it at the end. That of
 a process of this machine which has gone is taken over; of another machine's nobody here can tell, so it takes --force.
 """
 
@@ -22,7 +22,7 @@ from inrush.engines import life
 from inrush.errors import UsageError
 from inrush.plan.planned import StudyPlan
 from inrush.plan.planned_point import short_hash
-from inrush.targets.site import Site
+from inrush.targets.deployment import Deployment
 
 #: How long another inrush of this machine may look at the same lock, s.
 PATIENCE_S = 60.0
@@ -89,7 +89,7 @@ def lock_name(study: str, seed: int) -> str:
 
 @contextlib.contextmanager
 def locked(
-    plan: StudyPlan, sites: Mapping[str, Site], results: Path, force: bool, note: Callable[[str], None]
+    plan: StudyPlan, deployments: Mapping[str, Deployment], results: Path, force: bool, note: Callable[[str], None]
 ) -> Iterator[None]:
     """Holds the study on each of its servers. Raises UsageError where another holds it.
 
@@ -100,69 +100,69 @@ def locked(
     mine = ourselves(plan.study.name, results)
     with contextlib.ExitStack() as held:
         for engine in plan.study.engines:
-            site = sites[engine]
-            if plan.namespaces(engine) and site.server.lock(name, ""):
+            deployment = deployments[engine]
+            if plan.namespaces(engine) and deployment.server.lock(name, ""):
                 with one_at_a_time(name):
-                    taken = take(site, name, mine, force, note)
+                    taken = take(deployment, name, mine, force, note)
                 if taken:
-                    held.callback(release, site, name, mine)
+                    held.callback(release, deployment, name, mine)
         yield
 
 
-def take(site: Site, name: str, mine: Holder, force: bool, note: Callable[[str], None]) -> bool:
+def take(deployment: Deployment, name: str, mine: Holder, force: bool, note: Callable[[str], None]) -> bool:
     """Whether the lock is ours to release; another address of the same server may hold it for us already."""
     from inrush import _core
 
     try:
-        before = holder(site, name)
+        before = holder(deployment, name)
         if before == mine:
             return False
         if before is not None:
-            refuse_living(site, before, force)
-            note(f"{site.target.url}: taken over from {before}, which is no longer there")
-        for statement in (*site.server.drop_namespace(name), *site.server.lock(name, mine.text())):
-            site.ask(statement)
+            refuse_living(deployment, before, force)
+            note(f"{deployment.target.url}: taken over from {before}, which is no longer there")
+        for statement in (*deployment.server.drop_namespace(name), *deployment.server.lock(name, mine.text())):
+            deployment.ask(statement)
     except _core.CoreFailure:
         with contextlib.suppress(_core.CoreFailure):
-            if (faster := holder(site, name)) is not None:
-                refuse_living(site, faster, force=False)
+            if (faster := holder(deployment, name)) is not None:
+                refuse_living(deployment, faster, force=False)
         return False
     return True
 
 
-def holder(site: Site, name: str) -> Holder | None:
-    """Who holds the lock. Raises what the core raises where the server cannot be asked."""
+def holder(deployment: Deployment, name: str) -> Holder | None:
+    """The lock's holder. Raises what the core raises where the server cannot be asked."""
     from inrush import _core
 
     try:
-        rows = site.ask(site.server.ask_holder(name))
+        rows = deployment.ask(deployment.server.ask_holder(name))
     except _core.CoreFailure as e:
         if e.args[0] == "statement":
             return None
         raise
-    return holder_in(site.server.told_holder(rows))
+    return holder_in(deployment.server.parse_holder(rows))
 
 
-def refuse_living(site: Site, found: Holder, force: bool) -> None:
+def refuse_living(deployment: Deployment, found: Holder, force: bool) -> None:
     """Raises UsageError unless the holder has gone, as far as it can be told or is said by --force."""
     lives = found.lives()
     if lives is False or (lives is None and force):
         return
     gone = "; if it is no longer there, say --force" if lives is None else ""
     raise UsageError(
-        f"{site.target.url}: {found} runs there and works in the same tables as this one would; wait for it, end it, or "
+        f"{deployment.target.url}: {found} runs there and works in the same tables as this one would; wait for it, end it, or "
         f"run this one with another --seed{gone}"
     )
 
 
-def release(site: Site, name: str, mine: Holder) -> None:
+def release(deployment: Deployment, name: str, mine: Holder) -> None:
     """Unless somebody took it by force. What fails leaves a lock that the next study finds stale."""
     from inrush import _core
 
     with contextlib.suppress(_core.CoreFailure):
-        if holder(site, name) == mine:
-            for statement in site.server.drop_namespace(name):
-                site.ask(statement)
+        if holder(deployment, name) == mine:
+            for statement in deployment.server.drop_namespace(name):
+                deployment.ask(statement)
 
 
 @contextlib.contextmanager

@@ -12,14 +12,14 @@ from pathlib import Path
 from inrush.engines.sql import file_of
 from inrush.errors import TargetError, UsageError
 from inrush.plan.planned import StudyPlan
-from inrush.targets.site import Site
+from inrush.targets.deployment import Deployment
 
 #: Names that a message tells.
-TOLD = 3
+NAMED_MOST = 3
 
 
 def refuse_unmarked(
-    plan: StudyPlan, sites: Mapping[str, Site], force: bool, note: Callable[[str], None] = lambda said: None
+    plan: StudyPlan, deployments: Mapping[str, Deployment], force: bool, note: Callable[[str], None] = lambda said: None
 ) -> None:
     """Raises UsageError for what is not inrush's. force: uses a file all the same, and drops what is in the way.
 
@@ -28,52 +28,52 @@ def refuse_unmarked(
     """
     for engine in plan.study.engines:
         namespaces = sorted(plan.namespaces(engine))
-        site = sites[engine]
-        found = strangers(site, namespaces) if namespaces else []
+        deployment = deployments[engine]
+        found = foreign_objects(deployment, namespaces) if namespaces else []
         if found and not force:
-            raise UsageError(refusal(site, found))
+            raise UsageError(refusal(deployment, found))
         for name in found:
-            if statements := site.server.drop_stranger(name):
-                drop(site, name, statements)
-                note(f"{site.target.url}: dropped {name}, which did not bear inrush's mark (--force)")
+            if statements := deployment.server.drop_foreign_object(name):
+                drop(deployment, name, statements)
+                note(f"{deployment.target.url}: dropped {name}, which did not bear inrush's mark (--force)")
 
 
-def strangers(site: Site, namespaces: Sequence[str]) -> list[str]:
+def foreign_objects(deployment: Deployment, namespaces: Sequence[str]) -> list[str]:
     """What is in the way; an embedded engine's own new file holds nothing, one of the user's may."""
     from inrush import _core
 
-    if not site.server.embedded:
+    if not deployment.server.embedded:
         try:
-            return site.server.find_strangers(namespaces, site.ask)
+            return deployment.server.find_foreign_objects(namespaces, deployment.ask)
         except _core.CoreFailure:
             return []
-    name, statement = file_of(site.target.url), site.server.strangers(namespaces)
+    name, statement = file_of(deployment.target.url), deployment.server.foreign_objects(namespaces)
     path = Path(name)
     held = statement and name and path.is_file() and path.stat().st_size
-    return site.server.ask_file(path, statement) if held else []
+    return deployment.server.ask_file(path, statement) if held else []
 
 
-def drop(site: Site, name: str, statements: Sequence[str]) -> None:
+def drop(deployment: Deployment, name: str, statements: Sequence[str]) -> None:
     from inrush import _core
 
     try:
         for statement in statements:
-            site.ask(statement)
+            deployment.ask(statement)
     except _core.CoreFailure as e:
         raise TargetError(
-            f"{site.target.url}: {name} is in the way and could not be dropped ({e.args[1]}); drop it yourself"
+            f"{deployment.target.url}: {name} is in the way and could not be dropped ({e.args[1]}); drop it yourself"
         ) from e
 
 
-def refusal(site: Site, found: list[str]) -> str:
-    more = f" and {len(found) - TOLD} more" if len(found) > TOLD else ""
-    names = ", ".join(found[:TOLD]) + more
-    if site.server.embedded:
+def refusal(deployment: Deployment, found: list[str]) -> str:
+    more = f" and {len(found) - NAMED_MOST} more" if len(found) > NAMED_MOST else ""
+    names = ", ".join(found[:NAMED_MOST]) + more
+    if deployment.server.embedded:
         return (
-            f"{site.target.url}: holds tables that are not inrush's ({names}), and a run changes settings of the whole "
+            f"{deployment.target.url}: holds tables that are not inrush's ({names}), and a run changes settings of the whole "
             "file; name a new file, or say --force"
         )
     return (
-        f"{site.target.url}: {names} is in the way and does not bear inrush's mark; look at it, then drop it yourself "
+        f"{deployment.target.url}: {names} is in the way and does not bear inrush's mark; look at it, then drop it yourself "
         "or say --force"
     )

@@ -22,8 +22,8 @@ from inrush.machine import host
 from inrush.plan.cost import cost
 from inrush.plan.planned import StudyPlan
 from inrush.stats.quantity import show
-from inrush.targets.site import Site
-from inrush.targets.sites import Places, site_at
+from inrush.targets.deployment import Deployment
+from inrush.targets.deployments import NamedTargets, deployment_at
 
 #: Words of servers about a right that is missing.
 NOT_ALLOWED = re.compile(r"denied|privilege|read-?only|authori|forbidden|not allowed", re.IGNORECASE)
@@ -37,36 +37,36 @@ class NotReady(Exception):
 
 def libraries(plan: StudyPlan) -> set[str]:
     """Extras that bring the libraries of a study's engines, and of those that answer its queries a second time."""
-    books = (run.labels.get("oracle") for run in plan.all_runs)
-    engines = {str(run.plan["target"]["engine"]) for run in plan.all_runs} | {b["engine"] for b in books if b}
+    ledgers = (run.labels.get("oracle") for run in plan.all_runs)
+    engines = {str(run.plan["target"]["engine"]) for run in plan.all_runs} | {b["engine"] for b in ledgers if b}
     return {server(engine).extra for engine in engines}
 
 
-def refuse_unready(plan: StudyPlan, found: Places, data: Path) -> list[str]:
+def refuse_unready(plan: StudyPlan, found: NamedTargets, data: Path) -> list[str]:
     """A line about each server that is ready, and one where room is short.
 
     data: folder for the files of started servers, and of embedded engines without a file of the user's.
     Raises UsageError with a line for everything that stands in the way.
     """
     twins = found.servers()
-    named = {engine: site_at(engine, url) for engine, url in found.urls.items()}
-    servers = [site for site, _ in named.values() if site.server.protocol is not None]
-    files = [(site, file) for site, _ in named.values() if (file := database_file(site)) is not None]
+    named = {engine: deployment_at(engine, url) for engine, url in found.urls.items()}
+    servers = [deployment for deployment, _ in named.values() if deployment.server.protocol is not None]
+    files = [(deployment, file) for deployment, _ in named.values() if (file := database_file(deployment)) is not None]
     is_local = any(engine in found.start or twin.embedded for engine, twin in twins.items())
     problems: list[str] = []
     ready: list[str] = []
-    for site, file in files:
+    for deployment, file in files:
         with noted(problems):
-            check_file(site, file)
+            check_file(deployment, file)
     if is_local:
         with noted(problems):
             check_folder(data)
     foreign = foreign_protocols(servers)
-    for site, why in zip(servers, foreign, strict=True):
+    for deployment, why in zip(servers, foreign, strict=True):
         with noted(problems):
             if why is not None:
                 raise NotReady(why)
-            ready.append(asked(site, plan))
+            ready.append(asked(deployment, plan))
     if problems:
         warnings = [warning for _, warning in named.values() if warning]
         raise UsageError("\n".join([*warnings, *problems]))
@@ -84,7 +84,7 @@ def noted(problems: list[str]) -> Iterator[None]:
 # Servers.
 
 
-def foreign_protocols(servers: Sequence[Site]) -> list[str | None]:
+def foreign_protocols(servers: Sequence[Deployment]) -> list[str | None]:
     """Why a server is none of the engine's; asked of all at once, as one that is silent takes seconds."""
     if not servers:
         return []
@@ -92,8 +92,8 @@ def foreign_protocols(servers: Sequence[Site]) -> list[str | None]:
         return list(pool.map(foreign_protocol, servers))
 
 
-def foreign_protocol(site: Site) -> str | None:
-    twin, url = site.server, site.target.url
+def foreign_protocol(deployment: Deployment) -> str | None:
+    twin, url = deployment.server, deployment.target.url
     assert twin.protocol is not None, "the caller looked"
     port = greeting.port_of(url, twin.protocol, twin.usual_port)
     if port is None:
@@ -117,13 +117,13 @@ def foreign_protocol(site: Site) -> str | None:
     )
 
 
-def asked(site: Site, plan: StudyPlan) -> str:
+def asked(deployment: Deployment, plan: StudyPlan) -> str:
     """What a server says of itself, and that a study may make tables there. Raises NotReady."""
-    line = f"{site.target.url}: reachable, version {version(site)}"
-    if plan.namespaces(site.server.name):
-        check_rights(site)
+    line = f"{deployment.target.url}: reachable, version {version(deployment)}"
+    if plan.namespaces(deployment.server.name):
+        check_rights(deployment)
         line += ", tables can be made"
-    free = free_bytes(site)
+    free = free_bytes(deployment)
     if free is None:
         return line
     peak = cost(plan).peak_bytes
@@ -131,71 +131,71 @@ def asked(site: Site, plan: StudyPlan) -> str:
     return f"{line}, {show(free, 'bytes')} free{short}"
 
 
-def version(site: Site) -> str:
+def version(deployment: Deployment) -> str:
     """As the server reports it; `unknown` where it refuses the query. Raises NotReady where the log-in fails."""
     from inrush import _core
 
     try:
-        rows = site.ask(site.server.probes(()).version)
+        rows = deployment.ask(deployment.server.probes(()).version)
     except _core.CoreFailure as failure:
         kind, message = failure.args
         if kind == "statement":
             return "unknown"
-        raise NotReady(about(site, message)) from None
+        raise NotReady(about(deployment, message)) from None
     return BUILT.split(str(rows[0][1]))[0].strip() if rows else "unknown"
 
 
-def check_rights(site: Site) -> None:
+def check_rights(deployment: Deployment) -> None:
     """Makes a marked home with a table, as a run does, and drops it. Raises NotReady."""
     from inrush import _core
 
-    home, twin = f"inrush_check_{uuid.uuid4().hex[:12]}", site.server
+    home, twin = f"inrush_check_{uuid.uuid4().hex[:12]}", deployment.server
     try:
         for statement in twin.lock(home, "check"):
-            site.ask(statement)
+            deployment.ask(statement)
     except _core.CoreFailure as failure:
-        problem = about(site, failure.args[1])
+        problem = about(deployment, failure.args[1])
         remedy = twin.grant if NOT_ALLOWED.search(problem) else "see the server's log"
         raise NotReady(f"{problem}; a study makes tables of its own there: {remedy}") from None
     finally:
         for drop in twin.drop_namespace(home):
             with contextlib.suppress(_core.CoreFailure):
-                site.ask(drop)
+                deployment.ask(drop)
 
 
-def free_bytes(site: Site) -> float | None:
+def free_bytes(deployment: Deployment) -> float | None:
     """None where the server does not report it."""
     from inrush import _core
 
-    if site.server.free_bytes:
+    if deployment.server.free_bytes:
         with contextlib.suppress(_core.CoreFailure, ValueError, IndexError):
-            return float(site.ask(site.server.free_bytes)[0][0])
+            return float(deployment.ask(deployment.server.free_bytes)[0][0])
     return None
 
 
-def about(site: Site, message: Any) -> str:
+def about(deployment: Deployment, message: Any) -> str:
     """The core's words as one line that begins with the target; the statement that failed is left out."""
     line = " ".join(str(message).partition("\n  in: ")[0].split()).replace("statement failed: ", "")
-    return line if "://" in line.partition(" ")[0] else f"{site.target.url}: {line}"
+    return line if "://" in line.partition(" ")[0] else f"{deployment.target.url}: {line}"
 
 
 # Files and folders of this machine.
 
 
-def database_file(site: Site) -> Path | None:
+def database_file(deployment: Deployment) -> Path | None:
     """The file of the user's that an embedded engine opens."""
-    name = file_of(site.target.url) if site.server.embedded else ""
+    name = file_of(deployment.target.url) if deployment.server.embedded else ""
     return Path(name) if name else None
 
 
-def check_file(site: Site, file: Path) -> None:
+def check_file(deployment: Deployment, file: Path) -> None:
     """Raises NotReady where the engine could not open or make it."""
     if file.is_dir():
-        raise NotReady(f"{site.target.url}: {file} is a folder; name a file")
+        raise NotReady(f"{deployment.target.url}: {file} is a folder; name a file")
     if not file.parent.is_dir():
-        raise NotReady(f"{site.target.url}: there is no folder {file.parent}; make it, or name another file")
+        raise NotReady(f"{deployment.target.url}: there is no folder {file.parent}; make it, or name another file")
     if not os.access(file if file.exists() else file.parent, os.W_OK):
-        raise NotReady(f"{site.target.url}: cannot be written; give rights, or name another file")
+        raise NotReady(f"{deployment.target.url}: cannot be written; give rights, or name another file")
 
 
 def check_folder(folder: Path) -> None:

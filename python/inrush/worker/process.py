@@ -107,7 +107,7 @@ def death_message(code: int, log: Path) -> str:
     how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
     remedy = ""
     if code == -signal.SIGKILL:
-        remedy = "; if nobody did this, the kernel did for lack of memory: see `dmesg`, use a smaller scale"
+        remedy = "; if no user did this, the kernel did for lack of memory: see `dmesg`, use a smaller scale"
     tail = log_lines(log, LOG_LINES)
     shown = f"\n  last lines of {log}:\n" + "\n".join(f"    {line}" for line in tail) if tail else ""
     return f"the worker {how}{remedy}{shown}"

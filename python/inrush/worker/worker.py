@@ -2,7 +2,7 @@
 
 A crashing engine, its allocator and its caches end with the run. Events leave as JSON lines on stdout,
 commands (`resume` and the server's processes as JSON, `stop`) come as lines on stdin; both ends are `run.py`'s. The process dies with its
-parent, so that a killed inrush leaves no load behind that nobody records.
+parent, so that a killed inrush leaves no load behind without a record.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Lines:
 
 
 def die_with_parent() -> None:
-    """SIGKILL when the parent is gone: nobody would read or seal what this run does.
+    """SIGKILL when the parent is gone: no process would read or seal what this run does.
 
     The parent may be gone already when we ask, so it gives its id, and we look.
     """

@@ -13,7 +13,7 @@ import pyarrow as pa
 from inrush import _core
 from inrush.results.histogram import Histogram, of_table
 from inrush.results.store import whole_batches
-from inrush.targets.site import Site, at_site
+from inrush.targets.deployment import Deployment, at_deployment
 
 ENDS = ("finished", "failed")
 
@@ -32,7 +32,7 @@ class Ran:
     def broken(self) -> list[dict[str, Any]]:
         return [p for p in self.tables["proofs"] if not p["holds"]]
 
-    def shot(self, role: str) -> dict[str, Any]:
+    def totals(self, role: str) -> dict[str, Any]:
         return next(s for s in self.tables["repetitions"] if s["role"] == role)
 
     def quantile_ns(self, role: str, kind: str, q: float) -> int:
@@ -41,7 +41,7 @@ class Ran:
 
 
 def run(
-    site: Site,
+    deployment: Deployment,
     plan: Mapping[str, Any],
     folder: Path,
     faults: list[str] | None = None,
@@ -51,7 +51,7 @@ def run(
 
     A pause goes on when `at_event` has seen it.
     """
-    placed = at_site(plan, site, folder)
+    placed = at_deployment(plan, deployment, folder)
     placed["target"] = {**placed["target"], "faults": faults or []}
     parts = folder / "parts"
     parts.mkdir(parents=True)
@@ -62,7 +62,7 @@ def run(
             events.append(event)
             at_event(event)
             if event["event"] == "paused":
-                handle.resume(site.server.processes(site.target))
+                handle.resume(deployment.server.processes(deployment.target))
     tables, histograms = {}, {}
     for path in parts.glob("*.arrows"):
         batches = list(whole_batches(path))

@@ -18,7 +18,7 @@ from inrush.engines import server
 from inrush.engines.base import Instance, Target
 from inrush.plan.plan import plan_study
 from inrush.study.study import load_study
-from inrush.targets.site import Site
+from inrush.targets.deployment import Deployment
 
 from .border import run
 
@@ -87,12 +87,12 @@ def options(driver: str, folder: Path, request: pytest.FixtureRequest) -> dict[s
     return {"driver": adbc_driver_postgresql._driver_path(), "adbc.uri": instance.url}
 
 
-def placed(target: dict[str, str], folder: Path) -> tuple[Site, Mapping[str, Any]]:
+def placed(target: dict[str, str], folder: Path) -> tuple[Deployment, Mapping[str, Any]]:
     (folder / "workload.toml").write_text(WORKLOAD)
     (folder / "study.toml").write_text(STUDY)
     twin = server("adbc")
     plan = plan_study(load_study(str(folder / "study.toml")), {"adbc": twin}).block(1)[0].plan
-    return Site(twin, Target("adbc", "adbc:", target)), plan
+    return Deployment(twin, Target("adbc", "adbc:", target)), plan
 
 
 OTHER = """
@@ -124,11 +124,11 @@ def other_process(path: Path) -> Iterator[Callable[[str], list[list[Any]]]]:
 def test_rows_through_any_driver_are_stored_and_proven(
     driver: str, folder: Path, request: pytest.FixtureRequest
 ) -> None:
-    site, plan = placed(options(driver, folder, request), folder)
-    ran = run(site, plan, folder / "run")
+    deployment, plan = placed(options(driver, folder, request), folder)
+    ran = run(deployment, plan, folder / "run")
     assert ran.last == {"event": "finished", "ended_by": "work"}, ran.last
     assert {p["item"] for p in ran.tables["proofs"]} >= {"rows", "read_back"} and not ran.broken()
-    assert (ran.shot("writers")["rows"], ran.shot("writers")["errors"]) == (5_000, 0)
+    assert (ran.totals("writers")["rows"], ran.totals("writers")["errors"]) == (5_000, 0)
     assert not ran.tables["failures"], ran.tables["failures"]
 
 
@@ -139,7 +139,7 @@ def test_a_writer_that_meets_a_reader_is_in_conflict_and_leaves_nothing_half_don
     inside of it and lost, and its lock would keep out even a new connection of the same session."""
     target = options("sqlite", folder, request)
     del target["on_open"]
-    site, plan = placed(target, folder)
+    deployment, plan = placed(target, folder)
     at = next(k for k, s in enumerate(plan["segments"]) if s["kind"] == "drive")
     writers = [r for r in plan["segments"][at]["roles"] if r["name"] == "writers"]
     drive = {**plan["segments"][at], "roles": writers, "repeat": None}
@@ -159,10 +159,10 @@ def test_a_writer_that_meets_a_reader_is_in_conflict_and_leaves_nothing_half_don
                 ask("COMMIT")
                 stored.extend(ask(f'SELECT count(*) FROM "{table}"'))
 
-        ran = run(site, {**plan, "segments": segments}, folder / "run", at_event=at_event)
+        ran = run(deployment, {**plan, "segments": segments}, folder / "run", at_event=at_event)
     assert ran.last["event"] == "finished", ran.last
     assert {f["outcome"] for f in ran.tables["failures"]} == {"conflict"}, ran.tables["failures"]
-    assert (ran.shot("writers")["rows"], ran.shot("writers")["errors"], stored) == (0, 10, [[0]])
+    assert (ran.totals("writers")["rows"], ran.totals("writers")["errors"], stored) == (0, 10, [[0]])
 
 
 def test_a_control_statement_waits_for_a_lock_within_its_limit(

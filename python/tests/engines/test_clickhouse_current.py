@@ -18,7 +18,7 @@ import pytest
 
 from inrush.engines import life
 from inrush.engines.base import Survives, Target
-from inrush.targets.site import Site
+from inrush.targets.deployment import Deployment
 
 from . import test_contract as contract
 from . import test_load as loading
@@ -27,7 +27,7 @@ from . import test_load_keys as keys
 from . import test_load_proof as proving
 from . import test_telemetry_queries as queries
 from .servers import REQUIRE, control, scratch
-from .test_contract import site
+from .test_contract import deployment
 from .test_dialect_clickhouse import (
     CLICKHOUSE,
     namespace,
@@ -35,10 +35,10 @@ from .test_dialect_clickhouse import (
     test_a_table_can_be_emptied_and_dropped,
     test_partitions_that_are_too_old_go_and_no_others,
     test_probes_are_pairs_and_hold_what_is_asked_for,
-    test_the_screen_gives_what_the_rows_sum_to,
+    test_the_checksum_query_gives_what_the_rows_sum_to,
     test_what_is_not_there_is_dropped_without_complaint,
 )
-from .test_telemetry_queries import site as query_site
+from .test_telemetry_queries import deployment as query_deployment
 from .test_trouble import (
     test_a_failure_behind_the_first_rows_of_an_answer_is_a_failure,
     test_a_statement_that_gives_statements_runs_each_of_them,
@@ -46,8 +46,8 @@ from .test_trouble import (
 
 __all__ = [
     "namespace",
-    "query_site",
-    "site",
+    "query_deployment",
+    "deployment",
     "table",
     "test_a_database_of_the_users_is_refused_and_kept",
     "test_a_failure_behind_the_first_rows_of_an_answer_is_a_failure",
@@ -55,7 +55,7 @@ __all__ = [
     "test_a_table_can_be_emptied_and_dropped",
     "test_partitions_that_are_too_old_go_and_no_others",
     "test_probes_are_pairs_and_hold_what_is_asked_for",
-    "test_the_screen_gives_what_the_rows_sum_to",
+    "test_the_checksum_query_gives_what_the_rows_sum_to",
     "test_what_is_not_there_is_dropped_without_complaint",
 ]  # the same tests and their fixtures, on the server below
 
@@ -108,9 +108,9 @@ def test_the_engine_is_of_today(clickhouse: Target) -> None:
 
 def test_batches_are_collected_as_shipped_and_that_is_read_back(clickhouse: Target) -> None:
     """docs/engines/clickhouse.md says so: what a batch or a writer brings is another curve than that of 18.16."""
-    told = {str(k): str(v) for s in CLICKHOUSE.probes([]).settings for k, v in control(clickhouse, s)}
-    assert (told["async_insert"], told["wait_for_async_insert"]) == ("1", "1")
-    found = CLICKHOUSE.durability(told)
+    detail = {str(k): str(v) for s in CLICKHOUSE.probes([]).settings for k, v in control(clickhouse, s)}
+    assert (detail["async_insert"], detail["wait_for_async_insert"]) == ("1", "1")
+    found = CLICKHOUSE.durability(detail)
     assert found.survives is Survives.PROCESS_CRASH and found.because["async_insert"] == "1"
     apart = Target("clickhouse", clickhouse.url, {"set.async_insert": "0"})
     (own,) = asked(apart, "SELECT value FROM system.settings WHERE name = 'async_insert'")
@@ -129,34 +129,34 @@ def test_files_of_a_dropped_table_stay_unless_asked_to_go(clickhouse: Target) ->
 
 @pytest.mark.parametrize(("engine", "method"), [("clickhouse", m) for m in contract.WAYS["clickhouse"]])
 def test_every_type_is_stored_proven_and_answered_right(
-    engine: str, method: str, site: Site, folder: Path
+    engine: str, method: str, deployment: Deployment, folder: Path
 ) -> None:
-    contract.test_every_type_is_stored_proven_and_answered_right(engine, method, site, folder)
+    contract.test_every_type_is_stored_proven_and_answered_right(engine, method, deployment, folder)
 
 
 @pytest.mark.parametrize("lie", contract.LIES)
 @pytest.mark.parametrize("engine", ["clickhouse"])
-def test_a_lie_about_rows_breaks_a_proof(engine: str, lie: str, site: Site, folder: Path) -> None:
-    contract.test_a_lie_about_rows_breaks_a_proof(engine, lie, site, folder)
+def test_a_lie_about_rows_breaks_a_proof(engine: str, lie: str, deployment: Deployment, folder: Path) -> None:
+    contract.test_a_lie_about_rows_breaks_a_proof(engine, lie, deployment, folder)
 
 
 @pytest.mark.parametrize("engine", ["clickhouse"])
-def test_a_lie_about_an_answer_is_wrong_and_has_no_latency(engine: str, site: Site, folder: Path) -> None:
-    contract.test_a_lie_about_an_answer_is_wrong_and_has_no_latency(engine, site, folder)
+def test_a_lie_about_an_answer_is_wrong_and_has_no_latency(engine: str, deployment: Deployment, folder: Path) -> None:
+    contract.test_a_lie_about_an_answer_is_wrong_and_has_no_latency(engine, deployment, folder)
 
 
 @pytest.mark.parametrize("engine", ["clickhouse"])
 def test_a_statement_that_fails_ends_the_run_with_one_clear_line(
-    engine: str, site: Site, folder: Path
+    engine: str, deployment: Deployment, folder: Path
 ) -> None:
-    contract.test_a_statement_that_fails_ends_the_run_with_one_clear_line(engine, site, folder)
+    contract.test_a_statement_that_fails_ends_the_run_with_one_clear_line(engine, deployment, folder)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("operation", queries.QUERIES)
 @pytest.mark.parametrize("engine", ["clickhouse"])
-def test_an_answer_is_the_oracles(engine: str, operation: str, query_site: Site, folder: Path) -> None:
-    queries.test_an_answer_is_the_oracles(engine, operation, query_site, folder)
+def test_an_answer_is_the_oracles(engine: str, operation: str, query_deployment: Deployment, folder: Path) -> None:
+    queries.test_an_answer_is_the_oracles(engine, operation, query_deployment, folder)
 
 
 def test_files_are_loaded_once(request: pytest.FixtureRequest, table: str, tmp_path: Path) -> None:

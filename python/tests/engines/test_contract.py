@@ -1,4 +1,4 @@
-"""One contract for all engines: every type by every way in is stored, proven and answered right.
+"""One contract for all engines: every type by every insert method is stored, proven and answered right.
 
 And the reverse: an engine that lies, in each of the ways `Faulty` knows, is caught.
 """
@@ -17,7 +17,7 @@ from inrush.plan.plan import plan_study
 from inrush.plan.planned import PlannedRun, StudyPlan
 from inrush.run import oracle
 from inrush.study.study import load_study
-from inrush.targets.site import Site
+from inrush.targets.deployment import Deployment
 
 from .border import run
 
@@ -51,7 +51,7 @@ def planned(engine: str, method: str, *changed: str) -> PlannedRun:
     return next(iter(plan_of(engine, method, *changed).block(1)))
 
 
-#: Every engine's ways in, those that studies know by one name for all of them first.
+#: Every engine's insert methods, those that studies know by one name for all of them first.
 OFFERED = {
     engine: (
         *(m for m in METHODS if m in (*server(engine).methods, *server(engine).ways)),
@@ -71,21 +71,21 @@ def test_a_way_in_that_cannot_take_every_type_says_why() -> None:
 
 
 @pytest.fixture
-def site(engine: str, request: pytest.FixtureRequest) -> Iterator[Site]:
+def deployment(engine: str, request: pytest.FixtureRequest) -> Iterator[Deployment]:
     if server(engine).embedded:
-        yield Site(server(engine), Target(engine, ""))
+        yield Deployment(server(engine), Target(engine, ""))
         return
-    site = Site(server(engine), request.getfixturevalue(engine))
-    yield site
+    deployment = Deployment(server(engine), request.getfixturevalue(engine))
+    yield deployment
     for method in WAYS[engine]:
-        site.drop_leftover(planned(engine, method).plan)
+        deployment.drop_leftover(planned(engine, method).plan)
 
 
 @pytest.mark.parametrize(("engine", "method"), [(e, m) for e in ENGINES for m in WAYS[e]])
 def test_every_type_is_stored_proven_and_answered_right(
-    engine: str, method: str, site: Site, folder: Path
+    engine: str, method: str, deployment: Deployment, folder: Path
 ) -> None:
-    ran = run(site, planned(engine, method).plan, folder)
+    ran = run(deployment, planned(engine, method).plan, folder)
     assert ran.last == {"event": "finished", "ended_by": "work"}, ran.last
     assert not ran.broken(), ran.broken()
     items = {p["item"] for p in ran.tables["proofs"]}
@@ -93,7 +93,7 @@ def test_every_type_is_stored_proven_and_answered_right(
     # Valkey sees packed rows, and adds up no column: there, reading every row back is the whole proof.
     assert any("(total)" in item for item in items) or engine == "valkey"
     assert not ran.tables["failures"], ran.tables["failures"]
-    writers = ran.shot("writers")
+    writers = ran.totals("writers")
     assert (writers["rows"], writers["ok"], writers["errors"]) == (10_000, 15, 0)
     quiet = oracle.verdicts(ran.plan, ran.tables["answers"], _core.generate)
     assert {v.op for v in quiet} == {"newest", "exact", "how_many", "by_time"} - UNASKED.get(engine, set())
@@ -105,27 +105,27 @@ LARGE = 2_500
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_every_type_is_stored_in_large_batches_too(engine: str, site: Site, folder: Path) -> None:
+def test_every_type_is_stored_in_large_batches_too(engine: str, deployment: Deployment, folder: Path) -> None:
     plan = planned(engine, "bulk", f"roles.writers.batch_rows={LARGE}").plan
-    ran = run(site, plan, folder)
+    ran = run(deployment, plan, folder)
     assert ran.last == {"event": "finished", "ended_by": "work"}, ran.last
     assert not ran.tables["failures"] and not ran.broken(), (ran.tables["failures"], ran.broken())
 
 
 @pytest.mark.parametrize("lie", LIES)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_lie_about_rows_breaks_a_proof(engine: str, lie: str, site: Site, folder: Path) -> None:
-    ran = run(site, planned(engine, "bulk").plan, folder, [lie])
+def test_a_lie_about_rows_breaks_a_proof(engine: str, lie: str, deployment: Deployment, folder: Path) -> None:
+    ran = run(deployment, planned(engine, "bulk").plan, folder, [lie])
     broken = {p["item"] for p in ran.broken()}
     if (engine, lie) in HARMLESS:
-        assert not broken and ran.shot("writers")["rows"] == 10_000
+        assert not broken and ran.totals("writers")["rows"] == 10_000
     else:
         assert "read_back" in broken, (ran.last, broken)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_lie_about_an_answer_is_wrong_and_has_no_latency(engine: str, site: Site, folder: Path) -> None:
-    ran = run(site, planned(engine, "bulk").plan, folder, ["lie"])
+def test_a_lie_about_an_answer_is_wrong_and_has_no_latency(engine: str, deployment: Deployment, folder: Path) -> None:
+    ran = run(deployment, planned(engine, "bulk").plan, folder, ["lie"])
     wrong = [f for f in ran.tables["failures"] if f["outcome"] == "wrong"]
     quiet = oracle.verdicts(ran.plan, ran.tables["answers"], _core.generate)
     assert wrong or not all(v.holds for v in quiet)
@@ -137,9 +137,9 @@ def test_a_lie_about_an_answer_is_wrong_and_has_no_latency(engine: str, site: Si
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_statement_that_fails_ends_the_run_with_one_clear_line(
-    engine: str, site: Site, folder: Path
+    engine: str, deployment: Deployment, folder: Path
 ) -> None:
     segments = [{"kind": "control", "label": "x", "statements": ["SELEKT 1"], "limit_ns": 10**10}]
-    ran = run(site, {**planned(engine, "bulk").plan, "segments": segments}, folder)
+    ran = run(deployment, {**planned(engine, "bulk").plan, "segments": segments}, folder)
     assert ran.last["event"] == "failed" and ran.last["kind"] == "statement"
     assert "SELEKT 1" in ran.last["message"] and "panicked" not in ran.last["message"]

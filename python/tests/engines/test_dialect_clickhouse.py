@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from inrush.engines.base import OpPlan, Survives, Target, Unsupported
 from inrush.engines.clickhouse import TYPES, Clickhouse
 from inrush.workload import DIGIT_TYPES, LOGICAL_TYPES, Column, Operation, Table
-from tests.engines.screens import ALL_TYPES, PORTS, expected, rows_of
+from tests.engines.checksum_queries import ALL_TYPES, PORTS, expected, rows_of
 from tests.engines.servers import clickhouse, control
 
 __all__ = ["clickhouse"]  # fixtures
@@ -121,9 +121,9 @@ def test_every_logical_type_has_a_type() -> None:
         ({}, Survives.PROCESS_CRASH, 0),
     ],
 )
-def test_durability_in_normal_form(told: dict[str, str], survives: Survives, window_s: float) -> None:
-    found = CLICKHOUSE.durability({**told, "max_threads": "2"})
-    assert (found.survives, found.window_s, found.because) == (survives, pytest.approx(window_s), told)
+def test_durability_in_normal_form(detail: dict[str, str], survives: Survives, window_s: float) -> None:
+    found = CLICKHOUSE.durability({**detail, "max_threads": "2"})
+    assert (found.survives, found.window_s, found.because) == (survives, pytest.approx(window_s), detail)
 
 
 # on a real server
@@ -139,7 +139,7 @@ def namespace(clickhouse: Target) -> Iterator[str]:
     assert control(clickhouse, "SELECT 1 FROM system.databases WHERE name = 'inrush_test'") == []
 
 
-def test_the_screen_gives_what_the_rows_sum_to(clickhouse: Target, namespace: str) -> None:
+def test_the_checksum_query_gives_what_the_rows_sum_to(clickhouse: Target, namespace: str) -> None:
     plan = CLICKHOUSE.plan_table(ALL_TYPES, "pk", namespace)
     for statement in plan.create:
         control(clickhouse, statement)
@@ -156,7 +156,7 @@ def test_the_screen_gives_what_the_rows_sum_to(clickhouse: Target, namespace: st
                 for row in rows
             )
             control(clickhouse, f"INSERT INTO {plan.name} VALUES {values}")
-        (found,) = control(clickhouse, proof.screen)
+        (found,) = control(clickhouse, proof.checksum_query)
         # Sums of nothing but NULL are NULL, which the core counts as 0.
         assert [int(v or 0) for v in found] == expected(ALL_TYPES, proof.items, rows)
         assert len(control(clickhouse, proof.read_back)) == len(rows)

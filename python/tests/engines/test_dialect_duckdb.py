@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from inrush.engines.base import OpPlan, Survives, Target, Unsupported
 from inrush.engines.duckdb import TYPES, DuckDB
 from inrush.workload import DIGIT_TYPES, FILE_TYPES, LOGICAL_TYPES, Operation, Table
-from tests.engines.screens import ALL_TYPES, PORTS, Row, expected, rows_of
+from tests.engines.checksum_queries import ALL_TYPES, PORTS, Row, expected, rows_of
 
 DUCKDB = DuckDB()
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -58,13 +58,13 @@ def test_every_logical_type_has_a_type() -> None:
 
 @settings(deadline=None, max_examples=15)
 @given(rows_of(ALL_TYPES))
-def test_the_screen_gives_what_the_rows_sum_to(rows: list[tuple[Any, ...]]) -> None:
+def test_the_checksum_query_gives_what_the_rows_sum_to(rows: list[tuple[Any, ...]]) -> None:
     db, plan = _opened(ALL_TYPES, "none"), DUCKDB.plan_table(ALL_TYPES, "none", "n")
     marks = ", ".join("?" * len(ALL_TYPES.columns))
     for row in rows:
         db.execute(f"INSERT INTO {plan.name} VALUES ({marks})", _bound(ALL_TYPES, row))
     proof = DUCKDB.proof(ALL_TYPES, plan)
-    found = db.execute(proof.screen).fetchone()
+    found = db.execute(proof.checksum_query).fetchone()
     assert found is not None
     assert [int(figure) for figure in found] == expected(ALL_TYPES, proof.items, rows)
     assert db.execute(f"SELECT count(*) FROM ({proof.read_back})").fetchone() == (len(rows),)

@@ -16,10 +16,10 @@ from inrush.engines.influxdb import FSYNC_DELAY, Influxdb, wires
 from inrush.plan.plan import plan_study
 from inrush.run import oracle
 from inrush.study.study import load_study
-from inrush.targets.site import Site
+from inrush.targets.deployment import Deployment
 from inrush.workload import Operation
 from tests.engines.border import Ran, run
-from tests.engines.screens import ALL_TYPES, PORTS
+from tests.engines.checksum_queries import ALL_TYPES, PORTS
 from tests.engines.servers import control, need
 
 INFLUXDB = Influxdb()
@@ -93,7 +93,7 @@ def test_what_deletes_takes_the_bare_name_in_its_database() -> None:
 def test_a_proof_screens_what_influxql_adds_up_exactly() -> None:
     proof = INFLUXDB.proof(PORTS, INFLUXDB.plan_table(PORTS, "none", "n"))
     assert proof.items == ({"kind": "rows"}, {"kind": "not_null", "column": "load"})
-    assert proof.screen == (
+    assert proof.checksum_query == (
         '-- columns: i0, i1\n-- empty: 0\nSELECT COUNT("inrush_row") AS "i0", COUNT("load") AS "i1" FROM "n".."ports"'
     )
     assert proof.read_back == (
@@ -202,7 +202,7 @@ def measured(target: Target, folder: Path, operations: tuple[str, ...], rows: in
     text = TELEMETRY.format(rows=rows, operations=", ".join(f"{name} = 1" for name in operations))
     (folder / "study.toml").write_text(text)
     plan = plan_study(load_study(str(folder / "study.toml")), {"influxdb": INFLUXDB}).block(1)[0].plan
-    return run(Site(INFLUXDB, target), plan, folder / "run")
+    return run(Deployment(INFLUXDB, target), plan, folder / "run")
 
 
 def test_every_telemetry_query_answers_as_the_oracle_does(influxdb: Target, folder: Path) -> None:
@@ -280,7 +280,7 @@ def stored(
     (folder / "workload.toml").write_text(workload)
     (folder / "study.toml").write_text(STUDY.replace("TABLE", table).replace("QUERY", query))
     plan = plan_study(load_study(str(folder / "study.toml")), {"influxdb": INFLUXDB}).block(1)[0].plan
-    return run(Site(INFLUXDB, target), plan, folder / "run", faults)
+    return run(Deployment(INFLUXDB, target), plan, folder / "run", faults)
 
 
 def test_saturated_counters_and_counters_that_were_cleared_are_read_back(
@@ -305,9 +305,9 @@ def test_points_of_equal_identity_are_one_and_each_is_one_of_their_rows(
 ) -> None:
     ran = stored(influxdb, folder, DOUBLES, "limits", "span")
     assert ran.last["event"] == "finished" and not ran.broken(), (ran.last, ran.broken())
-    told = {p["item"]: p["found"] for p in ran.tables["proofs"]}
-    assert told["points of 4000 rows, those of equal identity are one"] == "2000"
-    assert told["read_back"] == "2000 points, 0 that are none of their rows"
+    detail = {p["item"]: p["found"] for p in ran.tables["proofs"]}
+    assert detail["points of 4000 rows, those of equal identity are one"] == "2000"
+    assert detail["read_back"] == "2000 points, 0 that are none of their rows"
 
 
 @pytest.mark.parametrize("lie", ["lose:2", "swap:100"])

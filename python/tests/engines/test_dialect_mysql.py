@@ -14,7 +14,7 @@ from inrush.border.plan import Command
 from inrush.engines.base import OpPlan, Server, Survives, Target, Unsupported
 from inrush.engines.mysql import DECLARED, Mariadb, Mysql, declared, literal
 from inrush.workload import DIGIT_TYPES, FILE_TYPES, LOGICAL_TYPES, Column, Operation
-from tests.engines.screens import ALL_TYPES, PORTS, expected, rows_of
+from tests.engines.checksum_queries import ALL_TYPES, PORTS, expected, rows_of
 from tests.engines.servers import control
 
 TWINS = {"mysql": Mysql(), "mariadb": Mariadb()}
@@ -158,7 +158,7 @@ def namespace(twin: Server, target: Target) -> Iterator[str]:
 
 
 @both
-def test_the_screen_gives_what_the_rows_sum_to(twin: Server, target: Target, namespace: str) -> None:
+def test_the_checksum_query_gives_what_the_rows_sum_to(twin: Server, target: Target, namespace: str) -> None:
     plan = twin.plan_table(ALL_TYPES, "pk", namespace)
     proof = twin.proof(ALL_TYPES, plan)
     kinds = [c.type for c in ALL_TYPES.columns]
@@ -171,7 +171,7 @@ def test_the_screen_gives_what_the_rows_sum_to(twin: Server, target: Target, nam
         if rows:
             values = (", ".join(map(as_literal, row, kinds)) for row in rows)
             run(target, f"INSERT INTO {plan.name} VALUES {', '.join(f'({v})' for v in values)}")
-        (found,) = control(target, proof.screen)
+        (found,) = control(target, proof.checksum_query)
         assert [int(v) for v in found] == expected(ALL_TYPES, proof.items, rows)
         assert len(control(target, proof.read_back)) == len(rows)
 

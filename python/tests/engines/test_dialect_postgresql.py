@@ -13,7 +13,7 @@ from inrush.engines.base import OpPlan, Survives, Target, Unsupported
 from inrush.engines.postgresql import DECLARED, WIRE, Postgresql
 from inrush.engines.sql import literal
 from inrush.workload import DIGIT_TYPES, FILE_TYPES, LOGICAL_TYPES, Column, Operation, Table
-from tests.engines.screens import ALL_TYPES, PORTS, expected, rows_of
+from tests.engines.checksum_queries import ALL_TYPES, PORTS, expected, rows_of
 from tests.engines.servers import control
 
 POSTGRESQL = Postgresql()
@@ -135,7 +135,7 @@ def all_types(postgresql: Target) -> Iterator[str]:
         control(postgresql, statement)
 
 
-def test_the_screen_gives_what_the_rows_sum_to(postgresql: Target, all_types: str) -> None:
+def test_the_checksum_query_gives_what_the_rows_sum_to(postgresql: Target, all_types: str) -> None:
     plan = POSTGRESQL.plan_table(ALL_TYPES, "pk", all_types)
     proof = POSTGRESQL.proof(ALL_TYPES, plan)
 
@@ -150,7 +150,7 @@ def test_the_screen_gives_what_the_rows_sum_to(postgresql: Target, all_types: st
                 for row in rows
             )
             control(postgresql, f"INSERT INTO {plan.name} VALUES {values}")
-        (found,) = control(postgresql, proof.screen)
+        (found,) = control(postgresql, proof.checksum_query)
         assert [int(v) for v in found] == expected(ALL_TYPES, proof.items, rows)
         assert len(control(postgresql, proof.read_back)) == len(rows)
 

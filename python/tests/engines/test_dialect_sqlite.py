@@ -16,7 +16,7 @@ from inrush.border.statement import run_statement
 from inrush.engines.base import Durability, OpPlan, Survives, Target, Unsupported
 from inrush.engines.sqlite import DECLARED, Sqlite
 from inrush.workload import DIGIT_TYPES, FILE_TYPES, LOGICAL_TYPES, Operation, Table
-from tests.engines.screens import ALL_TYPES, PORTS, Row, expected, rows_of
+from tests.engines.checksum_queries import ALL_TYPES, PORTS, Row, expected, rows_of
 
 SQLITE = Sqlite()
 
@@ -79,12 +79,12 @@ def test_every_logical_type_has_a_declared_type_of_the_affinity_it_is_stored_wit
 
 @settings(deadline=None, max_examples=50)
 @given(rows_of(ALL_TYPES))
-def test_the_screen_gives_what_the_rows_sum_to(rows: list[tuple[Any, ...]]) -> None:
+def test_the_checksum_query_gives_what_the_rows_sum_to(rows: list[tuple[Any, ...]]) -> None:
     db, plan = _opened(ALL_TYPES, "pk"), SQLITE.plan_table(ALL_TYPES, "pk", "n")
     marks = ", ".join("?" * len(ALL_TYPES.columns))
     db.executemany(f"INSERT INTO {plan.name} VALUES ({marks})", [_stored(ALL_TYPES, row) for row in rows])
     proof = SQLITE.proof(ALL_TYPES, plan)
-    assert list(db.execute(proof.screen).fetchone()) == expected(ALL_TYPES, proof.items, rows)
+    assert list(db.execute(proof.checksum_query).fetchone()) == expected(ALL_TYPES, proof.items, rows)
     assert sorted(map(repr, db.execute(proof.read_back))) == sorted(
         repr(_stored(ALL_TYPES, row)) for row in rows
     )

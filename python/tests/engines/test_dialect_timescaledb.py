@@ -11,7 +11,7 @@ from inrush.engines.base import LOG, OpPlan, Survives, Target, Unsupported
 from inrush.engines.postgresql import Postgresql
 from inrush.engines.timescaledb import CHUNK_LEAST_S, CHUNK_MOST_S, Timescaledb, chunk_s, is_cut
 from inrush.workload import Operation
-from tests.engines.screens import PORTS
+from tests.engines.checksum_queries import PORTS
 from tests.engines.servers import control
 
 TIMESCALEDB = Timescaledb()

@@ -17,7 +17,7 @@ from inrush.engines.base import OpPlan, Survives, Target, Unsupported
 from inrush.engines.valkey import KEY, MARK, keys_of, quote, script, wires
 from inrush.plan.plan import plan_study
 from inrush.study.study import load_study
-from inrush.targets.site import Site
+from inrush.targets.deployment import Deployment
 from inrush.workload import Column, Operation, Table
 
 from .border import run
@@ -97,7 +97,7 @@ def test_what_a_row_survives(settings: Mapping[str, str], survives: Survives, wi
 def home(valkey: Target) -> Iterator[str]:
     name = f"inrush_test_{uuid.uuid4().hex[:8]}"
     yield name
-    for statement in TWIN.drop_stranger(name):
+    for statement in TWIN.drop_foreign_object(name):
         control(valkey, statement)
 
 
@@ -109,20 +109,20 @@ def do(there: Target, *statements: str) -> None:
 def test_only_what_bears_the_mark_is_dropped(valkey: Target, home: str) -> None:
     do(valkey, *TWIN.open_namespace(home), f"HSET {home}.t/1 x y", f"HSET {home}_too.t/1 x y")
     assert control(valkey, f"GET {home}") == [[MARK]]
-    assert TWIN.find_strangers([home, f"{home}_too", "inrush_nowhere"], lambda s: control(valkey, s)) == [
+    assert TWIN.find_foreign_objects([home, f"{home}_too", "inrush_nowhere"], lambda s: control(valkey, s)) == [
         f"{home}_too"
     ]
     do(valkey, *TWIN.drop_namespace(f"{home}_too"))
     assert control(valkey, f"EXISTS {home}_too.t/1") == [["1"]], "it has no mark"
     do(valkey, *TWIN.drop_namespace(home))
     assert control(valkey, f"KEYS {home}*") == [[f"{home}_too.t/1"]]
-    do(valkey, *TWIN.drop_stranger(f"{home}_too"))
+    do(valkey, *TWIN.drop_foreign_object(f"{home}_too"))
     assert control(valkey, f"KEYS {home}*") == []
 
 
 def test_a_key_of_another_type_in_a_homes_place_is_foreign_and_stays(valkey: Target, home: str) -> None:
     do(valkey, f"HSET {home} x y")
-    assert TWIN.find_strangers([home], lambda s: control(valkey, s)) == [home]
+    assert TWIN.find_foreign_objects([home], lambda s: control(valkey, s)) == [home]
     do(valkey, *TWIN.drop_namespace(home))
     assert control(valkey, f"EXISTS {home}") == [["1"]]
 
@@ -131,12 +131,12 @@ def test_a_table_made_fresh_or_dropped_takes_its_rows_and_no_others(valkey: Targ
     plan = TWIN.plan_table(TABLE, "none", home)
     rows = (f"HSET {plan.name}/1 a b c d", f"HSET {plan.name}/2 a b", f"HSET {plan.name}s/1 a b")
     do(valkey, *TWIN.open_namespace(home), *rows)
-    screen = TWIN.proof(TABLE, plan).screen
-    assert control(valkey, screen) == [["3"]]
+    checksum_query = TWIN.proof(TABLE, plan).checksum_query
+    assert control(valkey, checksum_query) == [["3"]]
     do(valkey, *plan.fresh)
-    assert control(valkey, screen) == [["0"]]
+    assert control(valkey, checksum_query) == [["0"]]
     do(valkey, *rows, *plan.drop)
-    assert control(valkey, screen) == [["0"]]
+    assert control(valkey, checksum_query) == [["0"]]
     assert control(valkey, f"HLEN {plan.name}s/1") == [["1"]]
 
 
@@ -163,10 +163,10 @@ def test_look_ups_by_key_are_answered_and_proven_at_every_depth(
         "telemetry-lookups", "xs", ["keys_per_call=[3]", f"roles.users.depth={depth}"], ["valkey"]
     )
     plan = plan_study(study, {"valkey": TWIN}).runs[-1].plan
-    ran = run(Site(TWIN, valkey), plan, folder / "run")
+    ran = run(Deployment(TWIN, valkey), plan, folder / "run")
     assert ran.last == {"event": "finished", "ended_by": "work"}, ran.last
     assert not ran.broken() and not ran.tables["failures"], (ran.broken(), ran.tables["failures"])
-    users = ran.shot("users")
+    users = ran.totals("users")
     # A key that is drawn twice in a call is looked up once, as by SQL's IN: of 2,000 keys one call in 670 has one.
     assert users["ok"] > 100 and 2.9 * users["ok"] < users["rows"] <= 3 * users["ok"]
 
@@ -188,7 +188,7 @@ def test_a_key_that_went_is_missing_and_a_changed_row_is_wrong(valkey: Target, f
             swap = "redis.call('HSET', ARGV[1], ARGV[3], redis.call('HGET', ARGV[2], ARGV[3])) redis.call('DEL', ARGV[2])"
             control(valkey, script(swap, first, second, field))
 
-    ran = run(Site(TWIN, valkey), plan, folder / "run", at_event=at)
+    ran = run(Deployment(TWIN, valkey), plan, folder / "run", at_event=at)
     assert {f["outcome"] for f in ran.tables["failures"]} == {"missing", "wrong"}, ran.tables["failures"]
     assert "read_back" in {p["item"] for p in ran.broken()}
 

@@ -28,7 +28,7 @@ from inrush.plan.plan import plan_study
 from inrush.results.store import whole_batches
 from inrush.study.files import at_files
 from inrush.study.study import load_study
-from inrush.targets.site import Site, at_site
+from inrush.targets.deployment import Deployment, at_deployment
 
 ENGINES = ("duckdb", "sqlite", "postgresql", "mysql", "mariadb")
 #: Folder with Object.csv, Source.csv and their schemas: rows of the LSST catalogue in MySQL's text format.
@@ -71,11 +71,11 @@ class Loaded:
 
 
 @pytest.fixture
-def site(engine: str, request: pytest.FixtureRequest) -> Iterator[Site]:
+def deployment(engine: str, request: pytest.FixtureRequest) -> Iterator[Deployment]:
     if server(engine).embedded:
-        yield Site(server(engine), Target(engine, ""))
+        yield Deployment(server(engine), Target(engine, ""))
         return
-    yield Site(server(engine), request.getfixturevalue(engine))
+    yield Deployment(server(engine), request.getfixturevalue(engine))
 
 
 @pytest.fixture(scope="session")
@@ -106,9 +106,9 @@ def flights_figures(flights: Path) -> dict[str, int]:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_all_flights_are_stored_as_the_file_has_them(
-    engine: str, site: Site, folder: Path, flights: Path, flights_figures: Mapping[str, int]
+    engine: str, deployment: Deployment, folder: Path, flights: Path, flights_figures: Mapping[str, int]
 ) -> None:
-    loaded = load(site, folder, FLIGHTS, [flights], 'format = "csv", null = "NA"', batch_rows=20_000)
+    loaded = load(deployment, folder, FLIGHTS, [flights], 'format = "csv", null = "NA"', batch_rows=20_000)
     assert loaded.last == {"event": "finished", "ended_by": "work"}, loaded.last
     assert not loaded.broken(), loaded.broken()
     assert loaded.counts == {"read": 336_776, "rejected": 0}
@@ -122,14 +122,14 @@ def test_all_flights_are_stored_as_the_file_has_them(
 def test_parquet_and_csv_of_the_same_rows_are_one_digest(
     folder: Path, flights: Path, flights_figures: Mapping[str, int]
 ) -> None:
-    site = Site(server("duckdb"), Target("duckdb", ""))
+    deployment = Deployment(server("duckdb"), Target("duckdb", ""))
     table = pa.csv.read_csv(
         flights, convert_options=pa.csv.ConvertOptions(null_values=["NA"], strings_can_be_null=True)
     )
     parquet = folder / "flights.parquet"
     pq.write_table(table, parquet)
-    of_csv = load(site, folder / "a", FLIGHTS, [flights], 'format = "csv", null = "NA"', batch_rows=50_000)
-    of_parquet = load(site, folder / "b", FLIGHTS, [parquet], 'format = "parquet"', batch_rows=50_000)
+    of_csv = load(deployment, folder / "a", FLIGHTS, [flights], 'format = "csv", null = "NA"', batch_rows=50_000)
+    of_parquet = load(deployment, folder / "b", FLIGHTS, [parquet], 'format = "parquet"', batch_rows=50_000)
     assert not of_csv.broken() and not of_parquet.broken()
     assert of_csv.proofs["read_back"]["found"] == of_parquet.proofs["read_back"]["found"]
     assert of_parquet.counts == {"read": flights_figures["rows"], "rejected": 0}
@@ -138,14 +138,14 @@ def test_parquet_and_csv_of_the_same_rows_are_one_digest(
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", ["Object", "Source"])
 def test_the_catalogue_of_stars_is_stored_with_its_nulls(
-    engine: str, name: str, site: Site, folder: Path
+    engine: str, name: str, deployment: Deployment, folder: Path
 ) -> None:
     path = lsst() / f"{name}.csv"
     columns = re.findall(r"^  `(\w+)` (\w+)(.*)$", (lsst() / f"{name}.schema.sql").read_text(), re.MULTILINE)
     types = {column: MYSQL_TYPES[kind] for column, kind, _ in columns}
     required = [column for column, _, rest in columns if "NOT NULL" in rest]
     source = f'format = "mysql", delimiter = ",", header = false, required = {json.dumps(required)}'
-    loaded = load(site, folder, types, [path], source, batch_rows=500)
+    loaded = load(deployment, folder, types, [path], source, batch_rows=500)
     assert loaded.last == {"event": "finished", "ended_by": "work"}, loaded.last
     assert not loaded.broken(), loaded.broken()[:5]
 
@@ -160,7 +160,7 @@ def test_the_catalogue_of_stars_is_stored_with_its_nulls(
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_thousand_malformed_rows_are_rejected_and_every_good_one_is_stored(
-    engine: str, site: Site, folder: Path
+    engine: str, deployment: Deployment, folder: Path
 ) -> None:
     malformed = {
         "{n}": "too few fields: 1 of 4",
@@ -182,7 +182,7 @@ def test_a_thousand_malformed_rows_are_rejected_and_every_good_one_is_stored(
     path = folder / "rows.csv"
     path.write_text("\n".join(lines) + "\n")
     types = {"id": "i64", "value": "f64", "at": "time_ms", "name": "text"}
-    loaded = load(site, folder, types, [path], 'format = "csv", required = ["id"]', batch_rows=64)
+    loaded = load(deployment, folder, types, [path], 'format = "csv", required = ["id"]', batch_rows=64)
     assert loaded.last == {"event": "finished", "ended_by": "work"}, loaded.last
     assert not loaded.broken(), loaded.broken()
     assert loaded.counts == {"read": 1000, "rejected": 1000}
@@ -194,8 +194,8 @@ def test_a_thousand_malformed_rows_are_rejected_and_every_good_one_is_stored(
 def test_more_rejects_than_allowed_end_the_run_with_the_place(folder: Path) -> None:
     path = folder / "rows.csv"
     path.write_text("id\n1\nx\ny\n")
-    site = Site(server("sqlite"), Target("sqlite", ""))
-    loaded = load(site, folder, {"id": "i64"}, [path], 'format = "csv", reject_limit = 1', batch_rows=10)
+    deployment = Deployment(server("sqlite"), Target("sqlite", ""))
+    loaded = load(deployment, folder, {"id": "i64"}, [path], 'format = "csv", reject_limit = 1', batch_rows=10)
     assert loaded.last["event"] == "failed", loaded.last
     message = loaded.last["message"]
     assert (
@@ -212,21 +212,21 @@ def lsst() -> Path:
 
 
 def load(
-    site: Site, folder: Path, types: Mapping[str, str], paths: Sequence[Path], source: str, batch_rows: int
+    deployment: Deployment, folder: Path, types: Mapping[str, str], paths: Sequence[Path], source: str, batch_rows: int
 ) -> Loaded:
     """Writes a workload and a study as a user would, plans it, and runs its first plan in this process."""
     folder.mkdir(exist_ok=True)
     study = write_study(folder, types, paths, source, batch_rows)
-    engine = site.target.engine
-    planned = plan_study(load_study(str(study), engines=[engine]), {engine: site.server}).block(1)[0]
-    plan = at_files(at_site(planned.plan, site, folder), folder, folder / "cache")
+    engine = deployment.target.engine
+    planned = plan_study(load_study(str(study), engines=[engine]), {engine: deployment.server}).block(1)[0]
+    plan = at_files(at_deployment(planned.plan, deployment, folder), folder, folder / "cache")
     parts = folder / "parts"
     parts.mkdir()
     handle = _core.start(json.dumps(plan), str(parts))
     events: list[dict[str, Any]] = []
     while not events or events[-1]["event"] not in ("finished", "failed"):
         events += [json.loads(e) for e in handle.poll(60.0)]
-    site.drop_leftover(planned.plan)
+    deployment.drop_leftover(planned.plan)
     own = [row for row in table(parts, "counters") if row["name"].startswith("inrush.files.")]
     counters = {row["name"].rpartition("rows_")[2]: row["value"] for row in own}
     return Loaded(

@@ -41,8 +41,8 @@ def test_a_server_goes_on_when_its_command_has_ended_until_it_is_stopped(folder:
     need("postgresql")
     (begun,) = by_command("start", SMALL, "--data", str(folder))
     assert begun["running"] and life.started_at(begun["pid"]) is not None
-    (told,) = by_command("status", "postgresql", "--data", str(folder))
-    assert told == begun and {"engine", "version", "fetched", "running", "url"} <= set(told)
+    (detail,) = by_command("status", "postgresql", "--data", str(folder))
+    assert detail == begun and {"engine", "version", "fetched", "running", "url"} <= set(detail)
     with pytest.raises(UsageError, match="runs already at"):
         instances.start([SMALL], folder, silent)
     (ended,) = by_command("stop", "--data", str(folder))
@@ -53,15 +53,15 @@ def test_a_server_goes_on_when_its_command_has_ended_until_it_is_stopped(folder:
 
 def test_what_a_killed_run_left_is_said_and_can_be_stopped(folder: Path) -> None:
     need("postgresql")
-    script = "import os, signal; from pathlib import Path; from inrush.targets.sites import started\n"
+    script = "import os, signal; from pathlib import Path; from inrush.targets.deployments import started\n"
     script += "from inrush.engines import server\n"
     script += f"started(server('postgresql'), Path({str(folder / 'postgresql')!r}), {{'shared_buffers': '16MB'}}, print)\n"
     script += "os.kill(os.getpid(), signal.SIGKILL)\n"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     assert subprocess.run([sys.executable, "-c", script], env=environment, check=False).returncode == -9
     notes: list[str] = []
-    (told,) = instances.status(["postgresql"], folder, notes.append).rows
-    assert told["running"] and "left by an inrush that was killed" in notes[0] and told["url"] in notes[0]
+    (detail,) = instances.status(["postgresql"], folder, notes.append).rows
+    assert detail["running"] and "left by an inrush that was killed" in notes[0] and detail["url"] in notes[0]
     instances.stop([], folder, silent)
     assert not life.working_in(folder)
     assert not instances.status(["postgresql"], folder, notes.append).rows[0]["running"] and len(notes) == 1

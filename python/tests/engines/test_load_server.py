@@ -142,8 +142,8 @@ def test_another_certificate_and_no_tls_are_refused_in_one_line(
         assert "speaks TLS only" in said and "--fingerprint" in said
         said = refusal(lambda: loaded(tmp_path, table, file, shown, fingerprint="0" * 64))
         assert "not the one" in said
-        stranger = make_certificate(tmp_path, "stranger")
-        said = refusal(lambda: loaded(tmp_path, table, file, shown, ca=str(stranger)))
+        untrusted = make_certificate(tmp_path, "stranger")
+        said = refusal(lambda: loaded(tmp_path, table, file, shown, ca=str(untrusted)))
         assert "certificate" in said and "--ca" in said
         port = shown["address"].rpartition(":")[2]
         elsewhere = {**shown, "address": f"127.0.0.3:{port}"}
@@ -159,8 +159,8 @@ def test_another_certificate_and_no_tls_are_refused_in_one_line(
     assert count(postgresql, table)[0] == 10
 
 
-def frame(talk: dict[str, Any]) -> bytes:
-    head = json.dumps(talk).encode()
+def frame(message: dict[str, Any]) -> bytes:
+    head = json.dumps(message).encode()
     return b"\x01" + len(head).to_bytes(4, "little") + bytes(4) + head
 
 

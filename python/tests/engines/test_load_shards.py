@@ -112,8 +112,8 @@ def test_what_a_stopped_shard_had_lies_on_its_replica_to_the_row(cluster: Any, t
     server.stop(lost, Stop.KILL)
     try:
         notes: list[str] = []
-        told = instances.status(["postgresql"], data, notes.append).rows
-        assert [(r["role"], r["running"]) for r in told] == [
+        detail = instances.status(["postgresql"], data, notes.append).rows
+        assert [(r["role"], r["running"]) for r in detail] == [
             ("coordinator", True), ("shard 1", True), ("shard 0", False),
         ]  # fmt: skip
         assert "shard 0 has ended by itself" in notes[0] and str(lost.log) in notes[0]

@@ -261,9 +261,9 @@ def grown(url: str, table: str, done: Loaded, rows: int) -> None:
     """Every row of 0…rows-1 is there; rows that are there twice were said, with their number."""
     found, distinct, _ = count(url, table)
     assert distinct == rows
-    told = re.match(r"the table has ([\d_]+) rows more than the ledger", done.why)
-    assert found == rows + (int(told[1].replace("_", "")) if told else 0)
-    assert (told is not None) == (done.verdict == "different")
+    detail = re.match(r"the table has ([\d_]+) rows more than the ledger", done.why)
+    assert found == rows + (int(detail[1].replace("_", "")) if detail else 0)
+    assert (detail is not None) == (done.verdict == "different")
 
 
 @pytest.mark.slow
@@ -347,22 +347,22 @@ def test_a_client_that_is_killed_loses_and_doubles_nothing(cluster: Cluster, tmp
 SHARD = ["2", "1", "1", "ch2", "9000", "default", ""]
 
 
-def told(definition: str, *shards: list[str], engine: str = "Distributed") -> list[list[str]]:
+def detail(definition: str, *shards: list[str], engine: str = "Distributed") -> list[list[str]]:
     each = shards or (["1", "1", "1", "ch1", "9000", "default", "10.0.0.1:18123"], SHARD)
     return [[engine, definition, "db", *shard] for shard in each]
 
 
 def test_shards_are_reached_where_inrush_or_the_shipped_ports_say() -> None:
     found = clickhouse_shards.sharded_table(
-        "t", told("Distributed('c', 'db', 't', cityHash64(`a`, b)) SETTINGS x = 1")
+        "t", detail("Distributed('c', 'db', 't', cityHash64(`a`, b)) SETTINGS x = 1")
     )
     assert found is not None
     assert found.urls == ("clickhouse://default@10.0.0.1:18123/db", "clickhouse://default@ch2:8123/db")
     assert (found.key, found.name) == (("a", "b"), "t")
     assert found.rule == {"kind": "distributed", "hash": "city_hash64", "weights": [1, 1]}
-    renamed = clickhouse_shards.sharded_table("t", told("Distributed(c, other, t_local, id)"))
+    renamed = clickhouse_shards.sharded_table("t", detail("Distributed(c, other, t_local, id)"))
     assert renamed is not None and (renamed.name, renamed.key) == ("other.t_local", ("id",))
-    assert clickhouse_shards.sharded_table("t", told("MergeTree ORDER BY id", engine="MergeTree")) is None
+    assert clickhouse_shards.sharded_table("t", detail("MergeTree ORDER BY id", engine="MergeTree")) is None
 
 
 @pytest.mark.parametrize(
@@ -380,4 +380,4 @@ def test_shards_are_reached_where_inrush_or_the_shipped_ports_say() -> None:
 )
 def test_what_cannot_be_placed_is_said_with_a_remedy(definition: str, shard: list[str], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        clickhouse_shards.sharded_table("t", told(definition, shard))
+        clickhouse_shards.sharded_table("t", detail(definition, shard))

@@ -16,7 +16,7 @@ import pytest
 from inrush.engines import server
 from inrush.engines.base import Target
 from inrush.targets.locks import Holder, holder, lock_name, ourselves
-from inrush.targets.site import Site
+from inrush.targets.deployment import Deployment
 from tests.terminal import Inrush
 
 from .servers import control
@@ -32,37 +32,37 @@ pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture(params=SERVERS)
-def site(request: pytest.FixtureRequest) -> Site:
+def deployment(request: pytest.FixtureRequest) -> Deployment:
     there: Target = request.getfixturevalue(request.param)
-    return Site(server(request.param), there)
+    return Deployment(server(request.param), there)
 
 
-def words(site: Site) -> tuple[str, str]:
-    return STUDIES.get(site.target.engine, ("quickstart", QUICK, LONG))[0], site.target.url
+def words(deployment: Deployment) -> tuple[str, str]:
+    return STUDIES.get(deployment.target.engine, ("quickstart", QUICK, LONG))[0], deployment.target.url
 
 
-def quick(site: Site) -> tuple[str, ...]:
-    return STUDIES.get(site.target.engine, ("quickstart", QUICK, LONG))[1]
+def quick(deployment: Deployment) -> tuple[str, ...]:
+    return STUDIES.get(deployment.target.engine, ("quickstart", QUICK, LONG))[1]
 
 
-def long(site: Site) -> tuple[str, ...]:
-    return STUDIES.get(site.target.engine, ("quickstart", QUICK, LONG))[2]
+def long(deployment: Deployment) -> tuple[str, ...]:
+    return STUDIES.get(deployment.target.engine, ("quickstart", QUICK, LONG))[2]
 
 
-def study_of(site: Site) -> str:
-    return f"telemetry-{words(site)[0].removeprefix('telemetry-')}"
+def study_of(deployment: Deployment) -> str:
+    return f"telemetry-{words(deployment)[0].removeprefix('telemetry-')}"
 
 
-def name_of(inrush: Inrush, site: Site) -> str:
-    plan = inrush("plan", *words(site), *quick(site), "--json").json
+def name_of(inrush: Inrush, deployment: Deployment) -> str:
+    plan = inrush("plan", *words(deployment), *quick(deployment), "--json").json
     return lock_name(plan["name"], plan["seed"])
 
 
 @contextlib.contextmanager
-def another(site: Site, results: Path) -> Iterator[subprocess.Popen[str]]:
+def another(deployment: Deployment, results: Path) -> Iterator[subprocess.Popen[str]]:
     """A second inrush that runs the study until it is ended."""
     environment = {**os.environ, "INRUSH_RESULTS": str(results)}
-    command = [sys.executable, "-m", "inrush.cli", "run", *words(site), *long(site)]
+    command = [sys.executable, "-m", "inrush.cli", "run", *words(deployment), *long(deployment)]
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     try:
         yield process
@@ -71,16 +71,16 @@ def another(site: Site, results: Path) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def wait_for_lock(site: Site, name: str, process: subprocess.Popen[str]) -> Holder:
+def wait_for_lock(deployment: Deployment, name: str, process: subprocess.Popen[str]) -> Holder:
     end_s = time.monotonic() + LIMIT_S
-    while (found := holder(site, name)) is None:
+    while (found := holder(deployment, name)) is None:
         assert process.poll() is None and time.monotonic() < end_s, process.communicate()
         time.sleep(0.05)
     return found
 
 
-def homes(site: Site, name: str) -> bool:
-    """Whether anything of a lock is left: what inrush left behind bears its mark, so a stranger's query is blind to it."""
+def homes(deployment: Deployment, name: str) -> bool:
+    """Whether anything of a lock is left: what inrush left behind bears its mark, so the query for foreign objects does not see it."""
     ask = {
         "postgresql": "SELECT nspname FROM pg_namespace",
         "timescaledb": "SELECT nspname FROM pg_namespace",
@@ -90,65 +90,65 @@ def homes(site: Site, name: str) -> bool:
         "influxdb": "-- columns: name\nSHOW DATABASES",
         "valkey": "KEYS *",
     }
-    return name in {str(row[0]) for row in control(site.target, ask[site.target.engine])}
+    return name in {str(row[0]) for row in control(deployment.target, ask[deployment.target.engine])}
 
 
 def test_a_second_is_refused_and_told_and_takes_over_when_the_first_was_killed(
-    inrush: Inrush, site: Site, tmp_path: Path
+    inrush: Inrush, deployment: Deployment, tmp_path: Path
 ) -> None:
-    name = name_of(inrush, site)
-    with another(site, tmp_path / "first") as first:
-        found = wait_for_lock(site, name, first)
+    name = name_of(inrush, deployment)
+    with another(deployment, tmp_path / "first") as first:
+        found = wait_for_lock(deployment, name, first)
         for force in ((), ("--force",)):
-            said = inrush("run", *words(site), *quick(site), *force)
+            said = inrush("run", *words(deployment), *quick(deployment), *force)
             assert said.code == 2, said.err
             assert f"process {first.pid} on" in said.err and str(tmp_path / "first") in said.err
             assert "another --seed" in said.err
         assert inrush.store.studies() == [], "nothing was begun"
-        assert holder(site, name) == found and first.poll() is None
-        beside = inrush("run", *words(site), *quick(site), "--seed", "99")
+        assert holder(deployment, name) == found and first.poll() is None
+        beside = inrush("run", *words(deployment), *quick(deployment), "--seed", "99")
         assert beside.code in (0, 3), beside.err
         assert first.poll() is None, "another seed is another place"
         first.kill()
         first.wait()
-    after = inrush("run", *words(site), *quick(site))
+    after = inrush("run", *words(deployment), *quick(deployment))
     assert after.code in (0, 3), after.err
-    assert f"taken over from study {study_of(site)}" in after.err and f"process {found.pid}" in after.err
-    assert not homes(site, name), "it is given back at the end"
+    assert f"taken over from study {study_of(deployment)}" in after.err and f"process {found.pid}" in after.err
+    assert not homes(deployment, name), "it is given back at the end"
 
 
-def test_a_lock_of_another_machine_takes_force(inrush: Inrush, site: Site, tmp_path: Path) -> None:
-    name = name_of(inrush, site)
-    far = replace(ourselves(study_of(site), tmp_path), machine="another boot", host="far.example")
-    for statement in site.server.lock(name, far.text()):
-        control(site.target, statement)
+def test_a_lock_of_another_machine_takes_force(inrush: Inrush, deployment: Deployment, tmp_path: Path) -> None:
+    name = name_of(inrush, deployment)
+    far = replace(ourselves(study_of(deployment), tmp_path), machine="another boot", host="far.example")
+    for statement in deployment.server.lock(name, far.text()):
+        control(deployment.target, statement)
     try:
-        assert holder(site, name) == far, "what is written is read again"
-        said = inrush("run", *words(site), *quick(site))
+        assert holder(deployment, name) == far, "what is written is read again"
+        said = inrush("run", *words(deployment), *quick(deployment))
         assert said.code == 2 and "far.example" in said.err and "say --force" in said.err, said.err
-        assert holder(site, name) == far
-        forced = inrush("run", *words(site), *quick(site), "--force")
+        assert holder(deployment, name) == far
+        forced = inrush("run", *words(deployment), *quick(deployment), "--force")
         assert forced.code in (0, 3) and "taken over" in forced.err, forced.err
-        assert not homes(site, name)
+        assert not homes(deployment, name)
     finally:
-        for statement in site.server.drop_namespace(name):
-            control(site.target, statement)
+        for statement in deployment.server.drop_namespace(name):
+            control(deployment.target, statement)
 
 
 def test_of_two_that_begin_at_once_one_runs(inrush: Inrush, postgresql: Target, tmp_path: Path) -> None:
-    site = Site(server("postgresql"), postgresql)
-    name = name_of(inrush, site)
-    with another(site, tmp_path / "a") as a, another(site, tmp_path / "b") as b:
+    deployment = Deployment(server("postgresql"), postgresql)
+    name = name_of(inrush, deployment)
+    with another(deployment, tmp_path / "a") as a, another(deployment, tmp_path / "b") as b:
         end_s = time.monotonic() + LIMIT_S
         while a.poll() is None and b.poll() is None:
             assert time.monotonic() < end_s
             time.sleep(0.05)
         refused, runs = (a, b) if b.poll() is None else (b, a)
         assert refused.returncode == 2 and runs.poll() is None
-        assert wait_for_lock(site, name, runs).pid == str(runs.pid)
+        assert wait_for_lock(deployment, name, runs).pid == str(runs.pid)
         runs.terminate()
         assert runs.wait() == 130
-    assert not homes(site, name), "one that is asked to end gives it back too"
+    assert not homes(deployment, name), "one that is asked to end gives it back too"
 
 
 def test_a_user_who_may_make_no_schema_is_told_before_the_run(inrush: Inrush, postgresql: Target) -> None:

@@ -135,7 +135,7 @@ def test_what_is_in_the_way_is_refused_and_dropped_by_force_alone(
     finally:
         for name in (home, beside):
             if kept(there, name):
-                for statement in server(engine).drop_stranger(name):
+                for statement in server(engine).drop_foreign_object(name):
                     control(there, statement)
 
 
@@ -150,7 +150,7 @@ def test_what_inrush_left_is_nobody_elses_and_used_unasked(
         control(there, statement)
     said = inrush("run", *words)
     assert said.code in (0, 3) and "dropped" not in said.err, said.err
-    assert server(engine).find_strangers([home], lambda text: control(there, text)) == []
+    assert server(engine).find_foreign_objects([home], lambda text: control(there, text)) == []
 
 
 def test_what_cannot_be_dropped_is_one_clear_line(inrush: Inrush, postgresql: Target) -> None:

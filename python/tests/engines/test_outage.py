@@ -27,7 +27,7 @@ from inrush.results.store import Results, Store
 from inrush.run.run import Silent, run_study
 from inrush.stats.measures import figures_of_run, study_record
 from inrush.study.study import load_study
-from inrush.targets.site import Site
+from inrush.targets.deployment import Deployment
 from inrush.worker.process import Event
 from tests.test_paced import STUDY
 
@@ -42,22 +42,22 @@ OUTAGE_S = 1.0
 
 
 @pytest.fixture
-def own(request: pytest.FixtureRequest, folder: Path) -> Iterator[Site]:
+def own(request: pytest.FixtureRequest, folder: Path) -> Iterator[Deployment]:
     """A server of the test's own, because it will be mistreated."""
     engine: str = request.param
     need(engine)
     instance = twin(engine).start(folder / engine, SETTINGS[engine])
-    site = Site(twin(engine), Target(engine, instance.url, {}, instance))
-    yield site
-    assert site.target.instance is not None
-    twin(engine).stop(site.target.instance, Stop.KILL)
+    deployment = Deployment(twin(engine), Target(engine, instance.url, {}, instance))
+    yield deployment
+    assert deployment.target.instance is not None
+    twin(engine).stop(deployment.target.instance, Stop.KILL)
 
 
 class Killer(Silent):
     """Kills the server once, two seconds after the measured phase began, and starts it again a second later."""
 
-    def __init__(self, site: Site) -> None:
-        self.site = site
+    def __init__(self, deployment: Deployment) -> None:
+        self.deployment = deployment
         self.began_s: float | None = None
         #: From when the server was gone until it was told to start: calls due meanwhile waited at least so long.
         self.outage_s = 0.0
@@ -67,14 +67,14 @@ class Killer(Silent):
             return
         self.began_s = self.began_s or time.monotonic()
         if time.monotonic() - self.began_s >= 2:
-            instance = self.site.target.instance
+            instance = self.deployment.target.instance
             assert instance is not None
-            self.site.server.stop(instance, Stop.KILL)
+            self.deployment.server.stop(instance, Stop.KILL)
             gone_s = time.monotonic()
             time.sleep(OUTAGE_S)
             self.outage_s = time.monotonic() - gone_s
-            started = self.site.server.start(instance.data, instance.settings)
-            self.site.target = Target(self.site.target.engine, started.url, {}, started)
+            started = self.deployment.server.start(instance.data, instance.settings)
+            self.deployment.target = Target(self.deployment.target.engine, started.url, {}, started)
 
 
 def lookups(engine: str, folder: Path, *overrides: str) -> PlannedRun:
@@ -88,7 +88,7 @@ def lookups(engine: str, folder: Path, *overrides: str) -> PlannedRun:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("own", ["postgresql", "mysql"], indirect=True)
 def test_a_server_killed_and_started_again_in_a_paced_segment_is_waited_for_and_not_the_clients_lag(
-    own: Site, folder: Path
+    own: Deployment, folder: Path
 ) -> None:
     engine = own.target.engine
     planned = lookups(engine, folder, f"schedule.measure_s={MEASURE_S}", "schedule.retry_s=60")
@@ -125,9 +125,9 @@ def writing(engine: str, rate_per_s: float, batches: int, batch: int) -> Planned
     segments = [{**s, "retry_ns": 60 * SECOND} if s["kind"] == "drive" else s for s in plan["segments"]]
     proofs = [{**p, "rows": batches * batch} for s in segments if s["kind"] == "proof" for p in s["proofs"]]
     segments = [{**s, "proofs": proofs} if s["kind"] == "proof" else s for s in segments]
-    book = plan["labels"]["oracle"]
-    tables = [{**t, "rows": batches * batch} for t in book["tables"]]
-    labels = {**plan["labels"], "oracle": {**book, "tables": tables}}
+    expected = plan["labels"]["oracle"]
+    tables = [{**t, "rows": batches * batch} for t in expected["tables"]]
+    labels = {**plan["labels"], "oracle": {**expected, "tables": tables}}
     return replace(run, plan={**plan, "segments": segments, "labels": labels})
 
 
@@ -135,7 +135,7 @@ def writing(engine: str, rate_per_s: float, batches: int, batch: int) -> Planned
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("own", ["postgresql", "mysql"], indirect=True)
 def test_rows_acknowledged_before_and_after_an_outage_are_there_once_and_the_run_is_valid(
-    own: Site, folder: Path
+    own: Deployment, folder: Path
 ) -> None:
     engine, killer = own.target.engine, Killer(own)
     results = Store(folder / "results").new_study("writers", {})
@@ -173,7 +173,7 @@ def test_rows_acknowledged_before_and_after_an_outage_are_there_once_and_the_run
 def test_what_a_server_holds_of_an_insert_without_an_answer_decides(
     engine: str, request: pytest.FixtureRequest, folder: Path, faults: list[str], statement: str, words: str
 ) -> None:
-    site = Site(server(engine), request.getfixturevalue(engine))
+    deployment = Deployment(server(engine), request.getfixturevalue(engine))
     plan = dict(writing(engine, 400.0, 40, 50).plan)
     table = plan["tables"][0]["name"]
     tamper = {
@@ -183,19 +183,19 @@ def test_what_a_server_holds_of_an_insert_without_an_answer_decides(
 
     def at(event: Mapping[str, Any]) -> None:
         if event["event"] == "paused":
-            control(site.target, tamper[engine])
+            control(deployment.target, tamper[engine])
 
     at_proof = next(k for k, s in enumerate(plan["segments"]) if s["kind"] == "proof")
     pause = [{"kind": "pause", "label": "tamper", "action": "tamper"}] if statement else []
     plan["segments"] = [*plan["segments"][:at_proof], *pause, *plan["segments"][at_proof:]]
-    ran = run(site, plan, folder / "run", faults, at)
+    ran = run(deployment, plan, folder / "run", faults, at)
     assert ran.last["event"] == "finished", ran.last
     broken = [f"{p['item']} is {p['found']}" for p in ran.broken()]
     if words:
         assert words in broken, broken
     else:
-        (told,) = [p for p in ran.tables["proofs"] if p["item"].startswith("unanswered")]
-        assert broken == [] and told["found"] == ("whole" if faults == ["cut:40"] else "none")
+        (detail,) = [p for p in ran.tables["proofs"] if p["item"].startswith("unanswered")]
+        assert broken == [] and detail["found"] == ("whole" if faults == ["cut:40"] else "none")
 
 
 #: What a server takes for itself, and what is left for rows, MB.
@@ -263,11 +263,11 @@ def filling(engine: str, folder: Path) -> PlannedRun:
     return next(iter(plan_study(found, {engine: server(engine)}).block(1)))
 
 
-def ended_full(planned: PlannedRun, site: Site, results: Path) -> str:
+def ended_full(planned: PlannedRun, deployment: Deployment, results: Path) -> str:
     """The message of a study whose disk is full; it comes within the limit of its segment and some clearing up."""
-    engine, folder = site.target.engine, Store(results).new_study("full", {})
+    engine, folder = deployment.target.engine, Store(results).new_study("full", {})
     began_s = time.monotonic()
-    outcome = run_study([planned], folder, {engine: site}, Silent())
+    outcome = run_study([planned], folder, {engine: deployment}, Silent())
     took_s = time.monotonic() - began_s
     assert outcome.done == 0 and list(outcome.failed) == [planned.run_id], outcome
     assert took_s < 40 + 60, f"{took_s:.0f} s"
@@ -290,10 +290,10 @@ def test_a_server_whose_disk_is_full_ends_its_run_with_a_line_that_says_so(engin
     own = twin(engine)
     with small_disk(folder / "small", NEEDS_MB[engine] + ROOM_MB) as disk:
         instance = own.start(disk / engine, SETTINGS[engine])
-        site = Site(own, Target(engine, instance.url, {}, instance))
-        running = tree(processes(site))
+        deployment = Deployment(own, Target(engine, instance.url, {}, instance))
+        running = tree(processes(deployment))
         try:
-            message = ended_full(filling(engine, folder), site, folder / "results")
+            message = ended_full(filling(engine, folder), deployment, folder / "results")
         finally:
             own.stop(instance, Stop.KILL)
         assert says_full(message), message
@@ -311,6 +311,6 @@ def test_an_embedded_engine_whose_disk_is_full_ends_its_run_with_a_line_that_say
     engine: str, folder: Path
 ) -> None:
     with small_disk(folder / "small", ROOM_MB) as disk:
-        site = Site(server(engine), Target(engine, ""))
-        message = ended_full(filling(engine, folder), site, disk / "results")
+        deployment = Deployment(server(engine), Target(engine, ""))
+        message = ended_full(filling(engine, folder), deployment, disk / "results")
     assert says_full(message), message

@@ -11,14 +11,14 @@ from inrush import _core
 from inrush.engines import life, server
 from inrush.engines.base import Instance, Stop, Target
 from inrush.run import oracle
-from inrush.targets.site import Site
+from inrush.targets.deployment import Deployment
 
 from .border import run
 from .servers import control, need, scratch, twin
 from .test_contract import planned
 from .test_load import call, count, rows_file
 from .test_load import run as load
-from .test_tls import refusal, told_tls
+from .test_tls import refusal, tls_of
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +52,8 @@ def test_every_form_of_libpqs_reaches_the_folders_server(instance: Instance) -> 
         f"postgres://nowhere.example:1/postgres?host={folder}&port={instance.port}&sslmode=require",
     )
     for form in forms:
-        told = control(Target("postgresql", form), "SELECT inet_client_addr() IS NULL, current_user")
-        assert told == [["true", "postgres"]], form
+        detail = control(Target("postgresql", form), "SELECT inet_client_addr() IS NULL, current_user")
+        assert detail == [["true", "postgres"]], form
     assert control(Target("postgresql", instance.url), "SELECT inet_client_addr() IS NULL") == [["false"]]
 
 
@@ -61,14 +61,14 @@ def test_a_run_by_the_socket_is_proven_and_says_that_nothing_was_encrypted(
     instance: Instance, folder: Path
 ) -> None:
     target = by_socket(instance)
-    assert told_tls(target) == "none, by a Unix socket"
-    assert told_tls(Target("postgresql", instance.url)) == "none"
+    assert tls_of(target) == "none, by a Unix socket"
+    assert tls_of(Target("postgresql", instance.url)) == "none"
     plan = planned("postgresql", "bulk").plan
-    ran = run(Site(server("postgresql"), target), plan, folder)
+    ran = run(Deployment(server("postgresql"), target), plan, folder)
     assert ran.last == {"event": "finished", "ended_by": "work"}, ran.last
     assert not ran.broken() and not ran.tables["failures"]
     assert {p["item"] for p in ran.tables["proofs"]} >= {"rows", "read_back"}
-    assert ran.shot("writers")["rows"] == 10_000
+    assert ran.totals("writers")["rows"] == 10_000
     assert all(v.holds for v in oracle.verdicts(ran.plan, ran.tables["answers"], _core.generate))
     assert any(row["name"].startswith("table:") for row in ran.tables["sizes"])
 

@@ -12,7 +12,7 @@ from inrush.engines.base import Target
 from inrush.plan import draft
 from inrush.plan.plan import plan_study
 from inrush.study.study import load_study
-from inrush.targets.site import Site
+from inrush.targets.deployment import Deployment
 
 from .border import Ran, run
 
@@ -20,29 +20,29 @@ ENGINES = ("duckdb", "sqlite", "postgresql", "timescaledb", "mysql", "mariadb")
 
 
 @pytest.fixture
-def site(engine: str, request: pytest.FixtureRequest) -> Iterator[Site]:
+def deployment(engine: str, request: pytest.FixtureRequest) -> Iterator[Deployment]:
     target = Target(engine, "") if server(engine).embedded else request.getfixturevalue(engine)
-    yield Site(server(engine), target)
+    yield Deployment(server(engine), target)
 
 
-def ran(engine: str, site: Site, folder: Path, faults: list[str]) -> Ran:
+def ran(engine: str, deployment: Deployment, folder: Path, faults: list[str]) -> Ran:
     study = load_study("telemetry-quickstart", scale="xs", engines=[engine], overrides=["batch_rows=1000"])
     planned = plan_study(study, {engine: server(engine)}).block(1)
     plan = next(r for r in planned if r.labels["engine"] == engine).plan
-    result = run(site, plan, folder / f"run{len(faults)}", faults)
-    site.drop_leftover(plan)
+    result = run(deployment, plan, folder / f"run{len(faults)}", faults)
+    deployment.drop_leftover(plan)
     return result
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_seeded_ranges_of_a_large_table_hold_and_a_swap_in_them_shows(
-    engine: str, site: Site, folder: Path, monkeypatch: pytest.MonkeyPatch
+    engine: str, deployment: Deployment, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(draft, "READ_BACK_ROWS", 500)
     monkeypatch.setattr("inrush.plan.ranges.RANGE_ROWS", 800)
-    honest = ran(engine, site, folder, [])
+    honest = ran(engine, deployment, folder, [])
     ranges = {p["item"] for p in honest.tables["proofs"] if p["item"].startswith("read_back(")}
     assert len(ranges) == 4 and not honest.broken(), honest.broken()
     assert all(p["found"].startswith("200 rows") for p in honest.tables["proofs"] if p["item"] in ranges)
-    lying = ran(engine, site, folder, ["cut_ms", "swap:2"])
+    lying = ran(engine, deployment, folder, ["cut_ms", "swap:2"])
     assert any(p["item"].startswith("read_back(") for p in lying.broken())

@@ -12,7 +12,7 @@ from inrush.engines.base import Target
 from inrush.errors import UsageError
 from inrush.run.prepare import StudyCall, prepare
 from inrush.targets.ready import refuse_unready
-from inrush.targets.site import Site
+from inrush.targets.deployment import Deployment
 
 SERVERS = ("postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb", "valkey")
 #: A study that can be made there; `quickstart` where none is named.
@@ -32,8 +32,8 @@ def test_a_server_is_ready_keeps_nothing_and_is_no_other(
     (line,) = refuse_unready(found.plan, found.places, tmp_path)
     assert line.startswith(f"{url}: reachable, version ") and "tables can be made" in line
     assert "unknown" not in line
-    site = Site(twin, Target(engine, url))
-    homes = [row for row in site.ask(HOMES[engine]) if "inrush_check_" in str(row)]
+    deployment = Deployment(twin, Target(engine, url))
+    homes = [row for row in deployment.ask(HOMES[engine]) if "inrush_check_" in str(row)]
     assert homes == []
 
 

@@ -12,7 +12,7 @@ from inrush.engines import server
 from inrush.engines.base import Target
 from inrush.plan.plan import plan_study
 from inrush.study.study import load_study
-from inrush.targets.site import Site
+from inrush.targets.deployment import Deployment
 
 from .border import Ran, run
 
@@ -27,11 +27,11 @@ def ran(engine: str, target: Target, folder: Path, **sample: Any) -> tuple[Ran, 
     drive = plan["segments"][at]
     assert drive["sample"]["every_ns"] == 500_000_000
     drive = {**drive, "sample": {**drive["sample"], "every_ns": 1_000_000, **sample}}
-    site = Site(server(engine), target)
+    deployment = Deployment(server(engine), target)
     result = run(
-        site, {**plan, "segments": [*plan["segments"][:at], drive, *plan["segments"][at + 1 :]]}, folder
+        deployment, {**plan, "segments": [*plan["segments"][:at], drive, *plan["segments"][at + 1 :]]}, folder
     )
-    site.drop_leftover(plan)
+    deployment.drop_leftover(plan)
     return result, at
 
 

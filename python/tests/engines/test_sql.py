@@ -77,7 +77,7 @@ def test_every_whole_column_is_multiplied_with_the_first_two_keys_once() -> None
         tuple(Column(name, "u64") for name in ("guid", "port", "at", "x")),
         identity=("guid", "port", "at"),
     )
-    items = sql.screen_items(table, unsigned_is_signed=True)
+    items = sql.checksum_items(table, unsigned_is_signed=True)
     pairs = [(i["key"], i["value"]) for i in items if i["kind"] == "product"]
     assert pairs == [("guid", "port"), ("guid", "at"), ("guid", "x"), ("port", "at"), ("port", "x")]
 
@@ -91,7 +91,7 @@ def test_floats_are_summed_only_when_their_fraction_is_known() -> None:
             Column("c", "f32", gen={}),
         ),
     )
-    items = [dict(i) for i in sql.screen_items(table, False) if i["kind"] == "sum_scaled"]
+    items = [dict(i) for i in sql.checksum_items(table, False) if i["kind"] == "sum_scaled"]
     assert items == [
         {"kind": "sum_scaled", "column": "a", "bits": 20},
         {"kind": "sum_scaled", "column": "c", "bits": sql.DEFAULT_FLOAT_BITS},

@@ -20,7 +20,7 @@ from inrush.results.store import Results, Store
 from inrush.run.run import Silent, run_study
 from inrush.stats.measures import figures_of_run, study_record
 from inrush.study.study import load_study
-from inrush.targets.site import Site
+from inrush.targets.deployment import Deployment
 from inrush.worker.process import Event
 from tests.test_paced import STUDY, children
 
@@ -65,7 +65,7 @@ def test_a_client_stopped_for_a_second_tells_it_in_p99_and_is_invalid(
     own = server(engine)
     target = Target(engine, "") if own.embedded else request.getfixturevalue(engine)
     results, stopper = Store(folder / "results").new_study("lookups", {}), Stopper()
-    outcome = run_study([planned(engine, folder)], results, {engine: Site(own, target)}, stopper)
+    outcome = run_study([planned(engine, folder)], results, {engine: Deployment(own, target)}, stopper)
     assert outcome.done == 1 and len(stopper.stopped) == 1, (outcome, stopper.stopped)
     (run,) = study_record(Results(results.path)).runs
     figures = figures_of_run(run)

@@ -21,7 +21,7 @@ from inrush.run import oracle
 from inrush.study.shipped import SHIPPED
 from inrush.study.study import parse_study
 from inrush.study.toml import read_toml
-from inrush.targets.site import Site
+from inrush.targets.deployment import Deployment
 
 from .border import run
 
@@ -82,25 +82,25 @@ def plan_of(engine: str, operation: str) -> Mapping[str, Any] | str:
 
 
 @pytest.fixture
-def site(engine: str, operation: str, request: pytest.FixtureRequest) -> Iterator[Site]:
+def deployment(engine: str, operation: str, request: pytest.FixtureRequest) -> Iterator[Deployment]:
     planned = plan_of(engine, operation)
     if isinstance(planned, str):
         assert engine == "influxdb" and "InfluxQL" in planned
         pytest.skip(planned)
     local = server(engine).embedded
-    site = Site(server(engine), Target(engine, "") if local else request.getfixturevalue(engine))
-    yield site
+    deployment = Deployment(server(engine), Target(engine, "") if local else request.getfixturevalue(engine))
+    yield deployment
     if not local:
-        site.drop_leftover(planned)
+        deployment.drop_leftover(planned)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("operation", QUERIES)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_an_answer_is_the_oracles(engine: str, operation: str, site: Site, folder: Path) -> None:
+def test_an_answer_is_the_oracles(engine: str, operation: str, deployment: Deployment, folder: Path) -> None:
     planned = plan_of(engine, operation)
     assert not isinstance(planned, str)
-    ran = run(site, planned, folder)
+    ran = run(deployment, planned, folder)
     assert ran.last["event"] == "finished", ran.last
     assert not ran.broken() and not ran.tables["failures"], ran.tables["failures"][:1]
     (verdict,) = oracle.verdicts(ran.plan, ran.tables["answers"], _core.generate)
@@ -136,14 +136,14 @@ def asked(operation: str) -> list[tuple[Any, ...]]:
     """The oracle's answer to all rows."""
     planned = plan_of("sqlite", operation)
     assert not isinstance(planned, str)
-    book = planned["labels"]["oracle"]
-    answering = oracle.Oracle(book["engine"])
-    (table,) = book["tables"]
+    expected = planned["labels"]["oracle"]
+    answering = oracle.Oracle(expected["engine"])
+    (table,) = expected["tables"]
     document = planned["tables"][0]
     stream = _core.generate(json.dumps(document), planned["seed"], planned["epoch_ns"], 0, table["rows"])
     answering.create(table)
     answering.load(table, document, stream)
-    statement = book["operations"][operation]
+    statement = expected["operations"][operation]
     ends = {"t0": "2000-01-01T00:00:00Z", "t1": "2100-01-01T00:00:00Z"}
     return list(answering.ask(statement["text"], [ends[name] for name in statement["params"]]))
 

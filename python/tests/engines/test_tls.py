@@ -20,7 +20,7 @@ from tests.engines.test_wires import passes_its_own_tests
 
 @pytest.fixture(scope="module")
 def certificates() -> Iterator[Path]:
-    """A folder with `ca`, `server` signed by it and `stranger`: each `.crt` and `.key`, as servers want to own them."""
+    """A folder with `ca`, `server` signed by it and `untrusted`: each `.crt` and `.key`, as servers want to own them."""
     with scratch() as folder:
         make_certificate(folder, "ca")
         make_certificate(folder, "stranger")
@@ -82,7 +82,7 @@ def test_postgresql_is_encrypted_as_far_as_the_mode_asks(secured: Target, certif
     assert pg_is_encrypted(at(secured, f"sslmode=verify-ca&{root}", "127.0.0.1"))
 
 
-def told_tls(target: Target) -> str:
+def tls_of(target: Target) -> str:
     """What a run on this target records of its connections."""
     engine = twin(target.engine)
     rows = [row for statement in engine.probes(()).settings for row in control(target, statement)]
@@ -90,8 +90,8 @@ def told_tls(target: Target) -> str:
 
 
 def test_a_run_on_postgresql_records_version_and_cipher_or_none(secured: Target) -> None:
-    assert told_tls(secured) == "none"
-    assert told_tls(at(secured, "sslmode=require")).startswith("TLSv1.3 TLS_")
+    assert tls_of(secured) == "none"
+    assert tls_of(at(secured, "sslmode=require")).startswith("TLSv1.3 TLS_")
 
 
 def test_postgresql_with_another_root_or_host_is_refused_in_one_line(
@@ -100,7 +100,7 @@ def test_postgresql_with_another_root_or_host_is_refused_in_one_line(
     monkeypatch.setenv("HOME", str(certificates))  # no root of the user's own
     monkeypatch.setenv("SSL_CERT_FILE", str(certificates / "stranger.crt"))
     message = refusal(at(secured, "sslmode=verify-full"))
-    assert "signed by nobody in" in message and "sslrootcert=" in message
+    assert "signed by no authority in" in message and "sslrootcert=" in message
     root = f"sslrootcert={certificates / 'ca.crt'}"
     message = refusal(at(secured, f"sslmode=verify-full&{root}", "127.0.0.1"))
     assert "not for host 127.0.0.1" in message
@@ -150,14 +150,14 @@ def test_mysql_is_encrypted_as_far_as_the_mode_asks(packets: Target) -> None:
 
 
 def test_a_run_on_mysql_records_version_and_cipher_or_none(packets: Target) -> None:
-    assert told_tls(packets) == "none"
+    assert tls_of(packets) == "none"
     secret = at(packets, "ssl-mode=REQUIRED", "127.0.0.1")
-    assert told_tls(secret).startswith("TLSv1.") and cipher(secret) in told_tls(secret)
+    assert tls_of(secret).startswith("TLSv1.") and cipher(secret) in tls_of(secret)
 
 
 def test_a_mysql_of_another_root_is_refused_in_one_line(packets: Target, certificates: Path) -> None:
-    strangers = f"ssl-mode=VERIFY_CA&ssl-ca={certificates / 'stranger.crt'}"
-    message = refusal(at(packets, strangers, "127.0.0.1"))
+    untrusted = f"ssl-mode=VERIFY_CA&ssl-ca={certificates / 'stranger.crt'}"
+    message = refusal(at(packets, untrusted, "127.0.0.1"))
     assert "the server's certificate is" in message
 
 
@@ -257,11 +257,11 @@ def tls_in_front(port: int, certificates: Path) -> Iterator[int]:
 
 @pytest.mark.parametrize("engine", ["clickhouse", "influxdb", "valkey"])
 def test_where_the_server_does_not_tell_the_url_says_whether_a_run_was_encrypted(engine: str) -> None:
-    def told(query: str) -> str:
+    def detail(query: str) -> str:
         return twin(engine).tls(Target(engine, f"{engine}://host:1/db{query}"), {})
 
-    assert told("") == told("?secure=false") == told("?secure=0") == "none"
-    assert told("?secure=true").startswith("TLS") and told("?secure=1&verify=false").startswith("TLS")
+    assert detail("") == detail("?secure=false") == detail("?secure=0") == "none"
+    assert detail("?secure=true").startswith("TLS") and detail("?secure=1&verify=false").startswith("TLS")
 
 
 #: Something that every server answers.
@@ -278,4 +278,4 @@ def test_an_engine_is_asked_through_tls_where_its_url_says_secure(
     message = refusal(at(behind_tls, f"secure=true&{root}", "127.0.0.1"), statement)
     assert "not for host 127.0.0.1" in message
     message = refusal(at(behind_tls, f"secure=true&ca_cert={certificates / 'stranger.crt'}"), statement)
-    assert "signed by nobody in" in message and "ca_cert=" in message
+    assert "signed by no authority in" in message and "ca_cert=" in message

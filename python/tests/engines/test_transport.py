@@ -11,7 +11,7 @@ import pytest
 from inrush.engines import server
 from inrush.engines.base import TRANSPORT, Instance, Stop, Target
 from inrush.errors import TargetError
-from inrush.targets.site import Site, at_site
+from inrush.targets.deployment import Deployment, at_deployment
 
 from .border import run
 from .servers import control, need, scratch, twin
@@ -44,8 +44,8 @@ def instance(request: pytest.FixtureRequest) -> Iterator[Instance]:
             own.stop(instance, Stop.CLEAN)
 
 
-def site(instance: Instance) -> Site:
-    return Site(server(instance.engine), Target(instance.engine, instance.url, {}, instance))
+def deployment(instance: Instance) -> Deployment:
+    return Deployment(server(instance.engine), Target(instance.engine, instance.url, {}, instance))
 
 
 def wanting(plan: dict[str, Any], transport: str) -> dict[str, Any]:
@@ -56,23 +56,23 @@ def test_a_run_reaches_its_server_as_it_was_asked_to(instance: Instance, folder:
     how, by_tcp, by_socket = HOW[instance.engine]
     plan = planned(instance.engine, "bulk").plan
     for transport, expected in (("tcp", by_tcp), ("unix", by_socket)):
-        url = at_site(wanting(plan, transport), site(instance), folder)["target"]["url"]
+        url = at_deployment(wanting(plan, transport), deployment(instance), folder)["target"]["url"]
         assert control(Target(instance.engine, url), how) == [[expected]], url
 
 
 def test_rows_that_came_by_the_socket_are_proven(instance: Instance, folder: Path) -> None:
     plan = wanting(planned(instance.engine, "bulk").plan, "unix")
-    ran = run(site(instance), plan, folder)
+    ran = run(deployment(instance), plan, folder)
     assert ran.last == {"event": "finished", "ended_by": "work"}, ran.last
     assert not ran.broken() and not ran.tables["failures"]
     assert {p["item"] for p in ran.tables["proofs"]} >= {"rows", "read_back"}
-    assert ran.shot("writers")["rows"] == 10_000
+    assert ran.totals("writers")["rows"] == 10_000
 
 
 def test_a_folder_too_deep_for_a_socket_is_said_before_the_run(instance: Instance, folder: Path) -> None:
     deep = Instance(**{**vars(instance), "data": folder / ("d" * 120)})
     with pytest.raises(TargetError, match=r"has no Unix socket.*transport=tcp"):
-        at_site(wanting(planned(instance.engine, "bulk").plan, "unix"), site(deep), folder)
+        at_deployment(wanting(planned(instance.engine, "bulk").plan, "unix"), deployment(deep), folder)
 
 
 def test_a_socket_without_a_server_is_one_line_that_names_it() -> None:

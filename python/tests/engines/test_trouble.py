@@ -17,7 +17,7 @@ from inrush.engines import server
 from inrush.engines.base import Stop, Target
 from inrush.plan.plan import plan_study
 from inrush.study.study import load_study
-from inrush.targets.site import Site
+from inrush.targets.deployment import Deployment
 
 from .border import run
 from .servers import SETTINGS, control, need, twin
@@ -57,17 +57,17 @@ def paced(rate_per_s: float, seconds: float) -> dict[str, Any]:
 
 
 @pytest.fixture(params=SERVERS)
-def own(request: pytest.FixtureRequest, folder: Path) -> Iterator[Site]:
+def own(request: pytest.FixtureRequest, folder: Path) -> Iterator[Deployment]:
     """A server of the test's own, because it will be mistreated."""
     engine: str = request.param
     need(engine)
     instance = twin(engine).start(folder / engine, SETTINGS[engine])
-    yield Site(twin(engine), Target(engine, instance.url, {}, instance))
+    yield Deployment(twin(engine), Target(engine, instance.url, {}, instance))
     twin(engine).stop(instance, Stop.KILL)
 
 
-def processes(site: Site) -> list[int]:
-    return [pid for pids in site.server.processes(site.target).values() for pid in pids]
+def processes(deployment: Deployment) -> list[int]:
+    return [pid for pids in deployment.server.processes(deployment.target).values() for pid in pids]
 
 
 def tree(pids: list[int]) -> list[int]:
@@ -79,7 +79,7 @@ def tree(pids: list[int]) -> list[int]:
 
 
 def test_a_server_stopped_for_a_second_shows_in_p99_and_not_in_the_instruments_lag(
-    own: Site, folder: Path
+    own: Deployment, folder: Path
 ) -> None:
     def freeze() -> None:
         stopped = tree(processes(own))
@@ -98,14 +98,14 @@ def test_a_server_stopped_for_a_second_shows_in_p99_and_not_in_the_instruments_l
 
     plan = changed(plan_of(own.target.engine), readers={**paced(200, 5), "sessions": 4})
     ran = run(own, plan, folder / "run", at_event=at)
-    readers = ran.shot("readers")
+    readers = ran.totals("readers")
     assert readers["ops"] + readers["unsent"] == 1000
     assert readers["late"] >= 150
     assert ran.quantile_ns("readers", "latency", 0.99) >= 0.85 * SECOND
     assert ran.quantile_ns("readers", "wait", 0.95) > 10 * ran.quantile_ns("readers", "lag", 0.95)
 
 
-def test_a_server_killed_in_a_run_ends_it_with_the_reason_and_half_a_table(own: Site, folder: Path) -> None:
+def test_a_server_killed_in_a_run_ends_it_with_the_reason_and_half_a_table(own: Deployment, folder: Path) -> None:
     def at(event: Mapping[str, Any]) -> None:
         if event["event"] == "progress" and event["label"] == "measure":
             for pid in tree(processes(own)):
@@ -121,7 +121,7 @@ def test_a_server_killed_in_a_run_ends_it_with_the_reason_and_half_a_table(own: 
     assert ran.tables["intervals"], "what was measured before stays"
     assert {f["outcome"] for f in ran.tables["failures"]} == {"lost"}
     # What was acknowledged before the crash is there after it: these servers have written it by then.
-    acknowledged = ran.shot("writers")["rows"]
+    acknowledged = ran.totals("writers")["rows"]
     again = own.server.start(own.target.instance.data, SETTINGS[own.target.engine])  # type: ignore[union-attr]
     own.target = Target(own.target.engine, again.url, {}, again)
     # The first figure of a screen counts the rows, in every dialect.
@@ -131,10 +131,10 @@ def test_a_server_killed_in_a_run_ends_it_with_the_reason_and_half_a_table(own: 
     assert int(stored) <= acknowledged + 700, "one batch was in flight"
 
 
-def cpu_s(site: Site) -> float:
+def cpu_s(deployment: Deployment) -> float:
     """What a server's processes have used, those that they have waited for included; ticks of 10 ms."""
     ticks = 0
-    for pid in tree(processes(site)):
+    for pid in tree(processes(deployment)):
         stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         ticks += sum(map(int, stat[11:15]))
     return ticks / os.sysconf("SC_CLK_TCK")
@@ -142,7 +142,7 @@ def cpu_s(site: Site) -> float:
 
 @pytest.mark.slow
 def test_a_server_killed_and_started_again_between_two_segments_is_watched_on(
-    own: Site, folder: Path
+    own: Deployment, folder: Path
 ) -> None:
     used: dict[str, float] = {}
 
@@ -215,8 +215,8 @@ def test_a_target_that_cannot_be_used_is_one_clear_line(
     request: pytest.FixtureRequest, folder: Path, engine: str, url: str, says: str
 ) -> None:
     there: Target = request.getfixturevalue(engine)
-    site = Site(server(engine), Target(engine, url.format(port=urlsplit(there.url).port)))
-    ran = run(site, plan_of(engine), folder / "run")
+    deployment = Deployment(server(engine), Target(engine, url.format(port=urlsplit(there.url).port)))
+    ran = run(deployment, plan_of(engine), folder / "run")
     assert "hidden" not in ran.last["message"]
     assert (ran.last["event"], ran.last["kind"]) == ("failed", "target")
     assert says in ran.last["message"] and "\n" not in ran.last["message"].strip()
@@ -240,8 +240,8 @@ def test_a_query_past_its_deadline_is_killed_in_the_server_and_is_a_timeout(
 ) -> None:
     endless = "SELECT count() FROM numbers(1000000000000) WHERE number % 3 = sleepEachRow(0)"
     plan = asking("clickhouse", endless, deadline_ns=SECOND // 2)
-    ran = run(Site(twin("clickhouse"), clickhouse), plan, folder / "run")
-    assert ran.shot("readers")["ops"] == 2
+    ran = run(Deployment(twin("clickhouse"), clickhouse), plan, folder / "run")
+    assert ran.totals("readers")["ops"] == 2
     assert {f["outcome"] for f in ran.tables["failures"]} == {"timeout"}
     left = control(clickhouse, "SELECT count() FROM system.processes WHERE query LIKE '%sleepEachRow(0)%'")
     assert left == [["1"]], "only the question itself still runs"
@@ -254,18 +254,18 @@ def test_a_script_past_its_deadline_is_a_timeout_and_the_session_goes_on_with_an
     endless = 'EVAL "while true do end" 0'
     plan = asking("valkey", endless, deadline_ns=SECOND // 2)
     try:
-        ran = run(Site(twin("valkey"), valkey), plan, folder / "run")
+        ran = run(Deployment(twin("valkey"), valkey), plan, folder / "run")
     finally:
         control(valkey, "SCRIPT KILL")
-    assert ran.shot("readers")["ops"] == 2 and ran.shot("readers")["ok"] == 0
+    assert ran.totals("readers")["ops"] == 2 and ran.totals("readers")["ok"] == 0
     assert {f["outcome"] for f in ran.tables["failures"]} <= {"timeout", "refused"}, ran.tables["failures"]
     assert "timeout" in {f["outcome"] for f in ran.tables["failures"]}
 
 
 def test_a_failure_behind_the_first_rows_of_an_answer_is_a_failure(clickhouse: Target, folder: Path) -> None:
     late = "SELECT number, throwIf(number = 3000000) FROM system.numbers LIMIT 5000000"
-    ran = run(Site(twin("clickhouse"), clickhouse), asking("clickhouse", late), folder / "run")
-    assert ran.shot("readers")["ok"] == 0
+    ran = run(Deployment(twin("clickhouse"), clickhouse), asking("clickhouse", late), folder / "run")
+    assert ran.totals("readers")["ok"] == 0
     assert {f["outcome"] for f in ran.tables["failures"]} == {"other"}
     assert all("throwIf" in f["first_message"] for f in ran.tables["failures"])
 
@@ -276,7 +276,7 @@ def test_a_statement_that_gives_statements_runs_each_of_them(clickhouse: Target,
         "SELECT concat('INSERT INTO default.each_was_here VALUES (', toString(number), ')') FROM numbers(3)"
     )
     plan = asking("clickhouse", each, kind="execute", method="each")
-    ran = run(Site(twin("clickhouse"), clickhouse), plan, folder / "run")
+    ran = run(Deployment(twin("clickhouse"), clickhouse), plan, folder / "run")
     assert not ran.tables["failures"], ran.tables["failures"]
     assert control(clickhouse, "SELECT sum(n), count() FROM default.each_was_here") == [["6", "6"]]
     control(clickhouse, "DROP TABLE default.each_was_here")
@@ -297,8 +297,8 @@ def small_disk(folder: Path) -> Iterator[Path]:
 @pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
 def test_a_full_disk_is_one_clear_line_and_no_figure(engine: str, small_disk: Path) -> None:
     writers = {"work": {"kind": "rows", "table": 0, "first_row": 0, "rows": 10**7, "batch_rows": 5000}}
-    site = Site(server(engine), Target(engine, ""))
-    ran = run(site, changed(plan_of(engine), writers=writers), small_disk / "run")
+    deployment = Deployment(server(engine), Target(engine, ""))
+    ran = run(deployment, changed(plan_of(engine), writers=writers), small_disk / "run")
     assert ran.last["event"] == "failed", ran.last
     words = ("full", "space", "Errno 28", "disk")
     assert any(w in ran.last["message"].lower() for w in map(str.lower, words)), ran.last

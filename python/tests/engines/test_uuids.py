@@ -19,7 +19,7 @@ from inrush.engines.base import Target
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import PlannedRun
 from inrush.study.study import load_study
-from inrush.targets.site import Site
+from inrush.targets.deployment import Deployment
 
 from .border import run
 
@@ -102,29 +102,29 @@ def planned(engine: str, method: str, table: str, folder: Path, rows: str = "2_0
 
 
 @pytest.fixture
-def site(
+def deployment(
     engine: str, method: str, table: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> Iterator[Site]:
+) -> Iterator[Deployment]:
     if server(engine).embedded:
-        yield Site(server(engine), Target(engine, ""))
+        yield Deployment(server(engine), Target(engine, ""))
         return
-    site = Site(server(engine), request.getfixturevalue(engine))
-    yield site
-    site.drop_leftover(planned(engine, method, table, tmp_path).plan)
+    deployment = Deployment(server(engine), request.getfixturevalue(engine))
+    yield deployment
+    deployment.drop_leftover(planned(engine, method, table, tmp_path).plan)
 
 
 @pytest.mark.parametrize(("engine", "method", "table"), WAYS)
 def test_every_row_is_proven_and_found_by_its_key(
-    engine: str, method: str, table: str, site: Site, folder: Path, tmp_path: Path
+    engine: str, method: str, table: str, deployment: Deployment, folder: Path, tmp_path: Path
 ) -> None:
-    ran = run(site, planned(engine, method, table, tmp_path).plan, folder)
+    ran = run(deployment, planned(engine, method, table, tmp_path).plan, folder)
     assert ran.last == {"event": "finished", "ended_by": "work"}, ran.last
     assert not ran.broken(), ran.broken()
     items = {p["item"] for p in ran.tables["proofs"]}
     assert {"rows", "read_back"} <= items
     assert {item for item in items if "hash" in item} == hashes(engine, "id", "owner")
     assert not ran.tables["failures"], ran.tables["failures"]
-    users = ran.shot("users")
+    users = ran.totals("users")
     assert (users["ok"], users["wrong"]) == (200, 0)
 
 
@@ -132,21 +132,21 @@ def test_every_row_is_proven_and_found_by_its_key(
     ("engine", "method", "table"), [*product(ENGINES, ("bulk",), LOOKS), ("influxdb", "bulk", "readings")]
 )
 def test_an_answer_with_rows_of_other_keys_is_wrong(
-    engine: str, method: str, table: str, site: Site, folder: Path, tmp_path: Path
+    engine: str, method: str, table: str, deployment: Deployment, folder: Path, tmp_path: Path
 ) -> None:
     plan = dict(planned(engine, method, table, tmp_path).plan)
     plan["operations"] = [
         {**o, "text": o["text"].replace("WHERE", "WHERE n < 3 OR")} for o in plan["operations"]
     ]
-    ran = run(site, plan, folder)
+    ran = run(deployment, plan, folder)
     assert {f["outcome"] for f in ran.tables["failures"]} == {"wrong"}
-    assert ran.shot("users")["ok"] == 0
+    assert ran.totals("users")["ok"] == 0
 
 
 @pytest.mark.parametrize("column", ["id", "owner"])
 @pytest.mark.parametrize(("engine", "method", "table"), list(product(ENGINES, ("bulk",), LOOKS)))
 def test_one_bit_of_one_uuid_that_changed_breaks_its_hash_and_the_read_back(
-    engine: str, method: str, table: str, column: str, site: Site, folder: Path, tmp_path: Path
+    engine: str, method: str, table: str, column: str, deployment: Deployment, folder: Path, tmp_path: Path
 ) -> None:
     plan = dict(planned(engine, method, table, tmp_path).plan)
     row = a_row(plan)
@@ -162,18 +162,18 @@ def test_one_bit_of_one_uuid_that_changed_breaks_its_hash_and_the_read_back(
         },
         *segments(plan, "load", upto=False),
     ]
-    ran = run(site, plan, folder)
+    ran = run(deployment, plan, folder)
     assert ran.last["event"] == "finished", ran.last
     broken = {p["item"] for p in ran.broken() if not p["item"].startswith("difference")}
     assert broken == {"read_back", *hashes(engine, column)}
     # Every call asks for that row, and has an answer without it or with another value in it.
-    assert (ran.shot("users")["ok"], ran.shot("users")["errors"]) == (0, 200)
+    assert (ran.totals("users")["ok"], ran.totals("users")["errors"]) == (0, 200)
     assert {f["outcome"] for f in ran.tables["failures"]} == {"missing" if column == "id" else "wrong"}
 
 
 @pytest.mark.parametrize(("engine", "method", "table"), [("influxdb", "bulk", "readings")])
 def test_one_bit_of_a_point_that_changed_breaks_the_read_back(
-    engine: str, method: str, table: str, site: Site, folder: Path, tmp_path: Path
+    engine: str, method: str, table: str, deployment: Deployment, folder: Path, tmp_path: Path
 ) -> None:
     plan = dict(planned(engine, method, table, tmp_path).plan)
     row = a_row(plan)
@@ -183,13 +183,13 @@ def test_one_bit_of_a_point_that_changed_breaks_the_read_back(
 
     def at(event: Mapping[str, Any]) -> None:
         if event["event"] == "paused":
-            place = urlsplit(site.target.url).netloc.rpartition("@")[2]
+            place = urlsplit(deployment.target.url).netloc.rpartition("@")[2]
             address = f"http://{place}/write?db={database}"
             urllib.request.urlopen(address, data=line.encode(), timeout=30).close()
 
     pause = {"kind": "pause", "label": "change", "action": "change"}
     plan["segments"] = [*segments(plan, "load", upto=True), pause, *segments(plan, "load", upto=False)]
-    ran = run(site, plan, folder, at_event=at)
+    ran = run(deployment, plan, folder, at_event=at)
     assert ran.last["event"] == "finished", ran.last
     assert {p["item"] for p in ran.broken() if not p["item"].startswith("difference")} == {"read_back"}
 

@@ -3,10 +3,10 @@
 //! A row counts when the answer that holds it for the first time has ended, so that the time between
 //! two polls and of the query itself is in the figure: it is what a user of such a query waits.
 
-use crate::drive::line::RoleLine;
+use crate::drive::role_queue::RoleQueue;
 use crate::engine::{Answer, Ns};
 use crate::error::Error;
-use crate::plan::{Hold, LogicalType, OpPlan, ParamGen, RowSource, RunPlan};
+use crate::plan::{Assertion, LogicalType, OpPlan, ParamGen, RowSource, RunPlan};
 use crate::record::Recorder;
 use crate::rows::Value;
 
@@ -52,9 +52,9 @@ impl Freshness {
         }))
     }
 
-    /// Before a shot: nothing is there yet.
-    pub fn restart(&mut self, lines: &[RoleLine]) {
-        let end_row = lines.iter().filter_map(|l| l.book(self.table)).map(|b| b.end_row()).max();
+    /// Before a repetition: nothing is there yet.
+    pub fn restart(&mut self, queues: &[RoleQueue]) {
+        let end_row = queues.iter().filter_map(|l| l.sample_log(self.table)).map(|b| b.end_row()).max();
         let sweeps = end_row.unwrap_or(0).div_ceil(self.series) as usize;
         self.seen.clear();
         self.seen.resize(sweeps, false);
@@ -77,20 +77,21 @@ impl Freshness {
         &mut self,
         answer: &Answer,
         now: Ns,
-        lines: &[RoleLine],
+        queues: &[RoleQueue],
         recorder: &mut Recorder,
         slot: usize,
     ) {
         for value in answer.rows.iter().filter_map(|row| row.first()) {
             let Some(sweep) = self.sweep_of(value).filter(|&sweep| !self.seen[sweep]) else { continue };
             let row = sweep as u64 * self.series + self.at;
-            let written = lines.iter().filter_map(|line| line.book(self.table));
-            let found = written.filter_map(|book| Some((book, book.sample_of(row)?))).next();
-            let Some((book, sample)) = found else { continue };
+            let written = queues.iter().filter_map(|queue| queue.sample_log(self.table));
+            let found =
+                written.filter_map(|sample_log| Some((sample_log, sample_log.sample_of(row)?))).next();
+            let Some((sample_log, sample)) = found else { continue };
             // Seen before its session has written down that it was sent: the next poll finds it again.
-            let Some(due) = book.due(sample) else { continue };
+            let Some(due) = sample_log.due(sample) else { continue };
             self.seen[sweep] = true;
-            book.seen(sample, now);
+            sample_log.seen(sample, now);
             recorder.freshness(slot, now.saturating_sub(due));
         }
         while self.seen.get(self.next).copied().unwrap_or(false) {
@@ -99,11 +100,13 @@ impl Freshness {
     }
 
     /// Whether a row was stored that this session has not seen yet.
-    pub fn is_behind(&self, lines: &[RoleLine]) -> bool {
+    pub fn is_behind(&self, queues: &[RoleQueue]) -> bool {
         (self.next..self.seen.len()).filter(|&sweep| !self.seen[sweep]).any(|sweep| {
             let row = sweep as u64 * self.series + self.at;
-            let written = lines.iter().filter_map(|line| line.book(self.table));
-            written.filter_map(|book| Some(book.is_stored(book.sample_of(row)?))).any(|stored| stored)
+            let written = queues.iter().filter_map(|queue| queue.sample_log(self.table));
+            written
+                .filter_map(|sample_log| Some(sample_log.is_stored(sample_log.sample_of(row)?)))
+                .any(|stored| stored)
         })
     }
 
@@ -125,8 +128,8 @@ impl Freshness {
 
 /// The table and series that an operation looks for.
 pub fn watched(op: &OpPlan) -> Option<(usize, u64)> {
-    op.holds.iter().find_map(|hold| match hold {
-        Hold::Freshness { table, series } => Some((*table, *series)),
+    op.holds.iter().find_map(|assertion| match assertion {
+        Assertion::Freshness { table, series } => Some((*table, *series)),
         _ => None,
     })
 }

@@ -1,14 +1,14 @@
-//! Roles at work: one thread per session, one line of tickets per role, one shot per repetition.
+//! Roles at work: one thread per session, one arrival queue per role, one repetition per repetition.
 //!
-//! The driver's own thread starts the shots, watches deadlines and tells progress; it never
+//! The driver's own thread starts the repetitions, watches deadlines and tells progress; it never
 //! touches what the sessions time.
 
+pub mod assertion;
+mod barrier;
 mod cancel;
 pub mod freshness;
-mod gate;
-pub mod hold;
-pub mod line;
 pub mod page;
+pub mod role_queue;
 pub mod samples;
 pub mod session;
 pub mod source;
@@ -29,11 +29,11 @@ use crate::record::{Collector, Recorded, RoleEnd};
 use crate::rows::files::FileSummary;
 use crate::schedule;
 
+use barrier::Barrier;
 use cancel::Cancels;
-use gate::Gate;
 use source::TableCount;
 use stage::{Report, RoleStage};
-use watchdog::{Ending, Halting};
+use watchdog::{Ending, Shutdown};
 use work::Live;
 
 pub use watchdog::STUCK_NS;
@@ -48,7 +48,7 @@ const TICK: Duration = Duration::from_millis(20);
 const PROGRESS_EVERY_NS: Ns = 500_000_000;
 
 /// Where a drive happens.
-pub struct Site<'a> {
+pub struct DriveTarget<'a> {
     pub context: &'a Context,
     pub engine: &'a dyn Engine,
     pub segment: u16,
@@ -56,7 +56,7 @@ pub struct Site<'a> {
 }
 
 /// What the driver asks of its caller while it works.
-pub trait Attend {
+pub trait Observer {
     /// What the sessions have recorded, some times a second and at the end of each repetition.
     fn recorded(&mut self, recorded: Recorded) -> Result<(), Error>;
     /// About twice a second while sessions work.
@@ -125,37 +125,41 @@ impl EndedBy {
 }
 
 /// Runs one drive segment with all its repetitions.
-pub fn drive(site: &Site<'_>, segment: &DriveSegment, attend: &mut dyn Attend) -> Result<Driven, Error> {
+pub fn drive(
+    drive_target: &DriveTarget<'_>,
+    segment: &DriveSegment,
+    observer: &mut dyn Observer,
+) -> Result<Driven, Error> {
     let halt = Arc::new(AtomicBool::new(false));
-    let lines = line::lines(site.context, segment)?;
-    let stages = stage::roles(site, segment, &lines, &halt)?;
+    let queues = role_queue::queues(drive_target.context, segment)?;
+    let stages = stage::roles(drive_target, segment, &queues, &halt)?;
     let specs = stages.iter().flat_map(RoleStage::specs).collect();
-    let (collector, recorders) = Collector::new(site.segment, site.context.plan.record.interval_ns, specs);
-    let gate = Gate::default();
+    let (collector, recorders) =
+        Collector::new(drive_target.segment, drive_target.context.plan.record.interval_ns, specs);
+    let barrier = Barrier::default();
     let (reports, inbox) = channel();
     std::thread::scope(|scope| {
         let mut driver = Driver {
-            site,
+            drive_target,
             segment,
             stages: &stages,
             halt: &halt,
             inbox,
             collector,
-            attend,
-            began: site.context.clock.now(),
+            observer,
+            began: drive_target.context.clock.now(),
             cancels: Cancels::new(),
             endings: Vec::new(),
         };
-        let driven =
-            stage::spawn(&stages, recorders, scope, &gate, &reports).and_then(|threads| {
-                match driver.assemble(threads)? {
-                    None => driver.shoot_all(&gate),
-                    Some(ended_by) => Ok(Driven { ended_by, ..Driven::default() }),
-                }
-            });
+        let driven = stage::spawn(&stages, recorders, scope, &barrier, &reports).and_then(|threads| {
+            match driver.assemble(threads)? {
+                None => driver.shoot_all(&barrier),
+                Some(ended_by) => Ok(Driven { ended_by, ..Driven::default() }),
+            }
+        });
         // The scope joins its threads: they must leave the gate, and whatever they wait for, whatever happened.
         halt.store(true, Relaxed);
-        gate.close();
+        barrier.close();
         if driven.is_err() || driver.endings.is_empty() {
             driver.give_up();
         }
@@ -164,13 +168,13 @@ pub fn drive(site: &Site<'_>, segment: &DriveSegment, attend: &mut dyn Attend) -
 }
 
 struct Driver<'a> {
-    site: &'a Site<'a>,
+    drive_target: &'a DriveTarget<'a>,
     segment: &'a DriveSegment,
     stages: &'a [RoleStage<'a>],
     halt: &'a AtomicBool,
     inbox: Receiver<Report>,
     collector: Collector,
-    attend: &'a mut dyn Attend,
+    observer: &'a mut dyn Observer,
     began: Ns,
     cancels: Cancels,
     /// By thread; empty until all are connected.
@@ -186,11 +190,11 @@ impl Driver<'_> {
                 Ok(Report::Ready) => left -= 1,
                 Ok(Report::Failed(error)) => return Err(error),
                 Err(RecvTimeoutError::Timeout) => {}
-                Ok(Report::Shot { .. }) | Err(RecvTimeoutError::Disconnected) => {
-                    unreachable!("every session reports once before the first shot")
+                Ok(Report::RepetitionDone { .. }) | Err(RecvTimeoutError::Disconnected) => {
+                    unreachable!("every session reports once before the first repetition")
                 }
             }
-            match self.ends_early(self.site.context.clock.now()) {
+            match self.ends_early(self.drive_target.context.clock.now()) {
                 None => {}
                 Some(EndedBy::Limit) => return Err(self.not_connected(left, threads)),
                 early => return Ok(early),
@@ -210,42 +214,45 @@ impl Driver<'_> {
         }
     }
 
-    fn shoot_all(&mut self, gate: &Gate) -> Result<Driven, Error> {
+    fn shoot_all(&mut self, barrier: &Barrier) -> Result<Driven, Error> {
         for repetition in 0.. {
-            let (driven, makespan_ns) = self.shoot(gate, repetition)?;
+            let (driven, makespan_ns) = self.run_repetition(barrier, repetition)?;
             let whole = matches!(driven.ended_by, EndedBy::Work | EndedBy::Time);
-            if !whole || self.segment.repeat.is_none() || !self.attend.repeat(repetition, makespan_ns)? {
+            if !whole || self.segment.repeat.is_none() || !self.observer.repeat(repetition, makespan_ns)? {
                 return Ok(driven);
             }
             // What other roles only read lies there as before.
-            self.stages.iter().filter_map(RoleStage::batch).for_each(|b| self.site.counts[b.table].reset());
+            self.stages
+                .iter()
+                .filter_map(RoleStage::batch)
+                .for_each(|b| self.drive_target.counts[b.table].reset());
         }
         unreachable!("the attendant bounds the repetitions")
     }
 
     /// One repetition: every role from the same start to its own end.
-    fn shoot(&mut self, gate: &Gate, repetition: u32) -> Result<(Driven, Ns), Error> {
-        let clock = self.site.context.clock;
+    fn run_repetition(&mut self, barrier: &Barrier, repetition: u32) -> Result<(Driven, Ns), Error> {
+        let clock = self.drive_target.context.clock;
         self.stages.iter().try_for_each(|stage| stage.restart(repetition))?;
-        self.site.counts.iter().for_each(TableCount::settle);
+        self.drive_target.counts.iter().for_each(TableCount::settle);
         let t0 = clock.now() + LEAD_NS + making_ns(&self.segment.roles);
         self.collector.begin(repetition, t0);
         let cpu_before = process_cpu_ns();
-        gate.open(repetition, t0);
+        barrier.open(repetition, t0);
         let mut ends: Vec<Ns> = vec![t0; self.stages.len()];
         let mut left = self.endings.len();
         let mut fatal = None;
-        let mut halting: Option<Halting> = None;
-        let mut pulse = Pulse::new(t0, self.stages.len());
+        let mut shutdown: Option<Shutdown> = None;
+        let mut meter = ProgressMeter::new(t0, self.stages.len());
         while left > 0 {
             match self.inbox.recv_timeout(TICK) {
-                Ok(Report::Shot { role, end_ns, fatal: why }) => {
+                Ok(Report::RepetitionDone { role, end_ns, fatal: why }) => {
                     left -= 1;
                     ends[role] = ends[role].max(end_ns);
                     if let Some(why) = why {
                         fatal.get_or_insert(why);
                         self.halt.store(true, Relaxed);
-                        halting.get_or_insert(Halting::new(EndedBy::Error, clock.now()));
+                        shutdown.get_or_insert(Shutdown::new(EndedBy::Error, clock.now()));
                     }
                 }
                 Ok(Report::Ready | Report::Failed(_)) => unreachable!("sessions are ready by now"),
@@ -256,34 +263,36 @@ impl Driver<'_> {
             }
             clock.anchor();
             let now = clock.now();
-            self.watch(now, &mut halting);
-            if now >= pulse.next {
+            self.watch(now, &mut shutdown);
+            if now >= meter.next {
                 let recorded = self.collector.take();
-                self.attend.recorded(recorded)?;
-                let progress = pulse.beat(now, repetition, t0, self);
-                self.attend.progress(progress);
+                self.observer.recorded(recorded)?;
+                let progress = meter.beat(now, repetition, t0, self);
+                self.observer.progress(progress);
             }
         }
-        self.attend.spent(process_cpu_ns() - cpu_before);
+        self.observer.spent(process_cpu_ns() - cpu_before);
         let timed = self.segment.roles.iter().any(|r| matches!(r.until, Until::Time { .. }));
-        let ended_by = halting.map_or(if timed { EndedBy::Time } else { EndedBy::Work }, |h| h.why);
+        let ended_by = shutdown.map_or(if timed { EndedBy::Time } else { EndedBy::Work }, |h| h.why);
         let role_ends: Vec<RoleEnd> = self
             .stages
             .iter()
             .zip(&ends)
             .flat_map(|(stage, &end_ns)| {
-                let offer_end_ns = match stage.line().end_ns {
-                    Some(ns) if halting.is_none() => t0 + ns,
+                let offer_end_ns = match stage.queue().end_ns {
+                    Some(ns) if shutdown.is_none() => t0 + ns,
                     _ => end_ns,
                 };
                 std::iter::repeat_n(RoleEnd { offer_end_ns, end_ns }, stage.specs().len())
             })
             .collect();
         let mut recorded = self.collector.end(&role_ends);
-        let books = self.stages.iter().filter_map(|stage| stage.line().kept());
-        recorded.samples = books.flat_map(|book| book.fates(self.site.segment, repetition)).collect();
+        let sample_logs = self.stages.iter().filter_map(|stage| stage.queue().kept());
+        recorded.samples = sample_logs
+            .flat_map(|sample_log| sample_log.outcomes(self.drive_target.segment, repetition))
+            .collect();
         let makespan_ns = self.makespan_ns(&recorded);
-        self.attend.recorded(recorded)?;
+        self.observer.recorded(recorded)?;
         let batches = self.stages.iter().filter_map(RoleStage::batch);
         let files = batches.filter_map(|b| Some((b.table, b.source.summary()?))).collect();
         Ok((Driven { ended_by, fatal, files }, makespan_ns))
@@ -294,22 +303,22 @@ impl Driver<'_> {
         let working = |name: &str| {
             self.segment.roles.iter().any(|r| r.name == name && !matches!(r.until, Until::Role { .. }))
         };
-        let shots = recorded.shots.iter().filter(|s| working(&s.role));
-        shots.map(|s| s.end_ns - s.start_ns).max().unwrap_or(0)
+        let repetitions = recorded.repetitions.iter().filter(|s| working(&s.role));
+        repetitions.map(|s| s.end_ns - s.start_ns).max().unwrap_or(0)
     }
 }
 
 /// Turns the sessions' live counters into progress.
-struct Pulse {
+struct ProgressMeter {
     next: Ns,
     last: Ns,
     rows: Vec<u64>,
     ops: Vec<u64>,
 }
 
-impl Pulse {
-    fn new(t0: Ns, roles: usize) -> Pulse {
-        Pulse { next: t0 + PROGRESS_EVERY_NS, last: t0, rows: vec![0; roles], ops: vec![0; roles] }
+impl ProgressMeter {
+    fn new(t0: Ns, roles: usize) -> ProgressMeter {
+        ProgressMeter { next: t0 + PROGRESS_EVERY_NS, last: t0, rows: vec![0; roles], ops: vec![0; roles] }
     }
 
     fn beat(&mut self, now: Ns, repetition: u32, t0: Ns, driver: &Driver<'_>) -> Progress {
@@ -330,8 +339,8 @@ impl Pulse {
                 rows,
                 ops,
                 errors: sum(|l| l.errors.load(Relaxed)),
-                backlog: if stage.line().is_paced() {
-                    stage.line().offered(now.saturating_sub(t0)).saturating_sub(ops)
+                backlog: if stage.queue().is_paced() {
+                    stage.queue().offered(now.saturating_sub(t0)).saturating_sub(ops)
                 } else {
                     0
                 },

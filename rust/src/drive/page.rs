@@ -1,7 +1,7 @@
 //! A page: several queries at once, as a dashboard loads. One due; its latency is the slowest member's.
 //!
 //! A page session is one thread per member. They meet at a mutex of their own at the start and
-//! the end of every page: the only lock on the clock, shared by nobody else, and its wake-up is
+//! the end of every page: the only lock on the clock, shared with no other session, and its wake-up is
 //! part of what a page costs its user.
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,7 +18,7 @@ use crate::record::{Recorder, Times};
 
 /// Where the members of one page session meet.
 #[derive(Default)]
-pub struct Meeting {
+pub struct PageBarrier {
     turn: Mutex<Turn>,
     changed: Condvar,
 }
@@ -37,7 +37,7 @@ struct Turn {
     /// A member has lost its connection and made a new one, or has given up.
     lost: bool,
     gone: bool,
-    /// The last shot whose pages are over.
+    /// The last repetition whose pages are over.
     over: u64,
 }
 
@@ -71,15 +71,15 @@ pub struct Member<'a> {
     fatal: Option<String>,
 }
 
-/// A shot of a page session, as its members need to know it.
+/// A repetition of a page session, as its members need to know it.
 #[derive(Clone, Copy)]
-pub struct PageShot<'a> {
-    /// Counts shots from 1.
+pub struct PageRepetition<'a> {
+    /// Counts repetitions from 1.
     pub number: u64,
     pub repetition: u32,
     pub t0: Ns,
     pub members: usize,
-    pub meeting: &'a Meeting,
+    pub page_barrier: &'a PageBarrier,
 }
 
 impl<'a> Member<'a> {
@@ -95,41 +95,41 @@ impl<'a> Member<'a> {
     }
 
     /// Leads the page session: takes tickets, starts each page, does its own share, records the page.
-    pub fn lead(&mut self, shot: PageShot<'_>, pages: &mut Recorder) -> Option<String> {
+    pub fn lead(&mut self, start: PageRepetition<'_>, pages: &mut Recorder) -> Option<String> {
         let cpu_before = thread_cpu_ns();
         self.live.clear();
-        self.recorder.begin(shot.repetition, shot.t0);
-        pages.begin(shot.repetition, shot.t0);
-        self.pages(shot, pages);
-        shot.meeting.finish(shot.number);
+        self.recorder.begin(start.repetition, start.t0);
+        pages.begin(start.repetition, start.t0);
+        self.pages(start, pages);
+        start.page_barrier.finish(start.number);
         let now = self.role.clock.now();
         self.recorder.finish(now, thread_cpu_ns() - cpu_before);
         // The leader's CPU stands beside its own member's calls.
         pages.finish(now, 0);
-        self.role.line.leave();
+        self.role.queue.leave();
         self.fatal.take()
     }
 
-    fn pages(&mut self, shot: PageShot<'_>, pages: &mut Recorder) {
-        let line = self.role.line;
+    fn pages(&mut self, start: PageRepetition<'_>, pages: &mut Recorder) {
+        let queue = self.role.queue;
         let clock = self.role.clock;
-        let (mut arrivals, mut tickets) = (line.arrivals(), line.tickets());
+        let (mut arrivals, mut tickets) = (queue.arrivals(), queue.tickets());
         let pacer = Pacer::new(clock, self.role.halt.clone(), Spin::Never);
-        let mut ready = Ready { at: shot.t0, on_time: shot.t0 };
+        let mut ready = Ready { at: start.t0, on_time: start.t0 };
         let (mut done_pages, mut failed_pages) = (0, 0);
-        pacer.wait_until(shot.t0);
+        pacer.wait_until(start.t0);
         while let Some(ticket) = tickets.take() {
-            let due = if line.is_paced() { Some(shot.t0 + arrivals.due_ns(ticket)) } else { None };
+            let due = if queue.is_paced() { Some(start.t0 + arrivals.due_ns(ticket)) } else { None };
             let earliest = due.unwrap_or(ready.at);
-            if self.is_past(shot.t0, earliest) || !self.wait(&pacer, pages, earliest) {
+            if self.is_past(start.t0, earliest) || !self.wait(&pacer, pages, earliest) {
                 return;
             }
             let sent = clock.now();
             let due = due.unwrap_or(sent);
             pages.sent(0, sent);
-            shot.meeting.begin(ticket, due, ready, shot.members);
-            self.call(ticket, due, ready, shot);
-            let Ended { done, outcome, lost, gone } = shot.meeting.end();
+            start.page_barrier.begin(ticket, due, ready, start.members);
+            self.call(ticket, due, ready, start);
+            let Ended { done, outcome, lost, gone } = start.page_barrier.end();
             let times = ready.times(due, sent, done);
             pages.record(0, times, outcome, 0, 0);
             done_pages += 1;
@@ -152,29 +152,29 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// Follows the leader until the pages of this shot are over.
-    pub fn follow(&mut self, shot: PageShot<'_>) -> Option<String> {
+    /// Follows the leader until the pages of this repetition are over.
+    pub fn follow(&mut self, start: PageRepetition<'_>) -> Option<String> {
         let cpu_before = thread_cpu_ns();
         self.live.clear();
-        self.recorder.begin(shot.repetition, shot.t0);
-        while let Some((number, ticket, due, ready)) = shot.meeting.next(self.seen, shot.number) {
+        self.recorder.begin(start.repetition, start.t0);
+        while let Some((number, ticket, due, ready)) = start.page_barrier.next(self.seen, start.number) {
             self.seen = number;
-            self.call(ticket, due, ready, shot);
+            self.call(ticket, due, ready, start);
         }
         self.recorder.finish(self.role.clock.now(), thread_cpu_ns() - cpu_before);
         self.fatal.take()
     }
 
     pub fn close(self) {
-        // The shot is over and recorded; what a closing connection says changes no figure.
+        // The repetition is over and recorded; what a closing connection says changes no figure.
         let _ = self.session.map(|session| session.close());
     }
 
-    fn call(&mut self, ticket: Ticket, due: Ns, ready: Ready, shot: PageShot<'_>) {
+    fn call(&mut self, ticket: Ticket, due: Ns, ready: Ready, start: PageRepetition<'_>) {
         if self.session.is_none() {
-            return shot.meeting.report(self.role.clock.now(), Outcome::Lost, false, true);
+            return start.page_barrier.report(self.role.clock.now(), Outcome::Lost, false, true);
         }
-        self.work.params.fill(ticket, due - shot.t0, &mut self.work.values);
+        self.work.params.fill(ticket, due - start.t0, &mut self.work.values);
         let floors = self.work.floors(self.role.counts);
         let sent = self.role.clock.now();
         self.recorder.sent(0, sent);
@@ -185,7 +185,7 @@ impl<'a> Member<'a> {
         let (mut outcome, mut message) = (done.outcome, None);
         if outcome == Outcome::Ok && self.work.is_judged {
             let answer = session.answer(ticket);
-            let broken = self.work.broken(ticket, due - shot.t0, &floors, answer, self.role.counts);
+            let broken = self.work.broken(ticket, due - start.t0, &floors, answer, self.role.counts);
             if let Some((how, why)) = broken {
                 (outcome, message) = (how, Some(why));
             }
@@ -202,7 +202,7 @@ impl<'a> Member<'a> {
                 self.reconnect(message);
             }
         }
-        shot.meeting.report(done.done_ns, outcome, is_lost, self.session.is_none());
+        start.page_barrier.report(done.done_ns, outcome, is_lost, self.session.is_none());
     }
 
     fn reconnect(&mut self, lost: Option<String>) {
@@ -260,7 +260,7 @@ impl<'a> Member<'a> {
     }
 
     fn is_past(&self, t0: Ns, due: Ns) -> bool {
-        self.role.is_stopped() || self.role.line.end_ns.is_some_and(|end| due >= t0 + end)
+        self.role.is_stopped() || self.role.queue.end_ns.is_some_and(|end| due >= t0 + end)
     }
 
     fn wait(&mut self, pacer: &Pacer, pages: &mut Recorder, until: Ns) -> bool {
@@ -278,7 +278,7 @@ impl Ready {
     }
 }
 
-impl Meeting {
+impl PageBarrier {
     fn begin(&self, ticket: Ticket, due: Ns, ready: Ready, members: usize) {
         let mut turn = self.locked();
         turn.number += 1;
@@ -288,14 +288,14 @@ impl Meeting {
         self.changed.notify_all();
     }
 
-    /// The next page after number `seen`, or `None` when those of `shot` are over.
-    fn next(&self, seen: u64, shot: u64) -> Option<(u64, Ticket, Ns, Ready)> {
+    /// The next page after number `seen`, or `None` when those of repetition `last` are over.
+    fn next(&self, seen: u64, last: u64) -> Option<(u64, Ticket, Ns, Ready)> {
         let mut turn = self.locked();
         loop {
             if turn.number > seen {
                 return Some((turn.number, turn.ticket, turn.due, turn.ready));
             }
-            if turn.over >= shot {
+            if turn.over >= last {
                 return None;
             }
             turn = self.changed.wait(turn).unpoisoned();
@@ -323,8 +323,8 @@ impl Meeting {
         Ended { done: turn.done, outcome, lost: turn.lost, gone: turn.gone }
     }
 
-    fn finish(&self, shot: u64) {
-        self.locked().over = shot;
+    fn finish(&self, number: u64) {
+        self.locked().over = number;
         self.changed.notify_all();
     }
 

@@ -1,7 +1,7 @@
 //! What became of each sample: rows that are due together are stored when the last of them is acknowledged.
 //!
 //! Kept for roles that write samples, and for those whose rows a freshness reader looks for; there a
-//! batch is a sample. Written by the sessions without a lock, read by readers and at the shot's end.
+//! batch is a sample. Written by the sessions without a lock, read by readers and at the repetition's end.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -11,10 +11,10 @@ use crate::plan::{CollectPlan, RolePlan, Schedule, Work};
 use crate::record::{SampleRow, Times};
 use crate::schedule;
 
-/// A book takes 64 bytes a sample: more samples than this are a mistake in the plan.
+/// A sample takes 64 bytes in the log: more samples than this are a mistake in the plan.
 const MOST_SAMPLES: u64 = 1 << 22;
 
-pub struct SampleBook {
+pub struct SampleLog {
     pub table: usize,
     role: String,
     first_row: u64,
@@ -40,16 +40,16 @@ struct Sample {
     seen: AtomicU64,
 }
 
-impl SampleBook {
+impl SampleLog {
     /// `None` for a role without rows.
-    pub fn of(role: &RolePlan, plan_seed: u64) -> Result<Option<SampleBook>, Error> {
+    pub fn of(role: &RolePlan, plan_seed: u64) -> Result<Option<SampleLog>, Error> {
         let Work::Rows { table, first_row, rows, batch_rows } = role.work else { return Ok(None) };
         let parts = schedule::parts(&role.schedule).max(1);
         let batch_rows = u64::from(batch_rows.max(1));
         let samples = rows.div_ceil(batch_rows).div_ceil(parts);
         if samples > MOST_SAMPLES {
             return Err(Error::Plan(format!(
-                "role {}: {samples} samples; their fates are kept for at most {MOST_SAMPLES}: larger batches, or no freshness",
+                "role {}: {samples} samples; their outcomes are kept for at most {MOST_SAMPLES}: larger batches, or no freshness",
                 role.name
             )));
         }
@@ -57,7 +57,7 @@ impl SampleBook {
             Schedule::Samples { collect, .. } => collect.clone(),
             _ => None,
         };
-        let book = SampleBook {
+        let sample_log = SampleLog {
             table,
             role: role.name.clone(),
             first_row,
@@ -68,8 +68,8 @@ impl SampleBook {
             seed: schedule::arrival_seed(plan_seed, &role.name),
             samples: (0..samples).map(|_| Sample::default()).collect(),
         };
-        book.reset();
-        Ok(Some(book))
+        sample_log.reset();
+        Ok(Some(sample_log))
     }
 
     pub fn reset(&self) {
@@ -131,8 +131,8 @@ impl SampleBook {
         self.first_row + self.rows
     }
 
-    /// What became of every sample, after the shot.
-    pub fn fates(&self, segment: u16, repetition: u32) -> impl Iterator<Item = SampleRow> + '_ {
+    /// What became of every sample, after the repetition.
+    pub fn outcomes(&self, segment: u16, repetition: u32) -> impl Iterator<Item = SampleRow> + '_ {
         self.samples.iter().enumerate().map(move |(at, sample)| {
             let missing = sample.missing.load(Relaxed);
             let if_all = |field: &AtomicU64| if missing == 0 { field.load(Relaxed) } else { 0 };

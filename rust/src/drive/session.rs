@@ -52,8 +52,8 @@ pub struct Worker<'a> {
     first_failure: Option<String>,
     /// Since when the roles that this one follows have ended, while rows of theirs were not seen yet.
     lingers_since: Option<Ns>,
-    /// Of this shot, for `live`.
-    told: Told,
+    /// Of this repetition, for `live`.
+    published: Published,
     /// Of the batch in `columns`, where it was read from files; then of all that were acknowledged.
     proof: Option<Box<Expected>>,
     stored: Option<Expected>,
@@ -65,7 +65,7 @@ pub struct Worker<'a> {
 }
 
 #[derive(Default)]
-struct Told {
+struct Published {
     rows: u64,
     ops: u64,
     errors: u64,
@@ -84,8 +84,8 @@ impl<'a> Worker<'a> {
     ) -> Worker<'a> {
         Worker {
             reopen: ops.iter().map(|o| o.op).collect(),
-            arrivals: role.line.arrivals(),
-            tickets: role.line.tickets(),
+            arrivals: role.queue.arrivals(),
+            tickets: role.queue.tickets(),
             held: None,
             first: None,
             role,
@@ -104,7 +104,7 @@ impl<'a> Worker<'a> {
             failures_in_a_row: 0,
             first_failure: None,
             lingers_since: None,
-            told: Told::default(),
+            published: Published::default(),
             proof: None,
             stored: None,
             unanswered: Vec::with_capacity(role.depth),
@@ -114,7 +114,7 @@ impl<'a> Worker<'a> {
     }
 
     pub fn close(self) {
-        // The shot is over and recorded; what a closing connection says changes no figure.
+        // The repetition is over and recorded; what a closing connection says changes no figure.
         if let Connected(Some(session)) = self.session {
             let _ = session.close();
         }
@@ -122,20 +122,20 @@ impl<'a> Worker<'a> {
 
     /// Works from `t0` until the role ends; says why, if the session gave up.
     pub fn shoot(&mut self, repetition: u32, t0: Ns) -> Option<String> {
-        self.arrivals = self.role.line.arrivals();
-        self.tickets = self.role.line.tickets();
+        self.arrivals = self.role.queue.arrivals();
+        self.tickets = self.role.queue.tickets();
         // Nothing of the repetition before is left: what was held back then is due in no other one.
         (self.held, self.proof, self.halted_since) = (None, None, None);
         (self.t0, self.failures_in_a_row, self.lingers_since) = (t0, 0, None);
         self.flights.restart(t0);
         for freshness in self.ops.iter_mut().filter_map(|op| op.freshness.as_mut()) {
-            freshness.restart(self.role.lines);
+            freshness.restart(self.role.queues);
         }
-        self.told = Told::default();
+        self.published = Published::default();
         self.live.clear();
         self.recorder.begin(repetition, t0);
         let cpu_before = thread_cpu_ns();
-        self.first = if self.role.line.is_paced() { Some(self.make_next()) } else { None };
+        self.first = if self.role.queue.is_paced() { Some(self.make_next()) } else { None };
         self.pace.wait_until(t0);
         self.work();
         self.recorder.finish(self.role.clock.now(), thread_cpu_ns() - cpu_before);
@@ -145,7 +145,7 @@ impl<'a> Worker<'a> {
         if let (Some(batch), false) = (&self.role.batch, self.unanswered.is_empty()) {
             self.role.counts[batch.table].leave_open(&mut self.unanswered);
         }
-        self.role.line.leave();
+        self.role.queue.leave();
         self.fatal.take()
     }
 
@@ -196,9 +196,9 @@ impl<'a> Worker<'a> {
             return Err(Next::End);
         }
         let Some(ticket) = self.held.take().or_else(|| self.tickets.take()) else { return Err(Next::End) };
-        let paced = self.role.line.is_paced();
+        let paced = self.role.queue.is_paced();
         let due = if paced { self.t0 + self.arrivals.due_ns(ticket) } else { 0 };
-        if paced && self.role.line.end_ns.is_some_and(|end| due >= self.t0 + end) {
+        if paced && self.role.queue.end_ns.is_some_and(|end| due >= self.t0 + end) {
             return Err(Next::End);
         }
         let earliest = self.earliest(ticket, due);
@@ -220,7 +220,7 @@ impl<'a> Worker<'a> {
     #[inline]
     fn earliest(&self, ticket: Ticket, due: Ns) -> Ns {
         if due > 0 {
-            return self.role.line.kept().map_or(due, |book| book.collected(ticket, due));
+            return self.role.queue.kept().map_or(due, |sample_log| sample_log.collected(ticket, due));
         }
         if self.think_ns > 0 {
             self.flights.ready() + self.think_ns
@@ -239,11 +239,11 @@ impl<'a> Worker<'a> {
 
     #[inline]
     fn is_over(&mut self) -> bool {
-        if self.lingers_since.is_none() && self.role.line.is_left_alone(self.role.lines) {
+        if self.lingers_since.is_none() && self.role.queue.is_left_alone(self.role.queues) {
             self.lingers_since = Some(self.role.clock.now());
         }
         is_stopped(self.role, &self.ops, self.lingers_since)
-            || self.role.line.end_ns.is_some_and(|end| self.flights.ready() >= self.t0 + end)
+            || self.role.queue.end_ns.is_some_and(|end| self.flights.ready() >= self.t0 + end)
     }
 
     #[inline]
@@ -288,8 +288,8 @@ impl<'a> Worker<'a> {
         let due = if made.due > 0 { made.due } else { sent };
         // Until its rows were collected, no session could be ready for it.
         let collected = if made.due > 0 { made.earliest } else { 0 };
-        if let (Some(book), true) = (self.role.line.kept(), work.is_insert) {
-            book.sent(ticket, due, book.collected(ticket, due), sent);
+        if let (Some(sample_log), true) = (self.role.queue.kept(), work.is_insert) {
+            sample_log.sent(ticket, due, sample_log.collected(ticket, due), sent);
         }
         let ready = self.flights.ready().max(collected).min(sent);
         // On time it would have waited for its rows all the same.
@@ -381,19 +381,19 @@ impl<'a> Worker<'a> {
         let behind = self.recorder.record(work.slot, times, outcome, rows, done.bytes);
         if let (Some(freshness), Outcome::Ok) = (&mut work.freshness, outcome) {
             if let Some(answer) = self.session.answer(done.ticket) {
-                freshness.look(answer, done.done_ns, self.role.lines, &mut self.recorder, work.slot);
+                freshness.look(answer, done.done_ns, self.role.queues, &mut self.recorder, work.slot);
             }
         }
-        self.told.ops += 1;
-        self.live.ops.store(self.told.ops, Relaxed);
+        self.published.ops += 1;
+        self.live.ops.store(self.published.ops, Relaxed);
         if outcome == Outcome::Ok {
-            self.told.rows += rows;
-            self.live.rows.store(self.told.rows, Relaxed);
+            self.published.rows += rows;
+            self.live.rows.store(self.published.rows, Relaxed);
             self.failures_in_a_row = 0;
             if let (Some(batch), true) = (&self.role.batch, work.is_insert) {
                 self.role.counts[batch.table].acknowledge(rows);
-                if let Some(book) = self.role.line.kept() {
-                    book.stored(flight.ticket, rows, times, behind);
+                if let Some(sample_log) = self.role.queue.kept() {
+                    sample_log.stored(flight.ticket, rows, times, behind);
                 }
                 match (&mut self.stored, self.flights.kept(place).proof.take()) {
                     (Some(stored), Some(proof)) => stored.merge(&proof),
@@ -424,7 +424,7 @@ fn is_stopped(role: &RoleWork<'_>, ops: &[OpWork], lingers_since: Option<Ns>) ->
     let Some(since) = lingers_since else { return role.halt.load(Relaxed) || !looks(ops) };
     role.halt.load(Relaxed)
         || role.clock.now() > since + LINGER_NS
-        || !ops.iter().filter_map(|op| op.freshness.as_ref()).any(|f| f.is_behind(role.lines))
+        || !ops.iter().filter_map(|op| op.freshness.as_ref()).any(|f| f.is_behind(role.queues))
 }
 
 fn looks(ops: &[OpWork]) -> bool {

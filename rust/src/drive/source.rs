@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use crate::engine::Ticket;
 use crate::error::Error;
 use crate::lock::Unpoisoned;
-use crate::plan::{RowSource, RunPlan, ScreenItem, Segment, TablePlan};
+use crate::plan::{ChecksumItem, RowSource, RunPlan, Segment, TablePlan};
 use crate::proof::{Expected, Unanswered};
 use crate::rows::files::{FileFeed, FileRows, FileSummary};
 use crate::rows::{Columns, Generators, RowGen};
@@ -23,7 +23,7 @@ pub enum Source {
 /// The user's files, read once per repetition.
 pub struct Files {
     table: TablePlan,
-    items: Vec<ScreenItem>,
+    items: Vec<ChecksumItem>,
     batch_rows: usize,
     ring: usize,
     feed: Mutex<Arc<FileFeed<Expected>>>,
@@ -98,7 +98,7 @@ impl Files {
     fn open(plan: &RunPlan, table: usize, batch_rows: u32, sessions: u32) -> Result<Files, Error> {
         let spec = plan.tables[table].clone();
         let (items, batch_rows, ring) =
-            (screen_items(plan, table), batch_rows as usize, sessions as usize + AHEAD);
+            (checksum_items(plan, table), batch_rows as usize, sessions as usize + AHEAD);
         let feed = Mutex::new(Arc::new(Files::feed(&spec, &items, batch_rows, ring)?));
         Ok(Files { table: spec, items, batch_rows, ring, feed })
     }
@@ -111,7 +111,7 @@ impl Files {
 
     fn feed(
         table: &TablePlan,
-        items: &[ScreenItem],
+        items: &[ChecksumItem],
         batch_rows: usize,
         ring: usize,
     ) -> Result<FileFeed<Expected>, Error> {
@@ -126,7 +126,7 @@ impl Files {
 }
 
 /// The items of the first proof of `table`: what every batch is summed for while it is read.
-fn screen_items(plan: &RunPlan, table: usize) -> Vec<ScreenItem> {
+fn checksum_items(plan: &RunPlan, table: usize) -> Vec<ChecksumItem> {
     plan.segments
         .iter()
         .flat_map(|segment| match segment {

@@ -5,19 +5,19 @@ use std::sync::mpsc::Sender;
 use std::sync::Arc;
 use std::thread::Scope;
 
+use crate::drive::assertion::Check;
+use crate::drive::barrier::Barrier;
 use crate::drive::freshness::{watched, Freshness};
-use crate::drive::gate::Gate;
-use crate::drive::hold::Check;
-use crate::drive::line::RoleLine;
-use crate::drive::page::{Meeting, Member, PageShot};
+use crate::drive::page::{Member, PageBarrier, PageRepetition};
+use crate::drive::role_queue::RoleQueue;
 use crate::drive::session::Worker;
 use crate::drive::source::Source;
 use crate::drive::work::{Batch, Live, OpWork, RoleWork};
-use crate::drive::Site;
+use crate::drive::DriveTarget;
 use crate::engine::{Context, Ns, OpId, Session};
 use crate::error::Error;
 use crate::mix::{operation_id, Mix, Share, Shared};
-use crate::pace::come_before_batches;
+use crate::pace::raise_realtime_priority;
 use crate::plan::{DriveSegment, OpKind, Phase, RolePlan, Schedule, Until, Work};
 use crate::record::{Recorder, RoleSpec};
 use crate::rows::{Columns, Generators};
@@ -27,7 +27,7 @@ use crate::schedule;
 pub enum Report {
     Ready,
     Failed(Error),
-    Shot { role: usize, end_ns: Ns, fatal: Option<String> },
+    RepetitionDone { role: usize, end_ns: Ns, fatal: Option<String> },
 }
 
 /// One role with all that its sessions share.
@@ -35,10 +35,10 @@ pub struct RoleStage<'a> {
     at: usize,
     plan: &'a RolePlan,
     work: RoleWork<'a>,
-    site: &'a Site<'a>,
+    drive_target: &'a DriveTarget<'a>,
     /// One per thread: sessions × members.
     lives: Vec<Arc<Live>>,
-    meetings: Vec<Meeting>,
+    page_barriers: Vec<PageBarrier>,
     /// Operations that one session calls: those of the mix, or the members of its page.
     ops: Vec<OpId>,
     /// Shared by all sessions of the segment: a generator and its index can be tens of megabytes.
@@ -51,22 +51,22 @@ pub struct RoleStage<'a> {
 }
 
 pub fn roles<'a>(
-    site: &'a Site<'a>,
+    drive_target: &'a DriveTarget<'a>,
     segment: &'a DriveSegment,
-    lines: &'a [RoleLine],
+    queues: &'a [RoleQueue],
     halt: &Arc<AtomicBool>,
 ) -> Result<Vec<RoleStage<'a>>, Error> {
-    let plan = &site.context.plan;
+    let plan = &drive_target.context.plan;
     let generators = Arc::new(Generators::new(plan.clone()));
     let mut first_thread = 0;
     let mut stages = Vec::with_capacity(segment.roles.len());
     for (at, role) in segment.roles.iter().enumerate() {
-        check_depth(site, role)?;
+        check_depth(drive_target, role)?;
         let mix = Mix::new(plan, role)?;
         let chosen = mix.operations();
         let page = chosen.iter().copied().find(|&op| plan.operations[op].kind == OpKind::Together);
         let ops = match page {
-            Some(op) if chosen.len() == 1 => members(site.context, op)?,
+            Some(op) if chosen.len() == 1 => members(drive_target.context, op)?,
             Some(op) => {
                 let name = &plan.operations[op].name;
                 return Err(Error::Plan(format!(
@@ -93,22 +93,22 @@ pub fn roles<'a>(
             at,
             plan: role,
             work: RoleWork {
-                line: &lines[at],
-                lines,
+                queue: &queues[at],
+                queues,
                 mix,
-                counts: site.counts,
+                counts: drive_target.counts,
                 batch,
-                engine: site.engine,
-                clock: site.context.clock,
+                engine: drive_target.engine,
+                clock: drive_target.context.clock,
                 name: &role.name,
                 depth: role.depth.max(1) as usize,
                 retry_ns: segment.retry_ns,
                 is_measured: segment.phase == Phase::Measure,
                 halt: halt.clone(),
             },
-            site,
+            drive_target,
             lives: (0..threads).map(|_| Arc::default()).collect(),
-            meetings: (0..role.sessions).map(|_| Meeting::default()).collect(),
+            page_barriers: (0..role.sessions).map(|_| PageBarrier::default()).collect(),
             generators: generators.clone(),
             params: ops
                 .iter()
@@ -125,12 +125,12 @@ pub fn roles<'a>(
 }
 
 /// The twin refuses it when a study is planned; a plan may come from elsewhere.
-fn check_depth(site: &Site<'_>, role: &RolePlan) -> Result<(), Error> {
-    let most = site.engine.caps().max_depth;
+fn check_depth(drive_target: &DriveTarget<'_>, role: &RolePlan) -> Result<(), Error> {
+    let most = drive_target.engine.caps().max_depth;
     if role.depth <= most {
         return Ok(());
     }
-    let (name, depth, engine) = (&role.name, role.depth, &site.context.plan.target.engine);
+    let (name, depth, engine) = (&role.name, role.depth, &drive_target.context.plan.target.engine);
     Err(Error::Plan(format!(
         "role {name}: depth {depth}; a session of {engine} has {most} call(s) in flight at most: lower `depth`, or use \
          more sessions"
@@ -150,12 +150,12 @@ pub fn spawn<'scope, 'env>(
     stages: &'env [RoleStage<'env>],
     mut recorders: Vec<Vec<Recorder>>,
     scope: &'scope Scope<'scope, 'env>,
-    gate: &'env Gate,
+    barrier: &'env Barrier,
     reports: &Sender<Report>,
 ) -> Result<usize, Error> {
     for stage in stages {
         let rest = recorders.split_off(stage.specs().len());
-        stage.spawn(std::mem::replace(&mut recorders, rest), scope, gate, reports)?;
+        stage.spawn(std::mem::replace(&mut recorders, rest), scope, barrier, reports)?;
     }
     Ok(stages.iter().map(RoleStage::threads).sum())
 }
@@ -174,13 +174,13 @@ impl<'a> RoleStage<'a> {
         &self.plan.name
     }
 
-    pub fn line(&self) -> &'a RoleLine {
-        self.work.line
+    pub fn queue(&self) -> &'a RoleQueue {
+        self.work.queue
     }
 
-    /// As before the first shot.
+    /// As before the first repetition.
     pub fn restart(&self, repetition: u32) -> Result<(), Error> {
-        self.work.line.reset();
+        self.work.queue.reset();
         match &self.work.batch {
             Some(batch) if repetition > 0 => batch.source.restart(),
             _ => Ok(()),
@@ -209,7 +209,7 @@ impl<'a> RoleStage<'a> {
 
     /// 0…1 of this role's bounded work or time.
     pub fn share(&self, ops: u64, elapsed_ns: Ns) -> Option<f64> {
-        match (&self.plan.until, self.line().count()) {
+        match (&self.plan.until, self.queue().count()) {
             (Until::Time { ns }, _) => Some((elapsed_ns as f64 / (*ns).max(1) as f64).min(1.0)),
             (_, Some(count)) => Some((ops as f64 / count.max(1) as f64).min(1.0)),
             _ => None,
@@ -218,15 +218,15 @@ impl<'a> RoleStage<'a> {
 
     /// The roles of the tables: this one, and one per member of its page.
     pub fn specs(&self) -> Vec<RoleSpec> {
-        let name = |op: OpId| self.site.context.op(op).name.clone();
+        let name = |op: OpId| self.drive_target.context.op(op).name.clone();
         let spec = |role: String, ops: Vec<String>| RoleSpec {
             name: role,
             ops,
             sessions: self.plan.sessions,
             schedule: self.plan.schedule.clone(),
-            seed: schedule::arrival_seed(self.site.context.plan.seed, &self.plan.name),
-            count: self.line().count(),
-            freshness: self.ops.iter().any(|&op| watched(self.site.context.op(op)).is_some()),
+            seed: schedule::arrival_seed(self.drive_target.context.plan.seed, &self.plan.name),
+            count: self.queue().count(),
+            freshness: self.ops.iter().any(|&op| watched(self.drive_target.context.op(op)).is_some()),
             choose: None,
         };
         match self.page {
@@ -254,7 +254,7 @@ impl<'a> RoleStage<'a> {
         &'env self,
         mut recorders: Vec<Vec<Recorder>>,
         scope: &'scope Scope<'scope, 'env>,
-        gate: &'env Gate,
+        barrier: &'env Barrier,
         reports: &Sender<Report>,
     ) -> Result<(), Error> {
         // Taken from the back: the last session first.
@@ -266,7 +266,7 @@ impl<'a> RoleStage<'a> {
             if self.page.is_none() {
                 let recorder = mine.pop().expect("a plain role has one spec");
                 let reports = reports.clone();
-                let work = move || self.run_session(session, recorder, gate, &reports);
+                let work = move || self.run_session(session, recorder, barrier, &reports);
                 start(scope, &format!("{}/{session}", self.plan.name), work)?;
                 continue;
             }
@@ -275,14 +275,14 @@ impl<'a> RoleStage<'a> {
             for (member, recorder) in of_members.into_iter().enumerate() {
                 let reports = reports.clone();
                 let pages = if member == 0 { pages.take() } else { None };
-                let work = move || self.run_member(session, member, recorder, pages, gate, &reports);
+                let work = move || self.run_member(session, member, recorder, pages, barrier, &reports);
                 start(scope, &format!("{}/{session}.{member}", self.plan.name), work)?;
             }
         }
         Ok(())
     }
 
-    fn run_session(&self, session: usize, recorder: Recorder, gate: &Gate, reports: &Sender<Report>) {
+    fn run_session(&self, session: usize, recorder: Recorder, barrier: &Barrier, reports: &Sender<Report>) {
         let made = self.open(&self.ops, session).and_then(|connection| {
             let ops = (0..self.ops.len()).map(|at| self.op_work(session, at, at));
             Ok((connection, ops.collect::<Result<Vec<_>, _>>()?))
@@ -296,7 +296,7 @@ impl<'a> RoleStage<'a> {
         let live = &self.lives[session];
         let mut worker = Worker::new(&self.work, connection, ops, think_ns, recorder, live, self.columns());
         let mut seen = 0;
-        while let Some((repetition, t0)) = gate.wait(seen) {
+        while let Some((repetition, t0)) = barrier.wait(seen) {
             seen += 1;
             let fatal = worker.shoot(repetition, t0);
             if self.report(fatal, reports).is_none() {
@@ -309,7 +309,7 @@ impl<'a> RoleStage<'a> {
     /// Single calls at their times wait for no batch of another session.
     fn come_first(&self) {
         if matches!(self.plan.schedule, Schedule::Constant { .. } | Schedule::Poisson { .. }) {
-            come_before_batches();
+            raise_realtime_priority();
         }
     }
 
@@ -319,7 +319,7 @@ impl<'a> RoleStage<'a> {
         member: usize,
         recorder: Recorder,
         mut pages: Option<Recorder>,
-        gate: &Gate,
+        barrier: &Barrier,
         reports: &Sender<Report>,
     ) {
         let op = self.ops[member];
@@ -330,14 +330,15 @@ impl<'a> RoleStage<'a> {
         let Some((connection, work)) = self.ready(made, reports) else { return };
         self.come_first();
         let mut reader = Member::new(&self.work, connection, work, recorder, &self.lives[thread]);
-        let meeting = &self.meetings[session];
+        let page_barrier = &self.page_barriers[session];
         let mut seen = 0;
-        while let Some((repetition, t0)) = gate.wait(seen) {
+        while let Some((repetition, t0)) = barrier.wait(seen) {
             seen += 1;
-            let shot = PageShot { number: seen, repetition, t0, members: self.ops.len(), meeting };
+            let start =
+                PageRepetition { number: seen, repetition, t0, members: self.ops.len(), page_barrier };
             let fatal = match &mut pages {
-                Some(pages) => reader.lead(shot, pages),
-                None => reader.follow(shot),
+                Some(pages) => reader.lead(start, pages),
+                None => reader.follow(start),
             };
             if self.report(fatal, reports).is_none() {
                 break;
@@ -348,7 +349,7 @@ impl<'a> RoleStage<'a> {
 
     fn report(&self, fatal: Option<String>, reports: &Sender<Report>) -> Option<()> {
         let end_ns = self.work.clock.now();
-        reports.send(Report::Shot { role: self.at, end_ns, fatal }).ok()
+        reports.send(Report::RepetitionDone { role: self.at, end_ns, fatal }).ok()
     }
 
     /// The connection of this thread; `thread` counts within the role.
@@ -381,12 +382,12 @@ impl<'a> RoleStage<'a> {
     /// `at`: the operation's place among those of the role; `slot`: in the recorder.
     fn op_work(&self, session: usize, at: usize, slot: usize) -> Result<OpWork, Error> {
         let op = self.ops[at];
-        let plan = &self.site.context.plan;
+        let plan = &self.drive_target.context.plan;
         let share = Share { session: session as u64, sessions: u64::from(self.plan.sessions) };
         let params = self.params[at].in_session(share)?;
         let of = &plan.operations[op];
-        let answers = self.site.engine.answers(op);
-        let torn = self.site.engine.caps().reads_torn;
+        let answers = self.drive_target.engine.answers(op);
+        let torn = self.drive_target.engine.caps().reads_torn;
         let checks = if answers { Check::of(&self.generators, of, torn)? } else { Vec::new() };
         let freshness = Freshness::of(plan, of)?;
         Ok(OpWork {

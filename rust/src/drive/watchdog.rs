@@ -13,17 +13,17 @@ const GRACE_NS: Ns = 300_000_000;
 /// After a limit or a stop, a call that still runs can only be ended with the process: it hangs inside an engine of ours.
 pub const STUCK_NS: Ns = 10_000_000_000;
 
-/// Why and since when a shot is being ended early.
+/// Why and since when a repetition is being ended early.
 #[derive(Clone, Copy)]
-pub struct Halting {
+pub struct Shutdown {
     pub why: EndedBy,
     pub since: Ns,
-    told: bool,
+    reported: bool,
 }
 
-impl Halting {
-    pub fn new(why: EndedBy, since: Ns) -> Halting {
-        Halting { why, since, told: false }
+impl Shutdown {
+    pub fn new(why: EndedBy, since: Ns) -> Shutdown {
+        Shutdown { why, since, reported: false }
     }
 }
 
@@ -37,7 +37,7 @@ pub struct Ending {
 impl Driver<'_> {
     /// Why the segment is to end before its work: the run is to stop, or the limit has passed.
     pub(super) fn ends_early(&self, now: Ns) -> Option<EndedBy> {
-        if self.site.context.stop.load(Relaxed) {
+        if self.drive_target.context.stop.load(Relaxed) {
             return Some(EndedBy::Stop);
         }
         let limit_ns = self.segment.limit_ns;
@@ -45,23 +45,23 @@ impl Driver<'_> {
     }
 
     /// Deadlines of calls, the limit of the segment, and the wish to stop. Never waits for a server.
-    pub(super) fn watch(&mut self, now: Ns, halting: &mut Option<Halting>) {
-        if let (None, Some(why)) = (&halting, self.ends_early(now)) {
-            *halting = Some(Halting::new(why, now));
+    pub(super) fn watch(&mut self, now: Ns, shutdown: &mut Option<Shutdown>) {
+        if let (None, Some(why)) = (&shutdown, self.ends_early(now)) {
+            *shutdown = Some(Shutdown::new(why, now));
             self.halt.store(true, Relaxed);
         }
-        let halted_ns = halting.as_ref().map_or(0, |state| now - state.since);
+        let halted_ns = shutdown.as_ref().map_or(0, |state| now - state.since);
         self.end_calls(now, halted_ns > GRACE_NS);
         if halted_ns > GRACE_NS + CANCELLED_MOST_NS {
             self.give_up();
         }
-        let Some(state) = halting.as_mut().filter(|state| !state.told && halted_ns > STUCK_NS) else {
+        let Some(state) = shutdown.as_mut().filter(|state| !state.reported && halted_ns > STUCK_NS) else {
             return;
         };
-        state.told = true;
+        state.reported = true;
         let is_busy = |stage: &&RoleStage<'_>| stage.lives().iter().any(|l| l.busy_since.load(Relaxed) > 0);
         if let Some(stage) = self.stages.iter().find(is_busy) {
-            self.attend.stuck(stage.name());
+            self.observer.stuck(stage.name());
         }
     }
 

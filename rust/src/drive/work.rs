@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::clock::Clock;
+use crate::drive::assertion::{Asked, Broken, Check, Floors};
 use crate::drive::freshness::Freshness;
-use crate::drive::hold::{Asked, Broken, Check, Floors};
-use crate::drive::line::RoleLine;
+use crate::drive::role_queue::RoleQueue;
 use crate::drive::source::{Source, TableCount};
 use crate::engine::abort::Abort;
 use crate::engine::{Answer, Canceller, Engine, Ns, OpId, Outcome, Ticket};
@@ -39,8 +39,8 @@ pub struct Live {
 
 /// What all sessions of a role share.
 pub struct RoleWork<'a> {
-    pub line: &'a RoleLine,
-    pub lines: &'a [RoleLine],
+    pub queue: &'a RoleQueue,
+    pub queues: &'a [RoleQueue],
     pub mix: Mix,
     pub counts: &'a [TableCount],
     pub batch: Option<Batch>,
@@ -62,7 +62,7 @@ impl RoleWork<'_> {
     /// Whatever is left of the role's work: it is not to be begun any more.
     #[inline]
     pub fn is_stopped(&self) -> bool {
-        self.halt.load(Relaxed) || self.line.is_left_alone(self.lines)
+        self.halt.load(Relaxed) || self.queue.is_left_alone(self.queues)
     }
 
     /// False when the role ended while waiting. `tick` sees the time now and then.

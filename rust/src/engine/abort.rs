@@ -69,7 +69,7 @@ pub fn register(socket: RawFd) -> Registration {
     let of = PRESENT.with(|present| present.borrow().clone());
     if let Some(abort) = &of {
         abort.locked().push(socket);
-        // Looked at after the push: whoever gives up later finds the socket.
+        // Looked at after the push: a thread that gives up later finds the socket.
         if abort.has_given_up() {
             abort.close();
         }
@@ -134,14 +134,14 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let abort = Arc::new(Abort::default());
-        let (tell, reads) = channel();
+        let (ended, reads) = channel();
         let session = std::thread::spawn({
             let abort = abort.clone();
             move || {
                 abort.adopt();
                 let mut socket = TcpStream::connect(address).unwrap();
                 let registration = register(socket.as_raw_fd());
-                tell.send(()).unwrap();
+                ended.send(()).unwrap();
                 let read = socket.read(&mut [0; 1]);
                 drop(registration);
                 read

@@ -177,7 +177,7 @@ enum Ready {
     },
     Query {
         statement: ManagedStatement,
-        has_holds: bool,
+        has_assertions: bool,
     },
     Execute {
         statement: ManagedStatement,
@@ -242,7 +242,7 @@ impl Ready {
             }
             OpKind::Query => Ready::Query {
                 statement: prepared(connection, &plan.text)?,
-                has_holds: !plan.holds.is_empty(),
+                has_assertions: !plan.holds.is_empty(),
             },
             OpKind::Execute => Ready::Execute { statement: prepared(connection, &plan.text)? },
             OpKind::Together => Ready::Together,
@@ -306,7 +306,7 @@ fn with_limit<T>(
 ) -> (T, Option<Cut>) {
     let running = Running::default();
     let was_cut = AtomicBool::new(false);
-    let told = &was_cut;
+    let cut = &was_cut;
     let (finished, wait) = channel::<()>();
     let reached = running.clone();
     std::thread::scope(|scope| {
@@ -315,14 +315,14 @@ fn with_limit<T>(
             while wait.recv_timeout(Duration::from_millis(20)) == Err(RecvTimeoutError::Timeout) {
                 let stop = ctx.stop.load(Relaxed);
                 if stop || Instant::now() >= until {
-                    told.store(true, Relaxed);
+                    cut.store(true, Relaxed);
                     cancel(&reached);
                     return Some(if stop { Cut::Stop } else { Cut::Limit });
                 }
             }
             None
         });
-        let result = work(&running, told);
+        let result = work(&running, cut);
         drop(finished);
         (result, watch.join().expect("the watch does not panic"))
     })

@@ -21,7 +21,7 @@ use decode::{AnswerReader, Reader, Stream};
 use failure::Failure;
 use request::Requests;
 
-use super::http::{Client, Trouble};
+use super::http::{Client, HttpError};
 use super::{Answer, Caps, Context, Engine, OpId, Session};
 use crate::error::Error;
 use crate::lock::Unpoisoned;
@@ -97,12 +97,12 @@ impl Control {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(failure)) if connecting => Err(failure.on_connect(address)),
             Ok(Err(failure)) => Err(statement_failed(address, text, &failure.to_string())),
-            Err(Trouble::Late) => {
+            Err(HttpError::Late) => {
                 self.client.forget();
                 address.kill(&self.requests.own_queries(), CANCEL);
                 Err(Error::Deadline { what: text.to_owned(), limit_s: 0.0 })
             }
-            Err(trouble) => Err(trouble.error(&address.place)),
+            Err(http_error) => Err(http_error.error(&address.place)),
         }
     }
 }
@@ -113,7 +113,7 @@ fn exchange(
     path: &str,
     text: &str,
     until: Option<Instant>,
-) -> Result<Result<Answer, Failure>, Trouble> {
+) -> Result<Result<Answer, Failure>, HttpError> {
     client.send("POST", path, &[text.as_bytes()], until)?;
     client.receive(until)?;
     let mut reader = AnswerReader::default();
@@ -127,7 +127,7 @@ fn read_blocks(
     stream: &mut Stream,
     until: Option<Instant>,
     reader: &mut dyn Reader,
-) -> Result<Result<u64, Failure>, Trouble> {
+) -> Result<Result<u64, Failure>, HttpError> {
     stream.clear();
     if client.status() != 200 {
         let code = client.header("X-ClickHouse-Exception-Code").and_then(|code| code.parse().ok());
@@ -142,9 +142,11 @@ fn read_blocks(
                 stream.buffer().extend_from_slice(piece);
             }
             Ok(None) => return Ok(stream.end(reader).map(|()| bytes)),
-            Err(Trouble::Late) => return Err(Trouble::Late),
+            Err(HttpError::Late) => return Err(HttpError::Late),
             // Servers of today break the answer off behind an exception: what they said tells more than how it ended.
-            Err(trouble) => return stream.end(reader).err().filter(|f| f.code > 0).map(Err).ok_or(trouble),
+            Err(http_error) => {
+                return stream.end(reader).err().filter(|f| f.code > 0).map(Err).ok_or(http_error)
+            }
         }
         if let Err(failure) = stream.read(reader) {
             // The rest of an answer that cannot be read is of no use.
@@ -172,7 +174,7 @@ mod tests {
     use crate::engine::Outcome;
 
     /// What comes of `SELECT 1` where a block of one row is sent, then `behind` it, then nothing more.
-    fn broken_off(behind: &str) -> Result<Result<Answer, Failure>, Trouble> {
+    fn broken_off(behind: &str) -> Result<Result<Answer, Failure>, HttpError> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("clickhouse://u@127.0.0.1:{}", listener.local_addr().unwrap().port());
         let chunk = |bytes: &[u8]| [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat();

@@ -19,7 +19,7 @@ use base64::Engine as _;
 
 use super::inbox::Inbox;
 use super::secrets::sent_in_clear;
-use super::socket::{dial, unreachable, Place, CONNECT};
+use super::socket::{dial, unreachable, Endpoint, CONNECT};
 use super::stream::Stream;
 use super::tls::{Tls, When};
 use super::Outcome;
@@ -37,7 +37,7 @@ pub const SLICES_MOST: usize = 7;
 
 /// Why there is no answer.
 #[derive(Debug)]
-pub enum Trouble {
+pub enum HttpError {
     /// The time given has passed; what has come so far is kept, and the call can be made again.
     Late,
     /// The connection is gone.
@@ -46,21 +46,21 @@ pub enum Trouble {
     Garbled(&'static str),
 }
 
-impl Trouble {
+impl HttpError {
     pub fn outcome(&self) -> Outcome {
         match self {
-            Trouble::Late => Outcome::Timeout,
-            Trouble::Lost(_) => Outcome::Lost,
-            Trouble::Garbled(_) => Outcome::Other,
+            HttpError::Late => Outcome::Timeout,
+            HttpError::Lost(_) => Outcome::Lost,
+            HttpError::Garbled(_) => Outcome::Other,
         }
     }
 
     /// As an error of the run, for what happens off the clock.
-    pub fn error(&self, place: &Place) -> Error {
+    pub fn error(&self, place: &Endpoint) -> Error {
         match self {
-            Trouble::Lost(error) => super::shared::lost(&place.target, error),
-            Trouble::Late => unreachable(place, &io::ErrorKind::TimedOut.into()),
-            Trouble::Garbled(what) => Error::Target {
+            HttpError::Lost(error) => super::shared::lost(&place.target, error),
+            HttpError::Late => unreachable(place, &io::ErrorKind::TimedOut.into()),
+            HttpError::Garbled(what) => Error::Target {
                 target: place.target.clone(),
                 class: crate::error::TargetFault::Other,
                 message: format!("{what}; is port {} the server's HTTP port?", place.port),
@@ -69,18 +69,18 @@ impl Trouble {
     }
 }
 
-impl std::fmt::Display for Trouble {
+impl std::fmt::Display for HttpError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Trouble::Late => write!(f, "no answer in time"),
-            Trouble::Lost(error) => write!(f, "the connection was lost: {error}"),
-            Trouble::Garbled(what) => write!(f, "{what}"),
+            HttpError::Late => write!(f, "no answer in time"),
+            HttpError::Lost(error) => write!(f, "the connection was lost: {error}"),
+            HttpError::Garbled(what) => write!(f, "{what}"),
         }
     }
 }
 
 pub struct Client {
-    place: Place,
+    place: Endpoint,
     tls: Tls,
     /// Lines that every request has.
     headers: String,
@@ -136,7 +136,7 @@ impl Client {
     /// Not yet connected. `headers` of every request, as `("Name", "value")`; with `login`, basic authentication.
     ///
     /// Panics if a header would break its line: callers pass constants and numbers.
-    pub fn new(place: &Place, tls: &Tls, login: Option<(&str, &str)>, headers: &[(&str, &str)]) -> Client {
+    pub fn new(place: &Endpoint, tls: &Tls, login: Option<(&str, &str)>, headers: &[(&str, &str)]) -> Client {
         let port = place.port;
         let host = if place.host.contains(':') { format!("[{}]", place.host) } else { place.host.clone() };
         let mut lines = format!("Host: {host}:{port}\r\n");
@@ -209,7 +209,7 @@ impl Client {
         HangUp(self.hang_up.clone())
     }
 
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &Endpoint {
         &self.place
     }
 
@@ -223,7 +223,7 @@ impl Client {
         path: &str,
         slices: &[&[u8]],
         until: Option<Instant>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), HttpError> {
         self.ready()?;
         let bytes: usize = slices.iter().map(|slice| slice.len()).sum();
         self.outbox.clear();
@@ -242,32 +242,32 @@ impl Client {
     }
 
     /// Connects where there is no connection that a request can be sent on.
-    fn ready(&mut self) -> Result<(), Trouble> {
+    fn ready(&mut self) -> Result<(), HttpError> {
         self.is_cut = false;
         if self.body != Body::Ended || !self.keep || !self.is_idle() {
             self.forget();
-            self.connect().map_err(|e| Trouble::Lost(io::Error::other(e.to_string())))?;
+            self.connect().map_err(|e| HttpError::Lost(io::Error::other(e.to_string())))?;
         }
         Ok(())
     }
 
     /// What sending came to; false where the server has answered before it has read all, as it may what it refuses.
-    fn sent(&mut self, sent: Result<(), Trouble>) -> Result<bool, Trouble> {
+    fn sent(&mut self, sent: Result<(), HttpError>) -> Result<bool, HttpError> {
         match sent {
             Ok(()) => Ok(true),
-            Err(Trouble::Lost(_)) if self.refused_early() => {
+            Err(HttpError::Lost(_)) if self.refused_early() => {
                 self.is_cut = true;
                 Ok(false)
             }
-            Err(trouble) => {
+            Err(http_error) => {
                 self.forget();
-                Err(trouble)
+                Err(http_error)
             }
         }
     }
 
     /// The status of the answer, once its head is there.
-    pub fn receive(&mut self, until: Option<Instant>) -> Result<u16, Trouble> {
+    pub fn receive(&mut self, until: Option<Instant>) -> Result<u16, HttpError> {
         loop {
             if let Some(status) = self.take_head()? {
                 if self.is_cut && (200..300).contains(&status) {
@@ -280,7 +280,7 @@ impl Client {
                 }
             } else if self.fill(until)? == 0 {
                 self.forget();
-                return Err(Trouble::Lost(io::ErrorKind::UnexpectedEof.into()));
+                return Err(HttpError::Lost(io::ErrorKind::UnexpectedEof.into()));
             }
         }
     }
@@ -299,7 +299,7 @@ impl Client {
     }
 
     /// The next piece of the answer's body as it came; `None` at its end.
-    pub fn piece(&mut self, until: Option<Instant>) -> Result<Option<&[u8]>, Trouble> {
+    pub fn piece(&mut self, until: Option<Instant>) -> Result<Option<&[u8]>, HttpError> {
         loop {
             let unread = self.inbox.unread().len();
             match self.body {
@@ -364,7 +364,7 @@ impl Client {
     }
 
     /// Appends the rest of the body to `out`.
-    pub fn read_all(&mut self, out: &mut Vec<u8>, until: Option<Instant>) -> Result<(), Trouble> {
+    pub fn read_all(&mut self, out: &mut Vec<u8>, until: Option<Instant>) -> Result<(), HttpError> {
         while let Some(piece) = self.piece(until)? {
             out.extend_from_slice(piece);
         }
@@ -390,7 +390,7 @@ impl Client {
     }
 
     /// The status of a head that is there as a whole; remembers it and what its body looks like.
-    fn take_head(&mut self) -> Result<Option<u16>, Trouble> {
+    fn take_head(&mut self) -> Result<Option<u16>, HttpError> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS_MOST];
         let mut response = httparse::Response::new(&mut headers);
         let used = match response.parse(self.inbox.unread()) {
@@ -439,7 +439,7 @@ impl Client {
         Ok(Some(status))
     }
 
-    fn fill_body(&mut self, until: Option<Instant>) -> Result<(), Trouble> {
+    fn fill_body(&mut self, until: Option<Instant>) -> Result<(), HttpError> {
         match self.fill(until)? {
             0 => Err(self.garbled("the answer ended before its last byte")),
             _ => Ok(()),
@@ -447,26 +447,26 @@ impl Client {
     }
 
     /// Reads what has come; 0 when the server has hung up.
-    fn fill(&mut self, until: Option<Instant>) -> Result<usize, Trouble> {
+    fn fill(&mut self, until: Option<Instant>) -> Result<usize, HttpError> {
         let Some(connection) = &mut self.connection else {
-            return Err(Trouble::Lost(io::ErrorKind::NotConnected.into()));
+            return Err(HttpError::Lost(io::ErrorKind::NotConnected.into()));
         };
         match connection.read(self.inbox.room(0), until) {
             Ok(bytes) => {
                 self.inbox.came(bytes);
                 Ok(bytes)
             }
-            Err(Trouble::Late) => Err(Trouble::Late),
-            Err(trouble) => {
+            Err(HttpError::Late) => Err(HttpError::Late),
+            Err(http_error) => {
                 self.forget();
-                Err(trouble)
+                Err(http_error)
             }
         }
     }
 
-    fn garbled(&mut self, what: &'static str) -> Trouble {
+    fn garbled(&mut self, what: &'static str) -> HttpError {
         self.forget();
-        Trouble::Garbled(what)
+        HttpError::Garbled(what)
     }
 }
 

@@ -20,7 +20,7 @@ use answer::Reader;
 use failure::Failure;
 use statement::Statement;
 
-use super::http::{Client, Trouble};
+use super::http::{Client, HttpError};
 use super::url::escape;
 use super::{Answer, Caps, Context, Engine, OpId, Session};
 use crate::error::{Error, TargetFault};
@@ -66,11 +66,11 @@ impl Engine for Influxdb {
         let mut client = self.control.lock().unpoisoned();
         let until = (limit_ns > 0).then(|| Instant::now() + Duration::from_nanos(limit_ns));
         controlled(&mut client, text, until).map_err(|failed| match failed {
-            Failed::Trouble(Trouble::Late) => {
-                client.forget(); // the server ends what nobody waits for
+            Failed::HttpError(HttpError::Late) => {
+                client.forget(); // the server ends a query without a client
                 Error::Deadline { what: text.to_owned(), limit_s: limit_ns as f64 / 1e9 }
             }
-            Failed::Trouble(trouble) => trouble.error(client.place()),
+            Failed::HttpError(http_error) => http_error.error(client.place()),
             Failed::Failure(failure) => Error::Statement {
                 target: self.address.to_string(),
                 statement: text.to_owned(),
@@ -82,13 +82,13 @@ impl Engine for Influxdb {
 
 /// Why a statement has no answer.
 enum Failed {
-    Trouble(Trouble),
+    HttpError(HttpError),
     Failure(Failure),
 }
 
-impl From<Trouble> for Failed {
-    fn from(trouble: Trouble) -> Failed {
-        Failed::Trouble(trouble)
+impl From<HttpError> for Failed {
+    fn from(http_error: HttpError) -> Failed {
+        Failed::HttpError(http_error)
     }
 }
 
@@ -96,7 +96,7 @@ fn introduce(client: &mut Client, address: &Address) -> Result<(), Error> {
     let until = Some(Instant::now() + super::socket::CONNECT);
     let refused = |class, message: String| Error::Target { target: address.to_string(), class, message };
     let asked = client.send("GET", "/ping", &[], until).and_then(|()| client.receive(until));
-    asked.map_err(|trouble| trouble.error(client.place()))?;
+    asked.map_err(|http_error| http_error.error(client.place()))?;
     if client.header("X-Influxdb-Version").is_none() {
         let port = address.port;
         let message = format!("what listens on port {port} is not InfluxDB 1.x; is it its HTTP port?");
@@ -109,7 +109,7 @@ fn introduce(client: &mut Client, address: &Address) -> Result<(), Error> {
     };
     match ask(client, None, &question, until, &mut Reader::kept()) {
         Ok(()) => Ok(()),
-        Err(Failed::Trouble(trouble)) => Err(trouble.error(client.place())),
+        Err(Failed::HttpError(http_error)) => Err(http_error.error(client.place())),
         Err(Failed::Failure(failure)) => Err(refused(failure.fault(), failure.with_remedy())),
     }
 }

@@ -41,7 +41,7 @@ use crate::rows::{Columns, Value};
 pub type Ns = u64;
 /// Index into `RunPlan::operations`.
 pub type OpId = usize;
-/// Index of an operation in its role's arrival line.
+/// Index of an operation in its role's arrival queue.
 pub type Ticket = u64;
 
 /// What the driver and the proofs must know of an engine; all else is a field of its twin.
@@ -119,7 +119,7 @@ pub struct Done {
     pub outcome: Outcome,
     /// Rows stored, or rows of the answer.
     pub rows: u64,
-    /// Bytes sent for an insert, received for a query; 0 where the wire does not tell.
+    /// Bytes sent for an insert, received for a query; 0 where the wire does not report.
     pub bytes: u64,
 }
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Mutex;
 
-use super::socket::Place;
+use super::socket::Endpoint;
 use super::tls::is_loopback;
 use crate::lock::Unpoisoned;
 
@@ -20,15 +20,15 @@ pub fn private_text(path: &Path) -> Option<String> {
 }
 
 /// Warns that `what` (`the password`) can be read on its way, where it leaves this machine.
-pub fn sent_in_clear(place: &Place, what: &str, remedy: &str) {
+pub fn sent_in_clear(place: &Endpoint, what: &str, remedy: &str) {
     if let Some(warning) = clear_warning(place, what, remedy) {
         warn_once(warning);
     }
 }
 
-fn clear_warning(place: &Place, what: &str, remedy: &str) -> Option<String> {
+fn clear_warning(place: &Endpoint, what: &str, remedy: &str) -> Option<String> {
     let stays_here = place.file.is_some() || is_loopback(&place.host);
-    let Place { target, host, .. } = place;
+    let Endpoint { target, host, .. } = place;
     (!stays_here)
         .then(|| format!("{target}: {what} goes to {host} in clear and can be read on its way; {remedy}"))
 }
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn what_stays_on_this_machine_is_not_warned_about() {
-        let of = |host: &str| clear_warning(&Place::new(host, 1, "db://h"), "the password", "use TLS");
+        let of = |host: &str| clear_warning(&Endpoint::new(host, 1, "db://h"), "the password", "use TLS");
         assert_eq!(
             of("db.example").as_deref(),
             Some("db://h: the password goes to db.example in clear and can be read on its way; use TLS")
@@ -56,7 +56,7 @@ mod tests {
         for host in ["localhost", "127.0.0.1", "::1"] {
             assert_eq!(of(host), None, "{host}");
         }
-        let socket = Place { file: Some("/run/s".into()), ..Place::new("/run", 1, "db://h") };
+        let socket = Endpoint { file: Some("/run/s".into()), ..Endpoint::new("/run", 1, "db://h") };
         assert_eq!(clear_warning(&socket, "the password", "use TLS"), None);
     }
 

@@ -170,7 +170,7 @@ pub fn statement_sizes(most: usize, batch: Option<usize>) -> Vec<usize> {
     sizes
 }
 
-/// What the values of `columns` take as numbers and texts: the unit of bytes where a wire does not tell.
+/// What the values of `columns` take as numbers and texts: the unit of bytes where a wire does not report.
 pub fn value_bytes(columns: &Columns) -> u64 {
     let of = |values: &Values| match values {
         Values::I32(v) => v.len() * 4,

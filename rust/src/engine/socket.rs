@@ -23,7 +23,7 @@ pub const WAIT_STEP: Duration = Duration::from_millis(200);
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Endpoint {
     pub host: String,
     pub port: u16,
     /// Of a Unix socket: then host and port say no more.
@@ -32,10 +32,10 @@ pub struct Place {
     pub target: String,
 }
 
-impl Place {
+impl Endpoint {
     /// On a port of the network.
-    pub fn new(host: impl Into<String>, port: u16, target: impl Into<String>) -> Place {
-        Place { host: host.into(), port, file: None, target: target.into() }
+    pub fn new(host: impl Into<String>, port: u16, target: impl Into<String>) -> Endpoint {
+        Endpoint { host: host.into(), port, file: None, target: target.into() }
     }
 
     /// For messages: `on port 5432`, or the socket's file.
@@ -74,7 +74,7 @@ impl Peer {
 }
 
 /// Connected to the file where the place has one, else as [`dial`] does.
-pub fn reach(place: &Place) -> Result<(Socket, Peer), Error> {
+pub fn reach(place: &Endpoint) -> Result<(Socket, Peer), Error> {
     let Some(file) = &place.file else {
         return dial(place).map(|(socket, address)| (socket.into(), Peer::Tcp(address)));
     };
@@ -83,7 +83,7 @@ pub fn reach(place: &Place) -> Result<(Socket, Peer), Error> {
 }
 
 /// Connected without Nagle's delay: a request is sent in one piece, and its end is not to wait for an acknowledgement.
-pub fn dial(place: &Place) -> Result<(TcpStream, SocketAddr), Error> {
+pub fn dial(place: &Endpoint) -> Result<(TcpStream, SocketAddr), Error> {
     let addresses = (place.host.as_str(), place.port).to_socket_addrs().map_err(|e| Error::Target {
         target: place.target.clone(),
         class: TargetFault::Unreachable,
@@ -103,7 +103,7 @@ pub fn dial(place: &Place) -> Result<(TcpStream, SocketAddr), Error> {
 }
 
 /// The failure to connect or to log in, with its remedy.
-pub fn unreachable(place: &Place, error: &io::Error) -> Error {
+pub fn unreachable(place: &Endpoint, error: &io::Error) -> Error {
     let message = match error.kind() {
         io::ErrorKind::ConnectionRefused => {
             format!("nothing listens {}; is the server running, and is the port right?", place.listens())

@@ -105,7 +105,7 @@ enum Ready {
     },
     Query {
         statement: Statement,
-        has_holds: bool,
+        has_assertions: bool,
     },
     Execute {
         statement: Statement,
@@ -137,7 +137,7 @@ impl Ready {
             }
             OpKind::Query => Ready::Query {
                 statement: prepare(db, target, &plan.text)?,
-                has_holds: !plan.holds.is_empty(),
+                has_assertions: !plan.holds.is_empty(),
             },
             OpKind::Execute => Ready::Execute { statement: prepare(db, target, &plan.text)? },
             OpKind::Together => Ready::Together,
@@ -252,9 +252,9 @@ impl SqliteSession {
                 insert(&self.db, &mut self.transaction, sizes, columns)?;
                 Ok((columns.rows as u64, value_bytes(columns)))
             }
-            (Ready::Query { statement, has_holds }, Work::Params(values)) => {
+            (Ready::Query { statement, has_assertions }, Work::Params(values)) => {
                 statement.bind_values(values)?;
-                if *has_holds || self.keeps_answers {
+                if *has_assertions || self.keeps_answers {
                     let (answer, bytes) = collect(statement)?;
                     let rows = answer.rows.len() as u64;
                     self.answers.keep(ticket, answer);

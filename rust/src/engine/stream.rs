@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustls::ClientConnection;
 
 use super::abort::{self, Registration};
-use super::socket::{self, Place, Socket};
+use super::socket::{self, Endpoint, Socket};
 use super::tls::Tls;
 use crate::error::Error;
 
@@ -36,7 +36,7 @@ impl Stream {
     }
 
     /// With TLS from here on: both sides have agreed to it. The socket's limits hold for each step of the handshake.
-    pub fn secure(&mut self, tls: &Tls, place: &Place) -> Result<(), Error> {
+    pub fn secure(&mut self, tls: &Tls, place: &Endpoint) -> Result<(), Error> {
         let session = tls.session(place)?;
         let failed = |e: io::Error| tls.failed(place, &e);
         let records = BufReader::with_capacity(RECORDS_BYTES, self.socket.try_clone().map_err(failed)?);

@@ -19,7 +19,7 @@ use rustls::{
 
 use sha2::{Digest, Sha256};
 
-use super::socket::{unreachable, Place};
+use super::socket::{unreachable, Endpoint};
 use crate::error::{Error, TargetFault};
 
 /// Names another file with the system's roots, as OpenSSL has it.
@@ -84,18 +84,19 @@ impl Roots {
 
 /// What a URL and its environment ask for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wish {
+pub struct TlsOptions {
     pub when: When,
     pub check: Check,
     pub roots: Roots,
 }
 
-impl Wish {
-    pub const NEVER: Wish = Wish { when: When::Never, check: Check::Nothing, roots: Roots::System };
+impl TlsOptions {
+    pub const NEVER: TlsOptions =
+        TlsOptions { when: When::Never, check: Check::Nothing, roots: Roots::System };
 
     /// Always, with the one certificate that has this SHA-256.
-    pub fn pinned(sha256: [u8; 32]) -> Wish {
-        Wish { when: When::Always, check: Check::Fingerprint(sha256), roots: Roots::System }
+    pub fn pinned(sha256: [u8; 32]) -> TlsOptions {
+        TlsOptions { when: When::Always, check: Check::Fingerprint(sha256), roots: Roots::System }
     }
 }
 
@@ -117,13 +118,13 @@ pub struct Tls {
 
 impl Tls {
     /// roots_option: its name in a URL of this engine, or on the command line. Fails where the roots cannot be read.
-    pub fn new(wish: &Wish, roots_option: &'static str) -> Result<Tls, Error> {
-        let (config, roots_from) = match wish {
-            Wish { when: When::Never, .. } => (None, String::new()),
-            Wish { check, .. } if !check.needs_roots() => {
+    pub fn new(tls_options: &TlsOptions, roots_option: &'static str) -> Result<Tls, Error> {
+        let (config, roots_from) = match tls_options {
+            TlsOptions { when: When::Never, .. } => (None, String::new()),
+            TlsOptions { check, .. } if !check.needs_roots() => {
                 (Some(config(*check, Vec::new(), roots_option)?), String::new())
             }
-            Wish { check, roots, .. } => {
+            TlsOptions { check, roots, .. } => {
                 let path = match roots {
                     Roots::File(path) => path.clone(),
                     Roots::System => system_roots(roots_option)?,
@@ -132,7 +133,7 @@ impl Tls {
                 (Some(config(*check, certificates(&path, roots_option)?, roots_option)?), shown)
             }
         };
-        Ok(Tls { when: wish.when, check: wish.check, config, roots_option, roots_from })
+        Ok(Tls { when: tls_options.when, check: tls_options.check, config, roots_option, roots_from })
     }
 
     /// Whether an encrypted connection is to the server that was named, and not to whoever answers.
@@ -151,7 +152,7 @@ impl Tls {
     }
 
     /// The server has no TLS: an error where it must have.
-    pub fn without(&self, place: &Place, remedy: &str) -> Result<(), Error> {
+    pub fn without(&self, place: &Endpoint, remedy: &str) -> Result<(), Error> {
         if self.when != When::Always {
             return Ok(());
         }
@@ -161,7 +162,7 @@ impl Tls {
     /// Our side of a handshake with this host, nothing sent yet.
     ///
     /// Panics where `when` is never: nobody has asked for it.
-    pub fn session(&self, place: &Place) -> Result<ClientConnection, Error> {
+    pub fn session(&self, place: &Endpoint) -> Result<ClientConnection, Error> {
         let config = self.config.clone().expect("a target without TLS makes no session");
         let name = ServerName::try_from(place.host.clone()).map_err(|_| {
             fault(place, TargetFault::Other, format!("{} is no host that TLS can name", place.host))
@@ -171,7 +172,7 @@ impl Tls {
     }
 
     /// Why a handshake failed, in one line with its remedy.
-    pub fn failed(&self, place: &Place, error: &io::Error) -> Error {
+    pub fn failed(&self, place: &Endpoint, error: &io::Error) -> Error {
         let Some(tls) = error.get_ref().and_then(|e| e.downcast_ref::<rustls::Error>()) else {
             return match error.kind() {
                 io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => fault(
@@ -188,7 +189,7 @@ impl Tls {
                 TargetFault::Auth,
                 match reason {
                     CertificateError::UnknownIssuer => format!(
-                        "the server's certificate is signed by nobody in {from}; name a file with its root: {option}="
+                        "the server's certificate is signed by no authority in {from}; name a file with its root: {option}="
                     ),
                     CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                         format!(
@@ -218,7 +219,7 @@ impl Tls {
     }
 }
 
-fn fault(place: &Place, class: TargetFault, message: String) -> Error {
+fn fault(place: &Endpoint, class: TargetFault, message: String) -> Error {
     Error::Target { target: place.target.clone(), class, message }
 }
 

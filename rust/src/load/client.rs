@@ -12,18 +12,18 @@ use arrow_schema::SchemaRef;
 use serde::Deserialize;
 use serde_json::{json, Value as Json};
 
-use super::frame::{self, Ack, ChunkHead, Frame, Reached, Talk};
+use super::frame::{self, Ack, ChunkHead, Frame, Message, Reached};
 use super::link::{unreachable_server, Link, LinkPlan, Setup, NO_SERVER};
 use super::server::lock;
 use super::wire::{Reader, Writer, SILENCE};
-use super::{pause, Bucket, Desk, TELL};
+use super::{pause, Bucket, EventSender, PROGRESS_EVERY};
 use crate::clock::monotonic_ns;
 use crate::engine::arrow;
 use crate::error::Error;
 use crate::lock::Unpoisoned;
-use crate::plan::{RowSource, ScreenItem, TablePlan};
+use crate::plan::{ChecksumItem, RowSource, TablePlan};
 use crate::rows::files::{FileRows, Position};
-use crate::rows::{Columns, ScreenSums};
+use crate::rows::{Checksums, Columns};
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -42,7 +42,7 @@ pub struct ClientPlan {
     pub chunk_rows: usize,
     /// What is summed over the rows of each chunk while they are parsed; nothing: no sums.
     #[serde(default)]
-    pub items: Vec<ScreenItem>,
+    pub items: Vec<ChecksumItem>,
     /// More rejected rows than this in all files end the load.
     pub reject_limit: u64,
     /// Holds the reading to a rate, all files together.
@@ -81,18 +81,18 @@ struct Shared {
     /// Rows and rejects that an earlier attempt had brought to their end.
     rows_before: AtomicU64,
     /// Of every row that is stored by now or was before; `None` where a ledger does not have those of before.
-    sums: Mutex<Option<ScreenSums>>,
+    sums: Mutex<Option<Checksums>>,
     bucket: Mutex<Option<Bucket>>,
     failed: AtomicBool,
 }
 
 /// Until every row of every file is stored or rejected.
-pub fn run(plan: ClientPlan, desk: &Desk) -> Result<Json, Error> {
+pub fn run(plan: ClientPlan, event_sender: &EventSender) -> Result<Json, Error> {
     let began = Instant::now();
     let bucket = Mutex::new(Bucket::new(plan.bytes_per_s));
     let readers = (plan.parallel.max(1) as usize).min(plan.files.len().max(1));
     let sums = match plan.files.first() {
-        Some(file) => Some(ScreenSums::new(&plan.items, &Columns::of(&file.table))?),
+        Some(file) => Some(Checksums::new(&plan.items, &Columns::of(&file.table))?),
         None => None,
     };
     let shared = Arc::new(Shared {
@@ -109,9 +109,9 @@ pub fn run(plan: ClientPlan, desk: &Desk) -> Result<Json, Error> {
         failed: AtomicBool::new(false),
     });
     let start = |k: usize| {
-        let (shared, desk) = (shared.clone(), desk.clone());
+        let (shared, event_sender) = (shared.clone(), event_sender.clone());
         let work = move || {
-            let ended = read_files(&shared, k, &desk);
+            let ended = read_files(&shared, k, &event_sender);
             shared.failed.fetch_or(ended.is_err(), Relaxed);
             ended
         };
@@ -124,9 +124,9 @@ pub fn run(plan: ClientPlan, desk: &Desk) -> Result<Json, Error> {
     let mut last = Instant::now();
     while threads.iter().any(|t| !t.is_finished()) {
         thread::sleep(Duration::from_millis(5));
-        if last.elapsed() >= TELL {
+        if last.elapsed() >= PROGRESS_EVERY {
             last = Instant::now();
-            desk.tell(shared.says("progress", began));
+            event_sender.send(shared.says("progress", began));
         }
     }
     let mut errors = Vec::new();
@@ -160,7 +160,7 @@ impl Shared {
     /// Its last word, with the sums of all its rows.
     fn finished(&self, began: Instant) -> Json {
         let mut said = self.says("finished", began);
-        said["sums"] = lock(&self.sums).as_ref().map(ScreenSums::text).into();
+        said["sums"] = lock(&self.sums).as_ref().map(Checksums::text).into();
         said
     }
 
@@ -172,16 +172,16 @@ impl Shared {
         }
     }
 
-    fn throttle(&self, bytes: u64, desk: &Desk) {
+    fn throttle(&self, bytes: u64, event_sender: &EventSender) {
         let wait = self.bucket.lock().unpoisoned().as_mut().map(|b| b.take(bytes as f64));
         if let Some(wait) = wait {
-            pause(wait, desk);
+            pause(wait, event_sender);
         }
     }
 }
 
 /// One connection, file after file, while there are any. `reader`: its number among those of this client.
-fn read_files(shared: &Arc<Shared>, reader: usize, desk: &Desk) -> Result<(), Error> {
+fn read_files(shared: &Arc<Shared>, reader: usize, event_sender: &EventSender) -> Result<(), Error> {
     let Some(first) = shared.plan.files.first() else { return Ok(()) };
     let (mut wire, mut schema) = (Wire::connect(shared, &first.table)?, None);
     let mut bucket = Bucket::new(shared.plan.reader_bytes_per_s);
@@ -190,18 +190,18 @@ fn read_files(shared: &Arc<Shared>, reader: usize, desk: &Desk) -> Result<(), Er
         let Some(file) = shared.plan.files.get(at) else { break };
         let schema = schema.get_or_insert_with(|| arrow::schema_of(&logical(&file.table)));
         let start_ns = monotonic_ns();
-        let read = send_file(shared, file, schema, &mut wire, &mut bucket, desk)?;
+        let read = send_file(shared, file, schema, &mut wire, &mut bucket, event_sender)?;
         if shared.plan.file_by_file {
             let sent_ns = monotonic_ns();
-            wire.stored(desk)?;
-            desk.tell(json!({
+            wire.stored(event_sender)?;
+            event_sender.send(json!({
                 "event": "file", "number": file.number, "reader": reader, "start_ns": start_ns, "sent_ns": sent_ns,
                 "end_ns": monotonic_ns(), "bytes": read.bytes, "rows": read.rows, "rejected": read.rejected,
             }));
         }
         shared.files_done.fetch_add(1, Relaxed);
     }
-    wire.finish(desk)
+    wire.finish(event_sender)
 }
 
 /// Columns as they travel: by what they mean, whatever an engine makes of them.
@@ -225,7 +225,7 @@ fn send_file(
     schema: &SchemaRef,
     wire: &mut Wire,
     bucket: &mut Option<Bucket>,
-    desk: &Desk,
+    event_sender: &EventSender,
 ) -> Result<Read, Error> {
     let mut sum = Read::default();
     let mut rows = FileRows::open(&file.table)?;
@@ -243,10 +243,10 @@ fn send_file(
     }
     let whole = file_bytes(&file.table);
     let mut batch = rows.columns();
-    let mut sums = ScreenSums::new(&shared.plan.items, &batch)?;
+    let mut sums = Checksums::new(&shared.plan.items, &batch)?;
     let mut body = Vec::new();
     loop {
-        if desk.stopped() || shared.failed.load(Relaxed) {
+        if event_sender.stopped() || shared.failed.load(Relaxed) {
             return Err(Error::Interrupted);
         }
         let count = rows.next_batch(shared.plan.chunk_rows, &mut batch)?;
@@ -261,9 +261,9 @@ fn send_file(
         // Behind its last row a file's position is the beginning of the next one.
         let until = if after.file == before.file { after.offset } else { whole };
         let read = until.saturating_sub(before.offset);
-        shared.throttle(read, desk);
+        shared.throttle(read, event_sender);
         if let Some(bucket) = bucket {
-            pause(bucket.take(read as f64), desk);
+            pause(bucket.take(read as f64), event_sender);
         }
         sum.bytes += read;
         sum.rows += count as u64;
@@ -328,12 +328,12 @@ impl Wire {
     fn connect(shared: &Arc<Shared>, table: &TablePlan) -> Result<Wire, Error> {
         let plan = &shared.plan;
         let mut link = plan.link.connect()?;
-        let open = Talk::Open {
+        let open = Message::Open {
             import: plan.import.clone(),
             columns: table.columns.iter().map(|c| c.name.clone()).collect(),
             setup: plan.setup.clone(),
         };
-        let Talk::Welcome { reached } = link.ask(&plan.link, &open)? else {
+        let Message::Welcome { reached } = link.ask(&plan.link, &open)? else {
             return Err(plan.link.refused(NO_SERVER.into()));
         };
         let Link { mut reader, out } = link;
@@ -361,14 +361,14 @@ impl Wire {
     }
 
     /// Waits until all that was sent is stored.
-    fn stored(&self, desk: &Desk) -> Result<(), Error> {
+    fn stored(&self, event_sender: &EventSender) -> Result<(), Error> {
         let heard = self.heard.clone();
         let mut state = heard.state.lock().unpoisoned();
         while state.0 < self.sent {
             if let Some(message) = state.1.take() {
                 return Err(self.link.refused(message));
             }
-            if desk.stopped() {
+            if event_sender.stopped() {
                 return Err(Error::Interrupted);
             }
             let waited = heard.changed.wait_timeout(state, Duration::from_millis(50));
@@ -378,10 +378,10 @@ impl Wire {
     }
 
     /// Waits until all that was sent is stored, and says goodbye.
-    fn finish(self, desk: &Desk) -> Result<(), Error> {
-        self.stored(desk)?;
+    fn finish(self, event_sender: &EventSender) -> Result<(), Error> {
+        self.stored(event_sender)?;
         // The server may be gone already: everything is stored, and it knew.
-        let _ = frame::send_talk(&mut *lock(&self.out), &Talk::End);
+        let _ = frame::send_message(&mut *lock(&self.out), &Message::End);
         Ok(())
     }
 
@@ -413,15 +413,15 @@ impl Drop for Wire {
 fn listen(from: &mut BufReader<Reader>, mouth: &Mutex<BufWriter<Writer>>, heard: &Heard, shared: &Shared) {
     loop {
         let (acks, failed): (Vec<Ack>, Option<String>) = match frame::receive(from) {
-            Ok(Some(Frame::Talk(Talk::Acked { acks }))) => (acks, None),
-            Ok(Some(Frame::Talk(Talk::Alive))) => {
+            Ok(Some(Frame::Message(Message::Acked { acks }))) => (acks, None),
+            Ok(Some(Frame::Message(Message::Alive))) => {
                 // Where chunks are on their way they say it; to wait for them here would be to stop listening.
                 if let Some(mut out) = mouth.try_lock().ok().filter(|out| out.get_ref().has_room()) {
-                    let _ = frame::send_talk(&mut *out, &Talk::Alive);
+                    let _ = frame::send_message(&mut *out, &Message::Alive);
                 }
                 continue;
             }
-            Ok(Some(Frame::Talk(Talk::Failed { message }))) => (Vec::new(), Some(message)),
+            Ok(Some(Frame::Message(Message::Failed { message }))) => (Vec::new(), Some(message)),
             Ok(Some(_)) => (Vec::new(), Some("it said what only a client says".into())),
             Ok(None) => (Vec::new(), Some(GONE.into())),
             Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {

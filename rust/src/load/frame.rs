@@ -12,8 +12,8 @@ use crate::rows::files::Position;
 
 /// A longer frame is no frame of ours.
 const FRAME_BYTES: u32 = 1 << 30;
-/// Of whoever has not shown the token yet: longest frame.
-const STRANGER_BYTES: u32 = 4 << 10;
+/// Longest frame of an unauthenticated connection.
+const UNAUTHENTICATED_BYTES: u32 = 4 << 10;
 /// Of a frame's body, what is read before more memory is taken.
 const FIRST_BYTES: usize = 64 << 10;
 pub const VERSION: u32 = 3;
@@ -29,7 +29,7 @@ pub struct ChunkHead {
     pub after: Position,
     /// Nothing follows in this file.
     pub last: bool,
-    /// Sums of its rows, as `ScreenSums::text` has them; empty where none are made.
+    /// Sums of its rows, as `Checksums::text` has them; empty where none are made.
     #[serde(default)]
     pub sums: String,
 }
@@ -56,7 +56,7 @@ pub struct Reached {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "says", rename_all = "snake_case")]
-pub enum Talk {
+pub enum Message {
     /// First of all, in every version: other words are heard behind it only.
     Hello {
         version: u32,
@@ -106,19 +106,19 @@ pub enum Talk {
 }
 
 pub enum Frame {
-    Talk(Talk),
+    Message(Message),
     Chunk(ChunkHead, Vec<u8>),
 }
 
-const TALK: u8 = 1;
+const MESSAGE: u8 = 1;
 const CHUNK: u8 = 2;
 
-pub fn is_talk(first: u8) -> bool {
-    first == TALK
+pub fn is_message(first: u8) -> bool {
+    first == MESSAGE
 }
 
-pub fn send_talk(to: &mut impl Write, talk: &Talk) -> io::Result<()> {
-    send(to, TALK, &serde_json::to_vec(talk)?, &[])
+pub fn send_message(to: &mut impl Write, message: &Message) -> io::Result<()> {
+    send(to, MESSAGE, &serde_json::to_vec(message)?, &[])
 }
 
 pub fn send_chunk(to: &mut impl Write, head: &ChunkHead, body: &[u8]) -> io::Result<()> {
@@ -154,9 +154,9 @@ pub fn receive_into(from: &mut impl Read, spare: Vec<u8>) -> io::Result<Option<F
 
 /// The first words of somebody unknown: version and token. `Err` in words for him where it is another version.
 pub fn receive_hello(from: &mut impl Read) -> io::Result<Result<String, String>> {
-    let said = match receive_up_to(from, STRANGER_BYTES, Vec::new())? {
-        Some(Frame::Talk(Talk::Hello { version: VERSION, token })) => return Ok(Ok(token)),
-        Some(Frame::Talk(Talk::Hello { version, .. })) => version,
+    let said = match receive_up_to(from, UNAUTHENTICATED_BYTES, Vec::new())? {
+        Some(Frame::Message(Message::Hello { version: VERSION, token })) => return Ok(Ok(token)),
+        Some(Frame::Message(Message::Hello { version, .. })) => version,
         _ => return Err(garbled("it did not say hello")),
     };
     Ok(Err(format!("the client speaks version {said}, the load server {VERSION}: update one of them")))
@@ -170,14 +170,14 @@ fn receive_up_to(from: &mut impl Read, limit_bytes: u32, mut rest: Vec<u8>) -> i
     from.read_exact(&mut start[1..])?;
     let length = |at: usize| u32::from_le_bytes(start[at..at + 4].try_into().expect("four bytes"));
     let (head, body) = (length(1), length(5));
-    if !matches!(start[0], TALK | CHUNK) || head > limit_bytes || body > limit_bytes {
+    if !matches!(start[0], MESSAGE | CHUNK) || head > limit_bytes || body > limit_bytes {
         return Err(garbled("what came is no frame of inrush load"));
     }
     let mut bytes = Vec::new();
     fill(from, &mut bytes, head as usize)?;
     fill(from, &mut rest, body as usize)?;
     let frame = match start[0] {
-        TALK => Frame::Talk(serde_json::from_slice(&bytes).map_err(|e| garbled(&e.to_string()))?),
+        MESSAGE => Frame::Message(serde_json::from_slice(&bytes).map_err(|e| garbled(&e.to_string()))?),
         _ => Frame::Chunk(serde_json::from_slice(&bytes).map_err(|e| garbled(&e.to_string()))?, rest),
     };
     Ok(Some(frame))
@@ -226,10 +226,10 @@ mod tests {
             sums: String::new(),
         };
         let mut wire = Vec::new();
-        send_talk(&mut wire, &Talk::End).unwrap();
+        send_message(&mut wire, &Message::End).unwrap();
         send_chunk(&mut wire, &head, b"rows").unwrap();
         let mut from = &wire[..];
-        assert!(matches!(receive(&mut from).unwrap(), Some(Frame::Talk(Talk::End))));
+        assert!(matches!(receive(&mut from).unwrap(), Some(Frame::Message(Message::End))));
         match receive(&mut from).unwrap() {
             Some(Frame::Chunk(got, body)) => assert_eq!((got, body.as_slice()), (head, &b"rows"[..])),
             _ => panic!("a chunk was sent"),
@@ -260,17 +260,17 @@ mod tests {
     #[test]
     fn somebody_unknown_gets_no_memory_for_what_he_says_is_coming() {
         let mut wire = Vec::new();
-        send_talk(&mut wire, &Talk::Hello { version: VERSION, token: "x".repeat(5_000) }).unwrap();
+        send_message(&mut wire, &Message::Hello { version: VERSION, token: "x".repeat(5_000) }).unwrap();
         assert!(receive_hello(&mut &wire[..]).unwrap_err().to_string().contains("no frame of inrush"));
         wire.clear();
-        send_talk(&mut wire, &Talk::Hello { version: 99, token: "x".into() }).unwrap();
+        send_message(&mut wire, &Message::Hello { version: 99, token: "x".into() }).unwrap();
         let refused = receive_hello(&mut &wire[..]).unwrap().unwrap_err();
         assert_eq!(
             refused,
             format!("the client speaks version 99, the load server {VERSION}: update one of them")
         );
         wire.clear();
-        send_talk(&mut wire, &Talk::End).unwrap();
+        send_message(&mut wire, &Message::End).unwrap();
         assert!(receive_hello(&mut &wire[..]).is_err());
     }
 
@@ -278,7 +278,7 @@ mod tests {
     fn rubbish_and_a_cut_frame_are_errors_and_never_frames() {
         assert!(receive(&mut &b"GET / HTTP/1.1\r\n\r\n"[..]).is_err());
         let mut wire = Vec::new();
-        send_talk(&mut wire, &Talk::End).unwrap();
+        send_message(&mut wire, &Message::End).unwrap();
         assert!(receive(&mut &wire[..wire.len() - 1]).is_err());
     }
 }

@@ -7,7 +7,7 @@ use std::io::Read;
 use arrow_ipc::writer::StreamWriter;
 use serde_json::json;
 
-use super::frame::{self, Ack, ChunkHead, Frame, Reached, Talk, VERSION};
+use super::frame::{self, Ack, ChunkHead, Frame, Message, Reached, VERSION};
 use super::import::decode;
 use crate::engine::arrow;
 use crate::engine::shared::empty_like;
@@ -17,7 +17,7 @@ use crate::rows::files::Position;
 use crate::rows::{Column, Columns, Value, Values};
 
 /// Before a client has shown the token: nothing that grows.
-const STRANGER: Memory = Memory { per_byte: 16, constant: 64 << 10 };
+const UNAUTHENTICATED: Memory = Memory { per_byte: 16, constant: 64 << 10 };
 /// After it has: the chunk, its columns, and JSON, where `[{"":0},` is an object with a tree of its own.
 const CLIENT: Memory = Memory { per_byte: 512, constant: 1 << 20 };
 
@@ -81,9 +81,9 @@ fn chunk(rows: &Columns) -> Vec<u8> {
     out
 }
 
-fn sent(talks: &[Talk]) -> Vec<u8> {
+fn sent(messages: &[Message]) -> Vec<u8> {
     let mut wire = Vec::new();
-    talks.iter().for_each(|talk| frame::send_talk(&mut wire, talk).unwrap());
+    messages.iter().for_each(|message| frame::send_message(&mut wire, message).unwrap());
     wire
 }
 
@@ -98,16 +98,16 @@ fn from_client() -> Vec<u8> {
     let setup = json!({"import": "i", "key": [], "shards": [{"name": "s", "plan": {"version": 1}, "rows_per_s": null}]});
     let columns = rows().columns.iter().map(|c| c.name.clone()).collect();
     let mut wire = sent(&[
-        Talk::Targets,
-        Talk::Ask { shard: Some(0), statement: "SELECT 1".into(), limit_ns: 1 },
-        Talk::Open { import: "i".into(), columns, setup: Some(setup) },
-        Talk::Alive,
+        Message::Targets,
+        Message::Ask { shard: Some(0), statement: "SELECT 1".into(), limit_ns: 1 },
+        Message::Open { import: "i".into(), columns, setup: Some(setup) },
+        Message::Alive,
     ]);
     let body = chunk(&rows());
     for k in 0..2 {
         frame::send_chunk(&mut wire, &head(k), &body).unwrap();
     }
-    wire.extend(sent(&[Talk::End]));
+    wire.extend(sent(&[Message::End]));
     wire
 }
 
@@ -115,16 +115,18 @@ fn from_server() -> Vec<u8> {
     let reached =
         vec![Reached { file: 1, chunk: 2, after: Position::default(), done: false, sums: SUMS.into() }];
     sent(&[
-        Talk::Serves {
+        Message::Serves {
             engine: "postgresql".into(),
             shards: vec!["postgresql://h/d".into()],
             coordinator: None,
         },
-        Talk::Answer { rows: json!([[1, "x", null, {"a": [0.5]}]]) },
-        Talk::Welcome { reached },
-        Talk::Acked { acks: vec![Ack { file: 1, chunk: 0, rows: 20 }, Ack { file: 1, chunk: 1, rows: 20 }] },
-        Talk::Alive,
-        Talk::Failed { message: "a shard was given up".into() },
+        Message::Answer { rows: json!([[1, "x", null, {"a": [0.5]}]]) },
+        Message::Welcome { reached },
+        Message::Acked {
+            acks: vec![Ack { file: 1, chunk: 0, rows: 20 }, Ack { file: 1, chunk: 1, rows: 20 }],
+        },
+        Message::Alive,
+        Message::Failed { message: "a shard was given up".into() },
     ])
 }
 
@@ -151,11 +153,12 @@ fn looked_at(columns: &Columns) {
 
 #[test]
 fn the_hello_of_a_client_without_token_survives_mutations() {
-    let hello = sent(&[Talk::Hello { version: VERSION, token: "0123456789abcdef0123456789abcdef".into() }]);
+    let hello =
+        sent(&[Message::Hello { version: VERSION, token: "0123456789abcdef0123456789abcdef".into() }]);
     fuzz::survives(
         "load hello",
         &[&hello],
-        STRANGER,
+        UNAUTHENTICATED,
         |mut replay| matches!(frame::receive_hello(&mut replay), Ok(Ok(token)) if token.len() == 32),
     );
 }
@@ -186,7 +189,7 @@ fn chunks_of_arrow_survive_mutations() {
 #[test]
 fn a_frame_gets_memory_as_its_bytes_come() {
     for at in [1, 5] {
-        let mut wire = sent(&[Talk::End]);
+        let mut wire = sent(&[Message::End]);
         wire[at..at + 4].copy_from_slice(&(1u32 << 30).to_le_bytes());
         let (read, bytes) = fuzz::peak_bytes(|| frame::receive(&mut &wire[..]).is_err());
         assert!(read && bytes < 1 << 20, "{bytes} bytes for a frame of {}", wire.len());

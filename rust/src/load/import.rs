@@ -13,15 +13,15 @@ use arrow_ipc::reader::StreamDecoder;
 use serde::Deserialize;
 use serde_json::{json, Value as Json};
 
-use super::frame::{self, Ack, ChunkHead, Frame, Talk};
+use super::frame::{self, Ack, ChunkHead, Frame, Message};
 use super::ipc;
-use super::place::{Placement, Rule};
 use super::queue::Queue;
-use super::scatter::scatter;
+use super::route::route;
 use super::server::{broken, lock};
 use super::shard::{self, Lines, Part, Pending, Shard, ShardPlan};
+use super::sharding::{Placement, Rule};
 use super::wire::{Reader, Writer, ALIVE};
-use super::Desk;
+use super::EventSender;
 use crate::engine::arrow;
 use crate::engine::shared::clear;
 use crate::error::Error;
@@ -44,7 +44,7 @@ pub struct ImportPlan {
 
 /// What the thread that writes to a client is told.
 #[derive(Debug, Clone)]
-pub enum Told {
+pub enum Reply {
     Ack(Ack),
     Failed(String),
 }
@@ -53,7 +53,7 @@ pub enum Told {
 #[derive(Default)]
 struct Listeners {
     next: u64,
-    clients: HashMap<u64, Sender<Told>>,
+    clients: HashMap<u64, Sender<Reply>>,
     failure: Option<String>,
 }
 
@@ -74,16 +74,16 @@ pub struct Import {
     seen: Mutex<HashMap<(u32, u64), Arc<Pending>>>,
     bytes: AtomicU64,
     /// Everybody who must hear of a failure, and the first one.
-    told: Mutex<Listeners>,
+    listeners: Mutex<Listeners>,
     /// Gone once it is closed: the writers end with what is queued.
     queues: Mutex<Option<Queues>>,
     writers: Mutex<Vec<JoinHandle<Result<(), Error>>>>,
-    desk: Desk,
+    event_sender: EventSender,
 }
 
 impl Import {
     /// Connected to every shard, its writers at work.
-    pub fn open(plan: ImportPlan, desk: &Desk) -> Result<Arc<Import>, Error> {
+    pub fn open(plan: ImportPlan, event_sender: &EventSender) -> Result<Arc<Import>, Error> {
         let Some(first) = plan.shards.first() else {
             return Err(Error::Plan("a load needs one shard at least".into()));
         };
@@ -95,7 +95,7 @@ impl Import {
         if copies != 0 && copies != partitions {
             return Err(Error::Plan(format!("{copies} replicas of {partitions} shards")));
         }
-        let connect = |p: &ShardPlan| Shard::connect(p.clone(), desk.stop.clone()).map(Arc::new);
+        let connect = |p: &ShardPlan| Shard::connect(p.clone(), event_sender.stop.clone()).map(Arc::new);
         let shards = plan.shards.iter().chain(&plan.replicas).map(connect).collect::<Result<Vec<_>, _>>()?;
         let ledgers = ledgers(&shards)?;
         let reached = shard::reached(&ledgers);
@@ -108,10 +108,10 @@ impl Import {
             shards,
             seen: Mutex::new(HashMap::new()),
             bytes: AtomicU64::new(0),
-            told: Mutex::new(Listeners::default()),
+            listeners: Mutex::new(Listeners::default()),
             queues: Mutex::new(None),
             writers: Mutex::new(Vec::new()),
-            desk: desk.clone(),
+            event_sender: event_sender.clone(),
             plan,
         });
         import.start_writers()?;
@@ -130,7 +130,7 @@ impl Import {
                 let (import, shard) = (self.clone(), shard.clone());
                 let writer = move || {
                     let _abandon = Abandon { import: &import, queue: &queue };
-                    let ended = shard::write(&shard, &queue, &import.desk);
+                    let ended = shard::write(&shard, &queue, &import.event_sender);
                     if let Err(e) = &ended {
                         import.fail(&e.to_string());
                     }
@@ -149,7 +149,8 @@ impl Import {
         Ok(())
     }
 
-    /// Once nobody sends any more: waits until what is queued is stored. The failure that ended the load, if one did.
+    /// Once no client sends any more: waits until what is queued is stored. The failure that ended the load, if one
+    /// did.
     pub fn close(&self) -> Result<(), Error> {
         let queues = lock(&self.queues).take();
         queues.iter().flatten().flatten().for_each(|queue| queue.end());
@@ -171,10 +172,13 @@ impl Import {
 
     /// The first failure is told to all clients; the load ends with it.
     fn fail(&self, message: &str) {
-        let mut told = lock(&self.told);
-        if told.failure.is_none() {
-            told.failure = Some(message.to_owned());
-            told.clients.values().for_each(|client| drop(client.send(Told::Failed(message.to_owned()))));
+        let mut listeners = lock(&self.listeners);
+        if listeners.failure.is_none() {
+            listeners.failure = Some(message.to_owned());
+            listeners
+                .clients
+                .values()
+                .for_each(|client| drop(client.send(Reply::Failed(message.to_owned()))));
         }
     }
 
@@ -191,43 +195,46 @@ impl Import {
                 columns.join(", "),
                 self.columns.join(", ")
             );
-            frame::send_talk(&mut out, &Talk::Failed { message: message.clone() })?;
+            frame::send_message(&mut out, &Message::Failed { message: message.clone() })?;
             return Err(io::Error::other(message));
         }
         let reached = ledgers(&self.shards).map_err(|e| {
             let message = e.to_string();
-            let _ = frame::send_talk(&mut out, &Talk::Failed { message: message.clone() });
+            let _ = frame::send_message(&mut out, &Message::Failed { message: message.clone() });
             self.failed(&message)
         })?;
-        frame::send_talk(&mut out, &Talk::Welcome { reached: shard::reached(&reached) })?;
+        frame::send_message(&mut out, &Message::Welcome { reached: shard::reached(&reached) })?;
         let Some(queues) = lock(&self.queues).clone() else {
-            return frame::send_talk(&mut out, &Talk::Failed { message: "the load is at its end".into() });
+            return frame::send_message(
+                &mut out,
+                &Message::Failed { message: "the load is at its end".into() },
+            );
         };
 
-        let (tell, told) = channel();
-        let number = match self.enter(&tell) {
+        let (replies, listeners) = channel();
+        let number = match self.enter(&replies) {
             Ok(number) => number,
-            Err(message) => return frame::send_talk(&mut out, &Talk::Failed { message }),
+            Err(message) => return frame::send_message(&mut out, &Message::Failed { message }),
         };
         let teller =
-            thread::Builder::new().name("acks".into()).spawn(move || acknowledge(&told, &mut out))?;
-        let read = self.read_chunks(reader, &queues, &tell);
+            thread::Builder::new().name("acks".into()).spawn(move || acknowledge(&listeners, &mut out))?;
+        let read = self.read_chunks(reader, &queues, &replies);
         // The acknowledging thread ends with its last sender: ours, that in the list, those of chunks under way.
-        lock(&self.told).clients.remove(&number);
-        drop(tell);
+        lock(&self.listeners).clients.remove(&number);
+        drop(replies);
         let _ = teller.join();
         read
     }
 
     /// A client's number among those that hear of a failure; the failure when there was one.
-    fn enter(&self, tell: &Sender<Told>) -> Result<u64, String> {
-        let mut told = lock(&self.told);
-        if let Some(message) = &told.failure {
+    fn enter(&self, replies: &Sender<Reply>) -> Result<u64, String> {
+        let mut listeners = lock(&self.listeners);
+        if let Some(message) = &listeners.failure {
             return Err(message.clone());
         }
-        told.next += 1;
-        let number = told.next;
-        told.clients.insert(number, tell.clone());
+        listeners.next += 1;
+        let number = listeners.next;
+        listeners.clients.insert(number, replies.clone());
         Ok(number)
     }
 
@@ -235,7 +242,7 @@ impl Import {
         &self,
         reader: &mut impl io::Read,
         queues: &Queues,
-        tell: &Sender<Told>,
+        replies: &Sender<Reply>,
     ) -> io::Result<()> {
         let (mut hashes, mut shard_of) = (Vec::new(), Vec::new());
         let mut whole = self.empty();
@@ -261,16 +268,16 @@ impl Import {
                         self.placement
                             .shards_of(&whole, &mut hashes, &mut shard_of)
                             .map_err(|e| self.failed(&e.to_string()))?;
-                        scatter(&whole, &shard_of, &mut parts);
+                        route(&whole, &shard_of, &mut parts);
                     }
                     if !self.plan.replicas.is_empty() {
                         parts.extend_from_within(..);
                     }
-                    self.queue(&head, parts, queues, tell)?;
+                    self.queue(&head, parts, queues, replies)?;
                 }
-                Some(Frame::Talk(Talk::Alive)) => {}
-                Some(Frame::Talk(Talk::End)) => return Ok(()),
-                Some(Frame::Talk(_)) => return Err(io::Error::other("it said what only a server says")),
+                Some(Frame::Message(Message::Alive)) => {}
+                Some(Frame::Message(Message::End)) => return Ok(()),
+                Some(Frame::Message(_)) => return Err(io::Error::other("it said what only a server says")),
                 None => return Err(io::Error::other("gone before its end; what was acknowledged is stored")),
             }
         }
@@ -291,16 +298,16 @@ impl Import {
         head: &ChunkHead,
         parts: Vec<Columns>,
         queues: &Queues,
-        tell: &Sender<Told>,
+        replies: &Sender<Reply>,
     ) -> io::Result<()> {
         let ack = Ack { file: head.file, chunk: head.chunk, rows: head.rows };
         let chunk = match lock(&self.seen).entry((head.file, head.chunk)) {
             Entry::Occupied(earlier) => {
-                earlier.get().sent_again(tell);
+                earlier.get().sent_again(replies);
                 return Ok(());
             }
             Entry::Vacant(free) => {
-                free.insert(Arc::new(Pending::new(ack, parts.len(), tell.clone()))).clone()
+                free.insert(Arc::new(Pending::new(ack, parts.len(), replies.clone()))).clone()
             }
         };
         for ((rows, known), writers) in parts.into_iter().zip(&self.known).zip(queues) {
@@ -359,31 +366,31 @@ pub(super) fn decode(body: Vec<u8>, out: &mut Columns) -> Result<Vec<u8>, String
 }
 
 /// Acknowledgements as they come, several in a frame, and a word now and then; ends with the last chunk or a failure.
-fn acknowledge(told: &Receiver<Told>, out: &mut Writer) {
+fn acknowledge(listeners: &Receiver<Reply>, out: &mut Writer) {
     loop {
-        let first = match told.recv_timeout(ALIVE) {
+        let first = match listeners.recv_timeout(ALIVE) {
             Ok(first) => first,
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {
-                if frame::send_talk(out, &Talk::Alive).is_err() {
+                if frame::send_message(out, &Message::Alive).is_err() {
                     return;
                 }
                 continue;
             }
         };
         let (mut acks, mut failed) = (Vec::new(), None);
-        for next in std::iter::once(first).chain(told.try_iter()) {
+        for next in std::iter::once(first).chain(listeners.try_iter()) {
             match next {
-                Told::Ack(ack) => acks.push(ack),
-                Told::Failed(message) => failed = Some(message),
+                Reply::Ack(ack) => acks.push(ack),
+                Reply::Failed(message) => failed = Some(message),
             }
         }
         // A client that has gone asks the ledger when it comes again.
-        if !acks.is_empty() && frame::send_talk(out, &Talk::Acked { acks }).is_err() {
+        if !acks.is_empty() && frame::send_message(out, &Message::Acked { acks }).is_err() {
             return;
         }
         if let Some(message) = failed {
-            let _ = frame::send_talk(out, &Talk::Failed { message });
+            let _ = frame::send_message(out, &Message::Failed { message });
             return;
         }
     }

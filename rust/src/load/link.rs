@@ -6,11 +6,11 @@ use std::time::Instant;
 use serde::Deserialize;
 use serde_json::{json, Value as Json};
 
-use super::frame::{self, Frame, Talk, VERSION};
+use super::frame::{self, Frame, Message, VERSION};
 use super::tls::{self, ClientTls};
 use super::wire::{self, Reader, Writer};
 use crate::engine::secrets::sent_in_clear;
-use crate::engine::socket::{dial, Place, CONNECT};
+use crate::engine::socket::{dial, Endpoint, CONNECT};
 use crate::error::{Error, TargetFault};
 
 const SOCKET_BYTES: usize = 1 << 18;
@@ -42,8 +42,8 @@ impl LinkPlan {
         let (socket, _) = dial(&place)?;
         let (reader, writer) = match &self.tls {
             None => wire::plain(&socket).map_err(lost)?,
-            Some(wish) => {
-                let tls = tls::client(wish)?;
+            Some(tls_options) => {
+                let tls = tls::client(tls_options)?;
                 let session = tls.session(&place)?.into();
                 wire::secure(&socket, session, Instant::now() + CONNECT)
                     .map_err(|e| tls.failed(&place, &e))?
@@ -51,17 +51,17 @@ impl LinkPlan {
         };
         reader.set_limit(None).map_err(lost)?;
         let mut out = BufWriter::with_capacity(SOCKET_BYTES, writer);
-        let hello = Talk::Hello { version: VERSION, token: self.token.clone() };
-        frame::send_talk(&mut out, &hello).map_err(lost)?;
+        let hello = Message::Hello { version: VERSION, token: self.token.clone() };
+        frame::send_message(&mut out, &hello).map_err(lost)?;
         Ok(Link { reader: BufReader::new(reader), out })
     }
 
-    fn place(&self) -> Result<Place, Error> {
+    fn place(&self) -> Result<Endpoint, Error> {
         let wrong = || Error::Plan(format!("--server {}: it is HOST:PORT", self.server));
         let (host, port) = self.server.rsplit_once(':').ok_or_else(wrong)?;
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         let port = port.parse().map_err(|_| wrong())?;
-        Ok(Place::new(host, port, format!("load server {}", self.server)))
+        Ok(Endpoint::new(host, port, format!("load server {}", self.server)))
     }
 
     pub fn refused(&self, message: String) -> Error {
@@ -71,13 +71,13 @@ impl LinkPlan {
 }
 
 impl Link {
-    /// The answer to `talk`; what the other side refuses is an error.
-    pub fn ask(&mut self, plan: &LinkPlan, talk: &Talk) -> Result<Talk, Error> {
+    /// The answer to `request`; what the other side refuses is an error.
+    pub fn ask(&mut self, plan: &LinkPlan, request: &Message) -> Result<Message, Error> {
         // Who refuses says why and closes: the reason may be there although not everything was sent.
-        let sent = frame::send_talk(&mut self.out, talk);
+        let sent = frame::send_message(&mut self.out, request);
         match frame::receive(&mut self.reader) {
-            Ok(Some(Frame::Talk(Talk::Failed { message }))) => Err(plan.refused(message)),
-            Ok(Some(Frame::Talk(answer))) => {
+            Ok(Some(Frame::Message(Message::Failed { message }))) => Err(plan.refused(message)),
+            Ok(Some(Frame::Message(answer))) => {
                 sent.map(|()| answer).map_err(|e| unreachable_server(&plan.server, &e))
             }
             Ok(Some(Frame::Chunk(..))) => Err(plan.refused(NO_SERVER.into())),
@@ -96,22 +96,22 @@ pub fn ask(link_json: &str, question_json: &str) -> Result<String, Error> {
     let wrong = |e: serde_json::Error| Error::Plan(e.to_string());
     let plan: LinkPlan = serde_json::from_str(link_json).map_err(wrong)?;
     let question: Question = serde_json::from_str(question_json).map_err(wrong)?;
-    let talk = match question {
-        Question::Targets => Talk::Targets,
-        Question::Scan { shard, scan } => Talk::Scan { shard, scan },
+    let request = match question {
+        Question::Targets => Message::Targets,
+        Question::Scan { shard, scan } => Message::Scan { shard, scan },
         Question::Statement { shard, statement, limit_s } => {
-            Talk::Ask { shard, statement, limit_ns: (limit_s * 1e9) as u64 }
+            Message::Ask { shard, statement, limit_ns: (limit_s * 1e9) as u64 }
         }
     };
     let mut link = plan.connect()?;
-    let answer = link.ask(&plan, &talk)?;
+    let answer = link.ask(&plan, &request)?;
     // A connection that ends in order is no news to the server.
-    let _ = frame::send_talk(&mut link.out, &Talk::End);
+    let _ = frame::send_message(&mut link.out, &Message::End);
     match answer {
-        Talk::Serves { engine, shards, coordinator } => {
+        Message::Serves { engine, shards, coordinator } => {
             Ok(json!({"engine": engine, "shards": shards, "coordinator": coordinator}).to_string())
         }
-        Talk::Answer { rows } => Ok(rows.to_string()),
+        Message::Answer { rows } => Ok(rows.to_string()),
         _ => Err(plan.refused(NO_SERVER.into())),
     }
 }

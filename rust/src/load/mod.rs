@@ -6,8 +6,8 @@
 //! bounded, and a server that waits for a shard reads no more from its clients.
 //!
 //! Reading order: `frame` (what they say), `wire`, `tls` and `certificate` (how it gets there), `client`, `link` (the way to a
-//! server), `server` (who may come in), `import`, `place` and `scatter` (which shard), `queue`, `raw` (bytes out of their digits), `shard` (storing); `content` (which file is it),
-//! `readback` (is the table what the files are).
+//! server), `server` (who may come in), `import`, `sharding` and `route` (which shard), `queue`, `raw` (bytes out of
+//! their digits), `shard` (storing); `content` (which file is it), `readback` (is the table what the files are).
 
 pub mod certificate;
 mod client;
@@ -18,14 +18,14 @@ mod fuzz;
 mod import;
 mod ipc;
 pub mod link;
-pub mod place;
 mod queue;
 mod raw;
 pub mod readback;
 mod refusal;
-mod scatter;
+mod route;
 mod server;
 mod shard;
+pub mod sharding;
 mod tls;
 mod wire;
 
@@ -38,7 +38,7 @@ use serde::Deserialize;
 use serde_json::{json, Value as Json};
 
 use crate::error::Error;
-use crate::handle::{self, Told};
+use crate::handle::{self, WorkEvent};
 
 pub use client::{ClientFile, ClientPlan};
 pub use import::ImportPlan;
@@ -46,7 +46,7 @@ pub use server::ServerPlan;
 pub use shard::{LedgerPlan, ShardPlan};
 
 /// How often both ends say how far they are.
-const TELL: Duration = Duration::from_millis(250);
+const PROGRESS_EVERY: Duration = Duration::from_millis(250);
 
 /// One end of a load, fully spelled out.
 #[derive(Debug, Clone, Deserialize)]
@@ -61,14 +61,14 @@ pub type Handle = handle::Handle<Json>;
 
 /// Where an end tells what happens, and learns that it should stop.
 #[derive(Clone)]
-pub(crate) struct Desk {
+pub(crate) struct EventSender {
     events: Sender<Json>,
     pub stop: Arc<AtomicBool>,
 }
 
-impl Desk {
-    pub fn tell(&self, event: Json) {
-        // Nobody listens any more: the process is about to end.
+impl EventSender {
+    pub fn send(&self, event: Json) {
+        // There is no receiver any more: the process is about to end.
         let _ = self.events.send(event);
     }
 
@@ -81,17 +81,17 @@ pub fn start(plan_json: &str) -> Result<Handle, Error> {
     let plan: LoadPlan = serde_json::from_str(plan_json).map_err(|e| Error::Plan(e.to_string()))?;
     let (events, receiver) = channel();
     let stop = Arc::new(AtomicBool::new(false));
-    let desk = Desk { events, stop: stop.clone() };
+    let event_sender = EventSender { events, stop: stop.clone() };
     Handle::start("inrush-load", receiver, stop, move || {
         let ended = match plan {
-            LoadPlan::Client(plan) => client::run(plan, &desk),
-            LoadPlan::Server(plan) => server::run(plan, &desk),
+            LoadPlan::Client(plan) => client::run(plan, &event_sender),
+            LoadPlan::Server(plan) => server::run(plan, &event_sender),
         };
-        desk.tell(ended.unwrap_or_else(|e| Json::failed(e.kind(), e.to_string())));
+        event_sender.send(ended.unwrap_or_else(|e| Json::failed(e.kind(), e.to_string())));
     })
 }
 
-impl Told for Json {
+impl WorkEvent for Json {
     fn failed(kind: &'static str, message: String) -> Json {
         json!({"event": "failed", "kind": kind, "message": message})
     }
@@ -127,9 +127,9 @@ impl Bucket {
 }
 
 /// Sleeps in steps, so that a stop is seen.
-pub(crate) fn pause(wait: Duration, desk: &Desk) {
+pub(crate) fn pause(wait: Duration, event_sender: &EventSender) {
     let until = Instant::now() + wait;
-    while !desk.stopped() {
+    while !event_sender.stopped() {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return;

@@ -31,7 +31,7 @@ impl<T> State<T> {
     }
 }
 
-/// Nobody takes any more: the writer has ended.
+/// No writer takes any more: the writer has ended.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Abandoned;
 
@@ -83,7 +83,7 @@ impl<T> Queue<T> {
         self.changed.notify_all();
     }
 
-    /// Nobody takes any more: what is there is dropped, who waits for room is told.
+    /// No writer takes any more: what is there is dropped, a reader that waits for room gets an error.
     pub fn abandon(&self) {
         let mut state = self.lock();
         (state.ended, state.rows) = (true, 0);

@@ -9,7 +9,7 @@ use serde_json::{json, Value as Json};
 use crate::clock::Clock;
 use crate::engine::{build, Context, OpId};
 use crate::error::Error;
-use crate::plan::{RunPlan, ScreenItem, TablePlan, Target};
+use crate::plan::{ChecksumItem, RunPlan, TablePlan, Target};
 use crate::proof::Expected;
 use crate::rows::files::FileRows;
 use crate::rows::Columns;
@@ -25,7 +25,7 @@ pub struct ScanPlan {
     pub table: TablePlan,
     pub statement: String,
     /// What is summed over its rows, beside their digest.
-    pub items: Vec<ScreenItem>,
+    pub items: Vec<ChecksumItem>,
 }
 
 /// Files that are read as they are loaded.
@@ -38,7 +38,7 @@ pub struct FilesPlan {
     pub columns: Vec<String>,
     /// What is summed over these columns, beside their digest.
     #[serde(default)]
-    pub items: Vec<ScreenItem>,
+    pub items: Vec<ChecksumItem>,
 }
 
 impl ScanPlan {

@@ -1,7 +1,7 @@
 //! The load server: who may come in, and to which import each client belongs.
 //!
-//! A stranger is somebody who has not shown the token yet. He gets a thread, 4 KiB and a few seconds; when many come,
-//! the one who has waited longest goes.
+//! A connection is unauthenticated until it has shown the token. It gets a thread, 4 KiB and a few seconds; when many
+//! come, the one who has waited longest goes.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, BufReader};
@@ -16,12 +16,12 @@ use rustls::{ServerConfig, ServerConnection};
 use serde::Deserialize;
 use serde_json::{json, Value as Json};
 
-use super::frame::{self, Frame, Talk};
+use super::frame::{self, Frame, Message};
 use super::import::{Import, ImportPlan};
 use super::readback::{self, ScanPlan};
 use super::tls::{self, ServerTls};
 use super::wire::{self, wait_until, Reader, Until, Writer, SILENCE};
-use super::{Desk, TELL};
+use super::{EventSender, PROGRESS_EVERY};
 use crate::error::Error;
 use crate::lock::Unpoisoned;
 use crate::plan::Target;
@@ -31,8 +31,8 @@ use crate::run::control;
 const ACCEPT: Duration = Duration::from_millis(20);
 /// So long somebody may take to show the token.
 const HELLO: Duration = Duration::from_secs(5);
-/// Strangers at once.
-const STRANGERS: usize = 64;
+/// Unauthenticated connections at once.
+const UNAUTHENTICATED_MOST: usize = 64;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -68,13 +68,13 @@ struct Server {
     changed: Condvar,
     /// Everybody connected, to be hung up on at the end.
     open: Mutex<HashMap<u64, TcpStream>>,
-    strangers: Mutex<VecDeque<(u64, TcpStream)>>,
+    unauthenticated: Mutex<VecDeque<(u64, TcpStream)>>,
     turned_away: AtomicU64,
-    desk: Desk,
+    event_sender: EventSender,
 }
 
 enum Entry {
-    /// Being connected, or stored to its end: whoever wants it waits.
+    /// Being connected, or stored to its end: a client that wants it waits.
     Busy,
     Open {
         import: Arc<Import>,
@@ -83,13 +83,13 @@ enum Entry {
 }
 
 /// Until asked to stop; then what was acknowledged is stored, and the last event says how much.
-pub fn run(plan: ServerPlan, desk: &Desk) -> Result<Json, Error> {
+pub fn run(plan: ServerPlan, event_sender: &EventSender) -> Result<Json, Error> {
     let listener =
         TcpListener::bind(&plan.listen).map_err(|e| Error::io(format!("listening on {}", plan.listen), e))?;
     listener.set_nonblocking(true).map_err(|e| Error::io("listening", e))?;
     let address = listener.local_addr().map_err(|e| Error::io("listening", e))?;
     let began = Instant::now();
-    let own = plan.load.map(|load| Import::open(load, desk)).transpose()?;
+    let own = plan.load.map(|load| Import::open(load, event_sender)).transpose()?;
     let server = Arc::new(Server {
         token: plan.token,
         tls: plan.tls.as_ref().map(tls::server_config).transpose()?,
@@ -97,9 +97,9 @@ pub fn run(plan: ServerPlan, desk: &Desk) -> Result<Json, Error> {
         imports: Mutex::new(HashMap::new()),
         changed: Condvar::new(),
         open: Mutex::new(HashMap::new()),
-        strangers: Mutex::new(VecDeque::new()),
+        unauthenticated: Mutex::new(VecDeque::new()),
         turned_away: AtomicU64::new(0),
-        desk: desk.clone(),
+        event_sender: event_sender.clone(),
     });
     if let Some(import) = &own {
         // One guest more than there are: it stays until the end.
@@ -107,7 +107,7 @@ pub fn run(plan: ServerPlan, desk: &Desk) -> Result<Json, Error> {
             .insert(import.plan.import.clone(), Entry::Open { import: import.clone(), guests: 1 });
     }
     let (resumed_files, resumed_rows) = own.as_ref().map_or((0, 0), |i| (i.resumed_files, i.resumed_rows));
-    desk.tell(json!({
+    event_sender.send(json!({
         "event": "listening", "address": address.to_string(), "resumed_files": resumed_files, "resumed_rows": resumed_rows,
     }));
     let says = |event: &str| {
@@ -137,14 +137,14 @@ impl Server {
         let mut last = Instant::now();
         let mut guests: Vec<JoinHandle<()>> = Vec::new();
         let mut number = 0;
-        while !self.desk.stopped() {
+        while !self.event_sender.stopped() {
             wait_for_guest(listener);
             match listener.accept() {
                 Ok((stream, peer)) => {
                     number += 1;
                     let (server, number) = (self.clone(), number);
-                    let talk = move || server.talk(stream, peer, number);
-                    match thread::Builder::new().name("client".into()).spawn(talk) {
+                    let message = move || server.message(stream, peer, number);
+                    match thread::Builder::new().name("client".into()).spawn(message) {
                         Ok(guest) => guests.push(guest),
                         // Too many threads: this one is hung up on, and others end soon.
                         Err(_) => drop(self.turned_away.fetch_add(1, Relaxed)),
@@ -154,10 +154,10 @@ impl Server {
                 // Too many files, or a client that has gone before it was let in: neither ends a server.
                 Err(_) => thread::sleep(ACCEPT),
             }
-            if last.elapsed() >= TELL {
+            if last.elapsed() >= PROGRESS_EVERY {
                 last = Instant::now();
                 guests.retain(|guest| !guest.is_finished());
-                self.desk.tell(says("progress"));
+                self.event_sender.send(says("progress"));
             }
         }
         // Clients that are still there would keep their threads reading for ever.
@@ -166,16 +166,17 @@ impl Server {
     }
 
     /// One client from its first word to its last.
-    fn talk(self: &Arc<Server>, stream: TcpStream, peer: SocketAddr, number: u64) {
+    fn message(self: &Arc<Server>, stream: TcpStream, peer: SocketAddr, number: u64) {
         let known = self.let_in(&stream, number);
-        lock(&self.strangers).retain(|(of, _)| *of != number);
+        lock(&self.unauthenticated).retain(|(of, _)| *of != number);
         let ended = match known {
             Err(_) if !lock(&self.open).contains_key(&number) => Ok(()),
             Err(why) => {
-                // Strangers are counted and not listed: who sends rubbish all day would fill the log.
-                if self.turned_away.fetch_add(1, Relaxed) < STRANGERS as u64 {
-                    self.desk
-                        .tell(json!({"event": "note", "text": format!("{peer} was turned away: {why}")}));
+                // Unauthenticated connections are counted and not listed: a client that sends garbage all day would
+                // fill the log.
+                if self.turned_away.fetch_add(1, Relaxed) < UNAUTHENTICATED_MOST as u64 {
+                    self.event_sender
+                        .send(json!({"event": "note", "text": format!("{peer} was turned away: {why}")}));
                 }
                 Ok(())
             }
@@ -184,7 +185,7 @@ impl Server {
         lock(&self.open).remove(&number);
         let _ = stream.shutdown(Shutdown::Both);
         if let Err(e) = ended {
-            self.desk.tell(json!({"event": "note", "text": format!("client {peer}: {e}")}));
+            self.event_sender.send(json!({"event": "note", "text": format!("client {peer}: {e}")}));
         }
     }
 
@@ -203,9 +204,12 @@ impl Server {
         }
         let (mut reader, mut out) = match &self.tls {
             None => wire::plain(stream)?,
-            Some(_) if frame::is_talk(first[0]) => {
+            Some(_) if frame::is_message(first[0]) => {
                 let message = "the load server speaks TLS only: give --ca FILE or --fingerprint SHA256";
-                frame::send_talk(&mut wire::plain(stream)?.1, &Talk::Failed { message: message.into() })?;
+                frame::send_message(
+                    &mut wire::plain(stream)?.1,
+                    &Message::Failed { message: message.into() },
+                )?;
                 return Err(io::Error::other("it speaks without TLS"));
             }
             Some(config) => {
@@ -221,7 +225,7 @@ impl Server {
             Err(message) => Some(message),
         };
         if let Some(message) = refused {
-            frame::send_talk(&mut out, &Talk::Failed { message: message.clone() })?;
+            frame::send_message(&mut out, &Message::Failed { message: message.clone() })?;
             drain(&mut Until { reader: &mut reader, until });
             return Err(io::Error::other(message));
         }
@@ -231,12 +235,12 @@ impl Server {
         Ok((reader, out))
     }
 
-    /// The strangers who wait longest go when there are too many.
+    /// The oldest unauthenticated connections are closed when there are too many.
     fn make_room(&self, number: u64, stream: TcpStream) {
-        let mut strangers = lock(&self.strangers);
-        strangers.push_back((number, stream));
-        while strangers.len() > STRANGERS {
-            if let Some((_, oldest)) = strangers.pop_front() {
+        let mut unauthenticated = lock(&self.unauthenticated);
+        unauthenticated.push_back((number, stream));
+        while unauthenticated.len() > UNAUTHENTICATED_MOST {
+            if let Some((_, oldest)) = unauthenticated.pop_front() {
                 let _ = oldest.shutdown(Shutdown::Both);
             }
         }
@@ -246,39 +250,41 @@ impl Server {
     fn listen(&self, mut reader: BufReader<Reader>, mut out: Writer) -> io::Result<()> {
         loop {
             let answer = match frame::receive(&mut reader)? {
-                Some(Frame::Talk(Talk::Targets)) => self.targets(),
-                Some(Frame::Talk(Talk::Ask { shard, statement, limit_ns })) => {
+                Some(Frame::Message(Message::Targets)) => self.targets(),
+                Some(Frame::Message(Message::Ask { shard, statement, limit_ns })) => {
                     self.ask(shard, &statement, limit_ns)
                 }
-                Some(Frame::Talk(Talk::Scan { shard, scan })) => self.scan(shard, scan),
-                Some(Frame::Talk(Talk::Open { import, columns, setup })) => match self.join(&import, setup) {
-                    Ok(joined) => {
-                        let ended = joined.serve(&columns, &mut reader, out);
-                        self.leave(&import);
-                        return ended;
+                Some(Frame::Message(Message::Scan { shard, scan })) => self.scan(shard, scan),
+                Some(Frame::Message(Message::Open { import, columns, setup })) => {
+                    match self.join(&import, setup) {
+                        Ok(joined) => {
+                            let ended = joined.serve(&columns, &mut reader, out);
+                            self.leave(&import);
+                            return ended;
+                        }
+                        Err(message) => Err(message),
                     }
-                    Err(message) => Err(message),
-                },
-                Some(Frame::Talk(Talk::End)) | None => return Ok(()),
-                Some(_) => return Err(io::Error::other("it said what nobody asked for")),
+                }
+                Some(Frame::Message(Message::End)) | None => return Ok(()),
+                Some(_) => return Err(io::Error::other("it sent a message out of turn")),
             };
-            let failed = |message| Talk::Failed { message };
-            frame::send_talk(&mut out, &answer.unwrap_or_else(failed))?;
+            let failed = |message| Message::Failed { message };
+            frame::send_message(&mut out, &answer.unwrap_or_else(failed))?;
         }
     }
 
-    fn targets(&self) -> Result<Talk, String> {
+    fn targets(&self) -> Result<Message, String> {
         let serves = self.serves.as_ref().ok_or(NOT_OPEN)?;
         let engine = serves.shards.first().map(|t| t.engine.clone()).unwrap_or_default();
         let urls = serves.shards.iter().map(|t| t.url.clone()).collect();
-        Ok(Talk::Serves {
+        Ok(Message::Serves {
             engine,
             shards: urls,
             coordinator: serves.coordinator.as_ref().map(|t| t.url.clone()),
         })
     }
 
-    fn ask(&self, shard: Option<usize>, statement: &str, limit_ns: u64) -> Result<Talk, String> {
+    fn ask(&self, shard: Option<usize>, statement: &str, limit_ns: u64) -> Result<Message, String> {
         let serves = self.serves.as_ref().ok_or(NOT_OPEN)?;
         let target = match shard {
             Some(k) => serves.shards.get(k),
@@ -287,17 +293,17 @@ impl Server {
         let target = target.ok_or("the load server has no such shard, or no coordinator")?;
         let answer = control(target.clone(), statement, limit_ns).map_err(|e| e.to_string())?;
         let mut answer: Json = serde_json::from_str(&answer).map_err(|e| e.to_string())?;
-        Ok(Talk::Answer { rows: answer["rows"].take() })
+        Ok(Message::Answer { rows: answer["rows"].take() })
     }
 
     /// A client's scan of this server's own target, whatever it calls it.
-    fn scan(&self, shard: usize, mut scan: Json) -> Result<Talk, String> {
+    fn scan(&self, shard: usize, mut scan: Json) -> Result<Message, String> {
         let serves = self.serves.as_ref().ok_or(NOT_OPEN)?;
         let target = serves.shards.get(shard).ok_or("the load server has no such shard")?;
         // The client's own target has no password; ours takes its place.
         let plan = ScanPlan::at(target, &mut scan).map_err(|e| e.to_string())?;
-        let rows = readback::table(plan, self.desk.stop.clone()).map_err(|e| e.to_string())?;
-        Ok(Talk::Answer { rows })
+        let rows = readback::table(plan, self.event_sender.stop.clone()).map_err(|e| e.to_string())?;
+        Ok(Message::Answer { rows })
     }
 
     /// The import of that name, opened where `setup` tells how. `Err` in words for the client.
@@ -318,7 +324,7 @@ impl Server {
                 (Some(Entry::Busy), _) => {
                     let waited = self.changed.wait_timeout(imports, Duration::from_millis(100));
                     imports = waited.unpoisoned().0;
-                    if self.desk.stopped() {
+                    if self.event_sender.stopped() {
                         return Err("the load server is being stopped".into());
                     }
                 }
@@ -332,7 +338,7 @@ impl Server {
                 (None, Some(plan)) => {
                     imports.insert(name.to_owned(), Entry::Busy);
                     drop(imports);
-                    let opened = Import::open(plan.clone(), &self.desk);
+                    let opened = Import::open(plan.clone(), &self.event_sender);
                     let mut imports = lock(&self.imports);
                     match &opened {
                         Ok(import) => {
@@ -378,7 +384,7 @@ impl Server {
         imports.insert(name.to_owned(), Entry::Busy);
         drop(imports);
         if let Err(e) = import.close() {
-            self.desk.tell(json!({"event": "note", "text": format!("import {name}: {e}")}));
+            self.event_sender.send(json!({"event": "note", "text": format!("import {name}: {e}")}));
         }
         lock(&self.imports).remove(name);
         self.changed.notify_all();
@@ -404,7 +410,7 @@ fn drain(from: &mut impl io::Read) {
     }
 }
 
-/// In a time that does not tell how much of it was right.
+/// In a time that does not report how much of it was right.
 fn equal_secrets(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     a.len() == b.len() && a.iter().zip(b).fold(0, |acc, (x, y)| acc | (x ^ y)) == 0

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 
 use super::frame::{Ack, ChunkHead, Reached};
-use super::import::Told;
+use super::import::Reply;
 use super::queue::Queue;
 use super::raw;
 use super::refusal::{is_final, places};
-use super::scatter::append;
-use super::{pause, Bucket, Desk};
+use super::route::append;
+use super::{pause, Bucket, EventSender};
 use crate::clock::Clock;
 use crate::encode;
 use crate::engine::shared::clear;
@@ -95,12 +95,12 @@ struct Waiting {
     /// Shards that do not have it yet.
     left: usize,
     /// Who sent it; twice when a client came again while it was under way.
-    tell: Vec<Sender<Told>>,
+    replies: Vec<Sender<Reply>>,
 }
 
 impl Pending {
-    pub fn new(ack: Ack, shards: usize, tell: Sender<Told>) -> Pending {
-        Pending { ack, state: Mutex::new(Waiting { left: shards, tell: vec![tell] }) }
+    pub fn new(ack: Ack, shards: usize, replies: Sender<Reply>) -> Pending {
+        Pending { ack, state: Mutex::new(Waiting { left: shards, replies: vec![replies] }) }
     }
 
     /// One shard more has it; the last one acknowledges.
@@ -109,17 +109,17 @@ impl Pending {
         state.left -= 1;
         if state.left == 0 {
             // A client that has gone asks the ledger when it comes again.
-            state.tell.drain(..).for_each(|tell| drop(tell.send(Told::Ack(self.ack))));
+            state.replies.drain(..).for_each(|replies| drop(replies.send(Reply::Ack(self.ack))));
         }
     }
 
     /// It was sent again: acknowledged to this sender too, and not stored again.
-    pub fn sent_again(&self, tell: &Sender<Told>) {
+    pub fn sent_again(&self, replies: &Sender<Reply>) {
         let mut state = self.state.lock().unpoisoned();
         if state.left == 0 {
-            drop(tell.send(Told::Ack(self.ack)));
+            drop(replies.send(Reply::Ack(self.ack)));
         } else {
-            state.tell.push(tell.clone());
+            state.replies.push(replies.clone());
         }
     }
 }
@@ -217,7 +217,7 @@ fn added(sums: Vec<i128>, more: &str) -> Option<Vec<i128>> {
 }
 
 /// Stores what comes until nothing more does.
-pub fn write(shard: &Shard, parts: &Queue<Part>, desk: &Desk) -> Result<(), Error> {
+pub fn write(shard: &Shard, parts: &Queue<Part>, event_sender: &EventSender) -> Result<(), Error> {
     let mut writer = Writer {
         shard,
         session: None,
@@ -228,7 +228,7 @@ pub fn write(shard: &Shard, parts: &Queue<Part>, desk: &Desk) -> Result<(), Erro
     };
     let mut waiting: Vec<Part> = Vec::new();
     while let Some(rows) = parts.take(shard.plan.flush_rows, &mut waiting) {
-        writer.store(&waiting, desk)?;
+        writer.store(&waiting, event_sender)?;
         shard.stored.fetch_add(rows as u64, Ordering::Relaxed);
         shard.commits.fetch_add(1, Ordering::Relaxed);
         waiting.drain(..).for_each(|part| part.chunk.stored());
@@ -255,17 +255,17 @@ enum Missed {
 
 impl Writer<'_> {
     /// All of `parts`; on a slow shard that takes as long as their rows at its rate, the real storing included.
-    fn store(&mut self, parts: &[Part], desk: &Desk) -> Result<(), Error> {
+    fn store(&mut self, parts: &[Part], event_sender: &EventSender) -> Result<(), Error> {
         let begun = Instant::now();
         let rows: usize = parts.iter().map(|p| p.rows.rows).sum();
         let takes = self.bucket.as_mut().map_or(Duration::ZERO, |bucket| bucket.take(rows as f64));
-        self.stored(parts, desk)?;
-        pause(takes.saturating_sub(begun.elapsed()), desk);
+        self.stored(parts, event_sender)?;
+        pause(takes.saturating_sub(begun.elapsed()), event_sender);
         Ok(())
     }
 
     /// The same, in as many attempts as the shard's patience allows.
-    fn stored(&mut self, parts: &[Part], desk: &Desk) -> Result<(), Error> {
+    fn stored(&mut self, parts: &[Part], event_sender: &EventSender) -> Result<(), Error> {
         let until = Instant::now() + Duration::from_nanos(self.shard.plan.patience_ns);
         let mut todo: Vec<&Part> = parts.iter().collect();
         let mut wait = Duration::from_millis(50);
@@ -288,13 +288,13 @@ impl Writer<'_> {
             // The connection may have gone between COMMIT and its answer: the ledger knows.
             self.session = None;
             loop {
-                if desk.stopped() {
+                if event_sender.stopped() {
                     return Err(Error::Interrupted);
                 }
                 if Instant::now() >= until {
                     return Err(self.gave_up(&why));
                 }
-                pause(wait, desk);
+                pause(wait, event_sender);
                 wait = (wait * 2).min(Duration::from_secs(2));
                 match self.leave_stored(&mut todo) {
                     Ok(()) => break,

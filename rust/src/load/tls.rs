@@ -9,7 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::ServerConfig;
 use serde::Deserialize;
 
-use crate::engine::tls::{Check, Roots, Tls, When, Wish};
+use crate::engine::tls::{Check, Roots, Tls, TlsOptions, When};
 use crate::error::Error;
 
 /// What the load server shows; PEM files.
@@ -53,11 +53,11 @@ pub fn server_config(files: &ServerTls) -> Result<Arc<ServerConfig>, Error> {
     Ok(Arc::new(config))
 }
 
-pub fn client(wish: &ClientTls) -> Result<Tls, Error> {
-    match wish {
+pub fn client(tls_options: &ClientTls) -> Result<Tls, Error> {
+    match tls_options {
         ClientTls::Ca(path) => {
             let roots = Roots::File(path.clone());
-            Tls::new(&Wish { when: When::Always, check: Check::ChainAndName, roots }, "--ca")
+            Tls::new(&TlsOptions { when: When::Always, check: Check::ChainAndName, roots }, "--ca")
         }
         ClientTls::Fingerprint(text) => {
             let wrong = || {
@@ -66,7 +66,7 @@ pub fn client(wish: &ClientTls) -> Result<Tls, Error> {
                 ))
             };
             let pin = fingerprint_of(text).ok_or_else(wrong)?;
-            Tls::new(&Wish::pinned(pin), "--fingerprint")
+            Tls::new(&TlsOptions::pinned(pin), "--fingerprint")
         }
     }
 }

@@ -29,7 +29,7 @@ pub struct OpPlan {
     pub members: Vec<String>,
     /// Promises about the answer that are checked while writers run.
     #[serde(default)]
-    pub holds: Vec<Hold>,
+    pub holds: Vec<Assertion>,
     /// 0: no limit.
     #[serde(default)]
     pub deadline_ns: u64,
@@ -76,7 +76,7 @@ pub enum ParamGen {
         column: String,
         series: u64,
     },
-    /// Data time up to which every row of the series that [`Hold::Freshness`] names was seen.
+    /// Data time up to which every row of the series that [`Assertion::Freshness`] names was seen.
     SeenUntil {},
     Uniform {
         from: i64,
@@ -117,7 +117,7 @@ pub enum KeyLaw {
 /// A promise about an answer, checked outside the timed part.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Hold {
+pub enum Assertion {
     /// Every returned row is a row of the generator: answer column -> table column, identity included. There is at
     /// least one where the parameters name rows that were there before, unless `may_be_empty`.
     RowsRegenerate {

@@ -191,8 +191,9 @@ pub struct ProofPlan {
     pub first_row: u64,
     pub rows: u64,
     /// One row of numbers, in the order of `items`. Integers may come as text (numeric, hugeint). Empty: read back only.
-    pub screen: String,
-    pub items: Vec<ScreenItem>,
+    #[serde(rename = "screen")]
+    pub checksum_query: String,
+    pub items: Vec<ChecksumItem>,
     /// All columns of the table in order, any row order. Empty: no read-back.
     #[serde(default)]
     pub read_back: String,
@@ -201,7 +202,7 @@ pub struct ProofPlan {
 /// One figure that engine and generator compute independently. All sums are over non-null values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum ScreenItem {
+pub enum ChecksumItem {
     Rows {},
     /// count(column)
     NotNull {

@@ -15,7 +15,7 @@ mod sums;
 use std::ops::Range;
 
 use super::{
-    compared, diagnose, digest_text, read_back_name, screen_figures, screened, Expected, BATCH_ROWS,
+    checksum_figures, compared, diagnose, digest_text, read_back_name, screened, Expected, BATCH_ROWS,
 };
 use crate::engine::{Engine, OpId};
 use crate::error::Error;
@@ -25,7 +25,7 @@ use crate::tables::ProofRow;
 
 use settle::{Settled, Sightings};
 
-/// More rows without an answer than this are not told apart: 48 bytes each.
+/// More rows without an answer than this are not distinguished: 48 bytes each.
 const MOST_ROWS: u64 = 10_000_000;
 /// What an insert without an answer may be.
 const WHOLE_OR_NONE: &str = "whole or none";
@@ -78,7 +78,7 @@ pub(super) fn prove(
     let spec = &plan.tables[proof.table];
     let rows = unanswered.iter().map(|batch| batch.rows).sum::<u64>();
     if rows > MOST_ROWS {
-        let most = format!("at most {MOST_ROWS} rows of inserts without an answer, to be told apart");
+        let most = format!("at most {MOST_ROWS} rows of inserts without an answer, to be distinguished");
         return Ok(vec![compared(&spec.name, "unanswered".into(), most, format!("{rows} rows"))]);
     }
     let generator = RowGen::new(spec, plan.seed, plan.epoch_ns)?;
@@ -105,9 +105,9 @@ fn read_back<'a>(plan: &'a RunPlan, proof: &'a ProofPlan) -> Option<&'a str> {
         Segment::Proof { proofs, .. } => Some(proofs),
         _ => None,
     });
-    // One with a screen is of the whole table.
+    // One with a checksum query is of the whole table.
     let whole = |other: &&ProofPlan| {
-        other.table == proof.table && !other.screen.is_empty() && !other.read_back.is_empty()
+        other.table == proof.table && !other.checksum_query.is_empty() && !other.read_back.is_empty()
     };
     later.flatten().find(whole).map(|other| other.read_back.as_str())
 }
@@ -189,7 +189,7 @@ impl Table<'_> {
         let settled = seen.settle();
         let mut rows = self.inserts(&settled);
         let (must, is) = (self.acknowledged(), found.rows + seen.acknowledged_found());
-        let whole_table = !self.proof.screen.is_empty();
+        let whole_table = !self.proof.checksum_query.is_empty();
         rows.insert(0, compared(self.name(), "acknowledged".into(), must.to_string(), is.to_string()));
         let (expected, found) = (digest_text(&acknowledged.digest), digest_text(&found));
         rows.push(compared(self.name(), read_back_name(self.proof), expected, found));
@@ -211,7 +211,7 @@ impl Table<'_> {
             self.proof,
             self.name(),
             &acknowledged,
-            &screen_figures(self.engine, self.proof, limit_ns)?,
+            &checksum_figures(self.engine, self.proof, limit_ns)?,
         ));
         Ok(rows)
     }
@@ -261,7 +261,7 @@ mod tests {
             table: 0,
             first_row: 100,
             rows: 100,
-            screen: String::new(),
+            checksum_query: String::new(),
             items: Vec::new(),
             read_back: String::new(),
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::recorder::Recorder;
 use super::role::{open_role, Place, Role, Span};
-use super::total::{Shot, Total};
+use super::total::{Ending, Total};
 use super::Recorded;
 use crate::plan::Schedule;
 
@@ -113,14 +113,14 @@ impl Collector {
             let with_ops = role.pending.values().filter(|span| span.ended() > 0);
             let reported = with_ops.map(|span| span.end).max();
             self.emit(index, ran.max(reported.unwrap_or(0)), end_ns, &mut out);
-            let shot = Shot {
+            let ending = Ending {
                 segment: self.segment,
                 repetition: self.repetition,
                 origin_ns: self.origin_ns,
                 offer_end_ns: end.offer_end_ns,
             };
             let role = &self.roles[index];
-            role.total.rows(&role.spec, shot, &mut out);
+            role.total.rows(&role.spec, ending, &mut out);
         }
         out
     }

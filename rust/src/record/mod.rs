@@ -57,7 +57,7 @@ pub struct Recorded {
     pub hists: Vec<HistRow>,
     pub failures: Vec<FailureRow>,
     pub sessions: Vec<SessionRow>,
-    pub shots: Vec<ShotRow>,
+    pub repetitions: Vec<RepetitionRow>,
     pub samples: Vec<SampleRow>,
 }
 
@@ -153,7 +153,7 @@ pub struct SessionRow {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ShotRow {
+pub struct RepetitionRow {
     pub segment: u16,
     pub repetition: u32,
     pub role: String,

@@ -50,7 +50,7 @@ pub struct Recorder {
     interval_ns: u64,
     in_flight: Vec<u32>,
     /// What the collector was last told.
-    told_in_flight: Vec<u32>,
+    reported_in_flight: Vec<u32>,
     failures: Vec<Failure>,
     full: SyncSender<Box<Snapshot>>,
     free: Receiver<Box<Snapshot>>,
@@ -128,7 +128,7 @@ impl Recorder {
             session,
             interval_ns,
             in_flight: vec![0; ops],
-            told_in_flight: vec![0; ops],
+            reported_in_flight: vec![0; ops],
             failures: Vec::new(),
             full,
             free,
@@ -146,7 +146,7 @@ impl Recorder {
         snapshot.start(self.session, repetition, origin_ns, 0);
         self.boundary_ns = origin_ns + self.interval_ns;
         self.in_flight.fill(0);
-        self.told_in_flight.fill(0);
+        self.reported_in_flight.fill(0);
         self.failures.clear();
         self.current = Some(snapshot);
     }
@@ -244,14 +244,15 @@ impl Recorder {
         };
         let origin_ns = snapshot.origin_ns;
         let interval = (now_ns - origin_ns - 1) / self.interval_ns;
-        let news = snapshot.ops.iter().any(|counts| counts.ops > 0) || self.in_flight != self.told_in_flight;
+        let news =
+            snapshot.ops.iter().any(|counts| counts.ops > 0) || self.in_flight != self.reported_in_flight;
         if !news {
             snapshot.first = interval;
             snapshot.end = interval + 1;
         } else if let Ok(mut next) = self.free.try_recv() {
             next.start(self.session, snapshot.repetition, origin_ns, interval);
             let full = self.current.replace(next).expect("checked above");
-            self.told_in_flight.copy_from_slice(&self.in_flight);
+            self.reported_in_flight.copy_from_slice(&self.in_flight);
             self.hand_over(full);
         } else {
             snapshot.end = interval + 1;

@@ -97,7 +97,7 @@ fn a_full_queue_makes_an_interval_longer_and_loses_nothing() {
     }
     let recorded = finish(&mut collector, &mut recorders, 10_000);
     assert_eq!(counts(&recorded), [(0, 1000, 1, 0), (1000, 1000, 1, 0), (2000, 8000, 8, 0)]);
-    assert_eq!(recorded.shots[0].ops, 10);
+    assert_eq!(recorded.repetitions[0].ops, 10);
 }
 
 #[test]
@@ -127,9 +127,9 @@ fn a_failed_operation_is_counted_by_its_class_and_is_in_no_histogram() {
     recorders[0].failed(0, Outcome::Wrong, Some("another".into()), ORIGIN + 40_000_000);
     let recorded = finish(&mut collector, &mut recorders, 50);
 
-    let shot = &recorded.shots[0];
-    assert_eq!((shot.ops, shot.ok, shot.errors, shot.wrong), (4, 1, 3, 2));
-    assert_eq!((shot.rows, shot.bytes), (10, 100));
+    let totals = &recorded.repetitions[0];
+    assert_eq!((totals.ops, totals.ok, totals.errors, totals.wrong), (4, 1, 3, 2));
+    assert_eq!((totals.rows, totals.bytes), (10, 100));
     assert!(recorded.hists.iter().all(|row| row.hist.n == 1));
     assert_eq!(recorded.intervals[0].errors, 3);
     let failures: Vec<_> =
@@ -162,8 +162,8 @@ fn making_the_first_batch_is_part_of_a_closed_repetition() {
     };
     recorders[0].sent(0, sent_ns);
     recorders[0].record(0, times, Outcome::Ok, 10, 100);
-    let shot = finish(&mut collector, &mut recorders, 50).shots.remove(0);
-    assert_eq!((shot.start_ns, shot.end_ns), (ORIGIN, ORIGIN + 50_000_000));
+    let totals = finish(&mut collector, &mut recorders, 50).repetitions.remove(0);
+    assert_eq!((totals.start_ns, totals.end_ns), (ORIGIN, ORIGIN + 50_000_000));
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn the_four_times_give_the_five_histograms() {
         ("on_time", 7_000_000),
     ];
     assert_eq!(sums, expected);
-    assert_eq!(recorded.shots[0].late, 1, "sent 4 ms after it was due");
+    assert_eq!(recorded.repetitions[0].late, 1, "sent 4 ms after it was due");
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn what_was_due_and_not_sent_is_backlog_and_in_the_end_unsent() {
     let recorded = finish(&mut collector, &mut recorders, 2000);
     let state: Vec<_> = recorded.intervals.iter().map(|r| (r.ops, r.in_flight, r.backlog)).collect();
     assert_eq!(state, [(0, 1, 9), (1, 0, 19)]);
-    assert_eq!(recorded.shots[0].unsent, 19);
+    assert_eq!(recorded.repetitions[0].unsent, 19);
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn the_backlog_of_a_mix_is_that_of_each_operation() {
     let recorded = finish(&mut collector, &mut recorders, 1000);
     let backlog: Vec<_> = recorded.intervals.iter().map(|r| (r.op.as_str(), r.backlog)).collect();
     assert_eq!(backlog, [("a", 75), ("b", 25)]);
-    assert_eq!(recorded.shots[0].unsent, 100);
+    assert_eq!(recorded.repetitions[0].unsent, 100);
 }
 
 #[test]
@@ -259,8 +259,8 @@ fn repetitions_do_not_mix() {
         recorders[0].begin(repetition, ORIGIN);
         call(&mut recorders[0], 0, 10, Outcome::Ok);
         let recorded = finish(&mut collector, &mut recorders, 20);
-        let shot = &recorded.shots[0];
-        assert_eq!((shot.repetition, shot.ops, shot.errors), (repetition, 1, 0));
+        let totals = &recorded.repetitions[0];
+        assert_eq!((totals.repetition, totals.ops, totals.errors), (repetition, 1, 0));
         assert_eq!(recorded.sessions[0].cpu_ns, 7);
         assert_eq!(recorded.intervals[0].cum_rows, 10);
     }
@@ -273,7 +273,7 @@ fn a_session_that_panics_leaves_what_it_counted() {
     recorders.clear();
     let end_ns = ORIGIN + SECOND;
     let recorded = collector.end(&[RoleEnd { offer_end_ns: end_ns, end_ns }]);
-    assert_eq!(recorded.shots[0].ops, 1);
+    assert_eq!(recorded.repetitions[0].ops, 1);
 }
 
 #[test]

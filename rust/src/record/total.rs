@@ -1,10 +1,10 @@
-//! Sums of a role's repetition: what its shots, sessions and failures are written from.
+//! Sums of a role's repetition: what its repetitions, sessions and failures are written from.
 
 use super::collect::{Progress, RoleSpec};
 use super::hist::Hist;
 use super::recorder::{Ended, Failure, OpCounts, Snapshot};
 use super::role::Place;
-use super::{FailureRow, Recorded, SessionRow, ShotRow};
+use super::{FailureRow, Recorded, RepetitionRow, SessionRow};
 use crate::engine::Outcome;
 use crate::schedule::Arrivals;
 
@@ -43,7 +43,7 @@ pub(super) struct SessionTotal {
 
 /// The repetition that is ending, and from when on nothing was offered; run time.
 #[derive(Clone, Copy)]
-pub(super) struct Shot {
+pub(super) struct Ending {
     pub(super) segment: u16,
     pub(super) repetition: u32,
     pub(super) origin_ns: u64,
@@ -123,19 +123,19 @@ impl Total {
     }
 
     /// The rows that end a repetition.
-    pub(super) fn rows(&self, spec: &RoleSpec, shot: Shot, out: &mut Recorded) {
-        self.failure_rows(spec, shot, out);
-        self.session_rows(spec, shot, out);
-        out.shots.push(self.shot_row(spec, shot));
+    pub(super) fn rows(&self, spec: &RoleSpec, ending: Ending, out: &mut Recorded) {
+        self.failure_rows(spec, ending, out);
+        self.session_rows(spec, ending, out);
+        out.repetitions.push(self.repetition_row(spec, ending));
     }
 
-    fn failure_rows(&self, spec: &RoleSpec, shot: Shot, out: &mut Recorded) {
+    fn failure_rows(&self, spec: &RoleSpec, ending: Ending, out: &mut Recorded) {
         for (op, (op_name, sums)) in spec.ops.iter().zip(&self.ops).enumerate() {
             for outcome in Outcome::ALL.into_iter().filter(|o| sums.outcomes[*o as usize] > 0) {
                 let first = self.failures.iter().find(|f| f.op == op && f.outcome == outcome);
                 out.failures.push(FailureRow {
-                    segment: shot.segment,
-                    repetition: shot.repetition,
+                    segment: ending.segment,
+                    repetition: ending.repetition,
                     role: spec.name.clone(),
                     op: op_name.clone(),
                     outcome: outcome.name(),
@@ -147,11 +147,11 @@ impl Total {
         }
     }
 
-    fn session_rows(&self, spec: &RoleSpec, shot: Shot, out: &mut Recorded) {
+    fn session_rows(&self, spec: &RoleSpec, ending: Ending, out: &mut Recorded) {
         for (session, sums) in self.sessions.iter().enumerate() {
             out.sessions.push(SessionRow {
-                segment: shot.segment,
-                repetition: shot.repetition,
+                segment: ending.segment,
+                repetition: ending.repetition,
                 role: spec.name.clone(),
                 session: session as u32,
                 cpu_ns: sums.cpu_ns,
@@ -162,20 +162,20 @@ impl Total {
         }
     }
 
-    fn shot_row(&self, spec: &RoleSpec, shot: Shot) -> ShotRow {
+    fn repetition_row(&self, spec: &RoleSpec, ending: Ending) -> RepetitionRow {
         let sum = |f: fn(&OpTotal) -> u64| self.ops.iter().map(f).sum::<u64>();
         let (ops, ok) = (sum(|o| o.ops), sum(|o| o.ok));
         let in_flight: u64 = self.sessions.iter().flat_map(|s| &s.in_flight).map(|n| u64::from(*n)).sum();
-        let start_ns = if ops == 0 { shot.origin_ns } else { self.start_ns };
+        let start_ns = if ops == 0 { ending.origin_ns } else { self.start_ns };
         let wrong = sum(|o| o.outcomes[Outcome::Wrong as usize] + o.outcomes[Outcome::Missing as usize]);
         let (rows, bytes, late) = (sum(|o| o.rows), sum(|o| o.bytes), sum(|o| o.late));
         let cpu_ns = self.sessions.iter().map(|s| s.cpu_ns).sum();
         // The cursor stands at the last interval, not far from the end of what was offered.
-        let offer_end_ns = shot.offer_end_ns.saturating_sub(shot.origin_ns);
+        let offer_end_ns = ending.offer_end_ns.saturating_sub(ending.origin_ns);
         let offered = self.arrivals.clone().offered_before(offer_end_ns).min(spec.count.unwrap_or(u64::MAX));
-        ShotRow {
-            segment: shot.segment,
-            repetition: shot.repetition,
+        RepetitionRow {
+            segment: ending.segment,
+            repetition: ending.repetition,
             role: spec.name.clone(),
             start_ns,
             end_ns: self.last_done_ns.max(start_ns),

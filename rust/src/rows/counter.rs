@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::hash::{fraction_of, fraction_of_unsigned, hash, mix, place, scale, second, Range, STEP};
-use super::lane::{Chunk, CHUNK};
+use super::integers::{Chunk, CHUNK};
 use super::remembered::{Along, Remembered, Room};
 use super::simd::{vectorised, Level};
 use super::table::{Cyclic, Quantiles};

@@ -6,7 +6,7 @@ use super::hash::mix;
 use super::row_sum::{add_hashed, Part, RowSum};
 use super::simd::{vectorised, Level};
 use crate::error::Error;
-use crate::plan::ScreenItem;
+use crate::plan::ChecksumItem;
 use crate::plan::ValueHash;
 
 /// Sum of the row hashes: equal for equal multisets of rows, in whatever order and parts.
@@ -128,9 +128,9 @@ pub(super) fn hash_items(items: &Values, range: std::ops::Range<usize>) -> u64 {
     }
 }
 
-/// The figures of a screen proof, summed over rows; see [`ScreenItem`].
+/// The figures of a checksum query proof, summed over rows; see [`ChecksumItem`].
 #[derive(Debug, Clone)]
-pub struct ScreenSums {
+pub struct Checksums {
     items: Vec<Item>,
     sums: Vec<i128>,
     /// Memory of `Item::Row`: a number for each row of a batch.
@@ -167,54 +167,55 @@ enum Item {
     },
 }
 
-impl ScreenSums {
+impl Checksums {
     /// `like` gives the columns by name and type. Errors: a column that is not there, or of a type without that sum.
-    pub fn new(items: &[ScreenItem], like: &Columns) -> Result<ScreenSums, Error> {
+    pub fn new(items: &[ChecksumItem], like: &Columns) -> Result<Checksums, Error> {
         let column = |name: &str, what: &str, fits: fn(&Values) -> bool| {
             let at = like.columns.iter().position(|c| c.name == name);
-            let at =
-                at.ok_or_else(|| Error::Plan(format!("screen: {what} of `{name}`, which is not a column")))?;
+            let at = at.ok_or_else(|| {
+                Error::Plan(format!("checksum query: {what} of `{name}`, which is not a column"))
+            })?;
             if fits(&like.columns[at].values) {
                 return Ok(at);
             }
             let ty = like.columns[at].ty;
             Err(Error::Plan(format!(
-                "screen: {what} of `{name}`, which is {ty:?}; leave it out of the proof"
+                "checksum query: {what} of `{name}`, which is {ty:?}; leave it out of the proof"
             )))
         };
         let integer: fn(&Values) -> bool = |v| matches!(v, Values::I32(_) | Values::I64(_));
         let items = items.iter().map(|item| {
             Ok(match item {
-                ScreenItem::Rows {} => Item::Rows,
-                ScreenItem::NotNull { column: name } => Item::NotNull(column(name, "not_null", |_| true)?),
-                ScreenItem::SumLow { column: name } => Item::Low(column(name, "sum_low", integer)?),
-                ScreenItem::SumHigh { column: name, signed } => {
+                ChecksumItem::Rows {} => Item::Rows,
+                ChecksumItem::NotNull { column: name } => Item::NotNull(column(name, "not_null", |_| true)?),
+                ChecksumItem::SumLow { column: name } => Item::Low(column(name, "sum_low", integer)?),
+                ChecksumItem::SumHigh { column: name, signed } => {
                     Item::High { column: column(name, "sum_high", integer)?, signed: *signed }
                 }
-                ScreenItem::SumWrapped { column: name } => {
+                ChecksumItem::SumWrapped { column: name } => {
                     Item::Wrapped(column(name, "sum_wrapped", integer)?)
                 }
-                ScreenItem::Product { key, value } => {
+                ChecksumItem::Product { key, value } => {
                     Item::Product(column(key, "product", integer)?, column(value, "product", integer)?)
                 }
-                ScreenItem::SumScaled { column: name, bits } => Item::Scaled {
+                ChecksumItem::SumScaled { column: name, bits } => Item::Scaled {
                     column: column(name, "sum_scaled", |v| matches!(v, Values::F32(_) | Values::F64(_)))?,
                     unit: (1u64 << bits) as f64,
                 },
-                ScreenItem::CountTrue { column: name } => {
+                ChecksumItem::CountTrue { column: name } => {
                     Item::True(column(name, "count_true", |v| matches!(v, Values::I32(_)))?)
                 }
-                ScreenItem::SumHash { column: name, hash, trimmed } => {
+                ChecksumItem::SumHash { column: name, hash, trimmed } => {
                     let at = column(name, "sum_hash", |_| true)?;
                     if !hash.takes(&like.columns[at].values) {
                         return Err(Error::Plan(format!(
-                            "screen: {hash:?} of `{name}`, which is {:?}; read it back instead",
+                            "checksum query: {hash:?} of `{name}`, which is {:?}; read it back instead",
                             like.columns[at].ty
                         )));
                     }
                     Item::Hash { column: at, hash: *hash, trimmed: *trimmed, weight: None }
                 }
-                ScreenItem::SumRows { hash, columns, unsigned, trimmed } => {
+                ChecksumItem::SumRows { hash, columns, unsigned, trimmed } => {
                     let part = |name: &String| {
                         let fits: fn(&Values) -> bool = match hash {
                             ValueHash::ReadBack => |_| true,
@@ -226,14 +227,14 @@ impl ScreenSums {
                     let parts = columns.iter().map(part).collect::<Result<Vec<_>, Error>>()?;
                     Item::Row { hash: *hash, row: RowSum::new(*hash, parts) }
                 }
-                ScreenItem::SumLength { column: name } => {
+                ChecksumItem::SumLength { column: name } => {
                     Item::Length(column(name, "sum_length", |v| matches!(v, Values::Text(_)))?)
                 }
             })
         });
         let mut items = items.collect::<Result<Vec<_>, Error>>()?;
         hash_once(&mut items);
-        Ok(ScreenSums { sums: vec![0; items.len()], items, numbers: Vec::new() })
+        Ok(Checksums { sums: vec![0; items.len()], items, numbers: Vec::new() })
     }
 
     pub fn add(&mut self, columns: &Columns) {
@@ -246,7 +247,7 @@ impl ScreenSums {
         }
     }
 
-    pub fn merge(&mut self, other: &ScreenSums) {
+    pub fn merge(&mut self, other: &Checksums) {
         for ((item, sum), other) in self.items.iter().zip(&mut self.sums).zip(&other.sums) {
             *sum = item.kept(*sum + other);
         }

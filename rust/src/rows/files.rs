@@ -1,14 +1,14 @@
 //! The user's own files as a source of rows: every row is stored or rejected, never lost.
 //!
-//! Reading order: `split` (bytes to fields), `parse` (field to value), `quick` (both at once, of plain
+//! Reading order: `split` (bytes to fields), `parse` (field to value), `fast_path` (both at once, of plain
 //! records), `text` (files to batches), `reject`, `feed` (batches to sessions). `arrow` reads what Parquet files were turned into.
 
 mod arrow;
 mod batch;
+mod fast_path;
 mod feed;
 mod limit;
 mod parse;
-mod quick;
 mod reject;
 mod split;
 mod text;

@@ -1,9 +1,9 @@
 //! Rows of a table as functions of (seed, stream, row): any row can be made again, alone, anywhere.
 
 use super::columns::{Column, Columns, Value, Values};
-use super::compile::{problems, share, Made, Maker, Setting, MAX_NARROW_SOURCES};
+use super::compile::{problems, share, ColumnGenerator, CompiledColumn, Setting, MAX_NARROW_SOURCES};
 use super::hash::{hash, key};
-use super::lane::{Chunk, Lane, Sources, CHUNK, FEW};
+use super::integers::{Chunk, IntGenerator, Sources, CHUNK, FEW};
 use super::remembered::Room;
 use super::simd::{vectorised, Level};
 use crate::error::Error;
@@ -21,7 +21,7 @@ pub struct RowGen {
 struct Ready {
     name: String,
     ty: LogicalType,
-    made: Made,
+    compiled: CompiledColumn,
     null: Option<Null>,
 }
 
@@ -46,11 +46,11 @@ impl RowGen {
         let setting = Setting::new(table, seed, epoch_ns).map_err(Error::Plan)?;
         let mut columns = Vec::with_capacity(table.columns.len());
         for (at, plan) in table.columns.iter().enumerate() {
-            let made = setting.column(at).map_err(Error::Plan)?;
+            let compiled = setting.column(at).map_err(Error::Plan)?;
             let below = share("null_ppm", plan.null_ppm).map_err(Error::Plan)?;
             let null_key = key(seed, &[&table.stream, &plan.name, "null"]);
             let null = (below > 0).then_some(Null { key: null_key, below });
-            columns.push(Ready { name: plan.name.clone(), ty: plan.ty, made, null });
+            columns.push(Ready { name: plan.name.clone(), ty: plan.ty, compiled, null });
         }
         remember(&mut columns, setting.series, room);
         let order = sources_first(&columns);
@@ -79,7 +79,7 @@ impl RowGen {
         let mut found = Columns { rows: 0, columns: columns.collect() };
         for &c in order {
             let (column, ready) = (&mut found.columns[c], &self.columns[c]);
-            reserve(&mut column.values, &ready.made.maker, capacity);
+            reserve(&mut column.values, &ready.compiled.column_generator, capacity);
             if ready.null.is_some() {
                 column.present.reserve(capacity);
             }
@@ -117,8 +117,8 @@ impl RowGen {
         self.columns[column].ty
     }
 
-    pub(super) fn maker(&self, column: usize) -> &Maker {
-        &self.columns[column].made.maker
+    pub(super) fn column_generator(&self, column: usize) -> &ColumnGenerator {
+        &self.columns[column].compiled.column_generator
     }
 
     /// Columns that `wanted` need, in filling order.
@@ -127,7 +127,7 @@ impl RowGen {
         wanted.iter().for_each(|&c| needed[c] = true);
         for &c in self.order.iter().rev() {
             if needed[c] {
-                self.columns[c].made.sources.iter().for_each(|&s| needed[s] = true);
+                self.columns[c].compiled.sources.iter().for_each(|&s| needed[s] = true);
             }
         }
         self.order.iter().copied().filter(|&c| needed[c]).collect()
@@ -210,42 +210,45 @@ impl RowGen {
         let mut values = std::mem::replace(&mut columns[c].values, Values::I32(Vec::new()));
         let present = &columns[c].present;
         let present = (!present.is_empty()).then(|| &present[at..at + n]);
-        match (&ready.made.maker, &mut values) {
-            (Maker::Lane { lane, unit }, values) => {
+        match (&ready.compiled.column_generator, &mut values) {
+            (ColumnGenerator::Integers { int_generator, unit }, values) => {
                 let unit = *unit;
-                let lanes = |out: &mut [i64]| self.fill_lane::<ROOM>(c, lane, chunk, columns, at, out);
+                let fill =
+                    |out: &mut [i64]| self.fill_integers::<ROOM>(c, int_generator, chunk, columns, at, out);
                 let mut wide = [0i64; ROOM];
                 match values {
-                    Values::I64(v) => lanes(&mut v[at..at + n]),
+                    Values::I64(v) => fill(&mut v[at..at + n]),
                     Values::I32(v) => {
-                        lanes(&mut wide[..n]);
+                        fill(&mut wide[..n]);
                         narrow(self.level, &wide[..n], &mut v[at..at + n]);
                     }
                     Values::F64(v) => {
-                        lanes(&mut wide[..n]);
+                        fill(&mut wide[..n]);
                         v[at..at + n].iter_mut().zip(wide).for_each(|(v, k)| *v = k as f64 * unit);
                     }
                     Values::F32(v) => {
-                        lanes(&mut wide[..n]);
+                        fill(&mut wide[..n]);
                         v[at..at + n].iter_mut().zip(wide).for_each(|(v, k)| *v = (k as f64 * unit) as f32);
                     }
-                    Values::Text(_) | Values::List(_) => unreachable!("lanes fill numbers"),
+                    Values::Text(_) | Values::List(_) => unreachable!("integer generators fill numbers"),
                 }
             }
-            (Maker::Text(maker), Values::Text(texts)) => {
-                maker.append::<ROOM>(self.level, chunk, present, texts)
+            (ColumnGenerator::Text(column_generator), Values::Text(texts)) => {
+                column_generator.append::<ROOM>(self.level, chunk, present, texts)
             }
-            (Maker::List(maker), Values::List(lists)) => maker.append(self.level, chunk, present, lists),
+            (ColumnGenerator::List(column_generator), Values::List(lists)) => {
+                column_generator.append(self.level, chunk, present, lists)
+            }
             _ => unreachable!("columns() made the values by type"),
         }
         columns[c].values = values;
     }
 
-    /// The lane of column `c`; the 32-bit columns that it derives from are widened first.
-    fn fill_lane<const ROOM: usize>(
+    /// The integer generator of column `c`; the 32-bit columns that it derives from are widened first.
+    fn fill_integers<const ROOM: usize>(
         &self,
         c: usize,
-        lane: &Lane,
+        int_generator: &IntGenerator,
         chunk: &Chunk,
         columns: &[Column],
         at: usize,
@@ -253,19 +256,19 @@ impl RowGen {
     ) {
         let rows = at..at + chunk.len();
         let narrow =
-            self.columns[c].made.sources.iter().filter_map(|&source| match &columns[source].values {
+            self.columns[c].compiled.sources.iter().filter_map(|&source| match &columns[source].values {
                 Values::I32(v) => Some((source, &v[rows.clone()])),
                 _ => None,
             });
         if narrow.clone().next().is_none() {
-            return lane.fill::<ROOM>(self.level, chunk, &Sources { columns, rows, wide: &[] }, out);
+            return int_generator.fill::<ROOM>(self.level, chunk, &Sources { columns, rows, wide: &[] }, out);
         }
         let mut wide = [(usize::MAX, [0i64; ROOM]); MAX_NARROW_SOURCES];
-        for ((slot, lane), (source, values)) in wide.iter_mut().zip(narrow) {
+        for ((slot, widened), (source, values)) in wide.iter_mut().zip(narrow) {
             *slot = source;
-            lane.iter_mut().zip(values).for_each(|(lane, &v)| *lane = v as i64);
+            widened.iter_mut().zip(values).for_each(|(wide, &v)| *wide = v as i64);
         }
-        lane.fill(self.level, chunk, &Sources { columns, rows, wide: &wide }, out);
+        int_generator.fill(self.level, chunk, &Sources { columns, rows, wide: &wide }, out);
     }
 }
 
@@ -309,15 +312,27 @@ impl Places {
 /// Counters keep what they draw by series while there is room; what grows with one keeps the same.
 fn remember(columns: &mut [Ready], series: u64, mut room: Room) {
     for column in columns.iter_mut() {
-        if let Maker::Lane { lane: Lane::Counter(counter), .. } = &mut column.made.maker {
+        if let ColumnGenerator::Integers { int_generator: IntGenerator::Counter(counter), .. } =
+            &mut column.compiled.column_generator
+        {
             counter.remember(series, &mut room);
         }
     }
     for c in 0..columns.len() {
-        let Maker::Lane { lane: Lane::Excess { of, .. }, .. } = &columns[c].made.maker else { continue };
-        let Maker::Lane { lane: Lane::Counter(source), .. } = &columns[*of].made.maker else { continue };
+        let ColumnGenerator::Integers { int_generator: IntGenerator::Excess { of, .. }, .. } =
+            &columns[c].compiled.column_generator
+        else {
+            continue;
+        };
+        let ColumnGenerator::Integers { int_generator: IntGenerator::Counter(source), .. } =
+            &columns[*of].compiled.column_generator
+        else {
+            continue;
+        };
         let remembered = source.remembered.clone();
-        if let Maker::Lane { lane: Lane::Excess { excess, .. }, .. } = &mut columns[c].made.maker {
+        if let ColumnGenerator::Integers { int_generator: IntGenerator::Excess { excess, .. }, .. } =
+            &mut columns[c].compiled.column_generator
+        {
             excess.counter.remembered = remembered;
         }
     }
@@ -327,7 +342,7 @@ fn remember(columns: &mut [Ready], series: u64, mut room: Room) {
 fn sources_first(columns: &[Ready]) -> Vec<usize> {
     fn visit(c: usize, columns: &[Ready], order: &mut Vec<usize>) {
         if !order.contains(&c) {
-            columns[c].made.sources.iter().for_each(|&source| visit(source, columns, order));
+            columns[c].compiled.sources.iter().for_each(|&source| visit(source, columns, order));
             order.push(c);
         }
     }
@@ -336,19 +351,19 @@ fn sources_first(columns: &[Ready]) -> Vec<usize> {
     order
 }
 
-fn reserve(values: &mut Values, maker: &Maker, capacity: usize) {
-    match (values, maker) {
+fn reserve(values: &mut Values, column_generator: &ColumnGenerator, capacity: usize) {
+    match (values, column_generator) {
         (Values::I32(v), _) => v.reserve(capacity),
         (Values::I64(v), _) => v.reserve(capacity),
         (Values::F32(v), _) => v.reserve(capacity),
         (Values::F64(v), _) => v.reserve(capacity),
-        (Values::Text(v), Maker::Text(maker)) => {
+        (Values::Text(v), ColumnGenerator::Text(column_generator)) => {
             v.ends.reserve(capacity);
-            v.bytes.reserve(capacity * maker.max_bytes());
+            v.bytes.reserve(capacity * column_generator.max_bytes());
         }
-        (Values::List(v), Maker::List(maker)) => {
+        (Values::List(v), ColumnGenerator::List(column_generator)) => {
             v.ends.reserve(capacity);
-            let items = capacity * maker.most() as usize;
+            let items = capacity * column_generator.most() as usize;
             match &mut *v.items {
                 Values::I64(v) => v.reserve(items),
                 Values::F64(v) => v.reserve(items),

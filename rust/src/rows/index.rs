@@ -1,13 +1,13 @@
 //! From the identity of a row in an answer back to its row number, so that it can be made again.
 
 use super::columns::Value;
-use super::compile::Maker;
+use super::compile::ColumnGenerator;
 use super::digest::hash_bytes;
 use super::generate::RowGen;
 use super::hash::mix;
-use super::lane::{period_and_phase, Lane, TimeBy};
+use super::integers::{period_and_phase, IntGenerator, TimeBy};
 use super::spelled::uuid_bytes;
-use super::text::TextMaker;
+use super::text::TextGenerator;
 use super::uuids::Uuids;
 use crate::error::Error;
 use crate::plan::{LogicalType, TablePlan};
@@ -50,7 +50,7 @@ impl Numbers {
 struct Keyed {
     column: usize,
     ty: LogicalType,
-    lane: Option<Box<Lane>>,
+    int_generator: Option<Box<IntGenerator>>,
 }
 
 impl SeriesIndex {
@@ -61,11 +61,11 @@ impl SeriesIndex {
         let columns = table.identity.iter().map(|name| {
             let column =
                 generator.position(name).ok_or_else(|| refuse(format!("`{name}` is not a column")))?;
-            let lane = match generator.maker(column) {
-                Maker::Lane { lane, .. } => Some(Box::new(lane.clone())),
+            let int_generator = match generator.column_generator(column) {
+                ColumnGenerator::Integers { int_generator, .. } => Some(Box::new(int_generator.clone())),
                 _ => None,
             };
-            Ok(Keyed { column, ty: generator.ty(column), lane })
+            Ok(Keyed { column, ty: generator.ty(column), int_generator })
         });
         let columns = columns.collect::<Result<Vec<_>, Error>>()?;
         let finds = match find_rows(generator, columns) {
@@ -86,7 +86,9 @@ impl SeriesIndex {
             Finds::Sweep { time, keys, series } => {
                 let series = series[series_of(keys, series, &named)?].1;
                 let at = bits_of(time.ty, named(time.column)?)? as i64;
-                sweep_at(time.lane.as_deref()?, series, at)?.checked_mul(self.series)?.checked_add(series)
+                sweep_at(time.int_generator.as_deref()?, series, at)?
+                    .checked_mul(self.series)?
+                    .checked_add(series)
             }
         }
     }
@@ -126,14 +128,14 @@ impl SeriesIndex {
     /// Whether a key of `columns` is that of every row that `rows_of_key` finds by it. Not where it names columns that
     /// the index does not look at, times that jitter, or what takes another value in a later sweep (jobs that end).
     pub fn finds_exactly(&self, columns: &[usize]) -> bool {
-        let moves = |keyed: &Keyed| matches!(keyed.lane.as_deref(), Some(Lane::Job(_)));
+        let moves = |keyed: &Keyed| matches!(keyed.int_generator.as_deref(), Some(IntGenerator::Job(_)));
         match &self.finds {
             Finds::Row { column, numbers } => columns == [column.column] && !numbers.jitters,
             // A text is a UUID in one of its spellings alone.
             Finds::Uuid { column, .. } => columns == [column.column] && column.ty == LogicalType::Uuid,
             Finds::Sweep { time, keys, .. } => {
-                let exact = match time.lane.as_deref() {
-                    Some(Lane::Time { jitter_range: 0..=1, .. }) => Some(time.column),
+                let exact = match time.int_generator.as_deref() {
+                    Some(IntGenerator::Time { jitter_range: 0..=1, .. }) => Some(time.column),
                     _ => None,
                 };
                 let known = |c: &usize| exact == Some(*c) || keys.iter().any(|k| k.column == *c);
@@ -170,10 +172,13 @@ fn find_rows(generator: &RowGen, columns: Vec<Keyed>) -> Result<Finds, Vec<Keyed
 
 /// A column of UUIDs, where a place is a row.
 fn uuid_of_rows(generator: &RowGen, columns: Vec<Keyed>) -> Result<Finds, Vec<Keyed>> {
-    let uuids = columns.iter().enumerate().find_map(|(at, keyed)| match generator.maker(keyed.column) {
-        Maker::Text(TextMaker::Uuid(uuids)) if generator.series() == 1 => Some((at, uuids.clone())),
-        _ => None,
-    });
+    let uuids =
+        columns.iter().enumerate().find_map(|(at, keyed)| match generator.column_generator(keyed.column) {
+            ColumnGenerator::Text(TextGenerator::Uuid(uuids)) if generator.series() == 1 => {
+                Some((at, uuids.clone()))
+            }
+            _ => None,
+        });
     let Some((at, uuids)) = uuids else { return Err(columns) };
     let column = columns.into_iter().nth(at).expect("a position of it");
     Ok(Finds::Uuid { column, uuids })
@@ -181,11 +186,11 @@ fn uuid_of_rows(generator: &RowGen, columns: Vec<Keyed>) -> Result<Finds, Vec<Ke
 
 /// Of a column that numbers the rows.
 fn number_of(generator: &RowGen, keyed: &Keyed) -> Option<Numbers> {
-    match keyed.lane.as_deref()? {
-        Lane::Sequence { start, step } if *step != 0 => {
+    match keyed.int_generator.as_deref()? {
+        IntGenerator::Sequence { start, step } if *step != 0 => {
             Some(Numbers { base: *start, step: *step, jitters: false })
         }
-        Lane::Time { by, base, period, jitter_range, .. } if *period > 0 => {
+        IntGenerator::Time { by, base, period, jitter_range, .. } if *period > 0 => {
             let numbers = Numbers { base: *base, step: *period as i64, jitters: *jitter_range > 1 };
             (*by == TimeBy::Row || generator.series() == 1).then_some(numbers)
         }
@@ -195,13 +200,16 @@ fn number_of(generator: &RowGen, keyed: &Keyed) -> Option<Numbers> {
 
 fn find_sweeps(generator: &RowGen, mut columns: Vec<Keyed>) -> Result<Finds, String> {
     let is_time = |keyed: &Keyed| {
-        matches!(keyed.lane.as_deref(), Some(Lane::Time { period: 1.., .. } | Lane::SeriesTime { .. }))
+        matches!(
+            keyed.int_generator.as_deref(),
+            Some(IntGenerator::Time { period: 1.., .. } | IntGenerator::SeriesTime { .. })
+        )
     };
     let at = columns.iter().position(is_time).ok_or(
         "it needs a `sequence` or `time` column, a `uuid` in a table of one series, or a `sweep_time` or `series_time` column beside keys of the series",
     )?;
     let time = columns.remove(at);
-    if let Some(moves) = columns.iter().find(|k| !stays_with_series(generator.maker(k.column))) {
+    if let Some(moves) = columns.iter().find(|k| !stays_with_series(generator.column_generator(k.column))) {
         return Err(format!("column {} of the table changes within a series", moves.column + 1));
     }
     let series = series_by_key(generator, &columns);
@@ -235,8 +243,8 @@ fn series_by_key(generator: &RowGen, keys: &[Keyed]) -> Vec<(u64, u64)> {
 fn key_hash(keys: &[Keyed], bits: impl Fn(usize) -> Option<u64>) -> Option<u64> {
     keys.iter().try_fold(0, |hash, key| {
         let bits = bits(key.column)?;
-        let stays = match key.lane.as_deref() {
-            Some(Lane::Job(job)) => job.first_place(bits as i64),
+        let stays = match key.int_generator.as_deref() {
+            Some(IntGenerator::Job(job)) => job.first_place(bits as i64),
             _ => bits,
         };
         Some(mix(hash ^ mix(stays)))
@@ -261,12 +269,12 @@ fn bits_of(ty: LogicalType, value: &Value) -> Option<u64> {
 }
 
 /// The sweep of a series at this time; jitter is below the period.
-fn sweep_at(time: &Lane, series: u64, at: i64) -> Option<u64> {
+fn sweep_at(time: &IntGenerator, series: u64, at: i64) -> Option<u64> {
     match time {
-        Lane::Time { base, period, jitter_range, .. } => {
+        IntGenerator::Time { base, period, jitter_range, .. } => {
             Numbers { base: *base, step: i64::try_from(*period).ok()?, jitters: *jitter_range > 1 }.row(at)
         }
-        Lane::SeriesTime { key, base, period, .. } => {
+        IntGenerator::SeriesTime { key, base, period, .. } => {
             let (period, phase) = period_and_phase(*key, period, series);
             Some(u64::try_from(at.checked_sub(*base)?).ok()?.checked_sub(phase)? / period)
         }
@@ -274,21 +282,21 @@ fn sweep_at(time: &Lane, series: u64, at: i64) -> Option<u64> {
     }
 }
 
-fn stays_with_series(maker: &Maker) -> bool {
-    match maker {
-        Maker::Lane { lane: Lane::Job(_) | Lane::Rank(_), .. } => true,
-        Maker::Lane { lane, .. } => lane.is_by_place(),
-        Maker::Text(text) => text_stays(text),
-        Maker::List(_) => false,
+fn stays_with_series(column_generator: &ColumnGenerator) -> bool {
+    match column_generator {
+        ColumnGenerator::Integers { int_generator: IntGenerator::Job(_) | IntGenerator::Rank(_), .. } => true,
+        ColumnGenerator::Integers { int_generator, .. } => int_generator.is_by_place(),
+        ColumnGenerator::Text(text) => text_stays(text),
+        ColumnGenerator::List(_) => false,
     }
 }
 
-fn text_stays(text: &TextMaker) -> bool {
+fn text_stays(text: &TextGenerator) -> bool {
     match text {
-        TextMaker::Constant(_) | TextMaker::Uuid(_) => true,
-        TextMaker::Choice { lane, .. } => lane.is_by_place(),
-        TextMaker::Format { fields, .. } => fields.iter().all(Lane::is_by_place),
-        TextMaker::Random { draw, .. } => draw.is_by_place(),
-        TextMaker::Foreign { .. } => false,
+        TextGenerator::Constant(_) | TextGenerator::Uuid(_) => true,
+        TextGenerator::Choice { int_generator, .. } => int_generator.is_by_place(),
+        TextGenerator::Format { fields, .. } => fields.iter().all(IntGenerator::is_by_place),
+        TextGenerator::Random { draw, .. } => draw.is_by_place(),
+        TextGenerator::Foreign { .. } => false,
     }
 }

@@ -1,8 +1,8 @@
 //! Rows as functions of (seed, stream, row): any row can be made again, alone, anywhere.
 //!
-//! Reading order: `spec` (what a plan says), `catalogue` (what there is), `compile` (plan → lanes),
-//! `lane`, `counter`, `text` (the generators), `generate` (rows), `digest` (proofs), `index` (back to rows), `asked` (from keys to rows);
-//! `files` reads rows instead.
+//! Reading order: `spec` (what a plan says), `catalogue` (what there is), `compile` (plan → integer generators),
+//! `int_generator`, `counter`, `text` (the generators), `generate` (rows), `digest` (proofs), `index` (back to rows),
+//! `asked` (from keys to rows); `files` reads rows instead.
 
 pub mod asked;
 pub mod calendar;
@@ -18,7 +18,7 @@ mod generate;
 mod generators;
 pub(crate) mod hash;
 mod index;
-mod lane;
+mod integers;
 pub(crate) mod lookup3;
 mod picked;
 mod remembered;
@@ -34,7 +34,7 @@ mod value_hash;
 pub use catalogue::generators_json;
 pub use columns::{value_text, Column, Columns, ListValues, TextValues, Value, Values};
 pub use compile::problems;
-pub use digest::{digest, row_hashes, Digest, ScreenSums};
+pub use digest::{digest, row_hashes, Checksums, Digest};
 pub use generate::RowGen;
 pub use generators::Generators;
 pub use index::SeriesIndex;

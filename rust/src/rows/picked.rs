@@ -2,7 +2,7 @@
 
 use super::columns::{Columns, Value};
 use super::generate::RowGen;
-use super::lane::FEW;
+use super::integers::FEW;
 
 /// Some columns of a few rows of one generator; made anew by each `pick`, in the buffers of the one before.
 pub struct Picked {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::lane::CHUNK;
+use super::integers::CHUNK;
 
 /// Values kept for one table at most: 20 bytes each, so 32 MB.
 const MOST_VALUES: u64 = 1_600_000;

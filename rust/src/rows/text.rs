@@ -1,10 +1,10 @@
-//! Texts and lists: made row by row from integer lanes.
+//! Texts and lists: made row by row from integers.
 
 use std::sync::Arc;
 
 use super::columns::{ListValues, TextValues, Values};
 use super::hash::{hash, scale};
-use super::lane::{foreign_places, with_foreign_chunk, Chunk, Draw, Lane, Sources, CHUNK};
+use super::integers::{foreign_places, with_foreign_chunk, Chunk, Draw, IntGenerator, Sources, CHUNK};
 use super::simd::Level;
 use super::spelled::uuid_text;
 use super::uuids::Uuids;
@@ -12,20 +12,20 @@ use crate::plan::Per;
 
 /// Characters of a UUID.
 const UUID_BYTES: usize = 36;
-/// Integer lanes of one format, at most.
+/// Integers in one format, at most.
 pub const MAX_FIELDS: usize = 8;
 
 #[derive(Clone)]
-pub enum TextMaker {
+pub enum TextGenerator {
     Constant(Vec<u8>),
-    /// The lane is an index.
+    /// The integer is an index.
     Choice {
-        lane: Lane,
+        int_generator: IntGenerator,
         texts: Arc<[Vec<u8>]>,
     },
     Format {
         parts: Vec<Part>,
-        fields: Vec<Lane>,
+        fields: Vec<IntGenerator>,
         pad_to: usize,
     },
     Random {
@@ -36,8 +36,8 @@ pub enum TextMaker {
     },
     Uuid(Uuids),
     Foreign {
-        series: Box<Lane>,
-        of: Box<TextMaker>,
+        series: Box<IntGenerator>,
+        of: Box<TextGenerator>,
         one_series: bool,
     },
 }
@@ -50,7 +50,7 @@ pub enum Part {
     Letter,
 }
 
-impl TextMaker {
+impl TextGenerator {
     /// Appends one text per row of the chunk, `ROOM` at most; an empty one where `present` is 0.
     pub fn append<const ROOM: usize>(
         &self,
@@ -67,19 +67,19 @@ impl TextMaker {
             out.ends.push(out.bytes.len() as u32);
         };
         match self {
-            TextMaker::Constant(text) => {
+            TextGenerator::Constant(text) => {
                 for i in 0..chunk.len() {
                     push(i, &mut |bytes| bytes.extend_from_slice(text));
                 }
             }
-            TextMaker::Choice { lane, texts } => {
+            TextGenerator::Choice { int_generator, texts } => {
                 let mut index = [0i64; ROOM];
-                lane.fill(level, chunk, &Sources::<ROOM>::NONE, &mut index[..chunk.len()]);
+                int_generator.fill(level, chunk, &Sources::<ROOM>::NONE, &mut index[..chunk.len()]);
                 for (i, &text) in index[..chunk.len()].iter().enumerate() {
                     push(i, &mut |bytes| bytes.extend_from_slice(&texts[text as usize]));
                 }
             }
-            TextMaker::Format { parts, fields, pad_to } => {
+            TextGenerator::Format { parts, fields, pad_to } => {
                 let mut values = [[0i64; ROOM]; MAX_FIELDS];
                 for (field, values) in fields.iter().zip(&mut values) {
                     field.fill(level, chunk, &Sources::<ROOM>::NONE, &mut values[..chunk.len()]);
@@ -94,18 +94,18 @@ impl TextMaker {
                     });
                 }
             }
-            TextMaker::Random { draw, min, range, alphabet } => {
+            TextGenerator::Random { draw, min, range, alphabet } => {
                 let index = if draw.per == Per::Row { chunk.rows } else { chunk.place() };
                 for (i, &index) in index.iter().enumerate() {
                     push(i, &mut |bytes| random_text(hash(draw.key, index), *min, *range, alphabet, bytes));
                 }
             }
-            TextMaker::Uuid(uuids) => {
+            TextGenerator::Uuid(uuids) => {
                 for (i, &place) in chunk.place().iter().enumerate() {
                     push(i, &mut |bytes| bytes.extend_from_slice(&uuid_text(uuids.at(place))));
                 }
             }
-            TextMaker::Foreign { series, of, one_series } => {
+            TextGenerator::Foreign { series, of, one_series } => {
                 let mut places = [0u64; ROOM];
                 foreign_places(series, level, chunk, &mut places);
                 with_foreign_chunk::<ROOM, _>(&places[..chunk.len()], *one_series, |chunk| {
@@ -118,14 +118,14 @@ impl TextMaker {
     /// Bytes of the longest text.
     pub fn max_bytes(&self) -> usize {
         match self {
-            TextMaker::Constant(text) => text.len(),
-            TextMaker::Choice { texts, .. } => texts.iter().map(Vec::len).max().unwrap_or(0),
-            TextMaker::Format { parts, pad_to, .. } => {
+            TextGenerator::Constant(text) => text.len(),
+            TextGenerator::Choice { texts, .. } => texts.iter().map(Vec::len).max().unwrap_or(0),
+            TextGenerator::Format { parts, pad_to, .. } => {
                 parts.iter().map(Part::max_bytes).sum::<usize>().max(*pad_to)
             }
-            TextMaker::Random { min, range, .. } => (min + range - 1) as usize,
-            TextMaker::Uuid(_) => UUID_BYTES,
-            TextMaker::Foreign { of, .. } => of.max_bytes(),
+            TextGenerator::Random { min, range, .. } => (min + range - 1) as usize,
+            TextGenerator::Uuid(_) => UUID_BYTES,
+            TextGenerator::Foreign { of, .. } => of.max_bytes(),
         }
     }
 }
@@ -239,16 +239,16 @@ pub fn parse_format(pattern: &str) -> Result<Vec<Part>, String> {
 
 /// Lists of `min … min + range - 1` items; item `j` of a row is draw `row * most + j`.
 #[derive(Clone)]
-pub struct ListMaker {
+pub struct ListGenerator {
     pub key: u64,
     pub min: u64,
     pub range: u64,
-    pub of: Lane,
+    pub of: IntGenerator,
     /// 2^-bits of f64 items.
     pub unit: f64,
 }
 
-impl ListMaker {
+impl ListGenerator {
     pub fn most(&self) -> u64 {
         self.min + self.range - 1
     }
@@ -271,7 +271,7 @@ impl ListMaker {
     fn append_items(&self, level: Level, first: u64, items: usize, out: &mut Values) {
         let zeros = [0u64; CHUNK];
         let mut rows = [0u64; CHUNK];
-        let mut lane = [0i64; CHUNK];
+        let mut integers = [0i64; CHUNK];
         for start in (0..items).step_by(CHUNK) {
             let n = (items - start).min(CHUNK);
             rows[..n].iter_mut().enumerate().for_each(|(j, row)| *row = first + (start + j) as u64);
@@ -282,10 +282,10 @@ impl ListMaker {
                 one_series: true,
                 in_order: false,
             };
-            self.of.fill(level, &chunk, &Sources::<CHUNK>::NONE, &mut lane[..n]);
+            self.of.fill(level, &chunk, &Sources::<CHUNK>::NONE, &mut integers[..n]);
             match out {
-                Values::I64(out) => out.extend_from_slice(&lane[..n]),
-                Values::F64(out) => out.extend(lane[..n].iter().map(|&k| k as f64 * self.unit)),
+                Values::I64(out) => out.extend_from_slice(&integers[..n]),
+                Values::F64(out) => out.extend(integers[..n].iter().map(|&k| k as f64 * self.unit)),
                 _ => unreachable!("lists hold I64 or F64"),
             }
         }

@@ -1,7 +1,7 @@
 //! The segments of a plan, one after the other. The top function reads as what a run is.
 
 mod ask;
-mod attend;
+mod observer;
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::clock::process_cpu_ns;
 use crate::drive::source::TableCount;
-use crate::drive::{drive, EndedBy, Site};
+use crate::drive::{drive, DriveTarget, EndedBy};
 use crate::engine::abort::{self, Abort};
 use crate::engine::statement::perform;
 use crate::engine::{self, Context, Engine};
@@ -24,7 +24,7 @@ use crate::run::Event;
 use crate::tables::{ProbeRow, ProbeTable, ResourceRow, SegmentRow, Tables};
 use crate::watch::{Processes, Sample, Watch};
 
-use attend::Attendant;
+use observer::RunObserver;
 
 /// Statements without a limit of their own.
 const DEFAULT_LIMIT_NS: u64 = 3_600_000_000_000;
@@ -41,7 +41,7 @@ pub fn execute(context: Context, tables: Tables, events: Sender<Event>, resumed:
         let finished = run.finish();
         ended.and_then(|ended_by| finished.map(|()| ended_by))
     });
-    // Nobody listens any more when the handle was dropped.
+    // There is no receiver any more when the handle was dropped.
     let _ = events.send(match ended {
         Ok(ended_by) => Event::Finished { ended_by: ended_by.name() },
         Err(error) => Event::Failed { kind: error.kind(), message: error.to_string() },
@@ -130,7 +130,7 @@ impl Running {
         let cpu_before = process_cpu_ns();
         let (kind, label, phase) = name(segment);
         let label = label.to_owned();
-        self.tell(Event::Segment { index, label: label.clone(), kind, phase, t_ns: start_ns });
+        self.emit(Event::Segment { index, label: label.clone(), kind, phase, t_ns: start_ns });
         let ended = match segment {
             Segment::Control { statements, limit_ns, .. } => self.control(statements, *limit_ns),
             Segment::Drive(drive) => self.drive(index, drive),
@@ -169,12 +169,16 @@ impl Running {
         let engine = self.engine()?;
         let context = self.context.clone();
         let counts = self.counts.clone();
-        let site =
-            Site { context: &context, engine: engine.as_ref(), segment: index as u16, counts: &counts };
-        let mut attendant = Attendant::start(self, engine.clone(), index, segment)?;
-        let driven = drive(&site, segment, &mut attendant);
+        let drive_target = DriveTarget {
+            context: &context,
+            engine: engine.as_ref(),
+            segment: index as u16,
+            counts: &counts,
+        };
+        let mut observer = RunObserver::start(self, engine.clone(), index, segment)?;
+        let driven = drive(&drive_target, segment, &mut observer);
         let whole = driven.as_ref().is_ok_and(|d| matches!(d.ended_by, EndedBy::Work | EndedBy::Time));
-        attendant.finish(!whole);
+        observer.finish(!whole);
         let driven = driven?;
         if driven.ended_by == EndedBy::Limit {
             self.most_ns = segment.limit_ns;
@@ -267,7 +271,7 @@ impl Running {
     /// Python acts on the server, which may have other processes then; the engine is connected anew after it.
     fn pause(&mut self, index: usize, action: &str) -> Result<EndedBy, Error> {
         self.engine = None;
-        self.tell(Event::Paused { index, action: action.to_owned() });
+        self.emit(Event::Paused { index, action: action.to_owned() });
         loop {
             match self.resumed.recv_timeout(Duration::from_millis(100)) {
                 Ok(processes) => {
@@ -315,13 +319,13 @@ impl Running {
         }
         self.write_out()?;
         for text in self.watch.iter().flat_map(|w| w.notes()) {
-            self.tell(Event::Note { text });
+            self.emit(Event::Note { text });
         }
         self.tables.finish()
     }
 
-    fn tell(&self, event: Event) {
-        // Nobody listens any more when the handle was dropped; the tables are written all the same.
+    fn emit(&self, event: Event) {
+        // There is no receiver any more when the handle was dropped; the tables are written all the same.
         let _ = self.events.send(event);
     }
 }

@@ -15,7 +15,7 @@ use crate::clock::Clock;
 use crate::drive::Progress;
 use crate::engine::{self, Answer, Context};
 use crate::error::Error;
-use crate::handle::{self, Told};
+use crate::handle::{self, WorkEvent};
 use crate::mix;
 use crate::plan::{RowSource, RunPlan, Segment, TablePlan, Target};
 use crate::rows;
@@ -85,7 +85,7 @@ impl Drop for Handle {
     }
 }
 
-impl Told for Event {
+impl WorkEvent for Event {
     fn failed(kind: &'static str, message: String) -> Event {
         Event::Failed { kind, message }
     }

@@ -17,7 +17,7 @@ pub type Sampled = (ProbeTable, ProbeRow);
 
 /// A thread that asks until it is dropped. What it was told waits in `drain`.
 pub struct Sampler {
-    told: Receiver<Sampled>,
+    sampled: Receiver<Sampled>,
     /// Dropping it ends the thread.
     asking: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -32,26 +32,26 @@ impl Sampler {
         segment: u16,
     ) -> Result<Sampler, Error> {
         let plan = plan.clone();
-        let (tell, told) = channel();
+        let (samples, sampled) = channel();
         let (asking, ended) = channel();
         let abort = Arc::new(Abort::default());
         let work = {
             let abort = abort.clone();
             move || {
                 abort.adopt();
-                ask_until(&ended, &plan, engine.as_ref(), clock, segment, &tell);
+                ask_until(&ended, &plan, engine.as_ref(), clock, segment, &samples);
             }
         };
         let thread = std::thread::Builder::new()
             .name("inrush-sampler".into())
             .spawn(work)
             .map_err(|e| Error::io("starting the thread that samples sizes", e))?;
-        Ok(Sampler { told, asking: Some(asking), thread: Some(thread), abort })
+        Ok(Sampler { sampled, asking: Some(asking), thread: Some(thread), abort })
     }
 
     /// What was told since the last call.
     pub fn drain(&self) -> impl Iterator<Item = Sampled> + '_ {
-        self.told.try_iter()
+        self.sampled.try_iter()
     }
 
     /// Waits for the statement in hand, so long at most; all that was told can then be drained. One that goes on is left
@@ -85,7 +85,7 @@ fn ask_until(
     engine: &dyn Engine,
     clock: Clock,
     segment: u16,
-    tell: &Sender<Sampled>,
+    samples: &Sender<Sampled>,
 ) {
     let every = Duration::from_nanos(plan.every_ns);
     while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(every) {
@@ -95,7 +95,7 @@ fn ask_until(
             let t_ns = clock.now();
             for row in rows(probe, &answer, segment, t_ns) {
                 // Nobody takes it any more when the segment has ended.
-                let _ = tell.send(row);
+                let _ = samples.send(row);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Due times along a Poisson line, left by the session that came there first.
+//! Due times along a Poisson schedule, cached by the session that computed them first.
 //!
 //! An arrival is the sum of all gaps before it. A session takes every n-th ticket of n sessions, and would draw all the
 //! gaps between by itself: with 1,000 sessions the client draws each gap 1,000 times.
@@ -17,7 +17,7 @@ const LOOKED_AT: u64 = 4;
 const NONE: u64 = u64::MAX;
 const BUSY: u64 = u64::MAX - 1;
 
-/// Written by any session without a lock: who finds a place taken goes on without it.
+/// Written by any session without a lock: one that finds a place taken goes on without it.
 #[derive(Debug)]
 pub struct Marks {
     kept: Box<[Mark]>,

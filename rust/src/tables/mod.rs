@@ -13,7 +13,7 @@ use file::{Cell, Column, Row, Stream, Table};
 
 use crate::error::Error;
 use crate::record::{
-    FailureRow, HistRow, IntervalRow, Kind, Recorded, SampleRow, SessionRow, ShotRow, GROUPING_POWER,
+    FailureRow, HistRow, IntervalRow, Kind, Recorded, RepetitionRow, SampleRow, SessionRow, GROUPING_POWER,
 };
 
 /// Version of the tables' shapes; stands in every file's schema metadata as `inrush_schema`.
@@ -22,7 +22,7 @@ pub const SCHEMA_VERSION: u32 = 4;
 /// All tables of one run.
 pub struct Tables {
     segments: Table<SegmentRow>,
-    shots: Table<ShotRow>,
+    repetitions: Table<RepetitionRow>,
     samples: Table<SampleRow>,
     intervals: Table<IntervalRow>,
     hist: Table<HistRow>,
@@ -135,7 +135,7 @@ macro_rules! rows {
 
 rows! {
     SegmentRow { segment, kind, label, phase, start_ns, end_ns, ended_by, client_cpu_ns }
-    ShotRow {
+    RepetitionRow {
         segment, repetition, role, start_ns, end_ns, rows, bytes, ops, ok, errors, wrong, late, unsent, sessions, cpu_ns,
     }
     SampleRow {
@@ -175,7 +175,7 @@ impl Tables {
     pub fn create(dir: &Path) -> Result<Tables, Error> {
         Ok(Tables {
             segments: Table::create(dir, "segments")?,
-            shots: Table::create(dir, "repetitions")?,
+            repetitions: Table::create(dir, "repetitions")?,
             samples: Table::create(dir, "samples")?,
             intervals: Table::create(dir, "intervals")?,
             hist: Table::create(dir, "hist")?,
@@ -200,7 +200,7 @@ impl Tables {
         rows.hists.iter().for_each(|row| self.hist.append(row));
         rows.failures.iter().for_each(|row| self.failures.append(row));
         rows.sessions.iter().for_each(|row| self.sessions.append(row));
-        rows.shots.iter().for_each(|row| self.shots.append(row));
+        rows.repetitions.iter().for_each(|row| self.repetitions.append(row));
         rows.samples.iter().for_each(|row| self.samples.append(row));
     }
 
@@ -238,7 +238,7 @@ impl Tables {
     fn all(&mut self) -> [&mut Stream; 13] {
         [
             self.segments.stream(),
-            self.shots.stream(),
+            self.repetitions.stream(),
             self.samples.stream(),
             self.intervals.stream(),
             self.hist.stream(),

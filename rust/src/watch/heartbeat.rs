@@ -1,6 +1,6 @@
 //! Whether this process runs when it wants to: a thread that wakes at fixed times and notes how late it was.
 //!
-//! Between two calls a client that stands still is seen by nobody: a closed schedule has no lag, and on a paced one
+//! Between two calls a client that stands still is not seen: a closed schedule has no lag, and on a paced one
 //! only the first call after a stall has any. Here a stall shows whatever the sessions do.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 
 use crate::clock::Clock;
 use crate::error::Error;
-use crate::pace::{come_before_batches, Pacer, Spin, Wake};
+use crate::pace::{raise_realtime_priority, Pacer, Spin, Wake};
 
 /// Fifty wake-ups a second cost less than a thousandth of a core.
 const PERIOD_NS: u64 = 20_000_000;
@@ -45,7 +45,7 @@ impl Heartbeat {
             .name("inrush-heartbeat".into())
             .spawn(move || {
                 // A hundred sessions that encode at once are no stall of the process.
-                come_before_batches();
+                raise_realtime_priority();
                 let pacer = Pacer::new(clock, stopped, Spin::Never);
                 let mut due_ns = clock.now() + PERIOD_NS;
                 while let Wake::Due(woke_ns) = pacer.wait_until(due_ns) {
@@ -121,8 +121,8 @@ mod tests {
         beat.shared.note(300 * MS);
         beat.shared.note(0);
         beat.shared.note(200 * MS);
-        let told = beat.take();
-        assert!(told.longest_ns >= 300 * MS && told.total_ns >= 500 * MS, "{told:?}");
+        let stalls = beat.take();
+        assert!(stalls.longest_ns >= 300 * MS && stalls.total_ns >= 500 * MS, "{stalls:?}");
     }
 
     proptest! {

@@ -72,7 +72,7 @@ impl Host {
         self.disks(clock.now(), scratch, out);
     }
 
-    /// Busy is what ran here: neither idle, nor waiting for a device, nor stolen.
+    /// Busy is what ran here: neither idle, nor waiting for a device, nor steal.
     fn processors(&self, t_ns: u64, scratch: &mut [u8], out: &mut Buffer) {
         let Some(Ok(text)) = self.stat.as_ref().map(|f| f.head(&mut scratch[..4096])) else { return };
         let Some(line) = lines(text).next() else { return };

@@ -107,6 +107,6 @@ impl Record {
         self.all.hists.extend(recorded.hists);
         self.all.failures.extend(recorded.failures);
         self.all.sessions.extend(recorded.sessions);
-        self.all.shots.extend(recorded.shots);
+        self.all.repetitions.extend(recorded.repetitions);
     }
 }

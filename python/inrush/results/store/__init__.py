@@ -5,7 +5,7 @@
                              parts/<table>.arrows  appended by the core while it runs
                              <table>.parquet       when sealed
                              run.json              last, by rename: a run without it never happened
-    results/<study id>/aside/<run>.<n>          half-written runs, kept for the curious, counted by nobody
+    results/<study id>/quarantine/<run>.<n>          half-written runs, kept for the curious, not counted
 
 A run that is sealed is never written again.
 """

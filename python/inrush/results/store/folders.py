@@ -201,21 +201,21 @@ class StudyFolder:
             return None
         return OpenRun(path)
 
-    def set_aside(self, run: str) -> Path | None:
+    def quarantine(self, run: str) -> Path | None:
         """Moves what is left of a run out of the way; None if there is nothing."""
         path = self.path / run
         if not path.exists():
             return None
-        aside = self.path / "aside"
-        aside.mkdir(exist_ok=True)
-        taken = len(list(aside.glob(f"{run}.*")))
-        to = aside / f"{run}.{taken + 1}"
+        quarantine = self.path / "quarantine"
+        quarantine.mkdir(exist_ok=True)
+        taken = len(list(quarantine.glob(f"{run}.*")))
+        to = quarantine / f"{run}.{taken + 1}"
         path.rename(to)
         return to
 
     def open_run(self, run: str, plan: Mapping[str, Any], env: Mapping[str, Any]) -> OpenRun:
-        """A new folder for one run; what an earlier attempt left is set aside."""
-        self.set_aside(run)
+        """A new folder for one run; what an earlier attempt left is moved to quarantine."""
+        self.quarantine(run)
         path = self.path / run
         (path / "parts").mkdir(parents=True)
         write_json(path / "plan.json", plan)

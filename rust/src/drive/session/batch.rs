@@ -83,7 +83,7 @@ impl Worker<'_> {
 
     /// A call that is due at a time, or after its user has thought, is made before: it is to leave as soon as it may.
     fn sends_while_made(&self, op: OpId) -> bool {
-        let at_once = !self.role.line.is_paced() && self.think_ns == 0;
+        let at_once = !self.role.queue.is_paced() && self.think_ns == 0;
         at_once && self.role.depth == 1 && self.session.sends_parts(op)
     }
 }

@@ -1,6 +1,6 @@
 //! The calls of a session that are in flight, in slots that are made once.
 
-use crate::drive::hold::Floors;
+use crate::drive::assertion::Floors;
 use crate::engine::{Ns, Ticket};
 use crate::proof::Expected;
 use crate::record::Times;
@@ -212,7 +212,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::drive::hold::CHECKS_MAX;
+    use crate::drive::assertion::CHECKS_MAX;
 
     fn flight(ticket: Ticket) -> Flight {
         Flight { ticket, ..Flight::default() }

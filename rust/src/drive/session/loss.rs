@@ -42,8 +42,8 @@ impl Worker<'_> {
             self.first_failure = message.clone();
         }
         self.failures_in_a_row += 1;
-        self.told.errors += 1;
-        self.live.errors.store(self.told.errors, Relaxed);
+        self.published.errors += 1;
+        self.live.errors.store(self.published.errors, Relaxed);
         self.recorder.failed(slot, outcome, message.clone(), at);
         if is_lost {
             self.reconnect(message);
@@ -59,8 +59,8 @@ impl Worker<'_> {
         while let Some((flight, place)) = self.flights.end_oldest(now) {
             self.recorder.record(self.ops[flight.at].slot, flight.times(now), Outcome::Lost, 0, 0);
             self.leave_open(flight, place);
-            self.told.ops += 1;
-            self.told.errors += 1;
+            self.published.ops += 1;
+            self.published.errors += 1;
         }
         // What the old connection still holds, a transaction or a place on the server, may be in the way of the new one.
         self.session = Connected(None);

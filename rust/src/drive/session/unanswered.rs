@@ -72,8 +72,8 @@ impl Worker<'_> {
         );
         self.recorder.record(slot, flight.times(now), Outcome::Timeout, 0, 0);
         self.leave_open(flight, place);
-        self.told.ops += 1;
-        self.live.ops.store(self.told.ops, Relaxed);
+        self.published.ops += 1;
+        self.live.ops.store(self.published.ops, Relaxed);
         self.live.cancelled.store(false, Relaxed);
         self.fail(slot, Outcome::Timeout, true, now, Some(why));
     }
@@ -87,11 +87,11 @@ impl Worker<'_> {
             self.recorder.record(slot, flight.times(now), outcome, 0, 0);
             self.leave_open(flight, place);
             self.recorder.failed(slot, outcome, Some(why.to_owned()), now);
-            self.told.ops += 1;
-            self.told.errors += 1;
+            self.published.ops += 1;
+            self.published.errors += 1;
         }
-        self.live.ops.store(self.told.ops, Relaxed);
-        self.live.errors.store(self.told.errors, Relaxed);
+        self.live.ops.store(self.published.ops, Relaxed);
+        self.live.errors.store(self.published.errors, Relaxed);
         self.live.busy_since.store(0, Relaxed);
         // It may still hold what was given up: nothing is asked of it any more, not even an orderly end.
         self.session.forget();

@@ -200,11 +200,11 @@ impl AdbcSession {
                 }
                 Ok((columns.rows as u64, value_bytes(columns)))
             }
-            (Ready::Query { statement, has_holds }, Work::Params(values)) => {
+            (Ready::Query { statement, has_assertions }, Work::Params(values)) => {
                 set_running(&self.running, Some(statement.get_cancel_handle()));
                 bind_values(statement, values)?;
                 let reader = statement.execute()?;
-                if *has_holds || self.keeps_answers {
+                if *has_assertions || self.keeps_answers {
                     let (answer, bytes) = collect(reader)?;
                     let rows = answer.rows.len() as u64;
                     self.answers.keep(ticket, answer);

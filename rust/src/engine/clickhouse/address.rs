@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::engine::http::{options as http_options, Client};
-use crate::engine::socket::Place;
+use crate::engine::socket::Endpoint;
 use crate::engine::tls::{Tls, When};
 use crate::engine::url::{escape, Url};
 use crate::error::Error;
@@ -17,7 +17,7 @@ const SECURE_PORT: u16 = 8443;
 const OTHER_PORTS: [u16; 2] = [9000, 9440];
 
 pub struct Address {
-    pub place: Place,
+    pub place: Endpoint,
     tls: Tls,
     user: String,
     password: String,
@@ -45,7 +45,7 @@ impl Address {
         }
         let target = format!("clickhouse://{user}@{host}:{port}/{}", url.path);
         Ok(Address {
-            place: Place::new(host, port, target),
+            place: Endpoint::new(host, port, target),
             tls,
             user,
             password: url

@@ -133,7 +133,7 @@ impl Block<'_> {
     }
 }
 
-/// Counts rows only: an answer that nobody looks at.
+/// Counts rows only: an answer that is not looked at.
 #[derive(Default)]
 pub struct CountReader {
     pub rows: u64,

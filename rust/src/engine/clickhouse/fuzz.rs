@@ -52,7 +52,7 @@ fn looked_at(columns: &Columns) -> usize {
     (0..columns.rows).flat_map(row).sum()
 }
 
-fn answer(replay: Replay) -> Result<Result<Answer, Failure>, Trouble> {
+fn answer(replay: Replay) -> Result<Result<Answer, Failure>, HttpError> {
     let mut client = client(replay);
     client.receive(None)?;
     let mut reader = AnswerReader::default();

@@ -10,7 +10,7 @@ use super::request::{insert, Requests};
 use super::statement::Template;
 use super::{read_blocks, statement_failed};
 use crate::encode::{encoder, Encoder, Part, PART_ROWS};
-use crate::engine::http::{Client, Trouble};
+use crate::engine::http::{Client, HttpError};
 use crate::engine::shared::{columns_of, empty_like, send_limit};
 use crate::engine::{
     answers::Answers, Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket,
@@ -49,7 +49,7 @@ enum Prepared {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// A query whose answer nobody looks at, or a change.
+    /// A query whose answer is not looked at, or a change.
     Counted,
     Kept,
     /// Its answer is statements, each of which is then run.
@@ -120,11 +120,11 @@ impl ChSession {
             }
             _ => return Err((Outcome::Other, "it does not take what it was given".into())),
         };
-        sent.map_err(|trouble| (trouble.outcome(), trouble.to_string()))
+        sent.map_err(|http_error| (http_error.outcome(), http_error.to_string()))
     }
 
     /// A part of the insert `ticket`. False: the server has answered, or the insert has failed.
-    fn send_chunk(&mut self, ticket: Ticket, op: OpId, bytes: &[u8]) -> Result<bool, Trouble> {
+    fn send_chunk(&mut self, ticket: Ticket, op: OpId, bytes: &[u8]) -> Result<bool, HttpError> {
         let sent_bytes = match (&self.ops[op], self.sending) {
             (_, Some((_, sent_bytes))) => sent_bytes,
             (Some(Prepared::Insert { query, .. }), None) => {
@@ -132,14 +132,14 @@ impl ChSession {
                 self.client.begin("POST", self.requests.path())?;
                 0
             }
-            _ => return Err(Trouble::Garbled("it does not take what it was given")),
+            _ => return Err(HttpError::Garbled("it does not take what it was given")),
         };
         self.sending = Some((ticket, sent_bytes + bytes.len() as u64));
         self.client.chunk(bytes, false)
     }
 
     /// Reads the answer to its end.
-    fn read_answer(&mut self, flight: &Flight) -> Result<Ended, Trouble> {
+    fn read_answer(&mut self, flight: &Flight) -> Result<Ended, HttpError> {
         let kind = match &self.ops[flight.op] {
             Some(Prepared::Statement { kind: Kind::Counted, .. }) if self.keep_answers => Kind::Kept,
             Some(Prepared::Statement { kind, .. }) => *kind,
@@ -168,7 +168,7 @@ impl ChSession {
     }
 
     /// Runs the statements of an answer, one after the other; they are its rows.
-    fn run_each(&mut self, statements: Answer, bytes: u64) -> Result<Ended, Trouble> {
+    fn run_each(&mut self, statements: Answer, bytes: u64) -> Result<Ended, HttpError> {
         let rows = statements.rows.len() as u64;
         for statement in statements.rows {
             let Some(Value::Text(text)) = statement.first() else {
@@ -239,9 +239,9 @@ impl Session for ChSession {
                 self.flight = Some(Flight { ticket, op, rows: payload.rows, bytes });
                 false
             }
-            Err(trouble) => {
+            Err(http_error) => {
                 self.sending = None;
-                self.fail_in(op, ticket, trouble.outcome(), &trouble.to_string());
+                self.fail_in(op, ticket, http_error.outcome(), &http_error.to_string());
                 false
             }
         };
@@ -271,17 +271,17 @@ impl Session for ChSession {
         if let Some(flight) = self.flight {
             // `until` is how long the answer may take to begin; what has begun is read to its end.
             let ended = match self.client.receive(self.instant(until)) {
-                Err(Trouble::Late) => return,
-                Err(trouble) => Err(trouble),
+                Err(HttpError::Late) => return,
+                Err(http_error) => Err(http_error),
                 Ok(_) => self.read_answer(&flight),
             };
             self.flight = None;
             match ended {
                 Ok(Ok((rows, bytes))) => self.finish(flight.ticket, Outcome::Ok, rows, bytes),
                 Ok(Err(failure)) => self.fail(flight.ticket, failure.outcome(), failure.to_string()),
-                Err(trouble) => {
+                Err(http_error) => {
                     self.client.forget();
-                    self.fail(flight.ticket, trouble.outcome(), trouble.to_string());
+                    self.fail(flight.ticket, http_error.outcome(), http_error.to_string());
                 }
             }
         }
@@ -303,12 +303,12 @@ impl Session for ChSession {
 
     fn scan(&mut self, text: &str, like: &Columns, each: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
         let place = self.address.place.clone();
-        let trouble = |trouble: Trouble| trouble.error(&place);
+        let http_error = |http_error: HttpError| http_error.error(&place);
         self.requests.next_query();
-        self.client.send("POST", self.requests.path(), &[text.as_bytes()], None).map_err(trouble)?;
-        self.client.receive(None).map_err(trouble)?;
+        self.client.send("POST", self.requests.path(), &[text.as_bytes()], None).map_err(http_error)?;
+        self.client.receive(None).map_err(http_error)?;
         let mut reader = ScanReader { batch: empty_like(like), rows: 0, each };
-        let read = read_blocks(&mut self.client, &mut self.stream, None, &mut reader).map_err(trouble)?;
+        let read = read_blocks(&mut self.client, &mut self.stream, None, &mut reader).map_err(http_error)?;
         read.map_err(|failure| statement_failed(&self.address, text, &failure.to_string()))?;
         Ok(reader.rows)
     }
@@ -334,7 +334,7 @@ impl Session for ChSession {
             false => {
                 let why = self.failure.take().unwrap_or_default();
                 let error = std::io::Error::other(format!("a call was not acknowledged: {why}"));
-                Err(Trouble::Lost(error).error(self.client.place()))
+                Err(HttpError::Lost(error).error(self.client.place()))
             }
         }
     }

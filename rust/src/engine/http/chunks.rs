@@ -3,12 +3,12 @@
 use std::io::{IoSlice, Write};
 use std::time::Instant;
 
-use super::{Client, Trouble};
+use super::{Client, HttpError};
 
 impl Client {
     /// Begins a request whose body comes in chunks; its head leaves with the first of them. Connects as `send` does. The
     /// limit of sends counts from here to the end of the body.
-    pub fn begin(&mut self, method: &str, path: &str) -> Result<(), Trouble> {
+    pub fn begin(&mut self, method: &str, path: &str) -> Result<(), HttpError> {
         self.ready()?;
         self.outbox.clear();
         write!(self.outbox, "{method} {path} HTTP/1.1\r\n{}Transfer-Encoding: chunked\r\n\r\n", self.headers)
@@ -20,7 +20,7 @@ impl Client {
 
     /// Sends `bytes` behind what was sent before; `is_last` ends the body with them. False: the server has answered and
     /// reads no more, and its answer is to be received.
-    pub fn chunk(&mut self, bytes: &[u8], is_last: bool) -> Result<bool, Trouble> {
+    pub fn chunk(&mut self, bytes: &[u8], is_last: bool) -> Result<bool, HttpError> {
         let end: &[u8] = match (bytes.is_empty(), is_last) {
             // A chunk of no bytes would be the end.
             (true, false) => return Ok(true),
@@ -32,7 +32,7 @@ impl Client {
             write!(self.outbox, "{:x}\r\n", bytes.len()).expect("a vector takes what is written");
         }
         let Some(connection) = &mut self.connection else {
-            return Err(Trouble::Lost(std::io::ErrorKind::NotConnected.into()));
+            return Err(HttpError::Lost(std::io::ErrorKind::NotConnected.into()));
         };
         let mut parts = [IoSlice::new(&self.outbox), IoSlice::new(bytes), IoSlice::new(end)];
         let sent = connection.write(&mut parts, self.body_until);

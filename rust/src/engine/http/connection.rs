@@ -3,7 +3,7 @@
 use std::io::{self, IoSlice, Read, Write};
 use std::time::{Duration, Instant};
 
-use super::Trouble;
+use super::HttpError;
 use crate::engine::socket::Socket;
 use crate::engine::stream::Stream;
 
@@ -27,25 +27,25 @@ impl Connection {
     }
 
     /// All parts, one behind the other.
-    pub fn write(&mut self, mut parts: &mut [IoSlice<'_>], until: Option<Instant>) -> Result<(), Trouble> {
+    pub fn write(&mut self, mut parts: &mut [IoSlice<'_>], until: Option<Instant>) -> Result<(), HttpError> {
         let until = until.or_else(|| self.send_limit.map(|limit| Instant::now() + limit));
         IoSlice::advance_slices(&mut parts, 0); // drops empty parts in front
         while !parts.is_empty() {
             self.limit(until)?;
             match self.stream.write_vectored(parts) {
-                Ok(0) => return Err(Trouble::Lost(io::ErrorKind::WriteZero.into())),
+                Ok(0) => return Err(HttpError::Lost(io::ErrorKind::WriteZero.into())),
                 Ok(bytes) => IoSlice::advance_slices(&mut parts, bytes),
                 Err(e) => interrupted(e)?,
             }
             if !parts.is_empty() && until.is_some_and(|until| Instant::now() >= until) {
-                return Err(Trouble::Late);
+                return Err(HttpError::Late);
             }
         }
         Ok(())
     }
 
     /// What has come; 0 when the other side has hung up.
-    pub fn read(&mut self, room: &mut [u8], until: Option<Instant>) -> Result<usize, Trouble> {
+    pub fn read(&mut self, room: &mut [u8], until: Option<Instant>) -> Result<usize, HttpError> {
         loop {
             self.limit(until)?;
             match self.stream.read(room) {
@@ -56,7 +56,7 @@ impl Connection {
     }
 
     /// What is left until then, as the socket's own limit; without one a call blocks.
-    fn limit(&mut self, until: Option<Instant>) -> Result<(), Trouble> {
+    fn limit(&mut self, until: Option<Instant>) -> Result<(), HttpError> {
         if until.is_none() && !self.limited {
             return Ok(());
         }
@@ -68,15 +68,15 @@ impl Connection {
             socket.set_read_timeout(left)?;
             socket.set_write_timeout(left)
         };
-        set(self.stream.socket()).map_err(Trouble::Lost)
+        set(self.stream.socket()).map_err(HttpError::Lost)
     }
 }
 
 /// A call that a signal ended is made again.
-fn interrupted(error: io::Error) -> Result<(), Trouble> {
+fn interrupted(error: io::Error) -> Result<(), HttpError> {
     match error.kind() {
         io::ErrorKind::Interrupted => Ok(()),
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Err(Trouble::Late),
-        _ => Err(Trouble::Lost(error)),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Err(HttpError::Late),
+        _ => Err(HttpError::Lost(error)),
     }
 }

@@ -1,7 +1,7 @@
 //! Answers in every form that HTTP/1.1 has for their end, and what becomes of them when their bytes change.
 
 use super::*;
-use crate::engine::tls::Wish;
+use crate::engine::tls::TlsOptions;
 use crate::fuzz::{self, Memory, Replay};
 
 const ANSWERS: [&[u8]; 6] = [
@@ -17,8 +17,8 @@ const ANSWERS: [&[u8]; 6] = [
 const MEMORY: Memory = Memory { per_byte: 8, constant: INBOX_BYTES + (64 << 10) };
 
 fn read(replay: Replay) -> bool {
-    let place = Place::new("localhost", 1, "test://localhost");
-    let tls = Tls::new(&Wish::NEVER, "ca_cert").unwrap();
+    let place = Endpoint::new("localhost", 1, "test://localhost");
+    let tls = Tls::new(&TlsOptions::NEVER, "ca_cert").unwrap();
     let mut client = Client::new(&place, &tls, None, &[]);
     client.replay(replay);
     let mut body = Vec::new();
@@ -33,9 +33,9 @@ fn http_survives_mutated_answers() {
 }
 
 /// What comes of an answer: its body, or why there is none.
-fn body(answer: &[u8]) -> Result<Vec<u8>, Trouble> {
-    let place = Place::new("localhost", 1, "test://localhost");
-    let mut client = Client::new(&place, &Tls::new(&Wish::NEVER, "ca_cert").unwrap(), None, &[]);
+fn body(answer: &[u8]) -> Result<Vec<u8>, HttpError> {
+    let place = Endpoint::new("localhost", 1, "test://localhost");
+    let mut client = Client::new(&place, &Tls::new(&TlsOptions::NEVER, "ca_cert").unwrap(), None, &[]);
     client.replay(Replay::whole(answer.to_vec()));
     client.receive(None)?;
     let mut body = Vec::new();
@@ -44,7 +44,7 @@ fn body(answer: &[u8]) -> Result<Vec<u8>, Trouble> {
 
 fn garbled(answer: &[u8]) -> &'static str {
     match body(answer) {
-        Err(Trouble::Garbled(what)) => what,
+        Err(HttpError::Garbled(what)) => what,
         other => panic!("{other:?}"),
     }
 }
@@ -82,8 +82,8 @@ fn a_size_of_a_chunk_is_a_short_line() {
 
 #[test]
 fn a_server_that_reads_no_more_ends_a_request_in_time() {
-    let place = Place::new("127.0.0.1", fuzz::stalled(b""), "test://localhost");
-    let mut client = Client::new(&place, &Tls::new(&Wish::NEVER, "ca_cert").unwrap(), None, &[]);
+    let place = Endpoint::new("127.0.0.1", fuzz::stalled(b""), "test://localhost");
+    let mut client = Client::new(&place, &Tls::new(&TlsOptions::NEVER, "ca_cert").unwrap(), None, &[]);
     client.limit_sends(Some(Duration::from_millis(300)));
     client.connect().unwrap();
     let began = Instant::now();

@@ -1,6 +1,6 @@
 //! What the URLs of all engines behind HTTP have in common: `secure`, `ca_cert` and `verify`.
 
-use crate::engine::tls::{Check, Roots, Tls, When, Wish};
+use crate::engine::tls::{Check, Roots, Tls, TlsOptions, When};
 use crate::error::Error;
 
 /// The option that names the roots.
@@ -8,12 +8,12 @@ const ROOTS: &str = "ca_cert";
 
 /// TLS as the options ask for it. Any other option is refused; `remedy` says what to write instead.
 pub fn tls(options: &[(String, String)], remedy: &str) -> Result<Tls, Error> {
-    Tls::new(&wish(options, remedy)?, ROOTS)
+    Tls::new(&tls_options(options, remedy)?, ROOTS)
 }
 
 /// `secure=true`: TLS with a certificate that is checked, `verify=false`: with any. `ca_cert=FILE`: whose signatures
 /// count, instead of the system's.
-fn wish(options: &[(String, String)], remedy: &str) -> Result<Wish, Error> {
+fn tls_options(options: &[(String, String)], remedy: &str) -> Result<TlsOptions, Error> {
     let (mut secure, mut verify, mut roots) = (false, true, None);
     for (name, value) in options {
         match name.as_str() {
@@ -31,10 +31,10 @@ fn wish(options: &[(String, String)], remedy: &str) -> Result<Wish, Error> {
         return Err(Error::Plan(format!("target.url: {ROOTS} and verify are for TLS; add secure=true")));
     }
     if !secure {
-        return Ok(Wish::NEVER);
+        return Ok(TlsOptions::NEVER);
     }
     let check = if verify { Check::ChainAndName } else { Check::Nothing };
-    Ok(Wish { when: When::Always, check, roots: roots.unwrap_or(Roots::System) })
+    Ok(TlsOptions { when: When::Always, check, roots: roots.unwrap_or(Roots::System) })
 }
 
 fn truth(name: &str, value: &str) -> Result<bool, Error> {
@@ -49,23 +49,23 @@ fn truth(name: &str, value: &str) -> Result<bool, Error> {
 mod tests {
     use super::*;
 
-    fn of(query: &str) -> Result<Wish, String> {
+    fn of(query: &str) -> Result<TlsOptions, String> {
         let pairs = query.split_terminator('&').map(|pair| pair.split_once('=').expect("a pair"));
         let options: Vec<_> = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        wish(&options, "").map_err(|e| e.to_string())
+        tls_options(&options, "").map_err(|e| e.to_string())
     }
 
     #[test]
     fn tls_is_asked_for_and_then_checked_unless_that_is_given_up() {
-        assert_eq!(of(""), Ok(Wish::NEVER));
-        assert_eq!(of("secure=false"), Ok(Wish::NEVER));
-        let checked = Wish { when: When::Always, check: Check::ChainAndName, roots: Roots::System };
+        assert_eq!(of(""), Ok(TlsOptions::NEVER));
+        assert_eq!(of("secure=false"), Ok(TlsOptions::NEVER));
+        let checked = TlsOptions { when: When::Always, check: Check::ChainAndName, roots: Roots::System };
         assert_eq!(of("secure=true"), Ok(checked.clone()));
         assert_eq!(
             of("secure=1&ca_cert=/r"),
-            Ok(Wish { roots: Roots::File("/r".into()), ..checked.clone() })
+            Ok(TlsOptions { roots: Roots::File("/r".into()), ..checked.clone() })
         );
-        assert_eq!(of("secure=true&verify=false"), Ok(Wish { check: Check::Nothing, ..checked }));
+        assert_eq!(of("secure=true&verify=false"), Ok(TlsOptions { check: Check::Nothing, ..checked }));
     }
 
     #[test]

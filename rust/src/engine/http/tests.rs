@@ -8,14 +8,14 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::engine::tls::Wish;
+use crate::engine::tls::TlsOptions;
 
 /// Answers one request after the other, each with the next of `answers`, cut into pieces; on one connection, or each on
 /// its own.
 fn serve(answers: Vec<Vec<Vec<u8>>>, then_close: bool) -> (Client, JoinHandle<Vec<Vec<u8>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let place = Place::new("127.0.0.1", port, format!("test://127.0.0.1:{port}"));
+    let place = Endpoint::new("127.0.0.1", port, format!("test://127.0.0.1:{port}"));
     let thread = std::thread::spawn(move || {
         let mut requests = Vec::new();
         let mut held = None;
@@ -34,7 +34,7 @@ fn serve(answers: Vec<Vec<Vec<u8>>>, then_close: bool) -> (Client, JoinHandle<Ve
 }
 
 fn without_tls() -> Tls {
-    Tls::new(&Wish::NEVER, "").unwrap()
+    Tls::new(&TlsOptions::NEVER, "").unwrap()
 }
 
 fn read_request(socket: &mut TcpStream) -> Vec<u8> {
@@ -50,12 +50,12 @@ fn read_request(socket: &mut TcpStream) -> Vec<u8> {
             }
         }
         let read = socket.read(&mut room).unwrap();
-        assert!(read > 0, "the client hung up inside a request");
+        assert!(read > 0, "the client closed the connection inside a request");
         bytes.extend_from_slice(&room[..read]);
     }
 }
 
-fn exchange(client: &mut Client, slices: &[&[u8]]) -> Result<(u16, Vec<u8>), Trouble> {
+fn exchange(client: &mut Client, slices: &[&[u8]]) -> Result<(u16, Vec<u8>), HttpError> {
     client.send("POST", "/?a=b", slices, None)?;
     let status = client.receive(None)?;
     let mut body = Vec::new();
@@ -93,7 +93,7 @@ fn a_request_says_who_asks_and_its_slices_arrive_as_one_body() {
 #[test]
 fn a_body_in_chunks_leaves_as_it_is_made_and_its_connection_stays() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let place = Place::new("127.0.0.1", listener.local_addr().unwrap().port(), "test");
+    let place = Endpoint::new("127.0.0.1", listener.local_addr().unwrap().port(), "test");
     let mut client = Client::new(&place, &without_tls(), None, &[]);
     client.connect().unwrap();
     let (mut socket, _) = listener.accept().unwrap();
@@ -173,17 +173,17 @@ fn an_answer_that_stops_in_its_middle_is_no_answer() {
         client.send("POST", "/", &[], None).unwrap();
         thread.join().unwrap();
         client.receive(None).unwrap();
-        let trouble = client.read_all(&mut Vec::new(), None).unwrap_err();
-        assert!(matches!(trouble, Trouble::Garbled(_) | Trouble::Lost(_)), "{trouble}");
+        let http_error = client.read_all(&mut Vec::new(), None).unwrap_err();
+        assert!(matches!(http_error, HttpError::Garbled(_) | HttpError::Lost(_)), "{http_error}");
     }
 }
 
 #[test]
 fn what_is_not_http_is_said_to_be_so() {
     let (mut client, thread) = serve(vec![vec![b"E\0\0\0\x08oops".to_vec()]], false);
-    let trouble = exchange(&mut client, &[]).unwrap_err();
-    assert_eq!(trouble.to_string(), "what answers does not speak HTTP");
-    assert!(trouble.error(client.place()).to_string().contains("HTTP port?"));
+    let http_error = exchange(&mut client, &[]).unwrap_err();
+    assert_eq!(http_error.to_string(), "what answers does not speak HTTP");
+    assert!(http_error.error(client.place()).to_string().contains("HTTP port?"));
     thread.join().unwrap();
 }
 
@@ -193,7 +193,7 @@ fn a_late_answer_can_be_waited_for_again() {
     client.send("POST", "/", &[], None).unwrap();
     // A moment ago: late unless everything is there already.
     let first = client.receive(Some(Instant::now() - Duration::from_secs(1)));
-    assert!(matches!(first, Err(Trouble::Late) | Ok(200)), "{first:?}");
+    assert!(matches!(first, Err(HttpError::Late) | Ok(200)), "{first:?}");
     if first.is_err() {
         assert_eq!(client.receive(None).unwrap(), 200);
     }
@@ -207,20 +207,20 @@ fn a_late_answer_can_be_waited_for_again() {
 fn hanging_up_ends_a_wait_from_another_thread() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let place = Place::new("127.0.0.1", port, "test");
+    let place = Endpoint::new("127.0.0.1", port, "test");
     let mut client = Client::new(&place, &without_tls(), None, &[]);
     client.send("POST", "/", &[b"?"], None).unwrap();
     let hang_up = client.hang_up();
     let thread = std::thread::spawn(move || hang_up.now());
-    let trouble = client.receive(None).unwrap_err();
-    assert_eq!(trouble.outcome(), Outcome::Lost);
+    let http_error = client.receive(None).unwrap_err();
+    assert_eq!(http_error.outcome(), Outcome::Lost);
     thread.join().unwrap();
 }
 
 #[test]
 fn a_port_where_nobody_listens_is_said_with_its_remedy() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let place = Place::new("127.0.0.1", port, "test://h");
+    let place = Endpoint::new("127.0.0.1", port, "test://h");
     let message = Client::new(&place, &without_tls(), None, &[]).connect().unwrap_err().to_string();
     assert_eq!(
         message,

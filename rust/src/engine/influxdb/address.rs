@@ -1,7 +1,7 @@
 //! Where the server is, and who asks. The password is never part of any message.
 
 use crate::engine::http::{options as http_options, Client};
-use crate::engine::socket::Place;
+use crate::engine::socket::Endpoint;
 use crate::engine::tls::Tls;
 use crate::engine::url::Url;
 use crate::error::Error;
@@ -43,7 +43,7 @@ impl Address {
 
     /// Not yet connected.
     pub fn client(&self) -> Client {
-        let place = Place::new(&self.host, self.port, self.to_string());
+        let place = Endpoint::new(&self.host, self.port, self.to_string());
         let password = self.password().unwrap_or_default();
         let login = (!self.user.is_empty()).then_some((self.user.as_str(), password.as_str()));
         Client::new(&place, &self.tls, login, &[])

@@ -10,7 +10,7 @@ use super::statement::Statement;
 use super::{query_path, Address};
 use crate::encode::line::{database, roles, Line, Role};
 use crate::encode::{Part, PART_ROWS};
-use crate::engine::http::{Client, Trouble};
+use crate::engine::http::{Client, HttpError};
 use crate::engine::shared::{clear, empty_like, send_limit};
 use crate::engine::url::escape;
 use crate::engine::{
@@ -83,7 +83,7 @@ impl InfluxSession {
         })
     }
 
-    fn send(&mut self, op: OpId, work: &Work<'_>) -> Result<(), Trouble> {
+    fn send(&mut self, op: OpId, work: &Work<'_>) -> Result<(), HttpError> {
         self.body.clear();
         match (&self.ops[op], work) {
             (Some(Prepared::Write { path, .. }), Work::Rows { payload, .. }) => {
@@ -92,7 +92,7 @@ impl InfluxSession {
             }
             (Some(Prepared::Query { statement, keep_answer, .. }), Work::Params(params)) => {
                 if statement.params() > params.len() {
-                    return Err(Trouble::Garbled(
+                    return Err(HttpError::Garbled(
                         "the statement names more parameters than the operation has",
                     ));
                 }
@@ -102,12 +102,12 @@ impl InfluxSession {
                 query_path(statement.database.as_deref(), &self.statement, &mut self.path);
                 self.client.send("POST", &self.path, &[], None)
             }
-            _ => Err(Trouble::Garbled("the operation takes rows or parameters, and was given the other")),
+            _ => Err(HttpError::Garbled("the operation takes rows or parameters, and was given the other")),
         }
     }
 
     /// Reads the answer; `Late` when `until` has passed before its end.
-    fn receive(&mut self, until: Option<Instant>) -> Result<(), Trouble> {
+    fn receive(&mut self, until: Option<Instant>) -> Result<(), HttpError> {
         let flight = self.flight.as_mut().expect("asked only while a request is on its way");
         if flight.status.is_none() {
             flight.status = Some(self.client.receive(until)?);
@@ -144,12 +144,12 @@ impl InfluxSession {
         outcome
     }
 
-    fn break_off(&mut self, trouble: &Trouble) {
+    fn break_off(&mut self, http_error: &HttpError) {
         let Some(flight) = self.flight.take() else { return };
         self.client.forget();
         let cancelled = self.cancelled.swap(false, Relaxed);
-        let outcome = if cancelled { Outcome::Timeout } else { trouble.outcome() };
-        self.failure = Some(trouble.to_string());
+        let outcome = if cancelled { Outcome::Timeout } else { http_error.outcome() };
+        self.failure = Some(http_error.to_string());
         let done_ns = self.ctx.clock.now();
         self.finished.push(Done { ticket: flight.ticket, done_ns, outcome, rows: 0, bytes: 0 });
     }
@@ -219,8 +219,8 @@ impl Session for InfluxSession {
         // A cancel that came behind the answer has cut an idle connection: it says nothing of the next one.
         self.cancelled.store(false, Relaxed);
         self.flight = Some(Flight { ticket, op, rows, bytes, status: None });
-        if let Err(trouble) = self.send(op, &work) {
-            self.break_off(&trouble);
+        if let Err(http_error) = self.send(op, &work) {
+            self.break_off(&http_error);
         }
         Submit::Queued
     }
@@ -229,8 +229,8 @@ impl Session for InfluxSession {
         if self.flight.is_some() && self.finished.is_empty() {
             match self.receive(self.instant(until)) {
                 Ok(()) => self.finish(self.ctx.clock.now()),
-                Err(Trouble::Late) => {}
-                Err(trouble) => self.break_off(&trouble),
+                Err(HttpError::Late) => {}
+                Err(http_error) => self.break_off(&http_error),
             }
         }
         done.append(&mut self.finished);
@@ -264,7 +264,7 @@ impl Session for InfluxSession {
         query_path(statement.database.as_deref(), &statement.text(), &mut self.path);
         self.reader.clear(true);
         let place = self.client.place().clone();
-        let lost = |trouble: Trouble| trouble.error(&place);
+        let lost = |http_error: HttpError| http_error.error(&place);
         self.client.send("POST", &self.path, &[], None).map_err(lost)?;
         let status = self.client.receive(None).map_err(lost)?;
         let (mut batch, mut rows) = (empty_like(like), 0);

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::engine::secrets::private_text;
-use crate::engine::socket::{Place, PATH_MOST};
-use crate::engine::tls::{is_loopback, Check, Roots, Tls, When, Wish};
+use crate::engine::socket::{Endpoint, PATH_MOST};
+use crate::engine::tls::{is_loopback, Check, Roots, Tls, TlsOptions, When};
 use crate::engine::url::{escape, Url};
 use crate::error::Error;
 
@@ -53,11 +53,11 @@ impl Address {
         let host = named(url.host, "localhost");
         let allow_cleartext = taken(&mut url.options, "allow-cleartext-password")?;
         let trust_key = taken(&mut url.options, "get-server-public-key")?;
-        let wish = wish(&host, &url.options)?;
+        let tls_options = tls_options(&host, &url.options)?;
         Ok(Address {
             allow_cleartext,
             trust_key,
-            tls: Tls::new(if socket.is_some() { &Wish::NEVER } else { &wish }, "ssl-ca")?,
+            tls: Tls::new(if socket.is_some() { &TlsOptions::NEVER } else { &tls_options }, "ssl-ca")?,
             host,
             port: url.port.unwrap_or(3306),
             socket,
@@ -68,8 +68,8 @@ impl Address {
         })
     }
 
-    pub fn place(&self) -> Place {
-        Place { file: self.socket.clone(), ..Place::new(&self.host, self.port, self.to_string()) }
+    pub fn place(&self) -> Endpoint {
+        Endpoint { file: self.socket.clone(), ..Endpoint::new(&self.host, self.port, self.to_string()) }
     }
 
     /// From the URL, `MYSQL_PWD`, or `~/.my.cnf`, in this order; empty where none is given, as the clients do.
@@ -110,7 +110,7 @@ fn taken(options: &mut Vec<(String, String)>, name: &str) -> Result<bool, Error>
 /// What `ssl-mode` and `ssl-ca` mean to MySQL's clients.
 ///
 /// They prefer TLS where nothing is said. So do we, but on this machine's own addresses nothing is encrypted then.
-fn wish(host: &str, options: &[(String, String)]) -> Result<Wish, Error> {
+fn tls_options(host: &str, options: &[(String, String)]) -> Result<TlsOptions, Error> {
     let (mut mode, mut roots) = (None, None);
     for (name, value) in options {
         match name.as_str() {
@@ -134,7 +134,7 @@ fn wish(host: &str, options: &[(String, String)]) -> Result<Wish, Error> {
         usual.to_owned()
     });
     let (when, check) = match mode.as_str() {
-        "DISABLED" => return Ok(Wish::NEVER),
+        "DISABLED" => return Ok(TlsOptions::NEVER),
         "PREFERRED" => (When::IfOffered, Check::Nothing),
         "REQUIRED" => (When::Always, Check::Nothing),
         "VERIFY_CA" => (When::Always, Check::Chain),
@@ -145,7 +145,7 @@ fn wish(host: &str, options: &[(String, String)]) -> Result<Wish, Error> {
             )))
         }
     };
-    Ok(Wish { when, check, roots: roots.unwrap_or(Roots::System) })
+    Ok(TlsOptions { when, check, roots: roots.unwrap_or(Roots::System) })
 }
 
 /// `password` of an option file's section `[client]` or of the engine's own; the last one counts.
@@ -228,7 +228,7 @@ mod tests {
         let of = |host: &str, query: &str| {
             let pairs = query.split_terminator('&').map(|pair| pair.split_once('=').expect("a pair"));
             let options: Vec<_> = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-            wish(host, &options).map(|wish| (wish.when, wish.check))
+            tls_options(host, &options).map(|tls_options| (tls_options.when, tls_options.check))
         };
         assert_eq!(of("127.0.0.1", "").unwrap(), (When::Never, Check::Nothing));
         assert_eq!(of("db.example", "").unwrap(), (When::IfOffered, Check::Nothing));

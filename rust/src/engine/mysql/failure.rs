@@ -84,7 +84,7 @@ impl Failure {
             }
             1129 | 1130 => (
                 TargetFault::Auth,
-                "the server lets nobody in from this machine: create the user for this host",
+                "the server accepts no login from this machine: create the user for this host",
             ),
             1044 | 1045 | 1698 => {
                 (TargetFault::Auth, "check the user in the URL and the password in MYSQL_PWD or ~/.my.cnf")

@@ -136,11 +136,11 @@ fn a_batch_of_which_fewer_rows_were_stored_than_sent_is_wrong() {
     };
     assert_eq!(read(SESSION.to_vec()), Some(true));
     // The answers to LOAD DATA and to an INSERT of several rows: OK, of three rows.
-    for told in [b"\x00\x03\x00\x01\x00\x00\x00/Records: 3", b"\x00\x03\x00\x02\x00\x00\x00&Records: 3"] {
-        let at = SESSION.windows(told.len()).position(|found| found == told).expect("a batch was stored");
+    for count in [b"\x00\x03\x00\x01\x00\x00\x00/Records: 3", b"\x00\x03\x00\x02\x00\x00\x00&Records: 3"] {
+        let at = SESSION.windows(count.len()).position(|found| found == count).expect("a batch was stored");
         let mut short = SESSION.to_vec();
         short[at + 1] = 2;
-        assert_eq!(read(short), Some(false), "{}", String::from_utf8_lossy(told));
+        assert_eq!(read(short), Some(false), "{}", String::from_utf8_lossy(count));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Three ways in: LOAD DATA from memory, MariaDB's bulk execute, and the ordinary prepared INSERT of many rows.
+//! Three insert methods: LOAD DATA from memory, MariaDB's bulk execute, and the ordinary prepared INSERT of many rows.
 
 use super::message::{self, HEAD_BYTES, PACKET_MOST};
 use crate::encode::mysql::{Cells, MyType, Nulls};

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::engine::secrets::private_text;
-use crate::engine::socket::{Place, PATH_MOST};
-use crate::engine::tls::{is_loopback, Check, Roots, Tls, When, Wish};
+use crate::engine::socket::{Endpoint, PATH_MOST};
+use crate::engine::tls::{is_loopback, Check, Roots, Tls, TlsOptions, When};
 use crate::engine::url::{escape, Url};
 use crate::error::Error;
 
@@ -60,13 +60,13 @@ impl Address {
         }
         let host = named(url.host, "localhost");
         let port = url.port.unwrap_or(5432);
-        let wish = wish(&host, &url.options, |name| std::env::var(name).ok(), implied_roots())?;
-        let wish = match socket_file(&host, port) {
-            None => wish,
-            Some(file) => only_here(&file).map(|()| Wish::NEVER)?,
+        let tls_options = tls_options(&host, &url.options, |name| std::env::var(name).ok(), implied_roots())?;
+        let tls_options = match socket_file(&host, port) {
+            None => tls_options,
+            Some(file) => only_here(&file).map(|()| TlsOptions::NEVER)?,
         };
         Ok(Address {
-            tls: Tls::new(&wish, "sslrootcert")?,
+            tls: Tls::new(&tls_options, "sslrootcert")?,
             host,
             port,
             user: named(url.user, "postgres"),
@@ -75,8 +75,8 @@ impl Address {
         })
     }
 
-    pub fn place(&self) -> Place {
-        Place { file: self.socket_file(), ..Place::new(&self.host, self.port, self.to_string()) }
+    pub fn place(&self) -> Endpoint {
+        Endpoint { file: self.socket_file(), ..Endpoint::new(&self.host, self.port, self.to_string()) }
     }
 
     fn socket_file(&self) -> Option<PathBuf> {
@@ -141,12 +141,12 @@ fn implied_roots() -> Option<PathBuf> {
 /// What `sslmode` and `sslrootcert` mean to libpq; `PGSSLMODE` and `PGSSLROOTCERT` where the URL has none.
 ///
 /// libpq prefers TLS where nothing is said. So do we, but on this machine's own addresses nothing is encrypted then.
-fn wish(
+fn tls_options(
     host: &str,
     options: &[(String, String)],
     variable: impl Fn(&str) -> Option<String>,
     implied: Option<PathBuf>,
-) -> Result<Wish, Error> {
+) -> Result<TlsOptions, Error> {
     let (mut mode, mut roots) = (variable("PGSSLMODE"), variable("PGSSLROOTCERT"));
     for (name, value) in options {
         match name.as_str() {
@@ -169,7 +169,7 @@ fn wish(
         usual.to_owned()
     });
     let (when, check) = match mode.as_str() {
-        "disable" => return Ok(Wish::NEVER),
+        "disable" => return Ok(TlsOptions::NEVER),
         "allow" => (When::IfRefused, Check::Nothing),
         "prefer" => (When::IfOffered, Check::Nothing),
         "require" => (When::Always, Check::Nothing),
@@ -189,7 +189,7 @@ fn wish(
     // As libpq: who has roots at hand has the chain checked, whatever the mode.
     let roots = roots.or(implied.map(Roots::File));
     let check = if roots.is_some() { check.max(Check::Chain) } else { check };
-    Ok(Wish { when, check, roots: roots.unwrap_or(Roots::System) })
+    Ok(TlsOptions { when, check, roots: roots.unwrap_or(Roots::System) })
 }
 
 /// Split at colons; a backslash keeps the next character.
@@ -268,27 +268,29 @@ mod tests {
         assert!(message.contains("has 108 bytes, and the path of a socket 107 at most"), "{message}");
     }
 
-    fn wish_of(host: &str, query: &str, environment: &[(&str, &str)]) -> Result<Wish, Error> {
+    fn tls_options_of(host: &str, query: &str, environment: &[(&str, &str)]) -> Result<TlsOptions, Error> {
         let options: Vec<_> = query.split_terminator('&').filter_map(|pair| pair.split_once('=')).collect();
         let options: Vec<_> = options.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
         let variable =
             |name: &str| environment.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string());
-        wish(host, &options, variable, None)
+        tls_options(host, &options, variable, None)
     }
 
     #[test]
     fn nothing_said_prefers_tls_but_on_this_machine() {
         for host in ["localhost", "127.0.0.1", "127.1.2.3", "::1"] {
-            assert_eq!(wish_of(host, "", &[]).unwrap(), Wish::NEVER, "{host}");
-            assert_eq!(wish_of(host, "sslmode=prefer", &[]).unwrap().when, When::IfOffered, "{host}");
+            assert_eq!(tls_options_of(host, "", &[]).unwrap(), TlsOptions::NEVER, "{host}");
+            assert_eq!(tls_options_of(host, "sslmode=prefer", &[]).unwrap().when, When::IfOffered, "{host}");
         }
-        let far = wish_of("db.example", "", &[]).unwrap();
+        let far = tls_options_of("db.example", "", &[]).unwrap();
         assert_eq!((far.when, far.check), (When::IfOffered, Check::Nothing));
     }
 
     #[test]
     fn modes_and_roots_mean_what_they_mean_to_libpq() {
-        let of = |query: &str| wish_of("db.example", query, &[]).map(|wish| (wish.when, wish.check));
+        let of = |query: &str| {
+            tls_options_of("db.example", query, &[]).map(|tls_options| (tls_options.when, tls_options.check))
+        };
         assert_eq!(of("sslmode=disable&sslrootcert=/r").unwrap(), (When::Never, Check::Nothing));
         assert_eq!(of("sslmode=allow").unwrap(), (When::IfRefused, Check::Nothing));
         assert_eq!(of("sslmode=require").unwrap(), (When::Always, Check::Nothing));
@@ -306,10 +308,10 @@ mod tests {
     #[test]
     fn the_environment_is_asked_where_the_url_says_nothing() {
         let environment = [("PGSSLMODE", "verify-full"), ("PGSSLROOTCERT", "/r")];
-        let wish = wish_of("localhost", "", &environment).unwrap();
-        assert_eq!((wish.when, wish.check), (When::Always, Check::ChainAndName));
-        assert_eq!(wish.roots, Roots::File("/r".into()));
-        assert_eq!(wish_of("localhost", "sslmode=disable", &environment).unwrap(), Wish::NEVER);
+        let tls_options = tls_options_of("localhost", "", &environment).unwrap();
+        assert_eq!((tls_options.when, tls_options.check), (When::Always, Check::ChainAndName));
+        assert_eq!(tls_options.roots, Roots::File("/r".into()));
+        assert_eq!(tls_options_of("localhost", "sslmode=disable", &environment).unwrap(), TlsOptions::NEVER);
     }
 
     #[test]

@@ -208,11 +208,11 @@ fn a_batch_of_which_fewer_rows_were_stored_than_sent_is_wrong() {
         replayed(&address, Replay::whole(bytes)).and_then(|c| converse(&ctx, &address, c)).ok()
     };
     assert_eq!(read(SESSION.to_vec()), Some(true));
-    for (told, fewer) in [("COPY 3\0", "COPY 2\0"), ("INSERT 0 3\0", "INSERT 0 2\0")] {
-        let (told, fewer) = (told.as_bytes(), fewer.as_bytes());
-        let at = SESSION.windows(told.len()).position(|found| found == told).expect("a batch was stored");
-        let short = [&SESSION[..at], fewer, &SESSION[at + told.len()..]].concat();
-        assert_eq!(read(short), Some(false), "{}", String::from_utf8_lossy(told));
+    for (count, fewer) in [("COPY 3\0", "COPY 2\0"), ("INSERT 0 3\0", "INSERT 0 2\0")] {
+        let (count, fewer) = (count.as_bytes(), fewer.as_bytes());
+        let at = SESSION.windows(count.len()).position(|found| found == count).expect("a batch was stored");
+        let short = [&SESSION[..at], fewer, &SESSION[at + count.len()..]].concat();
+        assert_eq!(read(short), Some(false), "{}", String::from_utf8_lossy(count));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Three ways in: binary COPY, the ordinary prepared INSERT of many rows, and an INSERT from arrays.
+//! Three insert methods: binary COPY, the ordinary prepared INSERT of many rows, and an INSERT from arrays.
 
 use super::message;
 use crate::encode::pgcopy::{Arrays, Cells, PgCopy, PgType, RowHead};

@@ -2,7 +2,7 @@
 
 use crate::engine::Answer;
 use crate::error::Error;
-use crate::plan::{Hold, OpPlan, RunPlan};
+use crate::plan::{Assertion, OpPlan, RunPlan};
 use crate::rows::asked::AskedRows;
 use crate::rows::{Columns, RowGen, SeriesIndex, Value};
 
@@ -20,15 +20,15 @@ pub struct LookUp {
 impl LookUp {
     /// Whether `op` promises the rows of its keys.
     pub fn is_one(op: &OpPlan) -> bool {
-        op.holds.iter().any(|hold| matches!(hold, Hold::Asked { .. }))
+        op.holds.iter().any(|assertion| matches!(assertion, Assertion::Asked { .. }))
     }
 
     pub fn new(plan: &RunPlan, op: &OpPlan) -> Result<LookUp, Error> {
-        let hold = op.holds.iter().find_map(|hold| match hold {
-            Hold::Asked { table, columns, keys } => Some((*table, columns, keys)),
+        let assertion = op.holds.iter().find_map(|assertion| match assertion {
+            Assertion::Asked { table, columns, keys } => Some((*table, columns, keys)),
             _ => None,
         });
-        let (table, columns, keys) = hold.expect("`is_one` has found it");
+        let (table, columns, keys) = assertion.expect("`is_one` has found it");
         let refuse = |why: String| Error::Plan(format!("operation {}: asked: {why}", op.name));
         let spec = plan.tables.get(table).ok_or_else(|| refuse(format!("there is no table {table}")))?;
         let generator = RowGen::new(spec, plan.seed, plan.epoch_ns)?;

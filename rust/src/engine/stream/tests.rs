@@ -14,7 +14,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use sha2::{Digest, Sha256};
 
 use super::*;
-use crate::engine::tls::{Check, Roots, When, Wish};
+use crate::engine::tls::{Check, Roots, TlsOptions, When};
 
 /// So long for what surely comes.
 const LONG: Duration = Duration::from_secs(60);
@@ -57,7 +57,7 @@ fn certificates() -> &'static Path {
 fn serve<T: Send + 'static>(
     certificate: &str,
     serve: impl FnOnce(Served) -> T + Send + 'static,
-) -> (Place, JoinHandle<T>) {
+) -> (Endpoint, JoinHandle<T>) {
     let file = |end: &str| certificates().join(format!("{certificate}.{end}"));
     let chain = vec![CertificateDer::from_pem_file(file("crt")).unwrap()];
     let key = PrivateKeyDer::from_pem_file(file("key")).unwrap();
@@ -73,15 +73,15 @@ fn serve<T: Send + 'static>(
         let session = ServerConnection::new(Arc::new(config)).unwrap();
         serve(StreamOwned::new(session, listener.accept().unwrap().0))
     });
-    (Place::new("localhost", port, format!("test://localhost:{port}")), thread)
+    (Endpoint::new("localhost", port, format!("test://localhost:{port}")), thread)
 }
 
 fn tls(check: Check, roots: &str) -> Tls {
     let roots = Roots::File(certificates().join(roots));
-    Tls::new(&Wish { when: When::Always, check, roots }, "roots").unwrap()
+    Tls::new(&TlsOptions { when: When::Always, check, roots }, "roots").unwrap()
 }
 
-fn connect(place: &Place, tls: &Tls) -> Result<Stream, Error> {
+fn connect(place: &Endpoint, tls: &Tls) -> Result<Stream, Error> {
     let socket = TcpStream::connect(("127.0.0.1", place.port)).unwrap();
     socket.set_read_timeout(Some(LONG)).unwrap();
     let mut stream = Stream::plain(socket);
@@ -121,9 +121,9 @@ fn who_has_signed_and_whose_name_it_is_count_as_far_as_they_are_asked_for() {
     assert_eq!(outcome("server", ChainAndName, "ca.crt", "127.0.0.1"), Ok(()));
     assert_eq!(outcome("alone", ChainAndName, "alone.crt", "localhost"), Ok(()), "it is its own root");
 
-    let strangers =
-        [("server", "alone.crt", "signed by nobody in "), ("alone", "ca.crt", "signed by itself")];
-    for (certificate, roots, why) in strangers {
+    let untrusted =
+        [("server", "alone.crt", "signed by no authority in "), ("alone", "ca.crt", "signed by itself")];
+    for (certificate, roots, why) in untrusted {
         let message = outcome(certificate, Chain, roots, "localhost").unwrap_err();
         assert!(message.contains(why) && message.ends_with("roots="), "{message}");
         assert!(!message.contains('\n'), "{message}");
@@ -137,8 +137,8 @@ fn who_has_signed_and_whose_name_it_is_count_as_far_as_they_are_asked_for() {
 #[test]
 fn a_file_without_certificates_is_no_file_of_roots() {
     let roots = Roots::File(certificates().join("ca.key"));
-    let wish = Wish { when: When::Always, check: Check::Chain, roots };
-    let message = Tls::new(&wish, "roots").unwrap_err().to_string();
+    let tls_options = TlsOptions { when: When::Always, check: Check::Chain, roots };
+    let message = Tls::new(&tls_options, "roots").unwrap_err().to_string();
     assert!(message.contains("ca.key: there is no certificate"), "{message}");
 }
 
@@ -151,7 +151,7 @@ fn a_server_without_tls_is_named_as_such() {
         socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
         while matches!(socket.read(&mut [0; 512]), Ok(1..)) {}
     });
-    let place = Place::new("localhost", port, "test://");
+    let place = Endpoint::new("localhost", port, "test://");
     let message = connect(&place, &tls(Check::Nothing, "ca.crt")).err().unwrap().to_string();
     assert!(message.contains("does not speak TLS"), "{message}");
     thread.join().unwrap();

@@ -18,7 +18,7 @@ use crate::engine::{
     Work,
 };
 use crate::error::Error;
-use crate::plan::{Hold, OpKind, OpPlan};
+use crate::plan::{Assertion, OpKind, OpPlan};
 use crate::rows::{Columns, Value};
 
 /// Rows of a scan that are handed over at once.
@@ -264,7 +264,7 @@ fn prepare(ctx: &Context, op: &OpPlan) -> Result<Prepared, Error> {
     let wrong = |message: String| Error::Plan(format!("operation {}: {message}", op.name));
     let row = table.map(Columns::of).unwrap_or_default();
     let promised = op.holds.iter().find_map(|hold| match hold {
-        Hold::Asked { columns, .. } | Hold::RowsRegenerate { columns, .. } => Some(columns),
+        Assertion::Asked { columns, .. } | Assertion::RowsRegenerate { columns, .. } => Some(columns),
         _ => None,
     });
     let returns = match promised {

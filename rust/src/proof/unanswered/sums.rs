@@ -1,18 +1,18 @@
-//! Inserts without an answer, told apart by sums: some of them, and all rows that were acknowledged, add up to what was
-//! found.
+//! Inserts without an answer, distinguished by sums: some of them, and all rows that were acknowledged, add up to what
+//! was found.
 
 use super::{item, Table, Unanswered, WHOLE_OR_NONE};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::plan::{ProofPlan, RunPlan};
-use crate::proof::{compared, digest_text, read_digest, screen_figures, screened, Expected};
-use crate::rows::{Digest, ScreenSums};
+use crate::proof::{checksum_figures, compared, digest_text, read_digest, screened, Expected};
+use crate::rows::{Checksums, Digest};
 use crate::tables::ProofRow;
 
 /// Every choice among so many inserts is tried.
 const MOST_INSERTS: usize = 20;
 
-/// Of a table that is too large to be read back: the screen decides.
+/// Of a table that is too large to be read back: the checksum query decides.
 pub(super) fn of_generated(table: &Table<'_>, limit_ns: u64) -> Result<Vec<ProofRow>, Error> {
     let mut acknowledged = table.empty()?;
     table.each_acknowledged(|columns| acknowledged.sums.add(columns));
@@ -24,13 +24,13 @@ pub(super) fn of_generated(table: &Table<'_>, limit_ns: u64) -> Result<Vec<Proof
         one.digest.rows = batch.rows;
         inserts.push(one);
     }
-    let figures = screen_figures(table.engine, table.proof, limit_ns)?;
+    let figures = checksum_figures(table.engine, table.proof, limit_ns)?;
     let added =
         Added { name: table.name(), proof: table.proof, batches: table.unanswered, acknowledged, inserts };
     Ok(added.proven(&figures, None))
 }
 
-/// Of a table whose rows came from files: what is read back decides, by its digest; without it the screen.
+/// Of a table whose rows came from files: what is read back decides, by its digest; without it the checksum query.
 pub(super) fn of_files(
     plan: &RunPlan,
     engine: &dyn Engine,
@@ -39,7 +39,7 @@ pub(super) fn of_files(
     batches: &[Unanswered],
     limit_ns: u64,
 ) -> Result<Vec<ProofRow>, Error> {
-    let figures = screen_figures(engine, proof, limit_ns)?;
+    let figures = checksum_figures(engine, proof, limit_ns)?;
     let found = match proof.read_back.is_empty() {
         true => None,
         false => {
@@ -64,11 +64,12 @@ struct Added<'a> {
 }
 
 impl Added<'_> {
-    /// figures: of the screen, as text. found: of what was read back.
+    /// figures: of the checksum query, as text. found: of what was read back.
     fn proven(&self, figures: &[String], found: Option<Digest>) -> Vec<ProofRow> {
         let many = self.batches.len();
         if many > MOST_INSERTS || self.inserts.len() != many {
-            let most = format!("at most {MOST_INSERTS} inserts without an answer, to be told apart by sums");
+            let most =
+                format!("at most {MOST_INSERTS} inserts without an answer, to be distinguished by sums");
             return vec![compared(self.name, "unanswered".into(), most, format!("{many} inserts"))];
         }
         let chosen = match found {
@@ -109,7 +110,7 @@ impl Added<'_> {
     }
 }
 
-fn figures_of(sums: &ScreenSums) -> Vec<String> {
+fn figures_of(sums: &Checksums) -> Vec<String> {
     sums.sums().iter().map(i128::to_string).collect()
 }
 
@@ -129,7 +130,7 @@ fn choice(inserts: &[Expected], sum: &Expected, fits: &dyn Fn(&Expected) -> bool
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{LogicalType, ScreenItem};
+    use crate::plan::{ChecksumItem, LogicalType};
     use crate::rows::{Column, Columns, Values};
 
     /// Rows whose key is their number; `value` of each.
@@ -143,9 +144,9 @@ mod tests {
         let rows = (keys.end - keys.start) as usize;
         let columns = Columns { rows, columns: vec![column("k", keys.collect()), column("v", values)] };
         let items = [
-            ScreenItem::Rows {},
-            ScreenItem::SumLow { column: "k".into() },
-            ScreenItem::Product { key: "k".into(), value: "v".into() },
+            ChecksumItem::Rows {},
+            ChecksumItem::SumLow { column: "k".into() },
+            ChecksumItem::Product { key: "k".into(), value: "v".into() },
         ];
         let mut expected = Expected::empty(&items, &columns).expect("sums of integers");
         expected.add(&columns, &mut Vec::new());

@@ -1,4 +1,4 @@
-//! From generators as they stand in a plan to lanes; every problem of a table at once.
+//! From generators as they stand in a plan to compiled columns; every problem of a table at once.
 
 mod params;
 mod series;
@@ -10,9 +10,9 @@ use std::sync::Arc;
 use super::catalogue;
 use super::counter::Excess;
 use super::hash::{key, Permutation};
-use super::lane::{Draw, Lane, TimeBy};
+use super::integers::{Draw, IntGenerator, TimeBy};
 use super::table::{Alias, Quantiles};
-use super::text::{ListMaker, TextMaker};
+use super::text::{ListGenerator, TextGenerator};
 use crate::plan::{ColumnPlan, LogicalType, RowSource, TablePlan};
 use crate::plan::{GenPlan, Per};
 pub use params::share;
@@ -21,18 +21,18 @@ use params::*;
 /// 32-bit columns that one column derives from, at most: they are widened on the stack.
 pub const MAX_NARROW_SOURCES: usize = 4;
 
-pub enum Maker {
-    /// Values are `lane * unit` where the column is a float.
-    Lane {
-        lane: Lane,
+pub enum ColumnGenerator {
+    /// Values are integers times `unit` where the column is a float.
+    Integers {
+        int_generator: IntGenerator,
         unit: f64,
     },
-    Text(TextMaker),
-    List(ListMaker),
+    Text(TextGenerator),
+    List(ListGenerator),
 }
 
-pub struct Made {
-    pub maker: Maker,
+pub struct CompiledColumn {
+    pub column_generator: ColumnGenerator,
     /// Columns that must be filled before.
     pub sources: Vec<usize>,
 }
@@ -59,7 +59,7 @@ impl<'a> Setting<'a> {
         Ok(Setting { table, seed, epoch_ns, series, period_ns, by_name })
     }
 
-    pub fn column(&self, at: usize) -> Result<Made> {
+    pub fn column(&self, at: usize) -> Result<CompiledColumn> {
         let column = &self.table.columns[at];
         let Some(plan) = &column.gen else {
             return Err("has no generator; give it `gen`".into());
@@ -69,10 +69,16 @@ impl<'a> Setting<'a> {
         }
         let path = [self.table.stream.as_str(), column.name.as_str()];
         let sources = self.sources(at, plan)?;
-        Ok(Made { maker: self.maker(column.ty, plan, &path, at)?, sources })
+        Ok(CompiledColumn { column_generator: self.column_generator(column.ty, plan, &path, at)?, sources })
     }
 
-    pub(super) fn maker(&self, ty: LogicalType, plan: &GenPlan, path: &[&str], at: usize) -> Result<Maker> {
+    pub(super) fn column_generator(
+        &self,
+        ty: LogicalType,
+        plan: &GenPlan,
+        path: &[&str],
+        at: usize,
+    ) -> Result<ColumnGenerator> {
         let name = kind_name(plan);
         let kind = catalogue::kind(&name);
         if !kind.types.contains(&ty) {
@@ -87,26 +93,28 @@ impl<'a> Setting<'a> {
             LogicalType::Uuid if matches!(plan, GenPlan::Foreign { of, .. } if **of != GenPlan::Uuid {}) => {
                 Err("of is no `uuid`: a column of UUIDs refers to one of UUIDs".into())
             }
-            LogicalType::Text | LogicalType::Uuid => Ok(Maker::Text(self.text(plan, path)?)),
-            LogicalType::ListF64 | LogicalType::ListI64 => Ok(Maker::List(self.list(ty, plan, path)?)),
+            LogicalType::Text | LogicalType::Uuid => Ok(ColumnGenerator::Text(self.text(plan, path)?)),
+            LogicalType::ListF64 | LogicalType::ListI64 => {
+                Ok(ColumnGenerator::List(self.list(ty, plan, path)?))
+            }
             _ => {
                 let bits = bits_of(ty, plan)?;
-                let lane = self.lane(ty, plan, path, bits, Some(at))?;
-                check_bounds(ty, &lane, bits)?;
-                Ok(Maker::Lane { lane, unit: 1.0 / (1u64 << bits) as f64 })
+                let int_generator = self.int_generator(ty, plan, path, bits, Some(at))?;
+                check_bounds(ty, &int_generator, bits)?;
+                Ok(ColumnGenerator::Integers { int_generator, unit: 1.0 / (1u64 << bits) as f64 })
             }
         }
     }
 
-    /// `at`: the column, for lanes that derive from others; None inside texts, lists and foreign columns.
-    pub(super) fn lane(
+    /// `at`: the column, for integer generators that derive from others; None inside texts, lists and foreign columns.
+    pub(super) fn int_generator(
         &self,
         ty: LogicalType,
         plan: &GenPlan,
         path: &[&str],
         bits: u32,
         at: Option<usize>,
-    ) -> Result<Lane> {
+    ) -> Result<IntGenerator> {
         let scaled = |v: i64| {
             v.checked_mul(1 << bits)
                 .ok_or_else(|| format!("{v} with {bits} bits of fraction leaves 64 bits; give fewer bits"))
@@ -119,37 +127,40 @@ impl<'a> Setting<'a> {
         };
         let draw = |per: Per| Draw { key: self.key(path, "draw"), per };
         Ok(match plan {
-            GenPlan::Sequence { start, step } => Lane::Sequence { start: *start, step: *step },
-            GenPlan::Constant { value, .. } => Lane::Constant { value: constant(ty, value, bits)? },
-            GenPlan::Cycle { from, to, every } => Lane::Cycle {
+            GenPlan::Sequence { start, step } => IntGenerator::Sequence { start: *start, step: *step },
+            GenPlan::Constant { value, .. } => IntGenerator::Constant { value: constant(ty, value, bits)? },
+            GenPlan::Cycle { from, to, every } => IntGenerator::Cycle {
                 from: *from,
                 n: whole_range(range(*from, *to)?)?,
                 every: positive("every", *every)?,
             },
             GenPlan::Shuffled { from, to } => {
                 let n = whole_range(range(*from, *to)?)?;
-                Lane::Shuffled { from: *from, n, order: Permutation::new(self.key(path, "order"), n) }
+                IntGenerator::Shuffled { from: *from, n, order: Permutation::new(self.key(path, "order"), n) }
             }
             GenPlan::Uniform { from, to, per, .. } => {
                 let (from, to) = (scaled(*from)?, scaled(*to)?);
-                Lane::Uniform { draw: draw(*per), from, range: range(from, to)? }
+                IntGenerator::Uniform { draw: draw(*per), from, range: range(from, to)? }
             }
             GenPlan::Normal { mean, sd, min, max, per, .. } => {
                 finite(&[("mean", *mean), ("sd", *sd)])?;
                 not_negative("sd", *sd)?;
                 let (min, max) = limits(bits, *min, *max)?;
-                Lane::Quantile { draw: draw(*per), table: Quantiles::normal(*mean, *sd, bits, min, max) }
+                IntGenerator::Quantile {
+                    draw: draw(*per),
+                    table: Quantiles::normal(*mean, *sd, bits, min, max),
+                }
             }
             GenPlan::Lognormal { median, sigma, min, max, per, .. } => {
                 let (min, max) = limits(bits, *min, *max)?;
                 above_0(&[("median", *median)])?;
                 not_negative("sigma", *sigma)?;
-                Lane::Quantile {
+                IntGenerator::Quantile {
                     draw: draw(*per),
                     table: Quantiles::lognormal(*median, *sigma, bits, min, max),
                 }
             }
-            GenPlan::Poisson { mean, per } => Lane::Choice {
+            GenPlan::Poisson { mean, per } => IntGenerator::Choice {
                 draw: draw(*per),
                 alias: Alias::poisson(poisson_mean("mean", *mean)?),
                 from: 0,
@@ -158,7 +169,7 @@ impl<'a> Setting<'a> {
                 above_0(&[("a", *a), ("b", *b)])?;
                 finite(&[("scale", *scale)])?;
                 limits(bits, Some(0.0_f64.min(*scale)), Some(0.0_f64.max(*scale)))?;
-                Lane::Quantile { draw: draw(*per), table: Quantiles::beta(*a, *b, *scale, bits) }
+                IntGenerator::Quantile { draw: draw(*per), table: Quantiles::beta(*a, *b, *scale, bits) }
             }
             GenPlan::Zipf { n, exponent, from, scatter, per } => {
                 self.zipf(*n, *exponent, *from, *scatter, draw(*per), path)?
@@ -167,25 +178,25 @@ impl<'a> Setting<'a> {
                 let alias = alias_of(values.len(), weights)?;
                 let integers: Option<Arc<[i64]>> = values.iter().map(|v| integer_value(ty, v)).collect();
                 let values = integers.ok_or("values has one that is no integer of the column's type")?;
-                Lane::Pick { draw: draw(*per), alias, values }
+                IntGenerator::Pick { draw: draw(*per), alias, values }
             }
             GenPlan::Flag { true_ppm, per } => {
-                Lane::Flag { draw: draw(*per), below: share("true_ppm", *true_ppm)? }
+                IntGenerator::Flag { draw: draw(*per), below: share("true_ppm", *true_ppm)? }
             }
-            GenPlan::Counter(counter) => Lane::Counter(self.counter(counter, path)?),
+            GenPlan::Counter(counter) => IntGenerator::Counter(self.counter(counter, path)?),
             GenPlan::Ratio { of, numerator, denominator } => {
                 let (whole, part) = ratio(*numerator, *denominator)?;
                 let of = self.source(of, at)?;
                 let signed = self.table.columns[of].ty != LogicalType::U64;
-                Lane::Ratio { of, whole, part, signed }
+                IntGenerator::Ratio { of, whole, part, signed }
             }
             GenPlan::Sum { of } => {
                 if of.is_empty() {
                     return Err("of is empty; name the columns to add".into());
                 }
-                Lane::Sum { of: of.iter().map(|name| self.source(name, at)).collect::<Result<_>>()? }
+                IntGenerator::Sum { of: of.iter().map(|name| self.source(name, at)).collect::<Result<_>>()? }
             }
-            GenPlan::Difference { of, minus } => Lane::Difference {
+            GenPlan::Difference { of, minus } => IntGenerator::Difference {
                 of: self.source(of, at)?,
                 minus: self.source(minus, at)?,
                 stop_at_0: ty == LogicalType::U64,
@@ -199,7 +210,7 @@ impl<'a> Setting<'a> {
                 let bounds = self
                     .bounds_of(of)?
                     .and_then(|(low, high)| Some((low.checked_add(*from)?, high.checked_add(*to)?)));
-                Lane::Offset {
+                IntGenerator::Offset {
                     of,
                     key: self.key(path, "draw"),
                     from: *from,
@@ -217,7 +228,7 @@ impl<'a> Setting<'a> {
                     part,
                     max: width(*width_bits)?,
                 };
-                Lane::Excess { of, excess }
+                IntGenerator::Excess { of, excess }
             }
             GenPlan::Walk { from, to, .. } => {
                 let (from, to) = (scaled(*from)?, scaled(*to)?);
@@ -225,19 +236,19 @@ impl<'a> Setting<'a> {
                 if range == 0 || range > 1 << 48 {
                     return Err("the range is above 2^48 steps; give fewer bits or a smaller range".into());
                 }
-                Lane::Walk { key: self.key(path, "path"), from, range }
+                IntGenerator::Walk { key: self.key(path, "path"), from, range }
             }
             GenPlan::SweepTime { jitter_ms } => {
                 let unit_ns = unit_ns(ty);
                 let jitter = jitter_ms.saturating_mul(1_000_000) / unit_ns;
                 let period = self.in_units("the table's period", self.period_ns, unit_ns)?;
-                self.time_lane(TimeBy::Sweep, period, jitter, unit_ns, path)?
+                self.time_generator(TimeBy::Sweep, period, jitter, unit_ns, path)?
             }
             GenPlan::Time { period_us, jitter_us } => {
                 let unit_ns = unit_ns(ty);
                 let period = self.in_units("period_us", period_us.saturating_mul(1000), unit_ns)?;
                 let jitter = self.in_units("jitter_us", jitter_us.saturating_mul(1000), unit_ns)?;
-                self.time_lane(TimeBy::Row, period, jitter, unit_ns, path)?
+                self.time_generator(TimeBy::Row, period, jitter, unit_ns, path)?
             }
             GenPlan::SeriesTime { median_period_ms, sigma, jitter_ms } => {
                 above_0(&[("median_period_ms", *median_period_ms)])?;
@@ -249,7 +260,12 @@ impl<'a> Setting<'a> {
                 let period =
                     Quantiles::lognormal(median_period_ms * per_ms, *sigma, 0, jitter as f64 + 1.0, most);
                 let base = self.epoch_in(unit_ns)?;
-                Lane::SeriesTime { key: self.key(path, "period"), base, period, jitter_range: jitter + 1 }
+                IntGenerator::SeriesTime {
+                    key: self.key(path, "period"),
+                    base,
+                    period,
+                    jitter_range: jitter + 1,
+                }
             }
             GenPlan::Pattern { prefix, every, space } => {
                 self.pattern(prefix, *every, space.as_deref(), path)?
@@ -257,18 +273,18 @@ impl<'a> Setting<'a> {
             GenPlan::Foreign { stream, column, series, of, exponent } => {
                 let (chosen, _) = self.foreign_series(*series, *exponent, path)?;
                 let of = self.foreign(stream, column, *series, of, |there, path| {
-                    there.lane(ty, of, path, bits, None)
+                    there.int_generator(ty, of, path, bits, None)
                 })?;
-                Lane::Foreign { series: Box::new(chosen), of: Box::new(of), one_series: *series == 1 }
+                IntGenerator::Foreign { series: Box::new(chosen), of: Box::new(of), one_series: *series == 1 }
             }
-            GenPlan::Job { .. } => Lane::Job(self.job(plan, path)?),
+            GenPlan::Job { .. } => IntGenerator::Job(self.job(plan, path)?),
             GenPlan::Rank { of } => {
                 let of = self.source(of, at)?;
                 let job = self.table.columns[of].gen.as_ref().expect("source() asks for a generator");
                 if !matches!(job, GenPlan::Job { .. }) {
                     return Err("of is not a column of kind `job`".into());
                 }
-                Lane::Rank(self.job(job, &[&self.table.stream, &self.table.columns[of].name])?)
+                IntGenerator::Rank(self.job(job, &[&self.table.stream, &self.table.columns[of].name])?)
             }
             GenPlan::Uuid {} | GenPlan::Format { .. } | GenPlan::Text { .. } | GenPlan::Array { .. } => {
                 return Err(format!("`{}` is no integer generator; it cannot stand here", kind_name(plan)))
@@ -280,22 +296,22 @@ impl<'a> Setting<'a> {
     pub(super) fn bounds_of(&self, of: usize) -> Result<Option<(i64, i64)>> {
         let column = &self.table.columns[of];
         let plan = column.gen.as_ref().expect("source() asks for a generator");
-        Ok(self.lane(column.ty, plan, &[&self.table.stream, &column.name], 0, Some(of))?.bounds())
+        Ok(self.int_generator(column.ty, plan, &[&self.table.stream, &column.name], 0, Some(of))?.bounds())
     }
 
-    pub(super) fn time_lane(
+    pub(super) fn time_generator(
         &self,
         by: TimeBy,
         period: u64,
         jitter: u64,
         unit_ns: u64,
         path: &[&str],
-    ) -> Result<Lane> {
+    ) -> Result<IntGenerator> {
         if jitter > 0 && jitter >= period {
             return Err("the jitter is not below the period; times would overtake each other".into());
         }
         let key = self.key(path, "jitter");
-        Ok(Lane::Time { by, key, base: self.epoch_in(unit_ns)?, period, jitter_range: jitter + 1 })
+        Ok(IntGenerator::Time { by, key, base: self.epoch_in(unit_ns)?, period, jitter_range: jitter + 1 })
     }
 
     pub(super) fn epoch_in(&self, unit_ns: u64) -> Result<i64> {

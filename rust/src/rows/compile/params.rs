@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use crate::plan::LogicalType;
 use crate::plan::{GenPlan, Per, DEFAULT_BITS};
-use crate::rows::lane::Lane;
+use crate::rows::integers::IntGenerator;
 use crate::rows::table::Alias;
 
 /// Above it alias tables no longer fit a cache.
@@ -72,7 +72,7 @@ pub fn bits_of(ty: LogicalType, plan: &GenPlan) -> Result<u32> {
     }
 }
 
-pub fn check_bounds(ty: LogicalType, lane: &Lane, bits: u32) -> Result<()> {
+pub fn check_bounds(ty: LogicalType, int_generator: &IntGenerator, bits: u32) -> Result<()> {
     let (least, most) = match ty {
         LogicalType::Bool => (0, 1),
         LogicalType::I16 => (i16::MIN as i64, i16::MAX as i64),
@@ -81,14 +81,19 @@ pub fn check_bounds(ty: LogicalType, lane: &Lane, bits: u32) -> Result<()> {
         LogicalType::F64 => (-(1 << 53), 1 << 53),
         // These may use all 64 bits; their values were read as unsigned.
         LogicalType::U64
-            if matches!(lane, Lane::Uniform { range: 0, .. } | Lane::Constant { .. } | Lane::Pick { .. }) =>
+            if matches!(
+                int_generator,
+                IntGenerator::Uniform { range: 0, .. }
+                    | IntGenerator::Constant { .. }
+                    | IntGenerator::Pick { .. }
+            ) =>
         {
             return Ok(())
         }
         LogicalType::U64 => (0, i64::MAX),
         _ => return Ok(()),
     };
-    match lane.bounds() {
+    match int_generator.bounds() {
         Some((low, high)) if low >= least && high <= most => Ok(()),
         Some((low, high)) => {
             let unit = (1u64 << bits) as f64;
@@ -99,7 +104,11 @@ pub fn check_bounds(ty: LogicalType, lane: &Lane, bits: u32) -> Result<()> {
                 type_name(ty)
             ))
         }
-        None if ty == LogicalType::U64 && !matches!(lane, Lane::Offset { from: ..0, .. }) => Ok(()),
+        None if ty == LogicalType::U64
+            && !matches!(int_generator, IntGenerator::Offset { from: ..0, .. }) =>
+        {
+            Ok(())
+        }
         None => Err(format!("values have no bound and may leave type {}; use i64 or u64", type_name(ty))),
     }
 }

@@ -7,7 +7,7 @@ use super::Setting;
 use crate::plan::{AtLimit, CounterPlan, GenPlan, Increment};
 use crate::rows::counter::{Counter, Moves, Start};
 use crate::rows::hash::{key, Permutation, Range};
-use crate::rows::lane::{Draw, Job, Lane};
+use crate::rows::integers::{Draw, IntGenerator, Job};
 use crate::rows::table::{Alias, Cyclic, Quantiles, Zipf};
 
 impl Setting<'_> {
@@ -19,18 +19,18 @@ impl Setting<'_> {
         scatter: bool,
         draw: Draw,
         path: &[&str],
-    ) -> Result<Lane> {
+    ) -> Result<IntGenerator> {
         above_0(&[("exponent", exponent)])?;
         if n == 0 || n > 1 << 53 || from.checked_add(n as i64 - 1).is_none() {
             return Err(format!("n is {n}; ranks are 1 … 2^53"));
         }
         let ranks = |from| match n {
-            ..=ALIAS_RANKS => Lane::Choice { draw, alias: Alias::zipf(n, exponent), from },
-            _ => Lane::Zipf { draw, zipf: Zipf::new(n, exponent), from },
+            ..=ALIAS_RANKS => IntGenerator::Choice { draw, alias: Alias::zipf(n, exponent), from },
+            _ => IntGenerator::Zipf { draw, zipf: Zipf::new(n, exponent), from },
         };
         if scatter {
             let order = Permutation::new(self.key(path, "scatter"), n);
-            return Ok(Lane::Scattered { ranks: Box::new(ranks(0)), from, order });
+            return Ok(IntGenerator::Scattered { ranks: Box::new(ranks(0)), from, order });
         }
         Ok(ranks(from))
     }
@@ -109,7 +109,7 @@ impl Setting<'_> {
         every: u64,
         space: Option<&str>,
         path: &[&str],
-    ) -> Result<Lane> {
+    ) -> Result<IntGenerator> {
         let digits = prefix.len() as u32;
         if digits > 15 || !prefix.bytes().all(|b| b.is_ascii_hexdigit()) {
             return Err(format!("prefix is `{prefix}`; it has up to 15 hexadecimal digits"));
@@ -127,7 +127,7 @@ impl Setting<'_> {
             None => self.key(path, "order"),
         };
         let prefix = if digits == 0 { 0 } else { number << free };
-        Ok(Lane::Pattern { prefix, every, order: Permutation::new(key, n) })
+        Ok(IntGenerator::Pattern { prefix, every, order: Permutation::new(key, n) })
     }
 
     pub(super) fn job(&self, plan: &GenPlan, path: &[&str]) -> Result<Job> {

@@ -8,15 +8,15 @@ use super::params::{alias_of, bits_of, check_bounds, kind_name, per_of, positive
 use super::Setting;
 use crate::plan::{GenPlan, Per};
 use crate::plan::{LogicalType, RowSource, TablePlan};
-use crate::rows::lane::{Draw, Lane};
-use crate::rows::text::{parse_format, ListMaker, Part, TextMaker, MAX_FIELDS};
+use crate::rows::integers::{Draw, IntGenerator};
+use crate::rows::text::{parse_format, ListGenerator, Part, TextGenerator, MAX_FIELDS};
 use crate::rows::uuids::Uuids;
 
 impl Setting<'_> {
-    pub(super) fn text(&self, plan: &GenPlan, path: &[&str]) -> Result<TextMaker> {
+    pub(super) fn text(&self, plan: &GenPlan, path: &[&str]) -> Result<TextGenerator> {
         match plan {
             GenPlan::Constant { value: Json::String(text), .. } => {
-                Ok(TextMaker::Constant(text.clone().into_bytes()))
+                Ok(TextGenerator::Constant(text.clone().into_bytes()))
             }
             GenPlan::Constant { value, .. } => Err(format!("value is {value}; a text stands in quotes")),
             GenPlan::Categorical { values, weights, per } => {
@@ -25,7 +25,10 @@ impl Setting<'_> {
                     values.iter().map(|v| Some(v.as_str()?.as_bytes().to_vec())).collect();
                 let texts = texts.ok_or("values has one that is no text")?;
                 let draw = Draw { key: self.key(path, "draw"), per: *per };
-                Ok(TextMaker::Choice { lane: Lane::Choice { draw, alias, from: 0 }, texts })
+                Ok(TextGenerator::Choice {
+                    int_generator: IntGenerator::Choice { draw, alias, from: 0 },
+                    texts,
+                })
             }
             GenPlan::Format { pattern, fields, pad_to } => {
                 let parts = parse_format(pattern)?;
@@ -36,14 +39,14 @@ impl Setting<'_> {
                         fields.len()
                     ));
                 }
-                let lanes = fields.iter().enumerate().map(|(i, field)| {
+                let int_generators = fields.iter().enumerate().map(|(i, field)| {
                     let number = i.to_string();
                     let path: Vec<&str> = path.iter().copied().chain([number.as_str()]).collect();
                     self.nested(LogicalType::I64, field, &path, 0).map_err(|e| format!("fields[{i}]: {e}"))
                 });
-                Ok(TextMaker::Format {
+                Ok(TextGenerator::Format {
                     parts,
-                    fields: lanes.collect::<Result<_>>()?,
+                    fields: int_generators.collect::<Result<_>>()?,
                     pad_to: *pad_to as usize,
                 })
             }
@@ -58,13 +61,13 @@ impl Setting<'_> {
                 }
                 let (min, range) = (*min_bytes as u64, (max_bytes - min_bytes) as u64 + 1);
                 let draw = Draw { key: self.key(path, "draw"), per: *per };
-                Ok(TextMaker::Random { draw, min, range, alphabet: alphabet.clone().into_bytes() })
+                Ok(TextGenerator::Random { draw, min, range, alphabet: alphabet.clone().into_bytes() })
             }
-            GenPlan::Uuid {} => Ok(TextMaker::Uuid(Uuids::new(self.key(path, "uuid")))),
+            GenPlan::Uuid {} => Ok(TextGenerator::Uuid(Uuids::new(self.key(path, "uuid")))),
             GenPlan::Foreign { stream, column, series, of, exponent } => {
                 let (chosen, _) = self.foreign_series(*series, *exponent, path)?;
                 let of = self.foreign(stream, column, *series, of, |there, path| there.text(of, path))?;
-                Ok(TextMaker::Foreign {
+                Ok(TextGenerator::Foreign {
                     series: Box::new(chosen),
                     of: Box::new(of),
                     one_series: *series == 1,
@@ -74,7 +77,7 @@ impl Setting<'_> {
         }
     }
 
-    pub(super) fn list(&self, ty: LogicalType, plan: &GenPlan, path: &[&str]) -> Result<ListMaker> {
+    pub(super) fn list(&self, ty: LogicalType, plan: &GenPlan, path: &[&str]) -> Result<ListGenerator> {
         let GenPlan::Array { of, min_items, max_items } = plan else {
             return Err(format!("`{}` makes no list", kind_name(plan)));
         };
@@ -99,25 +102,31 @@ impl Setting<'_> {
         }
         let bits = bits_of(item_type, of).map_err(|e| format!("of: {e}"))?;
         let path: Vec<&str> = path.iter().copied().chain(["items"]).collect();
-        let lane = self.nested(item_type, of, &path, bits).map_err(|e| format!("of: {e}"))?;
+        let int_generator = self.nested(item_type, of, &path, bits).map_err(|e| format!("of: {e}"))?;
         if item_type == LogicalType::F64 {
-            check_bounds(item_type, &lane, bits).map_err(|e| format!("of: {e}"))?;
+            check_bounds(item_type, &int_generator, bits).map_err(|e| format!("of: {e}"))?;
         }
-        Ok(ListMaker {
+        Ok(ListGenerator {
             key: self.key(&path, "length"),
             min: *min_items as u64,
             range: (max_items - min_items) as u64 + 1,
-            of: lane,
+            of: int_generator,
             unit: 1.0 / (1u64 << bits) as f64,
         })
     }
 
     /// An integer generator within another: no derived columns, no times.
-    pub(super) fn nested(&self, ty: LogicalType, plan: &GenPlan, path: &[&str], bits: u32) -> Result<Lane> {
+    pub(super) fn nested(
+        &self,
+        ty: LogicalType,
+        plan: &GenPlan,
+        path: &[&str],
+        bits: u32,
+    ) -> Result<IntGenerator> {
         if matches!(plan, GenPlan::SweepTime { .. } | GenPlan::Time { .. } | GenPlan::SeriesTime { .. }) {
             return Err(format!("`{}` cannot stand inside another generator", kind_name(plan)));
         }
-        self.lane(ty, plan, path, bits, None)
+        self.int_generator(ty, plan, path, bits, None)
     }
 
     pub(super) fn foreign_series(
@@ -125,13 +134,13 @@ impl Setting<'_> {
         series: u64,
         exponent: Option<f64>,
         path: &[&str],
-    ) -> Result<(Lane, u64)> {
+    ) -> Result<(IntGenerator, u64)> {
         let draw = Draw { key: self.key(path, "series"), per: Per::Row };
-        let lane = match exponent {
+        let int_generator = match exponent {
             Some(exponent) => self.zipf(series, exponent, 0, true, draw, path)?,
-            None => Lane::Uniform { draw, from: 0, range: positive("series", series)? },
+            None => IntGenerator::Uniform { draw, from: 0, range: positive("series", series)? },
         };
-        Ok((lane, series))
+        Ok((int_generator, series))
     }
 
     /// Compiles within the other table: same seed, its stream, its number of series.

@@ -7,9 +7,9 @@ use crate::error::Error;
 
 use super::super::columns::Columns;
 use super::batch::{mark_present, push_null, truncate};
+use super::fast_path::{FastPath, Room, PAD_BYTES};
 use super::limit;
 use super::parse::{self, Reason};
-use super::quick::{Quick, Room, PAD_BYTES};
 use super::reject::Rejects;
 use super::split::{first_line, split, unescaped, Around, Dialect, Field, Quoting, Split};
 use super::{Layout, Position, BATCH_BYTES};
@@ -27,7 +27,7 @@ pub struct TextFiles {
     open: Option<Window>,
     /// Field of the open file -> column of the table; `None` for fields the table has not.
     order: Vec<Option<usize>>,
-    quick: Option<Quick>,
+    fast_path: Option<FastPath>,
     fields: Vec<Field>,
     scratch: Vec<u8>,
 }
@@ -53,7 +53,7 @@ impl TextFiles {
     pub fn new(layout: Layout, dialect: Dialect, header: bool, limit_bytes: usize) -> TextFiles {
         let order: Vec<Option<usize>> = (0..layout.columns.len()).map(Some).collect();
         TextFiles {
-            quick: Quick::new(&layout, &dialect, &order),
+            fast_path: FastPath::new(&layout, &dialect, &order),
             layout,
             dialect,
             header,
@@ -74,13 +74,13 @@ impl TextFiles {
                 break;
             }
             let window = self.open.as_mut().expect("opened just above");
-            if let Some(quick) = self.quick.as_mut().filter(|_| !window.given_up) {
+            if let Some(fast_path) = self.fast_path.as_mut().filter(|_| !window.given_up) {
                 let room = Room {
                     rows: rows - out.rows,
                     bytes: BATCH_BYTES - batch_bytes,
                     record_bytes: self.limit_bytes,
                 };
-                let taken = quick.take(window.padded(), window.crlf, &room, out);
+                let taken = fast_path.take(window.padded(), window.crlf, &room, out);
                 window.step(taken.bytes, taken.records as u64);
                 batch_bytes += taken.bytes;
                 if out.rows == rows || batch_bytes >= BATCH_BYTES {
@@ -159,7 +159,7 @@ impl TextFiles {
         if self.header {
             self.order =
                 read_header(&mut window, &self.dialect, &self.layout, self.limit_bytes, &mut self.fields)?;
-            self.quick = Quick::new(&self.layout, &self.dialect, &self.order);
+            self.fast_path = FastPath::new(&self.layout, &self.dialect, &self.order);
         }
         self.open = Some(window);
         Ok(true)

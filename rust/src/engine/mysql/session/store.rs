@@ -161,11 +161,11 @@ impl MySession {
         }
         let statements = if matches!(text, "COMMIT" | "ROLLBACK") { 2 } else { 1 };
         let mut stored = Stored::default();
-        let mut talk = || -> io::Result<()> {
+        let mut exchange = || -> io::Result<()> {
             self.connection.send(&out)?;
             (0..statements).try_for_each(|_| self.connection.okay().map(|answer| stored.add(answer)))
         };
-        if let Err(error) = talk() {
+        if let Err(error) = exchange() {
             self.break_off(&error);
             return Err(lost(&self.address, &error));
         }

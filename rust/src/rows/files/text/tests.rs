@@ -1,8 +1,8 @@
-//! The quick reader against the careful one: the same bytes give the same rows and the same rejects.
+//! The fast path against the full parser: the same bytes give the same rows and the same rejects.
 
 use proptest::prelude::*;
 
-use super::super::quick::{Quick, Room, PAD_BYTES};
+use super::super::fast_path::{FastPath, Room, PAD_BYTES};
 use super::super::ColumnSpec;
 use super::*;
 use crate::plan::{Limits, LogicalType, TimeForm};
@@ -143,15 +143,20 @@ fn dialect(quoting: Quoting) -> Dialect {
 }
 
 /// Bits of all values, what was rejected, and where reading ended.
-fn read(text: &[u8], quoting: Quoting, required: bool, quick: bool) -> (String, String, (usize, u64, u64)) {
+fn read(
+    text: &[u8],
+    quoting: Quoting,
+    required: bool,
+    fast_path: bool,
+) -> (String, String, (usize, u64, u64)) {
     let dir = tempfile::TempDir::new().unwrap();
     let (path, rejected) = (dir.path().join("rows"), dir.path().join("rejects"));
     std::fs::write(&path, text).unwrap();
     let layout = layout(path.to_str().unwrap(), &TYPES, required);
     let mut files = TextFiles::new(layout, dialect(quoting), false, 300);
-    assert!(files.quick.is_some(), "there is something to compare with");
-    if !quick {
-        files.quick = None;
+    assert!(files.fast_path.is_some(), "there is something to compare with");
+    if !fast_path {
+        files.fast_path = None;
     }
     let mut rejects = Rejects::new(rejected.to_str().unwrap(), u64::MAX);
     let columns = TYPES.iter().enumerate().map(|(k, ty)| Column::new(format!("c{k}"), *ty)).collect();
@@ -198,7 +203,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn quick_and_careful_reading_give_the_same_rows_and_rejects(
+    fn fast_path_and_full_parser_give_the_same_rows_and_rejects(
         records in prop::collection::vec(
             (any::<u64>(), prop::collection::vec((0usize..TYPES.len() + 1, 0usize..EDGES.len()), 0..3), 0u8..20),
             0..40,
@@ -245,8 +250,8 @@ fn every_edge_in_every_column_is_read_alike() {
             }
         }
         for required in [false, true] {
-            let quick = read(text.as_bytes(), quoting, required, true);
-            assert_eq!(quick, read(text.as_bytes(), quoting, required, false));
+            let fast_path = read(text.as_bytes(), quoting, required, true);
+            assert_eq!(fast_path, read(text.as_bytes(), quoting, required, false));
         }
     }
 }
@@ -264,17 +269,17 @@ fn plain_records_are_all_taken_and_what_is_cut_is_not() {
     text.extend(b"1,2");
     text.extend([0; PAD_BYTES]);
     let order: Vec<Option<usize>> = (0..TYPES.len()).map(Some).collect();
-    let mut quick = Quick::new(&layout("", &TYPES, true), &dialect(Quoting::Quotes), &order).unwrap();
+    let mut fast_path = FastPath::new(&layout("", &TYPES, true), &dialect(Quoting::Quotes), &order).unwrap();
     let columns = TYPES.iter().enumerate().map(|(k, ty)| Column::new(format!("c{k}"), *ty)).collect();
     let mut out = Columns { rows: 0, columns };
     let room = Room { rows: 1_000, bytes: usize::MAX, record_bytes: 1_000 };
-    let taken = quick.take(&text, false, &room, &mut out);
+    let taken = fast_path.take(&text, false, &room, &mut out);
     assert_eq!((taken.records, taken.bytes, out.rows), (50, whole, 50));
     let few = Room { rows: 1_000, bytes: 300, record_bytes: 1_000 };
     let mut again = Columns { rows: 0, columns: TYPES.iter().map(|ty| Column::new("c", *ty)).collect() };
-    let taken = quick.take(&text, false, &few, &mut again);
+    let taken = fast_path.take(&text, false, &few, &mut again);
     assert!((300..600).contains(&taken.bytes), "no record begins behind the limit");
     let short = Room { rows: 1_000, bytes: usize::MAX, record_bytes: 10 };
     let mut none = Columns { rows: 0, columns: TYPES.iter().map(|ty| Column::new("c", *ty)).collect() };
-    assert_eq!(quick.take(&text, false, &short, &mut none).records, 0);
+    assert_eq!(fast_path.take(&text, false, &short, &mut none).records, 0);
 }

@@ -8,7 +8,7 @@ from inrush.analysis.points import Analysis, Measured, say
 from inrush.guards.notes import noise_shares
 from inrush.report.html import Cells, number, table
 from inrush.stats import quantity
-from inrush.stats.calm import STEAL_SHARE, Calm, calm_part
+from inrush.stats.steal_free import STEAL_SHARE, StealFree, steal_free_part
 from inrush.stats.measures import whole
 
 #: What lateness shows in, in this order.
@@ -19,21 +19,21 @@ SHOWN = (
 MOST_RUNS = 12
 
 
-def stolen_table(analysis: Analysis) -> str:
+def steal_table(analysis: Analysis) -> str:
     """A row for each role of the runs that lost more than STEAL_SHARE, those that lost most first; nothing where none did."""
     shares = [(noise_shares(m.run).get("steal", 0.0), m) for m in analysis.runs if m.counts]
     lost = sorted(((share, m) for share, m in shares if share > STEAL_SHARE), key=lambda pair: -pair[0])
-    parts = [(share, m, calm_part(m.run)) for share, m in lost[:MOST_RUNS]]
+    parts = [(share, m, steal_free_part(m.run)) for share, m in lost[:MOST_RUNS]]
     # A run that was nowhere left alone has nothing to set beside its figures.
-    held = [(share, m, calm) for share, m, calm in parts if calm is not None and calm.seconds > 0]
+    held = [(share, m, steal_free) for share, m, steal_free in parts if steal_free is not None and steal_free.seconds > 0]
     metrics = [k for k in SHOWN if any(f.endswith(f".{k}") for _, m, _ in held for f in m.figures)]
-    rows = [row for share, m, calm in held for row in role_rows(share, m, calm, metrics)]
+    rows = [row for share, m, steal_free in held for row in role_rows(share, m, steal_free, metrics)]
     if not rows:
         return ""
     more = f" {len(held)} of {len(lost)} runs that lost more: those that lost most and have such intervals."
-    told = (
-        f"The host gave processors to others (steal). Each figure of the whole run, then of its intervals in which the host took at "
-        f"most {STEAL_SHARE:.0%}: what differs is the host's. No better estimate of the whole, since a host takes from who asks "
+    caption = (
+        f"Steal: the host gave processor time to other machines. Each figure of the whole run, then of its intervals in which the host took at "
+        f"most {STEAL_SHARE:.0%}: what differs is the host's. No better estimate of the whole, since steal falls on machines that are busy "
         f"and busy intervals are rarer among the second; verdicts are of the whole run.{more}"
     )
     header = [
@@ -43,27 +43,27 @@ def stolen_table(analysis: Analysis) -> str:
         "role",
         *(f"#{k.removesuffix('_s').replace('_', ' ')}" for k in metrics),
     ]
-    return f'<p class="expected">{told}</p>' + table(header, rows)
+    return f'<p class="expected">{caption}</p>' + table(header, rows)
 
 
-def role_rows(share: float, m: Measured, calm: Calm, metrics: list[str]) -> list[Cells]:
+def role_rows(share: float, m: Measured, steal_free: StealFree, metrics: list[str]) -> list[Cells]:
     """One row for each whole role that has any of the metrics."""
     roles = dict.fromkeys(f.rsplit(".", 1)[0] for f in m.figures if f.endswith(SHOWN))
     return [
         [
             escape(say(m.point)),
             number(f"{share:.1%}"),
-            number(f"{quantity.digits(calm.of_s)}, {quantity.digits(calm.seconds)}"),
+            number(f"{quantity.digits(steal_free.of_s)}, {quantity.digits(steal_free.seconds)}"),
             escape(role),
-            *(number(with_and_without(m, calm, f"{role}.{metric}")) for metric in metrics),
+            *(number(with_and_without(m, steal_free, f"{role}.{metric}")) for metric in metrics),
         ]
         for role in roles
         if role == whole(role)
     ]
 
 
-def with_and_without(m: Measured, calm: Calm, figure: str) -> str:
+def with_and_without(m: Measured, steal_free: StealFree, figure: str) -> str:
     if figure not in m.figures:
         return "–"
-    without = quantity.show(calm.figures[figure], figure) if figure in calm.figures else "none"
+    without = quantity.show(steal_free.figures[figure], figure) if figure in steal_free.figures else "none"
     return f"{quantity.show(m.figures[figure], figure)} · {without}"

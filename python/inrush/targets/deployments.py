@@ -12,11 +12,11 @@ from inrush.engines.base import Server, Stop, Target
 from inrush.errors import UsageError
 from inrush.plan.calibration import FLOOR
 from inrush.targets import register, shards
-from inrush.targets.site import Site, split_password
+from inrush.targets.deployment import Deployment, split_password
 
 
 @dataclass(frozen=True)
-class Places:
+class NamedTargets:
     """What the command line asks for, before anything is touched."""
 
     #: In the study's order.
@@ -32,7 +32,7 @@ class Places:
         return {engine: server(engine) for engine in self.engines}
 
 
-def places(study_engines: Sequence[str], targets: Sequence[str] = (), start: Sequence[str] = ()) -> Places:
+def named_targets(study_engines: Sequence[str], targets: Sequence[str] = (), start: Sequence[str] = ()) -> NamedTargets:
     """Engines and addresses of one call. Pure but for the import of the twins.
 
     The study runs on what is named: targets, each a URL or an embedded engine, and engines to start, each a word with its
@@ -46,7 +46,7 @@ def places(study_engines: Sequence[str], targets: Sequence[str] = (), start: Seq
         is_url = "://" in target
         engine = engine_of_url(target) if is_url else target
         if not is_url and not server(engine).embedded and engine not in begun:
-            raise UsageError(needs_place(engine))
+            raise UsageError(needs_target(engine))
         if engine in named:
             raise UsageError(
                 f"{target}: {engine} is named twice; a study compares engines, not addresses of one"
@@ -62,43 +62,43 @@ def places(study_engines: Sequence[str], targets: Sequence[str] = (), start: Seq
                 f"--start {engine}: it runs inside inrush and needs no start; name it as target instead"
             )
     chosen = dict.fromkeys([*named, *begun]) or dict.fromkeys(e for e in study_engines if server(e).embedded)
-    left_out = {} if named or begun else {e: needs_place(e) for e in study_engines if e not in chosen}
+    left_out = {} if named or begun else {e: needs_target(e) for e in study_engines if e not in chosen}
     if not chosen:
         raise UsageError("; ".join(left_out.values()))
     ordered = [e for e in study_engines if e in chosen] + [e for e in chosen if e not in study_engines]
-    return Places(tuple(ordered), urls, begun, left_out)
+    return NamedTargets(tuple(ordered), urls, begun, left_out)
 
 
-def needs_place(engine: str) -> str:
+def needs_target(engine: str) -> str:
     return f"{engine}: it needs a server; give its URL ({server(engine).schemes[0]}://…) or --start {engine}"
 
 
 @contextlib.contextmanager
-def opened(found: Places, data: Path, note: Callable[[str], None]) -> Iterator[dict[str, Site]]:
+def opened(found: NamedTargets, data: Path, note: Callable[[str], None]) -> Iterator[dict[str, Deployment]]:
     """Sites of all engines; what is started here is stopped at the end, however that comes.
 
     data: folder for the instances. Raises TargetError when a server does not start.
     """
     with contextlib.ExitStack() as stack:
-        sites: dict[str, Site] = {}
+        deployments: dict[str, Deployment] = {}
         for engine, twin in found.servers().items():
             if engine in found.start:
                 register.remember(data)
-                sites[engine] = started(twin, data / engine, found.start[engine], note)
-                stack.callback(stop, sites[engine])
+                deployments[engine] = started(twin, data / engine, found.start[engine], note)
+                stack.callback(stop, deployments[engine])
                 continue
-            sites[engine], warning = site_at(engine, found.urls.get(engine, ""))
+            deployments[engine], warning = deployment_at(engine, found.urls.get(engine, ""))
             if warning:
                 note(warning)
         # It prices the client's own work, also in studies that do not name it.
-        sites.setdefault(FLOOR, Site(server(FLOOR), Target(FLOOR, "")))
-        yield sites
+        deployments.setdefault(FLOOR, Deployment(server(FLOOR), Target(FLOOR, "")))
+        yield deployments
 
 
-def site_at(engine: str, url: str) -> tuple[Site, str | None]:
+def deployment_at(engine: str, url: str) -> tuple[Deployment, str | None]:
     """A target of the user's, and a warning where its URL shows a password."""
     shown, environment, warning = split_password(url)
-    return Site(server(engine), Target(engine, shown), environment), warning
+    return Deployment(server(engine), Target(engine, shown), environment), warning
 
 
 def started_words(words: Sequence[str]) -> dict[str, dict[str, str]]:
@@ -125,25 +125,25 @@ def started_words(words: Sequence[str]) -> dict[str, dict[str, str]]:
     return found
 
 
-def started(twin: Server, data: Path, settings: Mapping[str, str], note: Callable[[str], None]) -> Site:
+def started(twin: Server, data: Path, settings: Mapping[str, str], note: Callable[[str], None]) -> Deployment:
     """One server, or a coordinator and its shards."""
     count, own = shards.split(twin, settings)
     if not count:
         note(f"starting {twin.name} in {data}")
         instance = twin.start(data, own)
-        return Site(twin, Target(twin.name, instance.url, {}, instance))
+        return Deployment(twin, Target(twin.name, instance.url, {}, instance))
     first, *rest = [Target(twin.name, i.url, {}, i) for i in shards.start(twin, data, own, count, note)]
-    return Site(twin, first, shards=tuple(rest))
+    return Deployment(twin, first, shards=tuple(rest))
 
 
-def stop(site: Site) -> None:
+def stop(deployment: Deployment) -> None:
     """All of it: where one part does not end, the others still do."""
     with contextlib.ExitStack() as stack:
-        for target in (*site.shards, site.target):
+        for target in (*deployment.shards, deployment.target):
             if target.instance is not None:
-                stack.callback(site.server.stop, target.instance, Stop.CLEAN)
+                stack.callback(deployment.server.stop, target.instance, Stop.CLEAN)
 
 
 def known_engines() -> dict[str, tuple[str, ...]]:
-    """Engine -> its ways in: what study files are checked against."""
+    """Engine -> its insert methods: what study files are checked against."""
     return {engine: server(engine).methods for engine in ENGINES}

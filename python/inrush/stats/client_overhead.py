@@ -11,29 +11,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from inrush.border.tables import ShotRow
+from inrush.border.tables import RepetitionRow
 from inrush.stats.measures import cumulative, measured_windows, writing_roles
 from inrush.stats.record import RunRecord
 
 
-def own_share(run: RunRecord, calibration: RunRecord) -> dict[str, float]:
+def client_overhead(run: RunRecord, calibration: RunRecord) -> dict[str, float]:
     """calibration: the same work on the null engine. Empty where the process was not watched or a role has no price."""
-    shots, price_ns = measured_shots(run), prices_ns(calibration)
+    repetitions, price_ns = measured_repetitions(run), prices_ns(calibration)
     used_s = process_s(run)
-    if not used_s or not shots or any(s["role"] not in price_ns for s in shots):
+    if not used_s or not repetitions or any(s["role"] not in price_ns for s in repetitions):
         return {}
     writers = writing_roles(run.plan)
     own_ns: dict[str, float] = {}
     had_ns: dict[str, int] = {}
-    for s in shots:
+    for s in repetitions:
         role = s["role"]
         own_ns[role] = own_ns.get(role, 0.0) + units(s, writers) * price_ns[role]
         had_ns[role] = had_ns.get(role, 0) + s["sessions"] * (s["end_ns"] - s["start_ns"])
     # Noise between the two runs must not give the engine less than nothing.
     own_s = min(used_s, sum(own_ns.values()) / 1e9)
     cpu_s = {"instrument": own_s, "engine": used_s - own_s}
-    span_s = makespans_s(shots)
-    rows = sum(s["rows"] for s in shots if s["role"] in writers) or sum(s["rows"] for s in shots)
+    span_s = makespans_s(repetitions)
+    rows = sum(s["rows"] for s in repetitions if s["role"] in writers) or sum(s["rows"] for s in repetitions)
     found = {f"{who}.busy_cores": s / span_s for who, s in cpu_s.items() if span_s > 0}
     found |= {f"{who}.cpu_us_per_row": s * 1e6 / rows for who, s in cpu_s.items() if rows}
     return found | {
@@ -46,17 +46,17 @@ def prices_ns(calibration: RunRecord) -> dict[str, float]:
     writers = writing_roles(calibration.plan)
     spent: dict[str, int] = {}
     done: dict[str, int] = {}
-    for s in measured_shots(calibration):
+    for s in measured_repetitions(calibration):
         spent[s["role"]] = spent.get(s["role"], 0) + s["cpu_ns"]
         done[s["role"]] = done.get(s["role"], 0) + units(s, writers)
     return {role: spent[role] / done[role] for role in spent if done[role]}
 
 
-def units(shot: ShotRow, writers: set[str]) -> int:
-    return int(shot["rows"] if shot["role"] in writers else shot["ops"])
+def units(totals: RepetitionRow, writers: set[str]) -> int:
+    return int(totals["rows"] if totals["role"] in writers else totals["ops"])
 
 
-def measured_shots(run: RunRecord) -> list[ShotRow]:
+def measured_repetitions(run: RunRecord) -> list[RepetitionRow]:
     windows = measured_windows(run)
     return [s for s in run.rows("repetitions") if s["segment"] in windows]
 
@@ -70,10 +70,10 @@ def process_s(run: RunRecord) -> float:
     )
 
 
-def makespans_s(shots: Sequence[ShotRow]) -> float:
+def makespans_s(repetitions: Sequence[RepetitionRow]) -> float:
     """First start to last end of each repetition, all roles together."""
     spans: dict[tuple[int, int], tuple[int, int]] = {}
-    for s in shots:
+    for s in repetitions:
         key = (s["segment"], s["repetition"])
         start, end = spans.get(key, (s["start_ns"], s["end_ns"]))
         spans[key] = (min(start, s["start_ns"]), max(end, s["end_ns"]))

@@ -23,10 +23,10 @@ from inrush.plan.planned import StudyPlan
 from inrush.results.store import Results, Store
 from inrush.run.run import Silent, run_study
 from inrush.stats.measures import study_record
-from inrush.stats.own_share import own_share
+from inrush.stats.client_overhead import client_overhead
 from inrush.stats.record import RunRecord, StudyRecord
 from inrush.study.study import load_study
-from inrush.targets.site import Site
+from inrush.targets.deployment import Deployment
 from tests import synthetic
 from tests.synthetic import SECOND
 
@@ -60,8 +60,8 @@ def measured(tmp_path: Path, text: str) -> Analysis:
     folder = Store(tmp_path / "results").new_study(
         "burn", {**plan.document(), "begun_unix_ns": time.time_ns()}
     )
-    sites = {e: Site(server(e), Target(e, "")) for e in (*study.engines, "null")}
-    assert not run_study(plan.all_runs, folder, sites, Silent()).failed
+    deployments = {e: Deployment(server(e), Target(e, "")) for e in (*study.engines, "null")}
+    assert not run_study(plan.all_runs, folder, deployments, Silent()).failed
     return analyse(study_record(Results(folder.path)))
 
 
@@ -74,8 +74,8 @@ def test_an_engine_that_burns_20_us_a_row_is_recovered_within_ten_percent(
     for m in analysis.runs:
         assert m.figures["engine.cpu_us_per_row"] == pytest.approx(20, rel=0.1)
         assert m.figures["instrument.cpu_us_per_row"] < 1
-        (told,) = [v for v in m.verdicts if v.guard == "client not saturated"]
-        assert told.outcome is Outcome.PASS and "by subtraction" in told.sentence
+        (detail,) = [v for v in m.verdicts if v.guard == "client not saturated"]
+        assert detail.outcome is Outcome.PASS and "by subtraction" in detail.sentence
 
 
 # The decision, on tables whose truth is known.
@@ -88,8 +88,8 @@ def at_price(row_ns: int, call_ns: int, rows: int = 50_000, calls: int = 100) ->
 
 
 def spending(run: RunRecord, cpu_ns: Mapping[str, int]) -> RunRecord:
-    shots = [{**s, "cpu_ns": cpu_ns.get(s["role"], 0)} for s in run.rows("repetitions")]
-    return replace(run, tables={**run.tables, "repetitions": synthetic.table("repetitions", shots)}, _rows={})
+    repetitions = [{**s, "cpu_ns": cpu_ns.get(s["role"], 0)} for s in run.rows("repetitions")]
+    return replace(run, tables={**run.tables, "repetitions": synthetic.table("repetitions", repetitions)}, _rows={})
 
 
 def embedded(process_s: list[float], makespan_s: float = 2.0, **how: Any) -> RunRecord:
@@ -118,7 +118,7 @@ def test_what_is_neither_rows_nor_calls_at_their_price_is_the_engines(
     rows, calls = 50_000, 30
     own_s = (rows * row_ns + calls * call_ns) / 1e9
     run = embedded([own_s + engine_us * rows / 1e6] * repetitions, rows=rows, reader_ns=[10**6] * calls)
-    found = own_share(run, at_price(row_ns, call_ns, rows // fewer, 100))
+    found = client_overhead(run, at_price(row_ns, call_ns, rows // fewer, 100))
     assert found["engine.cpu_us_per_row"] == pytest.approx(engine_us, rel=1e-3)
     assert found["instrument.cpu_us_per_row"] == pytest.approx(own_s * 1e6 / rows, rel=1e-3)
     assert found["engine.busy_cores"] == pytest.approx(engine_us * rows / 1e6 / 2.0, rel=1e-3)
@@ -126,11 +126,11 @@ def test_what_is_neither_rows_nor_calls_at_their_price_is_the_engines(
 
 
 def test_a_calibration_dearer_than_the_run_leaves_the_engine_nothing_and_not_less() -> None:
-    assert own_share(embedded([0.1]), at_price(10_000, 0))["engine.cpu_us_per_row"] == 0
+    assert client_overhead(embedded([0.1]), at_price(10_000, 0))["engine.cpu_us_per_row"] == 0
 
 
 def test_a_run_that_was_not_watched_has_no_shares_rather_than_wrong_ones() -> None:
-    assert own_share(synthetic.run("sqlite"), at_price(100, 100)) == {}
+    assert client_overhead(synthetic.run("sqlite"), at_price(100, 100)) == {}
 
 
 @pytest.mark.parametrize(("row_ns", "outcome"), [(4_000, Outcome.PASS), (36_000, Outcome.INVALID)])
@@ -138,8 +138,8 @@ def test_a_client_beside_its_engine_is_judged_by_its_own_work(row_ns: int, outco
     """50,000 rows in 2 s: at 36 µs a row the client's own work is nine tenths of the figure."""
     run = embedded([1.9])
     (m,) = analyse(StudyRecord(synthetic.STUDY, [run], calibrations={"sqlite": at_price(row_ns, 0)})).runs
-    (told,) = [v for v in m.verdicts if v.guard == "client not saturated"]
-    assert told.outcome is outcome and "by subtraction" in told.sentence
+    (detail,) = [v for v in m.verdicts if v.guard == "client not saturated"]
+    assert detail.outcome is outcome and "by subtraction" in detail.sentence
     alone = [v for v in guard_run(run, {}) if v.guard == "client not saturated"]
     assert [v.outcome for v in alone] == [Outcome.NOTE]
 

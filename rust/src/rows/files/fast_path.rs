@@ -1,7 +1,7 @@
 //! Plain records straight into columns, in one pass: digits eight at a time, no field found before it is read.
 //!
 //! Takes what most rows of most files are: values in their usual form, ended by the delimiter. Whatever else a record
-//! holds (blanks, escapes, a value that does not fit), nothing of it is stored here and the careful reader has it:
+//! holds (blanks, escapes, a value that does not fit), nothing of it is stored here and the full parser has it:
 //! what is taken and what is rejected is decided there alone.
 
 mod digits;
@@ -24,7 +24,7 @@ use times::{is_date, time, DayOfLast};
 pub const PAD_BYTES: usize = 32;
 
 /// Reader of the plain records of one file.
-pub struct Quick {
+pub struct FastPath {
     /// In the order of the file's fields.
     cells: Vec<Cell>,
     delimiter: u8,
@@ -59,9 +59,9 @@ pub struct Room {
     pub record_bytes: usize,
 }
 
-impl Quick {
+impl FastPath {
     /// None for tables and dialects whose records are never plain.
-    pub fn new(layout: &Layout, dialect: &Dialect, order: &[Option<usize>]) -> Option<Quick> {
+    pub fn new(layout: &Layout, dialect: &Dialect, order: &[Option<usize>]) -> Option<FastPath> {
         let cell = |column: &Option<usize>| {
             let spec = column.map(|at| &layout.columns[at]);
             let ty = spec.map_or(LogicalType::Text, |ColumnSpec { ty, .. }| *ty);
@@ -75,7 +75,7 @@ impl Quick {
         };
         let cells: Vec<Cell> = order.iter().map(cell).collect();
         let lists = cells.iter().any(|c| matches!(c.ty, LogicalType::ListF64 | LogicalType::ListI64));
-        // A null that could be a number or holds what ends a field is found by the careful reader alone.
+        // A null that could be a number or holds what ends a field is found by the full parser alone.
         let odd_null = dialect.null.first().is_some_and(|b| !b.is_ascii_alphabetic() && *b != b'\\')
             || dialect.null.iter().any(|b| [dialect.delimiter, b'"', b'\r', b'\n', 0].contains(b));
         let odd_delimiter =
@@ -88,7 +88,7 @@ impl Quick {
             return None;
         }
         let quotes = dialect.quoting == Quoting::Quotes;
-        Some(Quick {
+        Some(FastPath {
             cells,
             delimiter: dialect.delimiter,
             special: if quotes { b'"' } else { b'\\' },
@@ -183,7 +183,7 @@ impl Quick {
                 let text = &bytes[start..end];
                 match ty {
                     LogicalType::Text => v.push(text),
-                    // One form each, by the careful reader's own functions.
+                    // One form each, by the full parser's own functions.
                     LogicalType::Date => v.push(parse::date(text).ok()?),
                     LogicalType::Uuid => v.push(&parse::uuid(text).ok()?),
                     _ => return None,

@@ -1,6 +1,6 @@
-//! Integer generators: every number, time and float of a row is one of these, as an `i64` lane.
+//! Integer generators: every number, time and float of a row is one of these, as an `i64`.
 //!
-//! Reading order: `chunk` (what a lane is filled for), then a file for each kind: `counted`, `drawn`, `derived`,
+//! Reading order: `chunk` (the rows that are filled at once), then a file for each kind: `counted`, `drawn`, `derived`,
 //! `times`, `walk`, `job`.
 
 mod chunk;
@@ -28,7 +28,7 @@ pub use job::Job;
 pub use times::{period_and_phase, TimeBy};
 
 #[derive(Clone)]
-pub enum Lane {
+pub enum IntGenerator {
     Sequence {
         start: i64,
         step: i64,
@@ -73,7 +73,7 @@ pub enum Lane {
     },
     /// Zipf's ranks spread over the range.
     Scattered {
-        ranks: Box<Lane>,
+        ranks: Box<IntGenerator>,
         from: i64,
         order: Permutation,
     },
@@ -132,16 +132,16 @@ pub enum Lane {
         order: Permutation,
     },
     Foreign {
-        series: Box<Lane>,
-        of: Box<Lane>,
+        series: Box<IntGenerator>,
+        of: Box<IntGenerator>,
         one_series: bool,
     },
     Job(Job),
     Rank(Job),
 }
 
-impl Lane {
-    /// Values of the chunk's rows, `ROOM` at most. `source` gives the lanes of columns filled before.
+impl IntGenerator {
+    /// Values of the chunk's rows, `ROOM` at most. `source` gives the integer generators of columns filled before.
     pub fn fill<const ROOM: usize>(
         &self,
         level: Level,
@@ -150,13 +150,13 @@ impl Lane {
         out: &mut [i64],
     ) {
         match self {
-            Lane::Sequence { start, step } => sequence(level, *start, *step, chunk.rows, out),
-            Lane::Constant { value } => out.fill(*value),
-            Lane::Cycle { from, n, every } => cycle(chunk.place(), *from, *n, *every, out),
-            Lane::Shuffled { from, n, order } => {
+            IntGenerator::Sequence { start, step } => sequence(level, *start, *step, chunk.rows, out),
+            IntGenerator::Constant { value } => out.fill(*value),
+            IntGenerator::Cycle { from, n, every } => cycle(chunk.place(), *from, *n, *every, out),
+            IntGenerator::Shuffled { from, n, order } => {
                 each(chunk.rows, out, |row| from.wrapping_add(order.at(row % n) as i64))
             }
-            Lane::Uniform { draw, from, range } => uniform(
+            IntGenerator::Uniform { draw, from, range } => uniform(
                 level,
                 draw.key,
                 *from,
@@ -164,73 +164,75 @@ impl Lane {
                 draw.index(chunk),
                 out,
             ),
-            Lane::Quantile { draw, table } => quantile(level, draw.key, table, draw.index(chunk), out),
-            Lane::Choice { draw, alias, from } => {
+            IntGenerator::Quantile { draw, table } => {
+                quantile(level, draw.key, table, draw.index(chunk), out)
+            }
+            IntGenerator::Choice { draw, alias, from } => {
                 choice(level, draw.key, alias, *from, draw.index(chunk), out)
             }
-            Lane::Pick { draw, alias, values } => {
+            IntGenerator::Pick { draw, alias, values } => {
                 each(draw.index(chunk), out, |i| values[alias.at(hash(draw.key, i)) as usize])
             }
-            Lane::Zipf { draw, zipf, from } => {
+            IntGenerator::Zipf { draw, zipf, from } => {
                 each(draw.index(chunk), out, |i| from.wrapping_add(zipf.at(draw.key, i) as i64 - 1))
             }
-            Lane::Scattered { ranks, from, order } => {
+            IntGenerator::Scattered { ranks, from, order } => {
                 ranks.fill(level, chunk, source, out);
                 out.iter_mut().for_each(|v| *v = from.wrapping_add(order.at(*v as u64) as i64));
             }
-            Lane::Flag { draw, below } => flag(level, draw.key, *below, draw.index(chunk), out),
-            Lane::Counter(counter) => counter.fill(level, chunk, out),
-            Lane::Excess { of, excess } => excess.fill(level, chunk, source.lane(*of), out),
-            Lane::Ratio { of, whole, part, signed } => {
-                ratio(level, *whole, *part, *signed, source.lane(*of), out)
+            IntGenerator::Flag { draw, below } => flag(level, draw.key, *below, draw.index(chunk), out),
+            IntGenerator::Counter(counter) => counter.fill(level, chunk, out),
+            IntGenerator::Excess { of, excess } => excess.fill(level, chunk, source.integers(*of), out),
+            IntGenerator::Ratio { of, whole, part, signed } => {
+                ratio(level, *whole, *part, *signed, source.integers(*of), out)
             }
-            Lane::Sum { of } => {
+            IntGenerator::Sum { of } => {
                 out.fill(0);
-                of.iter().for_each(|&of| add(level, source.lane(of), out));
+                of.iter().for_each(|&of| add(level, source.integers(of), out));
             }
-            Lane::Difference { of, minus, stop_at_0 } => {
-                difference(level, *stop_at_0, source.lane(*of), source.lane(*minus), out)
+            IntGenerator::Difference { of, minus, stop_at_0 } => {
+                difference(level, *stop_at_0, source.integers(*of), source.integers(*minus), out)
             }
-            Lane::Offset { of, key, from, range, .. } => {
-                offset(level, *key, *from, Range::new(*range), chunk.rows, source.lane(*of), out)
+            IntGenerator::Offset { of, key, from, range, .. } => {
+                offset(level, *key, *from, Range::new(*range), chunk.rows, source.integers(*of), out)
             }
-            Lane::Walk { key, from, range } => {
+            IntGenerator::Walk { key, from, range } => {
                 walk(level, *key, *from, Range::new(*range), chunk.series, chunk.sweep, out)
             }
-            Lane::Time { by, key, base, period, jitter_range } => {
+            IntGenerator::Time { by, key, base, period, jitter_range } => {
                 let index = if *by == TimeBy::Row { chunk.rows } else { chunk.sweep };
                 let jitter = (*jitter_range > 1).then(|| Range::new(*jitter_range));
                 time(level, *key, *base, *period, jitter, chunk.rows, index, out)
             }
-            Lane::SeriesTime { key, base, period, jitter_range } => {
+            IntGenerator::SeriesTime { key, base, period, jitter_range } => {
                 series_time(level, *key, *base, period, *jitter_range, chunk, out)
             }
-            Lane::Pattern { prefix, every, order } => {
+            IntGenerator::Pattern { prefix, every, order } => {
                 each_run(chunk.place(), *every, out, |number| (prefix | order.at(number)) as i64)
             }
-            Lane::Foreign { series, of, one_series } => {
+            IntGenerator::Foreign { series, of, one_series } => {
                 let mut places = [0u64; ROOM];
                 foreign_places(series, level, chunk, &mut places);
                 with_foreign_chunk::<ROOM, _>(&places[..chunk.len()], *one_series, |chunk| {
                     of.fill(level, chunk, source, out)
                 });
             }
-            Lane::Job(job) => job.fill(chunk, out),
-            Lane::Rank(job) => job.ranks(chunk, out),
+            IntGenerator::Job(job) => job.fill(chunk, out),
+            IntGenerator::Rank(job) => job.ranks(chunk, out),
         }
     }
 
     /// The value depends on the place alone; so it stays with its series.
     pub fn is_by_place(&self) -> bool {
         match self {
-            Lane::Constant { .. } | Lane::Cycle { .. } | Lane::Pattern { .. } => true,
-            Lane::Uniform { draw, .. }
-            | Lane::Quantile { draw, .. }
-            | Lane::Choice { draw, .. }
-            | Lane::Pick { draw, .. }
-            | Lane::Zipf { draw, .. }
-            | Lane::Flag { draw, .. } => draw.is_by_place(),
-            Lane::Scattered { ranks, .. } => ranks.is_by_place(),
+            IntGenerator::Constant { .. } | IntGenerator::Cycle { .. } | IntGenerator::Pattern { .. } => true,
+            IntGenerator::Uniform { draw, .. }
+            | IntGenerator::Quantile { draw, .. }
+            | IntGenerator::Choice { draw, .. }
+            | IntGenerator::Pick { draw, .. }
+            | IntGenerator::Zipf { draw, .. }
+            | IntGenerator::Flag { draw, .. } => draw.is_by_place(),
+            IntGenerator::Scattered { ranks, .. } => ranks.is_by_place(),
             _ => false,
         }
     }
@@ -243,23 +245,25 @@ impl Lane {
                 .flatten()
         };
         match self {
-            Lane::Constant { value } => Some((*value, *value)),
-            Lane::Cycle { from, n, .. } | Lane::Shuffled { from, n, .. } => span(*from, *n),
-            Lane::Uniform { from, range, .. } | Lane::Walk { from, range, .. } => span(*from, *range),
-            Lane::Quantile { table, .. } => Some((table.min, table.max)),
-            Lane::Choice { alias, from, .. } => span(*from, alias.len() as u64),
-            Lane::Pick { values, .. } => Some((*values.iter().min()?, *values.iter().max()?)),
-            Lane::Zipf { zipf, from, .. } => span(*from, zipf.ranks()),
-            Lane::Scattered { ranks, from, .. } => {
+            IntGenerator::Constant { value } => Some((*value, *value)),
+            IntGenerator::Cycle { from, n, .. } | IntGenerator::Shuffled { from, n, .. } => span(*from, *n),
+            IntGenerator::Uniform { from, range, .. } | IntGenerator::Walk { from, range, .. } => {
+                span(*from, *range)
+            }
+            IntGenerator::Quantile { table, .. } => Some((table.min, table.max)),
+            IntGenerator::Choice { alias, from, .. } => span(*from, alias.len() as u64),
+            IntGenerator::Pick { values, .. } => Some((*values.iter().min()?, *values.iter().max()?)),
+            IntGenerator::Zipf { zipf, from, .. } => span(*from, zipf.ranks()),
+            IntGenerator::Scattered { ranks, from, .. } => {
                 let (_, last) = ranks.bounds()?;
                 Some((*from, from.checked_add(last)?))
             }
-            Lane::Flag { .. } => Some((0, 1)),
-            Lane::Counter(counter) => Some((0, i64::try_from(counter.limit()?).ok()?)),
-            Lane::Excess { excess, .. } => Some((0, i64::try_from(excess.max).ok()?)),
-            Lane::Rank(job) => Some((0, (1 << job.block_bits) - 1)),
-            Lane::Foreign { of, .. } => of.bounds(),
-            Lane::Offset { bounds, .. } => *bounds,
+            IntGenerator::Flag { .. } => Some((0, 1)),
+            IntGenerator::Counter(counter) => Some((0, i64::try_from(counter.limit()?).ok()?)),
+            IntGenerator::Excess { excess, .. } => Some((0, i64::try_from(excess.max).ok()?)),
+            IntGenerator::Rank(job) => Some((0, (1 << job.block_bits) - 1)),
+            IntGenerator::Foreign { of, .. } => of.bounds(),
+            IntGenerator::Offset { bounds, .. } => *bounds,
             _ => None,
         }
     }
@@ -267,7 +271,7 @@ impl Lane {
 
 /// Series of the other table, as places.
 pub fn foreign_places<const ROOM: usize>(
-    series: &Lane,
+    series: &IntGenerator,
     level: Level,
     chunk: &Chunk,
     places: &mut [u64; ROOM],

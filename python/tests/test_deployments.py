@@ -10,30 +10,30 @@ import pytest
 
 from inrush.errors import TargetError, UsageError
 from inrush.run.prepare import check_transports
-from inrush.targets import sites
-from inrush.targets.sites import Places, opened, places, started_words
+from inrush.targets import deployments
+from inrush.targets.deployments import NamedTargets, opened, named_targets, started_words
 from tests.fake_server import FakeServer
 
 STUDY = ("duckdb", "sqlite", "postgresql")
 
 
 def test_without_targets_a_study_runs_on_its_embedded_engines_and_says_what_is_left_out() -> None:
-    found = places(STUDY)
+    found = named_targets(STUDY)
     assert found.engines == ("duckdb", "sqlite")
     assert list(found.left_out) == ["postgresql"] and "--start postgresql" in found.left_out["postgresql"]
 
 
 def test_an_engine_that_is_started_runs_alone_or_beside_the_targets_that_are_named() -> None:
-    alone = places(STUDY, start=["postgresql"])
+    alone = named_targets(STUDY, start=["postgresql"])
     assert alone.engines == ("postgresql",) and alone.left_out == {}
-    assert places(STUDY, ["sqlite"], ["postgresql"]).engines == ("sqlite", "postgresql")
-    assert places(STUDY, start=["mysql", "postgresql"]).engines == ("postgresql", "mysql")
+    assert named_targets(STUDY, ["sqlite"], ["postgresql"]).engines == ("sqlite", "postgresql")
+    assert named_targets(STUDY, start=["mysql", "postgresql"]).engines == ("postgresql", "mysql")
 
 
 def test_targets_are_run_alone_in_the_order_of_the_study() -> None:
-    found = places(STUDY, ["postgresql://h/db", "duckdb"])
+    found = named_targets(STUDY, ["postgresql://h/db", "duckdb"])
     assert found.engines == ("duckdb", "postgresql") and found.urls == {"postgresql": "postgresql://h/db"}
-    assert places(["duckdb"], ["sqlite:///x.db"]).engines == ("sqlite",)
+    assert named_targets(["duckdb"], ["sqlite:///x.db"]).engines == ("sqlite",)
 
 
 @pytest.mark.parametrize(
@@ -48,22 +48,22 @@ def test_targets_are_run_alone_in_the_order_of_the_study() -> None:
 )
 def test_what_cannot_be_meant_is_refused(targets: list[str], start: list[str], says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        places(STUDY, targets, start)
+        named_targets(STUDY, targets, start)
 
 
 def test_a_study_of_servers_alone_says_how_to_give_one() -> None:
     with pytest.raises(UsageError, match="--start postgresql"):
-        places(["postgresql"])
+        named_targets(["postgresql"])
 
 
 def test_a_server_at_an_address_has_the_transport_of_its_address() -> None:
     run = SimpleNamespace(plan={"target": {"engine": "postgresql", "options": {"transport": "unix"}}})
     plan: Any = SimpleNamespace(runs=[run])
-    check_transports(plan, places(STUDY, start=["postgresql"]))
+    check_transports(plan, named_targets(STUDY, start=["postgresql"]))
     with pytest.raises(
         UsageError, match=r"options.postgresql.transport: unix is for servers that inrush starts"
     ):
-        check_transports(plan, places(STUDY, ["postgresql://h/db"]))
+        check_transports(plan, named_targets(STUDY, ["postgresql://h/db"]))
 
 
 def test_settings_follow_the_engine_and_may_hold_commas() -> None:
@@ -83,10 +83,10 @@ def test_what_was_started_is_stopped_also_when_the_study_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server, notes = FakeServer(), []
-    monkeypatch.setattr(sites, "server", lambda _: server)
+    monkeypatch.setattr(deployments, "server", lambda _: server)
     with (
         pytest.raises(TargetError),
-        opened(Places(("fake",), start={"fake": {"a": "1"}}), tmp_path, notes.append) as found,
+        opened(NamedTargets(("fake",), start={"fake": {"a": "1"}}), tmp_path, notes.append) as found,
     ):
         assert found["fake"].target.instance is not None and server.diary == ["start"]
         raise TargetError("the study failed")

@@ -1,8 +1,8 @@
 """The part of a run in which its host left it alone: figures without what the host took, beside those with it. Pure.
 
 A host of virtual machines takes processors away (steal); what falls due meanwhile is late by no fault of the engine or
-of the client. Nothing is deleted for that: figures and verdicts are of the whole run. The calm part tells whether the
-lateness was the host's. It is no fair sample of the work: a host takes from who asks, so that busy moments are rarer in it.
+of the client. Nothing is deleted for that: figures and verdicts are of the whole run. The steal-free part tells whether the
+lateness was the host's. It is no fair sample of the work: steal falls on machines that are busy, so that busy moments are rarer in it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from inrush.stats.samples import role_samples, sample_figures
 STEAL_SHARE = 0.01
 
 #: (begin_ns, end_ns), arrays of one length -> share of the processors' time that the host took in each.
-Stolen = Callable[[FloatArray, FloatArray], FloatArray]
+StealIn = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 @dataclass(frozen=True)
-class Calm:
+class StealFree:
     """What a run did in the intervals in which its host took at most STEAL_SHARE."""
 
     #: Seconds of such intervals, and of all intervals that were measured.
@@ -36,22 +36,22 @@ class Calm:
     figures: Mapping[str, float]
 
 
-def calm_part(run: RunRecord) -> Calm | None:
-    """None where the host does not tell what it takes, or no interval was measured."""
-    stolen, windows = stolen_share(run), measured_windows(run)
+def steal_free_part(run: RunRecord) -> StealFree | None:
+    """None where the host does not report what it takes, or no interval was measured."""
+    steal_in, windows = steal_share_of(run), measured_windows(run)
     held = run.tables.get("hist")
-    if stolen is None or held is None:
+    if steal_in is None or held is None:
         return None
     measured = held.filter(pa.array(np.isin(held.column("segment").to_numpy(), list(windows))))
     if measured.num_rows == 0:
         return None
     begin_ns, dt_ns = (measured.column(c).to_numpy().astype(np.float64) for c in ("t_ns", "dt_ns"))
-    left_alone = stolen(begin_ns, begin_ns + dt_ns) <= STEAL_SHARE
+    left_alone = steal_in(begin_ns, begin_ns + dt_ns) <= STEAL_SHARE
     # Only what is asked below: a table of a run is read when it is first touched.
     tables = {
         "hist": measured.filter(pa.array(left_alone)),
-        "samples": calm_samples(run, stolen),
-        "intervals": calm_intervals(run, stolen),
+        "samples": steal_free_samples(run, steal_in),
+        "intervals": steal_free_intervals(run, steal_in),
     }
     part = replace(run, tables={name: t for name, t in tables.items() if t is not None}, _rows={})
     figures: dict[str, float] = {}
@@ -59,11 +59,11 @@ def calm_part(run: RunRecord) -> Calm | None:
         figures |= {f"{role}.{kind}_{name}": value for name, value in histogram_figures(histogram).items()}
     for role, sampled in role_samples(part, windows).items():
         figures |= {f"{role}.{name}": value for name, value in sample_figures(sampled).items()}
-    return Calm(covered_s(begin_ns[left_alone], dt_ns[left_alone]), covered_s(begin_ns, dt_ns), figures)
+    return StealFree(covered_s(begin_ns[left_alone], dt_ns[left_alone]), covered_s(begin_ns, dt_ns), figures)
 
 
-def stolen_share(run: RunRecord) -> Stolen | None:
-    """What the host took is counted several times a second: a stretch is asked with one count more at each end."""
+def steal_share_of(run: RunRecord) -> StealIn | None:
+    """Steal: processor time that the host took is counted several times a second: a stretch is asked with one count more at each end."""
     steal, total = (cumulative(run, metric).get("host") for metric in ("cpu_steal_s", "cpu_total_s"))
     if steal is None or total is None or len(steal[0]) < 2:
         return None
@@ -80,7 +80,7 @@ def stolen_share(run: RunRecord) -> Stolen | None:
     return share
 
 
-def calm_samples(run: RunRecord, stolen: Stolen) -> pa.Table | None:
+def steal_free_samples(run: RunRecord, steal_in: StealIn) -> pa.Table | None:
     """Parts of the samples that the host left alone from their due until the last of their parts was stored."""
     held = run.tables.get("samples")
     if held is None or held.num_rows == 0:
@@ -98,16 +98,16 @@ def calm_samples(run: RunRecord, stolen: Stolen) -> pa.Table | None:
     begin_ns, end_ns = np.full(len(number), np.inf), np.zeros(len(number))
     np.minimum.at(begin_ns, of_row, due_ns)
     np.maximum.at(end_ns, of_row, np.maximum(due_ns, done_ns))
-    left_alone: NDArray[np.bool_] = stolen(begin_ns, end_ns) <= STEAL_SHARE
+    left_alone: NDArray[np.bool_] = steal_in(begin_ns, end_ns) <= STEAL_SHARE
     return held.filter(pa.array(left_alone[of_row]))
 
 
-def calm_intervals(run: RunRecord, stolen: Stolen) -> pa.Table | None:
+def steal_free_intervals(run: RunRecord, steal_in: StealIn) -> pa.Table | None:
     held = run.tables.get("intervals")
     if held is None or held.num_rows == 0:
         return held
     begin_ns, dt_ns = (held.column(c).to_numpy().astype(np.float64) for c in ("t_ns", "dt_ns"))
-    return held.filter(pa.array(stolen(begin_ns, begin_ns + dt_ns) <= STEAL_SHARE))
+    return held.filter(pa.array(steal_in(begin_ns, begin_ns + dt_ns) <= STEAL_SHARE))
 
 
 def covered_s(begin_ns: FloatArray, dt_ns: FloatArray) -> float:

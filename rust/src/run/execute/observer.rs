@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{phase_name, Running, DEFAULT_LIMIT_NS};
 use crate::clock::process_cpu_ns;
-use crate::drive::{Attend, Progress, STUCK_NS};
+use crate::drive::{Observer, Progress, STUCK_NS};
 use crate::engine::statement::perform;
 use crate::engine::{Engine, Ns};
 use crate::error::Error;
@@ -20,7 +20,7 @@ use crate::watch::heartbeat::Heartbeat;
 const LAST_SAMPLE_MOST: Duration = Duration::from_secs(60);
 
 /// Attends to one drive: progress, samples, and fresh tables between repetitions.
-pub(super) struct Attendant<'a> {
+pub(super) struct RunObserver<'a> {
     run: &'a mut Running,
     engine: Arc<dyn Engine>,
     index: usize,
@@ -32,14 +32,14 @@ pub(super) struct Attendant<'a> {
     heartbeat: Heartbeat,
 }
 
-impl<'a> Attendant<'a> {
+impl<'a> RunObserver<'a> {
     /// From now on; a sampler and a thread that feels stalls work as long as it lives.
     pub fn start(
         run: &'a mut Running,
         engine: Arc<dyn Engine>,
         index: usize,
         segment: &'a DriveSegment,
-    ) -> Result<Attendant<'a>, Error> {
+    ) -> Result<RunObserver<'a>, Error> {
         let clock = run.context.clock;
         let cpu = (clock.now(), process_cpu_ns());
         let sampler = match &segment.sample {
@@ -47,7 +47,7 @@ impl<'a> Attendant<'a> {
             None => None,
         };
         let heartbeat = Heartbeat::start(clock)?;
-        Ok(Attendant { run, engine, index, segment, measured_ns: 0, cpu, sampler, heartbeat })
+        Ok(RunObserver { run, engine, index, segment, measured_ns: 0, cpu, sampler, heartbeat })
     }
 
     /// Takes what the sampler was told last. After a segment that was cut its statement in hand is not waited for: what
@@ -68,7 +68,7 @@ impl<'a> Attendant<'a> {
     }
 }
 
-impl Attend for Attendant<'_> {
+impl Observer for RunObserver<'_> {
     fn recorded(&mut self, recorded: Recorded) -> Result<(), Error> {
         self.run.tables.recorded(&recorded);
         self.sampled(|_| {});
@@ -81,7 +81,7 @@ impl Attend for Attendant<'_> {
         let cpu = process_cpu_ns();
         let client_cpu = (cpu - cpu_then) as f64 / progress.t_ns.saturating_sub(then).max(1) as f64;
         self.cpu = (progress.t_ns, cpu);
-        self.run.tell(Event::Progress {
+        self.run.emit(Event::Progress {
             segment: self.index,
             label: self.segment.label.clone(),
             phase: phase_name(self.segment.phase),
@@ -130,6 +130,6 @@ impl Attend for Attendant<'_> {
     fn stuck(&mut self, role: &str) {
         let what = format!("a call of {role} that was cancelled");
         let error = Error::Deadline { what, limit_s: STUCK_NS as f64 / 1e9 };
-        self.run.tell(Event::Failed { kind: error.kind(), message: error.to_string() });
+        self.run.emit(Event::Failed { kind: error.kind(), message: error.to_string() });
     }
 }

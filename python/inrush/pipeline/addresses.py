@@ -9,7 +9,7 @@ from typing import Any
 
 from inrush.engines.base import Target
 from inrush.errors import UsageError
-from inrush.targets.site import Site, split_password
+from inrush.targets.deployment import Deployment, split_password
 
 Doc = dict[str, Any]
 
@@ -17,13 +17,13 @@ Doc = dict[str, Any]
 SHARDS = "shards"
 
 
-def at_pipeline(plan: Mapping[str, Any], site: Site, data: Path, inputs: Path) -> Doc:
+def at_pipeline(plan: Mapping[str, Any], deployment: Deployment, data: Path, inputs: Path) -> Doc:
     """data: the run's own folder; inputs: kept for all runs of the study.
 
     Raises UsageError for shards that do not fit the plan.
     """
     options = {k: v for k, v in plan["target"]["options"].items() if k != SHARDS}
-    targets = shard_targets(plan, site, data)
+    targets = shard_targets(plan, deployment, data)
     shards, server = [], plan["load_server"]
     for shard, target in zip(plan["shards"], targets, strict=True):
         address = {"engine": target.engine, "url": target.url, "options": {**options, **target.options}}
@@ -33,7 +33,7 @@ def at_pipeline(plan: Mapping[str, Any], site: Site, data: Path, inputs: Path) -
         for end, shard in zip(server["load"]["shards"], shards, strict=True)
     ]
     # A coordinator has no part in a load that goes straight to its shards.
-    watched = [pids for t in targets for pids in site.server.processes(t).values()]
+    watched = [pids for t in targets for pids in deployment.server.processes(t).values()]
     watched = watched or list(plan["watch"]["processes"].values())
     return {
         **plan,
@@ -48,28 +48,28 @@ def at_pipeline(plan: Mapping[str, Any], site: Site, data: Path, inputs: Path) -
     }
 
 
-def shard_targets(plan: Mapping[str, Any], site: Site, data: Path) -> list[Target]:
+def shard_targets(plan: Mapping[str, Any], deployment: Deployment, data: Path) -> list[Target]:
     """Of an embedded engine a file for each shard; of servers those that are named, those behind a coordinator, or one for all."""
     count = len(plan["shards"])
-    named = str({**plan["target"]["options"], **site.target.options}.get(SHARDS, "")).split()
-    own = {k: v for k, v in site.target.options.items() if k != SHARDS}
-    engine, url = site.target.engine, site.target.url
+    named = str({**plan["target"]["options"], **deployment.target.options}.get(SHARDS, "")).split()
+    own = {k: v for k, v in deployment.target.options.items() if k != SHARDS}
+    engine, url = deployment.target.engine, deployment.target.url
     if named:
         if len(named) != count:
             raise UsageError(
                 f"options.{engine}.shards names {len(named)} addresses, the plan has {count} shards: set pipeline.shards"
             )
-        return [site.server.run_target(Target(engine, split_password(u)[0], own), data) for u in named]
+        return [deployment.server.run_target(Target(engine, split_password(u)[0], own), data) for u in named]
     if count > 1:
-        site.find_shards()
-    if site.shards:
-        if len(site.shards) < count:
+        deployment.find_shards()
+    if deployment.shards:
+        if len(deployment.shards) < count:
             raise UsageError(
-                f"{url} has {len(site.shards)} shards, the plan {count}: set pipeline.shards to so many or fewer"
+                f"{url} has {len(deployment.shards)} shards, the plan {count}: set pipeline.shards to so many or fewer"
             )
-        return [replace(t, options={**own, **t.options}) for t in site.shards[:count]]
-    if not site.server.embedded or count == 1:
-        return [site.server.run_target(Target(engine, url, own), data)] * count
+        return [replace(t, options={**own, **t.options}) for t in deployment.shards[:count]]
+    if not deployment.server.embedded or count == 1:
+        return [deployment.server.run_target(Target(engine, url, own), data)] * count
     if url:
         raise UsageError(
             f"{url}: one file cannot be {count} shards; leave the address out, and each has its own"
@@ -78,5 +78,5 @@ def shard_targets(plan: Mapping[str, Any], site: Site, data: Path) -> list[Targe
     for k in range(count):
         folder = data / f"shard-{k}"
         folder.mkdir(parents=True, exist_ok=True)
-        found.append(site.server.run_target(Target(engine, "", own), folder))
+        found.append(deployment.server.run_target(Target(engine, "", own), folder))
     return found

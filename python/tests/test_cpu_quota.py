@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from inrush.errors import StudyInvalid, UsageError
-from inrush.pipeline import fence
-from inrush.pipeline.fence import AFFINITY, QUOTA, chosen_cores, fenced, quota, threads_of
+from inrush.pipeline import cpu_quota
+from inrush.pipeline.cpu_quota import AFFINITY, QUOTA, chosen_cores, limited, quota, threads_of
 from inrush.run.prepare import StudyCall, prepare
 from inrush.worker.process import Process
 from tests.strategies import with_factor
@@ -49,16 +49,16 @@ def test_the_load_server_gets_the_last_cores() -> None:
 def test_a_group_is_told_the_quota_and_who_it_holds(version: int, tmp_path: Path, spinning: Process) -> None:
     parent = tmp_path / "cpu" if version == 1 else tmp_path
     (parent / "inrush-load-server-1").mkdir(parents=True)
-    with fenced([spinning.pid], 0.5, tmp_path) as how:
+    with limited([spinning.pid], 0.5, tmp_path) as how:
         (group,) = parent.glob("inrush-load-server-*")
-        told = {f.name: f.read_text() for f in group.iterdir()}
+        detail = {f.name: f.read_text() for f in group.iterdir()}
     assert (how, group.name) == (QUOTA, f"inrush-load-server-{os.getpid()}"), "an empty one of before is gone"
     limits = (
         {"cpu.cfs_quota_us": "5000", "cpu.cfs_period_us": "10000"}
         if version == 1
         else {"cpu.max": "5000 10000"}
     )
-    assert told == {"cgroup.procs": str(spinning.pid), **limits}
+    assert detail == {"cgroup.procs": str(spinning.pid), **limits}
     assert version == 1 or (tmp_path / "cgroup.subtree_control").read_text() == "+cpu"
 
 
@@ -66,12 +66,12 @@ def test_without_the_right_whole_cores_are_had_by_affinity_of_every_thread_and_p
     spinning: Process, tmp_path: Path
 ) -> None:
     nowhere = tmp_path / "no cgroups here"
-    with fenced([spinning.pid], 1.0, nowhere) as how:
+    with limited([spinning.pid], 1.0, nowhere) as how:
         assert how == AFFINITY
         threads = threads_of(spinning.pid)
         assert len(threads) == 2
         assert {len(os.sched_getaffinity(t)) for t in threads} == {1}
-    with pytest.raises(UsageError, match="part of a core"), fenced([spinning.pid], 0.5, nowhere):
+    with pytest.raises(UsageError, match="part of a core"), limited([spinning.pid], 0.5, nowhere):
         pass
 
 
@@ -80,10 +80,10 @@ def test_what_is_held_uses_what_it_was_given_and_no_more(spinning: Process) -> N
     """On a machine that gives us cgroups; elsewhere the test says that it could not."""
     given = 0.2
     try:
-        fence.made(fence.CGROUPS, given).rmdir()
+        cpu_quota.made(cpu_quota.CGROUPS, given).rmdir()
     except OSError as e:
         pytest.skip(f"no cgroup of ours here: {e}")
-    with fenced([spinning.pid], given) as how:
+    with limited([spinning.pid], given) as how:
         assert how == QUOTA
         begun, before = time.monotonic(), cpu_s(spinning.pid)
         time.sleep(3)
@@ -91,7 +91,7 @@ def test_what_is_held_uses_what_it_was_given_and_no_more(spinning: Process) -> N
         spinning.kill()
         spinning.close()
     assert 0 < used <= given * 1.15
-    assert not list((fence.CGROUPS / "cpu").glob(f"{fence.NAME}-{os.getpid()}"))
+    assert not list((cpu_quota.CGROUPS / "cpu").glob(f"{cpu_quota.NAME}-{os.getpid()}"))
 
 
 def cpu_s(pid: int) -> float:

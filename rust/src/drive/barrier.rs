@@ -1,26 +1,26 @@
-//! Sessions begin a shot together.
+//! Sessions begin a repetition together.
 
 use std::sync::{Condvar, Mutex};
 
 use crate::engine::Ns;
 use crate::lock::Unpoisoned;
 
-/// Where sessions wait between shots.
+/// Where sessions wait between repetitions.
 #[derive(Default)]
-pub struct Gate {
-    state: Mutex<GateState>,
+pub struct Barrier {
+    state: Mutex<BarrierState>,
     changed: Condvar,
 }
 
 #[derive(Default, Clone, Copy)]
-struct GateState {
+struct BarrierState {
     opened: u64,
     repetition: u32,
     t0: Ns,
     closed: bool,
 }
 
-impl Gate {
+impl Barrier {
     pub fn open(&self, repetition: u32, t0: Ns) {
         let mut state = self.state.lock().unpoisoned();
         state.opened += 1;
@@ -33,7 +33,7 @@ impl Gate {
         self.changed.notify_all();
     }
 
-    /// The next shot (repetition, start) after `seen` of them, or `None` when there is none.
+    /// The next repetition (repetition, start) after `seen` of them, or `None` when there is none.
     pub fn wait(&self, seen: u64) -> Option<(u32, Ns)> {
         let mut state = self.state.lock().unpoisoned();
         loop {

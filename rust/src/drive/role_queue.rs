@@ -1,20 +1,20 @@
-//! A role's arrival line with what ends it: its sessions are the servers of one queue.
+//! A role's arrival queue with what ends it: its sessions are the queue's servers.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use crate::drive::freshness::watched;
-use crate::drive::samples::SampleBook;
+use crate::drive::samples::SampleLog;
 use crate::engine::{Context, Ns};
 use crate::error::Error;
 use crate::lock::Unpoisoned;
 use crate::plan::{DriveSegment, RolePlan, Schedule, Until, Work};
 use crate::schedule::{self, Arrivals, Batching, Marks, Tickets};
 
-pub struct RoleLine {
-    /// Of the present shot; taken once per shot and session, never between calls.
-    line: Mutex<Arc<schedule::Line>>,
-    /// Of the present shot; taken as seldom.
+pub struct RoleQueue {
+    /// Of the present repetition; taken once per repetition and session, never between calls.
+    queue: Mutex<Arc<schedule::ArrivalQueue>>,
+    /// Of the present repetition; taken as seldom.
     marks: Mutex<Arc<Marks>>,
     count: Option<u64>,
     batching: Batching,
@@ -23,24 +23,24 @@ pub struct RoleLine {
     /// Of the driver's own thread, which looks at what was offered now and then.
     progress: Mutex<Arrivals>,
     sessions: u32,
-    /// From the start of the shot.
+    /// From the start of the repetition.
     pub end_ns: Option<Ns>,
     /// Ends when these roles have ended; empty: it has an end of its own.
     follows: Box<[usize]>,
     sessions_left: AtomicU32,
     ended: AtomicBool,
     /// Of roles that write samples, or rows that a reader looks for.
-    book: Option<SampleBook>,
+    sample_log: Option<SampleLog>,
 }
 
-impl RoleLine {
-    pub fn new(role: &RolePlan, follows: Box<[usize]>, plan_seed: u64) -> RoleLine {
+impl RoleQueue {
+    pub fn new(role: &RolePlan, follows: Box<[usize]>, plan_seed: u64) -> RoleQueue {
         let count = work_calls(&role.work);
         let free = !schedule::is_paced(&role.schedule) && !matches!(role.work, Work::Rows { .. });
         let batching = if free { Batching::Guided } else { Batching::One };
         let seed = schedule::arrival_seed(plan_seed, &role.name);
-        RoleLine {
-            line: Mutex::new(schedule::Line::new(count, role.sessions, batching)),
+        RoleQueue {
+            queue: Mutex::new(schedule::ArrivalQueue::new(count, role.sessions, batching)),
             marks: Mutex::default(),
             count,
             batching,
@@ -55,40 +55,40 @@ impl RoleLine {
             follows,
             sessions_left: AtomicU32::new(role.sessions),
             ended: AtomicBool::new(false),
-            book: None,
+            sample_log: None,
         }
     }
 
-    pub fn with_book(mut self, book: Option<SampleBook>) -> RoleLine {
-        self.book = book;
+    pub fn with_sample_log(mut self, sample_log: Option<SampleLog>) -> RoleQueue {
+        self.sample_log = sample_log;
         self
     }
 
     /// What becomes of its samples, where that is kept.
-    pub fn kept(&self) -> Option<&SampleBook> {
-        self.book.as_ref()
+    pub fn kept(&self) -> Option<&SampleLog> {
+        self.sample_log.as_ref()
     }
 
     /// The same, if it writes `table`.
-    pub fn book(&self, table: usize) -> Option<&SampleBook> {
-        self.book.as_ref().filter(|book| book.table == table)
+    pub fn sample_log(&self, table: usize) -> Option<&SampleLog> {
+        self.sample_log.as_ref().filter(|sample_log| sample_log.table == table)
     }
 
-    /// Makes the line ready for the next repetition.
+    /// Makes the queue ready for the next repetition.
     pub fn reset(&self) {
-        let fresh = schedule::Line::new(self.count, self.sessions, self.batching);
-        *self.line.lock().unpoisoned() = fresh;
+        let fresh = schedule::ArrivalQueue::new(self.count, self.sessions, self.batching);
+        *self.queue.lock().unpoisoned() = fresh;
         *self.marks.lock().unpoisoned() = Arc::default();
         self.sessions_left.store(self.sessions, Relaxed);
         self.ended.store(false, Relaxed);
-        if let Some(book) = &self.book {
-            book.reset();
+        if let Some(sample_log) = &self.sample_log {
+            sample_log.reset();
         }
     }
 
-    /// A session's place in the line of the present shot.
+    /// A session's tickets in the present repetition.
     pub fn tickets(&self) -> Tickets {
-        self.line.lock().unpoisoned().tickets()
+        self.queue.lock().unpoisoned().tickets()
     }
 
     pub fn arrivals(&self) -> Arrivals {
@@ -100,14 +100,14 @@ impl RoleLine {
         schedule::is_paced(&self.schedule)
     }
 
-    /// Arrivals due in the first `ns` of the shot, never more than there is work.
+    /// Arrivals due in the first `ns` of the repetition, never more than there is work.
     pub fn offered(&self, ns: Ns) -> u64 {
         let until = self.end_ns.map_or(ns, |end| ns.min(end));
         let mut progress = self.progress.lock().unpoisoned();
         progress.offered_before(until).min(self.count.unwrap_or(u64::MAX))
     }
 
-    /// A session has left the line; the last one ends the role.
+    /// A session has left the queue; the last one ends the role.
     pub fn leave(&self) {
         if self.sessions_left.fetch_sub(1, Relaxed) == 1 {
             self.ended.store(true, Relaxed);
@@ -120,18 +120,18 @@ impl RoleLine {
 
     /// The roles that this one follows have all ended.
     #[inline]
-    pub fn is_left_alone(&self, lines: &[RoleLine]) -> bool {
-        !self.follows.is_empty() && self.follows.iter().all(|&leader| lines[leader].has_ended())
+    pub fn is_left_alone(&self, queues: &[RoleQueue]) -> bool {
+        !self.follows.is_empty() && self.follows.iter().all(|&leader| queues[leader].has_ended())
     }
 
-    /// Calls of a bounded line.
+    /// Calls of a bounded queue.
     pub fn count(&self) -> Option<u64> {
         self.count
     }
 }
 
-/// The lines of a segment, by role. Fails where one would have no end.
-pub fn lines(context: &Context, segment: &DriveSegment) -> Result<Vec<RoleLine>, Error> {
+/// The queues of a segment, by role. Fails where one would have no end.
+pub fn queues(context: &Context, segment: &DriveSegment) -> Result<Vec<RoleQueue>, Error> {
     // A role that is one per table (`writers/a`, `writers/b`) has ended when all of them have.
     let parts_of = |name: &str, of: &str| {
         let is_part = |r: &RolePlan| {
@@ -172,8 +172,8 @@ pub fn lines(context: &Context, segment: &DriveSegment) -> Result<Vec<RoleLine>,
                 }
                 _ => false,
             };
-            let book = if kept { SampleBook::of(role, context.plan.seed)? } else { None };
-            Ok(RoleLine::new(role, follows, context.plan.seed).with_book(book))
+            let sample_log = if kept { SampleLog::of(role, context.plan.seed)? } else { None };
+            Ok(RoleQueue::new(role, follows, context.plan.seed).with_sample_log(sample_log))
         })
         .collect()
 }
@@ -196,17 +196,17 @@ mod tests {
         let role = serde_json::json!({"name": "users", "operations": [], "sessions": 1, "depth": 1,
             "schedule": {"kind": "poisson", "rate_per_s": 1_000.0}, "work": {"kind": "endless"},
             "until": {"kind": "time", "ns": 600_000_000_000u64}});
-        let line = RoleLine::new(&serde_json::from_value(role).expect("a role"), Box::default(), 1);
+        let queue = RoleQueue::new(&serde_json::from_value(role).expect("a role"), Box::default(), 1);
         let before = GAPS.get();
         let beats = 1_200u64;
-        let offered = (1..=beats).map(|beat| line.offered(beat * 500_000_000)).last().expect("some");
+        let offered = (1..=beats).map(|beat| queue.offered(beat * 500_000_000)).last().expect("some");
         let walked = GAPS.get() - before;
         assert!(offered > 590_000, "{offered}");
         assert!(walked < offered + 10 * beats, "{walked} gaps for {offered} arrivals");
-        assert_eq!(offered, schedule::offered_before(&line.schedule, line.seed, None, beats * 500_000_000));
+        assert_eq!(offered, schedule::offered_before(&queue.schedule, queue.seed, None, beats * 500_000_000));
         // A repetition begins at its own start.
-        line.reset();
-        assert!(line.offered(1_000_000_000) < 1_300);
+        queue.reset();
+        assert!(queue.offered(1_000_000_000) < 1_300);
     }
 
     #[test]
@@ -214,9 +214,9 @@ mod tests {
         let role = serde_json::json!({"name": "users", "operations": [], "sessions": 1_000, "depth": 1,
             "schedule": {"kind": "poisson", "rate_per_s": 1_000.0}, "work": {"kind": "endless"},
             "until": {"kind": "time", "ns": 600_000_000_000u64}});
-        let line = RoleLine::new(&serde_json::from_value(role).expect("a role"), Box::default(), 1);
-        let mut sessions: Vec<Arrivals> = (0..1_000).map(|_| line.arrivals()).collect();
-        let mut alone = Arrivals::new(&line.schedule, line.seed);
+        let queue = RoleQueue::new(&serde_json::from_value(role).expect("a role"), Box::default(), 1);
+        let mut sessions: Vec<Arrivals> = (0..1_000).map(|_| queue.arrivals()).collect();
+        let mut alone = Arrivals::new(&queue.schedule, queue.seed);
         let tickets = 50_000u64;
         let due: Vec<u64> = (0..tickets).map(|ticket| alone.due_ns(ticket)).collect();
         let before = GAPS.get();

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from inrush.analysis.analyse import analyse
 from inrush.guards.lateness import client_on_time
 from inrush.guards.verdicts import Outcome
-from inrush.report.stolen import stolen_table
+from inrush.report.steal import steal_table
 from inrush.results.schema import SCHEMAS
-from inrush.stats.calm import Calm, calm_part, covered_s
+from inrush.stats.steal_free import StealFree, steal_free_part, covered_s
 from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord, StudyRecord
 from tests import synthetic
@@ -77,15 +77,15 @@ def sample(number: int, role: str, due_s: float, took_s: float | None) -> dict[s
             "sent_ns": due_ns, "done_ns": done_ns, "rows": 5, "missing": 0 if done_ns else 1, "seen_ns": 0}  # fmt: skip
 
 
-def calm(run: RunRecord) -> Calm:
-    found = calm_part(run)
+def steal_free(run: RunRecord) -> StealFree:
+    found = steal_free_part(run)
     assert found is not None
     return found
 
 
 def test_calls_that_ended_while_the_host_took_processors_are_not_in_the_calm_part() -> None:
     run = ran()
-    found = calm(run)
+    found = steal_free(run)
     assert (found.seconds, found.of_s) == (len(SECONDS) - len(TOUCHED), len(SECONDS))
     assert figures_of_run(run)["writers.lag_p99_s"] == pytest.approx(5e-3, rel=0.02)
     assert found.figures["writers.lag_p99_s"] == pytest.approx(20e-6, rel=0.02)
@@ -95,7 +95,7 @@ def test_calls_that_ended_while_the_host_took_processors_are_not_in_the_calm_par
 @given(st.sets(st.integers(1, 20), max_size=20))
 def test_no_second_of_theft_or_next_to_one_is_calm_and_every_other_is(taken: set[int]) -> None:
     touched = {t for t in SECONDS if {t - 1, t, t + 1} & taken}
-    found = calm(ran(frozenset(taken)))
+    found = steal_free(ran(frozenset(taken)))
     assert (found.seconds, found.of_s) == (len(SECONDS) - len(touched), len(SECONDS))
     assert ("writers.lag_p99_s" in found.figures) is (len(touched) < len(SECONDS))
 
@@ -103,12 +103,12 @@ def test_no_second_of_theft_or_next_to_one_is_calm_and_every_other_is(taken: set
 def test_without_theft_the_calm_part_is_the_run() -> None:
     run = ran(taken=())
     whole = figures_of_run(run)
-    assert {k: whole[k] for k in calm(run).figures} == calm(run).figures
+    assert {k: whole[k] for k in steal_free(run).figures} == steal_free(run).figures
 
 
 def test_a_host_that_does_not_tell_what_it_takes_has_no_calm_part() -> None:
-    assert calm_part(synthetic.run(resources=False)) is None
-    assert calm_part(replace(ran(), tables={k: v for k, v in ran().tables.items() if k != "hist"})) is None
+    assert steal_free_part(synthetic.run(resources=False)) is None
+    assert steal_free_part(replace(ran(), tables={k: v for k, v in ran().tables.items() if k != "hist"})) is None
 
 
 def test_a_sample_is_calm_where_all_its_parts_are_from_due_to_stored() -> None:
@@ -120,7 +120,7 @@ def test_a_sample_is_calm_where_all_its_parts_are_from_due_to_stored() -> None:
         sample(3, "ports/a", 11.1, 0.2), sample(3, "ports/b", 11.1, None),  # in it, and never stored
         *(sample(4, role, 15.0, 0.2) for role in parts),  # after
     ])  # fmt: skip
-    found = calm(run).figures
+    found = steal_free(run).figures
     assert (figures_of_run(run)["ports.samples"], found["ports.samples"]) == (5, 3)
     assert found["ports/a.samples"] == 3
     assert (found["ports.sample_s"], found["ports.in_time_share"]) == (pytest.approx(0.3), 1.0)
@@ -129,7 +129,7 @@ def test_a_sample_is_calm_where_all_its_parts_are_from_due_to_stored() -> None:
 def test_the_run_stays_as_it_was() -> None:
     run = ran()
     before = figures_of_run(run)
-    calm(run)
+    steal_free(run)
     assert figures_of_run(run) == before
 
 
@@ -162,7 +162,7 @@ def test_a_client_that_was_late_by_itself_is_not_told_of_its_host() -> None:
 
 def test_the_page_shows_both_where_the_host_took_and_nothing_where_it_did_not() -> None:
     def shown(run: RunRecord) -> str:
-        return stolen_table(analyse(StudyRecord(synthetic.STUDY, [run])))
+        return steal_table(analyse(StudyRecord(synthetic.STUDY, [run])))
 
     page = shown(ran())
     assert '<th class="num">lag p99</th>' in page and '<td class="num">7.5%</td>' in page

@@ -3,7 +3,7 @@
 use crate::rows::{Columns, ListValues, Values};
 
 /// Appends every row of `rows` to the batch of its shard.
-pub fn scatter(rows: &Columns, shard_of: &[u32], out: &mut [Columns]) {
+pub fn route(rows: &Columns, shard_of: &[u32], out: &mut [Columns]) {
     let mut chosen: Vec<Vec<u32>> = vec![Vec::with_capacity(2 * rows.rows / out.len() + 8); out.len()];
     shard_of.iter().enumerate().for_each(|(row, shard)| chosen[*shard as usize].push(row as u32));
     for (own, chosen) in out.iter_mut().zip(&chosen) {
@@ -115,7 +115,7 @@ mod tests {
                 let values: Vec<_> = part.iter().map(|r| r.0).collect();
                 let texts: Vec<_> = part.iter().map(|r| r.1.clone()).collect();
                 let shards: Vec<_> = part.iter().map(|r| r.2).collect();
-                scatter(&table(&values, &texts), &shards, &mut out);
+                route(&table(&values, &texts), &shards, &mut out);
             }
             for shard in 0..3u32 {
                 let expected: Vec<_> =

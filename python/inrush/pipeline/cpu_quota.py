@@ -24,7 +24,7 @@ QUOTA, AFFINITY = "a cgroup's quota", "affinity"
 
 
 @contextlib.contextmanager
-def fenced(pids: Sequence[int], cores: float, root: Path = CGROUPS) -> Iterator[str]:
+def limited(pids: Sequence[int], cores: float, root: Path = CGROUPS) -> Iterator[str]:
     """Processes that are held to `cores` together, and those that they start; by what they are held.
 
     The processes have ended when this ends. Raises UsageError where a part of a core cannot be had.
@@ -47,7 +47,7 @@ def fenced(pids: Sequence[int], cores: float, root: Path = CGROUPS) -> Iterator[
             (group / "cgroup.procs").write_text(str(pid))
         yield QUOTA
     finally:
-        # Busy as long as one of them lives; then the next fence removes it.
+        # Busy as long as one of them lives; then the next run removes it.
         with contextlib.suppress(OSError):
             group.rmdir()
 

@@ -1,9 +1,9 @@
-//! What a lane is filled for: the rows of a chunk, the columns filled before, and the streams of draws.
+//! What a integer generator is filled for: the rows of a chunk, the columns filled before, and the streams of draws.
 
 use super::super::columns::{Column, Values};
 use crate::plan::Per;
 
-/// Rows are made in chunks of this many: all of a chunk's lanes stay in the first cache.
+/// Rows are made in chunks of this many: all of a chunk's integer generators stay in the first cache.
 pub const CHUNK: usize = 1024;
 /// Rows that are made one by one, for keys: room for a whole chunk would cost more than they do.
 pub const FEW: usize = 16;
@@ -33,7 +33,7 @@ impl Chunk<'_> {
     }
 }
 
-/// Lanes of other columns in the same rows; `ROOM`: rows of the longest chunk.
+/// Integers of other columns in the same rows; `ROOM`: rows of the longest chunk.
 pub struct Sources<'a, const ROOM: usize> {
     pub columns: &'a [Column],
     /// Where the chunk's rows stand in the columns.
@@ -45,7 +45,7 @@ pub struct Sources<'a, const ROOM: usize> {
 impl<'a, const ROOM: usize> Sources<'a, ROOM> {
     pub const NONE: Sources<'static, ROOM> = Sources { columns: &[], rows: 0..0, wide: &[] };
 
-    pub(super) fn lane(&self, column: usize) -> &'a [i64] {
+    pub(super) fn integers(&self, column: usize) -> &'a [i64] {
         if let Values::I64(v) = &self.columns[column].values {
             return &v[self.rows.clone()];
         }

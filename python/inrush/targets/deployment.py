@@ -29,7 +29,7 @@ ASK_S = 30.0
 
 
 @dataclass
-class Site:
+class Deployment:
     """An engine's place for the length of a study."""
 
     server: Server
@@ -76,12 +76,12 @@ class Site:
 
     def durability(self, settings: Mapping[str, str], own: Path) -> Durability:
         """What an acknowledged row survives: by the server's settings, and by what the engine's files lie on."""
-        told, place = self.server.durability(settings), self.data_place(own)
+        durability, place = self.server.durability(settings), self.data_place(own)
         filesystem = host.read_or_none(lambda d: host.mount_of(d).filesystem, place) if place else None
-        if filesystem not in IN_MEMORY or told.survives is not Survives.POWER_LOSS:
-            return told
-        because = {**told.because, "filesystem": str(filesystem)}
-        return replace(told, survives=Survives.PROCESS_CRASH, because=because)
+        if filesystem not in IN_MEMORY or durability.survives is not Survives.POWER_LOSS:
+            return durability
+        because = {**durability.because, "filesystem": str(filesystem)}
+        return replace(durability, survives=Survives.PROCESS_CRASH, because=because)
 
     def find_shards(self) -> None:
         """Asks a coordinator at an address of the user's which shards it knows; of any other server nothing comes.
@@ -93,11 +93,11 @@ class Site:
         if self.shards or not self.server.coordinated or not self.target.url:
             return
         try:
-            told = self.ask(self.server.ask_shards())
+            urls = self.ask(self.server.ask_shards())
         except _core.CoreFailure as failure:
             raise from_core(*failure.args) from None
         found, secret = [], dict(self.environment)
-        for url in self.server.shard_urls(told):
+        for url in self.server.shard_urls(urls):
             shown, variables, _ = split_password(url)
             if any(secret.get(k, v) != v for k, v in variables.items()):
                 raise UsageError(
@@ -126,11 +126,11 @@ class Site:
         self.target = Target(self.target.engine, started.url, self.target.options, started)
 
 
-def at_site(plan: Mapping[str, Any], site: Site, data: Path) -> Doc:
+def at_deployment(plan: Mapping[str, Any], deployment: Deployment, data: Path) -> Doc:
     """The plan with its address filled in: what differs between two machines, and nothing else."""
     planned = plan["target"]
-    target = site.server.run_target(by_transport(site, planned.get("options", {})), data)
-    watch = {**plan["watch"], "processes": site.server.processes(target)}
+    target = deployment.server.run_target(by_transport(deployment, planned.get("options", {})), data)
+    watch = {**plan["watch"], "processes": deployment.server.processes(target)}
     if not watch.get("data_dir"):
         watch["data_dir"] = str(target.instance.data if target.instance else data)
     return {
@@ -140,18 +140,18 @@ def at_site(plan: Mapping[str, Any], site: Site, data: Path) -> Doc:
     }
 
 
-def by_transport(site: Site, options: Mapping[str, str]) -> Target:
+def by_transport(deployment: Deployment, options: Mapping[str, str]) -> Target:
     """The target as the option `transport` wants it reached. Raises TargetError where a server has no socket."""
-    instance = site.target.instance
+    instance = deployment.target.instance
     if options.get(TRANSPORT) != UNIX or instance is None:
-        return site.target
-    url = site.server.socket_url(instance)
+        return deployment.target
+    url = deployment.server.socket_url(instance)
     if url is None:
         raise TargetError(
-            f"{site.target.engine} in {instance.data} has no Unix socket, whose path would be longer than the "
+            f"{deployment.target.engine} in {instance.data} has no Unix socket, whose path would be longer than the "
             f"{life.SOCKET_PATH_BYTES} bytes that the kernel takes; choose a shorter --data, or {TRANSPORT}=tcp"
         )
-    return replace(site.target, url=url)
+    return replace(deployment.target, url=url)
 
 
 def split_password(url: str) -> tuple[str, dict[str, str], str | None]:
@@ -201,32 +201,32 @@ def environment(variables: Mapping[str, str]) -> Iterator[None]:
 # What Python does between two segments. Each says whether it was done and how, or why not.
 
 
-def make_cold(site: Site, _: str) -> Doc:
-    result = site.server.make_cold(site.target)
+def make_cold(deployment: Deployment, _: str) -> Doc:
+    result = deployment.server.make_cold(deployment.target)
     if isinstance(result, Cold):
         return {"ok": True, "how": result.how}
     return {"ok": False, "why": result.reason}
 
 
-def restart(site: Site, _: str) -> Doc:
-    return _restarted(site, Stop.CLEAN)
+def restart(deployment: Deployment, _: str) -> Doc:
+    return _restarted(deployment, Stop.CLEAN)
 
 
-def kill(site: Site, _: str) -> Doc:
-    return _restarted(site, Stop.KILL)
+def kill(deployment: Deployment, _: str) -> Doc:
+    return _restarted(deployment, Stop.KILL)
 
 
-def _restarted(site: Site, how: Stop) -> Doc:
+def _restarted(deployment: Deployment, how: Stop) -> Doc:
     try:
-        site.restart(how)
+        deployment.restart(how)
     except TargetError as e:
         return {"ok": False, "why": str(e)}
     return {"ok": True, "how": f"{how.value} stop, then started again"}
 
 
-def freeze(site: Site, seconds: str) -> Doc:
+def freeze(deployment: Deployment, seconds: str) -> Doc:
     """Stops every process of the server for so long: what a stalled disk looks like from outside."""
-    pids = [pid for role in site.server.processes(site.target).values() for pid in role]
+    pids = [pid for role in deployment.server.processes(deployment.target).values() for pid in role]
     if not pids:
         return {"ok": False, "why": "the processes of this server are not ours to stop"}
     for pid in pids:
@@ -240,7 +240,7 @@ def freeze(site: Site, seconds: str) -> Doc:
 
 
 #: Name in a plan's `pause` (`name:argument`) -> what is done.
-ACTIONS: dict[str, Callable[[Site, str], Doc]] = {
+ACTIONS: dict[str, Callable[[Deployment, str], Doc]] = {
     "make_cold": make_cold,
     "restart": restart,
     "kill": kill,

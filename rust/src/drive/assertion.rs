@@ -5,7 +5,7 @@ mod rows;
 use crate::drive::source::TableCount;
 use crate::engine::{Answer, Outcome};
 use crate::error::Error;
-use crate::plan::{Hold, OpPlan, ParamGen, RowSource, RunPlan};
+use crate::plan::{Assertion, OpPlan, ParamGen, RowSource, RunPlan};
 use crate::rows::asked::{AskedKeys, AskedRows};
 use crate::rows::{Generators, Value};
 
@@ -51,7 +51,8 @@ pub struct Asked<'a> {
 impl Check {
     /// `torn`: the engine's `Caps::reads_torn`.
     pub fn of(generators: &Generators, op: &OpPlan, torn: bool) -> Result<Vec<Check>, Error> {
-        let checks = op.holds.iter().filter_map(|hold| Check::new(generators, op, hold, torn).transpose());
+        let checks =
+            op.holds.iter().filter_map(|assertion| Check::new(generators, op, assertion, torn).transpose());
         let checks = checks.collect::<Result<Vec<_>, Error>>()?;
         if checks.len() > CHECKS_MAX {
             let (name, many) = (&op.name, checks.len());
@@ -63,13 +64,19 @@ impl Check {
     }
 
     /// `None` for a hold that promises nothing about a single answer.
-    fn new(generators: &Generators, op: &OpPlan, hold: &Hold, torn: bool) -> Result<Option<Check>, Error> {
+    fn new(
+        generators: &Generators,
+        op: &OpPlan,
+        assertion: &Assertion,
+        torn: bool,
+    ) -> Result<Option<Check>, Error> {
         let plan = generators.plan();
-        let refuse = |hold: &str, why: String| Error::Plan(format!("operation {}: {hold}: {why}", op.name));
-        match hold {
-            Hold::Freshness { .. } => Ok(None),
-            Hold::CountBounds { table } => Ok(Some(Check::Count { table: *table })),
-            Hold::RowsRegenerate { table, columns, keys, may_be_empty } => {
+        let refuse =
+            |assertion: &str, why: String| Error::Plan(format!("operation {}: {assertion}: {why}", op.name));
+        match assertion {
+            Assertion::Freshness { .. } => Ok(None),
+            Assertion::CountBounds { table } => Ok(Some(Check::Count { table: *table })),
+            Assertion::RowsRegenerate { table, columns, keys, may_be_empty } => {
                 let refuse = |why| refuse("rows_regenerate", why);
                 let rows = Rows::new(generators, *table, columns, torn).map_err(refuse)?;
                 let keys = match keys.iter().all(String::is_empty) {
@@ -79,7 +86,7 @@ impl Check {
                 let full_from = if *may_be_empty { None } else { drawn_from(plan, *table, op) };
                 Ok(Some(Check::Regenerate { rows, keys, full_from, came: Vec::new() }))
             }
-            Hold::Asked { table, columns, keys } => {
+            Assertion::Asked { table, columns, keys } => {
                 let refuse = |why| refuse("asked", why);
                 let rows = Rows::new(generators, *table, columns, torn).map_err(refuse)?;
                 if keys.len() != op.params.len() {
@@ -210,14 +217,14 @@ mod tests {
     const OF_V: i64 = 7;
 
     /// Rows 0…: id = row, v = 7.
-    fn check(hold: Hold, params: serde_json::Value, torn: bool) -> Check {
+    fn check(assertion: Assertion, params: serde_json::Value, torn: bool) -> Check {
         let table = serde_json::json!({"name": "t", "stream": "t", "identity": ["id"],
             "columns": [
                 {"name": "id", "type": "i64", "wire": "", "gen": {"kind": "sequence", "start": 0, "step": 1}},
                 {"name": "v", "type": "i64", "wire": "", "gen": {"kind": "constant", "value": OF_V}}],
             "source": {"kind": "generated", "series": 10, "period_ns": 1}});
         let operation = serde_json::json!(
-            {"name": "q", "kind": "query", "table": 0, "holds": [hold], "params": params});
+            {"name": "q", "kind": "query", "table": 0, "holds": [assertion], "params": params});
         let plan = serde_json::json!({"version": 1, "run_id": "", "study": "", "seed": 1, "epoch_ns": 0,
             "target": {"engine": "null", "url": ""}, "tables": [table], "operations": [operation],
             "segments": [], "record": {"interval_ns": 1, "flush_ns": 1},
@@ -238,12 +245,12 @@ mod tests {
 
     fn regenerate(count: usize, may_be_empty: bool) -> Check {
         let (columns, names) = (vec!["id".into(), "v".into()], vec!["id".into(); count]);
-        check(Hold::RowsRegenerate { table: 0, columns, keys: names, may_be_empty }, keys(count), false)
+        check(Assertion::RowsRegenerate { table: 0, columns, keys: names, may_be_empty }, keys(count), false)
     }
 
     fn asked(count: usize) -> Check {
         let (columns, names) = (vec!["id".into(), "v".into()], vec!["id".into(); count]);
-        check(Hold::Asked { table: 0, columns, keys: names }, keys(count), false)
+        check(Assertion::Asked { table: 0, columns, keys: names }, keys(count), false)
     }
 
     fn answer(rows: &[(i64, Value)]) -> Answer {
@@ -336,8 +343,9 @@ mod tests {
     fn a_torn_row_breaks_its_promise_unless_rows_are_on_their_way() {
         for torn in [false, true] {
             let columns = vec!["id".into(), "v".into()];
-            let hold = Hold::RowsRegenerate { table: 0, columns, keys: Vec::new(), may_be_empty: false };
-            let mut check = check(hold, serde_json::json!([]), torn);
+            let assertion =
+                Assertion::RowsRegenerate { table: 0, columns, keys: Vec::new(), may_be_empty: false };
+            let mut check = check(assertion, serde_json::json!([]), torn);
             let (quiet, busy) = (counts(10, 0), counts(10, 5));
             let torn_row = |id| answer(&[(id, Value::Null)]);
             assert_eq!(outcome(&mut check, &ids(&[0]), &[], &quiet), None);

@@ -1,15 +1,15 @@
-//! The line that the sessions of a role stand in.
+//! The queue that the sessions of a role stand in.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-/// Closed calls are taken from the line so many at a time at most.
+/// Closed calls are taken from the queue so many at a time at most.
 const BATCH_MAX: u64 = 64;
 
-/// The one arrival line of a role: whoever is free takes the next ticket.
+/// The one arrival queue of a role: a free session takes the next ticket.
 #[derive(Debug)]
 #[repr(align(128))]
-pub struct Line {
+pub struct ArrivalQueue {
     next: AtomicU64,
     end: u64,
     batching: Batching,
@@ -19,7 +19,7 @@ pub struct Line {
 /// How many tickets a session takes at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Batching {
-    /// One: paced lines, where a ticket held is a ticket delayed, and rows, where a ticket held by
+    /// One: paced queues, where a ticket held is a ticket delayed, and rows, where a ticket held by
     /// a session that stops would leave a hole in the table.
     One,
     /// Up to 64, and fewer towards the end, so that no session is left with the last ones: closed
@@ -27,10 +27,10 @@ pub enum Batching {
     Guided,
 }
 
-impl Line {
+impl ArrivalQueue {
     /// `count` tickets from 0, or without end.
-    pub fn new(count: Option<u64>, sessions: u32, batching: Batching) -> Arc<Line> {
-        Arc::new(Line {
+    pub fn new(count: Option<u64>, sessions: u32, batching: Batching) -> Arc<ArrivalQueue> {
+        Arc::new(ArrivalQueue {
             next: AtomicU64::new(0),
             end: count.unwrap_or(u64::MAX),
             batching,
@@ -38,8 +38,8 @@ impl Line {
         })
     }
 
-    pub fn tickets(self: &Arc<Line>) -> Tickets {
-        Tickets { line: Arc::clone(self), next: 0, end: 0 }
+    pub fn tickets(self: &Arc<ArrivalQueue>) -> Tickets {
+        Tickets { queue: Arc::clone(self), next: 0, end: 0 }
     }
 
     /// Tickets taken so far, by all sessions.
@@ -60,20 +60,20 @@ impl Line {
     }
 }
 
-/// One session's place at the line.
+/// One session's view of the queue.
 #[derive(Debug)]
 pub struct Tickets {
-    line: Arc<Line>,
+    queue: Arc<ArrivalQueue>,
     next: u64,
     end: u64,
 }
 
 impl Tickets {
-    /// The next ticket; `None` when the line has ended. Rising on one session.
+    /// The next ticket; `None` when the queue has ended. Rising on one session.
     #[inline]
     pub fn take(&mut self) -> Option<u64> {
         if self.next == self.end {
-            (self.next, self.end) = self.line.take();
+            (self.next, self.end) = self.queue.take();
             if self.next == self.end {
                 return None;
             }
@@ -92,11 +92,11 @@ mod tests {
     fn every_ticket_is_taken_once_by_some_session() {
         for batching in [Batching::One, Batching::Guided] {
             for count in [0u64, 1, 63, 64, 65, 10_000] {
-                let line = Line::new(Some(count), 4, batching);
+                let queue = ArrivalQueue::new(Some(count), 4, batching);
                 let mut taken: Vec<u64> = std::thread::scope(|scope| {
                     let sessions: Vec<_> = (0..4)
                         .map(|_| {
-                            let mut tickets = line.tickets();
+                            let mut tickets = queue.tickets();
                             scope.spawn(move || std::iter::from_fn(|| tickets.take()).collect::<Vec<_>>())
                         })
                         .collect();
@@ -104,15 +104,15 @@ mod tests {
                 });
                 taken.sort_unstable();
                 assert_eq!(taken, (0..count).collect::<Vec<_>>());
-                assert_eq!(line.taken(), count);
+                assert_eq!(queue.taken(), count);
             }
         }
     }
 
     #[test]
     fn a_few_tickets_are_shared_out_and_not_taken_by_the_first() {
-        let line = Line::new(Some(8), 4, Batching::Guided);
-        let (mut first, mut second) = (line.tickets(), line.tickets());
+        let queue = ArrivalQueue::new(Some(8), 4, Batching::Guided);
+        let (mut first, mut second) = (queue.tickets(), queue.tickets());
         assert_eq!(first.take(), Some(0));
         assert_eq!(second.take(), Some(1));
     }
