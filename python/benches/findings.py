@@ -91,7 +91,7 @@ class Piece:
         setting = SETTINGS.get(self.engine)
         started = f"{self.engine},{setting}" if setting else self.engine
         own = [] if self.engine in EMBEDDED else ["--start", started, "--data", str(data)]
-        own += ["--realtime"] if own and self.study in PACED else []
+        own += ["--realtime"] if own and (self.study in PACED or (self.study, self.engine) in STARVED) else []
         parts = [part for change in changed for part in ("-P", change)]
         study = f"telemetry-{'mixed' if self.study == LARGEST else self.study}"
         return [sys.executable, "-m", "inrush.cli", "run", study, self.engine, *own, "--scale", "s", *parts]

@@ -88,6 +88,8 @@ LOSSES: Mapping[str, str] = {
 }
 #: Twin of SEED in rust/src/rows/lookup3.rs.
 HASH_SEED = 0x7A5B_2236_7996_DCFD
+#: Times whose distance from 1970 is below 2^31 s.
+EXACT_FROM, EXACT_UNTIL = "1902-01-01 00:00:00Z", "2038-01-01 00:00:00Z"
 MARK = "made by inrush"
 #: Said of a connection that cannot be encrypted, and that nobody can listen to.
 SOCKET = "none, by a Unix socket"
@@ -192,10 +194,10 @@ class Postgresql(PostgresqlLife):
         self, table: Table, name: str, declared: Mapping[str, str], loose: Collection[str] = ()
     ) -> Proof:
         items = sql.load_items(table, "postgresql", True, declared, loose)
-        return sql.load_proof(table, name, items, _figure)
+        return sql.load_proof(table, name, items, _load_figure)
 
     def load_checksum_query(self, table: Table, name: str, items: Sequence[Item]) -> str:
-        return sql.load_checksum_query(table, name, items, _figure)
+        return sql.load_checksum_query(table, name, items, _load_figure)
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return f"TIMESTAMPTZ '{sql.instant_text(at_ns)}'"
@@ -304,16 +306,25 @@ def _unnest(table: str, wire: Mapping[str, str]) -> str:
     return f"INSERT INTO {table} ({', '.join(map(quote, wire))}) SELECT * FROM unnest({arrays})"
 
 
-def _figure(item: Item, column: Callable[[str], Column]) -> str:
-    """One figure of the checksum query. PostgreSQL's sum of bigint is a numeric: exact, without overflow."""
+def _load_figure(item: Item, column: Callable[[str], Column]) -> str:
+    """As `_figure`, where the table is a user's: long, and read once."""
+    return _figure(item, column, _whole_fast)
+
+
+def _figure(item: Item, column: Callable[[str], Column], whole: Callable[[Column], str] | None = None) -> str:
+    """One figure of the checksum query. PostgreSQL's sum of bigint is a numeric: exact, without overflow.
+
+    whole: a column of whole numbers or times as a bigint; `_whole` where it is None.
+    """
+    whole = whole or _whole
     kind = item["kind"]
     if kind == "rows":
         return "count(*)"
     if kind == "product":
-        key, value = (_whole(column(item[name])) for name in ("key", "value"))
+        key, value = (whole(column(item[name])) for name in ("key", "value"))
         return f"coalesce(sum(({key} & 65535) * ({value} & 65535)), 0)"
     if kind == "sum_rows":
-        row = sql.row_number(item, column, _remainder)
+        row = sql.row_number(item, column, partial(_remainder, whole))
         return f"coalesce(sum(hashint8extended({row}, {HASH_SEED})), 0)"
     name = quote(item["column"])
     if kind == "not_null":
@@ -328,8 +339,8 @@ def _figure(item: Item, column: Callable[[str], Column]) -> str:
         # Scaling a double by a power of two is exact, and so is the cast of a whole one.
         return f"coalesce(sum(({name}::float8 * {2 ** item['bits']})::bigint), 0)"
     term = {
-        "sum_low": f"{_whole(column(item['column']))} & 4294967295",
-        "sum_high": f"{_whole(column(item['column']))} >> 32",
+        "sum_low": f"{whole(column(item['column']))} & 4294967295",
+        "sum_high": f"{whole(column(item['column']))} >> 32",
     }
     return f"coalesce(sum({term[kind]}), 0)"
 
@@ -349,12 +360,12 @@ def _digits(column: Column) -> str:
     return f"lpad(to_hex({name}::bigint), {(bits + 7) // 8 * 2}, '0')" if bits else f"encode({name}, 'hex')"
 
 
-def _remainder(column: Column) -> str:
+def _remainder(whole: Callable[[Column], str], column: Column) -> str:
     """A column's part of its row's number: see `sql.row_number`."""
     if column.type == "bool":
         value = f"{quote(column.name)}::int::bigint"
     else:
-        value = _whole(column) if column.type in sql.WHOLE_TYPES else _hash(column)
+        value = whole(column) if column.type in sql.WHOLE_TYPES else _hash(column)
     return f"coalesce({value} % {sql.ROW_DIVISOR}, {sql.ROW_DIVISOR})"
 
 
@@ -363,6 +374,18 @@ def _whole(column: Column) -> str:
     name = quote(column.name)
     per_s = {"time_ms": 1_000, "time_us": 1_000_000}.get(column.type)
     return f"{name}::bigint" if per_s is None else f"(extract(epoch FROM {name}) * {per_s})::bigint"
+
+
+def _whole_fast(column: Column) -> str:
+    """The same number as `_whole`: `extract` gives a numeric, and takes half of the time of a proof by that.
+
+    A double holds microseconds of these years with an error below 0.25. 2^31 s are 68 years.
+    """
+    if column.type != "time_us":
+        return _whole(column)
+    name = quote(column.name)
+    seconds = f"date_part('epoch', {name})"
+    return f"(CASE WHEN {name} BETWEEN '{EXACT_FROM}' AND '{EXACT_UNTIL}' THEN ({seconds} * 1000000)::bigint ELSE {_whole(column)} END)"
 
 
 def _row_as_pairs(view: str, where: str = "") -> str:

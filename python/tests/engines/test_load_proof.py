@@ -245,6 +245,38 @@ def test_values_of_every_type_sum_up_as_the_server_sums_them(
         assert (done.verdict, done.rejected) == ("proven", 0), (done.why, done.columns)
 
 
+EDGES = [
+    "1902-01-01",
+    "1969-12-31",
+    "1970-01-01",
+    "2000-01-01",
+    "2026-07-01",
+    "2037-12-31",
+    "2038-01-01",
+    "2106-02-07",
+]
+
+
+@pytest.mark.parametrize("type_", ["timestamptz", "timestamp"])
+def test_times_of_all_years_are_summed_to_the_microsecond(here: Place, tmp_path: Path, type_: str) -> None:
+    """PostgreSQL sums times near 1970 by double precision, which holds their microseconds; others by numerics."""
+    draw = random.Random(7)
+    times = [f"{day} {time}" for day in EDGES for time in ("00:00:00.000001", "00:00:00", "23:59:59.999999")]
+    for year in range(1000, 9000, 4):
+        clock = f"{draw.randrange(24):02}:{draw.randrange(60):02}:{draw.randrange(60):02}.{draw.randrange(10**6):06}"
+        times.append(f"{year}-{draw.randrange(12) + 1:02}-{draw.randrange(28) + 1:02} {clock}")
+    file = tmp_path / "a.csv"
+    file.write_text("id,at\n" + "".join(f"{k},{at}\n" for k, at in enumerate(times)))
+    here.ask(f"CREATE TABLE t (id bigint, at {type_})")
+    done = here.load([file], tmp_path)
+    assert (done.verdict, done.rejected) == ("proven", 0), (done.why, done.columns)
+    for row in (0, len(EDGES) * 3 - 1, len(times) - 1):
+        here.ask(f"UPDATE t SET at = at + interval '1 microsecond' WHERE id = {row}")
+        assert here.load([file], tmp_path).columns["at"].count("different"), row
+        here.ask(f"UPDATE t SET at = at - interval '1 microsecond' WHERE id = {row}")
+    assert here.load([file], tmp_path).verdict == "proven"
+
+
 # --- a network that changes what passes
 
 

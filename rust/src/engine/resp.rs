@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::http::options as url_options;
 use super::inbox::Inbox;
 use super::secrets::sent_in_clear;
-use super::socket::{self, Place, CONNECT};
+use super::socket::{self, Endpoint, CONNECT};
 use super::stream::Stream;
 use super::tls::{Tls, When};
 use super::url::Url;
@@ -31,7 +31,7 @@ const DEPTH: usize = 8;
 /// Where the server is, and the login. Without `Debug`: a password is never part of a message.
 #[derive(Clone)]
 pub struct Address {
-    pub place: Place,
+    pub place: Endpoint,
     tls: Tls,
     user: String,
     password: Option<String>,
@@ -63,7 +63,7 @@ impl Address {
         let login = if url.user.is_empty() { String::new() } else { format!("{}@", url.user) };
         let target = format!("{scheme}://{login}{host}:{port}/{}", url.path);
         Ok(Address {
-            place: Place::new(host, port, target),
+            place: Endpoint::new(host, port, target),
             tls,
             user: if url.user.is_empty() { "default".to_owned() } else { url.user },
             password: url.password.or_else(|| std::env::var(variable).ok().filter(|text| !text.is_empty())),

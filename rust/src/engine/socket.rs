@@ -7,7 +7,6 @@ mod unix;
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -51,7 +50,7 @@ impl Endpoint {
 #[derive(Debug)]
 pub enum Socket {
     Tcp(TcpStream),
-    Unix(UnixStream),
+    Unix(unix::Connection),
     /// A server that was captured.
     #[cfg(test)]
     Replay(crate::fuzz::Replay),

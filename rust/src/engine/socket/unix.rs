@@ -1,13 +1,17 @@
-//! Connecting to a Unix socket, with a limit: the standard library waits for ever where a server takes nobody.
+//! A Unix socket: connecting with a limit (the standard library waits for ever where a server accepts nothing), and
+//! waiting for an answer without being woken by the server's read of the request.
 
-use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::io::{self, IoSlice, Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::engine::abort;
+use crate::engine::socket::readable;
 
 /// The longest path of a socket, bytes; the kernel wants a NUL behind it.
 pub const PATH_MOST: usize = {
@@ -19,8 +23,79 @@ pub const PATH_MOST: usize = {
 /// How long one try waits before it looks whether it is still wanted.
 const STEP: Duration = Duration::from_millis(100);
 
+/// More than any run lasts, and less than the kernel's clock holds.
+const NO_LIMIT: Duration = Duration::from_secs(1 << 30);
+
+/// A connected Unix socket.
+#[derive(Debug)]
+pub struct Connection {
+    stream: UnixStream,
+    /// Longest wait of one read, ns; 0 for none. The clones of a connection share it, as they share the kernel's.
+    read_limit_ns: Arc<AtomicU64>,
+}
+
+impl Connection {
+    fn new(stream: UnixStream) -> Connection {
+        Connection { stream, read_limit_ns: Arc::default() }
+    }
+
+    /// The same connection, for another owner.
+    pub fn try_clone(&self) -> io::Result<Connection> {
+        let stream = self.stream.try_clone()?;
+        Ok(Connection { stream, read_limit_ns: self.read_limit_ns.clone() })
+    }
+
+    /// Longest wait of one read; none when `None`.
+    pub fn set_read_timeout(&self, limit: Option<Duration>) -> io::Result<()> {
+        self.stream.set_read_timeout(limit)?;
+        let ns = limit.map_or(0, |limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
+        self.read_limit_ns.store(ns, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Longest wait of one write; none when `None`.
+    pub fn set_write_timeout(&self, limit: Option<Duration>) -> io::Result<()> {
+        self.stream.set_write_timeout(limit)
+    }
+}
+
+impl AsRawFd for Connection {
+    fn as_raw_fd(&self) -> RawFd {
+        self.stream.as_raw_fd()
+    }
+}
+
+impl Read for Connection {
+    /// Waits by `poll`. A read that blocks on a Unix socket is also woken when the other side takes the bytes that were
+    /// sent to it, since the socket can be written to again: twice as many switches of context for each answer.
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let limit = match self.read_limit_ns.load(Ordering::Relaxed) {
+            0 => NO_LIMIT,
+            ns => Duration::from_nanos(ns),
+        };
+        if !readable(&self.stream, limit)? {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        self.stream.read(room)
+    }
+}
+
+impl Write for Connection {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.write(bytes)
+    }
+
+    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.stream.write_vectored(parts)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// `WouldBlock` when the server's queue was full for so long. `InvalidInput` for a path that is no socket's.
-pub fn connect(file: &Path, limit: Duration) -> io::Result<UnixStream> {
+pub fn connect(file: &Path, limit: Duration) -> io::Result<Connection> {
     let path = file.as_os_str().as_bytes();
     if path.is_empty() || path.len() > PATH_MOST || path.contains(&0) {
         let wrong =
@@ -49,7 +124,7 @@ pub fn connect(file: &Path, limit: Duration) -> io::Result<UnixStream> {
         // SAFETY: the address is alive during the call and as long as said; a NUL ends its path.
         if unsafe { libc::connect(socket.as_raw_fd(), (&raw const address).cast(), length) } == 0 {
             socket.set_write_timeout(None)?;
-            return Ok(socket);
+            return Ok(Connection::new(socket));
         }
         let error = io::Error::last_os_error();
         match error.kind() {
