@@ -37,6 +37,8 @@ FEWER_PORTS = ("ports=200", "processes=448")
 LARGEST = "largest"
 #: Studies with a rate: the client must be on time although the server keeps both cores busy.
 PACED = ("keepup", "sustained", "mixed", LARGEST)
+#: MariaDB's 16 connections that wait for one another keep both cores busy: for seconds no other process ran.
+STARVED = (("writers", "mariadb"),)
 #: Studies with tables large enough for bytes a row to mean something.
 STORED = ("keepup", "indexes", "volume")
 #: Engines whose tables have one order.

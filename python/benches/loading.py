@@ -205,7 +205,9 @@ def tables(urls: Sequence[str], kind: str = "") -> Iterator[None]:
 # --- a repetition
 
 
-def repetition(name: str, side: str, rows: int, commands: Sequence[Sequence[str]], urls: Sequence[str]) -> float:
+def repetition(
+    name: str, side: str, rows: int, commands: Sequence[Sequence[str]], urls: Sequence[str]
+) -> float:
     """Rows per second of wall time of `commands` at once. Raises RuntimeError when rows are missing."""
     with folder() as results:
         environment = {**os.environ, "INRUSH_RESULTS": str(results)}
@@ -213,7 +215,9 @@ def repetition(name: str, side: str, rows: int, commands: Sequence[Sequence[str]
         at_once(commands, environment)
         seconds = time.perf_counter() - began
         server_s = None if backend is None else (server_cpu_s() or 0.0) - backend
-        REPETITIONS.setdefault((name, side), []).append(Repetition(seconds, children_cpu_s() - client, server_s))
+        REPETITIONS.setdefault((name, side), []).append(
+            Repetition(seconds, children_cpu_s() - client, server_s)
+        )
     stored = sum(int(psql(url, f"SELECT COUNT(*) FROM {TABLE}")) for url in urls)
     if stored != rows:
         raise RuntimeError(f"{name}: {stored} rows were stored of {rows}, so there is no rate")

@@ -63,7 +63,9 @@ def ours(depth: int) -> tuple[float, float]:
     cpu_s = time.process_time() - before
     done = float(totals["ok"])
     if totals["errors"] or totals["rows"] != done:
-        raise RuntimeError(f"valkey: {totals['errors']} of {totals['ops']} failed, {totals['rows']} rows came")
+        raise RuntimeError(
+            f"valkey: {totals['errors']} of {totals['ops']} failed, {totals['rows']} rows came"
+        )
     return done / ((totals["end_ns"] - totals["start_ns"]) / 1e9), done / cpu_s
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from inrush.engines.base import Durability, OpPlan, Probes, Proof, Server, Survives, TablePlan, Unsupported
-from inrush.engines.sql import insert_one_row, quote, statement
 from inrush.engines.sql import checksum_items as items_of
+from inrush.engines.sql import insert_one_row, quote, statement
 from inrush.study.shipped import SHIPPED
 from inrush.study.study import Known
 from inrush.study.toml import read_toml

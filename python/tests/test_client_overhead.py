@@ -22,8 +22,8 @@ from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.results.store import Results, Store
 from inrush.run.run import Silent, run_study
-from inrush.stats.measures import study_record
 from inrush.stats.client_overhead import client_overhead
+from inrush.stats.measures import study_record
 from inrush.stats.record import RunRecord, StudyRecord
 from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
@@ -89,7 +89,9 @@ def at_price(row_ns: int, call_ns: int, rows: int = 50_000, calls: int = 100) ->
 
 def spending(run: RunRecord, cpu_ns: Mapping[str, int]) -> RunRecord:
     repetitions = [{**s, "cpu_ns": cpu_ns.get(s["role"], 0)} for s in run.rows("repetitions")]
-    return replace(run, tables={**run.tables, "repetitions": synthetic.table("repetitions", repetitions)}, _rows={})
+    return replace(
+        run, tables={**run.tables, "repetitions": synthetic.table("repetitions", repetitions)}, _rows={}
+    )
 
 
 def embedded(process_s: list[float], makespan_s: float = 2.0, **how: Any) -> RunRecord:

@@ -102,7 +102,8 @@ def test_sessions_wait_for_their_answers_at_the_same_time_but_one_writer_does_no
         shipped("telemetry-production", scale="xs", engines=(engine,)) for engine in ("duckdb", "sqlite")
     )
     parallel = [
-        {w.parallel for p in plan.planned.values() for w in p.lasts.work if w.rows} for plan in (duckdb, sqlite)
+        {w.parallel for p in plan.planned.values() for w in p.lasts.work if w.rows}
+        for plan in (duckdb, sqlite)
     ]
     assert parallel == [{8}, {1}]
 

@@ -11,7 +11,7 @@ import pytest
 from inrush.errors import TargetError, UsageError
 from inrush.run.prepare import check_transports
 from inrush.targets import deployments
-from inrush.targets.deployments import NamedTargets, opened, named_targets, started_words
+from inrush.targets.deployments import NamedTargets, named_targets, opened, started_words
 from tests.fake_server import FakeServer
 
 STUDY = ("duckdb", "sqlite", "postgresql")

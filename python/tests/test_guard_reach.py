@@ -247,7 +247,9 @@ def test_a_second_role_whose_unit_of_work_grows_is_told() -> None:
 def test_calls_that_failed_were_sent_and_the_longest_role_says_how_long_was_measured() -> None:
     failing = synthetic.run("postgresql", schedule="poisson", failed=10)
     assert verdict(failing, "keeps the rate").outcome is Outcome.PASS
-    short = two_roles(synthetic.run("postgresql"), repetitions=[totals(end_ns=SECOND + 100 * MS)], hist=times(MS))
+    short = two_roles(
+        synthetic.run("postgresql"), repetitions=[totals(end_ns=SECOND + 100 * MS)], hist=times(MS)
+    )
     assert verdict(short, "long enough").outcome is Outcome.PASS
 
 

@@ -125,7 +125,9 @@ def test_rows_that_are_missing_are_laid_to_the_calls_that_failed() -> None:
         for more in ({}, {"failures": [failure]})
     )
     assert lost.endswith("look for lost, doubled or changed rows")
-    assert detail.endswith("1 call failed and their rows were not sent again: insert conflict, Deadlock found")
+    assert detail.endswith(
+        "1 call failed and their rows were not sent again: insert conflict, Deadlock found"
+    )
 
 
 def test_rows_that_were_never_proven_are_unverified() -> None:
@@ -188,7 +190,9 @@ def test_a_process_that_stood_still_makes_a_closed_run_invalid_though_no_call_ha
 
 
 def test_sessions_that_compute_instead_of_waiting_are_the_bottleneck() -> None:
-    found = verdicts(synthetic.run("postgresql", totals={"cpu_ns": int(1.9 * SECOND)}))["client not saturated"]
+    found = verdicts(synthetic.run("postgresql", totals={"cpu_ns": int(1.9 * SECOND)}))[
+        "client not saturated"
+    ]
     assert found.outcome is Outcome.INVALID and "95%" in found.sentence
 
 

@@ -26,13 +26,18 @@ def with_parts(*spans: tuple[int, int]) -> RunRecord:
     """A run whose writers are split over tables, each with its own start and end."""
     run = synthetic.run()
     totals = run.rows("repetitions")[0]
-    repetitions = [{**totals, "role": f"writers/t{i}", "start_ns": a, "end_ns": b} for i, (a, b) in enumerate(spans)]
+    repetitions = [
+        {**totals, "role": f"writers/t{i}", "start_ns": a, "end_ns": b} for i, (a, b) in enumerate(spans)
+    ]
     values = [10**6, 5 * 10**6]
     hists = [
         {"segment": 2, "role": f"writers/t{i}", "op": "insert", "kind": "latency", **synthetic.hist([v])}
         for i, v in enumerate(values[: len(spans)])
     ]
-    tables = {"repetitions": synthetic.table("repetitions", repetitions), "hist": synthetic.table("hist", hists)}
+    tables = {
+        "repetitions": synthetic.table("repetitions", repetitions),
+        "hist": synthetic.table("hist", hists),
+    }
     return replace(run, tables={**run.tables, **tables}, _rows={})
 
 

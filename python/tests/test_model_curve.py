@@ -129,7 +129,9 @@ def test_what_no_law_describes_is_refused() -> None:
     ("x", "y", "told"),
     [([1], [1.0], "two"), ([1, 2], [1.0, 0.0], "positive"), ([1, 2], [1.0, float("nan")], "numbers")],
 )
-def test_curves_without_meaning_are_refused_with_a_remedy(x: list[float], y: list[float], detail: str) -> None:
+def test_curves_without_meaning_are_refused_with_a_remedy(
+    x: list[float], y: list[float], detail: str
+) -> None:
     with pytest.raises(UsageError, match=detail):
         curve(x, y)
 

@@ -15,8 +15,8 @@ from inrush.engines import server
 from inrush.engines.base import Target
 from inrush.errors import StudyInvalid, UsageError
 from inrush.pipeline import inputs, proofs, tables
-from inrush.pipeline.ends import files_of
 from inrush.pipeline.addresses import at_pipeline
+from inrush.pipeline.ends import files_of
 from inrush.plan.pipeline import loadable
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
@@ -42,7 +42,9 @@ def placed(
     """The plan of one point with its addresses."""
     plan = planned(engine, "pipeline-parallel", "pipelines=2", *overrides).runs[0].plan
     deployment = Deployment(server(engine), Target(engine, "", options or {}))
-    return at_pipeline(at_deployment({**plan, "run_id": "r"}, deployment, folder), deployment, folder, folder / "inputs")
+    return at_pipeline(
+        at_deployment({**plan, "run_id": "r"}, deployment, folder), deployment, folder, folder / "inputs"
+    )
 
 
 # What is planned.

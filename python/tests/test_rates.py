@@ -51,7 +51,12 @@ def made_up(
                               "rows": n * BATCH_ROWS, "bytes": n, "ops": n})  # fmt: skip
         origin_ns = done_ns[-1] + SECOND
     segments = [{**s, "end_ns": done_ns[-1]} if s["phase"] == "measure" else s for s in base.rows("segments")]
-    found = {"repetitions": totals, "intervals": intervals, "segments": segments, "resources": list(resources)}
+    found = {
+        "repetitions": totals,
+        "intervals": intervals,
+        "segments": segments,
+        "resources": list(resources),
+    }
     tables = {**base.tables, **{name: synthetic.table(name, rows) for name, rows in found.items()}}
     segments_planned = [
         {**s, "roles": [{**r, "schedule": schedule(kind)} for r in s.get("roles", ())]}

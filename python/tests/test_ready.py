@@ -20,8 +20,8 @@ from inrush.errors import UsageError
 from inrush.machine import host
 from inrush.run.prepare import Prepared, StudyCall, prepare
 from inrush.targets import ready
-from inrush.targets.ready import refuse_unready
 from inrush.targets.deployment import Deployment
+from inrush.targets.ready import refuse_unready
 from tests.terminal import Inrush
 
 POSTGRESQL = "postgresql://me@db.example/d"
@@ -180,7 +180,9 @@ def test_all_targets_that_cannot_be_used_are_named_at_once_and_leave_no_results(
     mine = sorted(line.removeprefix("inrush: ") for line in lines)
     detail = dict(zip(("clickhouse", "influxdb", "mysql", "postgresql"), mine, strict=True))
     assert f"port {port} answers in the protocol of PostgreSQL, and mysql speaks MySQL" in detail["mysql"]
-    assert f"port {other} answers in the protocol of MySQL, and clickhouse speaks HTTP" in detail["clickhouse"]
+    assert (
+        f"port {other} answers in the protocol of MySQL, and clickhouse speaks HTTP" in detail["clickhouse"]
+    )
     assert "password authentication failed" in detail["postgresql"] and "PGPASSWORD" in detail["postgresql"]
     assert "nothing listens on port 1" in detail["influxdb"]
     assert inrush.store.studies() == [] and list(inrush.store.root.iterdir()) == []

@@ -82,7 +82,9 @@ def make(
 ) -> StudyEnd:
     options.setdefault("deployments", {"fake": deployment()})
     options.setdefault("environment", lambda _: {"cpu_model": "a test's"})
-    return run_study(runs, folder, options.pop("deployments"), listener or Silent(), worker=FAKE_WORKER, **options)
+    return run_study(
+        runs, folder, options.pop("deployments"), listener or Silent(), worker=FAKE_WORKER, **options
+    )
 
 
 def test_every_planned_run_is_sealed_in_order_with_its_tables(tmp_path: Path) -> None:
@@ -339,7 +341,9 @@ def test_nothing_in_memory_survives_a_loss_of_power_whatever_the_server_says(
     monkeypatch.setattr(host, "mount_of", lambda _: host.Mount("", "/", filesystem, ""))
     server = Durable()
     instance = server.start(tmp_path, {})
-    ours = Deployment(server, Target("fake", instance.url, {}, instance)).durability({"fsync": "on"}, tmp_path)
+    ours = Deployment(server, Target("fake", instance.url, {}, instance)).durability(
+        {"fsync": "on"}, tmp_path
+    )
     assert ours.survives is survives
     assert ours.because == {"fsync": "on"} | ({} if filesystem == "ext4" else {"filesystem": "tmpfs"})
     # Where a server that we did not start keeps its rows is not known: its settings are what there is.

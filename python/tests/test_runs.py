@@ -122,7 +122,12 @@ def test_a_name_of_several_studies_deletes_none(inrush: Inrush) -> None:
     ("screen", "opens", "told"), [("", True, True), (":0", False, True), (":0", True, False)]
 )
 def test_a_report_is_opened_in_a_browser_or_its_path_is_told(
-    inrush: Inrush, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, checksum_query: str, opens: bool, detail: bool
+    inrush: Inrush,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    checksum_query: str,
+    opens: bool,
+    detail: bool,
 ) -> None:
     opened: list[str] = []
 

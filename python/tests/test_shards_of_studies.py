@@ -71,7 +71,9 @@ def test_rows_go_to_the_first_shards_and_only_these_are_watched(tmp_path: Path) 
         p.plan for p in found.plan.runs if p.block == 1 and p.plan["target"]["engine"] == "postgresql"
     ][:1]
     deployment = started_deployment(3)
-    placed = at_pipeline(at_deployment({**plan, "run_id": "r"}, deployment, tmp_path), deployment, tmp_path, tmp_path)
+    placed = at_pipeline(
+        at_deployment({**plan, "run_id": "r"}, deployment, tmp_path), deployment, tmp_path, tmp_path
+    )
     assert [s["target"]["url"] for s in placed["shards"]] == ["postgresql://h/1", "postgresql://h/2"]
     assert placed["watch"]["processes"] == {"shards": [101, 102]}, "the coordinator, 100, has no part in it"
 
@@ -81,7 +83,9 @@ def test_fewer_shards_than_the_plan_has_are_refused(tmp_path: Path) -> None:
     plan = next(p.plan for p in found.plan.runs if p.plan["target"]["engine"] == "postgresql")
     deployment = started_deployment(2)
     with pytest.raises(UsageError, match="has 2 shards, the plan 3"):
-        at_pipeline(at_deployment({**plan, "run_id": "r"}, deployment, tmp_path), deployment, tmp_path, tmp_path)
+        at_pipeline(
+            at_deployment({**plan, "run_id": "r"}, deployment, tmp_path), deployment, tmp_path, tmp_path
+        )
 
 
 def test_one_part_that_does_not_stop_keeps_none_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

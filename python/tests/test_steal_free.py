@@ -17,9 +17,9 @@ from inrush.guards.lateness import client_on_time
 from inrush.guards.verdicts import Outcome
 from inrush.report.steal import steal_table
 from inrush.results.schema import SCHEMAS
-from inrush.stats.steal_free import StealFree, steal_free_part, covered_s
 from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord, StudyRecord
+from inrush.stats.steal_free import StealFree, covered_s, steal_free_part
 from tests import synthetic
 from tests.synthetic import SECOND
 
@@ -108,7 +108,9 @@ def test_without_theft_the_calm_part_is_the_run() -> None:
 
 def test_a_host_that_does_not_tell_what_it_takes_has_no_calm_part() -> None:
     assert steal_free_part(synthetic.run(resources=False)) is None
-    assert steal_free_part(replace(ran(), tables={k: v for k, v in ran().tables.items() if k != "hist"})) is None
+    assert (
+        steal_free_part(replace(ran(), tables={k: v for k, v in ran().tables.items() if k != "hist"})) is None
+    )
 
 
 def test_a_sample_is_calm_where_all_its_parts_are_from_due_to_stored() -> None:

@@ -70,7 +70,9 @@ def planned(folder: Path, faults: list[str], overrides: tuple[str, ...] = ()) ->
 
 def ran(run: PlannedRun, folder: Path) -> RunRecord:
     results = Store(folder / "results").new_study("unanswered", {})
-    outcome = run_study([run], results, {"sqlite": Deployment(server("sqlite"), Target("sqlite", ""))}, Silent())
+    outcome = run_study(
+        [run], results, {"sqlite": Deployment(server("sqlite"), Target("sqlite", ""))}, Silent()
+    )
     assert (outcome.done, outcome.failed) == (1, {})
     (sealed,) = study_record(Results(results.path)).runs
     return sealed

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from inrush.analysis.points import Analysis, Measured
 from inrush.analysis.study_guards import guard_study
 from inrush.guards.run import guard_run
-from inrush.stats.measures import figures_of_run
 from inrush.stats.client_overhead import client_overhead
+from inrush.stats.measures import figures_of_run
 from inrush.stats.record import StudyRecord
 
 

@@ -193,7 +193,9 @@ def best(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: float)
         if value not in measured:
             found.append(Finding(None, f"{say(group)}: {along} {value:,g} was not measured"))
         elif measured <= set(part.best):
-            found.append(Finding(None, f"{say(group)}: none of {shown_best} can be distinguished from another"))
+            found.append(
+                Finding(None, f"{say(group)}: none of {shown_best} can be distinguished from another")
+            )
         else:
             found.append(Finding(value in part.best, f"{say(group)}: best {shown_best}"))
     return found

@@ -114,7 +114,9 @@ def curve_part(analysis: Analysis, figure: str, along: str, group: Point, of: Va
         f"to {shown(by_value[last], figure)} at {plain(last)}"
     )
     if ratio is not None:
-        sentence += f": {times(ratio)}" + ("" if not ratio.holds(1.0) else ", not distinguishable from no change")
+        sentence += f": {times(ratio)}" + (
+            "" if not ratio.holds(1.0) else ", not distinguishable from no change"
+        )
     sentence += shape_of(figure, by_value)
     return Part(group, sentence, ratio or interval_of(by_value[last]))
 

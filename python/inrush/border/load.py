@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
-from inrush.border.plan import RunPlan, ChecksumItem, TablePlan, Target
+from inrush.border.plan import ChecksumItem, RunPlan, TablePlan, Target
 
 if TYPE_CHECKING:
     from typing_extensions import NotRequired

@@ -109,7 +109,9 @@ def compare(
         str,
         typer.Argument(metavar="RESULTS", help="Path, id, beginning of an id or study: see `inrush runs`."),
     ],
-    b: Annotated[str, typer.Argument(metavar="RESULTS", help="What it is compared with, named in the same way.")],
+    b: Annotated[
+        str, typer.Argument(metavar="RESULTS", help="What it is compared with, named in the same way.")
+    ],
 ) -> None:
     """Two results of one study, point by point, as ratios with intervals."""
     need("inrush compare", "stats")

@@ -71,10 +71,10 @@ def execute(
     """
     from inrush.run.prepare import StopRules, confirmations
     from inrush.run.run import run_study
+    from inrush.targets.deployments import opened
     from inrush.targets.durability import refuse_unequal
     from inrush.targets.locks import locked
     from inrush.targets.marks import refuse_unmarked
-    from inrush.targets.deployments import opened
     from inrush.worker.realtime import REALTIME_WORKER, realtime_environment, refuse_unable
 
     for reason in () if quiet else prepared.named_targets.left_out.values():

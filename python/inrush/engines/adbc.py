@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from inrush.border.plan import NotNull, ChecksumItem
+from inrush.border.plan import ChecksumItem, NotNull
 from inrush.engines import sql
 from inrush.engines.base import (
     Durability,

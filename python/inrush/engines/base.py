@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from inrush.border.load import Rule
-from inrush.border.plan import Command, ChecksumItem
+from inrush.border.plan import ChecksumItem, Command
 from inrush.engines.greeting import Protocol
 from inrush.engines.sampled import Sampled
 from inrush.errors import UsageError

@@ -125,7 +125,9 @@ class Influxdb(InfluxdbLife):
         if operation.kind == "insert":
             plan = tables[operation.table or ""]
             if method not in self.methods:
-                return Unsupported(f"influxdb has no method {method}; its one insert method is {self.methods[0]}")
+                return Unsupported(
+                    f"influxdb has no method {method}; its one insert method is {self.methods[0]}"
+                )
             if reason := _no_points(plan):
                 return Unsupported(reason)
             return OpPlan(plan.name, method)

@@ -200,7 +200,9 @@ class OwnServer(Server):
     def asked(self, instance: Instance) -> dict[str, str]:
         """What a server of ours was started with, by the names under which it reports its settings. Pure but for the
         machine's memory, of which a profile takes its share."""
-        return {self.setting_name(name): value for name, value in self._with_profile(instance.settings).items()}
+        return {
+            self.setting_name(name): value for name, value in self._with_profile(instance.settings).items()
+        }
 
     def by_profile(self, instance: Instance) -> Sequence[str]:
         named = {self.setting_name(name) for name in instance.settings if name not in (PROFILE, VERSION)}

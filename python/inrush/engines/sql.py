@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from inrush.border.plan import Product, ChecksumItem, ValueHash
+from inrush.border.plan import ChecksumItem, Product, ValueHash
 from inrush.engines.base import OpPlan, Proof, TablePlan, Unsupported
 from inrush.workload import Column, Operation, Table
 

@@ -137,7 +137,9 @@ class Valkey(OwnServer):
         if operation.kind == "insert":
             plan = tables[operation.table or ""]
             if method not in self.methods:
-                return Unsupported(f"valkey has no method {method}; its one insert method is {self.methods[0]}")
+                return Unsupported(
+                    f"valkey has no method {method}; its one insert method is {self.methods[0]}"
+                )
             return OpPlan(plan.name, method) if KEY in plan.wire.values() else Unsupported(NO_KEY)
         if "valkey" not in operation.sql and not operation.unsupported.get("valkey"):
             return Unsupported(

@@ -22,10 +22,10 @@ from inrush.guards.verdicts import (
 from inrush.results.histogram import Histogram, bucket_upper
 from inrush.stats import quantity
 from inrush.stats.brackets import RESOLUTION, WIDEST, Bracket, brackets, stalled_s
-from inrush.stats.steal_free import STEAL_SHARE, steal_free_part
 from inrush.stats.files import is_pipeline
 from inrush.stats.measures import measured_windows, role_histograms, whole
 from inrush.stats.record import RunRecord
+from inrush.stats.steal_free import STEAL_SHARE, steal_free_part
 
 NAME = "client on time"
 #: What an overloaded role's rate follows from, where the client itself was late.

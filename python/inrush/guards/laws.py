@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from inrush.border.tables import IntervalRow, SessionRow, RepetitionRow
+from inrush.border.tables import IntervalRow, RepetitionRow, SessionRow
 from inrush.guards.verdicts import Figures, Verdict, invalid, noted, passed, role_figures, timed_figures
 from inrush.model.laws import population
 from inrush.stats.measures import measured_windows, scheduled_operations
@@ -44,7 +44,9 @@ def little_holds(run: RunRecord, figures: Figures) -> Verdict | None:
             figures=timed_figures(figures, over),
         )
     return (
-        passed(name, f"Calls under way, of those that sessions can hold: {', '.join(by_role)}") if by_role else None
+        passed(name, f"Calls under way, of those that sessions can hold: {', '.join(by_role)}")
+        if by_role
+        else None
     )
 
 

@@ -6,12 +6,12 @@ import numpy as np
 
 from inrush.guards.verdicts import Figures, Verdict, noted, paced_roles, passed
 from inrush.stats import series
-from inrush.stats.steal_free import STEAL_SHARE
 from inrush.stats.files import rejected_rows
 from inrush.stats.measures import cumulative, grown, measured_windows, role_series, writing_roles
 from inrush.stats.quantity import show
 from inrush.stats.rates import role_rates
 from inrush.stats.record import RunRecord
+from inrush.stats.steal_free import STEAL_SHARE
 
 PSI_CPU_SHARE = 0.05
 OTHERS_CPU_SHARE = 0.03  # of all cores, used by processes that are not ours

@@ -168,7 +168,9 @@ def settle(
     return replace(found, stored=refuse_missing(ledgers, found, headers, table))
 
 
-def note_unfinished(ledgers: Ledgers, others: Sequence[Header], rows: Rows, note: Callable[[str], None]) -> None:
+def note_unfinished(
+    ledgers: Ledgers, others: Sequence[Header], rows: Rows, note: Callable[[str], None]
+) -> None:
     """Says of which imports a part is in the table: their files may be in it again, changed, under a new import."""
     stored = [other for other in others if rows.get(other.load)]
     left = unfinished(ledgers, stored)
@@ -241,14 +243,20 @@ def _of_version_1(call: Call, inputs: Sequence[Input], ledgers: Ledgers) -> Impo
         return None
     new = _new(load, 0, [], call.chunk_rows, ledgers)
     headers = tuple(replace(header, began="") for header in new)
-    return Import(ledgers.name, ledgers.table, headers, tuple(range(len(inputs))), call.chunk_rows, False, 0.0)
+    return Import(
+        ledgers.name, ledgers.table, headers, tuple(range(len(inputs))), call.chunk_rows, False, 0.0
+    )
 
 
-def refuse_missing(ledgers: Ledgers, of: Import, headers: Sequence[Sequence[Header]], table: str | None) -> bool:
+def refuse_missing(
+    ledgers: Ledgers, of: Import, headers: Sequence[Sequence[Header]], table: str | None
+) -> bool:
     """Whether it has stored rows. Raises RowsMissing where a table has fewer rows than the ledger beside it."""
     rows = ledgers.rows([*{of.load, *(h.load for h in headers[0])}])
     counts = ledgers.counts(table) if table else [0] * len(ledgers.targets)
-    for (name, _), own, found, mine, now in zip(ledgers.targets, of.headers, headers, rows, counts, strict=True):
+    for (name, _), own, found, mine, now in zip(
+        ledgers.targets, of.headers, headers, rows, counts, strict=True
+    ):
         least = proof.least(own, later_of(found, own), mine)
         if now < least:
             raise RowsMissing(

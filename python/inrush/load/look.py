@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from inrush.engines.base import Proof
 from inrush.load import ledger, proof
-from inrush.load.imports import Ledgers, Import, Rows, items_of, later_of, named_of, summed_of, unfinished
+from inrush.load.imports import Import, Ledgers, Rows, items_of, later_of, named_of, summed_of, unfinished
 from inrush.load.input import Input
 from inrush.load.ledger import Header
 from inrush.load.proof import Figures
@@ -90,7 +90,9 @@ def look(ledgers: Ledgers, of: Import, table: Summed, copies: Summed | None = No
         can = of.sums and proof.worth_summing(of.load, together, summed_of(rows))
         figures = _figures(ledgers, table) if can else []
         counts = [found[0] for found in figures] if can else ledgers.counts(table.name)
-        still = ledgers.rows(loads) == rows and [len(h) for h in ledgers.headers()] == [len(h) for h in headers]
+        still = ledgers.rows(loads) == rows and [len(h) for h in ledgers.headers()] == [
+            len(h) for h in headers
+        ]
         if still or attempt + 1 == LOOKS:
             break
         time.sleep(PAUSE_S)
@@ -153,4 +155,6 @@ def _figures(ledgers: Ledgers, of: Summed) -> list[list[int]]:
 
 
 def _sums(ledgers: Ledgers, tables: Proof, loads: Sequence[str]) -> list[int] | None:
-    return proof.of_lines(tables.items, [text for (text,) in ledgers.ask(0, ledger.ask_sums(ledgers.name, loads))])
+    return proof.of_lines(
+        tables.items, [text for (text,) in ledgers.ask(0, ledger.ask_sums(ledgers.name, loads))]
+    )

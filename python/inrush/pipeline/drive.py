@@ -47,7 +47,9 @@ def work(plan: Mapping[str, Any], parts: Path, words: Words, on_event: OnEvent) 
 
 
 class Drive:
-    def __init__(self, plan: Mapping[str, Any], parts: Path, folder: Path, words: Words, on_event: OnEvent) -> None:
+    def __init__(
+        self, plan: Mapping[str, Any], parts: Path, folder: Path, words: Words, on_event: OnEvent
+    ) -> None:
         self.plan, self.parts, self.folder, self.words, self.on_event = plan, parts, folder, words, on_event
         self.shards: list[Doc] = plan["shards"]
         self.files: list[Doc] = []

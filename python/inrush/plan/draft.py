@@ -282,7 +282,11 @@ class Draft:
         covered = self.covered()
         record, watch = plan["record"]["interval_ns"] / NS, plan["watch"]["every_ns"] / NS
         asked = self.study.record.interval_s is not None and self.study.record.watch_s is not None
-        notes += [reason_text for reason_text in [coarser(self.longest_s(), record, watch)] if reason_text and not asked]
+        notes += [
+            reason_text
+            for reason_text in [coarser(self.longest_s(), record, watch)]
+            if reason_text and not asked
+        ]
         notes += [sentence(name, keys) for name, keys in covered.items()]
         some: OptionalLabels = {}
         if keys_per_call:

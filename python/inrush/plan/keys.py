@@ -192,7 +192,9 @@ def sentence(operation: str, covered: KeyCoverage) -> str:
         f"{covered['different_rows_per_million_draws']:,} different rows in a million draws"
     )
     return (
-        sentence if covered["names_a_row"] else f"{sentence}; rows share keys, so that there are fewer different keys"
+        sentence
+        if covered["names_a_row"]
+        else f"{sentence}; rows share keys, so that there are fewer different keys"
     )
 
 

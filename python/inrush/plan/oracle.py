@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from inrush.border.labels import OraclePlan, OracleOperation
+from inrush.border.labels import OracleOperation, OraclePlan
 from inrush.engines import server
 from inrush.engines.base import OpPlan
 from inrush.workload import Operation, Table

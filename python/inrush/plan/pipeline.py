@@ -294,7 +294,9 @@ def work(at: PipelineNumbers) -> Work:
     if at.shard_rows_per_s:
         throttled.append(at.rows / (at.shard_rows_per_s * at.connections) / at.shards)
     parallel = at.pipelines * at.connections
-    return Work(ROLE, at.rows, at.rows / at.chunk_rows, parallel, size / at.rows, max(throttled, default=None))
+    return Work(
+        ROLE, at.rows, at.rows / at.chunk_rows, parallel, size / at.rows, max(throttled, default=None)
+    )
 
 
 def summary(

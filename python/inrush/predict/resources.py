@@ -77,7 +77,9 @@ def forecast_of(training: Training) -> ResourceForecast | None:
         resource(p.name, p.capacity * p.parts, loads[0].busy[p.name], full.get(p.name, float("inf")), last.n, last.busy[p.name])
         for p in parts
     ]  # fmt: skip
-    return ResourceForecast(training, model, tuple(load.n for load in small), sorted(found, key=lambda r: r.full_at))
+    return ResourceForecast(
+        training, model, tuple(load.n for load in small), sorted(found, key=lambda r: r.full_at)
+    )
 
 
 def resource(

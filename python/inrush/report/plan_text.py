@@ -63,7 +63,9 @@ def repetitions(study: Study) -> str:
     count = study.repeats.count
     if study.has_pilot:
         return f"once in a pilot and {count} time{'s' * (count > 1)} in shuffled blocks"
-    asked = "repeats.pilot = false" if study.repeats.pilot is False else "it would add nothing about one point"
+    asked = (
+        "repeats.pilot = false" if study.repeats.pilot is False else "it would add nothing about one point"
+    )
     return f"{count} time{'s' * (count > 1)}, without a pilot ({asked})"
 
 

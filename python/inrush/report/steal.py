@@ -8,8 +8,8 @@ from inrush.analysis.points import Analysis, Measured, say
 from inrush.guards.notes import noise_shares
 from inrush.report.html import Cells, number, table
 from inrush.stats import quantity
-from inrush.stats.steal_free import STEAL_SHARE, StealFree, steal_free_part
 from inrush.stats.measures import whole
+from inrush.stats.steal_free import STEAL_SHARE, StealFree, steal_free_part
 
 #: What lateness shows in, in this order.
 SHOWN = (
@@ -25,7 +25,11 @@ def steal_table(analysis: Analysis) -> str:
     lost = sorted(((share, m) for share, m in shares if share > STEAL_SHARE), key=lambda pair: -pair[0])
     parts = [(share, m, steal_free_part(m.run)) for share, m in lost[:MOST_RUNS]]
     # A run that was nowhere left alone has nothing to set beside its figures.
-    held = [(share, m, steal_free) for share, m, steal_free in parts if steal_free is not None and steal_free.seconds > 0]
+    held = [
+        (share, m, steal_free)
+        for share, m, steal_free in parts
+        if steal_free is not None and steal_free.seconds > 0
+    ]
     metrics = [k for k in SHOWN if any(f.endswith(f".{k}") for _, m, _ in held for f in m.figures)]
     rows = [row for share, m, steal_free in held for row in role_rows(share, m, steal_free, metrics)]
     if not rows:

@@ -267,5 +267,7 @@ def durabilities(analysis: Analysis) -> dict[str, set[str]]:
     for m in analysis.runs:
         window_s = (m.run.summary.get("durability") or {}).get("window_s")
         detail = (survives(m.run) or "not recorded").replace("_", " ").lower()
-        found.setdefault(m.run.engine, set()).add(f"{detail} but the last {window_s:g} s" if window_s else detail)
+        found.setdefault(m.run.engine, set()).add(
+            f"{detail} but the last {window_s:g} s" if window_s else detail
+        )
     return found

@@ -78,7 +78,9 @@ def prepare(call: StudyCall, secret_targets: Sequence[str] | None = None) -> Pre
     from inrush.study.forms import Best
 
     study = read_study(call)
-    found = named_targets(study.engines, call.targets if secret_targets is None else secret_targets, call.start)
+    found = named_targets(
+        study.engines, call.targets if secret_targets is None else secret_targets, call.start
+    )
     if set(found.engines) != set(study.engines):
         study = read_study(call, found.engines)
     study = over_shards(study, found)

@@ -172,7 +172,9 @@ def run_one(
     begun = {"begun_unix_ns": time.time_ns()}
     before = host.noise_counters()
     disk = full_disk.DiskWatch(deployment.data_place(folder.data_path), listener)
-    worker = Worker(opened.plan_path, opened.parts, opened.log, deployment.environment, command or kind.command)
+    worker = Worker(
+        opened.plan_path, opened.parts, opened.log, deployment.environment, command or kind.command
+    )
     try:
         ended = follow(worker, deployment, disk, stopping, Patience(run.plan, graces))
         code = worker.close()

@@ -85,7 +85,8 @@ def figures_of_run(run: RunRecord) -> dict[str, float]:
     gaps_s = call_gaps_s(run.plan)
     for role, mine in grouped(repetitions).items():
         figures |= {
-            f"{role}.{name}": value for name, value in repetition_figures(mine, keys.get(role), gaps_s).items()
+            f"{role}.{name}": value
+            for name, value in repetition_figures(mine, keys.get(role), gaps_s).items()
         }
     for (role, kind), histogram in role_histograms(run, windows).items():
         figures |= {f"{role}.{kind}_{name}": value for name, value in histogram_figures(histogram).items()}
@@ -135,7 +136,9 @@ def whole(role: str) -> str:
 
 
 def repetition_figures(
-    repetitions: Sequence[RepetitionRow], keys_per_call: int | None = None, gaps_s: Mapping[str, float] | None = None
+    repetitions: Sequence[RepetitionRow],
+    keys_per_call: int | None = None,
+    gaps_s: Mapping[str, float] | None = None,
 ) -> dict[str, float]:
     """repetitions: rows of one role or of all its parts. The makespan of a repetition spans its parts.
 
@@ -157,7 +160,9 @@ def repetition_figures(
         figures["failed_share"] = total["errors"] / total["ops"]
     if span_s > 0:
         figures["makespan_s"] = span_s / len(spans)
-        worked_s = sum(end - start for start, end in repetition_spans(repetitions, gaps_s or {}).values()) / 1e9
+        worked_s = (
+            sum(end - start for start, end in repetition_spans(repetitions, gaps_s or {}).values()) / 1e9
+        )
         figures |= {f"{name}_per_s": total[name] / worked_s for name in ("rows", "bytes")}
         figures |= {"ops_per_s": total["ok"] / worked_s, "attempts_per_s": total["ops"] / worked_s}
         if keys_per_call is not None:

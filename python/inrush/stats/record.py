@@ -18,10 +18,10 @@ from inrush.border.tables import (
     IntervalRow,
     ProbeRow,
     ProofRow,
+    RepetitionRow,
     SampleRow,
     SegmentRow,
     SessionRow,
-    RepetitionRow,
 )
 
 FloatArray = NDArray[np.float64]

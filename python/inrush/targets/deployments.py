@@ -32,7 +32,9 @@ class NamedTargets:
         return {engine: server(engine) for engine in self.engines}
 
 
-def named_targets(study_engines: Sequence[str], targets: Sequence[str] = (), start: Sequence[str] = ()) -> NamedTargets:
+def named_targets(
+    study_engines: Sequence[str], targets: Sequence[str] = (), start: Sequence[str] = ()
+) -> NamedTargets:
     """Engines and addresses of one call. Pure but for the import of the twins.
 
     The study runs on what is named: targets, each a URL or an embedded engine, and engines to start, each a word with its

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from inrush.analysis.comparability import first_unequal, durability_difference
+from inrush.analysis.comparability import durability_difference, first_unequal
 from inrush.engines.base import Durability, Survives
 from inrush.errors import UsageError
 from inrush.guards.verdicts import is_instrument
@@ -28,7 +28,11 @@ Asked = Callable[[PlannedRun], Durability | None]
 
 
 def refuse_unequal(
-    plan: StudyPlan, deployments: Mapping[str, Deployment], data: Path, begun: bool, note: Callable[[str], None]
+    plan: StudyPlan,
+    deployments: Mapping[str, Deployment],
+    data: Path,
+    begun: bool,
+    note: Callable[[str], None],
 ) -> None:
     """Raises UsageError when a study's engines let rows survive different things, unasked.
 

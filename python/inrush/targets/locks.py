@@ -89,7 +89,11 @@ def lock_name(study: str, seed: int) -> str:
 
 @contextlib.contextmanager
 def locked(
-    plan: StudyPlan, deployments: Mapping[str, Deployment], results: Path, force: bool, note: Callable[[str], None]
+    plan: StudyPlan,
+    deployments: Mapping[str, Deployment],
+    results: Path,
+    force: bool,
+    note: Callable[[str], None],
 ) -> Iterator[None]:
     """Holds the study on each of its servers. Raises UsageError where another holds it.
 
@@ -120,7 +124,10 @@ def take(deployment: Deployment, name: str, mine: Holder, force: bool, note: Cal
         if before is not None:
             refuse_living(deployment, before, force)
             note(f"{deployment.target.url}: taken over from {before}, which is no longer there")
-        for statement in (*deployment.server.drop_namespace(name), *deployment.server.lock(name, mine.text())):
+        for statement in (
+            *deployment.server.drop_namespace(name),
+            *deployment.server.lock(name, mine.text()),
+        ):
             deployment.ask(statement)
     except _core.CoreFailure:
         with contextlib.suppress(_core.CoreFailure):

@@ -19,7 +19,10 @@ NAMED_MOST = 3
 
 
 def refuse_unmarked(
-    plan: StudyPlan, deployments: Mapping[str, Deployment], force: bool, note: Callable[[str], None] = lambda said: None
+    plan: StudyPlan,
+    deployments: Mapping[str, Deployment],
+    force: bool,
+    note: Callable[[str], None] = lambda said: None,
 ) -> None:
     """Raises UsageError for what is not inrush's. force: uses a file all the same, and drops what is in the way.
 

@@ -38,7 +38,9 @@ class NotReady(Exception):
 def libraries(plan: StudyPlan) -> set[str]:
     """Extras that bring the libraries of a study's engines, and of those that answer its queries a second time."""
     ledgers = (run.labels.get("oracle") for run in plan.all_runs)
-    engines = {str(run.plan["target"]["engine"]) for run in plan.all_runs} | {b["engine"] for b in ledgers if b}
+    engines = {str(run.plan["target"]["engine"]) for run in plan.all_runs} | {
+        b["engine"] for b in ledgers if b
+    }
     return {server(engine).extra for engine in engines}
 
 
@@ -51,7 +53,11 @@ def refuse_unready(plan: StudyPlan, found: NamedTargets, data: Path) -> list[str
     twins = found.servers()
     named = {engine: deployment_at(engine, url) for engine, url in found.urls.items()}
     servers = [deployment for deployment, _ in named.values() if deployment.server.protocol is not None]
-    files = [(deployment, file) for deployment, _ in named.values() if (file := database_file(deployment)) is not None]
+    files = [
+        (deployment, file)
+        for deployment, _ in named.values()
+        if (file := database_file(deployment)) is not None
+    ]
     is_local = any(engine in found.start or twin.embedded for engine, twin in twins.items())
     problems: list[str] = []
     ready: list[str] = []
@@ -193,7 +199,9 @@ def check_file(deployment: Deployment, file: Path) -> None:
     if file.is_dir():
         raise NotReady(f"{deployment.target.url}: {file} is a folder; name a file")
     if not file.parent.is_dir():
-        raise NotReady(f"{deployment.target.url}: there is no folder {file.parent}; make it, or name another file")
+        raise NotReady(
+            f"{deployment.target.url}: there is no folder {file.parent}; make it, or name another file"
+        )
     if not os.access(file if file.exists() else file.parent, os.W_OK):
         raise NotReady(f"{deployment.target.url}: cannot be written; give rights, or name another file")
 

@@ -45,9 +45,9 @@ from .test_trouble import (
 )
 
 __all__ = [
+    "deployment",
     "namespace",
     "query_deployment",
-    "deployment",
     "table",
     "test_a_database_of_the_users_is_refused_and_kept",
     "test_a_failure_behind_the_first_rows_of_an_answer_is_a_failure",
@@ -141,7 +141,9 @@ def test_a_lie_about_rows_breaks_a_proof(engine: str, lie: str, deployment: Depl
 
 
 @pytest.mark.parametrize("engine", ["clickhouse"])
-def test_a_lie_about_an_answer_is_wrong_and_has_no_latency(engine: str, deployment: Deployment, folder: Path) -> None:
+def test_a_lie_about_an_answer_is_wrong_and_has_no_latency(
+    engine: str, deployment: Deployment, folder: Path
+) -> None:
     contract.test_a_lie_about_an_answer_is_wrong_and_has_no_latency(engine, deployment, folder)
 
 
@@ -155,7 +157,9 @@ def test_a_statement_that_fails_ends_the_run_with_one_clear_line(
 @pytest.mark.slow
 @pytest.mark.parametrize("operation", queries.QUERIES)
 @pytest.mark.parametrize("engine", ["clickhouse"])
-def test_an_answer_is_the_oracles(engine: str, operation: str, query_deployment: Deployment, folder: Path) -> None:
+def test_an_answer_is_the_oracles(
+    engine: str, operation: str, query_deployment: Deployment, folder: Path
+) -> None:
     queries.test_an_answer_is_the_oracles(engine, operation, query_deployment, folder)
 
 

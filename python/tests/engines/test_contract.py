@@ -124,7 +124,9 @@ def test_a_lie_about_rows_breaks_a_proof(engine: str, lie: str, deployment: Depl
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_lie_about_an_answer_is_wrong_and_has_no_latency(engine: str, deployment: Deployment, folder: Path) -> None:
+def test_a_lie_about_an_answer_is_wrong_and_has_no_latency(
+    engine: str, deployment: Deployment, folder: Path
+) -> None:
     ran = run(deployment, planned(engine, "bulk").plan, folder, ["lie"])
     wrong = [f for f in ran.tables["failures"] if f["outcome"] == "wrong"]
     quiet = oracle.verdicts(ran.plan, ran.tables["answers"], _core.generate)

@@ -148,7 +148,10 @@ def test_such_a_time_is_summed_and_read_back_as_its_whole_number() -> None:
     ticks = Column("at", "time_us", required=True, declared="DateTime64(6, 'UTC')")
     other = Column("n", "i64", required=True)
     of_plain, of_ticks = (twin.load_proof(Table("t", (at, other)), "t", {}) for at in (plain, ticks))
-    assert of_plain.checksum_query.replace('toInt64("at")', 'toUnixTimestamp64Micro("at")') == of_ticks.checksum_query
+    assert (
+        of_plain.checksum_query.replace('toInt64("at")', 'toUnixTimestamp64Micro("at")')
+        == of_ticks.checksum_query
+    )
     assert twin.read_column(ticks) == 'toUnixTimestamp64Micro("at") AS "at"'
     assert twin.read_column(plain) == '"at"'
 

@@ -109,9 +109,9 @@ def do(there: Target, *statements: str) -> None:
 def test_only_what_bears_the_mark_is_dropped(valkey: Target, home: str) -> None:
     do(valkey, *TWIN.open_namespace(home), f"HSET {home}.t/1 x y", f"HSET {home}_too.t/1 x y")
     assert control(valkey, f"GET {home}") == [[MARK]]
-    assert TWIN.find_foreign_objects([home, f"{home}_too", "inrush_nowhere"], lambda s: control(valkey, s)) == [
-        f"{home}_too"
-    ]
+    assert TWIN.find_foreign_objects(
+        [home, f"{home}_too", "inrush_nowhere"], lambda s: control(valkey, s)
+    ) == [f"{home}_too"]
     do(valkey, *TWIN.drop_namespace(f"{home}_too"))
     assert control(valkey, f"EXISTS {home}_too.t/1") == [["1"]], "it has no mark"
     do(valkey, *TWIN.drop_namespace(home))

@@ -128,7 +128,9 @@ def test_parquet_and_csv_of_the_same_rows_are_one_digest(
     )
     parquet = folder / "flights.parquet"
     pq.write_table(table, parquet)
-    of_csv = load(deployment, folder / "a", FLIGHTS, [flights], 'format = "csv", null = "NA"', batch_rows=50_000)
+    of_csv = load(
+        deployment, folder / "a", FLIGHTS, [flights], 'format = "csv", null = "NA"', batch_rows=50_000
+    )
     of_parquet = load(deployment, folder / "b", FLIGHTS, [parquet], 'format = "parquet"', batch_rows=50_000)
     assert not of_csv.broken() and not of_parquet.broken()
     assert of_csv.proofs["read_back"]["found"] == of_parquet.proofs["read_back"]["found"]
@@ -195,7 +197,9 @@ def test_more_rejects_than_allowed_end_the_run_with_the_place(folder: Path) -> N
     path = folder / "rows.csv"
     path.write_text("id\n1\nx\ny\n")
     deployment = Deployment(server("sqlite"), Target("sqlite", ""))
-    loaded = load(deployment, folder, {"id": "i64"}, [path], 'format = "csv", reject_limit = 1', batch_rows=10)
+    loaded = load(
+        deployment, folder, {"id": "i64"}, [path], 'format = "csv", reject_limit = 1', batch_rows=10
+    )
     assert loaded.last["event"] == "failed", loaded.last
     message = loaded.last["message"]
     assert (
@@ -212,7 +216,12 @@ def lsst() -> Path:
 
 
 def load(
-    deployment: Deployment, folder: Path, types: Mapping[str, str], paths: Sequence[Path], source: str, batch_rows: int
+    deployment: Deployment,
+    folder: Path,
+    types: Mapping[str, str],
+    paths: Sequence[Path],
+    source: str,
+    batch_rows: int,
 ) -> Loaded:
     """Writes a workload and a study as a user would, plans it, and runs its first plan in this process."""
     folder.mkdir(exist_ok=True)

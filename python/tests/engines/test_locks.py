@@ -15,8 +15,8 @@ import pytest
 
 from inrush.engines import server
 from inrush.engines.base import Target
-from inrush.targets.locks import Holder, holder, lock_name, ourselves
 from inrush.targets.deployment import Deployment
+from inrush.targets.locks import Holder, holder, lock_name, ourselves
 from tests.terminal import Inrush
 
 from .servers import control
@@ -113,11 +113,15 @@ def test_a_second_is_refused_and_told_and_takes_over_when_the_first_was_killed(
         first.wait()
     after = inrush("run", *words(deployment), *quick(deployment))
     assert after.code in (0, 3), after.err
-    assert f"taken over from study {study_of(deployment)}" in after.err and f"process {found.pid}" in after.err
+    assert (
+        f"taken over from study {study_of(deployment)}" in after.err and f"process {found.pid}" in after.err
+    )
     assert not homes(deployment, name), "it is given back at the end"
 
 
-def test_a_lock_of_another_machine_takes_force(inrush: Inrush, deployment: Deployment, tmp_path: Path) -> None:
+def test_a_lock_of_another_machine_takes_force(
+    inrush: Inrush, deployment: Deployment, tmp_path: Path
+) -> None:
     name = name_of(inrush, deployment)
     far = replace(ourselves(study_of(deployment), tmp_path), machine="another boot", host="far.example")
     for statement in deployment.server.lock(name, far.text()):

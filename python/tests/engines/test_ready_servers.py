@@ -11,8 +11,8 @@ from inrush.engines import greeting, server
 from inrush.engines.base import Target
 from inrush.errors import UsageError
 from inrush.run.prepare import StudyCall, prepare
-from inrush.targets.ready import refuse_unready
 from inrush.targets.deployment import Deployment
+from inrush.targets.ready import refuse_unready
 
 SERVERS = ("postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb", "valkey")
 #: A study that can be made there; `quickstart` where none is named.

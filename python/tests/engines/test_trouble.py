@@ -105,7 +105,9 @@ def test_a_server_stopped_for_a_second_shows_in_p99_and_not_in_the_instruments_l
     assert ran.quantile_ns("readers", "wait", 0.95) > 10 * ran.quantile_ns("readers", "lag", 0.95)
 
 
-def test_a_server_killed_in_a_run_ends_it_with_the_reason_and_half_a_table(own: Deployment, folder: Path) -> None:
+def test_a_server_killed_in_a_run_ends_it_with_the_reason_and_half_a_table(
+    own: Deployment, folder: Path
+) -> None:
     def at(event: Mapping[str, Any]) -> None:
         if event["event"] == "progress" and event["label"] == "measure":
             for pid in tree(processes(own)):
