@@ -485,7 +485,7 @@ def test_the_disk_is_held_to_its_best_probe_as_far_as_the_probes_agree(
 
 
 @pytest.mark.parametrize(
-    ("asked", "told", "equal"),
+    ("asked", "reported", "equal"),
     [
         ("128MB", "16384 8kB", True),
         ("128MB", "16385 8kB", False),
@@ -507,8 +507,10 @@ def test_the_disk_is_held_to_its_best_probe_as_far_as_the_probes_agree(
         ("1 parsec", "1", False),
     ],
 )
-def test_a_setting_is_the_same_in_whatever_unit_it_is_told(asked: str, detail: str, equal: bool) -> None:
-    assert same(asked, detail) is equal
+def test_a_setting_is_the_same_in_whatever_unit_it_is_reported(
+    asked: str, reported: str, equal: bool
+) -> None:
+    assert same(asked, reported) is equal
 
 
 def test_settings_that_the_server_does_not_tell_are_named_and_count_as_nothing() -> None:

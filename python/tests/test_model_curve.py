@@ -126,13 +126,13 @@ def test_what_no_law_describes_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("x", "y", "told"),
+    ("x", "y", "message"),
     [([1], [1.0], "two"), ([1, 2], [1.0, 0.0], "positive"), ([1, 2], [1.0, float("nan")], "numbers")],
 )
 def test_curves_without_meaning_are_refused_with_a_remedy(
-    x: list[float], y: list[float], detail: str
+    x: list[float], y: list[float], message: str
 ) -> None:
-    with pytest.raises(UsageError, match=detail):
+    with pytest.raises(UsageError, match=message):
         curve(x, y)
 
 

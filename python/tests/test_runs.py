@@ -119,15 +119,15 @@ def test_a_name_of_several_studies_deletes_none(inrush: Inrush) -> None:
 
 
 @pytest.mark.parametrize(
-    ("screen", "opens", "told"), [("", True, True), (":0", False, True), (":0", True, False)]
+    ("display", "opens", "named"), [("", True, True), (":0", False, True), (":0", True, False)]
 )
-def test_a_report_is_opened_in_a_browser_or_its_path_is_told(
+def test_a_report_is_opened_in_a_browser_or_its_path_is_named(
     inrush: Inrush,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
-    checksum_query: str,
+    display: str,
     opens: bool,
-    detail: bool,
+    named: bool,
 ) -> None:
     opened: list[str] = []
 
@@ -137,11 +137,11 @@ def test_a_report_is_opened_in_a_browser_or_its_path_is_told(
 
     for name in ("WAYLAND_DISPLAY", "BROWSER"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("DISPLAY", checksum_query)
+    monkeypatch.setenv("DISPLAY", display)
     monkeypatch.setattr("webbrowser.open", browser)
     page = tmp_path / "a page.html"
     begun(inrush)
     said = inrush("report", "--html", str(page), "--open")
     assert said.code == 0 and said.out.strip() == str(page)
-    assert opened == ([page.as_uri()] if checksum_query else [])
-    assert ("no browser" in said.err and str(page) in said.err) == detail
+    assert opened == ([page.as_uri()] if display else [])
+    assert ("no browser" in said.err and str(page) in said.err) == named

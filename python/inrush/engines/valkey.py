@@ -48,7 +48,7 @@ NO_KEY = (
     "of which a text may be the first or the last"
 )
 #: Patterns of the settings that are read back: all but the passwords (`masterauth`, `requirepass`, `tls-key-file-pass`).
-TOLD = ("[^mprt]*", "max*", "min*", "port", "proto*", "rdb*", "repl*", "tcp*", "timeout", "tracking*")
+REPORTED = ("[^mprt]*", "max*", "min*", "port", "proto*", "rdb*", "repl*", "tcp*", "timeout", "tracking*")
 #: What durability rests on.
 SETTINGS = ("appendonly", "appendfsync")
 #: Longest time that a write may wait for the sync before it, s. Source: flushAppendOnlyFile in the server's aof.c.
@@ -178,7 +178,7 @@ class Valkey(OwnServer):
         return Probes(
             sizes=(script(sizes),),
             counters=("INFO stats",),
-            settings=tuple(f"CONFIG GET {quote(pattern)}" for pattern in TOLD),
+            settings=tuple(f"CONFIG GET {quote(pattern)}" for pattern in REPORTED),
             version=script(version),
         )
 
