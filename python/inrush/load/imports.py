@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from inrush.border import plan as border
 from inrush.errors import RowsMissing, UsageError
@@ -16,6 +16,7 @@ from inrush.load import identity, ledger, proof
 from inrush.load.identity import Content
 from inrush.load.ledger import Header
 from inrush.plan import ends
+from inrush.targets.deployment import environment
 
 if TYPE_CHECKING:
     from inrush.load.call import Call
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from inrush.load.shards import Shards
 
     AnyShards = Shards | RemoteShards
+T = TypeVar("T")
 Doc = dict[str, Any]
 Targets = Sequence[tuple[str, border.Target]]
 #: Import -> rows by its ledger.
@@ -67,23 +69,30 @@ class Ledgers:
     def ask(self, k: int, statement: str, limit_s: float = WHOLE_S) -> list[list[Any]]:
         return self.shards.ask(self.targets[k][1], statement, limit_s)
 
+    def at_once(self, of_shard: Callable[[int], T]) -> list[T]:
+        """Of each shard, in their order: while one counts and sums its table, so do the others."""
+        shards = range(len(self.targets))
+        if len(shards) == 1:
+            return [of_shard(0)]
+        # The passwords stand in the environment until the last one is answered.
+        with environment(self.shards.secrets), ThreadPoolExecutor(len(shards)) as pool:
+            return list(pool.map(of_shard, shards))
+
     def headers(self) -> list[list[Header]]:
         """Of each shard, the imports of this table in the order in which they were begun."""
-        return [
-            ledger.headers(self.ask(k, ledger.ask_headers(self.name)), self.table)
-            for k in range(len(self.targets))
-        ]
+        question = ledger.ask_headers(self.name)
+        return self.at_once(lambda k: ledger.headers(self.ask(k, question), self.table))
 
     def rows(self, loads: Sequence[str]) -> list[Rows]:
         """Of each shard."""
         if not loads:
             return [{} for _ in self.targets]
-        asked = (self.ask(k, ledger.ask_rows(self.name, loads)) for k in range(len(self.targets)))
-        return [{str(load): int(rows) for load, rows, _ in found} for found in asked]
+        question = ledger.ask_rows(self.name, loads)
+        return self.at_once(lambda k: {str(load): int(rows) for load, rows, _ in self.ask(k, question)})
 
     def counts(self, table: str) -> list[int]:
         counted = f"SELECT COUNT(*) AS n FROM {table}"
-        return [int(self.ask(k, counted)[0][0]) for k in range(len(self.targets))]
+        return self.at_once(lambda k: int(self.ask(k, counted)[0][0]))
 
 
 def open_ledgers(shards: AnyShards, targets: Targets, table: str) -> Ledgers:

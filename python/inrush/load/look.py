@@ -148,10 +148,8 @@ def _of_all_shards(headers: Sequence[Sequence[Header]]) -> list[Header]:
 
 def _figures(ledgers: Ledgers, of: Summed) -> list[list[int]]:
     """Of each shard."""
-    return [
-        proof.together(of.proof.items, ledgers.ask(k, of.proof.checksum_query)[0], of.scan(k))
-        for k in range(len(ledgers.targets))
-    ]
+    items, query = of.proof.items, of.proof.checksum_query
+    return ledgers.at_once(lambda k: proof.together(items, ledgers.ask(k, query)[0], of.scan(k)))
 
 
 def _sums(ledgers: Ledgers, tables: Proof, loads: Sequence[str]) -> list[int] | None:
