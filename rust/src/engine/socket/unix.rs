@@ -160,6 +160,62 @@ mod tests {
         assert!(longer.to_string().contains("1 to 107 bytes"), "{longer}");
     }
 
+    fn connected() -> (Connection, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        (Connection::new(ours), theirs)
+    }
+
+    /// Times that this thread gave up its core to wait.
+    fn waits() -> i64 {
+        // SAFETY: plain numbers, all of whose bits may be zero; alive during the call.
+        let mut used: libc::rusage = unsafe { std::mem::zeroed() };
+        assert_eq!(unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut used) }, 0);
+        used.ru_nvcsw
+    }
+
+    #[test]
+    fn a_wait_for_an_answer_is_not_ended_by_the_servers_read_of_the_request() {
+        const CALLS: usize = 20;
+        let (mut ours, mut theirs) = connected();
+        let server = std::thread::spawn(move || {
+            let pause = || std::thread::sleep(Duration::from_millis(5));
+            for _ in 0..CALLS {
+                pause(); // meanwhile the client waits
+                theirs.read_exact(&mut [0; 4]).unwrap();
+                pause();
+                theirs.write_all(b"here").unwrap();
+            }
+        });
+        let before = waits();
+        for _ in 0..CALLS {
+            ours.write_all(b"ask?").unwrap();
+            assert_eq!(ours.read(&mut [0; 64]).unwrap(), 4);
+        }
+        let waited = waits() - before;
+        server.join().unwrap();
+        assert!(waited < 2 * CALLS as i64, "{waited} waits for {CALLS} answers");
+    }
+
+    #[test]
+    fn a_limit_of_reads_holds_for_every_clone_and_can_be_lifted() {
+        let (mut ours, mut theirs) = connected();
+        let mut clone = ours.try_clone().unwrap();
+        clone.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+        for socket in [&mut ours, &mut clone] {
+            let began = Instant::now();
+            assert_eq!(socket.read(&mut [0; 4]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+            assert!(began.elapsed() >= Duration::from_millis(20));
+        }
+        ours.set_read_timeout(None).unwrap();
+        let late = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(60));
+            theirs.write_all(b"here").unwrap();
+        });
+        assert_eq!(clone.read(&mut [0; 4]).unwrap(), 4);
+        late.join().unwrap();
+        assert_eq!(clone.read(&mut [0; 4]).unwrap(), 0, "the other side has closed");
+    }
+
     #[test]
     fn a_server_that_takes_nobody_is_waited_for_within_the_limit() {
         let folder = tempfile::tempdir().unwrap();
