@@ -124,7 +124,7 @@ class Operation:
     compared: Mapping[str, str] = field(default_factory=dict)
     #: With `rows_regenerate`: no row may be the right answer although the keys have some.
     may_be_empty: bool = False
-    #: Of a freshness reader: the series whose rows it looks for.
+    #: Of a freshness reader: the series of the rows that it looks for.
     series: int = 0
     #: Parameter of a delete by age: rows before it go.
     deletes_before: str | None = None

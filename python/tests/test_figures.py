@@ -120,7 +120,7 @@ def test_panels_over_time_share_one_axis_and_one_zoom(study: StudyRecord) -> Non
 
 
 def test_ours_stands_beside_the_published_figure_in_its_unit(study: StudyRecord) -> None:
-    rows = {r["who"]: r for r in rows_of(drawn(study)["published-0"])}
+    rows = {r["name"]: r for r in rows_of(drawn(study)["published-0"])}
     assert rows["clickhouse (elsewhere)"]["value"] == 55
     assert 1000 < rows["duckdb (ours)"]["value"] < 2500
     assert rows["duckdb (ours)"]["hardware"] == "Imaginary 9000, 8 cores, 17.2 GB"
@@ -183,12 +183,12 @@ def test_ours_stands_beside_a_published_best_and_a_published_cost() -> None:
     ]
     truth = {(e, b): s for e in ("duckdb", "sqlite") for b, s in ((200, 1.0), (1000, 1.5))}
     analysis = synthetic.trial(truth, doc={"published": claims}, spread=0.001)
-    ours = [r for r in published_rows(analysis, answer(analysis)) if r["whose"] == "ours"]
+    ours = [r for r in published_rows(analysis, answer(analysis)) if r["origin"] == "ours"]
     assert [(r["claim"], r["value"], r["about"]) for r in ours[:1]] == [
         ("best batch", 200, "best batch_rows")
     ]
     (cost,) = ours[1:]
-    assert cost["value"] == pytest.approx(50, abs=0.5) and "200 to 1,000" in cost["who"]
+    assert cost["value"] == pytest.approx(50, abs=0.5) and "200 to 1,000" in cost["name"]
 
 
 @given(st.floats(1e-6, 1e6), st.floats(1.01, 1e9))

@@ -396,7 +396,7 @@ def test_from_a_study_to_a_claim_to_its_proof_and_the_board(inrush: Inrush) -> N
     assert (inrush.store.root / "predictions" / "scoreboard.html").is_file()
     if result.json["verdict"] != "invalid":
         again = inrush("prove", held["id"])
-        assert again.code == 2 and "has its score already" in again.err
+        assert again.code == 2 and "is already scored" in again.err
         assert "no claim was scored" in inrush("prove", "open", "--with", "latest").err
     assert "scoreboard:" in inrush("scoreboard").err
 

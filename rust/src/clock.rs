@@ -208,7 +208,7 @@ impl Line {
             *first = here;
         }
         let next_tsc = read_tsc();
-        // Whoever sees a word of the next slope sees the version before it, and reads again.
+        // A reader that sees a word of the next slope sees the version before it, and reads again.
         fence(Ordering::Release);
         next.set(next_tsc, held.at(next_tsc), bent as u64);
         // Meanwhile others read the slope that holds: one that begins long before it is published would take time back.

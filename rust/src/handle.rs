@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::error::Error;
 
-/// What work tells while it goes on; one of the last kind is its failure.
+/// Events of work while it goes on; one of the last kind is its failure.
 pub trait WorkEvent: Send + 'static {
     fn failed(kind: &'static str, message: String) -> Self;
 }
@@ -21,7 +21,7 @@ pub struct Handle<E: WorkEvent> {
 }
 
 impl<E: WorkEvent> Handle<E> {
-    /// Starts `work` in a thread of this name. It tells `events`, and looks at `stop`.
+    /// Starts `work` in a thread of this name. It sends `events`, and looks at `stop`.
     pub fn start(
         name: &str,
         events: Receiver<E>,
@@ -99,7 +99,7 @@ mod tests {
         Handle::start("work", events, stop, move || work(send, seen)).unwrap()
     }
 
-    /// All that it tells until it has ended.
+    /// All events until it has ended.
     fn to_its_end(handle: &mut Handle<Said>) -> Vec<Said> {
         let mut events = Vec::new();
         loop {

@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 
 pub trait Unpoisoned<T> {
-    /// What the lock guards, whoever held it before: every change under our locks leaves it whole.
+    /// What the lock guards, even after a panic of its holder: every change under our locks leaves it whole.
     fn unpoisoned(self) -> T;
 }
 

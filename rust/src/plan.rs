@@ -96,9 +96,9 @@ pub struct RecordPlan {
 pub struct WatchPlan {
     /// 0: do not watch. Never below 100 ms.
     pub every_ns: u64,
-    /// Role -> process ids whose tree is watched. The client itself is always role `client`.
+    /// Role -> ids of processes that are watched with their children. The client itself is always role `client`.
     pub processes: BTreeMap<String, Vec<i32>>,
-    /// Directory whose device is watched; empty: none.
+    /// Directory on the device that is watched; empty: none.
     #[serde(default)]
     pub data_dir: String,
 }
@@ -118,7 +118,7 @@ impl RunPlan {
         Ok(plan)
     }
 
-    /// A plan of version 1 whose statements are texts alone is one of version 2 but for its number, which it keeps.
+    /// A plan of version 1 with texts alone as statements is one of version 2 but for its number, which it keeps.
     fn upgrade(&mut self) {
         for segment in &mut self.segments {
             let statements = match segment {

@@ -31,7 +31,7 @@ pub fn limit_ns(rows: u64) -> u64 {
     HOUR_NS.saturating_add(rows.saturating_mul(ROW_NS))
 }
 
-/// How long a whole proof of so many rows may take, whose statements may take `statement_ns` each: two of these, and the
+/// How long a whole proof of so many rows may take, where a statement may take `statement_ns`: two statements, and the
 /// rows once more that are read back.
 pub fn read_back_limit_ns(rows: u64, statement_ns: u64) -> u64 {
     statement_ns.saturating_mul(2).saturating_add(rows.saturating_mul(ROW_NS))

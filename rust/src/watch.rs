@@ -30,7 +30,7 @@ const RESCAN_NS: u64 = 1_000_000_000;
 /// About 40 s of a run with 40 metrics at 10 Hz between two drains.
 const BUFFER_SAMPLES: usize = 16_384;
 
-/// How often somebody who waits for a look asks whether there is still anybody who looks.
+/// How often a thread that waits for a sample checks whether the sampler still runs.
 const ASK: Duration = Duration::from_millis(100);
 
 /// Role -> its processes.
@@ -172,7 +172,7 @@ impl Buffer {
         Buffer { samples: Vec::with_capacity(BUFFER_SAMPLES), dropped: 0 }
     }
 
-    /// Keeps the sample, or counts it as dropped when nobody has drained for long.
+    /// Keeps the sample, or counts it as dropped when no thread has drained for long.
     pub(crate) fn push(&mut self, role: &Name, t_ns: u64, metric: &'static str, device: &Name, value: f64) {
         if self.samples.len() == BUFFER_SAMPLES {
             self.dropped += 1;

@@ -59,7 +59,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Finding:
-    """What one group of points says: None if it cannot tell."""
+    """What one group of points says: None if it cannot decide."""
 
     holds: bool | None
     because: str

@@ -1,7 +1,7 @@
 """The first sentence of a report: what was asked, for every engine, with its figures. Pure.
 
 Figures are rounded to what their intervals know. A figure that a guard makes invalid is not in it: its engine is named
-with the guard. Engines whose rows survive different things stand in the order of the study, and the sentence says so.
+with the guard. Engines with rows that survive different things stand in the order of the study, and the sentence says so.
 """
 
 from __future__ import annotations

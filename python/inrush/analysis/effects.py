@@ -28,7 +28,7 @@ class Effect:
 def effects(analysis: Analysis, figure: str) -> list[Effect]:
     """Every varied factor, each value against its first; one ratio per block, so that blocks make the interval.
 
-    Left out where fewer than two blocks measured both values, or nothing else is equal; so are engines whose rows
+    Left out where fewer than two blocks measured both values, or nothing else is equal; so are engines with rows that
     survive different things.
     """
     values = analysis.values(figure)

@@ -77,7 +77,7 @@ def less_said(analysis: Analysis, found: Answer, seen: Overview, row: EngineRow)
 
 
 def times_said(analysis: Analysis, found: Answer, rows: Sequence[EngineRow]) -> list[str]:
-    """How long the rows of a sample take, of the engines whose percentile stands; nothing where none is known."""
+    """How long the rows of a sample take, of the engines with a valid percentile; nothing where none is known."""
     cells = {row.engine: row.write for row in rows if row.write is not None}
     sound = {engine: c for engine, c in cells.items() if not c.broken and isfinite(c.value)}
     if not sound:

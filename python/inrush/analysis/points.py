@@ -269,7 +269,7 @@ def point_key(point: Mapping[str, Any]) -> Point:
 
 
 def freeze(value: Any) -> Any:
-    """Factor values are plain; a list or table of them is told by its parts."""
+    """Factor values are plain; a list or table of them is shown by its parts."""
     if isinstance(value, Mapping):
         return str(value.get("name", ", ".join(f"{k} {v}" for k, v in value.items())))
     if isinstance(value, list | tuple):

@@ -19,8 +19,7 @@ def ranked(of: Values, figure: str) -> list[tuple[Point, bool]]:
     keys = {say(p): p for p in of}
     whole = {say(p): v for p, v in of.items() if all(x > 0 and isfinite(x) for x in v.values())}
     found = stats.best_set(whole, lower_is_better(figure)) if whole else []
-    # A point with a run in which the figure failed, or its rate was 0, is worse than every other; where all did, none is
-    # told from another.
+    # A point with a run in which the figure failed, or its rate was 0, is worse than every other; where all did, none is distinguished.
     return [(keys[c.key], c.in_set) for c in found] + [
         (p, not whole) for k, p in keys.items() if k not in whole
     ]
@@ -31,9 +30,9 @@ class Settled:
     """What is best, by the search and the fresh repeats after it."""
 
     best: Point
-    #: Cannot be told from the best.
+    #: Cannot be distinguished from the best.
     together: list[Point]
-    #: Could not be told from the best in the search, and are worse in the fresh repeats.
+    #: Could not be distinguished from the best in the search, and are worse in the fresh repeats.
     settled: list[Point]
     looked_best: Point
 

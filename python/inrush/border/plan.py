@@ -188,7 +188,7 @@ __all__ = [
     "ZipfKeys",
 ]
 
-#: Of a plan whose statements are texts alone.
+#: Of a plan with texts alone as statements.
 PLAIN_VERSION: Final = 1
 #: Of a plan that has a statement with `repeat`.
 PLAN_VERSION: Final = 2

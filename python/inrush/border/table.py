@@ -54,7 +54,7 @@ class FileRows(TypedDict):
     limits: NotRequired[Mapping[str, Limits]]
     #: Column of times -> iso, dmy or mdy.
     times: NotRequired[Mapping[str, str]]
-    #: Columns of texts whose values are bytes in the files.
+    #: Columns of texts with values that are bytes in the files.
     bytes: NotRequired[Sequence[str]]
 
 

@@ -1,4 +1,4 @@
-"""The command line: parses words and calls `commands`. Results on stdout, talk on stderr.
+"""The command line: parses arguments and calls `commands`. Results go to stdout, all else to stderr.
 
 Exit codes: 0 valid · 1 workload errors · 2 usage or refusal · 3 result invalid · 99 a limit of [accept] crossed ·
 130 interrupted and resumable. Commands import what they need, so that help and completion are quick.
@@ -20,22 +20,22 @@ from inrush.errors import InrushError, from_core
 
 #: In the order of `inrush --help`, with what it says of each in a terminal of 80 columns.
 COMMANDS: Mapping[str, tuple[Callable[..., None], str]] = {
-    "run": (run.run, "Run a study; ends in the answer and its verdict"),
-    "plan": (run.plan, "What would run, how long, and what it would create"),
+    "run": (run.run, "Run a study and show the answer with its verdict"),
+    "plan": (run.plan, "Show what would run, how long, and what it would create"),
     "report": (results.report, "Write the report again; figures for papers"),
-    "show": (results.show_results, "Results in short; exports for other tools"),
-    "compare": (results.compare, "Two results of one study, as ratios with intervals"),
-    "runs": (results.runs, "What has been run"),
+    "show": (results.show_results, "Show results in short; export them for other tools"),
+    "compare": (results.compare, "Compare two results of one study, as ratios with intervals"),
+    "runs": (results.runs, "List the results of all studies"),
     "load": (load.load, "Load files: every row stored once, or rejected"),
-    "load-server": (load.load_server, "Wait for `inrush load --server` and store its rows"),
-    "predict": (predict.predict, "What a load that was not tried will give"),
+    "load-server": (load.load_server, "Serve `inrush load --server` and store its rows"),
+    "predict": (predict.predict, "Predict a load that was not measured"),
     "prove": (predict.prove, "Run what a prediction is about, and score it"),
-    "scoreboard": (predict.scoreboard, "How good all predictions were that were scored"),
-    "studies": (studies.studies, "The studies that come with inrush"),
-    "config": (studies.config, "Print a study's file, to start one's own from"),
-    "new": (studies.new, "A study of the user's own data, from a file of it"),
+    "scoreboard": (predict.scoreboard, "Show how good all scored predictions were"),
+    "studies": (studies.studies, "List the studies that come with inrush"),
+    "config": (studies.config, "Print a study's file, as a start for your own"),
+    "new": (studies.new, "Write a study of your own data, from a file of it"),
     "engines": (engines.engines, "Fetch, start and stop servers, without root"),
-    "doctor": (engines.doctor, "What inrush costs here, and how quiet the machine is"),
+    "doctor": (engines.doctor, "Measure what inrush costs here, and how quiet the machine is"),
     "version": (engines.version, "Versions of both halves"),
 }
 

@@ -20,13 +20,13 @@ def engines(
         list[str] | None,
         typer.Argument(
             metavar="ENGINE",
-            help="Engines, or all; to start also ENGINE,SETTING=VALUE… and profile=default or tuned.",
+            help="Engines, or all. With start also ENGINE,SETTING=VALUE…, and profile=default or tuned.",
         ),
     ] = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Engines: what there is; servers fetched, started and stopped without root."""
+    """List engines; fetch, start and stop their servers, without root."""
     from inrush.targets.instances import ACTIONS, EVERYWHERE, everywhere
 
     if action not in ACTIONS:
@@ -44,10 +44,10 @@ def engines(
 
 def doctor(
     seconds: Annotated[float, typer.Option(min=0.05, max=60, help="Length of each measurement.")] = 1.0,
-    data: Annotated[Path | None, typer.Option(help="Folder whose disk is probed.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder on the disk to probe.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """What the instrument costs here, what the disk can do, and how quiet the machine is."""
+    """Measure what inrush costs here, what the disk can do, and how quiet the machine is."""
     from inrush.run import doctor as instrument
     from inrush.run.prepare import generators
     from inrush.text import columns
@@ -62,7 +62,7 @@ def doctor(
         show_json({**{f.key: f.value for f in figures}, "findings": advice})
         return
     show(columns([(f.key, shown_figure(f.value), f.unit, f.about) for f in figures], right=(1,)))
-    show([f"! {sentence}" for sentence in advice] or ["nothing stands in the way of measuring here"])
+    show([f"! {sentence}" for sentence in advice] or ["this machine is ready to measure"])
 
 
 def version() -> None:

@@ -16,7 +16,7 @@ def load(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE", help="CSV, TSV, MySQL text or Parquet, compressed or not; patterns; - for stdin."
+            metavar="FILE", help="Files or patterns: CSV, TSV, MySQL text or Parquet, compressed or not; - for stdin."
         ),
     ],
     table: Annotated[str, typer.Option(help="Table, or schema.table.")],
@@ -28,13 +28,13 @@ def load(
         str,
         typer.Option(
             metavar="COLUMN,…",
-            help="Distribution key, as in PARTITION BY HASH; of a new table of ClickHouse also its ORDER BY.",
+            help="Distribution key, as in PARTITION BY HASH; for a new table of ClickHouse also its ORDER BY.",
         ),
     ] = "",
     create: Annotated[
         bool,
         typer.Option(
-            "--create", help="Make the table from the files' columns, and the database where it is missing."
+            "--create", help="Make the table from the files' columns, and the database if it is missing."
         ),
     ] = False,
     again: Annotated[
@@ -44,7 +44,7 @@ def load(
         bool, typer.Option("--verify", help="Read the table back and compare every row with the files.")
     ] = False,
     replica: Annotated[
-        bool, typer.Option("--replica", help="Store each row also on the shard after its own.")
+        bool, typer.Option("--replica", help="Store a second copy of each row, on the next shard.")
     ] = False,
     method: Annotated[str, typer.Option(help="Insert method; default: the engine's fastest.")] = "",
     parallel: Annotated[int, typer.Option(min=1, help="Files read at once.")] = 1,
@@ -52,7 +52,7 @@ def load(
     chunk_rows: Annotated[
         int, typer.Option(min=1, max=1_000_000, help="Rows that are stored whole or not at all.")
     ] = 20_000,
-    flush_rows: Annotated[int, typer.Option(min=1, help="Rows of one transaction, about.")] = 100_000,
+    flush_rows: Annotated[int, typer.Option(min=1, help="Approximate rows of one transaction.")] = 100_000,
     reject_limit: Annotated[
         int | None,
         typer.Option(
@@ -61,23 +61,23 @@ def load(
         ),
     ] = None,
     patience: Annotated[
-        float, typer.Option(min=0, help="Seconds a shard may be away before the load ends.")
+        float, typer.Option(min=0, help="Seconds for which a shard may be unreachable before the load ends.")
     ] = 60.0,
     process_per_file: Annotated[
-        bool, typer.Option("--process-per-file", help="A client process for each file, one after the other.")
+        bool, typer.Option("--process-per-file", help="Use a client process for each file, one after the other.")
     ] = False,
     import_id: Annotated[
-        str | None, typer.Option(help="Name of this import; default: from what the files hold and the table.")
+        str | None, typer.Option(help="Name of this import; default: made from the content of the files and the table.")
     ] = None,
     server: Annotated[
         str | None,
-        typer.Option(metavar="HOST:PORT", help="An `inrush load-server`, which knows where the rows go."),
+        typer.Option(metavar="HOST:PORT", help="Address of an `inrush load-server`; it knows the databases."),
     ] = None,
     token_file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="With --server: the token that it was started with.")
+        str | None, typer.Option(metavar="FILE", help="With --server: file with the token that it was started with.")
     ] = None,
     ca: Annotated[
-        str | None, typer.Option(metavar="FILE", help="With --server: certificates (PEM) that are trusted.")
+        str | None, typer.Option(metavar="FILE", help="With --server: trusted certificates (PEM).")
     ] = None,
     fingerprint: Annotated[
         str | None, typer.Option(metavar="SHA256", help="With --server: its certificate's fingerprint.")
@@ -91,7 +91,7 @@ def load(
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="csv, tsv or mysql (text of SELECT … INTO OUTFILE); default: by the first lines.",
+            help="csv, tsv or mysql (text of SELECT … INTO OUTFILE); default: the first lines decide.",
         ),
     ] = None,
     quiet: Quiet = False,
@@ -113,7 +113,7 @@ def load(
 
 
 def load_server(
-    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Port 0: a free one.")] = "127.0.0.1:0",
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Address to listen on; port 0: a free one.")] = "127.0.0.1:0",
     into: Annotated[
         str | None,
         typer.Option(metavar="URL", help="Server or database file to load into; with --shard: coordinator."),
@@ -121,20 +121,20 @@ def load_server(
     shard: Shards = None,
     token_file: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="What clients must know; made where only this host gets in."),
+        typer.Option(metavar="FILE", help="File with the token that clients must know; made if only this host can connect."),
     ] = None,
     certificate: Annotated[
-        str | None, typer.Option(metavar="FILE", help="TLS: certificate and those that signed it, PEM.")
+        str | None, typer.Option(metavar="FILE", help="TLS: the certificate and the ones that signed it, PEM.")
     ] = None,
     certificate_key: Annotated[
         str | None, typer.Option(metavar="FILE", help="TLS: its private key, PEM.")
     ] = None,
     self_signed: Annotated[
-        bool, typer.Option("--self-signed", help="TLS: make a certificate, known by its fingerprint.")
+        bool, typer.Option("--self-signed", help="TLS: make a certificate, which clients trust by its fingerprint.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Wait for `inrush load --server` on this or other hosts, and store what it sends."""
+    """Serve `inrush load --server` on this or other hosts, and store the rows that it sends."""
     from inrush.commands.load_server import load_server as command
     from inrush.load.serve import Serving
 

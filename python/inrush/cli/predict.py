@@ -1,4 +1,4 @@
-"""Commands that claim, prove and keep score."""
+"""Commands that predict, prove and score."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def predict(
     within: Annotated[
         list[float] | None,
         typer.Option(
-            "--within", metavar="S", help="Instead of --to: the highest rate whose latency stays below."
+            "--within", metavar="S", help="Instead of --to: find the highest rate with a latency below S seconds."
         ),
     ] = None,
     of: Annotated[
@@ -34,20 +34,20 @@ def predict(
     ] = None,
     along: Annotated[str | None, typer.Option(help="Factor to continue; default: the study's.")] = None,
     where: Annotated[
-        list[str] | None, typer.Option(metavar="FACTOR=VALUE", help="Only these groups; may be given again.")
+        list[str] | None, typer.Option(metavar="FACTOR=VALUE", help="Predict only these groups; may be given again.")
     ] = None,
-    level: Annotated[float, typer.Option(help="Share of predictions that the interval shall hold.")] = 0.9,
+    level: Annotated[float, typer.Option(help="Share of predictions for which the interval shall be right.")] = 0.9,
     rows_per_s: Annotated[
         float | None,
-        typer.Option("--rows-per-s", help="Instead: batch, writers, cores and disk for this rate."),
+        typer.Option("--rows-per-s", help="Instead of --to: batch, writers, cores and disk for this rate."),
     ] = None,
     p99_ms: Annotated[
-        float | None, typer.Option("--p99-ms", help="With --rows-per-s: limit of a call.")
+        float | None, typer.Option("--p99-ms", help="With --rows-per-s: limit of a call's p99.")
     ] = None,
     days: Annotated[float, typer.Option("--days", help="With --rows-per-s: how long rows are kept.")] = 1.0,
     as_json: AsJson = False,
 ) -> None:
-    """What a load that was not tried will give; from results, a claim frozen with its hash."""
+    """Predict a load that was not measured; from results as a claim, frozen with its hash."""
     need("inrush predict", "stats")
     from inrush.commands import predict as command
 
@@ -68,11 +68,11 @@ def prove(
     results: Annotated[
         str | None,
         typer.Option(
-            "--with", metavar="RESULTS", help="Results that hold the run already; without them it is made."
+            "--with", metavar="RESULTS", help="Results that contain the run already; without them it is run."
         ),
     ] = None,
     target: Annotated[
-        list[str] | None, typer.Option(metavar="URL", help="In place of the one of the training.")
+        list[str] | None, typer.Option(metavar="URL", help="Target in place of that of the training.")
     ] = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -86,11 +86,11 @@ def prove(
 
 def scoreboard(
     html: Annotated[
-        Path | None, typer.Option(help="Where to write the page; else beside the claims.")
+        Path | None, typer.Option(help="Where to write the page; default: beside the claims.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """How good all predictions were that were ever scored."""
+    """Show how good all scored predictions were."""
     need("inrush scoreboard", "stats" if as_json else "report")
     from inrush.commands import prove as command
 

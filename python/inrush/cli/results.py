@@ -1,4 +1,4 @@
-"""Commands that look at what was run."""
+"""Commands that show results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def report(
     which: Which = None,
     html: Annotated[
-        Path | None, typer.Option(help="Where to write the page; else beside the results.")
+        Path | None, typer.Option(help="Where to write the page; default: beside the results.")
     ] = None,
     pdf: Annotated[Path | None, typer.Option(help="Folder for the figures as PDF, SVG and PNG.")] = None,
     in_browser: Open = False,
@@ -43,7 +43,7 @@ def report(
         drawn = write_figures(results, pdf, ("pdf", "svg", "png"))
         show([str(written) for written in drawn])
         if not drawn:
-            say(f"{results.path.name}: no figure to draw, as no run that counts has measured anything")
+            say(f"{results.path.name}: no figure to draw: no run that counts has measured anything")
             raise typer.Exit(1)
 
 
@@ -61,11 +61,11 @@ def show_results(
     ] = None,
     as_markdown: Annotated[
         bool,
-        typer.Option("--markdown", help="The answer and the table of engines as Markdown, and nothing else."),
+        typer.Option("--markdown", help="Print only the answer and the table of engines, as Markdown."),
     ] = False,
-    check: Annotated[bool, typer.Option("--check", help="Compare every file with what was sealed.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Check that every file is unchanged since it was sealed.")] = False,
 ) -> None:
-    """Results in short; exports for other tools."""
+    """Show results in short; export them for other tools."""
     need("inrush show", "stats")
     from inrush.analysis.analyse import analyse
     from inrush.report.export import write_bmf, write_claims, write_csv, write_hdr
@@ -107,13 +107,11 @@ def report_line(results: Results) -> str:
 def compare(
     a: Annotated[
         str,
-        typer.Argument(metavar="RESULTS", help="Path, id, beginning of an id or study: see `inrush runs`."),
+        typer.Argument(metavar="RESULTS", help="Path, id, beginning of an id, or study: see `inrush runs`."),
     ],
-    b: Annotated[
-        str, typer.Argument(metavar="RESULTS", help="What it is compared with, named in the same way.")
-    ],
+    b: Annotated[str, typer.Argument(metavar="RESULTS", help="The results to compare with, named in the same way.")],
 ) -> None:
-    """Two results of one study, point by point, as ratios with intervals."""
+    """Compare two results of one study point by point, as ratios with intervals."""
     need("inrush compare", "stats")
     from inrush.analysis.analyse import analyse
     from inrush.report.summary import compare_lines
@@ -130,12 +128,12 @@ def compare(
 def runs(
     delete: Annotated[
         str | None,
-        typer.Option("--delete", metavar="ID", help="Delete the results of one study, after asking."),
+        typer.Option("--delete", metavar="ID", help="Delete these results, after asking."),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="With --delete: without asking.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --delete: do not ask.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """What has been run: id, status, verdict, targets, title."""
+    """List the results of all studies: id, status, verdict, targets, title."""
     from inrush.commands import runs as command
 
     if delete is None:

@@ -22,14 +22,14 @@ def run(
     overrides: Overrides = None,
     seed: Seed = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with a study that was interrupted or failed.")
+        bool, typer.Option("--resume", help="Resume a study that was interrupted or failed.")
     ] = False,
     data: Data = None,
     unequal_durability: Annotated[
         bool,
         typer.Option(
             "--unequal-durability",
-            help="Compare engines whose rows survive different things; the report says so.",
+            help="Compare engines although their rows survive different failures; the report says so.",
         ),
     ] = False,
     realtime: Annotated[
@@ -41,7 +41,7 @@ def run(
         ),
     ] = False,
     live: Annotated[
-        bool, typer.Option("--live", help="Rewrite the report while the study runs; the page renews itself.")
+        bool, typer.Option("--live", help="Rewrite the report while the study runs; the page reloads itself.")
     ] = False,
     force: Annotated[
         bool,
@@ -55,7 +55,7 @@ def run(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a study; ends in the answer, the verdict and the next command."""
+    """Run a study and show the answer, the verdict and the next command."""
     from inrush.commands.running import begin, check_targets, execute, finish
     from inrush.run.prepare import StudyCall, prepare, unfinished
     from inrush.run.resume import Given, resumed
@@ -100,7 +100,7 @@ def plan(
     seed: Seed = None,
     as_json: AsJson = False,
 ) -> None:
-    """What would run, for how long, and what would be created where; changes nothing."""
+    """Show what would run, for how long, and what would be created where. Changes nothing."""
     from inrush.run.prepare import StudyCall, prepare
     from inrush.targets.deployment import split_password
 

@@ -12,7 +12,7 @@ from inrush.commands.printing import say, show, show_json
 
 
 def studies(as_json: AsJson = False) -> None:
-    """The studies that come with inrush, one line each."""
+    """List the studies that come with inrush, one line each."""
     from inrush.study.shipped import shipped_studies
     from inrush.study.toml import read_toml
     from inrush.text import columns
@@ -26,9 +26,9 @@ def studies(as_json: AsJson = False) -> None:
 
 def config(
     study: Study,
-    workload: Annotated[bool, typer.Option("--workload", help="The workload file instead.")] = False,
+    workload: Annotated[bool, typer.Option("--workload", help="Print the workload file instead.")] = False,
 ) -> None:
-    """Print a study's file, comments and all, to start one's own from."""
+    """Print a study's file with its comments, as a start for your own."""
     from inrush.study.shipped import find_study, workload_path
     from inrush.study.toml import read_toml
 
@@ -48,7 +48,7 @@ def new(
     source: Annotated[
         Path,
         typer.Option(
-            "--from", metavar="FILE", help="CSV, TSV, MySQL text or Parquet with rows of the user's own."
+            "--from", metavar="FILE", help="Your rows, as CSV, TSV, MySQL text or Parquet."
         ),
     ],
     folder: Annotated[Path, typer.Option(help="Where to write the files.")] = Path(),
@@ -57,7 +57,7 @@ def new(
     header: Header = None,
     columns: ColumnNames = None,
 ) -> None:
-    """A study of the user's own data: infers the table from a file, writes workload and study."""
+    """Write a study of your own data: infer the table from a file, write workload and study."""
     from inrush.commands.dates import with_dates
     from inrush.study.chosen import Asked, read_dates
     from inrush.study.first_line import read_said

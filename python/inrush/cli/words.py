@@ -1,4 +1,4 @@
-"""Words that several commands take."""
+"""Arguments and options that several commands take."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ Overrides = Annotated[
     list[str] | None,
     typer.Option("-P", metavar="KEY=VALUE", help="Change one value of the study; a list: KEY=VALUE,VALUE…"),
 ]
-Seed = Annotated[int | None, typer.Option(help="In place of the study's own: decides rows and order.")]
+Seed = Annotated[int | None, typer.Option(help="Seed in place of the study's own: decides rows and order.")]
 Strict = Annotated[
     bool,
     typer.Option(
         "--strict",
-        help="New columns: a type that 99 % of the values fit; rows with other values are rejected.",
+        help="For new columns take a type that 99 % of the values fit; reject rows with other values.",
     ),
 ]
 Dates = Annotated[
@@ -52,16 +52,16 @@ Dates = Annotated[
 ]
 Header = Annotated[
     str | None,
-    typer.Option(metavar="yes|no", help="Line 1 names the columns, or is data; default: by what it holds."),
+    typer.Option(metavar="yes|no", help="Line 1 names the columns, or is data; default: its content decides."),
 ]
 ColumnNames = Annotated[
     str | None,
-    typer.Option(metavar="NAME,…", help="The columns of files without a header, in their order."),
+    typer.Option(metavar="NAME,…", help="Names for the columns of files without a header, in their order."),
 ]
 Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="No progress and no notes: the last lines and errors alone.")
+    bool, typer.Option("--quiet", "-q", help="No progress and no notes: only the last lines and errors.")
 ]
-Open = Annotated[bool, typer.Option("--open", help="Open the report in the browser, where there is one.")]
+Open = Annotated[bool, typer.Option("--open", help="Open the report in the browser, if there is one.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable, on stdout.")]
 Which = Annotated[
     str | None,
@@ -77,5 +77,5 @@ Data = Annotated[
 ]
 Shards = Annotated[
     list[str] | None,
-    typer.Option(metavar="URL", help="A shard, in the order of its partitions; once for each."),
+    typer.Option(metavar="URL", help="URL of a shard; given once for each, in the order of the partitions."),
 ]

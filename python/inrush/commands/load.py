@@ -80,7 +80,7 @@ def lines(done: Loaded) -> list[str]:
 
 
 #: The last words on an import that is as its files are, and on another one.
-KNOWN = "known by what its files hold: they are not stored twice in this table"
+KNOWN = "recognised by the content of its files: they are not stored twice in this table"
 ANEW = "whose rows stay where they are: to load its files anew, empty the table and give --again"
 
 

@@ -99,7 +99,7 @@ def predict_results(
     level: float,
     as_json: bool,
 ) -> None:
-    """Freezes a claim for each group and target. A group whose model does not hold is told and left out."""
+    """Freezes a claim for each group and target. A group is reported and left out if its model does not hold."""
     from inrush.analysis.analyse import analyse
     from inrush.analysis.points import say as say_point
     from inrush.model.forecast import MODEL_VERSION, Refused
@@ -152,7 +152,7 @@ def refuse_unprovable(store: Store, claimed: Mapping[str, Any]) -> None:
     except UsageError as e:
         x = claimed["forecast"]["x"]
         raise Refused(
-            f"{claimed['along']} {number(x)} cannot be run, so that no claim about it can be proven: {e}; name another --to, or "
+            f"{claimed['along']} {number(x)} cannot be run, so no claim about it could be proven: {e}; name another --to, or "
             f"predict from results with other sizes ({call.study} at another --scale)"
         ) from e
 
@@ -201,7 +201,7 @@ def claim_lines(doc: dict[str, Any]) -> list[str]:
     made, figure = doc["forecast"], doc["figure"]
     bounds = f"[{shown(made['lo'], figure)}, {shown(made['hi'], figure)}]"
     group = ", ".join(f"{v}" if k == "engine" else f"{k} {v}" for k, v in doc["group"].items())
-    limit = {None: "", "load": "; nothing is full there"}.get(
+    limit = {None: "", "load": "; no resource is full there"}.get(
         made["bottleneck"], f"; limited by {made['bottleneck']}"
     )
     sure = "calibrated" if made["calibrated"] else "uncalibrated"

@@ -66,7 +66,7 @@ def named_claims(kept: Predictions, specs: Sequence[str]) -> list[Claim]:
     for c in claims:
         if c.scored:
             raise UsageError(
-                f"{c.id}: has its score already ({(c.score or {})['verdict']}); predict anew to try again"
+                f"{c.id}: is already scored ({(c.score or {})['verdict']}); predict anew to try again"
             )
     return claims
 

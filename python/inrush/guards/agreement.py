@@ -1,7 +1,7 @@
 """Do engines give the same answers to the same questions over the same rows? Pure.
 
-Every run asks its queries once more when it is quiet (table `answers`). Runs whose tables hold the
-same rows and whose question has the same parameters must agree, whatever engine, method or batch.
+Every run asks its queries once more when it is quiet (table `answers`). Runs with tables that hold the
+same rows, and with a question of the same parameters, must agree, whatever engine, method or batch.
 Cells that are not numbers on both sides (times and texts have many spellings) are left to each
 engine's own proofs; integers are compared exactly, other numbers to nine digits.
 """

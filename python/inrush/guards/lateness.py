@@ -47,7 +47,7 @@ def client_on_time(run: RunRecord, figures: Figures) -> Verdict:
         name, bracket = worst_of(broken)
         return invalid(
             NAME,
-            f"The client was late by itself: {shown(name, bracket)}{stall(run)}{late_arrivals(run, paced)}. Invalid: "
+            f"The client itself was late: {shown(name, bracket)}{stall(run)}{late_arrivals(run, paced)}. Invalid: "
             f"{said_figures(touched)}. {remedies(run)}{taken_by_others(run, roles_of(broken))}",
             figures=touched,
         )
@@ -55,7 +55,7 @@ def client_on_time(run: RunRecord, figures: Figures) -> Verdict:
         return not_checked(
             NAME,
             f"{said_figures(unknown)}: these results only bound what the client's lateness did to it, at most "
-            f"{shown(*worst_of(unknown))}. Run the study anew to know",
+            f"{shown(*worst_of(unknown))}. Run the study anew to decide",
         )
     name, bracket = worst_of(found)
     if bracket.ratio > RESOLUTION:
@@ -83,12 +83,12 @@ NO_PRIORITY = Cause(
     "The client had no real-time priority on the machine that it shares with the server: take --realtime",
     "--realtime",
 )
-ANYWHERE = "Lower the rate, use fewer sessions or more cores, let nothing stop it"
+ANYWHERE = "Lower the rate, use fewer sessions or more cores, run nothing beside it"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def causes(run: RunRecord) -> list[Cause]:
-    """What this machine and this call have of it, as `inrush doctor` and the run's own record tell."""
+    """What this machine and this call have of it, as `inrush doctor` and the run's own record show."""
     found = [UNJOURNALED] if run.env.get("data_journal") is False else []
     if beside_a_server(run) and "client_scheduling" not in run.env:
         found.append(NO_PRIORITY)

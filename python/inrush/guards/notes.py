@@ -47,13 +47,13 @@ def keeps_the_rate(run: RunRecord, figures: Figures) -> Verdict | None:
         if share < ACHIEVED_SHARE:
             return noted(
                 "keeps the rate",
-                f"{role}: {share:.1%} of what was due was sent: overload. The rest is slower than every percentile that it reaches",
+                f"{role}: {share:.1%} of what was due was sent: overload. The rest counts as slower than every percentile that it reaches",
             )
     short = [
         f"{r} {figures[f'{r}.attempted_share']:.2%}" for r in paced if figures[f"{r}.attempted_share"] < 1
     ]
     sentence = (
-        f"Of what was due was sent: {', '.join(short)}. The rest is slower than every percentile that it reaches"
+        f"Sent of what was due: {', '.join(short)}. The rest counts as slower than every percentile that it reaches"
         if short
         else "Everything that was due was sent"
     )
@@ -77,7 +77,7 @@ def warm_up_not_counted(run: RunRecord, _: Figures) -> Verdict | None:
             )
     phases = {s["phase"] for s in run.rows("segments") if s["phase"]}
     before = " after a warm-up phase" if "warm" in phases else ""
-    return passed("warm-up not counted", f"No slow start of {', '.join(judged)}{before}") if judged else None
+    return passed("warm-up not counted", f"No slow start in {', '.join(judged)}{before}") if judged else None
 
 
 def unit_of_work_constant(run: RunRecord, _: Figures) -> Verdict | None:
@@ -113,7 +113,7 @@ def long_enough(run: RunRecord, figures: Figures) -> Verdict | None:
 
 
 def no_waves(run: RunRecord, _: Figures) -> Verdict | None:
-    """Of closed roles: the throughput of paced calls swings as they are due, and their latency tells what holds them up."""
+    """Of closed roles: the throughput of paced calls swings as they are due, and their latency shows what holds them up."""
     paced, judged = paced_roles(run), False
     for role, steady in role_rates(run).items():
         if role in paced or len(set(steady.repetition.tolist())) > 1:

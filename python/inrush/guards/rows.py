@@ -72,7 +72,7 @@ def written_tables(run: RunRecord) -> dict[str, list[str]]:
 
 
 def rows_of_unanswered(run: RunRecord, figures: Figures, found: Unanswered) -> Verdict:
-    """Every acknowledged row is there, and of the inserts whose connection was lost each whole or not at all.
+    """Every acknowledged row is there, and of the inserts that lost their connection each whole or not at all.
 
     Figures count what was acknowledged. Alone the makespan of a closed role stands for its whole volume, of which the
     inserts without an answer are a part.
@@ -90,7 +90,7 @@ def rows_of_unanswered(run: RunRecord, figures: Figures, found: Unanswered) -> V
         return noted(name, sentence)
     return invalid(
         name,
-        f"{sentence}. The makespan of {', '.join(lacking)} is not that of the whole volume: more than {MISSING_SHARE:.0%} of "
+        f"{sentence}. The makespan of {', '.join(lacking)} does not cover the whole volume: more than {MISSING_SHARE:.0%} of "
         "the inserts have no answer",
         figures=[f"{role}.makespan_s" for role in lacking],
     )

@@ -36,7 +36,7 @@ class Guard:
 
     def __call__(self, run: RunRecord, figures: Figures) -> Verdict:
         found = self.check(run, figures) or not_checked(self.name, self.nothing)
-        assert found.guard == self.name, f"{found.guard} speaks for {self.name}"
+        assert found.guard == self.name, f"{found.guard} was given the name of {self.name}"
         return found
 
 
@@ -65,7 +65,7 @@ def ended_as_planned(run: RunRecord, _: Figures) -> Verdict:
             "raise the limit or lower the work",
         )
     if "status" not in run.summary and not run.rows("segments"):
-        return not_checked("ended as planned", "The run says nothing of its end")
+        return not_checked("ended as planned", "The run does not record its end")
     return passed("ended as planned", "Every segment ended with its work or its time")
 
 
@@ -120,7 +120,7 @@ def errors_not_fast(run: RunRecord, figures: Figures) -> Verdict | None:
     ended: dict[str, int] = {}
     succeeded: dict[str, int] = {}
     known = timed.keys() | failed.keys()
-    # Beside roles that were timed, one whose calls left nothing is the worst case. A pipeline's calls are not timed.
+    # Beside roles that were timed, one without any recorded call is the worst case. A pipeline's calls are not timed.
     for totals in run.rows("repetitions") if known else ():
         if totals["segment"] in windows and (totals["role"] in known or not is_pipeline(run)):
             ended[totals["role"]] = ended.get(totals["role"], 0) + totals["ops"]
@@ -217,11 +217,11 @@ def release_build(run: RunRecord, _: Figures) -> Verdict | None:
 
 
 RUN_GUARDS: tuple[Guard, ...] = (
-    Guard("ended as planned", ended_as_planned, "The run says nothing of its end"),
+    Guard("ended as planned", ended_as_planned, "The run does not record its end"),
     Guard("rows proven", rows_proven, "No rows were written, or the engine keeps none"),
     Guard("rows rejected", notes.rows_rejected, "No rows came from files"),
-    Guard("answers right", answers_right, "No operation that was called promises anything of its answers"),
-    Guard("oracle agrees", oracle_agrees, "No quiet query was put to the oracle"),
+    Guard("answers right", answers_right, "No operation that was called promises anything about its answers"),
+    Guard("oracle agrees", oracle_agrees, "The oracle was asked no quiet query"),
     Guard("errors not counted as fast", errors_not_fast, "No call was timed"),
     Guard("client on time", lateness.client_on_time, "No call was paced"),
     Guard(
@@ -254,7 +254,7 @@ RUN_GUARDS: tuple[Guard, ...] = (
     ),
     Guard("unit of work constant", notes.unit_of_work_constant, "Fewer than eight intervals with rows"),
     Guard("long enough", notes.long_enough, "No repetition has a length"),
-    Guard("no waves", notes.no_waves, "No closed role with intervals enough"),
+    Guard("no waves", notes.no_waves, "No closed role with enough intervals"),
     Guard("service time steady", trends.service_time_steady, "Too few intervals to see a trend"),
     Guard(
         "data larger than caches",

@@ -152,7 +152,7 @@ def by_guard(verdicts: Sequence[tuple[str, Verdict]]) -> dict[str, list[tuple[st
 
 
 def paced_roles(run: RunRecord) -> list[str]:
-    """Roles, and wholes of roles, whose calls have a due time of their own."""
+    """Roles, and wholes of roles, with calls that have a due time of their own."""
     found: dict[str, None] = {}
     for segment in run.plan.get("segments", ()):
         if segment.get("phase") == "measure":

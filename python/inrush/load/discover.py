@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def with_shards(call: Call, into: Shards, note: Callable[[str], None]) -> Call:
     """The call with the shards behind `--into`, and the key that its table is placed by; as it was where there are none.
 
-    A table that lies on the coordinator alone is loaded there. Raises UsageError for a table whose rows cannot be
+    A table that lies on the coordinator alone is loaded there. Raises UsageError for a table with rows that cannot be
     placed, and for another key than the table's.
     """
     if call.shards or not into.twin.coordinated:

@@ -33,7 +33,7 @@ from inrush.study.sniff import sniff
 from inrush.workload import Column, Table
 
 STDIN = "-"
-#: Rows that tell a file's format, header and word for NULL; the types are the table's.
+#: Rows that show a file's format, header and word for NULL; the types are the table's.
 LOOK_ROWS = 2_000
 
 
@@ -223,7 +223,7 @@ def times_of(
 ) -> dict[str, str]:
     """Column of the table -> how its times are written in the files: iso, dmy or mdy. Pure.
 
-    Raises DatesUndecided for dates such as 03/01/2026 whose order neither the files nor `asked` say.
+    Raises DatesUndecided for dates such as 03/01/2026 if neither the files nor `asked` give their order.
     """
     columns, names = columns_of(inputs, table.name, described, asked), [i.shown for i in inputs]
     if not described:
@@ -234,7 +234,7 @@ def times_of(
 
 
 def type_lines(inputs: Sequence[Input], name: str, asked: Asked) -> list[str]:
-    """A line for each column of a new table whose type is in doubt. Pure."""
+    """A line for each column of a new table with a type in doubt. Pure."""
     return lines(columns_of(inputs, name, (), asked), [i.sniffed for i in inputs], [i.shown for i in inputs])
 
 

@@ -24,7 +24,7 @@ SETTLE_S = 30.0
 class End:
     """One end of the load in its process; ended in every case.
 
-    document: its plan; None starts the interpreter ahead of it, and `begin` tells it.
+    document: its plan; None starts the interpreter ahead of it, and `begin` hands it over.
     """
 
     def __init__(self, document: LoadPlan | None, log: Path, environment: Mapping[str, str]) -> None:

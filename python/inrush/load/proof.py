@@ -47,7 +47,7 @@ class Evidence:
     found: Sequence[tuple[str, Figures]] = ()
     #: Column -> why its values may differ from the files' although nothing is wrong.
     weak: Mapping[str, str] = field(default_factory=dict)
-    #: Imports whose rows the table holds, and the names of those whose files are stored in part.
+    #: Imports with rows in the table, and the names of those with files that are stored in part.
     imports: int = 1
     unfinished: Sequence[str] = ()
     #: Why the table's sums are not those of files, where nothing is expected.
@@ -89,7 +89,7 @@ def judge(of: Evidence) -> LoadVerdict:
         )
     if of.unknown > 0:
         return LoadVerdict(
-            "different", f"the table has {of.unknown:,} rows more than the ledger: {whose(of)}"
+            "different", f"the table has {of.unknown:,} rows more than the ledger: {foreign_rows(of)}"
         )
     if of.expected is None or not of.found:
         return LoadVerdict("counted", of.uncompared)
@@ -98,7 +98,7 @@ def judge(of: Evidence) -> LoadVerdict:
     return compared(of, of.expected)
 
 
-def whose(of: Evidence) -> str:
+def foreign_rows(of: Evidence) -> str:
     """Rows that no line of a ledger accounts for, and what to do. The same at every repetition."""
     if of.transactional:
         return (

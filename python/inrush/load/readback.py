@@ -27,7 +27,7 @@ Targets = Sequence[tuple[str, border.Target]]
 def load_proof(
     twin: Server, table: Table, physical: str, declared: Mapping[str, str], weak: Mapping[str, str]
 ) -> Proof:
-    """What is summed of a table: every column but those whose values the database writes in another way."""
+    """What is summed of a table: every column but those with values that the database writes in another way."""
     left = tuple(c for c in table.columns if c.name not in weak or c.type.startswith("time"))
     return twin.load_proof(replace(table, columns=left), physical, declared, weak)
 
@@ -107,7 +107,7 @@ def verified(
     }
     unread = [c.name for c in wanted.table.columns if c.name not in columns]
     if found.verdict == "proven" or not unread:
-        but = f" but for {', '.join(unread)}, whose sums are equal" if unread else ""
+        but = f" but for {', '.join(unread)}; their sums are equal" if unread else ""
         why = f"the table was read back: every row is as the files have it{but}"
         return True, LoadVerdict("proven", why, columns_said)
     return True, LoadVerdict("counted", found.why, columns_said)

@@ -21,7 +21,7 @@ TOKEN_CHARACTERS = 16
 
 
 def link(address: str, token_file: str | None, ca: str | None, fingerprint: str | None) -> LinkPlan:
-    """Raises UsageError where the token would travel for everybody to read."""
+    """Raises UsageError where the token would travel in clear."""
     if token_file is None:
         raise UsageError(
             f"--server {address}: --token-file FILE must hold the token that it was started with"

@@ -215,7 +215,7 @@ def prepare(
     folder: Path,
     note: Callable[[str], None],
 ) -> ends.Wanted:
-    """Tables and ledgers on every shard, and what both ends will be told."""
+    """Tables and ledgers on every shard, and the plans of both ends."""
     from inrush import _core
 
     if call.replica and (len(targets) < 2 or not shards.twin.transactional):
@@ -343,7 +343,7 @@ def describe(shards: Shards | RemoteShards, target: border.Target, table: str) -
 
 
 def refuse_unfit(shards: Shards | RemoteShards, target: tuple[str, border.Target], table: str) -> None:
-    """Raises UsageError for a table whose rows would not be stored once."""
+    """Raises UsageError for a table that would not store each row once."""
     schema, _, name = table.rpartition(".")
     if question := shards.twin.unfit_for_load(schema, name):
         for (why,) in shards.ask(target[1], question):

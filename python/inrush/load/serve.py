@@ -222,7 +222,7 @@ def fingerprint(certificate: Path) -> str:
 
 
 def write_secret(path: Path, text: str) -> None:
-    """For nobody's eyes but ours, from its first byte on."""
+    """A file that only this user can read, from its first byte on."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(text)
 

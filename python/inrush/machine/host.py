@@ -207,7 +207,7 @@ def core_fact(name: str) -> str | None:
     try:
         from inrush import _core
     except ImportError:
-        return None  # a checkout whose core is not built yet
+        return None  # a checkout without a built core
     return str(getattr(_core, name)())
 
 

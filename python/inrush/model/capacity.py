@@ -58,7 +58,7 @@ def forecast_load(
 
 
 def middle_of_load(runs: Sequence[Measured], parts: Sequence[Part]) -> Callable[[float], float]:
-    """The median of `forecast_load` as a function of the load; Refused likewise.
+    """The median of `forecast_load` as a function of the load; raises Refused in the same cases.
 
     Without the interval, which takes seconds: for looking along many loads.
     """

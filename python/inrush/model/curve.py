@@ -264,7 +264,7 @@ def fitted_queue(of: Curve) -> Fitted:
 def forecast_within(
     of: Curve, limit_s: float, archive: Sequence[Scored] = (), level: float = LEVEL
 ) -> Forecast:
-    """The highest offered rate whose latency stays below a limit, at most 80 % of what fills the queue.
+    """The highest offered rate with a latency below a limit, at most 80 % of what fills the queue.
 
     of: latency in s against rates. The forecast's x is the limit; its reach that of the rate. Raises Refused where even
     an idle call is slower, or the law does not hold.

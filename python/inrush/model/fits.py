@@ -12,7 +12,7 @@ FloatArray = NDArray[np.float64]
 def fit_sum(columns: ArrayLike, y: ArrayLike, weights: ArrayLike | None = None) -> FloatArray:
     """c >= 0 with columns @ c close to y, errors relative to y.
 
-    columns: shape (n, k); y: shape (n,), positive. A law whose inverse is a sum is fitted with y = 1 / rate.
+    columns: shape (n, k); y: shape (n,), positive. A law with a sum as its inverse is fitted with y = 1 / rate.
     """
     y = np.asarray(y, np.float64)
     w = np.ones_like(y) if weights is None else np.sqrt(np.asarray(weights, np.float64))
@@ -31,7 +31,7 @@ def log_errors(fitted: ArrayLike, y: ArrayLike) -> FloatArray:
 
 
 def aicc(squares: float, n: int, parameters: int) -> float:
-    """Akaike's criterion, corrected for few points; inf where there are too few to tell.
+    """Akaike's criterion, corrected for few points; inf where there are too few.
 
     squares: sum of squared log errors. The variance counts as a parameter.
     """

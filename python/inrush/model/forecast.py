@@ -43,7 +43,7 @@ class Forecast:
     parameters: Mapping[str, float]
     #: The same from laws that compete: linear, hard bound, the universal scalability law.
     baselines: Mapping[str, float]
-    #: Load at which the figure peaks or stops growing; None where nothing tells.
+    #: Load at which the figure peaks or stops growing; None where it is not known.
     saturation: float | None
     why: tuple[str, ...] = ()
     #: The resource that limits at x; "load" where none is full yet; None where none was measured.

@@ -1,4 +1,4 @@
-"""Throughput of n loads from a few small ones: a closed network whose population the small loads calibrate. Pure.
+"""Throughput of n loads from a few small ones: a closed network with a population that the small loads calibrate. Pure.
 
 One load (a writer, a pipeline) overlaps its stages, so it holds c units of work in flight, not one: c is what makes
 the network give the throughput of one load. One that is slower than its demands waits for a resource that was not watched, and has
@@ -194,7 +194,7 @@ def drift(more: FloatArray, demand_s: FloatArray, weights: FloatArray) -> float:
 def background(per_s: FloatArray, busy: FloatArray, weights: FloatArray) -> tuple[float, float]:
     """Servers busy at any rate, and demand of a unit: busy = background + demand * rate, in relative errors.
 
-    Never negative, and drawn to 0 by its own doubt; with two loads or fewer there is nothing to tell it by.
+    Never negative, and drawn to 0 by its own doubt; with two loads or fewer it cannot be estimated.
     """
     if len(per_s) < 3 or busy.min() <= 0:
         return 0.0, float(busy[0] / per_s[0])

@@ -2,8 +2,8 @@
 
     rate(N) = lambda N / (1 + alpha (N - 1) + beta N (N - 1))
 
-alpha: contention, the share of work that only one can do (beta = 0: Amdahl); beta: coherency, what everybody tells
-everybody. Its inverse is a sum of 1/N, 1 and N, so that a non-negative fit needs no starting point. A batch of b
+alpha: contention, the share of work that only one can do (beta = 0: Amdahl); beta: coherency, what every process sends
+to all others. Its inverse is a sum of 1/N, 1 and N, so that a non-negative fit needs no starting point. A batch of b
 rows that costs a + b d seconds has the same form: rate(b) = 1 / (a/b + d).
 Source: Gunther, Guerrilla Capacity Planning, 2007, chapter 4.
 """

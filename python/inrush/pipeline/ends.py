@@ -33,7 +33,7 @@ LOOK_S = 0.1
 
 @dataclass(frozen=True)
 class Said:
-    """An event of an end; `key` tells one process's counts from another's."""
+    """An event of an end; `key` separates one process's counts from another's."""
 
     role: str
     key: str
@@ -41,7 +41,7 @@ class Said:
 
 
 class Ends:
-    """Started before the clock; `go` begins the load, `said` tells of it until every client has finished."""
+    """Started before the clock; `go` begins the load, `said` gives its events until every client has finished."""
 
     def __init__(self, plan: Mapping[str, Any], paths: Sequence[Path], folder: Path) -> None:
         self._plan, self._paths, self._folder = plan, [str(p) for p in paths], folder

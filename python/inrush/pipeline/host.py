@@ -29,7 +29,7 @@ def main() -> int:
 
 
 def hosted(plan: str, lines: Iterator[str]) -> int:
-    """One end from its plan to its exit code. A load server works until it is told to stop."""
+    """One end from its plan to its exit code. A load server works until a message stops it."""
     with subprocess.Popen(
         END, stdin=subprocess.PIPE, text=True, env={**os.environ, "INRUSH_PARENT": str(os.getpid())}
     ) as end:

@@ -41,7 +41,7 @@ def made(inputs: Mapping[str, Any], seed: int, epoch_ns: int, note: Callable[[in
 
 
 def key_of(inputs: Mapping[str, Any], seed: int, epoch_ns: int) -> str:
-    """Equal for runs whose files hold the same rows: neither the engine nor the number of files is in it."""
+    """Equal for runs with the same rows in their files: neither the engine nor the number of files is in it."""
     table = inputs["table"]
     columns = [{k: v for k, v in c.items() if k != "wire"} for c in table["columns"]]
     identity = [table["stream"], columns, table["source"], seed, epoch_ns, inputs["rows_per_file"]]

@@ -60,7 +60,7 @@ def segments(plan: Sequence[Mapping[str, Any]], start_ns: int, end_ns: int, last
 def received(said: Sequence[tuple[int, int]], start_ns: int, end_ns: int) -> list[tuple[int, int]]:
     """Bytes so far, from nothing at GO to all of them when the last row is stored.
 
-    said: what load servers told, and when. They do so now and then, and their last word comes after the end.
+    said: reports of the load servers, and when they came. They come now and then, the last one after the end.
     """
     if not said:
         return []

@@ -1,4 +1,4 @@
-"""What tells the client's own CPU from that of an engine in its process: the measured work once more, on the null engine.
+"""What separates the client's own CPU from that of an engine in its process: the measured work once more, on the null engine.
 
 Pure. The calibrating run makes the same rows in the same batches and draws the same parameters, and stores nothing.
 What a row or a call costs there is the client's own; `client_overhead` takes it from the CPU of the whole process.

@@ -68,7 +68,7 @@ class Cost:
     #: Highest approximate size in a database at once.
     peak_bytes: int
     creates: tuple[Creation, ...]
-    #: Points whose duration the pilot has measured, of all.
+    #: Points that the pilot has timed, of all.
     measured_points: int = 0
     #: About so many of the runs are made: less than all of a search.
     made: int = 0

@@ -92,7 +92,7 @@ class Draft:
     # --- operations
 
     def asked_problems(self) -> list[Problem]:
-        """Operations whose answers are the rows of a key: these must lie there before, and stay."""
+        """Operations that answer with the rows of a key: these must lie there before, and stay."""
         operations = self.study.workload.operations
         names = {
             member
@@ -197,7 +197,7 @@ class Draft:
         return None
 
     def longest_s(self) -> float:
-        """The longest segment whose length is planned: seconds that are said, samples, calls at a rate."""
+        """The longest segment with a planned length: seconds that are given, samples, calls at a rate."""
         schedule = self.study.schedule
         timed = any(r.table is None and r.calls is None for r in self.roles)
         said = [schedule.warm_s, schedule.cool_s, schedule.measure_s if timed else 0.0]
@@ -239,7 +239,7 @@ class Draft:
         return found
 
     def unseen_uuids(self, name: str) -> list[str]:
-        """Columns whose UUIDs are in no figure of an engine that stores something."""
+        """Columns with UUIDs that are in no figure of an engine that stores something."""
         proof = self.server.proof(self.tables[name], self.plans[name])
         seen = {item["column"] for item in proof.items if item["kind"] == "sum_hash"}
         uuids = [c.name for c in self.tables[name].columns if c.type == "uuid"]
@@ -353,7 +353,7 @@ class Draft:
         return found
 
     def asked(self) -> list[str]:
-        """The queries whose quiet answers an oracle can compare."""
+        """The queries with quiet answers that an oracle can compare."""
         operations = self.study.workload.operations
         if not self.server.answers:
             return []

@@ -1,4 +1,4 @@
-"""What the two ends of a load are told, and the statements of its ledger. Pure.
+"""The plans of the two ends of a load, and the statements of its ledger. Pure.
 
 The ledger is a table beside the rows, on every shard: a line for each chunk of each file, written in the transaction
 that stores the chunk's rows. The same import finds its lines again and goes on behind them.
@@ -51,7 +51,7 @@ class TextFile(TypedDict):
     null: str | None
 
 
-#: The source of a table whose rows come from elsewhere.
+#: The source of a table with rows from elsewhere.
 NO_FILES: TextFile = {"path": "-", "format": "csv", "delimiter": None, "header": False, "null": None}
 
 

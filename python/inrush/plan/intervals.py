@@ -38,7 +38,7 @@ LENGTHS_S = (
 
 
 def interval_s(asked: float | None, longest_s: float) -> float:
-    """Length of an interval. asked: the study's own; longest_s: the longest segment whose length is planned."""
+    """Length of an interval. asked: the study's own; longest_s: the longest segment with a planned length."""
     return asked if asked is not None else followed(INTERVAL_S, longest_s / MOST_INTERVALS)
 
 

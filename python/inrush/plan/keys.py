@@ -1,4 +1,4 @@
-"""What the keys of an operation cover: whose rows, how many, by which law, and how many different ones. Pure."""
+"""What the keys of an operation cover: rows of which table, how many, by which law, and how many different ones. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from inrush.errors import Problem
 from inrush.plan.roles import ActiveRole, problem
 from inrush.workload import KeyRows, Operation, Table, Workload
 
-#: What coverage is told for: a run's number of draws is known only afterwards.
+#: The draws that coverage is computed for: a run's number of draws is known only afterwards.
 DRAWS = 1_000_000
 #: Ranks of Zipf's law that are summed one by one; beyond them in bins of equal ratio.
 SINGLE_RANKS, BINS = 10_000, 4_000
@@ -55,7 +55,7 @@ def planned_keys(
 
 
 def as_roles_draw(workload: Workload, roles: Sequence[ActiveRole]) -> tuple[Workload, list[ActiveRole]]:
-    """The workload whose operations draw keys as the roles do, and the roles as they call them.
+    """The workload with operations that draw keys as the roles do, and the roles as they call them.
 
     An operation has one law in a plan. Where roles draw the keys of one operation differently, each has a copy of its
     own, `look/users`; a page of such operations is copied too.

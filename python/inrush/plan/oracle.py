@@ -9,7 +9,7 @@ from inrush.engines import server
 from inrush.engines.base import OpPlan
 from inrush.workload import Operation, Table
 
-#: The oracle, and who answers for it where it is measured itself.
+#: The oracle, and the engine that stands in for it where it is measured itself.
 ORACLE, SECOND = "duckdb", "sqlite"
 #: More rows than this are not loaded a second time only to be asked.
 ROWS = 2_000_000

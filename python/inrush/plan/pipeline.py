@@ -153,7 +153,7 @@ def plan_pipeline(
             "client": of.client,
             "process_per_file": at.process_per_file,
             "load_server_cores": at.load_server_cores,
-            # What holds the load on purpose: capacities that a prediction is told.
+            # What limits the load on purpose: capacities that a prediction gets.
             "device_bytes_per_s": at.device_bytes_per_s,
             "pipeline_bytes_per_s": at.pipeline_bytes_per_s,
             "shard_rows_per_s": at.shard_rows_per_s * at.connections,

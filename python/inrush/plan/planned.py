@@ -36,7 +36,7 @@ class Point:
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One plan for the core. `hash` tells equal runs, wherever their target is."""
+    """One plan for the core. `hash` is the same for equal runs, wherever their target is."""
 
     run_id: str
     point: str

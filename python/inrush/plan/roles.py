@@ -55,7 +55,7 @@ class ActiveRole:
     keys_per_call: int = 1
     #: How its keys are drawn, in plain values; None: as its operations say.
     keys: KeysOf | None = None
-    #: Of tables that nobody writes.
+    #: Of tables that no role writes.
     load_rows: int = 0
     notes: tuple[str, ...] = ()
 
@@ -96,7 +96,7 @@ def active_roles(
 
 
 def deadline_problems(study: Study, roles: Sequence[ActiveRole]) -> list[Problem]:
-    """Roles whose operations have several deadlines: the core watches the call that a session sent first, by one."""
+    """Roles with operations of several deadlines: the core watches the call that a session sent first, by one."""
     found = []
     for role in roles:
         deadlines = {name: study.workload.operations[name].deadline_s for name in role.operations}
@@ -108,13 +108,13 @@ def deadline_problems(study: Study, roles: Sequence[ActiveRole]) -> list[Problem
 
 
 def deep_problems(study: Study, server: Server, roles: Sequence[ActiveRole], engine: str) -> list[Problem]:
-    """Roles whose sessions would have more calls in flight than the engine can hold."""
+    """Roles with sessions that would have more calls in flight than the engine can hold."""
     found = []
     for role in roles:
         key = f"roles.{role.name.partition('/')[0]}.depth"
         pages = [name for name in role.operations if study.workload.operations[name].kind == "together"]
         if pages and role.depth > 1:
-            remedy = f"{pages[0]} is a page, whose queries are sent at once and one page after the other; remove it"
+            remedy = f"{pages[0]} is a page: its queries are sent at once, and one page after the other; remove it"
             found.append(problem(key, str(role.depth), remedy))
         elif role.depth > server.max_depth:
             calls = f"{server.max_depth} call{'s' * (server.max_depth > 1)}"

@@ -6,7 +6,7 @@ and that one, the middle is tried next, until they are neighbours: log2(n + 1) r
 repeat the two neighbours; one that held and then fails moves the bracket, and the middle is tried again. So every
 planned run is known beforehand, as in any study; what was measured decides which of them are made.
 
-A run whose figure decides nothing (`analysis/deciding.py`) makes its candidate *undecided*: it is neither end of the
+A run with a figure that decides nothing (`analysis/deciding.py`) makes its candidate *undecided*: it is neither end of the
 bracket, and the search goes on below it and above it, at most twice as many runs. The blocks repeat the lowest and the
 highest that are undecided.
 """

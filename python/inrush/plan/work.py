@@ -53,7 +53,7 @@ class Lasts:
 
 
 def works(roles: Sequence[ActiveRole], tables: Mapping[str, Table], server: Server) -> tuple[Work, ...]:
-    """Of every role whose work is known beforehand: not of those that end with another role, or with the time."""
+    """Of every role with work that is known beforehand: not of those that end with another role, or with the time."""
     found = []
     for role in roles:
         if role.table is not None and role.rows < ALL_ROWS:

@@ -74,7 +74,7 @@ class Knee:
 
 
 def knees(entries: Sequence[Entry]) -> list[Knee]:
-    """Of several claims of one training, the one whose run went farthest saw the knee best."""
+    """Of several claims of one training, the one with the largest run saw the knee best."""
     found: dict[tuple[str, str], tuple[float, Knee]] = {}
     for doc, s in entries:
         if s is None or s["verdict"] == "invalid" or s.get("knee_log_error") is None:
@@ -99,7 +99,7 @@ def p90(errors: Sequence[float]) -> float:
 
 
 def schedules(entries: Sequence[Entry]) -> list[bool]:
-    """Of claims about samples: whether it was told right that they are stored in time."""
+    """Of claims about samples: whether the claim that they are stored in time was right."""
     return [bool(s["kept_up_hit"]) for _, s in entries if s is not None and "kept_up_hit" in s]
 
 

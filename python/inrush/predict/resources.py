@@ -1,4 +1,4 @@
-"""Where each resource of a load is full, told from its small loads and held against its larger ones. Pure.
+"""Where each resource of a load is full, predicted from its small loads and compared with its larger ones. Pure.
 
 Step 2 and 3 of "start small and predict" inside one study. A claim that was frozen before its run is stronger: that
 is `inrush predict` and `inrush prove`; what stands here was fitted after all runs were made, from the small ones alone.
@@ -18,9 +18,9 @@ from inrush.model.pipeline import Pipeline, fit_pipeline
 from inrush.predict.proof import FULL_SHARE
 from inrush.predict.training import Training, as_measured, trainings
 
-#: Loads up to so many times the smallest are the small ones, that the others are told from.
+#: Loads up to so many times the smallest are the small ones, from which the others are predicted.
 SMALL_REACH = 4.0
-#: A resource is confirmed full not before this share of the load that was told, and not full not after it.
+#: A resource is confirmed full from this share of the predicted load on, and confirmed not full up to it.
 NEAR = 0.85
 
 
@@ -55,7 +55,7 @@ class ResourceForecast:
 
 
 def resource_forecasts(analysis: Analysis) -> list[ResourceForecast]:
-    """Of every group whose factor scales a load and whose resources were watched; none where nothing can be told."""
+    """Of every group with a factor that scales a load and with watched resources; none where nothing can be predicted."""
     try:
         found = trainings(analysis)
     except UsageError:
@@ -92,9 +92,9 @@ def resource(
 def verdict(full_at: float, largest: float, share: float) -> str:
     """Told against seen at the largest load.
 
-    confirmed      full where it was told to be, or not full where it was told not to be
+    confirmed      full where predicted full, or not full where predicted not full
     rejected       the other way round
-    not tried      no load came near enough to tell
+    not tried      no load came near enough to decide
     """
     is_full = share >= FULL_SHARE
     if largest >= full_at:

@@ -31,7 +31,7 @@ class KeepsUp:
     slowest_s: float
     #: Probability that the slowest stay below the limit, by the interval of the prediction.
     sure: float
-    #: Value of the factor from which they do not; None where nothing tells.
+    #: Value of the factor from which they do not; None where it is not known.
     until: float | None
 
     @property

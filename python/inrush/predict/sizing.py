@@ -1,7 +1,7 @@
 """What a required rate needs: batch, writers, cores and disk, from every study of an engine that was run. Pure.
 
 batch       smallest with 95 % of what any batch reaches, and within the latency limit; from a study of batch_rows
-writers     fewest whose predicted rate holds the required one at 80 % busy; from a study of sessions, else one
+writers     fewest with a predicted rate that holds the required one at 80 % busy; from a study of sessions, else one
 cores       CPU per row × rate
 disk        stored bytes per row × rate, a day; written bytes per row × rate
 shown       whether runs were large and long enough, and what run would be; no rate above one that was measured
@@ -77,7 +77,7 @@ class Sizing:
     hi: float | None = None
     #: None where the verdict is not yes, and where claims of this kind and reach have no score yet.
     sure: float | None = None
-    #: Scores of claims of this kind and reach, and those whose interval held; a measured rate is no claim.
+    #: Scores of claims of this kind and reach, and those with an interval that held; a measured rate is no claim.
     scored: int = 0
     scored_inside: int = 0
     measured: bool = False
@@ -178,7 +178,7 @@ def sizing(
     why: list[str] = []
     most = ceilings(measured)
     if not most.rows_per_s:
-        no_rate = "no run whose rate is valid agrees with what was studied"
+        no_rate = "no run with a valid rate agrees with what was studied"
         return Sizing(engine, group, "not shown", why=(no_rate,), from_results=ids)
     try:
         rows, one = batch_for(batch, need, archive, why)
@@ -296,7 +296,7 @@ def measured_at(of: Curve, x: float) -> Forecast:
 
 
 def rows_within(analysis: Analysis, training: Training, p99_s: float) -> float:
-    """Largest batch whose call is within a limit, when nothing waits: a fixed cost and one for each row."""
+    """Largest batch with a call within a limit, when nothing waits: a fixed cost and one for each row."""
     law = latency_law(analysis, training)
     if law is None:
         return float("inf")
@@ -320,7 +320,7 @@ def latency_law(analysis: Analysis, training: Training) -> tuple[float, float] |
 def writers_for(
     source: Source | None, one: Forecast | None, need: Need, archive: Sequence[Scored], why: list[str]
 ) -> tuple[int, Forecast, Claimed]:
-    """Fewest writers whose rate holds the need at 80 % busy, and the claims in it. Raises Refused where no number does.
+    """Fewest writers with a rate that holds the need at 80 % busy, and the claims in it. Raises Refused where no number does.
 
     How a rate grows with writers is taken from their study; its level from the batch's, where there is one.
     """
@@ -353,7 +353,7 @@ def writers_for(
 
 
 def writer_counts(most: int) -> list[int]:
-    """1 to 16, then in steps of a quarter: nobody needs 129 instead of 128."""
+    """1 to 16, then in steps of a quarter: 129 instead of 128 would be of no use."""
     found = list(range(1, min(16, most) + 1))
     while found[-1] < most:
         found.append(min(most, int(found[-1] * 1.25)))

@@ -43,7 +43,7 @@ class Shown:
 
 
 def evidence(analyses: Sequence[Analysis], engine: str, group: Mapping[str, Any]) -> list[Measured]:
-    """Runs of an engine whose rates are valid, of every study whose factors agree with the group where they have them."""
+    """Runs of an engine with valid rates, of every study with factors that agree with the group where they have them."""
     wanted = {**group, "engine": engine}
     return [
         m
@@ -161,7 +161,7 @@ class Record:
 
     @property
     def share(self) -> float:
-        """Lower end of the 95 % interval of the share whose intervals held."""
+        """Lower end of the 95 % interval of the share of intervals that held."""
         return stats.wilson(self.inside, self.claims).low
 
 

@@ -19,7 +19,7 @@ from inrush.stats.measures import cumulative, grown, measured_windows
 from inrush.stats.record import RunRecord
 
 #: load: sessions that share an engine; batch: rows of a call; volume: work to do; offered: a paced rate; sample: whatever
-#: is varied of a role whose samples are due one after the other; other: the rest.
+#: is varied of a role with samples due one after the other; other: the rest.
 Kind = Literal["load", "batch", "volume", "offered", "sample", "other"]
 SAME = 0.01
 #: Not a figure of a run's clock, and predicted like one: the size of what was stored.
@@ -125,7 +125,7 @@ def stand_in(runs: Sequence[Measured], along: str, asked: str) -> str:
 
 
 def kind_of(runs: Sequence[Measured], along: str, figure: str) -> Kind:
-    """What the factor scales, told from what the runs did; names only where those do not report."""
+    """What the factor scales, by what the runs did; by names only where those do not show it."""
     role = role_of(figure)
     if along == "batch_rows":
         return "batch"

@@ -23,7 +23,7 @@ def series_of(analysis: Analysis, figure: str, engine: str, of: Values) -> str:
 
 
 def without_failed(of: Values) -> Values:
-    """Points whose figure has a value in every run: a percentile that failed has no place on an axis."""
+    """Points with a value of the figure in every run: a percentile that failed has no place on an axis."""
     return {p: v for p, v in of.items() if all(np.isfinite(list(v.values())))}
 
 

@@ -19,7 +19,7 @@ from inrush.results.store import Results
 
 V2_COOKIE = 0x1C849303 | 0x10
 V2_COMPRESSED_COOKIE = 0x1C849304 | 0x10
-#: Grouping power of our buckets -> significant digits of an HdrHistogram whose buckets are the same.
+#: Grouping power of our buckets -> significant digits of an HdrHistogram with the same buckets.
 DIGITS = {4: 1, 7: 2, 10: 3, 14: 4, 17: 5}
 #: A log of histograms has no place above all values: calls that failed stand at a day, beyond any call's time limit.
 FAILED_NS = 86_400_000_000_000

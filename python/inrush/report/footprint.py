@@ -107,7 +107,7 @@ MOST_AHEAD = 4
 
 
 def capacity_figures(analysis: Analysis, answer: Answer) -> list[Figure]:
-    """The curve told from the small loads, the bound where the first resource is full, and what was measured."""
+    """The curve predicted from the small loads, the bound where the first resource is full, and what was measured."""
     if not any(is_pipeline(m.run) for m in analysis.runs):
         return []
     found = []

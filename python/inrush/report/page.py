@@ -273,7 +273,7 @@ def figure_cards(figures: Sequence[Figure], specs: Sequence[Mapping[str, Any]]) 
 
 
 def resources_table(analysis: Analysis) -> str:
-    """Of pipelines: each resource, told from the small loads and held against the larger ones."""
+    """Of pipelines: each resource, predicted from the small loads and compared with the larger ones."""
     if not any(is_pipeline(m.run) for m in analysis.runs):
         return ""
     rows = [[escape(cell) for cell in row] for row in resource_rows(analysis)]
@@ -289,11 +289,11 @@ def claims_table(analysis: Analysis) -> str:
 
 def published_table(analysis: Analysis, answer: Answer | None) -> str:
     rows = [
-        [escape(str(r["claim"])), escape(str(r["who"])), number(f"{plain(r['value'])} {escape(str(r['unit']))}"),
+        [escape(str(r["claim"])), escape(str(r["name"])), number(f"{plain(r['value'])} {escape(str(r['unit']))}"),
          escape(str(r["hardware"])), escape(str(r["about"]))]
         for r in published_rows(analysis, answer)
     ]  # fmt: skip
-    return table(["claim", "whose", "#figure", "hardware", "remark"], rows)
+    return table(["claim", "source", "#figure", "hardware", "remark"], rows)
 
 
 def stored_table(analysis: Analysis) -> str:

@@ -24,23 +24,23 @@ def beside_published(analysis: Analysis, answer: Answer | None) -> list[Figure]:
     found = []
     for n, claim in enumerate(dict.fromkeys(r["claim"] for r in rows)):
         mine = [r for r in rows if r["claim"] == claim]
-        if not any(r["whose"] == "ours" for r in mine):
+        if not any(r["origin"] == "ours" for r in mine):
             continue
         chart = (
             alt.Chart(inline(mine))
             .mark_point(filled=True, size=90)
             .encode(
                 x=alt.X("value:Q", title=mine[0]["unit"], scale=scale_of([r["value"] for r in mine])),
-                y=alt.Y("who:N", title=None, sort=[r["who"] for r in mine], axis=alt.Axis(labelLimit=260)),
+                y=alt.Y("name:N", title=None, sort=[r["name"] for r in mine], axis=alt.Axis(labelLimit=260)),
                 color=alt.Color(
-                    "whose:N", title=None, sort=["ours", "published"], legend=alt.Legend(orient="top")
+                    "origin:N", title=None, sort=["ours", "published"], legend=alt.Legend(orient="top")
                 ),
-                tooltip=["who:N", alt.Tooltip("value:Q", format=".4g"), "hardware:N"],
+                tooltip=["name:N", alt.Tooltip("value:Q", format=".4g"), "hardware:N"],
             )
         )
         found.append(Figure(
             f"published-{n}", f"Published beside ours: {claim}",
-            "Different hardware and years: a place to stand, not a race. The table names the machines.", finished(chart),
+            "Hardware and years differ, so this is no contest. The table names the machines.", finished(chart),
         ))  # fmt: skip
     return found
 
@@ -50,20 +50,20 @@ def published_rows(analysis: Analysis, answer: Answer | None) -> list[Row]:
     rows: list[Row] = []
     host = hardware(analysis)
     for p in analysis.study.get("published") or ():
-        for who, given in dict(p["values"]).items():
+        for name, given in dict(p["values"]).items():
             value = int(given) if isinstance(given, float) and given.is_integer() else given
-            rows.append({"claim": p["claim"], "unit": p["unit"], "who": f"{who} ({p['source']})", "value": value,
-                         "whose": "published", "hardware": p["hardware"], "about": p.get("about", "")})  # fmt: skip
+            rows.append({"claim": p["claim"], "unit": p["unit"], "name": f"{name} ({p['source']})", "value": value,
+                         "origin": "published", "hardware": p["hardware"], "about": p.get("about", "")})  # fmt: skip
         rows += [
-            {"claim": p["claim"], "unit": p["unit"], "who": f"{who} (ours)", "value": value, "whose": "ours",
+            {"claim": p["claim"], "unit": p["unit"], "name": f"{name} (ours)", "value": value, "origin": "ours",
              "hardware": host, "about": about}
-            for who, value, about in ours(analysis, answer, p)
+            for name, value, about in ours(analysis, answer, p)
         ]  # fmt: skip
     return rows
 
 
 def ours(analysis: Analysis, answer: Answer | None, claim: Mapping[str, Any]) -> list[tuple[str, Any, str]]:
-    """Who, value and what it is. `beside` names one of our figures, `answer` (the value that the study found best,
+    """Name, value and what it is. `beside` names one of our figures, `answer` (the value that the study found best,
     per group) or `cost of <factor>` (in % of the answer's figure)."""
     beside, where = str(claim.get("beside") or ""), dict(claim.get("where") or {})
     if beside == "answer":
@@ -103,7 +103,7 @@ def agrees(point: Point, where: Mapping[str, Any]) -> bool:
 
 
 def hardware(analysis: Analysis) -> str:
-    """Ours, as the others' is told: processor, cores, memory."""
+    """This machine, as those of others are described: processor, cores, memory."""
     env = analysis.runs[0].run.env if analysis.runs else {}
     facts = [str(env.get("cpu_model", "this machine"))]
     if "cpu_logical" in env:

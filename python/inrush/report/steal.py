@@ -1,4 +1,4 @@
-"""Figures of runs whose host took processors away, with what it took and without. Pure."""
+"""Figures of runs that lost processors to their host, with that time and without. Pure."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Insert:
-    """One insert whose connection was lost before its answer."""
+    """One insert that lost its connection before its answer."""
 
     table: str
     #: Rows of the generator, end not included; of files, by the order in which they are read.
@@ -38,7 +38,7 @@ class Insert:
 
 @dataclass(frozen=True)
 class Unanswered:
-    """What a proof says of a run some of whose inserts got no answer; each counted once."""
+    """What a proof says of a run with inserts that got no answer; each counted once."""
 
     inserts: Sequence[Insert]
     #: Rows that were acknowledged, of all tables that were proven.

@@ -87,7 +87,7 @@ def explained(
 ) -> dict[str, Any] | None:
     """The failure of a run with the full disk as its reason, where that is so.
 
-    segments, failures: rows of these tables. A run without a failure whose segments ended as planned had room enough.
+    segments, failures: rows of these tables. A run without a failure, with segments that ended as planned, had room enough.
     """
     messages = [str(row["first_message"]) for row in failures]
     if failure is None:

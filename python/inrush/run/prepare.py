@@ -38,7 +38,7 @@ class StudyCall:
     realtime: bool = False
     #: Study -> what it had found when this one was begun, for `best_of`.
     best: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
-    #: Folder for the data of engines whose files are inrush's own; None: the usual one.
+    #: Folder for the data of engines with files of inrush's own; None: the usual one.
     data: str | None = None
 
     def command(self) -> str:
@@ -94,7 +94,7 @@ def prepare(call: StudyCall, secret_targets: Sequence[str] | None = None) -> Pre
 
 
 def check_transports(plan: StudyPlan, found: NamedTargets) -> None:
-    """Raises UsageError where a run wants the socket of a server whose URL says how it is reached."""
+    """Raises UsageError where a run wants the socket of a server with a URL that says how it is reached."""
     by_socket = {
         str(run.plan["target"]["engine"])
         for run in plan.runs
@@ -219,7 +219,7 @@ def unfinished(store: Store, named: str | None) -> StudyFolder:
 class StopRules:
     """Applies a study's stop rules, or its search, to what was measured so far; reads each sealed run once.
 
-    note: is told, once a run, why its figures decide nothing.
+    note: gets, once a run, the reason why its figures decide nothing.
     """
 
     def __init__(self, plan: StudyPlan, note: Callable[[str], None] = lambda message: None) -> None:

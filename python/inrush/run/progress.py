@@ -31,7 +31,7 @@ BEHIND_S = 1.0
 
 
 def progress(console: Console, results: Path | None = None) -> LiveLine | Plain:
-    """results: folder of the study, whose sealed runs say what they measured and proved."""
+    """results: folder of the study; its sealed runs say what they measured and proved."""
     return LiveLine(console, results) if console.is_terminal else Plain(console, results)
 
 
@@ -73,7 +73,7 @@ class Plain:
         return found_line(SealedRun(path)) if path is not None and (path / "run.json").is_file() else ""
 
     def first(self, sentence: str) -> None:
-        """Says when there is a first figure with its proof: what follows repeats it and tells how sure it is."""
+        """Says when there is a first figure with its proof: what follows repeats it and shows how sure it is."""
         if sentence and not self.has_result:
             self.has_result = True
             after = show_s(time.monotonic() - self.began_s)
@@ -146,7 +146,7 @@ class StudyClock:
         writers: Collection[str] = (),
         plan: Mapping[str, Any] | None = None,
     ) -> None:
-        """writers: roles whose rows are a rate; without any, the rows of all are."""
+        """writers: roles with rows that make the rate; without any, the rows of all do."""
         self.writers = writers
         self.gaps_s = call_gaps_s(plan or {})
         self.n, self.of, self.point, self.block = n, of, point, block
@@ -202,7 +202,7 @@ Counts = Mapping[str, tuple[int, int, int]]
 
 
 class Recent:
-    """What was done within the last moments of one repetition: of progress events, whose counts begin again with each."""
+    """What was done within the last moments of one repetition: of progress events; their counts begin again with each."""
 
     def __init__(self, gaps_s: Mapping[str, float] | None = None) -> None:
         self.gaps_s = gaps_s or {}

@@ -74,7 +74,7 @@ def lies_in(folder: StudyFolder, call: StudyCall) -> Path | None:
 
 
 def sealed_here(folder: StudyFolder, call: StudyCall) -> bool:
-    """Whether a run is sealed whose files lay where `--data` says: not of a server at an address of the user's."""
+    """Whether a run is sealed that had its files where `--data` says: not of a server at an address of the user's."""
     begun = started_words(call.start)
     engines = {str(run.labels.get("engine")) for run in Results(folder.path).runs}
     return any(engine in begun or server(engine).embedded for engine in engines)

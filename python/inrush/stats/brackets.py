@@ -32,7 +32,7 @@ from inrush.stats.record import FloatArray, RunRecord
 from inrush.stats.samples import QUANTILES as SAMPLE_QUANTILES
 from inrush.stats.samples import Sampled, role_samples
 
-#: A figure is invalid where its ends differ by more: what a comparison of five runs can tell at best.
+#: A figure is invalid where its ends differ by more: what a comparison of five runs can resolve at best.
 WIDEST = 1.05
 #: Ends nearer than this are one bucket of the histograms: they cannot be distinguished from each other.
 RESOLUTION = 1.01
@@ -81,7 +81,7 @@ class Bracket:
 def brackets(run: RunRecord, figures: Mapping[str, float], paced: Sequence[str]) -> dict[str, Bracket]:
     """Figure -> its bracket, of all figures that lateness of the client can move.
 
-    paced: roles whose calls have a due time of their own.
+    paced: roles with calls that have a due time of their own.
     """
     held = role_histograms(run, measured_windows(run)) if paced or stalled_s(run)[0] else {}
     found = recorded(figures) | bounded(run, figures, held, paced)
@@ -91,7 +91,7 @@ def brackets(run: RunRecord, figures: Mapping[str, float], paced: Sequence[str])
 
 
 def farther(a: Bracket, b: Bracket) -> Bracket:
-    """Of two brackets of one figure the one whose ends are farther apart."""
+    """Of two brackets of one figure the one with its ends farther apart."""
     return a if a.ratio >= b.ratio else b
 
 
@@ -99,7 +99,7 @@ def farther(a: Bracket, b: Bracket) -> Bracket:
 
 
 def recorded(figures: Mapping[str, float]) -> dict[str, Bracket]:
-    """Of figures whose on-time end is a figure itself."""
+    """Of figures with an on-time end that is a figure itself."""
     found = {}
     for name, value in figures.items():
         other = on_time_name(name)

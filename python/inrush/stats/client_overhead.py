@@ -1,4 +1,4 @@
-"""Whose CPU: an engine in the client's process less what the same work costs on the null engine. Pure.
+"""CPU of the engine and of the client: an engine in the client's process less what the same work costs on the null engine. Pure.
 
     instrument.busy_cores, instrument.cpu_us_per_row    the client's own: rows and calls at the null engine's price
     engine.busy_cores, engine.cpu_us_per_row            the rest of what the process computed in the repetitions
@@ -34,8 +34,8 @@ def client_overhead(run: RunRecord, calibration: RunRecord) -> dict[str, float]:
     cpu_s = {"instrument": own_s, "engine": used_s - own_s}
     span_s = makespans_s(repetitions)
     rows = sum(s["rows"] for s in repetitions if s["role"] in writers) or sum(s["rows"] for s in repetitions)
-    found = {f"{who}.busy_cores": s / span_s for who, s in cpu_s.items() if span_s > 0}
-    found |= {f"{who}.cpu_us_per_row": s * 1e6 / rows for who, s in cpu_s.items() if rows}
+    found = {f"{part}.busy_cores": s / span_s for part, s in cpu_s.items() if span_s > 0}
+    found |= {f"{part}.cpu_us_per_row": s * 1e6 / rows for part, s in cpu_s.items() if rows}
     return found | {
         f"{role}.instrument_share": own_ns[role] / had_ns[role] for role in own_ns if had_ns[role]
     }

@@ -25,7 +25,7 @@ def idle_share(run: RunRecord) -> float | None:
 def client_share(run: RunRecord, figures: Mapping[str, float]) -> float | None:
     """Processors that inrush itself kept busy, over those that it had. None where either is not known.
 
-    An engine in the client's process is not counted, where the null engine's run tells the two apart.
+    An engine in the client's process is not counted, where the null engine's run separates the two.
     """
     cores = float(run.env.get("cgroup_cpu_cores") or run.env.get("cpu_logical") or 0)
     busy = figures.get("instrument.busy_cores", figures.get("client.busy_cores"))

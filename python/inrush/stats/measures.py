@@ -1,14 +1,14 @@
 """From the tables of sealed runs to figures: one number per run and name, pure.
 
 A figure is named `<role>.<metric>`. A role split over tables (`writers/port_errors`) is also part
-of the role before the slash (`writers`), whose figures are those of all its parts together.
+of the role before the slash (`writers`): its figures are those of all its parts together.
 
 `<role>.<metric>`, from the drive segments of phase `measure` alone:
     makespan_s          first due to last done, mean over the repetitions of a fixed volume
     rows_per_s, bytes_per_s, ops_per_s          what succeeded over the sum of makespans; of roles with equally spaced calls
                         a makespan lasts at least until the next call would be due, so that no rate is above the schedule's
     attempts_per_s      all calls that ended, failed ones included, over the same
-    keys_per_s          of roles whose calls ask for lists of keys: keys of calls that were answered right
+    keys_per_s          of roles with calls for lists of keys: keys of calls that were answered correctly
     rows, bytes, ops, ok, errors, wrong, late, unsent, repetitions, sessions
     achieved_share      calls that succeeded / calls due; attempted_share: calls that ended / calls due
     failed_share        calls that failed / calls that ended
@@ -125,7 +125,7 @@ def counts_in(role: str, own: Collection[str]) -> tuple[str, ...]:
     """The roles that a role's work counts in: its own, and of a part its whole.
 
     own: roles that have work of their own. A role beside its own whole is a member of a page (`readers/pc_top` beside
-    `readers`), whose work is the page's already.
+    `readers`): their work is the page's already.
     """
     of = whole(role)
     return (role,) if of == role or of in own else (role, of)
@@ -192,7 +192,7 @@ def repetition_spans(
 def call_gaps_s(plan: Mapping[str, Any]) -> dict[str, float]:
     """Role with equally spaced calls -> seconds from one to the next; of samples in parts, each part its share.
 
-    Calls with random gaps have no next due that their count would tell.
+    Calls with random gaps have no next due that follows from their count.
     """
     gaps: dict[str, float] = {}
     for segment in plan.get("segments", ()):

@@ -36,7 +36,7 @@ class Sampled:
     sample_s: FloatArray
     #: Due until a reader saw a row of it; nan where none looked or saw it.
     seen_s: FloatArray
-    #: queue, insert and sample as if the client had been on time; nan where the results are too old to tell.
+    #: queue, insert and sample as if the client had been on time; nan where the results are too old to show it.
     queue_on_time_s: FloatArray
     insert_on_time_s: FloatArray
     sample_on_time_s: FloatArray
@@ -90,7 +90,7 @@ def role_samples(run: RunRecord, segments: Mapping[int, object]) -> dict[str, Sa
 
 def on_time(row: Mapping[str, Any]) -> tuple[float, float, float]:
     """Queue, insert and all of it in ns, had the client been on time: infinite where it was never stored, nan where the
-    results are too old to tell (schema before 4)."""
+    results are too old to show it (schema before 4)."""
     if row.get("done_on_time_ns") is None:
         return (np.nan, np.nan, np.nan)
     if not row["done_ns"]:
@@ -131,7 +131,7 @@ def last_of_each(keys: Sequence[tuple[int, int, int]]) -> NDArray[np.bool_]:
 
 
 def intervals_s(run: RunRecord) -> dict[str, float | None]:
-    """Role -> seconds between its samples; a whole whose parts differ has None: its samples are not comparable."""
+    """Role -> seconds between its samples; a whole with parts that differ has None: its samples are not comparable."""
     found: dict[str, float | None] = {}
     for segment in run.plan.get("segments", ()):
         for role in segment.get("roles", ()):

@@ -1,4 +1,4 @@
-"""Is a curve stepped, and who varies more? Named tests with a stated size; their trials are in the tests. Pure.
+"""Is a curve stepped, and which sample varies more? Named tests with a stated size; their trials are in the tests. Pure.
 
 `steps`: time over volume, some runs at each volume. A straight line with spread in proportion to the time is fitted by
 weighted least squares and held against the means at each volume (lack of fit, F-test). *Stepped* needs more than a

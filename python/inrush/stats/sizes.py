@@ -16,7 +16,7 @@ Curve = tuple[FloatArray, FloatArray]
 def sizes_over_rows(run: RunRecord) -> Mapping[str, Curve]:
     """What was sized -> its curve, of the samples taken while rows were written (`record.sizes_s`).
 
-    Rows count from the beginning of a repetition, whose tables are fresh; between two ends of an interval they grow
+    Rows count from the beginning of a repetition, when its tables are fresh; between two ends of an interval they grow
     evenly. Samples between two repetitions belong to neither and are left out.
     """
     windows = measured_windows(run)

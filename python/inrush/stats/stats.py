@@ -109,7 +109,7 @@ def wilson(hits: int, n: int, level: float = 0.95) -> Interval:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A point in the search for the best: how far it is from the best and whether that can be told."""
+    """A point in the search for the best: how far it is from the best and whether the two can be distinguished."""
 
     key: str
     #: Geometric mean of its paired ratios to the best; 1 for the best itself.
@@ -196,7 +196,7 @@ def order_effect(runs: Sequence[Placed], group: Mapping[str, str] | None = None)
     """Carry-over and drift inside blocks, by nested least squares on logs: point + block, against the
     same plus the predecessor (`group[point]`, by default the point itself) or plus the place in the block.
 
-    None when there are too few runs to tell (no residual degrees of freedom).
+    None when there are too few runs (no residual degrees of freedom).
     Source: crossover designs, Jones & Kenward, Design and Analysis of Cross-Over Trials, chapter 5.
     """
     ordered = sorted(runs, key=lambda r: (r.block, r.order))

@@ -1,7 +1,7 @@
 """The part of a run in which its host left it alone: figures without what the host took, beside those with it. Pure.
 
 A host of virtual machines takes processors away (steal); what falls due meanwhile is late by no fault of the engine or
-of the client. Nothing is deleted for that: figures and verdicts are of the whole run. The steal-free part tells whether the
+of the client. Nothing is deleted for that: figures and verdicts are of the whole run. The steal-free part shows whether the
 lateness was the host's. It is no fair sample of the work: steal falls on machines that are busy, so that busy moments are rarer in it.
 """
 

@@ -77,7 +77,7 @@ def deletes(plan: Mapping[str, Any]) -> bool:
 
 
 def rows_at_end(run: RunRecord) -> dict[int, int]:
-    """Index of a table -> its rows: what was loaded, or what the last repetition wrote, whose tables were fresh.
+    """Index of a table -> its rows: what was loaded, or what the last repetition wrote into fresh tables.
 
     Those of inserts without an answer are among them where the proof found them.
     """

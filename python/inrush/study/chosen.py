@@ -99,7 +99,7 @@ AS_FOUND = Asked()
 def choose_columns(files: Sequence[Sniffed], asked: Asked = AS_FOUND) -> list[Chosen]:
     """One type for each column over all files.
 
-    A column whose dates are undecided is text here; `refuse_undecided` asks for their order.
+    A column with undecided dates is text here; `refuse_undecided` asks for their order.
     """
     complete = all(s.complete for s in files)
     names = [c.name for c in files[0].columns]
@@ -136,7 +136,7 @@ def widest(same: Sequence[Found]) -> str:
 
 
 def refuse_undecided(columns: Sequence[Chosen], names: Sequence[str]) -> None:
-    """Raises DatesUndecided for columns whose day and month may stand in either order. names: of the files."""
+    """Raises DatesUndecided for columns with day and month in either order. names: of the files."""
     found = [c for c in columns if c.choice is not None and c.choice.undecided]
     if found:
         raise DatesUndecided("\n".join([*(undecided_line(c, names) for c in found), HOW_TO_SAY]))
@@ -178,7 +178,7 @@ SHOWN_CHARS = 40
 
 
 def lines(columns: Sequence[Chosen], files: Sequence[Sniffed], names: Sequence[str]) -> list[str]:
-    """A line for each column whose type is in doubt, for the word for NULL, and for rows that were not looked at."""
+    """A line for each column with a type in doubt, for the word for NULL, and for rows that were not looked at."""
     complete = all(s.complete for s in files)
     found = [line for c in columns for line in [column_line(c, complete, names)] if line]
     null = next((s.null for s in files if s.null is not None), None)

@@ -1,7 +1,7 @@
 """A TOML document under validation: values with their place, and every problem found in them.
 
 A `Node` never raises for a wrong value: it notes a `Problem` and gives a harmless default, so that one pass finds
-everything. Whoever reads the document raises `StudyInvalid` at the end if anything was noted.
+everything. The reader of the document raises `StudyInvalid` at the end if anything was noted.
 """
 
 from __future__ import annotations
@@ -100,14 +100,14 @@ class Node:
         return tuple(found)
 
     def members(self) -> dict[str, Node]:
-        """The entries of a table whose keys are the author's own names."""
+        """The entries of a table with the author's own names as keys."""
         if not isinstance(self.value, dict):
             self.problem("write a table, { key = value }")
             return {}
         return {key: self.at(key, value) for key, value in self.value.items()}
 
     def fields(self, allowed: Iterable[str], required: Iterable[str] = ()) -> dict[str, Node]:
-        """The entries of a table whose keys are ours: unknown ones are problems, so are missing ones."""
+        """The entries of a table with keys of ours: unknown ones are problems, so are missing ones."""
         members = self.members()
         if not isinstance(self.value, dict):
             return {}
@@ -159,7 +159,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """Remedy for a name nobody knows."""
+    """Remedy for an unknown name."""
     names = sorted(known)
     if guess := nearest(name, names):
         return f"unknown {what}; did you mean `{guess}`?"

@@ -88,7 +88,7 @@ def values_of(node: Node, reference: FromFactor, factors: Factors) -> list[Node]
 
 
 def read_form(node: Node, factors: Factors, read: Callable[[Node], T], otherwise: T) -> T | FromFactor:
-    """A plain value, or a factor whose values are such; `otherwise` for what should be a factor and is none."""
+    """A plain value, or a factor with such values; `otherwise` for what should be a factor and is none."""
     if not (isinstance(node.value, str) and node.value.startswith("@")):
         return read(node)
     reference = read_reference(node, factors)
@@ -98,7 +98,7 @@ def read_form(node: Node, factors: Factors, read: Callable[[Node], T], otherwise
 
 
 def read_count(node: Node, factors: Factors, low: int = 1, high: int = I64[1]) -> int | FromFactor:
-    """A whole number or a factor whose values are."""
+    """A whole number or a factor of whole numbers."""
     return read_form(node, factors, lambda one: one.integer(low, high), low)
 
 
@@ -107,7 +107,7 @@ def count(factors: Factors, low: int, high: int) -> Reader:
 
 
 def read_number(node: Node, factors: Factors, high: float) -> float | FromFactor:
-    """A number above 0 up to `high`, or a factor whose values are."""
+    """A number above 0 up to `high`, or a factor of such numbers."""
 
     def checked(one: Node) -> float:
         found = one.number()

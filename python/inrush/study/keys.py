@@ -125,7 +125,7 @@ def parse_keys(
         return None
     where = node or operation
     if keys.table not in tables:
-        where.problem('say whose rows the keys are of: keys = { table = "…" }, or `table` of the operation')
+        where.problem('say which table the keys are of: keys = { table = "…" }, or `table` of the operation')
         return None
     of = tables[keys.table]
     if of.files is not None:
@@ -160,6 +160,6 @@ def up_to(high: float, factors: Factors) -> Reader:
 
 
 def keys_table(node: Node | None, table: str | None) -> str | None:
-    """The table whose rows the keys of an operation are of, before anything is known to be right."""
+    """The table that the keys of an operation are of, before anything is known to be right."""
     named = node.members().get("table") if node is not None and isinstance(node.value, dict) else None
     return named.value if named is not None and isinstance(named.value, str) else table

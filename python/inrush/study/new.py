@@ -29,7 +29,7 @@ def write_new(
 ) -> list[Path]:
     """Writes NAME-workload.toml and NAME.toml into `folder`; returns both.
 
-    sources: files of one table, alike. note: gets a line for each column whose type is in doubt. Raises UsageError for
+    sources: files of one table, alike. note: gets a line for each column with a type in doubt. Raises UsageError for
     names and files that cannot be, DatesUndecided where only the user knows, and never overwrites.
     """
     if not NAME.match(name):

@@ -1,4 +1,4 @@
-"""What a Parquet file is: its columns, whose types it says itself, and what its first rows hold."""
+"""What a Parquet file is: its columns with the types that it names, and what its first rows hold."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Schedule:
     cool_s: float = 0.0
     #: No segment lasts longer; what is then unfinished is cut and said.
     limit_s: float = 600.0
-    #: A session whose connection was lost tries for so long to connect again; twin of `usual_retry_ns` in the core.
+    #: After a lost connection a session tries for so long to connect again; twin of `usual_retry_ns` in the core.
     retry_s: float = 5.0
 
 
@@ -110,7 +110,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Published:
-    """A figure of somebody else, to be set beside ours with its hardware."""
+    """A published figure, to be set beside ours with its hardware."""
 
     claim: str
     unit: str
@@ -118,7 +118,7 @@ class Published:
     source: str
     hardware: str
     about: str = ""
-    #: What of ours it stands beside: `role.metric`, `answer` or `cost of <factor>`; empty: it is only told.
+    #: What of ours it stands beside: `role.metric`, `answer` or `cost of <factor>`; empty: it is only shown.
     beside: str = ""
     where: Mapping[str, Any] = field(default_factory=dict)
     #: How it is held against ours (`analysis/claims.py`); empty: it only stands beside.
@@ -151,7 +151,7 @@ def above_zero(node: Node) -> float:
 
 
 def seconds(key: str) -> Reader:
-    """Of the field `key` of a schedule, whose default stands for a wrong one."""
+    """Of the field `key` of a schedule; its default stands for a wrong one."""
     default = float(getattr(Schedule, key))
 
     def read(node: Node) -> float:

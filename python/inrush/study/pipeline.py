@@ -17,7 +17,7 @@ CLIENTS = ("shared", "own")
 #: A load server with less of a core does not come to work.
 LEAST_CORES, MOST_CORES = 0.01, 1024.0
 MOST_PIPELINES, MOST_SHARDS, MOST_FILES = 256, 256, 100_000
-#: One file is no larger: inputs lie on the disk of whoever runs the study.
+#: One file is no larger: inputs lie on the disk of the client's machine.
 MOST_FILE_BYTES = 10**12
 
 

@@ -15,7 +15,7 @@ MOST_MEDIANS = 20.0
 
 @dataclass(frozen=True)
 class Collector:
-    """How long samples take from their due until their rows are there: nobody collects, the time alone passes."""
+    """How long samples take from their due until their rows are there: no collector runs, the time alone passes."""
 
     name: str
     distribution: str

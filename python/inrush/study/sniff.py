@@ -73,7 +73,7 @@ def text_dialect(head: str, cut: bool, said: Said = NOTHING_SAID) -> Dialect:
     lines = [line for line in parts[: -1 if cut else None] if line][:200] or [head]
     delimiter = "\t" if of_mysql else max(DELIMITERS, key=lambda d: evenness(lines, d))
     fields = [field for line in lines for field in line.split(delimiter)]
-    # CSV may write NULL like that too, or mean the text; who quotes does not escape.
+    # CSV may write NULL like that too, or mean the text; a file that quotes does not escape.
     quotes = delimiter != "\t" and any(len(f) > 1 and f[0] == f[-1] == '"' for f in fields)
     escapes = not quotes and "\\N" in fields
     kind = "csv"

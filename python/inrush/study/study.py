@@ -106,7 +106,7 @@ class Study:
 
     @property
     def has_pilot(self) -> bool:
-        """Of one point an engine that runs once, a pilot would tell nothing and take as long as the measurement."""
+        """Of one point an engine that runs once, a pilot would show nothing and take as long as the measurement."""
         if self.repeats.pilot is not None:
             return self.repeats.pilot
         several = any(len(values) > 1 for values in self.factors.values())

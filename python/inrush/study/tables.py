@@ -10,7 +10,7 @@ from inrush.study.document import Node, Reader, given, plain, unknown, word
 from inrush.study.sizes import parse_seconds, parse_size
 from inrush.workload import LOGICAL_TYPES, Column, FileSource, Table
 
-#: Types whose texts have a form.
+#: Types with texts of a given form.
 TIMES = ("time_ms", "time_us", "date")
 TIME_FORMS = ("iso", "dmy", "mdy")
 FORMATS = ("csv", "tsv", "mysql", "parquet")

@@ -333,7 +333,7 @@ class Choice:
     misfits: int = 0
     changed: int = 0
     values: int = 0
-    #: Dates whose day and month may stand in either order, and nothing decides; or values decide for both.
+    #: Dates with day and month in either order, and nothing decides; or values decide for both.
     undecided: bool = False
 
     @property

@@ -20,7 +20,7 @@ class Graces:
 
     #: After the stop that was sent: what the core takes at most, and as much again for a busy machine.
     stop_s: float = 25.0
-    #: After the limit of a segment whose sessions work.
+    #: After the limit of a segment with sessions at work.
     limit_s: float = 30.0
     #: After the worker's last word (`finished` or `failed`): tables are written out by then.
     end_s: float = 15.0

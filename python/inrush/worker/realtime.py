@@ -56,7 +56,7 @@ def realtime_environment(data: Path) -> dict[str, object]:
 
 
 def unable() -> str | None:
-    """Tried on this very thread, and undone: neither a uid nor a limit tells what a container's kernel allows."""
+    """Tried on this very thread, and undone: neither a uid nor a limit shows what a container's kernel allows."""
     policy, held = os.sched_getscheduler(0), os.sched_getparam(0)
     try:
         come_first()

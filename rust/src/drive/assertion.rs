@@ -42,7 +42,7 @@ pub enum Check {
     Count { table: usize },
 }
 
-/// What a check knows of the call whose answer it sees.
+/// What a check knows of the call that an answer belongs to.
 pub struct Asked<'a> {
     pub params: &'a [Value],
     pub counts: &'a [TableCount],

@@ -1,4 +1,4 @@
-//! Ending calls off the driver's thread, because a server that hangs also hangs who asks it to cancel.
+//! Ending calls off the driver's thread, because a server that hangs also hangs the thread that asks it to cancel.
 //!
 //! First the server is asked: a few threads, each request limited in time. A call that runs on all the same loses its
 //! connection, which needs no answer ([`crate::engine::abort`]).

@@ -1,6 +1,6 @@
-//! Roles at work: one thread per session, one arrival queue per role, one repetition per repetition.
+//! Roles at work: one thread per session, one arrival queue per role, a barrier for each repetition.
 //!
-//! The driver's own thread starts the repetitions, watches deadlines and tells progress; it never
+//! The driver's own thread starts the repetitions, watches deadlines and reports progress; it never
 //! touches what the sessions time.
 
 pub mod assertion;

@@ -37,7 +37,7 @@ struct Turn {
     /// A member has lost its connection and made a new one, or has given up.
     lost: bool,
     gone: bool,
-    /// The last repetition whose pages are over.
+    /// The last repetition that has ended all its pages.
     over: u64,
 }
 

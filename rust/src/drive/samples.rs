@@ -1,6 +1,6 @@
 //! What became of each sample: rows that are due together are stored when the last of them is acknowledged.
 //!
-//! Kept for roles that write samples, and for those whose rows a freshness reader looks for; there a
+//! Kept for roles that write samples, and for those with rows that a freshness reader looks for; there a
 //! batch is a sample. Written by the sessions without a lock, read by readers and at the repetition's end.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};

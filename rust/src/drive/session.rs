@@ -42,7 +42,7 @@ pub struct Worker<'a> {
     flights: Flights,
     done: Vec<Done>,
     tickets: Tickets,
-    /// A ticket whose arrival is not yet due while others are in flight.
+    /// A ticket that is not yet due, while others are in flight.
     held: Option<Ticket>,
     /// What is due first, made before the clock of a paced role starts; without rows that was the end.
     first: Option<Result<Made, Next>>,

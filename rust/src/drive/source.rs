@@ -63,7 +63,7 @@ impl Source {
 
     /// Fills `out` with rows `first .. first + rows`, or with batch `ticket` of the files.
     ///
-    /// Returns what they must add up to where only reading tells, or `None` when the files have ended.
+    /// Returns what they must add up to if only reading them shows that, or `None` when the files have ended.
     pub fn fill(&self, ticket: Ticket, first: u64, rows: usize, out: &mut Columns) -> Result<Filled, Error> {
         match self {
             Source::Generated(generator) => {

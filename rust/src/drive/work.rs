@@ -29,7 +29,7 @@ pub struct Live {
     pub errors: AtomicU64,
     /// Set by the watchdog when it has cancelled the running call.
     pub cancelled: AtomicBool,
-    /// When the call was sent whose connection was closed because it did not end; 0: none was.
+    /// When the call was sent that did not end and lost its connection for it; 0: no such call.
     closed: AtomicU64,
     /// Of the present connection; taken when one is made or a call is to be cancelled, never between calls.
     canceller: Mutex<Option<Arc<Canceller>>>,
@@ -132,7 +132,7 @@ impl Live {
         self.cancelled.store(false, Relaxed);
     }
 
-    /// The session has a connection, whose calls are cancelled so.
+    /// The session has a connection; its calls are cancelled in this way.
     pub fn connected(&self, canceller: Option<Canceller>) {
         *self.present() = canceller.map(Arc::new);
     }

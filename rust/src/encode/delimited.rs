@@ -20,7 +20,7 @@ pub(super) trait Style: Send {
     /// # Safety
     /// `tail` has `TEXT_GROWTH * text.len() + TEXT_AROUND` bytes of room.
     unsafe fn text(tail: &mut Tail, text: &[u8]);
-    /// Around a list, whose items are separated by commas.
+    /// Around a list; its items are separated by commas.
     const AROUND_LIST: &'static [u8];
 }
 
@@ -144,7 +144,7 @@ fn block_bytes<S: Style>(fields: &[Field], first: usize, last: usize) -> usize {
     fields.iter().map(|f| widest(f) + rows * (S::NULL.len() + 1 + 2)).sum::<usize>() + rows * around
 }
 
-/// Writes one row; the index of a column whose value has no text, if there is one.
+/// Writes one row; the index of a column with a value that has no text, if there is one.
 ///
 /// # Safety
 /// `tail` has `block_bytes` of room left for this row.

@@ -27,7 +27,7 @@ use delimited::Delimited;
 /// `text`: tab-separated, `\N` for NULL (PostgreSQL text COPY, MySQL LOAD DATA, ClickHouse TSV).
 /// `csv`: RFC 4180 with LF, NULL empty and unquoted. `pgcopy`: PostgreSQL binary COPY. `native`, `rowbinary`: ClickHouse's
 /// blocks and rows. `values`: rows of an SQL INSERT as text. `line`: InfluxDB's line protocol. `mysql`: rows of MariaDB's
-/// bulk execute, whose values are those of MySQL's prepared statements. `resp`: commands of Valkey and Redis.
+/// bulk execute, with values as in MySQL's prepared statements. `resp`: commands of Valkey and Redis.
 pub const WIRES: [&str; 9] =
     ["text", "csv", "pgcopy", "native", "rowbinary", "values", "line", "mysql", "resp"];
 
@@ -42,7 +42,7 @@ pub trait Encoder: Send {
     fn encode(&mut self, rows: &Columns, out: &mut Vec<u8>) -> Result<(), Error>;
 
     /// Appends a part of a batch: all parts in order give the rows of the whole, and parts of `PART_ROWS` its bytes.
-    /// Here of a wire whose rows, or blocks of them, follow one another, with nothing around a batch.
+    /// Here of a wire on which rows, or blocks of them, follow one another, with nothing around a batch.
     fn encode_part(&mut self, rows: &Columns, _part: Part, out: &mut Vec<u8>) -> Result<(), Error> {
         self.encode(rows, out)
     }

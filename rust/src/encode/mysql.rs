@@ -77,7 +77,7 @@ pub struct Cells {
     types: Vec<LogicalType>,
     nulls: Nulls,
     day: Day,
-    /// A list as text, whose length stands before it.
+    /// A list as text, with its length before it.
     list: Vec<u8>,
 }
 
@@ -139,7 +139,7 @@ impl Cells {
         Ok(())
     }
 
-    /// Writes one row; the index of a column whose value the server has no form for, if there is one.
+    /// Writes one row; the index of a column with a value that the server has no form for, if there is one.
     ///
     /// # Safety
     /// `tail` has the room that `block_bytes` counts for this row.

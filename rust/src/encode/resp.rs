@@ -25,7 +25,7 @@ pub struct Resp {
 }
 
 impl Resp {
-    /// Fails for a table whose rows have no key, or one that has no text of its own (a float, a list).
+    /// Fails for a table without a key, or with a key that has no text of its own (a float, a list).
     pub fn new(table: &TablePlan) -> Result<Resp, Error> {
         let place = |name: &String| {
             let at = table.columns.iter().position(|column| &column.name == name);

@@ -39,7 +39,7 @@ type Running = Arc<Mutex<Option<Box<dyn CancelHandle>>>>;
 pub struct Driven {
     /// Statements for a new database: they make all its connections alike.
     pub prepare: &'static [&'static str],
-    /// Classes that the driver tells only by its message.
+    /// Classes that only the driver's message shows.
     pub classify: fn(&str) -> Option<Outcome>,
     pub in_process: bool,
     /// A failed ingest leaves nothing behind. SQLite's driver keeps its transaction, and its locks, when COMMIT
@@ -129,7 +129,7 @@ impl Engine for Adbc {
         let (answer, cut) = with_limit(&self.ctx, limit, |running, cut| loop {
             let answer = ask(&mut connection, text, running);
             match &answer {
-                // Refused because somebody else works there: nothing was done, and soon it may be.
+                // Refused because another connection works there: nothing was done, and soon it may be.
                 Err(error) if is_locked(error) && !cut.load(Relaxed) => std::thread::sleep(AGAIN_AFTER),
                 _ => break answer,
             }
@@ -332,7 +332,7 @@ fn set_running(running: &Running, handle: Option<Box<dyn CancelHandle>>) {
     *running.lock().expect("no holder of this lock panics") = handle;
 }
 
-/// A driver that cannot cancel says so; the worker process is ended then, by whoever asked.
+/// A driver that cannot cancel says so; its caller then ends the worker process.
 fn cancel(running: &Running) {
     if let Some(handle) = &*running.lock().expect("no holder of this lock panics") {
         let _ = handle.try_cancel();

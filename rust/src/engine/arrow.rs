@@ -21,8 +21,8 @@ use crate::rows::{Column, Columns, ListValues, TextValues, Value, Values};
 
 const UTC: &str = "UTC";
 
-/// Arrow schema of a table. An unsigned column travels as signed bits where its wire type has no `U`; a text whose wire type
-/// is `BLOB` as bytes.
+/// Arrow schema of a table. An unsigned column travels as signed bits where its wire type has no `U`; a text of wire type
+/// `BLOB` travels as bytes.
 pub fn schema_of(columns: &[ColumnPlan]) -> SchemaRef {
     let field = |c: &ColumnPlan| {
         let signed_bits =

@@ -1,7 +1,7 @@
 //! ClickHouse over its HTTP interface, which servers of 2018 and of today share.
 //!
 //! Rows go in as the body of an INSERT, in the format that the method names; an operation is done when the server
-//! says that it has stored them. Queries, statements and scans are answered in Native, whose blocks carry names and
+//! says that it has stored them. Queries, statements and scans are answered in Native, with blocks that carry names and
 //! types and are exact for every number. One connection per session, one request at a time.
 
 mod address;
@@ -121,7 +121,7 @@ fn exchange(
     Ok(read.map(|_| reader.answer))
 }
 
-/// Hands the blocks of an answer whose head has come to `reader`. Gives its bytes, or what the server says instead.
+/// Hands the blocks of an answer to `reader`, once its head has come. Gives its bytes, or what the server says instead.
 fn read_blocks(
     client: &mut Client,
     stream: &mut Stream,
@@ -143,7 +143,7 @@ fn read_blocks(
             }
             Ok(None) => return Ok(stream.end(reader).map(|()| bytes)),
             Err(HttpError::Late) => return Err(HttpError::Late),
-            // Servers of today break the answer off behind an exception: what they said tells more than how it ended.
+            // Servers of today break the answer off behind an exception: the exception says more than the broken end.
             Err(http_error) => {
                 return stream.end(reader).err().filter(|f| f.code > 0).map(Err).ok_or(http_error)
             }

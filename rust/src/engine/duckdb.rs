@@ -22,7 +22,7 @@ const DRIVEN: Driven = Driven {
 /// Rows of one of DuckDB's vectors.
 const VECTOR_ROWS: usize = 2048;
 
-/// An ingest whose values have to be cast takes no batch of more rows than a vector ("Vector::SetSize out of range", 2.0.0).
+/// An ingest that has to cast values takes no batch of more rows than a vector ("Vector::SetSize out of range", 2.0.0).
 /// Batches of such parts are stored up to a tenth slower, so the others stay whole.
 fn most_rows(columns: &[ColumnPlan]) -> Option<usize> {
     columns.iter().any(|c| c.wire != uncast(c.ty)).then_some(VECTOR_ROWS)

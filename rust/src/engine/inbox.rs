@@ -53,7 +53,7 @@ impl Inbox {
             (self.start, self.end) = (0, self.end - self.start);
         }
         if whole > self.bytes.len() && self.end == self.bytes.len() {
-            // Twice as much as came: a length is only announced, and whoever announces it may send nothing more.
+            // Twice as much as came: a length is only announced, and a server that announces it may send nothing more.
             self.bytes.resize(2 * self.bytes.len(), 0);
         }
         &mut self.bytes[self.end..]

@@ -37,7 +37,7 @@ pub struct Influxdb {
 }
 
 impl Influxdb {
-    /// Asks the server who it is: a wrong port, password or database shows here.
+    /// Asks the server for its identity: a wrong port, password or database shows here.
     pub fn new(ctx: &Context) -> Result<Influxdb, Error> {
         let address = Arc::new(Address::parse(&ctx.plan.target.url)?);
         let mut client = address.client();

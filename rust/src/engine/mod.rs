@@ -53,7 +53,7 @@ pub struct Caps {
     pub inserts_whole: bool,
     /// Rows with equal identity overwrite each other (InfluxDB).
     pub identity_collapses: bool,
-    /// A reader may see a row whose values are still being written, and NULL for those that are not yet (InfluxDB).
+    /// A reader may see a row while its values are still being written, with NULL for those that are missing (InfluxDB).
     pub reads_torn: bool,
 }
 
@@ -156,8 +156,8 @@ pub enum Work<'a> {
 
 pub enum Submit {
     Queued,
-    /// As many calls are in flight as the engine takes: this one was not sent. A plan whose depth the engine cannot
-    /// hold is refused, so that this ends the run.
+    /// As many calls are in flight as the engine takes: this one was not sent. A plan with a depth that the
+    /// engine cannot hold is refused, so that this ends the run.
     Full,
 }
 
@@ -178,7 +178,7 @@ pub trait Engine: Send + Sync {
 pub trait Session: Send {
     /// CPU only: `null:<wire>` runs the same code.
     fn encode(&mut self, op: OpId, rows: &Columns, out: &mut Payload) -> Result<(), Error>;
-    /// Rows at a time in which batches of `op` are best made and encoded; `None`: only whole ones, whose columns
+    /// Rows at a time in which batches of `op` are best made and encoded; `None`: only whole ones, with columns that
     /// `submit` then sees.
     fn part_rows(&self, _op: OpId) -> Option<usize> {
         None
@@ -194,7 +194,7 @@ pub trait Session: Send {
     }
     /// Sends the rows in `payload`, the parts encoded so far of the batch of this call, and empties its bytes; `submit` then
     /// sends what is encoded behind them and ends the batch. Asked for only where `sends_parts` says so, with nothing
-    /// else in flight. False: the server wants no more of it. `submit` is not called, and `poll` tells how the call ended.
+    /// else in flight. False: the server wants no more of it. `submit` is not called, and `poll` reports how the call ended.
     fn send_part(&mut self, _ticket: Ticket, _op: OpId, _payload: &mut Payload) -> bool {
         unreachable!("this engine takes whole batches")
     }
@@ -205,7 +205,7 @@ pub trait Session: Send {
     /// Appends what has finished, every call once and under its own ticket; blocks until `until` at most, and not at
     /// all if something is ready.
     fn poll(&mut self, until: Ns, done: &mut Vec<Done>);
-    /// Keeps every answer from now on, not only those whose operation has `holds` (the oracle asks).
+    /// Keeps every answer from now on, not only those of operations with `holds` (for the oracle).
     fn keep_answers(&mut self) {}
     /// Rows of a query that the last `poll` handed over, where its operation has `holds` or after `keep_answers`;
     /// valid until the next `poll`.

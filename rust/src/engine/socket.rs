@@ -17,7 +17,7 @@ pub use unix::PATH_MOST;
 /// Longest time to connect and to log in.
 pub const CONNECT: Duration = Duration::from_secs(10);
 
-/// A read of a session that waits for an answer returns without one after this; who waits longer reads again.
+/// A read that waits for an answer returns without one after this; a longer wait is several reads.
 pub const WAIT_STEP: Duration = Duration::from_millis(200);
 
 /// Where a server listens.

@@ -280,7 +280,7 @@ impl SqliteSession {
 }
 
 /// All rows or none. The lock is taken at the start: a transaction that grows into a writer may be refused half-way.
-/// In a transaction that was begun before, whoever began it ends it.
+/// A transaction that was begun before is ended by its caller.
 fn insert(
     open: &Connection,
     transaction: &mut Transaction,

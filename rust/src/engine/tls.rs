@@ -49,13 +49,13 @@ pub enum When {
 /// What the server's certificate must show. More is greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Check {
-    /// Nobody listens, and anybody may answer.
+    /// The connection is encrypted; any server may answer.
     Nothing,
     /// A root that we trust has signed it.
     Chain,
     /// And it is this host's.
     ChainAndName,
-    /// It is this very one, by its SHA-256, whoever has signed it.
+    /// It is this very one, by its SHA-256, with any signature.
     Fingerprint([u8; 32]),
 }
 
@@ -65,7 +65,7 @@ impl Check {
     }
 }
 
-/// Whose signatures are trusted.
+/// The roots that are trusted to sign.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Roots {
     System,
@@ -136,7 +136,7 @@ impl Tls {
         Ok(Tls { when: tls_options.when, check: tls_options.check, config, roots_option, roots_from })
     }
 
-    /// Whether an encrypted connection is to the server that was named, and not to whoever answers.
+    /// Whether an encrypted connection is to the server that was named, and not to any that answers.
     pub fn verifies(&self) -> bool {
         self.check != Check::Nothing
     }
@@ -161,7 +161,7 @@ impl Tls {
 
     /// Our side of a handshake with this host, nothing sent yet.
     ///
-    /// Panics where `when` is never: nobody has asked for it.
+    /// Panics where `when` is never: no caller asks for it then.
     pub fn session(&self, place: &Endpoint) -> Result<ClientConnection, Error> {
         let config = self.config.clone().expect("a target without TLS makes no session");
         let name = ServerName::try_from(place.host.clone()).map_err(|_| {
@@ -312,7 +312,7 @@ impl ServerCertVerifier for Verifier {
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
         match self.check {
-            // Whoever answers may, so whose key it is says nothing; old certificates (X.509 v1) cannot even be parsed.
+            // Any server may answer, so its key proves nothing; old certificates (X.509 v1) cannot even be parsed.
             Check::Nothing => Ok(HandshakeSignatureValid::assertion()),
             _ => verify_tls12_signature(message, certificate, signed, &self.algorithms),
         }

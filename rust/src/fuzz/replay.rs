@@ -28,7 +28,7 @@ impl Replay {
         Replay { bytes, at: 0, pieces, reads: 0 }
     }
 
-    /// For those who wait for bytes: they are always there, or the end is.
+    /// For readers that wait for bytes: they are always there, or the end is.
     pub fn fd() -> RawFd {
         static ALWAYS_READABLE: OnceLock<File> = OnceLock::new();
         ALWAYS_READABLE.get_or_init(|| File::open("/dev/null").expect("every machine has it")).as_raw_fd()
@@ -46,7 +46,7 @@ impl Read for Replay {
     }
 }
 
-/// The port of a server that says this to each who connects, and reads nothing.
+/// The port of a server that says this to each connection, and reads nothing.
 pub fn stalled(says: &'static [u8]) -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("its number").port();

@@ -10,7 +10,7 @@ pub struct Made {
     pub key: Vec<u8>,
 }
 
-/// For hosts by name or address; it does not expire: who trusts it has compared its fingerprint.
+/// For hosts by name or address; it does not expire: a client trusts it by its fingerprint.
 pub fn self_signed(hosts: &[String]) -> Result<Made, Error> {
     let failed = |e: rcgen::Error| Error::Plan(format!("a certificate for {}: {e}", hosts.join(", ")));
     let key = KeyPair::generate().map_err(failed)?;

@@ -284,7 +284,7 @@ fn send_file(
     }
 }
 
-/// Size of the one text file of a table; 0 for an Arrow stream, whose positions count rows.
+/// Size of the one text file of a table; 0 for an Arrow stream, where positions count rows.
 fn file_bytes(table: &TablePlan) -> u64 {
     match &table.source {
         RowSource::Files { paths, format, .. } if format != "arrow" => {
@@ -346,7 +346,7 @@ impl Wire {
             .name("ears".into())
             .spawn(move || {
                 listen(&mut reader, &mouth, &listening, &stored);
-                // Whoever still sends to somebody who says nothing is woken.
+                // Wakes the sender if it still sends to a load server that has stopped answering.
                 reader.get_ref().shutdown();
             })
             .map_err(|e| Error::io("starting a thread", e))?;

@@ -16,7 +16,7 @@ const STRIPE: usize = LANES * WORD;
 
 /// Digest and length of a file: 128 bits over every byte, at the speed of memory.
 ///
-/// Against accidents, not against people who look for two files of one digest. Errors: a file that cannot be read.
+/// Against accidents, not against a search for two files of one digest. Errors: a file that cannot be read.
 pub fn file_digest(path: &Path) -> Result<(u128, u64), Error> {
     let failed = |e| Error::io(path.display().to_string(), e);
     let mut file = File::open(path).map_err(failed)?;
@@ -53,7 +53,7 @@ impl Default for Hasher {
 }
 
 impl Hasher {
-    /// Whole stripes but for the last call, whose rest is filled up with zeros: the length tells them apart.
+    /// Whole stripes but for the last call, which is filled up with zeros: the length distinguishes them.
     fn add(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         let mut stripes = bytes.chunks_exact(STRIPE);

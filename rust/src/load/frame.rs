@@ -152,7 +152,7 @@ pub fn receive_into(from: &mut impl Read, spare: Vec<u8>) -> io::Result<Option<F
     receive_up_to(from, FRAME_BYTES, spare)
 }
 
-/// The first words of somebody unknown: version and token. `Err` in words for him where it is another version.
+/// The first message of an unauthenticated client: version and token. `Err` in words for it if it has another version.
 pub fn receive_hello(from: &mut impl Read) -> io::Result<Result<String, String>> {
     let said = match receive_up_to(from, UNAUTHENTICATED_BYTES, Vec::new())? {
         Some(Frame::Message(Message::Hello { version: VERSION, token })) => return Ok(Ok(token)),

@@ -1,4 +1,4 @@
-//! Frames between client and load server whose bytes are not what they were, before and after the token.
+//! Mutated frames between client and load server, before and after the token.
 //!
 //! They are captures of our own writing: what either side sends in an import, made by the functions that send it.
 

@@ -42,7 +42,7 @@ pub struct ImportPlan {
     pub replicas: Vec<ShardPlan>,
 }
 
-/// What the thread that writes to a client is told.
+/// Messages to the thread that writes to a client.
 #[derive(Debug, Clone)]
 pub enum Reply {
     Ack(Ack),
@@ -73,7 +73,7 @@ pub struct Import {
     /// Chunks that came since: a client that lost us may send them again.
     seen: Mutex<HashMap<(u32, u64), Arc<Pending>>>,
     bytes: AtomicU64,
-    /// Everybody who must hear of a failure, and the first one.
+    /// All clients that must learn of a failure, and the first failure.
     listeners: Mutex<Listeners>,
     /// Gone once it is closed: the writers end with what is queued.
     queues: Mutex<Option<Queues>>,
@@ -170,7 +170,7 @@ impl Import {
         json!({"bytes": self.bytes.load(Relaxed), "shards": shards})
     }
 
-    /// The first failure is told to all clients; the load ends with it.
+    /// Sends the first failure to all clients; the load ends with it.
     fn fail(&self, message: &str) {
         let mut listeners = lock(&self.listeners);
         if listeners.failure.is_none() {
@@ -324,8 +324,8 @@ impl Import {
     }
 }
 
-/// Whoever waits for room in the queue of a writer that has ended, however it did, is told; behind the failure itself, for
-/// a client that ends before it is known would wait for a word that never comes.
+/// Wakes clients that wait for room in the queue of a writer, however the writer ended. The failure itself is sent first:
+/// a client that ended before it would wait for a message that never comes.
 struct Abandon<'a> {
     import: &'a Import,
     queue: &'a Queue<Part>,

@@ -73,7 +73,7 @@ impl LinkPlan {
 impl Link {
     /// The answer to `request`; what the other side refuses is an error.
     pub fn ask(&mut self, plan: &LinkPlan, request: &Message) -> Result<Message, Error> {
-        // Who refuses says why and closes: the reason may be there although not everything was sent.
+        // A server that refuses says why and closes: the reason may be there although not everything was sent.
         let sent = frame::send_message(&mut self.out, request);
         match frame::receive(&mut self.reader) {
             Ok(Some(Frame::Message(Message::Failed { message }))) => Err(plan.refused(message)),

@@ -5,9 +5,9 @@
 //! so that a load killed anywhere goes on without a row lost or doubled. Backpressure is TCP's: queues are
 //! bounded, and a server that waits for a shard reads no more from its clients.
 //!
-//! Reading order: `frame` (what they say), `wire`, `tls` and `certificate` (how it gets there), `client`, `link` (the way to a
-//! server), `server` (who may come in), `import`, `sharding` and `route` (which shard), `queue`, `raw` (bytes out of
-//! their digits), `shard` (storing); `content` (which file is it), `readback` (is the table what the files are).
+//! Reading order: `frame` (the messages), `wire`, `tls` and `certificate` (how they travel), `client`, `link` (the way to a
+//! server), `server` (which clients may connect), `import`, `sharding` and `route` (which shard), `queue`, `raw` (bytes
+//! out of their digits), `shard` (storing); `content` (which file is it), `readback` (is the table what the files are).
 
 pub mod certificate;
 mod client;
@@ -59,7 +59,7 @@ pub enum LoadPlan {
 /// A running end.
 pub type Handle = handle::Handle<Json>;
 
-/// Where an end tells what happens, and learns that it should stop.
+/// Where an end reports events, and learns that it should stop.
 #[derive(Clone)]
 pub(crate) struct EventSender {
     events: Sender<Json>,
@@ -167,7 +167,7 @@ mod tests {
                 now_s += held.take_at(now_s, block).as_secs_f64() + 1e-3;
                 taken += block;
             }
-            // A block that is smaller than what a late sleep lets through is held by nobody's rate but the sleeper's.
+            // A block that is smaller than what a late sleep lets through is limited only by the sleep.
             let rate = taken / now_s;
             assert!(
                 rate <= 1e6 * (1.0 + BURST_S / 20.0) && rate >= f64::min(0.99e6, block / 1e-3 * 0.99),

@@ -8,7 +8,7 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::lock::Unpoisoned;
 
-/// So many parts wait whatever rows they have: whoever wants small transactions still wants the next one ready.
+/// So many parts wait whatever rows they have: small transactions, too, need the next one ready.
 const PARTS: usize = 4;
 
 pub struct Queue<T> {

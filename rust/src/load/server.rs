@@ -1,7 +1,7 @@
-//! The load server: who may come in, and to which import each client belongs.
+//! The load server: which clients may connect, and to which import each of them belongs.
 //!
-//! A connection is unauthenticated until it has shown the token. It gets a thread, 4 KiB and a few seconds; when many
-//! come, the one who has waited longest goes.
+//! A connection is unauthenticated until it has shown the token. It gets a thread, 4 KiB and a few seconds. When too many
+//! wait, the oldest one is closed.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, BufReader};
@@ -29,7 +29,7 @@ use crate::run::control;
 
 /// How long the listening socket is waited for at a time.
 const ACCEPT: Duration = Duration::from_millis(20);
-/// So long somebody may take to show the token.
+/// How long a connection may take to show the token.
 const HELLO: Duration = Duration::from_secs(5);
 /// Unauthenticated connections at once.
 const UNAUTHENTICATED_MOST: usize = 64;
@@ -66,7 +66,7 @@ struct Server {
     serves: Option<Serves>,
     imports: Mutex<HashMap<String, Entry>>,
     changed: Condvar,
-    /// Everybody connected, to be hung up on at the end.
+    /// All connections, to be closed at the end.
     open: Mutex<HashMap<u64, TcpStream>>,
     unauthenticated: Mutex<VecDeque<(u64, TcpStream)>>,
     turned_away: AtomicU64,
@@ -146,7 +146,7 @@ impl Server {
                     let message = move || server.message(stream, peer, number);
                     match thread::Builder::new().name("client".into()).spawn(message) {
                         Ok(guest) => guests.push(guest),
-                        // Too many threads: this one is hung up on, and others end soon.
+                        // Too many threads: this connection is closed, and others end soon.
                         Err(_) => drop(self.turned_away.fetch_add(1, Relaxed)),
                     }
                 }
@@ -189,7 +189,7 @@ impl Server {
         }
     }
 
-    /// Both halves of the connection to somebody who knows the token.
+    /// Both halves of the connection, once its client has shown the token.
     fn let_in(&self, stream: &TcpStream, number: u64) -> io::Result<(Reader, Writer)> {
         let until = Instant::now() + HELLO;
         stream.set_nonblocking(false)?;
@@ -246,7 +246,7 @@ impl Server {
         }
     }
 
-    /// What somebody known asks, until he opens an import or goes.
+    /// Answers an authenticated client, until it opens an import or leaves.
     fn listen(&self, mut reader: BufReader<Reader>, mut out: Writer) -> io::Result<()> {
         loop {
             let answer = match frame::receive(&mut reader)? {
@@ -306,7 +306,7 @@ impl Server {
         Ok(Message::Answer { rows })
     }
 
-    /// The import of that name, opened where `setup` tells how. `Err` in words for the client.
+    /// The import of that name, opened if `setup` describes it. `Err` in words for the client.
     fn join(&self, name: &str, setup: Option<Json>) -> Result<Arc<Import>, String> {
         let plan = setup.map(|setup| self.plan_of(name, setup)).transpose()?;
         let mut imports = lock(&self.imports);
@@ -372,7 +372,7 @@ impl Server {
         Ok(plan)
     }
 
-    /// The last one to leave waits until what he sent is stored; who comes meanwhile begins behind that.
+    /// The last client to leave waits until its rows are stored; a client that comes meanwhile begins after that.
     fn leave(&self, name: &str) {
         let mut imports = lock(&self.imports);
         let Some(Entry::Open { import, guests }) = imports.get_mut(name) else { return };
@@ -391,10 +391,10 @@ impl Server {
     }
 }
 
-/// Until somebody comes, for a while.
+/// Waits for a connection, for a while.
 fn wait_for_guest(listener: &TcpListener) {
     let mut poll = libc::pollfd { fd: listener.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: one pollfd, alive during the call. Whatever ends the wait, `accept` says who is there.
+    // SAFETY: one pollfd, alive during the call. Whatever ends the wait, `accept` says whether there is a connection.
     unsafe { libc::poll(&mut poll, 1, ACCEPT.as_millis() as libc::c_int) };
 }
 

@@ -14,7 +14,7 @@ use crate::rows::Columns;
 use distributed::{Distributed, Hash};
 use hash_partitions::HashPartitions;
 
-/// By whose rule rows are placed.
+/// The engine that gives the rule by which rows are placed.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Rule {

@@ -48,7 +48,7 @@ pub fn server_config(files: &ServerTls) -> Result<Arc<ServerConfig>, Error> {
         .map_err(|e| {
             wrong(&files.key, format!("it does not go with {}: {e}", files.certificate.display()))
         })?;
-    // Nobody comes back by a ticket: a connection is there for a whole file.
+    // No client resumes a session by a ticket: a connection lasts for a whole file.
     config.send_tls13_tickets = 0;
     Ok(Arc::new(config))
 }

@@ -1,6 +1,6 @@
 //! The connection between client and load server: a socket, or TLS around it, read by one thread and written by another.
 //!
-//! Nobody waits for the network while he holds the session: what comes is read before, what goes is sent after.
+//! No thread waits for the network while it holds the session: it reads before, and sends after.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -40,7 +40,7 @@ pub fn plain(socket: &TcpStream) -> io::Result<(Reader, Writer)> {
     halves(socket, None)
 }
 
-/// Both halves of a session whose handshake takes place here, until then at most.
+/// Does the handshake, until `until` at most, and gives both halves of the session.
 pub fn secure(socket: &TcpStream, mut session: Connection, until: Instant) -> io::Result<(Reader, Writer)> {
     let mut wire = socket;
     loop {

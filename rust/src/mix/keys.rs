@@ -49,7 +49,7 @@ enum Law {
 }
 
 impl RowDraw {
-    /// `order_seed` decides which rows are drawn often: the same for all who ask for rows of one table.
+    /// `order_seed` decides which rows are drawn often: the same for all operations on rows of one table.
     pub fn new(plan: &KeyPlan, order_seed: u64, share: Share) -> Result<RowDraw, Error> {
         let refuse = |why: String| Err(Error::Plan(format!("keys: {why}")));
         let (first, rows) = (plan.first_row, plan.rows);

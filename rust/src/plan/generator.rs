@@ -129,7 +129,7 @@ pub enum GenPlan {
         from: i64,
         to: i64,
     },
-    /// Grows with counter `of` by `numerator / denominator` in the series whose mean rate is above `above_per_s`, else 0.
+    /// Grows with counter `of` by `numerator / denominator` in the series with a mean rate above `above_per_s`, else 0.
     Excess {
         of: String,
         above_per_s: u64,

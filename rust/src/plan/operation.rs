@@ -138,7 +138,7 @@ pub enum Assertion {
     },
     /// The single number returned lies between rows acknowledged before the call and rows issued after it.
     CountBounds { table: usize },
-    /// Data times of rows of one series, those after `SeenUntil` at least: the first answer that holds one tells
+    /// Data times of rows of one series, those after `SeenUntil` at least: the first answer that holds one shows
     /// how long after its due a reader could see it.
     Freshness { table: usize, series: u64 },
 }

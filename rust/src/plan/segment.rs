@@ -50,7 +50,7 @@ pub struct DriveSegment {
     pub roles: Vec<RolePlan>,
     /// Whole segment; what is then unfinished is cut and said.
     pub limit_ns: u64,
-    /// A session whose connection was lost tries for so long to connect again.
+    /// After a lost connection a session tries for so long to connect again.
     #[serde(default = "usual_retry_ns", skip_serializing_if = "is_usual_retry")]
     pub retry_ns: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -130,7 +130,7 @@ pub enum Schedule {
     },
 }
 
-/// How long a sample takes from its due until its rows are there to be sent: a collector that nobody ran.
+/// How long a sample takes from its due until its rows are there to be sent: a simulated collector.
 ///
 /// Lognormal: half of the samples take less than `median_ns`; `sigma` is the standard deviation of the logarithm.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -251,7 +251,7 @@ pub enum ChecksumItem {
         /// Of these, those of 64 bits without a sign.
         #[serde(default)]
         unsigned: Vec<String>,
-        /// Of these, those whose blanks at the end do not count.
+        /// Of these, those with blanks at the end that do not count.
         #[serde(default)]
         trimmed: Vec<String>,
     },
@@ -261,7 +261,7 @@ pub enum ChecksumItem {
     },
 }
 
-/// By whose function a value is hashed for a checksum; `rows` computes it.
+/// The engine that gives the hash function for a checksum; `rows` computes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ValueHash {

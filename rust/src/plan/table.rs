@@ -87,7 +87,7 @@ pub enum RowSource {
         /// Column of times or dates -> the one form that its texts have. Without: ISO's, or units since 1970.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         times: BTreeMap<String, TimeForm>,
-        /// Columns of texts whose values are bytes in the files: each becomes its hexadecimal digits.
+        /// Columns of texts with values that are bytes in the files: each becomes its hexadecimal digits.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         bytes: Vec<String>,
     },

@@ -21,7 +21,7 @@ struct Points {
     identity: Vec<usize>,
 }
 
-/// The proof of a table whose rows collapse; `None` where no two rows have one identity. `counted`: rows by the
+/// The proof of a table with rows that collapse; `None` where no two rows have one identity. `counted`: rows by the
 /// checksum query.
 pub(super) fn prove(
     plan: &RunPlan,

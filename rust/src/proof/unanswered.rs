@@ -6,7 +6,7 @@
 //! may be there or not. Nothing else may be there.
 //!
 //! Rows that are read back decide, each by its hash. Where they are not read back whole (a large table), or were read
-//! from files, whose hashes are not kept, sums decide: those of some of the inserts and of all other rows together must
+//! from files, which have no kept hashes, sums decide: those of some of the inserts and of all other rows together must
 //! be what was found.
 
 mod settle;
@@ -37,7 +37,7 @@ pub struct Unanswered {
     /// Of the generator; of files, by the order in which they are read.
     pub first_row: u64,
     pub rows: u64,
-    /// What its rows add up to, where only reading them tells.
+    /// What its rows add up to, where only reading them shows it.
     pub of_files: Option<Box<Expected>>,
 }
 

@@ -74,7 +74,7 @@ impl Collector {
         (Collector { segment, interval_ns, repetition: 0, origin_ns: 0, roles }, recorders)
     }
 
-    /// A repetition whose first interval starts at `origin_ns` (run time). Before any `Recorder::begin`.
+    /// A repetition with its first interval at `origin_ns` (run time). Before any `Recorder::begin`.
     pub fn begin(&mut self, repetition: u32, origin_ns: u64) {
         self.repetition = repetition;
         self.origin_ns = origin_ns;

@@ -22,8 +22,8 @@ pub struct Times {
     /// When that would have been, had every call before been sent on time: at most `ready_ns`.
     ///
     /// Lindley's recursion, run twice: a call begins at max(due, ready), and ends its service time later. A call that
-    /// the instrument sent late makes the calls behind it wait, and these have no lag of their own. Whoever knows which
-    /// call was before this one says it: with several in flight that is the one whose slot it has.
+    /// the instrument sent late makes the calls behind it wait, and these have no lag of their own. The caller
+    /// knows which call was before this one: with several in flight, the one that had its slot.
     pub ready_on_time_ns: u64,
     pub sent_ns: u64,
     pub done_ns: u64,
@@ -49,7 +49,7 @@ pub struct Recorder {
     session: usize,
     interval_ns: u64,
     in_flight: Vec<u32>,
-    /// What the collector was last told.
+    /// What was last reported to the collector.
     reported_in_flight: Vec<u32>,
     failures: Vec<Failure>,
     full: SyncSender<Box<Snapshot>>,
@@ -260,7 +260,7 @@ impl Recorder {
             return;
         }
         self.boundary_ns = origin_ns + (interval + 1) * self.interval_ns;
-        // After the hand-over: who reads this then finds everything of the passed intervals.
+        // After the hand-over: a thread that reads this finds everything of the passed intervals.
         self.passed.store(interval, Ordering::Release);
     }
 
@@ -268,7 +268,7 @@ impl Recorder {
         for (counts, in_flight) in snapshot.ops.iter_mut().zip(&self.in_flight) {
             counts.in_flight = *in_flight;
         }
-        // The queue holds every snapshot there is. Without a collector nobody wants them.
+        // The queue holds every snapshot there is. Without a collector nothing takes them.
         let _ = self.full.try_send(snapshot);
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct Total {
     pub(super) last_done_ns: u64,
     pub(super) failures: Vec<Failure>,
     pub(super) arrivals: Arrivals,
-    /// Tickets whose operation was added to `OpTotal::offered`.
+    /// Tickets with an operation that was added to `OpTotal::offered`.
     pub(super) offered: u64,
     pub(super) last: Option<Progress>,
 }

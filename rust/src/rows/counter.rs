@@ -11,7 +11,7 @@ use super::table::{Cyclic, Quantiles};
 #[derive(Clone)]
 pub struct Counter {
     pub start: Start,
-    /// Series whose group hash is below are idle; in 2^-32.
+    /// Series with a group hash below this are idle; in 2^-32.
     pub idle_below: u64,
     pub group_key: u64,
     pub move_key: u64,

@@ -176,7 +176,7 @@ impl FileRows {
     }
 }
 
-/// The form of each column's times. Errors: a column that the table has not, or whose type is no time.
+/// The form of each column's times. Errors: a column that the table has not, or one that is no time.
 fn times_of(table: &TablePlan, times: &BTreeMap<String, TimeForm>) -> Result<Vec<Option<TimeForm>>, Error> {
     let is_time = |ty| matches!(ty, LogicalType::TimeMs | LogicalType::TimeUs | LogicalType::Date);
     let known = |name: &String| table.columns.iter().any(|c| c.name == *name && is_time(c.ty));

@@ -1,4 +1,4 @@
-//! The generators of a plan's tables, each made once and shared by all who make its rows again.
+//! The generators of a plan's tables, each made once and shared by all threads that make its rows again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

@@ -118,7 +118,7 @@ impl Permutation {
         }
     }
 
-    /// The index whose value this is; of a value outside of the permutation some other index.
+    /// The index that has this value; for a value outside of the permutation some other index.
     pub fn index_of(&self, value: u64) -> u64 {
         let mut x = value & self.mask;
         loop {

@@ -29,7 +29,7 @@ enum Finds {
     Sweep { time: Keyed, keys: Vec<Keyed>, series: Vec<(u64, u64)> },
 }
 
-/// A column whose values lie `step` apart: row 0 at `base`, each up to `step` later where they jitter.
+/// A column with values `step` apart: row 0 at `base`, each up to `step` later where they jitter.
 #[derive(Clone, Copy)]
 struct Numbers {
     base: i64,
@@ -106,7 +106,7 @@ impl SeriesIndex {
         }
     }
 
-    /// Adds the rows below `below` that have the key whose values `named` gives: one row where it names the time of a
+    /// Adds the rows below `below` that have the key with the values of `named`: one row where it names the time of a
     /// sweep, all sweeps of the series where it does not, none where there is no such series. Some of them may have
     /// another key, unless the index [`SeriesIndex::finds_exactly`].
     pub fn rows_of_key<'v>(

@@ -13,7 +13,7 @@ use crate::plan::ValueHash;
 const WEIGHT_BASE: i64 = 48_271;
 const WEIGHT_DIVISOR: i64 = 1_048_573;
 
-/// Of which columns, and by whose hash.
+/// Of which columns, and by the hash of which engine.
 #[derive(Debug, Clone)]
 pub(super) struct RowSum {
     hash: ValueHash,

@@ -1,4 +1,4 @@
-//! Look-up tables of distributions, as integers. Built once per distribution with `libm` alone, whose
+//! Look-up tables of distributions, as integers. Built once per distribution with `libm` alone; its
 //! results are the same on every machine; the hot loops only look up and interpolate.
 
 use std::collections::HashMap;
@@ -59,7 +59,7 @@ impl Quantiles {
     /// The cell of a uniform `h`, and how far inside it lies, in 2^-32.
     #[inline(always)]
     pub fn cell_of(h: u64) -> (u64, u64) {
-        // Exact: an integer of 52 bits becomes a fraction in [0, 1), whose exponent is the octave.
+        // Exact: an integer of 52 bits becomes a fraction in [0, 1), with the octave as its exponent.
         let f = f64::from_bits(0x3ff0_0000_0000_0000 | (h >> 12)) - 1.0;
         const SMALLEST: f64 = 1.0 / (1u64 << OCTAVES) as f64;
         let bits = (if f < SMALLEST { SMALLEST } else { f }).to_bits();

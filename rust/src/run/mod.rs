@@ -24,7 +24,7 @@ use crate::rows::value_text;
 use crate::tables::{ProbeTable, Tables};
 use crate::watch::Processes;
 
-/// What a run tells while it goes on; `to_json` is the form that crosses the border.
+/// Events of a run while it goes on; `to_json` is the form that crosses the border.
 #[derive(Debug)]
 pub enum Event {
     Segment { index: usize, label: String, kind: &'static str, phase: &'static str, t_ns: u64 },

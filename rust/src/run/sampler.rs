@@ -15,7 +15,7 @@ use crate::tables::{ProbeRow, ProbeTable};
 
 pub type Sampled = (ProbeTable, ProbeRow);
 
-/// A thread that asks until it is dropped. What it was told waits in `drain`.
+/// A thread that queries the server until it is dropped. Its answers wait in `drain`.
 pub struct Sampler {
     sampled: Receiver<Sampled>,
     /// Dropping it ends the thread.
@@ -49,12 +49,12 @@ impl Sampler {
         Ok(Sampler { sampled, asking: Some(asking), thread: Some(thread), abort })
     }
 
-    /// What was told since the last call.
+    /// The answers since the last call.
     pub fn drain(&self) -> impl Iterator<Item = Sampled> + '_ {
         self.sampled.try_iter()
     }
 
-    /// Waits for the statement in hand, so long at most; all that was told can then be drained. One that goes on is left
+    /// Waits for the current statement, so long at most; all answers can then be drained. One that goes on is left
     /// to its own limit: its connection may be another thread's.
     pub fn stop(&mut self, patience: Duration) {
         self.asking = None;
@@ -94,7 +94,7 @@ fn ask_until(
             let Ok(answer) = engine.control(&probe.statement, plan.every_ns.max(MOST_NS)) else { continue };
             let t_ns = clock.now();
             for row in rows(probe, &answer, segment, t_ns) {
-                // Nobody takes it any more when the segment has ended.
+                // No thread takes it any more when the segment has ended.
                 let _ = samples.send(row);
             }
         }

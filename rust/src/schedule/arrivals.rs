@@ -15,7 +15,7 @@ pub struct Arrivals {
     due_ns: u64,
     /// Operations that [`Arrivals::offered_before`] has passed.
     offered: u64,
-    /// Of all who walk along the same arrivals.
+    /// Of all walks along the same arrivals.
     marks: Option<Arc<Marks>>,
 }
 

@@ -26,7 +26,7 @@ pub struct Marks {
 #[derive(Debug)]
 #[repr(align(64))]
 struct Mark {
-    /// Its arrival in `EVERY`s; only ever rises, so that a reader who finds it twice has read what belongs to it.
+    /// Its arrival in `EVERY`s; only ever rises, so that a thread that reads it twice alike has read what belongs to it.
     number: AtomicU64,
     due_ns: AtomicU64,
 }

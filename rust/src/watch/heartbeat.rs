@@ -14,7 +14,7 @@ use crate::pace::{raise_realtime_priority, Pacer, Spin, Wake};
 /// Fifty wake-ups a second cost less than a thousandth of a core.
 const PERIOD_NS: u64 = 20_000_000;
 /// Lateness below this is an ordinarily busy machine: a thread that wakes among ten others of its core waits some
-/// tens of ms, and one whose quota of CPU is used up waits for the rest of its period of 100 ms. Beyond it, the
+/// tens of ms, and one that has used up its quota of CPU waits for the rest of its period of 100 ms. Beyond it, the
 /// process was stopped, swapped out or starved.
 const STALL_NS: u64 = 200_000_000;
 

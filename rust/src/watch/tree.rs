@@ -15,9 +15,9 @@ pub struct Role {
     /// Parents before their children.
     members: Vec<Process>,
     threads: Threads,
-    /// The client is this process alone: its children are servers under test or nobody's.
+    /// The client is this process alone: its children are servers under test, or belong to no role.
     alone: bool,
-    /// Of ended processes whose parent is not a member.
+    /// Of ended processes with a parent that is not a member.
     gone: Used,
     /// Last figures given out; they never fall.
     shown: Used,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from inrush.results.store.root import RESULTS_VARIABLE, Root
     from inrush.results.store.sealing import OpenRun
 else:
-    #: Name -> module: what reads Parquet takes a third of a second to load, and not everybody reads.
+    #: Name -> module: what reads Parquet takes a third of a second to load, and not every command reads.
     _AT = {
         **dict.fromkeys(("Doc", "check_schema", "read_json", "whole_batches", "write_json"), "files"),
         **dict.fromkeys(("Store", "StudyFolder"), "folders"),

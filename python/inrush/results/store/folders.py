@@ -80,7 +80,7 @@ class Store(Root):
         raise UsageError(f"{spec}: no results of that name in {self.root}; `inrush runs` lists them")
 
     def one(self, spec: str) -> StudyFolder:
-        """The one study folder of this store with this id, or the only one whose id begins so. Raises UsageError.
+        """The one study folder of this store with this id, or the only one with an id that begins so. Raises UsageError.
 
         Never a path: what is named lies directly in the folder of all results.
         """

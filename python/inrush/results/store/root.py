@@ -1,4 +1,4 @@
-"""Where results lie: for those who put something beside them and read none."""
+"""Where results lie: for modules that put something beside them and read none."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Root:
     def instances_path(self) -> Path:
         """Data of the servers that inrush starts, where `--data` says nothing else.
 
-        Servers refuse to run as root and then run as a user who cannot enter root's folders: as root it is a
+        Servers refuse to run as root and then run as a user that cannot enter root's folders: as root it is a
         folder of everyone's, one for each folder of results.
         """
         if os.geteuid() != 0:

@@ -27,7 +27,7 @@ pub struct Flight {
 /// What few calls need, beside the call: all others are copied without it.
 #[derive(Default)]
 pub struct Kept {
-    /// Of a call whose answer is judged; else of an earlier one.
+    /// Of a call with an answer that is checked; else of an earlier one.
     pub floors: Floors,
     /// Of rows read from files.
     pub proof: Option<Box<Expected>>,
@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(send(&mut flights, 1, 0, 0, 50), 50);
         assert_eq!(ended_on_time(&mut flights, 0, 95), 95, "it was on time");
         assert_eq!(ended_on_time(&mut flights, 1, 100), 50);
-        // On time the slots had been free at 95 and at 50: who was due at 60 had been sent then, the next one at 95.
+        // On time the slots had been free at 95 and at 50: the call due at 60 had been sent then, the next one at 95.
         assert_eq!(send(&mut flights, 2, 60, 0, 0), 95);
         assert_eq!(send(&mut flights, 3, 61, 0, 0), 100);
         assert_eq!(ended_on_time(&mut flights, 2, 105), 105 - 95, "35 of its latency were the instrument's");

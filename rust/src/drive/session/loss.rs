@@ -11,7 +11,7 @@ use crate::engine::{Ns, OpId, Outcome, Session};
 use crate::error::{Error, TargetFault};
 use crate::proof::Unanswered;
 
-/// A session whose last calls all failed is not measuring anything any more.
+/// A session measures nothing any more once all its last calls have failed.
 const FAILURES_IN_A_ROW: u32 = 1_000;
 /// Between two tries to connect: an outage is known to so much.
 const RECONNECT_EVERY: Duration = Duration::from_millis(100);

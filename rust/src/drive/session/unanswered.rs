@@ -44,7 +44,7 @@ impl Worker<'_> {
         self.expire(now);
     }
 
-    /// Ends calls whose answer does not come any more.
+    /// Ends calls that will get no answer any more.
     #[inline]
     pub(super) fn expire(&mut self, now: Ns) {
         let Some(oldest) = self.flights.oldest() else { return };

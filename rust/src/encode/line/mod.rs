@@ -82,7 +82,7 @@ impl Line {
         };
         let head = Word::new(escaped(&measurement(&table.name), ", ").as_bytes());
         let (mut tags, fields) = (of(Role::Tag), of(Role::Field));
-        // The server sorts the tags of a line whose keys are not in order.
+        // The server sorts the tags of a line if its keys are not in order.
         tags.sort_by(|a, b| table.columns[a.column].name.cmp(&table.columns[b.column].name));
         let keys: usize = tags.iter().chain(&fields).map(|place| place.key.bytes + 1).sum();
         Ok(Line {

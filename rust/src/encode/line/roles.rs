@@ -6,7 +6,7 @@ use crate::plan::{ColumnPlan, LogicalType, TablePlan};
 /// Wire types, as the twin gives them.
 pub const TAG: &str = "tag";
 pub const TIME: &str = "time";
-/// Stands in a row whose fields may all be NULL: a point has one at least.
+/// Stands in a row if all its fields may be NULL: a point has one at least.
 pub const ROW_FIELD: &str = "inrush_row";
 
 /// What a column of a table becomes.

@@ -30,7 +30,7 @@ pub struct Cells {
 // SAFETY: `next` holds pointers only within a call of `append`; between calls it is scratch space.
 unsafe impl Send for Cells {}
 
-/// Rows whose cells are written together: small enough that they stay in the L1 cache.
+/// Rows that are written together, column by column: small enough that they stay in the L1 cache.
 const BLOCK_ROWS: usize = 128;
 
 impl Cells {

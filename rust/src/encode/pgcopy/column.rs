@@ -37,7 +37,7 @@ fn list_bytes(items: usize) -> usize {
     }
 }
 
-/// Writes the cells of rows `first..last`; the first row whose value does not fit, if there is one.
+/// Writes the cells of rows `first..last`; the first row with a value that does not fit, if there is one.
 pub unsafe fn put_column(
     place: &mut impl Place,
     column: &Column,

@@ -8,7 +8,7 @@ use crate::rows::{Column, Values};
 
 pub const WORD_CELL_BYTES: usize = 4 + 8;
 
-/// The values of a column whose cells are its 64-bit values as they stand.
+/// The values of a column with cells that are its 64-bit values as they stand.
 pub fn word(column: &Column, ty: PgType) -> Option<*const u64> {
     match (&column.values, ty) {
         (Values::I64(v), PgType::Int8) => Some(v.as_ptr().cast()),

@@ -1,4 +1,4 @@
-//! Where the server is, who asks, and what every request says. The password is never part of any message.
+//! Where the server is, the user, and what every request says. The password is never part of any message.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

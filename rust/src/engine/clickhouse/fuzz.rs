@@ -1,4 +1,4 @@
-//! Answers of ClickHouse whose bytes are not what they were: as HTTP, and as Native alone.
+//! Mutated answers of ClickHouse: as HTTP, and as Native alone.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -104,7 +104,7 @@ fn native(answer: &[u8]) -> Vec<u8> {
     body
 }
 
-/// Without HTTP around it, whose lengths would hide most of what is wrong inside.
+/// Without HTTP around it: its lengths would hide most of what is wrong inside.
 fn blocks(mut replay: Replay, reader: &mut dyn Reader) -> Result<(), Failure> {
     let (mut stream, mut room) = (Stream::default(), vec![0; 4096]);
     while let Ok(bytes @ 1..) = replay.read(&mut room) {
@@ -202,7 +202,7 @@ fn ends_of_lists_that_fall_are_an_error() {
     };
     assert!(scan("Array(Int64)", "l", words(&[2, 1, 2, 7, 8])).is_err());
     assert!(scan("Array(Int64)", "l", words(&[1, 1, 2, 7, 8])).is_ok());
-    // Of lists that may be NULL, whose inner list ends before the outer one says.
+    // Of lists that may be NULL, with an inner list that ends before the outer one says.
     assert!(scan("Array(Array(Int64))", "ll", words(&[1, 2, 0])).is_err());
     assert!(scan("Array(Array(Int64))", "ll", words(&[1, 0, 0])).is_err());
     assert!(scan("Array(Array(Int64))", "ll", words(&[1, 1, 2, 2, 1, 7])).is_err());

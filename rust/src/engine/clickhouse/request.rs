@@ -40,14 +40,14 @@ impl Requests {
         &self.path
     }
 
-    /// A query or statement, whose text is the body.
+    /// A query or statement, with its text as the body.
     pub fn next_query(&mut self) {
         self.begin();
         self.path.push_str(ANSWERS);
         self.put_id();
     }
 
-    /// An INSERT, whose rows are the body. `query` is escaped.
+    /// An INSERT, with its rows as the body. `query` is escaped.
     pub fn next_insert(&mut self, query: &str) {
         self.begin();
         self.path.push_str("query=");

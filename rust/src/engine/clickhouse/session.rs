@@ -49,7 +49,7 @@ enum Prepared {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// A query whose answer is not looked at, or a change.
+    /// A query with an answer that is not looked at, or a change.
     Counted,
     Kept,
     /// Its answer is statements, each of which is then run.

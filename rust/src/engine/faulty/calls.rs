@@ -1,4 +1,4 @@
-//! Lies about calls and their answers: whose answer it is, what is in it, and whether it comes.
+//! Lies about calls and their answers: which call an answer belongs to, what is in it, and whether it comes.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ pub struct Calls {
     before: HashMap<OpId, Vec<Value>>,
     /// Calls that are ended late, and when.
     late: Vec<(Ns, Done)>,
-    /// Call -> the one whose answer it is given.
+    /// Call -> the one that its answer is taken from.
     swapped: HashMap<Ticket, Ticket>,
     /// The last answer that was given: where no other call has ended, a call is given this one.
     last: Option<Answer>,

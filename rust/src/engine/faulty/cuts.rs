@@ -1,4 +1,4 @@
-//! Batches whose connection is lost before their answer, and what is stored of them.
+//! Batches that lose their connection before their answer, and what is stored of them.
 
 use super::{gather, Lie};
 use crate::rows::{Column, Columns, Values};

@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::{Client, HttpError};
 
 impl Client {
-    /// Begins a request whose body comes in chunks; its head leaves with the first of them. Connects as `send` does. The
+    /// Begins a request with a body in chunks; its head leaves with the first of them. Connects as `send` does. The
     /// limit of sends counts from here to the end of the body.
     pub fn begin(&mut self, method: &str, path: &str) -> Result<(), HttpError> {
         self.ready()?;

@@ -44,7 +44,7 @@ impl Connection {
         Ok(())
     }
 
-    /// What has come; 0 when the other side has hung up.
+    /// What has come; 0 when the other side has closed the connection.
     pub fn read(&mut self, room: &mut [u8], until: Option<Instant>) -> Result<usize, HttpError> {
         loop {
             self.limit(until)?;

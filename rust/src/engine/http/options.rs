@@ -11,8 +11,8 @@ pub fn tls(options: &[(String, String)], remedy: &str) -> Result<Tls, Error> {
     Tls::new(&tls_options(options, remedy)?, ROOTS)
 }
 
-/// `secure=true`: TLS with a certificate that is checked, `verify=false`: with any. `ca_cert=FILE`: whose signatures
-/// count, instead of the system's.
+/// `secure=true`: TLS with a certificate that is checked, `verify=false`: with any. `ca_cert=FILE`: roots that
+/// count instead of the system's.
 fn tls_options(options: &[(String, String)], remedy: &str) -> Result<TlsOptions, Error> {
     let (mut secure, mut verify, mut roots) = (false, true, None);
     for (name, value) in options {

@@ -1,4 +1,4 @@
-//! Where the server is, and who asks. The password is never part of any message.
+//! Where the server is, and the user. The password is never part of any message.
 
 use crate::engine::http::{options as http_options, Client};
 use crate::engine::socket::Endpoint;
@@ -10,7 +10,7 @@ use crate::error::Error;
 pub struct Address {
     pub host: String,
     pub port: u16,
-    /// Empty: nobody, as a server without authentication takes it.
+    /// Empty: no user, as a server without authentication accepts.
     pub user: String,
     /// Must be there when it is named; runs have databases of their own.
     pub database: String,
@@ -28,7 +28,7 @@ impl std::fmt::Display for Address {
 }
 
 impl Address {
-    /// `influxdb://user@host:port/database?secure=true`. The user defaults to `INFLUX_USERNAME`, then to nobody.
+    /// `influxdb://user@host:port/database?secure=true`. The user defaults to `INFLUX_USERNAME`, then to none.
     pub fn parse(url: &str) -> Result<Address, Error> {
         let url = Url::parse(url, &["influxdb"], "influxdb://user@host:port/database")?;
         let tls = http_options::tls(&url.options, "")?;

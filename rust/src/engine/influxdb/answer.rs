@@ -77,7 +77,7 @@ impl Reader {
         self.line.extend_from_slice(rest);
     }
 
-    /// The answer is complete; the failure that it tells, if there is one.
+    /// The answer is complete; the failure that it reports, if there is one.
     pub fn end(&mut self, status: u16) -> Result<(), Failure> {
         if status >= 300 && self.failure.is_none() {
             return Err(Failure::read(status, &self.line));

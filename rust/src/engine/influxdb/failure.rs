@@ -1,4 +1,4 @@
-//! What the server says when it refuses, and what we make of it. It has no codes: its words tell.
+//! Refusals of the server and their outcomes. They have no codes: the text decides.
 
 use crate::engine::Outcome;
 use crate::error::TargetFault;
@@ -11,7 +11,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Of a statement, told inside an answer.
+    /// Of a statement, reported inside an answer.
     pub fn of(message: String) -> Failure {
         Failure { status: 200, message }
     }

@@ -1,4 +1,4 @@
-//! Answers of InfluxDB whose bytes are not what they were: as HTTP, and as JSON alone.
+//! Mutated answers of InfluxDB: as HTTP, and as JSON alone.
 
 use std::io::Read;
 

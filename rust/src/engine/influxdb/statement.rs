@@ -34,7 +34,7 @@ enum Piece {
     Param { index: usize, quoted: bool },
 }
 
-/// A value by the name `series.column`, or all whose names begin so.
+/// A value by the name `series.column`, or all with names that begin like this.
 #[derive(Debug, PartialEq)]
 struct Pick {
     name: String,

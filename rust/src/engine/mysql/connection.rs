@@ -162,7 +162,7 @@ impl Connection {
             )?;
             return Ok(false);
         }
-        // A server is silent until it is asked: these bytes would be somebody's who is in between.
+        // A server is silent until it is asked: these bytes would come from an attacker in between.
         if !self.inbox.is_empty() {
             return Err(not_mysql(address));
         }
@@ -333,8 +333,8 @@ fn whole(unread: &[u8]) -> Option<usize> {
 }
 
 const CHALLENGE_BYTES: usize = 20;
-const UNVERIFIED: &str = "the server asks for the password itself, and its certificate is not verified, so that whoever \
-    answers would get it; name the certificate's root by ssl-ca=FILE (MySQL keeps its own in ca.pem of its data folder), or \
+const UNVERIFIED: &str = "the server asks for the password itself, and its certificate is not verified, so any server \
+    that answers would get it; name the certificate's root by ssl-ca=FILE (MySQL keeps its own in ca.pem of its data folder), or \
     allow it by allow-cleartext-password=true";
 const UNKNOWN_KEY: &str =
     "the server asks for the password under a key that it sends itself, and without TLS that key \

@@ -1,4 +1,4 @@
-//! A whole conversation with a server whose bytes are not what they were: log-in, look-ups, batches, read-back, control.
+//! A whole conversation with a server, mutated: log-in, look-ups, batches, read-back, control.
 
 use std::sync::Arc;
 
@@ -197,7 +197,7 @@ fn a_server_that_reads_no_more_ends_a_load_in_time() {
 }
 
 #[test]
-#[ignore = "writes the captures anew; needs INRUSH_MYSQL_URL, whose user may create users"]
+#[ignore = "writes the captures anew; needs INRUSH_MYSQL_URL with a user that may create users"]
 fn capture_of_mysql() {
     let url = std::env::var("INRUSH_MYSQL_URL").expect("INRUSH_MYSQL_URL names a server");
     let own_address = address(&url);
@@ -224,7 +224,7 @@ fn capture_of_mysql() {
         "GRANT ALL ON inrush_capture.* TO inrush_capture",
         "FLUSH PRIVILEGES",
     ]);
-    // What is said in the capture is the same for `me`, whose name only the client sends.
+    // The capture is the same for `me`: only the client sends the name.
     let through =
         |port: u16| address(&format!("mysql://inrush_capture:secret@127.0.0.1:{port}/inrush_capture"));
     let (port, kept) = fuzz::recorded(&own_address.host, own_address.port);

@@ -22,7 +22,7 @@ const BULK_STEP_ROWS: usize = 512;
 /// What is left of a batch that the plan did not announce goes into statements of these.
 const ODD_ROWS: [usize; 2] = [32, 1];
 
-/// LOAD DATA LOCAL INFILE, whose file is the batch in memory.
+/// LOAD DATA LOCAL INFILE, with the batch in memory as its file.
 pub struct Load {
     /// The statement as a packet.
     pub command: Vec<u8>,

@@ -8,7 +8,7 @@ use crate::rows::Value;
 pub const PACKET_MOST: usize = 0xff_ffff;
 pub const HEAD_BYTES: usize = 4;
 
-// Capabilities, as the greeting and our answer to it tell them.
+// Capabilities, as in the greeting and in our answer to it.
 pub const LONG_PASSWORD: u32 = 1;
 const LONG_FLAG: u32 = 1 << 2;
 const CONNECT_WITH_DB: u32 = 1 << 3;
@@ -75,7 +75,7 @@ pub fn text(out: &mut Vec<u8>, text: &str) {
     out.push(0);
 }
 
-/// Who we are, and the answer to the server's challenge.
+/// User, database, and the answer to the server's challenge.
 pub struct Login<'a> {
     pub user: &'a str,
     pub database: &'a str,

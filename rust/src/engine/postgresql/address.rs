@@ -186,7 +186,7 @@ fn tls_options(
             "target.url: with sslrootcert=system anybody's certificate would do for sslmode={mode}; use verify-full"
         )));
     }
-    // As libpq: who has roots at hand has the chain checked, whatever the mode.
+    // As libpq: if roots are at hand the chain is checked, whatever the mode.
     let roots = roots.or(implied.map(Roots::File));
     let check = if roots.is_some() { check.max(Check::Chain) } else { check };
     Ok(TlsOptions { when, check, roots: roots.unwrap_or(Roots::System) })

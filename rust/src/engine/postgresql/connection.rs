@@ -26,7 +26,7 @@ const COPY_CHUNK_BYTES: usize = 1 << 20;
 const LOGIN_MESSAGE_BYTES: usize = 64 << 10;
 /// The longest message that a server makes. Source: `MaxAllocSize` in PostgreSQL's memutils.h.
 const MESSAGE_BYTES: usize = 0x3fff_ffff;
-/// More rounds of SCRAM would keep us computing for whoever asks for them; servers ask for 4,096 as shipped.
+/// More rounds of SCRAM would keep us computing for any server that asks for them; as shipped they ask for 4,096.
 const SCRAM_ROUNDS: u64 = 1_000_000;
 
 /// The authentication request for the password as it is.
@@ -225,7 +225,7 @@ fn negotiated(address: &Address, socket: Socket, secure: bool) -> Result<Stream,
     let mut out = Vec::new();
     message::ask_for_tls(&mut out);
     stream.write_all(&out).map_err(failed)?;
-    // One byte and no more: what comes behind it is the handshake's, or somebody's who is in between.
+    // One byte and no more: the bytes behind it are the handshake's, or an attacker's in between.
     let mut consent = [0];
     stream.read_exact(&mut consent).map_err(failed)?;
     match consent[0] {

@@ -215,7 +215,7 @@ fn push_cell(column: &mut Column, cell: &[u8]) -> Option<()> {
         (Values::I64(v), LogicalType::TimeMs) => v.push(whole_ms(time_us(cell)?)?),
         (Values::I64(v), LogicalType::TimeUs) => v.push(time_us(cell)?),
         (Values::I64(v), ty) => v.push(match cell.len() {
-            // An int8; or the numeric 0, whose 8 bytes are zero as well.
+            // An int8; or the numeric 0, which has 8 zero bytes too.
             8 => i64::from_be_bytes(cell.try_into().ok()?),
             2 | 4 => small_integer(cell)?,
             _ => numeric_bits(cell, ty == LogicalType::U64)?,

@@ -3,7 +3,7 @@
 use crate::engine::Outcome;
 use crate::error::{Error, TargetFault};
 
-/// An ErrorResponse, as far as anybody reads it.
+/// An ErrorResponse, as far as inrush reads it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Failure {
     /// Five characters: class and condition.

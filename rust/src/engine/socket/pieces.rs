@@ -1,7 +1,7 @@
 //! Long sends of a client that comes before all else: a piece at a time, so that others which are due begin meanwhile.
 //!
-//! The kernel takes no core away in the middle of a call, not even for a thread that comes first: whoever copies a
-//! batch of a megabyte into a socket holds up every session that is due at the same instant.
+//! The kernel takes no core away in the middle of a call, not even for a thread of real-time priority: a session that
+//! copies a batch of a megabyte into a socket holds up every session that is due at the same instant.
 
 use std::io::{self, IoSlice};
 

@@ -31,7 +31,7 @@ pub fn connect(address: &SocketAddr, limit: Duration) -> io::Result<TcpStream> {
 fn dial(socket: &TcpStream, address: &SocketAddr) -> io::Result<()> {
     match address {
         SocketAddr::V4(v4) => {
-            // SAFETY: plain numbers, all of whose bits may be zero.
+            // SAFETY: plain numbers; all bits may be zero.
             let mut to: libc::sockaddr_in = unsafe { std::mem::zeroed() };
             to.sin_family = libc::AF_INET as libc::sa_family_t;
             to.sin_port = v4.port().to_be();

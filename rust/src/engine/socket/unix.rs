@@ -15,7 +15,7 @@ use crate::engine::socket::readable;
 
 /// The longest path of a socket, bytes; the kernel wants a NUL behind it.
 pub const PATH_MOST: usize = {
-    // SAFETY: plain numbers, all of whose bits may be zero.
+    // SAFETY: plain numbers; all bits may be zero.
     let address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
     address.sun_path.len() - 1
 };
@@ -107,7 +107,7 @@ pub fn connect(file: &Path, limit: Duration) -> io::Result<Connection> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: just opened, and nobody else's.
+    // SAFETY: just opened, with no other owner.
     let socket = UnixStream::from(unsafe { OwnedFd::from_raw_fd(fd) });
     // The limit of sending is that of connecting, too. Source: socket(7), SO_SNDTIMEO. In steps: a thread that waits in
     // a server's queue is not woken by closing its own side.

@@ -315,7 +315,7 @@ impl Statement {
 
 impl Drop for Statement {
     fn drop(&mut self) {
-        // SAFETY: `raw` is live and nobody else has it.
+        // SAFETY: `raw` is live and has no other owner.
         unsafe { ffi::sqlite3_finalize(self.raw) };
     }
 }
@@ -335,7 +335,7 @@ fn words(bytes: &[u8]) -> impl Iterator<Item = [u8; 8]> + '_ {
     bytes.chunks_exact(8).map(|word| word.try_into().expect("chunks are of 8 bytes"))
 }
 
-/// Twin of `DECLARED` in `python/inrush/engines/sqlite.py`. Types whose values say what they are need no entry.
+/// Twin of `DECLARED` in `python/inrush/engines/sqlite.py`. Types need no entry if their values say what they are.
 fn logical(declared: &str) -> Option<LogicalType> {
     Some(match declared {
         "BOOLEAN INTEGER" => LogicalType::Bool,

@@ -1,4 +1,4 @@
-//! A whole conversation with a server whose bytes are not what they were: log-in, look-ups, a batch, read-back, control.
+//! A whole conversation with a server, mutated: log-in, look-ups, a batch, read-back, control.
 
 use std::sync::Arc;
 

@@ -231,7 +231,7 @@ fn a_value_of_a_series_is_of_any_series_however_many_there_are() {
 #[test]
 fn parameters_of_one_draw_are_of_one_row_and_those_of_others_are_not() {
     let rows = 1_000_000_000;
-    // Any guid, port and time name a row of this table; `size` tells which one it was drawn with.
+    // Any guid, port and time name a row of this table; `size` shows which one it was drawn with.
     let found = |size_draw: u32| {
         let params_of = vec![
             key_param("port", "i32", "port", 0),

@@ -30,7 +30,7 @@ pub(super) fn of_generated(table: &Table<'_>, limit_ns: u64) -> Result<Vec<Proof
     Ok(added.proven(&figures, None))
 }
 
-/// Of a table whose rows came from files: what is read back decides, by its digest; without it the checksum query.
+/// Of a table with rows from files: what is read back decides, by its digest; without it the checksum query.
 pub(super) fn of_files(
     plan: &RunPlan,
     engine: &dyn Engine,
@@ -133,7 +133,7 @@ mod tests {
     use crate::plan::{ChecksumItem, LogicalType};
     use crate::rows::{Column, Columns, Values};
 
-    /// Rows whose key is their number; `value` of each.
+    /// Rows with their number as the key; `value` of each.
     fn sums(keys: std::ops::Range<i64>, value: impl Fn(i64) -> i64) -> Expected {
         let column = |name: &str, values: Vec<i64>| {
             let mut column = Column::new(name, LogicalType::I64);

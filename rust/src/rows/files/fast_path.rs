@@ -60,7 +60,7 @@ pub struct Room {
 }
 
 impl FastPath {
-    /// None for tables and dialects whose records are never plain.
+    /// None for tables and dialects that have no plain records.
     pub fn new(layout: &Layout, dialect: &Dialect, order: &[Option<usize>]) -> Option<FastPath> {
         let cell = |column: &Option<usize>| {
             let spec = column.map(|at| &layout.columns[at]);

@@ -87,7 +87,7 @@ impl<P: Send + 'static> FileFeed<P> {
         Ok(FileFeed { ring, reader: Some(reader) })
     }
 
-    /// Batch `ticket` into `columns`, whose old memory is used again; `None` behind the last batch.
+    /// Batch `ticket` into `columns`, using its old memory again; `None` behind the last batch.
     ///
     /// Blocks until it has been read. Each ticket is taken once. When reading fails, one caller gets
     /// the error and the others the end.
@@ -127,7 +127,7 @@ impl<P> Drop for FileFeed<P> {
         self.ring.stop.store(true, Ordering::Release);
         self.ring.wake_all();
         if let Some(reader) = self.reader.take() {
-            // A panic of the reader has left its message; there is nobody to hand it to.
+            // A panic of the reader has left its message; there is no caller to hand it to.
             let _ = reader.join();
         }
     }
@@ -179,7 +179,7 @@ impl<P> Ring<P> {
         self.end.lock().expect("nothing panics while it holds the end")
     }
 
-    /// Taking each lock before waking makes sure that nobody has looked and not yet begun to wait.
+    /// Taking each lock before waking makes sure that no thread has looked and not yet begun to wait.
     fn wake_all(&self) {
         for slot in &self.slots {
             let _state = slot.lock();
@@ -194,7 +194,7 @@ impl<P> Slot<P> {
     }
 }
 
-/// However the reader ends, nobody waits for it any longer.
+/// However the reader ends, no thread waits for it any longer.
 struct CloseOnExit<'a, P>(&'a Ring<P>);
 
 impl<P> Drop for CloseOnExit<'_, P> {

@@ -1,4 +1,4 @@
-//! Random walks whose height at any sweep is known without the sweeps before.
+//! Random walks: the height at any sweep is known without the sweeps before.
 
 use super::super::hash::{hash, Range};
 use super::super::simd::vectorised;

@@ -50,14 +50,14 @@ impl<'a> RunObserver<'a> {
         Ok(RunObserver { run, engine, index, segment, measured_ns: 0, cpu, sampler, heartbeat })
     }
 
-    /// Takes what the sampler was told last. After a segment that was cut its statement in hand is not waited for: what
+    /// Takes the sampler's last answers. After a segment that was cut its current statement is not waited for: what
     /// held up the calls may hold it up, too.
     pub fn finish(mut self, cut: bool) {
         let patience = if cut { Duration::ZERO } else { LAST_SAMPLE_MOST };
         self.sampled(|sampler| sampler.stop(patience));
     }
 
-    /// What the sampler was told goes to the tables, after `first` was done to it.
+    /// The sampler's answers go to the tables, after `first` was done to it.
     fn sampled(&mut self, first: impl FnOnce(&mut Sampler)) {
         if let Some(sampler) = &mut self.sampler {
             first(sampler);

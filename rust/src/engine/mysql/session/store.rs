@@ -34,8 +34,8 @@ impl Stored {
     }
 }
 
-/// As a batch of several statements begins and ends. Without autocommit a statement that follows one whose
-/// transaction the server has ended (a deadlock) begins another, which is undone as well.
+/// As a batch of several statements begins and ends. Without autocommit, if the server has ended
+/// a transaction (after a deadlock), the next statement begins another one, which is undone as well.
 const BEGIN: &str = "SET autocommit = 0";
 const COMMIT: &str = "COMMIT";
 const ROLLBACK: &str = "ROLLBACK";
@@ -126,7 +126,7 @@ impl MySession {
         };
         let mut outcome = match &wrong {
             None => Outcome::Ok,
-            // A code tells what it was; without one, or where it is stored already, the answer is wrong.
+            // A code decides the outcome; without one, or if the rows are stored already, the answer is wrong.
             Some(failure) if failure.code != 0 && (in_transaction || stored.rows == 0) => failure.outcome(),
             Some(_) => Outcome::Wrong,
         };
