@@ -16,7 +16,8 @@ def load(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE", help="Files or patterns: CSV, TSV, MySQL text or Parquet, compressed or not; - for stdin."
+            metavar="FILE",
+            help="Files or patterns: CSV, TSV, MySQL text or Parquet, compressed or not; - for stdin.",
         ),
     ],
     table: Annotated[str, typer.Option(help="Table, or schema.table.")],
@@ -64,17 +65,20 @@ def load(
         float, typer.Option(min=0, help="Seconds for which a shard may be unreachable before the load ends.")
     ] = 60.0,
     process_per_file: Annotated[
-        bool, typer.Option("--process-per-file", help="Use a client process for each file, one after the other.")
+        bool,
+        typer.Option("--process-per-file", help="Use a client process for each file, one after the other."),
     ] = False,
     import_id: Annotated[
-        str | None, typer.Option(help="Name of this import; default: made from the content of the files and the table.")
+        str | None,
+        typer.Option(help="Name of this import; default: made from the content of the files and the table."),
     ] = None,
     server: Annotated[
         str | None,
         typer.Option(metavar="HOST:PORT", help="Address of an `inrush load-server`; it knows the databases."),
     ] = None,
     token_file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="With --server: file with the token that it was started with.")
+        str | None,
+        typer.Option(metavar="FILE", help="With --server: file with the token that it was started with."),
     ] = None,
     ca: Annotated[
         str | None, typer.Option(metavar="FILE", help="With --server: trusted certificates (PEM).")
@@ -113,7 +117,9 @@ def load(
 
 
 def load_server(
-    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Address to listen on; port 0: a free one.")] = "127.0.0.1:0",
+    listen: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Address to listen on; port 0: a free one.")
+    ] = "127.0.0.1:0",
     into: Annotated[
         str | None,
         typer.Option(metavar="URL", help="Server or database file to load into; with --shard: coordinator."),
@@ -121,16 +127,23 @@ def load_server(
     shard: Shards = None,
     token_file: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="File with the token that clients must know; made if only this host can connect."),
+        typer.Option(
+            metavar="FILE",
+            help="File with the token that clients must know; made if only this host can connect.",
+        ),
     ] = None,
     certificate: Annotated[
-        str | None, typer.Option(metavar="FILE", help="TLS: the certificate and the ones that signed it, PEM.")
+        str | None,
+        typer.Option(metavar="FILE", help="TLS: the certificate and the ones that signed it, PEM."),
     ] = None,
     certificate_key: Annotated[
         str | None, typer.Option(metavar="FILE", help="TLS: its private key, PEM.")
     ] = None,
     self_signed: Annotated[
-        bool, typer.Option("--self-signed", help="TLS: make a certificate, which clients trust by its fingerprint.")
+        bool,
+        typer.Option(
+            "--self-signed", help="TLS: make a certificate, which clients trust by its fingerprint."
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -25,7 +25,9 @@ def predict(
     within: Annotated[
         list[float] | None,
         typer.Option(
-            "--within", metavar="S", help="Instead of --to: find the highest rate with a latency below S seconds."
+            "--within",
+            metavar="S",
+            help="Instead of --to: find the highest rate with a latency below S seconds.",
         ),
     ] = None,
     of: Annotated[
@@ -34,9 +36,12 @@ def predict(
     ] = None,
     along: Annotated[str | None, typer.Option(help="Factor to continue; default: the study's.")] = None,
     where: Annotated[
-        list[str] | None, typer.Option(metavar="FACTOR=VALUE", help="Predict only these groups; may be given again.")
+        list[str] | None,
+        typer.Option(metavar="FACTOR=VALUE", help="Predict only these groups; may be given again."),
     ] = None,
-    level: Annotated[float, typer.Option(help="Share of predictions for which the interval shall be right.")] = 0.9,
+    level: Annotated[
+        float, typer.Option(help="Share of predictions for which the interval shall be right.")
+    ] = 0.9,
     rows_per_s: Annotated[
         float | None,
         typer.Option("--rows-per-s", help="Instead of --to: batch, writers, cores and disk for this rate."),

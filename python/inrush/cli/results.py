@@ -63,7 +63,9 @@ def show_results(
         bool,
         typer.Option("--markdown", help="Print only the answer and the table of engines, as Markdown."),
     ] = False,
-    check: Annotated[bool, typer.Option("--check", help="Check that every file is unchanged since it was sealed.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Check that every file is unchanged since it was sealed.")
+    ] = False,
 ) -> None:
     """Show results in short; export them for other tools."""
     need("inrush show", "stats")
@@ -109,7 +111,9 @@ def compare(
         str,
         typer.Argument(metavar="RESULTS", help="Path, id, beginning of an id, or study: see `inrush runs`."),
     ],
-    b: Annotated[str, typer.Argument(metavar="RESULTS", help="The results to compare with, named in the same way.")],
+    b: Annotated[
+        str, typer.Argument(metavar="RESULTS", help="The results to compare with, named in the same way.")
+    ],
 ) -> None:
     """Compare two results of one study point by point, as ratios with intervals."""
     need("inrush compare", "stats")

@@ -47,9 +47,7 @@ def new(
     ],
     source: Annotated[
         Path,
-        typer.Option(
-            "--from", metavar="FILE", help="Your rows, as CSV, TSV, MySQL text or Parquet."
-        ),
+        typer.Option("--from", metavar="FILE", help="Your rows, as CSV, TSV, MySQL text or Parquet."),
     ],
     folder: Annotated[Path, typer.Option(help="Where to write the files.")] = Path(),
     strict: Strict = False,

@@ -52,7 +52,9 @@ Dates = Annotated[
 ]
 Header = Annotated[
     str | None,
-    typer.Option(metavar="yes|no", help="Line 1 names the columns, or is data; default: its content decides."),
+    typer.Option(
+        metavar="yes|no", help="Line 1 names the columns, or is data; default: its content decides."
+    ),
 ]
 ColumnNames = Annotated[
     str | None,

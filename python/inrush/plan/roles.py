@@ -114,7 +114,9 @@ def deep_problems(study: Study, server: Server, roles: Sequence[ActiveRole], eng
         key = f"roles.{role.name.partition('/')[0]}.depth"
         pages = [name for name in role.operations if study.workload.operations[name].kind == "together"]
         if pages and role.depth > 1:
-            remedy = f"{pages[0]} is a page: its queries are sent at once, and one page after the other; remove it"
+            remedy = (
+                f"{pages[0]} is a page: its queries are sent at once, and one page after the other; remove it"
+            )
             found.append(problem(key, str(role.depth), remedy))
         elif role.depth > server.max_depth:
             calls = f"{server.max_depth} call{'s' * (server.max_depth > 1)}"
