@@ -50,14 +50,14 @@ def published_rows(analysis: Analysis, answer: Answer | None) -> list[Row]:
     rows: list[Row] = []
     host = hardware(analysis)
     for p in analysis.study.get("published") or ():
-        for name, given in dict(p["values"]).items():
+        for label, given in dict(p["values"]).items():
             value = int(given) if isinstance(given, float) and given.is_integer() else given
-            rows.append({"claim": p["claim"], "unit": p["unit"], "name": f"{name} ({p['source']})", "value": value,
+            rows.append({"claim": p["claim"], "unit": p["unit"], "name": f"{label} ({p['source']})", "value": value,
                          "origin": "published", "hardware": p["hardware"], "about": p.get("about", "")})  # fmt: skip
         rows += [
-            {"claim": p["claim"], "unit": p["unit"], "name": f"{name} (ours)", "value": value, "origin": "ours",
+            {"claim": p["claim"], "unit": p["unit"], "name": f"{label} (ours)", "value": value, "origin": "ours",
              "hardware": host, "about": about}
-            for name, value, about in ours(analysis, answer, p)
+            for label, value, about in ours(analysis, answer, p)
         ]  # fmt: skip
     return rows
 
