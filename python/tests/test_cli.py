@@ -266,7 +266,7 @@ def test_what_was_run_is_listed_shown_and_reported(after: Inrush, tmp_path: Path
     files = sum(len(r.doc["tables"]) for r in Store().find(listed["id"]).runs)
     assert (
         "writers.rows_per_s" in checked.out
-        and f"{files} files of 2 runs are as they were sealed" in checked.err
+        and f"{files} files of 2 runs are unchanged since they were sealed" in checked.err
     )
     lines = checked.out.splitlines()
     (report,) = Store().find(listed["id"]).path.glob("report.html")

@@ -86,7 +86,9 @@ def test_an_invalid_figure_that_nothing_asks_of_leaves_the_result_valid_and_is_n
     analysis = analyse(record)
     assert analysis.valid and analysis.outcome is Outcome.NOTE
     line = verdict_line(analysis)
-    assert line.startswith("valid: 5 measured runs") and "INVALID and not asked for: latency p50" in line
+    assert (
+        line.startswith("valid: 5 measured runs") and "INVALID and not used by the study: latency p50" in line
+    )
     detail = summary(analysis)
     assert detail["valid"] and detail["points"][0]["figures"][P99]["invalid"] == ["client on time"]
     assert detail["points"][0]["figures"]["writers.rows_per_s"]["invalid"] == []

@@ -79,7 +79,7 @@ def show_results(
         if damage := [d for r in results.runs for d in r.damage()]:
             raise UsageError("\n".join(damage))
         files = sum(len(r.doc.get("tables", {})) for r in results.runs)
-        say(f"{files:,} files of {len(results.runs):,} runs are as they were sealed")
+        say(f"{files:,} files of {len(results.runs):,} runs are unchanged since they were sealed")
     analysis = analyse(study_record(results))
     if as_json:
         show_json(summary(analysis))

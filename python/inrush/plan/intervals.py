@@ -9,7 +9,7 @@ MOST_INTERVALS = 7_200
 #: Looks at CPU, memory and disks in one segment, at most: two hours at five a second.
 MOST_LOOKS = 36_000
 INTERVAL_S, WATCH_S = 1.0, 0.2
-#: Lengths that divide a minute or an hour, for people who look at the series.
+#: Lengths that divide a minute or an hour, for readers of the series.
 LENGTHS_S = (
     0.2,
     0.5,

@@ -90,7 +90,7 @@ def resource(
 
 
 def verdict(full_at: float, largest: float, share: float) -> str:
-    """Told against seen at the largest load.
+    """The prediction against what was seen at the largest load.
 
     confirmed      full where predicted full, or not full where predicted not full
     rejected       the other way round

@@ -54,8 +54,8 @@ def footprint_figures(analysis: Analysis, answer: Answer) -> list[Figure]:
             forecast = f": {say(group)}" if group else ""
             found.append(Figure(
                 f"footprint-{n}", f"What each part spends, by {words(answer)}{forecast}",
-                "Means over runs of the measured time; of memory the most. Active threads are busy cores. Received: what the load "
-                "server took in from its clients. Shard threads: sessions of an embedded engine, a part of the load server.",
+                "Means of the measured time over runs; for memory the maximum. Active threads are busy cores. Received: bytes that the "
+                "load server received from its clients. Shard threads: sessions of an embedded engine, a part of the load server.",
                 stacked(drawn),
             ))  # fmt: skip
     return found

@@ -49,7 +49,7 @@ def heat_maps(analysis: Analysis, answer: Answer, points: Sequence[Point]) -> li
             found.append(Figure(
                 f"heat-{len(found)}", f"When calls of {role} took how long: {label(m.point, analysis)}",
                 f"Run {m.run.run_id}, the one nearest the median. Colour: calls of a step that succeeded with such a latency; red line: "
-                "p99 of each step, from merged histograms, and nothing where it failed." + ("" if role in paced else " Closed schedule: waiting in line is not in it."),
+                "p99 of each step, from merged histograms, and nothing where it failed." + ("" if role in paced else " Closed schedule: latency contains no queueing."),
                 finished(chart(steps)),
                 ((f"{role}.latency_p99_s", m.point),),
             ))  # fmt: skip

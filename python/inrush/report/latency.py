@@ -74,7 +74,7 @@ def percentiles(analysis: Analysis, answer: Answer) -> list[Figure]:
             )
         )  # fmt: skip
         closed = (
-            " Closed schedule: a call was due when the one before had ended, so waiting in line is not in it."
+            " Closed schedule: a call was due when the one before had ended, so latency contains no queueing."
         )
         found.append(Figure(
             f"latency-{role}", f"Latency of {role}",

@@ -301,8 +301,8 @@ def stored_table(analysis: Analysis) -> str:
     if not points:
         return ""
     note = (
-        "Probed by the engine's own figures after each run, without write-ahead logs: pages or parts of rows, and of indexes. "
-        "Small tables are mostly pages that are not full yet, and what is merged or compressed later is still as it came in. "
+        "The engine's own sizes after each run, without write-ahead logs: pages or parts with rows, and with indexes. "
+        "Small tables are mostly pages that are not full yet, and parts that are merged or compressed later are still as they came in. "
         f"The forecast is {STORED_SHARE:g} times the bytes of the values."
     )
     rows = [[escape(row[0]), *(number(escape(cell)) for cell in row[1:])] for row in stored_rows(points)]
@@ -355,10 +355,14 @@ def runs_table(analysis: Analysis, answer: Answer | None) -> str:
     header = ["#block", "#order", "point", f"#{name(figure)}" if figure else "#figure", "verdict", "run"]
     whole = table(header, rows)
     piloted = (analysis.study.get("repeats") or {}).get("pilot", True)
-    first = "The pilot ascends and enters no figure; every later" if piloted else "There was no pilot; every"
+    first = (
+        "The pilot runs in ascending order and enters no figure; every later"
+        if piloted
+        else "There was no pilot; every"
+    )
     caption = (
-        f'<p class="expected">{first} block holds every point once, shuffled. Fresh '
-        "repeats come last, with other rows: of the points found best, and only to say what these are.</p>"
+        f'<p class="expected">{first} block runs every point once, in shuffled order. Fresh '
+        "repeats come last, with other rows. They run only the best points, to measure these again.</p>"
     )
     return caption + (
         f"<details><summary>{len(rows)} runs</summary>{whole}</details>" if len(rows) > ROWS_OPEN else whole

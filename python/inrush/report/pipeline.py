@@ -130,7 +130,7 @@ def boxes(of: Loaded, answer: Answer) -> tuple[str, Spec] | None:
             .encode(x=alt.X("x:O", sort=order), y=alt.Y("y:Q", scale=y_scale))
         )
     caption = (
-        "The sample is a file: its bytes over the time from its first byte read to its last row stored. Box: quartiles; "
+        "One sample is one file: its bytes divided by the time from its first byte read to its last row stored. Box: quartiles; "
         "whiskers: last file within 1.5 box lengths; points: files beyond; red line: medians."
     )
     return caption, finished(alt.layer(*layers))

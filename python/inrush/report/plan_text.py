@@ -64,7 +64,7 @@ def repetitions(study: Study) -> str:
     if study.has_pilot:
         return f"once in a pilot and {count} time{'s' * (count > 1)} in shuffled blocks"
     asked = (
-        "repeats.pilot = false" if study.repeats.pilot is False else "it would add nothing about one point"
+        "repeats.pilot = false" if study.repeats.pilot is False else "it would show nothing about one point"
     )
     return f"{count} time{'s' * (count > 1)}, without a pilot ({asked})"
 
@@ -82,7 +82,7 @@ def volume_lines(plan: StudyPlan) -> list[str]:
     sizes = ", ".join(f"{name} {number(value)}" for name, value in plan.study.workload.sizes.items())
     return [
         "",
-        f"what comes in, for {sizes}; values alone, without indexes and logs (an engine stores about {STORED_SHARE:g} times as much):",
+        f"rows that come in, for {sizes}; bytes of values only, without indexes and logs (an engine stores about {STORED_SHARE:g} times as much):",
         *columns(rows, ("table", "rows/s", "a second", "an hour", "a day"), right=(1, 2, 3, 4)),
     ]
 

@@ -102,7 +102,7 @@ def verdict_line(analysis: Analysis) -> str:
         if analysis.crossed
         else ""
     )
-    return f"valid: {runs} measured run{'s' * (runs != 1)}, nothing that was asked of them is invalid{beside}{noted}{crossed}"
+    return f"valid: {runs} measured run{'s' * (runs != 1)}, no figure that the study uses is invalid{beside}{noted}{crossed}"
 
 
 def beside_the_result(analysis: Analysis) -> str:
@@ -121,7 +121,7 @@ def beside_the_result(analysis: Analysis) -> str:
         return ""
     figures = dict.fromkeys(name for v, _ in found for name in v.figures or ())
     points = dict.fromkeys(say(point) for _, of in found for point in of)
-    return f"; INVALID and not asked for: {said_figures(figures)} (at {', '.join(list(points)[:3])}{', …' * (len(points) > 3)})"
+    return f"; INVALID and not used by the study: {said_figures(figures)} (at {', '.join(list(points)[:3])}{', …' * (len(points) > 3)})"
 
 
 def next_command(analysis: Analysis, found: Answer | None) -> str:

@@ -36,9 +36,9 @@ def steal_table(analysis: Analysis) -> str:
         return ""
     more = f" {len(held)} of {len(lost)} runs that lost more: those that lost most and have such intervals."
     caption = (
-        f"Steal: the host gave processor time to other machines. Each figure of the whole run, then of its intervals in which the host took at "
-        f"most {STEAL_SHARE:.0%}: what differs is the host's. No better estimate of the whole, since steal falls on machines that are busy "
-        f"and busy intervals are rarer among the second; verdicts are of the whole run.{more}"
+        f"Steal: the host gave processor time to other machines. First each figure of the whole run, then of its intervals in which the host took at "
+        f"most {STEAL_SHARE:.0%}: the difference is the host's. The second is no better estimate of the whole: steal falls on busy machines, "
+        f"so busy intervals are rarer in it. Verdicts are of the whole run.{more}"
     )
     header = [
         "point",

@@ -186,7 +186,7 @@ def compare_lines(a: Analysis, b: Analysis) -> list[str]:
         lines.append(f"! {asked} is a time of the whole volume, and volumes differ: compared by {figure}")
     lines += [f"! {sentence}" for sentence in (*other_work(a, b, shared, asked), *differences(a, b))]
     lines.append(
-        "! run one after the other, not in turns: what changed on the machine between them is part of the ratio"
+        "! run one after the other, not in turns: the ratio contains changes of the machine between them"
     )
     lines += [
         f"! the result of {z.study.get('id')} is INVALID; `inrush show {z.study.get('id')}` says why"
@@ -250,7 +250,7 @@ def differences(a: Analysis, b: Analysis) -> list[str]:
     for engine in (e for e in x if e in y and x[e] != y[e]):
         said.append(
             f"durability of {engine} differs ({' or '.join(sorted(x[engine]))}; {' or '.join(sorted(y[engine]))}):"
-            " the faster one may simply promise less"
+            " the faster one may be faster because its rows survive less"
         )
     left, right = (z.runs[0].run.env if z.runs else {} for z in (a, b))
     said += [

@@ -56,7 +56,7 @@ pub enum Socket {
     Replay(crate::fuzz::Replay),
 }
 
-/// Whom a connection was made to: another one to it finds the same server.
+/// The address of a connection: another connection to it finds the same server.
 #[derive(Debug, Clone)]
 pub enum Peer {
     Tcp(SocketAddr),

@@ -1,4 +1,4 @@
-//! What a target asks of TLS: when a connection is encrypted, whom it trusts, and what is said when that fails.
+//! What a target asks of TLS: when a connection is encrypted, which certificates it trusts, and the message when that fails.
 //!
 //! The words for it are each engine's own and read by its `address.rs`; what they come to is here.
 
