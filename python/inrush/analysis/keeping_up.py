@@ -163,7 +163,7 @@ def load_value(along: str, value: Any) -> str:
     return f"{plain(value)} rows/s" if along.endswith("rows_per_s") else say_with(along, value)
 
 
-def headed(condition: Point, said: str) -> str:
+def headed(condition: Point, sentence: str) -> str:
     """What all of it was measured with, in front: `At port_data_counters, 0 readers: …`"""
     words = ", ".join(say_with(k, v) for k, v in condition)
-    return f"At {words}: {said}" if words else said
+    return f"At {words}: {sentence}" if words else sentence

@@ -117,9 +117,11 @@ def is_broken(name: str, bracket: Bracket) -> bool:
     return decided or bracket.ratio > WIDEST
 
 
-def worst_of(found: Mapping[str, Bracket]) -> tuple[str, Bracket]:
+def worst_of(brackets: Mapping[str, Bracket]) -> tuple[str, Bracket]:
     """The widest; of equals one that people read first."""
-    return max(found.items(), key=lambda item: (item[1].ratio, "latency" in item[0] or "sample" in item[0]))
+    return max(
+        brackets.items(), key=lambda item: (item[1].ratio, "latency" in item[0] or "sample" in item[0])
+    )
 
 
 def shown(name: str, bracket: Bracket) -> str:
@@ -141,8 +143,8 @@ def overloaded(figures: Figures, broken: Mapping[str, Bracket], paced: Sequence[
     ]
 
 
-def roles_of(found: Mapping[str, Bracket]) -> list[str]:
-    return list(dict.fromkeys(name.rsplit(".", 1)[0] for name in found))
+def roles_of(brackets: Mapping[str, Bracket]) -> list[str]:
+    return list(dict.fromkeys(name.rsplit(".", 1)[0] for name in brackets))
 
 
 def stall(run: RunRecord) -> str:

@@ -22,7 +22,7 @@ MEASURED = 2
 FROM_CLIENTS = "clients"
 
 
-def files(said: Sequence[Mapping[str, Any]], go_ns: int, zero_ns: int) -> list[Doc]:
+def files(reports: Sequence[Mapping[str, Any]], go_ns: int, zero_ns: int) -> list[Doc]:
     """A row for each file in the order in which they began; all were due when the load began."""
     rows = [
         {
@@ -30,7 +30,7 @@ def files(said: Sequence[Mapping[str, Any]], go_ns: int, zero_ns: int) -> list[D
             "due_ns": go_ns - zero_ns, "start_ns": of["start_ns"] - zero_ns, "sent_ns": of["sent_ns"] - zero_ns,
             "end_ns": of["end_ns"] - zero_ns, "bytes": of["bytes"], "rows": of["rows"], "rejected": of["rejected"],
         }
-        for of in said
+        for of in reports
     ]  # fmt: skip
     return sorted(rows, key=lambda row: (row["start_ns"], row["file"]))
 
@@ -57,14 +57,14 @@ def segments(plan: Sequence[Mapping[str, Any]], start_ns: int, end_ns: int, last
     return rows
 
 
-def received(said: Sequence[tuple[int, int]], start_ns: int, end_ns: int) -> list[tuple[int, int]]:
+def received(reports: Sequence[tuple[int, int]], start_ns: int, end_ns: int) -> list[tuple[int, int]]:
     """Bytes so far, from nothing at GO to all of them when the last row is stored.
 
-    said: reports of the load servers, and when they came. They come now and then, the last one after the end.
+    reports: of the load servers, and when they came. They come now and then, the last one after the end.
     """
-    if not said:
+    if not reports:
         return []
-    return [(start_ns, 0), *((t, b) for t, b in said if start_ns < t < end_ns), (end_ns, said[-1][1])]
+    return [(start_ns, 0), *((t, b) for t, b in reports if start_ns < t < end_ns), (end_ns, reports[-1][1])]
 
 
 def resources(watched: pa.Table, net: Iterable[tuple[int, int]]) -> pa.Table:
@@ -94,9 +94,9 @@ def cpu_ns(table: pa.Table, role: str, start_ns: int, end_ns: int) -> int:
     return round(float(np.interp(end_ns, t_ns, value) - np.interp(start_ns, t_ns, value)) * 1e9)
 
 
-def write(parts: Path, found: Mapping[str, pa.Table | Sequence[Mapping[str, Any]]]) -> None:
+def write(parts: Path, tables: Mapping[str, pa.Table | Sequence[Mapping[str, Any]]]) -> None:
     """Every table as an Arrow stream, as the core leaves its own."""
-    for name, rows in found.items():
+    for name, rows in tables.items():
         table = rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(list(rows), SCHEMAS[name])
         with pa.ipc.new_stream(parts / f"{name}.arrows", table.schema) as out:
             out.write_table(table)

@@ -186,9 +186,9 @@ def warnings(plan: StudyPlan, forecasts: Mapping[str, Forecast]) -> list[str]:
     return [*shortened(list(behind.values())), *shortened(list(cut.values()))]
 
 
-def shortened(said: Sequence[str]) -> list[str]:
-    more = len(said) - MOST_WARNINGS
-    return [*said[:MOST_WARNINGS], *([f"and {more} more points like these"] if more > 0 else [])]
+def shortened(warnings: Sequence[str]) -> list[str]:
+    more = len(warnings) - MOST_WARNINGS
+    return [*warnings[:MOST_WARNINGS], *([f"and {more} more points like these"] if more > 0 else [])]
 
 
 def creations(plan: StudyPlan) -> list[Creation]:

@@ -37,14 +37,14 @@ LENGTHS_S = (
 )
 
 
-def interval_s(asked: float | None, longest_s: float) -> float:
-    """Length of an interval. asked: the study's own; longest_s: the longest segment with a planned length."""
-    return asked if asked is not None else followed(INTERVAL_S, longest_s / MOST_INTERVALS)
+def interval_s(wanted_s: float | None, longest_s: float) -> float:
+    """Length of an interval. wanted_s: the study's own; longest_s: the longest segment with a planned length."""
+    return wanted_s if wanted_s is not None else followed(INTERVAL_S, longest_s / MOST_INTERVALS)
 
 
-def watch_s(asked: float | None, longest_s: float) -> float:
+def watch_s(wanted_s: float | None, longest_s: float) -> float:
     """Time between two looks at CPU, memory and disks."""
-    return asked if asked is not None else followed(WATCH_S, longest_s / MOST_LOOKS)
+    return wanted_s if wanted_s is not None else followed(WATCH_S, longest_s / MOST_LOOKS)
 
 
 def followed(default_s: float, least_s: float, lengths_s: Sequence[float] = LENGTHS_S) -> float:

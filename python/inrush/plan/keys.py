@@ -94,10 +94,10 @@ def asked_by(role: ActiveRole, workload: Workload) -> list[str]:
     return [op for name in role.operations for op in workload.operations[name].members or (name,)]
 
 
-def rows_of_keys(keys: KeyRows, loaded: int, held: int, sessions: int) -> int | str:
+def rows_of_keys(keys: KeyRows, loaded: int, table_rows: int, sessions: int) -> int | str:
     """Rows that are drawn from, or why there are none.
 
-    loaded: rows of the table before anything is measured. held: with those that are written while it is. sessions: of
+    loaded: rows of the table before anything is measured. table_rows: with those that are written while it is. sessions: of
     the largest role that asks.
     """
     rows = loaded if keys.rows is None else keys.rows
@@ -106,8 +106,8 @@ def rows_of_keys(keys: KeyRows, loaded: int, held: int, sessions: int) -> int | 
             f"no row of {keys.table} is loaded before it is asked for; write load = {{ rows = N }}, or keys.rows for "
             "rows that are written meanwhile"
         )
-    if rows > held:
-        return f"keys of {rows:,} rows of {keys.table}, which has {held:,}; lower keys.rows"
+    if rows > table_rows:
+        return f"keys of {rows:,} rows of {keys.table}, which has {table_rows:,}; lower keys.rows"
     if keys.by == "own_range" and sessions > rows:
         return f"own_range gives each of {sessions:,} sessions rows of its own, and there are {rows:,}; lower sessions"
     return rows

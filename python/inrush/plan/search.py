@@ -48,17 +48,17 @@ class Bracket:
         return {self.holds, self.fails, *self.undecided[:1], *self.undecided[-1:]}
 
 
-def bracket(found: Sequence[Trial | None]) -> Bracket:
-    """found: by candidate, ascending; None where it did not run. What holds above one that fails is not believed."""
-    fails = next((i for i, trial in enumerate(found) if trial is Trial.FAILED), len(found))
-    holds = max((i for i, trial in enumerate(found[:fails]) if trial is Trial.HELD), default=-1)
-    between = (i for i in range(holds + 1, fails) if found[i] is Trial.UNDECIDED)
+def bracket(trials: Sequence[Trial | None]) -> Bracket:
+    """trials: by candidate, ascending; None where it did not run. What holds above one that fails is not believed."""
+    fails = next((i for i, trial in enumerate(trials) if trial is Trial.FAILED), len(trials))
+    holds = max((i for i, trial in enumerate(trials[:fails]) if trial is Trial.HELD), default=-1)
+    between = (i for i in range(holds + 1, fails) if trials[i] is Trial.UNDECIDED)
     return Bracket(holds, fails, tuple(between))
 
 
-def is_wanted(place: int, found: Sequence[Trial | None], pilot: bool) -> bool:
+def is_wanted(place: int, trials: Sequence[Trial | None], pilot: bool) -> bool:
     """Whether this candidate is run now."""
-    now = bracket(found)
+    now = bracket(trials)
     return place in now.middles or (not pilot and place in now.neighbours)
 
 

@@ -85,11 +85,11 @@ def knees(entries: Sequence[Entry]) -> list[Knee]:
     return [k for _, k in found.values()]
 
 
-def knee_line(found: Sequence[Knee]) -> str:
-    errors = [k.error for k in found]
+def knee_line(knees: Sequence[Knee]) -> str:
+    errors = [k.error for k in knees]
     return (
-        f"Knees: {len(found)} seen; median error {np.median(errors):.1%}, p90 {p90(errors):.1%}, "
-        f"within 15 %: {sum(e <= 0.15 for e in errors)} of {len(found)}"
+        f"Knees: {len(knees)} seen; median error {np.median(errors):.1%}, p90 {p90(errors):.1%}, "
+        f"within 15 %: {sum(e <= 0.15 for e in errors)} of {len(knees)}"
     )
 
 

@@ -146,10 +146,10 @@ def writes(analysis: Analysis, training: Training) -> bool:
     return any(role in writing_roles(m.run.plan) for m in analysis.runs)
 
 
-def chosen_group(found: Sequence[Training]) -> Training:
+def chosen_group(trainings: Sequence[Training]) -> Training:
     """Of methods the best, as one may choose it; of tables and readers the hardest, as one may not."""
     best: dict[tuple[Any, ...], Training] = {}
-    for t in found:
+    for t in trainings:
         key = tuple((k, v) for k, v in t.group if k != "method")
         if key not in best or highest(t) > highest(best[key]):
             best[key] = t

@@ -9,10 +9,10 @@ from inrush.predict.sizing import Need, Sizing
 from inrush.stats.quantity import show
 
 
-def sizing_lines(found: Sequence[Sizing], need: Need) -> list[str]:
+def sizing_lines(sizings: Sequence[Sizing], need: Need) -> list[str]:
     """The answer as people read it."""
     lines = []
-    for s in found:
+    for s in sizings:
         asked = f"{need.rows_per_s:,.0f} rows/s" + (
             f" with p99 below {need.p99_s * 1e3:g} ms" if need.p99_s else ""
         )

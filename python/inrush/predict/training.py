@@ -112,16 +112,16 @@ def grouped(analysis: Analysis, along: str) -> dict[Point, list[Measured]]:
     return found
 
 
-def stand_in(runs: Sequence[Measured], along: str, asked: str) -> str:
+def stand_in(runs: Sequence[Measured], along: str, figure: str) -> str:
     """The figure asked for, or where a group has no such role (it only reads), the rate of the one that is scaled."""
-    if any(value_of(m, asked) > 0 for m in runs):
-        return asked
+    if any(value_of(m, figure) > 0 for m in runs):
+        return figure
     scaled = [
         name.removesuffix(".sessions")
         for name in runs[0].figures
         if name.endswith(".sessions") and "/" not in name and follows(runs, along, name)
     ]
-    return f"{scaled[0]}.ops_per_s" if scaled else asked
+    return f"{scaled[0]}.ops_per_s" if scaled else figure
 
 
 def kind_of(runs: Sequence[Measured], along: str, figure: str) -> Kind:
@@ -150,15 +150,15 @@ def follows(runs: Sequence[Measured], along: str, figure: str, per: str | None =
     return len(shares) > 1 and max(shares) - min(shares) <= SAME * max(shares)
 
 
-def figure_for(kind: Kind, asked: str, runs: Sequence[Measured]) -> str:
+def figure_for(kind: Kind, figure: str, runs: Sequence[Measured]) -> str:
     """Where sessions or batches are scaled, the rate of what the study timed: models are of rates."""
-    role = role_of(asked)
-    if kind in ("load", "batch") and asked.endswith(".makespan_s"):
+    role = role_of(figure)
+    if kind in ("load", "batch") and figure.endswith(".makespan_s"):
         rate = f"{role}.rows_per_s"
         return rate if all(m.figures.get(rate) for m in runs) else f"{role}.ops_per_s"
-    if asked.endswith(".in_time_share"):  # a share has no law; the time of a sample has
+    if figure.endswith(".in_time_share"):  # a share has no law; the time of a sample has
         return f"{role}.insert_p50_s"
-    return asked
+    return figure
 
 
 def role_of(figure: str) -> str:
@@ -240,11 +240,11 @@ def as_measured(training: Training) -> list[Load]:
     return [Load(r.x, r.value, r.busy, r.pause_s) for r in training.runs]
 
 
-def chosen(found: Sequence[Training], where: Sequence[str]) -> list[Training]:
+def chosen(trainings: Sequence[Training], where: Sequence[str]) -> list[Training]:
     """Only groups that agree with every `factor=value`. Raises UsageError where none does."""
     wanted = {k: v for k, _, v in (w.partition("=") for w in where)}
-    kept = [t for t in found if all(str(dict(t.group).get(k)) == v for k, v in wanted.items())]
+    kept = [t for t in trainings if all(str(dict(t.group).get(k)) == v for k, v in wanted.items())]
     if not kept:
-        groups = "; ".join(", ".join(f"{k}={v}" for k, v in t.group) for t in found)
+        groups = "; ".join(", ".join(f"{k}={v}" for k, v in t.group) for t in trainings)
         raise UsageError(f"--where {' '.join(where)}: no group agrees; there are: {groups}")
     return kept

@@ -79,12 +79,12 @@ def panels(run: RunRecord) -> list[Panel]:
     return found
 
 
-def drawn_panels(found: Sequence[Panel], run: RunRecord) -> list[Panel]:
+def drawn_panels(panels: Sequence[Panel], run: RunRecord) -> list[Panel]:
     """Panels without roles of few calls, and without panels of a single moment: neither has a course over time."""
     few = sparse_roles(run)
     kept = [
         replace(p, rows=[r for r in p.rows if r["series"] not in few] if p.title in THROUGHPUT else p.rows)
-        for p in found
+        for p in panels
     ]
     return [p for p in kept if len({r["t"] for r in p.rows}) > 1]
 

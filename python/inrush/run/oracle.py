@@ -232,11 +232,11 @@ def microseconds(at: datetime) -> int:
     return (at - epoch) // (datetime.resolution)
 
 
-def compare(op: str, found: Sequence[Sequence[str | None]], expected: Sequence[Row]) -> OracleVerdict:
+def compare(op: str, rows: Sequence[Sequence[str | None]], expected: Sequence[Row]) -> OracleVerdict:
     """Equal as multisets of rows: engines may break ties of an order in their own way."""
-    if len(found) != len(expected):
-        return OracleVerdict(op, False, f"{len(found)} rows, the oracle has {len(expected)}")
-    mine_rows, their_rows = alike([typed(r) for r in found], list(expected))
+    if len(rows) != len(expected):
+        return OracleVerdict(op, False, f"{len(rows)} rows, the oracle has {len(expected)}")
+    mine_rows, their_rows = alike([typed(r) for r in rows], list(expected))
     pairs = zip(ordered(mine_rows), ordered(their_rows), strict=True)
     for mine, theirs in pairs:
         if len(mine) != len(theirs):
@@ -244,7 +244,7 @@ def compare(op: str, found: Sequence[Sequence[str | None]], expected: Sequence[R
         for place, (a, b) in enumerate(zip(mine, theirs, strict=True)):
             if not same(a, b):
                 return OracleVerdict(op, False, f"column {place + 1} of {mine} is {a}, the oracle has {b}")
-    return OracleVerdict(op, True, f"{len(found)} rows agree")
+    return OracleVerdict(op, True, f"{len(rows)} rows agree")
 
 
 def typed(row: Sequence[str | None]) -> Row:

@@ -137,20 +137,20 @@ def on_time_name(figure: str) -> str | None:
 def bounded(
     run: RunRecord,
     figures: Mapping[str, float],
-    held: Mapping[tuple[str, str], Histogram],
+    histograms: Mapping[tuple[str, str], Histogram],
     paced: Sequence[str],
 ) -> dict[str, Bracket]:
     """Of what the core did not record on time: freshness, and paced roles of results before schema 4."""
     found: dict[str, Bracket] = {}
-    for (role, kind), histogram in held.items():
-        wait, service = held.get((role, "wait")), held.get((role, "service"))
+    for (role, kind), histogram in histograms.items():
+        wait, service = histograms.get((role, "wait")), histograms.get((role, "service"))
         if kind == "freshness":
-            lateness, old = freshness_lateness(run, held, role)
+            lateness, old = freshness_lateness(run, histograms, role)
             if lateness:
                 found |= bounded_quantiles(
                     f"{role}.freshness", figures, quantile_of(histogram), lateness, old=old
                 )
-        if kind == "latency" and role in paced and wait and service and (role, "on_time") not in held:
+        if kind == "latency" and role in paced and wait and service and (role, "on_time") not in histograms:
             of, late, least = quantile_of(histogram), [Lateness(quantile_of(wait))], quantile_of(service)
             found |= bounded_quantiles(f"{role}.latency", figures, of, late, least, old=True)
     for role, sampled in role_samples(run, measured_windows(run)).items():
@@ -197,12 +197,12 @@ def at_least(of: Quantile, late: Sequence[Lateness], q: float) -> float:
 
 
 def freshness_lateness(
-    run: RunRecord, held: Mapping[tuple[str, str], Histogram], reader: str
+    run: RunRecord, histograms: Mapping[tuple[str, str], Histogram], reader: str
 ) -> tuple[list[Lateness], bool]:
     """Lateness of what writers sent, by their samples, and of the reader's calls that saw it; whether older results only
     bound it. Rows of a sample that was never stored were never seen.
     """
-    seen = held[reader, "freshness"].n
+    seen = histograms[reader, "freshness"].n
     old, late = False, []
     for role, sampled in every_sample(run).items():
         stored = np.isfinite(sampled.sample_s)
@@ -298,7 +298,7 @@ def stalled_s(run: RunRecord) -> tuple[float, float]:
 def stall_brackets(
     run: RunRecord,
     figures: Mapping[str, float],
-    held: Mapping[tuple[str, str], Histogram],
+    histograms: Mapping[tuple[str, str], Histogram],
     paced: Sequence[str],
 ) -> dict[str, Bracket]:
     stood_s, measured_s = stalled_s(run)
@@ -306,17 +306,17 @@ def stall_brackets(
         return {}
     found: dict[str, Bracket] = {}
     times = np.ceil(stood_s / STALL_S)
-    for role in {role for role, _ in held}:
-        calls = max((h.calls for (r, _), h in held.items() if r == role), default=0)
+    for role in {role for role, _ in histograms}:
+        calls = max((h.calls for (r, _), h in histograms.items() if r == role), default=0)
         share = times * figures.get(f"{role}.sessions", 1.0) / max(1, calls)
         if role in paced:
             share += stood_s / measured_s / (1 - utilisation(run, role))
         else:
             found |= slowed(role, figures, stood_s, measured_s)
         for kind in ("latency", "service", "freshness"):
-            histogram = held.get((role, kind))
+            histogram = histograms.get((role, kind))
             if histogram is not None:
-                best = held.get((role, "on_time"), histogram) if kind == "latency" else histogram
+                best = histograms.get((role, "on_time"), histogram) if kind == "latency" else histogram
                 found |= without_the_slowest(f"{role}.{kind}", figures, quantile_of(best), share, QUANTILES)
     for role, sampled in role_samples(run, measured_windows(run)).items():
         n = len(sampled.sample_s)

@@ -24,17 +24,17 @@ START = datetime(1970, 1, 1)
 SECONDS = range(-62_135_596_800, 253_402_300_800)
 
 
-def epoch_of(sources: Sequence[Path], seen: Sequence[Sniffed], columns: Sequence[Chosen]) -> tuple[str, str]:
+def epoch_of(sources: Sequence[Path], files: Sequence[Sniffed], columns: Sequence[Chosen]) -> tuple[str, str]:
     """`2013-01-01T00:00:00Z`, the day of the first column of times, and what says so.
 
-    seen: of each file; columns: over all of them.
+    files: what is known of each; columns: over all of them.
     """
     at = next((k for k, c in enumerate(columns) if c.type in ("time_ms", "time_us")), None)
     if at is None:
         return DEFAULT, "no column has times"
     name = columns[at].name
     least = min(
-        (time for path, file in zip(sources, seen, strict=True) for time in times_of(path, file, at, columns[at].form)),
+        (time for path, file in zip(sources, files, strict=True) for time in times_of(path, file, at, columns[at].form)),
         default=None,
     )  # fmt: skip
     if least is None:
@@ -44,15 +44,15 @@ def epoch_of(sources: Sequence[Path], seen: Sequence[Sniffed], columns: Sequence
     return f"{least:%Y-%m-%d}T00:00:00Z", f"the day of the earliest time in column {name}"
 
 
-def times_of(path: Path, seen: Sniffed, at: int, form: str | None) -> Iterator[datetime]:
+def times_of(path: Path, file: Sniffed, at: int, form: str | None) -> Iterator[datetime]:
     """The times of one column, in UTC; of Parquet the least alone."""
-    if seen.format == "parquet":
-        span = seen.columns[at].span_s
+    if file.format == "parquet":
+        span = file.columns[at].span_s
         if span is not None and span[0] in SECONDS:
             yield START + timedelta(seconds=span[0])
         return
-    delimiter = seen.delimiter or DELIMITERS[seen.format]
-    dialect = Dialect(seen.format, delimiter, seen.header, tuple(c.name for c in seen.columns))
+    delimiter = file.delimiter or DELIMITERS[file.format]
+    dialect = Dialect(file.format, delimiter, file.header, tuple(c.name for c in file.columns))
     for _, record in islice(records_of(path, dialect), SAMPLE_ROWS):
         time = utc(record[at], form) if at < len(record) else None
         if time is not None:
