@@ -36,7 +36,7 @@ COMMANDS: Mapping[str, tuple[Callable[..., None], str]] = {
     "new": (studies.new, "Write a study of your own data, from a file of it"),
     "engines": (engines.engines, "Fetch, start and stop servers, without root"),
     "doctor": (engines.doctor, "Measure what inrush costs here, and how quiet the machine is"),
-    "version": (engines.version, "Versions of both halves"),
+    "version": (engines.version, "Show the versions of the Python and the Rust half"),
 }
 
 app = typer.Typer(
@@ -59,7 +59,12 @@ def print_version(wanted: bool) -> None:
 def options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=print_version, is_eager=True, help="Versions of both halves."),
+        typer.Option(
+            "--version",
+            callback=print_version,
+            is_eager=True,
+            help="Show the versions of the Python and the Rust half.",
+        ),
     ] = False,
 ) -> None:
     """Options that stand before any command."""

@@ -66,7 +66,7 @@ def doctor(
 
 
 def version() -> None:
-    """Versions of both halves."""
+    """Show the versions of the Python and the Rust half."""
     from inrush.machine import host
 
     show(

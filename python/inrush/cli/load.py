@@ -39,7 +39,8 @@ def load(
         ),
     ] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Load files that are stored already, or rows that the table lost.")
+        bool,
+        typer.Option("--again", help="Load also files that are stored already, or rows that the table lost."),
     ] = False,
     verify: Annotated[
         bool, typer.Option("--verify", help="Read the table back and compare every row with the files.")
@@ -58,7 +59,7 @@ def load(
         int | None,
         typer.Option(
             min=0,
-            help="More rejected rows than this end the load, fewer are no failure. Without: 1,000, any is exit code 1.",
+            help="End the load at more rejected rows than this; fewer are no failure. Without it: 1,000, and any rejected row is exit code 1.",
         ),
     ] = None,
     patience: Annotated[

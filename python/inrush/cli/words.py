@@ -15,8 +15,8 @@ Targets = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="TARGET",
-        help="URLs (postgresql://user@host/db) or names of embedded engines; without any and without --start, the study's "
-        "embedded ones.",
+        help="URLs (postgresql://user@host/db) or names of embedded engines; default, without --start: the embedded "
+        "engines of the study.",
     ),
 ]
 Scale = Annotated[
@@ -74,7 +74,7 @@ Which = Annotated[
 Data = Annotated[
     Path | None,
     typer.Option(
-        help="Folder for the data of started servers, and of engines inside inrush while a study runs on them."
+        help="Folder for the data of started servers, and for files of DuckDB and SQLite while a study runs."
     ),
 ]
 Shards = Annotated[
