@@ -35,6 +35,11 @@ def test_an_engine_has_a_name_for_sentences_and_an_unknown_one_keeps_its_own(eng
     assert (title("null"), title("null:text"), title("oracle")) == ("null", "null:text", "oracle")
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_answers_are_compared_with_duckdb_and_those_of_duckdb_with_sqlite(engine: str) -> None:
+    assert server(engine).oracle == ("sqlite" if engine == "duckdb" else "duckdb")
+
+
 def test_no_scheme_means_two_engines() -> None:
     schemes = [s for engine in ENGINES for s in server(engine).schemes]
     assert len(set(schemes)) == len(schemes)

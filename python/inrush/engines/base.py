@@ -212,6 +212,8 @@ class Server(ABC):
     max_depth: ClassVar[int] = 1
     #: Gives back what it was given; instruments keep nothing, so nobody asks them.
     answers: ClassVar[bool] = True
+    #: The engine that its quiet answers are compared with: never itself.
+    oracle: ClassVar[str] = "duckdb"
     #: Seconds of a call, and of a row of ten columns: orders of magnitude for a forecast; the pilot replaces them.
     rate: ClassVar[tuple[float, float]] = (5e-3, 5e-6)
     #: How its own statements write a list of keys: a pattern with `{name}` for the parameter, and the same for people.

@@ -73,6 +73,7 @@ class DuckDB(Server):
     methods = ("bulk", "multirow")
     embedded = True
     extra = "duckdb"
+    oracle = "sqlite"
     works_in_client = True
     transactional = True
     column_types = COLUMN_TYPES

@@ -368,4 +368,6 @@ class Draft:
 
     def oracle(self) -> OraclePlan | None:
         rows = {name: self.rows_of(name) for name in self.tables}
-        return oracle_plan(self.server.name, self.asked(), self.study.workload.operations, self.tables, rows)
+        return oracle_plan(
+            self.server.oracle, self.asked(), self.study.workload.operations, self.tables, rows
+        )

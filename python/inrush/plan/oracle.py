@@ -9,14 +9,12 @@ from inrush.engines import server
 from inrush.engines.base import OpPlan
 from inrush.workload import Operation, Table
 
-#: The oracle, and the engine that stands in for it where it is measured itself.
-ORACLE, SECOND = "duckdb", "sqlite"
 #: More rows than this are not loaded a second time only to be asked.
 ROWS = 2_000_000
 
 
 def oracle_plan(
-    engine: str,
+    name: str,
     asked: Sequence[str],
     operations: Mapping[str, Operation],
     tables: Mapping[str, Table],
@@ -24,11 +22,10 @@ def oracle_plan(
 ) -> OraclePlan | None:
     """`labels.oracle`; None where nothing is asked, or where only files or the engine know the rows.
 
-    rows: table -> rows it holds when it is quiet.
+    name: the engine that is asked (`Server.oracle` of the one measured). rows: table -> rows it holds when it is quiet.
     """
     if not asked or any(t.files is not None for t in tables.values()) or sum(rows.values()) > ROWS:
         return None
-    name = SECOND if engine == ORACLE else ORACLE
     twin = server(name)
     namespace = "inrush_oracle"
     plans = {key: twin.plan_table(table, "none", namespace) for key, table in tables.items()}
