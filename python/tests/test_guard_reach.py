@@ -253,6 +253,27 @@ def test_calls_that_failed_were_sent_and_the_longest_role_says_how_long_was_meas
     assert verdict(short, "long enough").outcome is Outcome.PASS
 
 
+@pytest.mark.parametrize(
+    ("asked_s", "measured_s", "outcome"),
+    [
+        (0.5, 0.51, Outcome.PASS),
+        (0.5, 0.49, Outcome.NOTE),  # as many repetitions as are allowed, and too short all the same
+        (0.8, 0.7, Outcome.NOTE),
+        (2.0, 1.1, Outcome.PASS),  # a study that asks for more has the note of every other
+        (0.05, 0.3, Outcome.NOTE),  # asking for less than half a second hides no short run
+        (None, 0.9, Outcome.NOTE),
+    ],
+)
+def test_a_run_as_long_as_its_study_asks_draws_no_note(
+    asked_s: float | None, measured_s: float, outcome: Outcome
+) -> None:
+    run = synthetic.run("sqlite", makespan_s=[measured_s / 2] * 2)
+    if asked_s is not None:
+        [measured] = [s for s in run.plan["segments"] if s.get("phase") == "measure"]
+        measured["repeat"] = {"at_least_ns": int(asked_s * SECOND), "max": 30, "fresh": [], "proofs": []}
+    assert verdict(run, "long enough").outcome is outcome
+
+
 # What was not looked at.
 
 

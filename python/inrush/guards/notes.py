@@ -18,6 +18,8 @@ OTHERS_CPU_SHARE = 0.03  # of all cores, used by processes that are not ours
 UNIT_GROWTH = 0.10  # bytes per row, start to end
 ACHIEVED_SHARE = 0.99
 SHORTEST_S = 1.0
+#: A study may ask for less than that, and not for less than this.
+SHORTEST_ASKED_S = 0.5
 WARM_UP_HEAD = 0.9  # head slower than this share of the rest
 
 
@@ -107,9 +109,16 @@ def long_enough(run: RunRecord, figures: Figures) -> Verdict | None:
     if not spans:
         return None
     longest = max(spans.values())
-    if longest < SHORTEST_S:
+    if longest < shortest_s(run):
         return noted("long enough", f"Only {longest:.3g} s were measured: raise `at_least_s` or the volume")
     return passed("long enough", f"{longest:.3g} s were measured")
+
+
+def shortest_s(run: RunRecord) -> float:
+    """What a run must have measured for no note: what its study asks for (`at_least_s`), within the two limits."""
+    repeats = [s["repeat"] for s in run.plan.get("segments", ()) if s.get("phase") == "measure" and "repeat" in s]
+    asked_s = max((repeat["at_least_ns"] / 1e9 for repeat in repeats), default=SHORTEST_S)
+    return min(SHORTEST_S, max(SHORTEST_ASKED_S, asked_s))
 
 
 def no_waves(run: RunRecord, _: Figures) -> Verdict | None:
