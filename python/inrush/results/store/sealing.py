@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,10 +43,11 @@ class OpenRun:
 
     def seal(self, doc: Mapping[str, Any]) -> Doc:
         """Parts become Parquet, then run.json appears: from here on the run counts."""
-        tables = {
-            p.stem: _to_parquet(p, self.path / f"{p.stem}.parquet")
-            for p in sorted(self.parts.glob("*.arrows"))
-        }
+        parts = sorted(self.parts.glob("*.arrows"))
+        # Each waits for its own fsync: the disk is asked for all of them together.
+        with ThreadPoolExecutor(len(parts) or 1) as pool:
+            written = pool.map(_to_parquet, parts, [self.path / f"{p.stem}.parquet" for p in parts])
+            tables = {p.stem: entry for p, entry in zip(parts, written, strict=True)}
         sync(self.path)
         sealed = {"schema": RESULT_SCHEMA, **doc, "run": self.path.name, "tables": tables}
         write_json(self.path / "run.json", sealed)
