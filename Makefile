@@ -24,7 +24,8 @@ export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export UV_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport VIRTUAL_ENV CONDA_PREFIX
-CARGO_TEST := cargo test --workspace
+# Dependencies as `make core` compiled them; see rust/tests.toml.
+CARGO_TEST := cargo test --release --config rust/tests.toml --workspace
 # Runs a command that fetches packages; where it fails, its last line is all that is shown.
 install = echo '$(1)'; said=$$($(1) 2>&1) || { echo "inrush needs a network for the first build: \
   $$(tail -n 1 <<<"$$said"); check it, or set HTTPS_PROXY" | tr -s ' ' >&2; exit 1; }
