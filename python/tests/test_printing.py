@@ -73,7 +73,10 @@ def test_a_percentage_is_written_with_a_blank_and_as_many_digits_as_it_is_asked_
 def test_no_program_writes_percentages_another_way() -> None:
     """Neither Python's format (`38%`), nor a sign right behind a figure, nor a chart's format."""
     other = re.compile(r"\.\d%|(?<!&)[\d}]%(?![\dA-Fa-f(]|[a-z])|format=\"%")
-    files = [*Path(inrush.__file__).parent.rglob("*.py")]
+    files = [
+        *Path(inrush.__file__).parent.rglob("*.py"),
+        *(Path(inrush.__file__).parents[1] / "benches").rglob("*.py"),
+    ]
     found = [
         f"{path.name}: {line.strip()}"
         for path in files
