@@ -16,67 +16,67 @@ from tests.test_docs import PAGES, ROOT, TODAY
 
 COMMANDS = list(typed({path: PAGES[path] for path in TODAY if path != "ARCHITECTURE.md"}))
 
-#: How a command begins -> why it is run neither here nor with one server, and which file runs what it does.
-ELSEWHERE: Mapping[str, tuple[str, str]] = {
-    "make run": ("builds inrush from nothing", ".ci/run"),
-    "make test": ("runs these tests", ".ci/run"),
-    "go mod init": ("builds a peer with Go, for `make bench`", "python/benches/bench.py"),
-    "for name in": ("builds a peer with Go, for `make bench`", "python/benches/bench.py"),
-    "do GOFLAGS": ("builds a peer with Go, for `make bench`", "python/benches/bench.py"),
-    "python -m benches.": ("hours, at scale s on all engines", "python/tests/test_bench_pictures.py"),
-    "inrush engines fetch all": ("downloads every server", ".ci/run"),
-    "inrush engines start": ("servers of several engines, and shards", "python/tests/engines/test_lives.py"),
-    "inrush engines stop all": ("would stop the servers of whoever runs the tests", ".ci/run"),
-    "inrush run batch --start": ("a server of its own", "python/tests/engines/test_instances.py"),
-    "inrush run batch --scale s --start": ("a server of its own", "python/tests/engines/test_instances.py"),
-    "inrush run telemetry-batch sqlite --start": (
-        "a server of its own",
-        "python/tests/engines/test_instances.py",
-    ),
+BENCHES = "python/tests/test_bench_pictures.py"
+INSTANCES = "python/tests/engines/test_instances.py"
+STARTED = "python/tests/engines/test_pipeline_shards.py"
+SHARDS = "python/tests/engines/test_load_shards.py"
+FRONT = "python/tests/engines/test_load_shards_clickhouse.py"
+LOAD_SERVER = "python/tests/engines/test_load_server.py"
+PREDICT = "python/tests/test_predict.py"
+#: How a command begins -> why it is run neither here nor with one server, which file runs what it does, and by what there.
+ELSEWHERE: Mapping[str, tuple[str, str, str]] = {
+    "make run": ("builds inrush from nothing", ".ci/run", "\nmake run\n"),
+    "make test": ("runs these tests", ".ci/run", "\nmake test "),
+    "make wheel": ("builds for a release", ".ci/run", "\nmake wheel\n"),
+    "make try-wheel": ("takes the wheel of `make wheel`", ".ci/run", "\nmake try-wheel\n"),
+    "make release": ("builds twice, for two processors; a release runs it", "Makefile", "\nrelease: "),
+    "pip install '.[all]'": ("`make run` installs the checkout with all extras", "Makefile", "--extras all"),
+    "pip install 'inrush-": ("takes the wheel of `make wheel`", ".ci/try-wheel", 'install "$wheel[all]"'),
+    "go mod init": ("builds a peer with Go, for `make bench`", "python/benches/bench.py", "tsbs"),
+    "for name in": ("builds a peer with Go, for `make bench`", "python/benches/bench.py", "tsbs"),
+    "do GOFLAGS": ("builds a peer with Go, for `make bench`", "python/benches/bench.py", "tsbs"),
+    "python -m benches.": ("hours, at scale s on all engines", BENCHES, "from benches.findings import"),
+    "inrush engines fetch all": ("downloads every server", ".ci/run", "inrush engines fetch all"),
+    "inrush engines start": ("servers that outlive the test", INSTANCES, 'by_command("start"'),
+    "inrush engines stop all": ("would stop the user's own servers", ".ci/run", "inrush engines stop"),
+    "inrush run batch --start": ("a server of its own", STARTED, '"--start"'),
+    "inrush run batch --scale s --start": ("a server of its own", STARTED, '"--start"'),
+    "inrush run telemetry-batch sqlite --start": ("a server of its own", STARTED, '"--start"'),
     "inrush run telemetry-production": (
         "an hour of root with a server",
         "python/tests/test_shipped_studies.py",
+        "telemetry-production",
     ),
-    "inrush run pipeline-parallel postgresql": (
-        "four servers",
-        "python/tests/engines/test_pipeline_shards.py",
-    ),
+    "inrush run pipeline-parallel postgresql": ("four servers", STARTED, "pipeline_results"),
     "inrush run pipeline-parallel --scale s -P pipeline.load_server_cores": (
         "a cgroup of root's",
-        "python/tests/test_fence.py",
+        "python/tests/test_cpu_quota.py",
+        "pipeline.load_server_cores",
     ),
-    "inrush load data.csv --into COORDINATOR": ("shards", "python/tests/engines/test_load_shards.py"),
-    "inrush load data.csv --table t --into COORDINATOR": (
-        "shards",
-        "python/tests/engines/test_load_shards.py",
+    "inrush load data.csv --into COORDINATOR": ("shards", SHARDS, "coordinator"),
+    "inrush load data.csv --table t --into COORDINATOR": ("shards", SHARDS, "coordinator"),
+    "inrush load data.csv.gz --table t --create --into postgresql://coordinator": ("shards", SHARDS, "shard"),
+    "inrush load data.csv --into FRONT": ("shards", FRONT, "the_one_in_front"),
+    "inrush load data.csv --table t --into FRONT": ("shards", FRONT, "the_one_in_front"),
+    "inrush load-server": ("ends when it is asked to", LOAD_SERVER, '"load-server"'),
+    "inrush load data/*.csv --table t --server": ("a load server", LOAD_SERVER, "server="),
+    "inrush predict writers": ("results of many points", PREDICT, 'inrush("predict", "--to"'),
+    "inrush predict pipeline-parallel": ("results of many points", PREDICT, 'inrush("predict", "--to"'),
+    "inrush predict --rows-per-s": (
+        "results of batch and of writers",
+        "python/tests/test_sizing.py",
+        'inrush("predict", "--rows-per-s"',
     ),
-    "inrush load data.csv.gz --table t --create --into postgresql://coordinator": (
-        "shards",
-        "python/tests/engines/test_load_shards.py",
-    ),
-    "inrush load data.csv --into FRONT": ("shards", "python/tests/engines/test_load_shards_clickhouse.py"),
-    "inrush load data.csv --table t --into FRONT": (
-        "shards",
-        "python/tests/engines/test_load_shards_clickhouse.py",
-    ),
-    "inrush load-server": ("ends when it is asked to", "python/tests/engines/test_load_server.py"),
-    "inrush load data/*.csv --table t --server": (
-        "a load server",
-        "python/tests/engines/test_load_server.py",
-    ),
-    "inrush predict writers": ("results of many points", "python/tests/test_predict.py"),
-    "inrush predict pipeline-parallel": ("results of many points", "python/tests/test_predict.py"),
-    "inrush predict --rows-per-s": ("results of batch and of writers", "python/tests/test_sizing.py"),
-    "inrush scoreboard": ("claims", "python/tests/test_predict.py"),
-    "inrush predict RESULTS": ("results of many points", "python/tests/test_predict.py"),
-    "inrush prove": ("a claim on results of many points", "python/tests/test_predict.py"),
+    "inrush scoreboard": ("claims", PREDICT, 'inrush("scoreboard")'),
+    "inrush predict RESULTS": ("results of many points", PREDICT, 'inrush("predict", "--to"'),
+    "inrush prove": ("a claim on results of many points", PREDICT, 'inrush("prove"'),
 }
 
 #: Those that take more than some seconds.
 LONG = ("inrush run", "inrush doctor")
 
 
-def elsewhere(call: Typed) -> tuple[str, str] | None:
+def elsewhere(call: Typed) -> tuple[str, str, str] | None:
     return next((why for begins, why in ELSEWHERE.items() if str(call).startswith(begins)), None)
 
 
@@ -146,10 +146,12 @@ def test_no_command_is_left_out() -> None:
     assert len(HERE) >= 18
 
 
-def test_every_reason_is_used_and_names_a_file_that_is_there() -> None:
+def test_every_reason_is_used_and_names_a_file_that_runs_it() -> None:
     unused = [begins for begins in ELSEWHERE if not any(str(c).startswith(begins) for c in COMMANDS)]
-    missing = [file for _, file in ELSEWHERE.values() if not (ROOT / file).is_file()]
-    assert unused == [] and missing == []
+    lacking = [
+        f"{file}: {what!r}" for _, file, what in ELSEWHERE.values() if what not in (ROOT / file).read_text()
+    ]
+    assert unused == [] and lacking == []
 
 
 def test_what_a_reader_types_is_found_and_cut_to_its_smallest() -> None:
