@@ -5,6 +5,8 @@ SHELL := /bin/bash
 .PHONY: help core build docs run test test-all test-rust test-python fuzz check bench servers chdb clean wheel try-wheel release
 
 PYTHON ?= python3
+# Of `make try-wheel`; none named: the oldest and the newest that PATH or pyenv has.
+PYTHONS ?=
 # Tests at once. Where servers must be there, all work on the same ones: then one after the other.
 JOBS ?= $(if $(INRUSH_REQUIRE_SERVERS),0,2)
 # Ten minutes each.
@@ -92,7 +94,7 @@ wheel: $(VENV)/.release ## a wheel in dist/ for every Python and every Linux of 
 	$(call wheel,$(shell uname -m)-unknown-linux-gnu)
 
 try-wheel: ## installs the wheel without Rust in reach and runs the quickstart study from it
-	.ci/try-wheel dist/inrush-*-$(MANYLINUX)_$(shell uname -m).whl
+	.ci/try-wheel dist/inrush-*-$(MANYLINUX)_$(shell uname -m).whl $(PYTHONS)
 
 release: $(VENV)/.release ## the wheels for x86-64 and arm64 and the source package, in dist/
 	@for target in $(RELEASE); do [ -d "$$(rustc --print target-libdir --target $$target)" ] \
