@@ -7,8 +7,10 @@ SHELL := /bin/bash
 PYTHON ?= python3
 # Of `make try-wheel`; none named: the oldest and the newest that PATH or pyenv has.
 PYTHONS ?=
-# Tests at once. Where servers must be there, all work on the same ones: then one after the other.
-JOBS ?= $(if $(INRUSH_REQUIRE_SERVERS),0,2)
+# Tests at once.
+JOBS ?= 2
+# Tests on servers. Where servers must be there, all work on the same ones: these run after the others, one at a time.
+ON_SERVERS := python/tests/engines
 # Ten minutes each.
 STRESSED ?= postgresql clickhouse
 VENV := .venv
@@ -50,7 +52,12 @@ test-all: core ## all tests, also those that are dear in time
 	$(BIN)/python -m pytest --slow
 
 test-python: core ## tests of the Python half and of the border
+ifdef INRUSH_REQUIRE_SERVERS
+	@failed=0; for tests in "-n $(JOBS) --ignore $(ON_SERVERS)" "--durations 30 $(ON_SERVERS)"; do \
+	  echo "pytest $$tests"; $(BIN)/python -m pytest $$tests || failed=1; done; exit $$failed
+else
 	$(BIN)/python -m pytest -n $(JOBS)
+endif
 
 test-rust: ## tests of the Rust half
 	@tools/needs $(PYTHON) fetch
