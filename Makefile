@@ -5,8 +5,12 @@ SHELL := /bin/bash
 .PHONY: help core build docs run test test-all test-rust test-python fuzz check bench servers chdb clean wheel try-wheel release
 
 PYTHON ?= python3
-# Tests at once. Where servers must be there, all work on the same ones: then one after the other.
-JOBS ?= $(if $(INRUSH_REQUIRE_SERVERS),0,2)
+# Of `make try-wheel`; none named: the oldest and the newest that PATH or pyenv has.
+PYTHONS ?=
+# Tests at once.
+JOBS ?= 2
+# Tests on servers. Where servers must be there, all work on the same ones: these run after the others, one at a time.
+ON_SERVERS := python/tests/engines
 # Ten minutes each.
 STRESSED ?= postgresql clickhouse
 VENV := .venv
@@ -24,7 +28,8 @@ export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export UV_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport VIRTUAL_ENV CONDA_PREFIX
-CARGO_TEST := cargo test --workspace
+# Dependencies as `make core` compiled them; see rust/tests.toml.
+CARGO_TEST := cargo test --release --config rust/tests.toml --workspace
 # Runs a command that fetches packages; where it fails, its last line is all that is shown.
 install = echo '$(1)'; said=$$($(1) 2>&1) || { echo "inrush needs a network for the first build: \
   $$(tail -n 1 <<<"$$said"); check it, or set HTTPS_PROXY" | tr -s ' ' >&2; exit 1; }
@@ -47,7 +52,12 @@ test-all: core ## all tests, also those that are dear in time
 	$(BIN)/python -m pytest --slow
 
 test-python: core ## tests of the Python half and of the border
+ifdef INRUSH_REQUIRE_SERVERS
+	@failed=0; for tests in "-n $(JOBS) --ignore $(ON_SERVERS)" "--durations 30 $(ON_SERVERS)"; do \
+	  echo "pytest $$tests"; $(BIN)/python -m pytest $$tests || failed=1; done; exit $$failed
+else
 	$(BIN)/python -m pytest -n $(JOBS)
+endif
 
 test-rust: ## tests of the Rust half
 	@tools/needs $(PYTHON) fetch
@@ -91,7 +101,7 @@ wheel: $(VENV)/.release ## a wheel in dist/ for every Python and every Linux of 
 	$(call wheel,$(shell uname -m)-unknown-linux-gnu)
 
 try-wheel: ## installs the wheel without Rust in reach and runs the quickstart study from it
-	.ci/try-wheel dist/inrush-*-$(MANYLINUX)_$(shell uname -m).whl
+	.ci/try-wheel dist/inrush-*-$(MANYLINUX)_$(shell uname -m).whl $(PYTHONS)
 
 release: $(VENV)/.release ## the wheels for x86-64 and arm64 and the source package, in dist/
 	@for target in $(RELEASE); do [ -d "$$(rustc --print target-libdir --target $$target)" ] \

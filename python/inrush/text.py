@@ -38,6 +38,16 @@ def number(value: float, digits: int | None = None) -> str:
     return f"{Decimal(f'{value:.{digits or 6}g}'):,f}"
 
 
+def percent(share: float, digits: int = 0) -> str:
+    """`5 %`, `0.25 %`. digits: behind the point."""
+    return f"{100 * share:.{digits}f} %"
+
+
+def signed_percent(share: float, digits: int = 0) -> str:
+    """`+5 %`: a change."""
+    return f"{100 * share:+.{digits}f} %"
+
+
 def is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 

@@ -137,7 +137,7 @@ def test_a_scaling_answer_gives_speed_up_and_efficiency() -> None:
     truth = {("duckdb", n): 8.0 / n**0.5 for n in (1, 4, 16)}
     doc = {"answer": {"kind": "scaling", "of": "writers.makespan_s", "along": "writers"}}
     _, found = answered(synthetic.study(truth, doc=doc, along="writers", spread=0.001))
-    assert "writers 1 to 16: speed-up 4.00×" in found.line and "efficiency 25%" in found.line
+    assert "writers 1 to 16: speed-up 4.00×" in found.line and "efficiency 25 %" in found.line
 
 
 def test_weak_scaling_is_recognised_by_its_rows() -> None:
@@ -147,7 +147,7 @@ def test_weak_scaling_is_recognised_by_its_rows() -> None:
         for block in (1, 2, 3) for order, n in enumerate((1, 8))
     ]  # fmt: skip
     _, found = answered(StudyRecord({**synthetic.STUDY, **doc}, runs))
-    assert "8 times the work takes 1.00 times as long" in found.line and "efficiency 100%" in found.line
+    assert "8 times the work takes 1.00 times as long" in found.line and "efficiency 100 %" in found.line
 
 
 def test_a_curve_says_how_far_it_goes_and_whether_that_can_be_told() -> None:

@@ -125,7 +125,7 @@ def test_only_the_percentiles_that_lateness_reached_are_invalid() -> None:
 def test_arrivals_sent_later_than_the_gap_between_them_are_in_the_sentence() -> None:
     lags = [0] * 40 + [30 * MS] * 10  # 100 calls a second: 10 ms from one to the next
     run = synthetic.run("postgresql", schedule="constant", latency_ns=[90 * MS] * 50, lag_ns=lags)
-    assert "Sent later than the mean gap between arrivals: 20.0% of writers" in verdict(run).sentence
+    assert "Sent later than the mean gap between arrivals: 20.0 % of writers" in verdict(run).sentence
 
 
 def test_an_older_result_is_not_checked_where_its_bound_is_too_wide_and_passes_where_it_is_not() -> None:

@@ -86,7 +86,7 @@ def test_every_role_whose_sessions_compute_is_named() -> None:
     )  # fmt: skip
     found = verdict(run, "client not saturated")
     assert found.breaks("writers.rows_per_s") and found.breaks("loaders.rows_per_s")
-    assert "loaders computed 95%" in found.sentence and "writers 85%" in found.sentence
+    assert "loaders computed 95 %" in found.sentence and "writers 85 %" in found.sentence
 
 
 def test_sessions_have_as_much_time_as_there_are_of_them_while_they_are_measured() -> None:
@@ -409,7 +409,7 @@ def test_a_quiet_machine_names_what_its_host_tells() -> None:
 
 def test_what_the_host_took_is_not_counted_as_other_processes_too() -> None:
     found = verdict(synthetic.run("postgresql", noise={"steal": 0.05, "others": 0.1}), "quiet machine")
-    assert "steal 5.0%" in found.sentence and "other processes 5.0%" in found.sentence
+    assert "steal 5.0 %" in found.sentence and "other processes 5.0 %" in found.sentence
 
 
 def test_answers_of_which_nothing_can_be_compared_are_no_agreement() -> None:

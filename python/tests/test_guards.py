@@ -52,7 +52,7 @@ PROVOKED: dict[str, tuple[Mapping[str, Any] | Callable[[], RunRecord], Outcome, 
                        Outcome.INVALID, "of writers is 4.01 ms, and with a client on time 2.01 ms"),
     "client not saturated": ({"client_cores": 6.9}, Outcome.INVALID, "6.90 of 8 cores"),
     "cold was cold": (lambda: cold_run([]), Outcome.INVALID, "the caches were dropped"),
-    "inputs cold": (lambda: input_run(0.4), Outcome.NOTE, "40% of the input"),
+    "inputs cold": (lambda: input_run(0.4), Outcome.NOTE, "40 % of the input"),
     "warm-up not counted": ({"makespan_s": 30.0, "rate": lambda t_s: 1 - 0.6 * np.exp(-t_s / 2), "rows": 500_000, "batch_rows": 10},
                             Outcome.NOTE, "of the rest"),
     "unit of work constant": (lambda: growing_run(), Outcome.NOTE, "bytes per row change by"),
@@ -72,10 +72,10 @@ PROVOKED: dict[str, tuple[Mapping[str, Any] | Callable[[], RunRecord], Outcome, 
     "utilisation at most 1": ({"env": {"cpu_logical": 1}, "client_cores": 0.5}, Outcome.NOTE, "1.30 cores busy of 1"),
     "sum of parts": ({"more": {"sessions": [{"segment": 2, "repetition": 0, "role": "writers", "ops": 49, "rows": 50_000}]}},
                      Outcome.INVALID, "sessions add up to 49 ops, the role has 50"),
-    "keeps the rate": ({"schedule": "poisson", "totals": {"unsent": 5}}, Outcome.NOTE, "90.9% of what was due"),
+    "keeps the rate": ({"schedule": "poisson", "totals": {"unsent": 5}}, Outcome.NOTE, "90.9 % of what was due"),
     "long enough": ({"makespan_s": [0.2, 0.3]}, Outcome.NOTE, "0.5 s"),
     "quiet machine": ({"noise": {"steal": 0.03, "psi": 0.2, "others": 0.1}}, Outcome.NOTE,
-                      "steal 3.0% (limit 1%), CPU pressure 20.0% (limit 5%), other processes"),
+                      "steal 3.0 % (limit 1 %), CPU pressure 20.0 % (limit 5 %), other processes"),
     "errors not counted as fast": ({"totals": {"ok": 40, "errors": 10}}, Outcome.INVALID, "50 latencies and 0 failures of 50 calls"),
     "data larger than caches": ({"env": {"mem_total_bytes": 10**9}}, Outcome.NOTE, "fit into"),
 }  # fmt: skip
@@ -154,7 +154,7 @@ def test_a_late_client_is_told_of_a_host_that_took_its_processors(steal: float, 
     late = {"schedule": "constant", "lag_ns": [2_000_000] * 50, "latency_ns": [4_000_000] * 50}
     verdict = verdicts(synthetic.run("postgresql", noise={"steal": steal}, **late))["client on time"]
     assert verdict.outcome is Outcome.INVALID
-    assert ("gave 3.0% of the processors to others (steal)" in verdict.sentence) is said
+    assert ("gave 3.0 % of the processors to others (steal)" in verdict.sentence) is said
 
 
 def test_a_server_freeze_leaves_the_client_valid_and_a_late_client_does_not() -> None:
@@ -193,7 +193,7 @@ def test_sessions_that_compute_instead_of_waiting_are_the_bottleneck() -> None:
     found = verdicts(synthetic.run("postgresql", totals={"cpu_ns": int(1.9 * SECOND)}))[
         "client not saturated"
     ]
-    assert found.outcome is Outcome.INVALID and "95%" in found.sentence
+    assert found.outcome is Outcome.INVALID and "95 %" in found.sentence
 
 
 def test_an_engine_in_our_process_is_said_to_share_our_cpu() -> None:
@@ -549,9 +549,9 @@ def test_a_value_of_inrush_s_own_profile_that_the_server_rounds_is_told_and_no_c
 @pytest.mark.parametrize(
     ("noise", "outcome", "says"),
     [
-        ({"psi": 0.6}, Outcome.PASS, "CPU pressure 60.0% (of the run itself)"),
-        ({"psi": 0.6, "others": 0.2}, Outcome.NOTE, "CPU pressure 60.0% (limit 5%), other processes"),
-        ({"psi": 0.01}, Outcome.PASS, "CPU pressure 1.0% (limit 5%)"),
+        ({"psi": 0.6}, Outcome.PASS, "CPU pressure 60.0 % (of the run itself)"),
+        ({"psi": 0.6, "others": 0.2}, Outcome.NOTE, "CPU pressure 60.0 % (limit 5 %), other processes"),
+        ({"psi": 0.01}, Outcome.PASS, "CPU pressure 1.0 % (limit 5 %)"),
     ],
 )
 def test_cpu_pressure_of_the_run_itself_is_no_noise(

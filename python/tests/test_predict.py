@@ -152,7 +152,7 @@ def test_invalid_runs_train_nothing_and_waves_are_refused() -> None:
         trainings(analyse(StudyRecord(held.study, broken)))
     (training,) = trainings(held)
     with pytest.raises(Refused, match="swings"):
-        forecast_of(replace(training, waves="writers: throughput swings by ±30%"), 8)
+        forecast_of(replace(training, waves="writers: throughput swings by ±30 %"), 8)
 
 
 def test_the_size_on_disk_is_predicted_as_a_cost_of_rows() -> None:
@@ -358,7 +358,7 @@ def test_the_board_counts_verdicts_and_shows_every_claim(tmp_path: Path) -> None
     assert errors["linear"] == pytest.approx(400 / 360 - 1, abs=0.02)
     assert found["by"]["reach"].keys() == {"up to 2×"}
     detail = "\n".join(board_lines(entries(tmp_path / "y")))
-    assert "1 confirmed, 1 open" in detail and "100%" in detail
+    assert "1 confirmed, 1 open" in detail and "100 %" in detail
 
 
 def test_the_page_is_offline_and_escapes_what_it_shows(tmp_path: Path) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
+import inrush
 from inrush.commands.printing import painted, show
 from inrush.guards.verdicts import conditions_last
+from inrush.text import percent, signed_percent
 
 INVALID = "mysql 12 ms INVALID, INVALIDATED"
 
@@ -54,3 +59,31 @@ def test_a_bold_line_stays_bold_behind_a_red_word() -> None:
 def test_notes_on_the_conditions_stand_behind_the_others() -> None:
     held = ["long enough", "no waves", "quiet machine", "keeps the rate"]
     assert conditions_last(held) == ["no waves", "keeps the rate", "long enough", "quiet machine"]
+
+
+def test_a_percentage_is_written_with_a_blank_and_as_many_digits_as_it_is_asked_for() -> None:
+    assert [percent(0.05), percent(0.0025, 2), percent(1)] == ["5 %", "0.25 %", "100 %"]
+    assert [signed_percent(0.05), signed_percent(-0.2), signed_percent(0.012, 1)] == [
+        "+5 %",
+        "-20 %",
+        "+1.2 %",
+    ]
+
+
+def test_no_program_writes_percentages_another_way() -> None:
+    """Neither Python's format (`38%`), nor a sign right behind a figure, nor a chart's format."""
+    other = re.compile(r"\.\d%|(?<!&)[\d}]%(?![\dA-Fa-f(]|[a-z])|format=\"%")
+    files = [
+        *Path(inrush.__file__).parent.rglob("*.py"),
+        *(Path(inrush.__file__).parents[1] / "benches").rglob("*.py"),
+    ]
+    found = [
+        f"{path.name}: {line.strip()}"
+        for path in files
+        for line in path.read_text().splitlines()
+        if other.search(line)
+    ]
+    assert files and found == []
+    assert [bool(other.search(s)) for s in ("{share:.0%}", "38% of", "{a}%", "5 %", "p%C2")] == [
+        True, True, True, False, False,
+    ]  # fmt: skip

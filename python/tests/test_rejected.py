@@ -46,7 +46,7 @@ def test_rejected_rows_stand_in_show_in_the_terminal_and_in_the_report() -> None
     assert SENTENCE in shown(record)
     assert SENTENCE in "\n".join(closing_lines(record))
     drawn = page(analysis, None, [], {}, "")
-    assert "Rejected rows" in drawn and SENTENCE in drawn and "0.25%" in drawn
+    assert "Rejected rows" in drawn and SENTENCE in drawn and "0.25 %" in drawn
     assert summary(analysis)["rejected"] == {"mine": {"rejected": 5, "of": 2005}}
 
 

@@ -22,6 +22,7 @@ from inrush.predict.sizing_text import percent, sizing_lines
 from inrush.predict.support import Ceilings, Record, exceeded, records_of, written_rows_per_s
 from inrush.predict.training import trainings
 from inrush.stats.record import StudyRecord
+from inrush.text import percent as rounded
 from tests import synthetic
 from tests.terminal import Inrush
 from tests.test_predict import load_study
@@ -247,7 +248,7 @@ def test_a_call_waits_as_long_as_writers_are_busy_at_the_highest_rate_that_was_m
         assert found.p99_s is not None and found.rows_per_s is not None
         waits.append(found.p99_s)
         busy = share * highest / found.rows_per_s
-        assert any(f"at {busy:.0%} busy" in why for why in found.why), found.why
+        assert any(f"at {rounded(busy)} busy" in why for why in found.why), found.why
     assert waits == sorted(waits) and waits[3] > 2 * waits[1]
 
 
@@ -274,7 +275,7 @@ def test_a_rate_at_what_was_measured_is_no_surer_for_being_capped() -> None:
     assert capped(made, 20_000) == made
 
 
-@pytest.mark.parametrize(("share", "said"), [(0.996, "99%"), (1.0, "99%"), (0.856, "85%"), (0.0, "0%")])
+@pytest.mark.parametrize(("share", "said"), [(0.996, "99 %"), (1.0, "99 %"), (0.856, "85 %"), (0.0, "0 %")])
 def test_a_percentage_is_never_rounded_up_to_certainty(share: float, said: str) -> None:
     assert percent(share) == said
 

@@ -140,7 +140,7 @@ def test_a_late_client_is_told_how_late_it_was_where_its_host_left_it_alone() ->
     verdict = client_on_time(run, figures_of_run(run))
     assert verdict is not None and verdict.outcome is Outcome.INVALID
     assert (
-        "in the 13 of 20 s in which it gave at most 1%, lag p99 was 0.0201 ms (writers). Repeat"
+        "in the 13 of 20 s in which it gave at most 1 %, lag p99 was 0.0201 ms (writers). Repeat"
         in verdict.sentence
     )
     everywhere = ran(taken=SECONDS)
@@ -167,7 +167,7 @@ def test_the_page_shows_both_where_the_host_took_and_nothing_where_it_did_not() 
         return steal_table(analyse(StudyRecord(synthetic.STUDY, [run])))
 
     page = shown(ran())
-    assert '<th class="num">lag p99</th>' in page and '<td class="num">7.5%</td>' in page
+    assert '<th class="num">lag p99</th>' in page and '<td class="num">7.5 %</td>' in page
     assert '<td class="num">20.0, 13.0</td><td>writers</td><td class="num">5.05 ms · 20.1 µs</td>' in page
     assert "1 of 1 runs that lost more" in page
     assert shown(ran(taken=())) == ""

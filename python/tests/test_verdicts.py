@@ -256,7 +256,7 @@ def test_charts_of_a_failed_percentile_name_its_points_and_hold_only_numbers() -
     captions = [
         " ".join(f.caption for f in figures(analysis, answer(analysis))) for analysis in (apart, together)
     ]
-    assert "2.00% of postgresql" in captions[0]
+    assert "2.00 % of postgresql" in captions[0]
     assert "too many of their calls failed: postgresql" in captions[1]
     for analysis in (apart, together):
         for chart in figures(analysis, answer(analysis)):

@@ -19,6 +19,7 @@ from inrush.predict.board import Entry, beside, groups, knee_line, knees, scores
 from inrush.results.predictions import Claim
 from inrush.stats.quantity import show
 from inrush.study.toml import read_toml
+from inrush.text import percent
 
 HERE = Path(__file__).parent
 SCORED = HERE / "scored"
@@ -98,15 +99,15 @@ def page(held: Sequence[Entry], names: Mapping[str, str], provoked: Mapping[str,
         f"Machine: {env.get('cpu_model')}, {env.get('cpu_logical')} cores, Linux {env.get('kernel')}."),
         "## Together",
         markdown(["", "claims", "median error", "p90 error", "inside 90 %", "bottleneck named"], [
-            ["all", str(whole.n), f"{whole.median_error:.1%}", f"{whole.p90_error:.1%}", interval(whole.coverage),
-             f"{hits.value:.0%} of {hits.n}" if hits else "–"],
-            *([f"{name}: {k}", str(b.n), f"{b.median_error:.1%}", f"{b.p90_error:.1%}", interval(b.coverage),
-               f"{b.bottlenecks.value:.0%} of {b.bottlenecks.n}" if b.bottlenecks else "–"]
+            ["all", str(whole.n), percent(whole.median_error, 1), percent(whole.p90_error, 1), interval(whole.coverage),
+             f"{percent(hits.value)} of {hits.n}" if hits else "–"],
+            *([f"{name}: {k}", str(b.n), percent(b.median_error, 1), percent(b.p90_error, 1), interval(b.coverage),
+               f"{percent(b.bottlenecks.value)} of {b.bottlenecks.n}" if b.bottlenecks else "–"]
               for name, of in groups(held).items() for k, b in of.items()),
         ]),
         "The claims beside simpler models, by the same observations:",
         markdown(["", "claims", "median error", "p90 error"],
-                 [[b.name, str(b.n), f"{b.median_error:.1%}", f"{b.p90_error:.1%}"] for b in beside(held)]),
+                 [[b.name, str(b.n), percent(b.median_error, 1), percent(b.p90_error, 1)] for b in beside(held)]),
         read.strip(),
         "## Knees",
         *knee_parts(held, names),
@@ -121,7 +122,9 @@ def knee_parts(held: Sequence[Entry], names: Mapping[str, str]) -> list[str]:
     found = knees(held)
     if not found:
         return ["No curve was seen to level off."]
-    rows = [[names.get(k.name, k.name), f"{k.claimed:.3g}", f"{k.seen:.3g}", f"{k.error:.1%}"] for k in found]
+    rows = [
+        [names.get(k.name, k.name), f"{k.claimed:.3g}", f"{k.seen:.3g}", percent(k.error, 1)] for k in found
+    ]
     return [
         filled(
             f"{knee_line(found)}. There is one for each training. The knee is seen where proportion would have reached the highest "
@@ -140,17 +143,19 @@ def claim_row(doc: Doc, s: Doc | None, names: Mapping[str, str], provoked: Mappi
     if s is None or s["verdict"] == "invalid":
         return [*first, "open" if s is None else "invalid", *[""] * 7, f"`{doc['sha256'][:8]}`"]
     others = [
-        f"{abs(s['observed'] - made['baselines'][b]) / s['observed']:.1%}" if b in made["baselines"] else "–"
+        percent(abs(s["observed"] - made["baselines"][b]) / s["observed"], 1)
+        if b in made["baselines"]
+        else "–"
         for b in ("linear", "hard bound", "usl")
     ]
     return [
-        *first, show(s["observed"], figure), f"{s['error']:.1%}", "yes" if s["inside"] else "**no**",
+        *first, show(s["observed"], figure), percent(s['error'], 1), "yes" if s["inside"] else "**no**",
         str(made["bottleneck"] or "–"), str(s["bottleneck_seen"] or "–"), *others, f"`{doc['sha256'][:8]}`",
     ]  # fmt: skip
 
 
 def interval(of: Any) -> str:
-    return f"{of.value:.0%} [{of.low:.0%}, {of.high:.0%}]"
+    return f"{percent(of.value)} [{percent(of.low)}, {percent(of.high)}]"
 
 
 def filled(text: str) -> str:

@@ -20,6 +20,7 @@ from benches.published import (
 from inrush.model import capacity as capacity_rule
 from inrush.model import curve as curve_rule
 from inrush.stats.quantity import digits
+from inrush.text import percent as written
 
 #: Columns of the page's text; tables are wider.
 WIDTH = 120
@@ -203,7 +204,7 @@ def said(values: Sequence[float]) -> str:
 
 
 def percent(share: float) -> str:
-    return f"{share:.1%}" if share < 0.995 else f"{share:.0%}"
+    return written(share, 1) if share < 0.995 else written(share)
 
 
 if __name__ == "__main__":

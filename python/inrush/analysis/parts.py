@@ -26,6 +26,7 @@ from inrush.stats import shape, stats
 from inrush.stats.levels import CONFIDENCE, LEAST_GAIN, levels_off
 from inrush.stats.quantity import show
 from inrush.stats.trials import Trial, Tried, standing
+from inrush.text import percent, signed_percent
 
 #: Makespans of weak scaling do n times the work; a base within this factor of equal work is strong scaling.
 WEAK_FROM = 1.5
@@ -140,7 +141,7 @@ def spread_part(found: Mapping[Point, Values], figure: str) -> list[Part]:
     spread = shape.spreads(points) if len(points) > 1 else None
     if spread is None:
         return []
-    each = ", ".join(f"{engine} {sd:.1%}" for engine, sd in spread.sd.items())
+    each = ", ".join(f"{engine} {percent(sd, 1)}" for engine, sd in spread.sd.items())
     word = "differs" if spread.differ else "cannot be distinguished"
     return [Part((), f"Spread from run to run {word} (p = {spread.p:.2g}): {each}", None)]
 
@@ -167,7 +168,7 @@ def scaling_part(analysis: Analysis, figure: str, along: str, group: Point, of: 
             if weak
             else f"speed-up {times(ratio)}"
         )
-        + f", efficiency {kept.value:.0%} [{kept.low:.0%}, {kept.high:.0%}]"
+        + f", efficiency {percent(kept.value)} [{percent(kept.low)}, {percent(kept.high)}]"
     )
     return Part(group, sentence, ratio)
 
@@ -305,14 +306,14 @@ def levels_off_part(analysis: Analysis, figure: str, along: str, group: Point, o
     """The smallest value from which doubling gains little, and what each step to the next value gains."""
     by_value = {dict(p)[along]: v for p, v in of.items() if along in dict(p)}
     found = levels_off(by_value)
-    rule = f"doubling gains less than {LEAST_GAIN:.0%} ({CONFIDENCE:.0%} confidence)"
+    rule = f"doubling gains less than {percent(LEAST_GAIN)} ({percent(CONFIDENCE)} confidence)"
     if found.chosen is None:
         largest = ends(by_value)[1]
         sentence = f"no {along} up to {say_bytes(along, largest)} from which {rule}"
     else:
         sentence = f"from {along} {say_bytes(along, found.chosen)} on {rule}, at {shown(by_value[found.chosen], figure)}"
     steps = "; ".join(
-        f"{say_bytes(along, s.small)} to {say_bytes(along, s.large)} {s.gain:+.0%} a doubling, at most {s.at_most:+.0%}"
+        f"{say_bytes(along, s.small)} to {say_bytes(along, s.large)} {signed_percent(s.gain)} a doubling, at most {signed_percent(s.at_most)}"
         for s in found.steps
     )
     interval = interval_of(by_value[found.chosen]) if found.chosen is not None else None

@@ -26,7 +26,7 @@ from inrush.guards.verdicts import (
 )
 from inrush.stats import stats
 from inrush.stats.measures import writing_roles
-from inrush.text import number
+from inrush.text import number, percent
 
 ENOUGH_BLOCKS = 5
 NULL_SHARE = 0.7  # of the rate that the null engine reached on the same plan
@@ -207,7 +207,7 @@ def far_from_the_null_floor(analysis: Analysis) -> Verdict | None:
         role, point, share = near[0]
         return invalid(
             "far from the null floor",
-            f"{role} at {say(point)}: {share:.0%} of what the null engine takes in (limit {NULL_SHARE:.0%}): the client sets this figure. "
+            f"{role} at {say(point)}: {percent(share)} of what the null engine takes in (limit {percent(NULL_SHARE)}): the client sets this figure. "
             "More client cores, or a cheaper method",
             figures=[
                 f"{role}.{metric}"
@@ -219,7 +219,7 @@ def far_from_the_null_floor(analysis: Analysis) -> Verdict | None:
     return (
         passed(
             "far from the null floor",
-            f"None of {counted(compared, 'rate')} is above {NULL_SHARE:.0%} of the null engine's",
+            f"None of {counted(compared, 'rate')} is above {percent(NULL_SHARE)} of the null engine's",
         )
         if compared
         else None

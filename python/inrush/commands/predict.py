@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from inrush.commands.printing import opened_store, say, show, show_json
 from inrush.errors import UsageError
-from inrush.text import number
+from inrush.text import number, percent
 
 if TYPE_CHECKING:
     from inrush.results.store import Store
@@ -85,7 +85,7 @@ def forecast_lines(points: Sequence[dict[str, Any]], x_name: str, y_name: str) -
          ", ".join(f"{k} {digits(v)}" for k, v in p["baselines"].items())]
         for p in points
     ]  # fmt: skip
-    header = (x_name, y_name, f"{points[0]['level']:.0%} interval", "model", "others would say")
+    header = (x_name, y_name, f"{percent(points[0]['level'])} interval", "model", "others would say")
     reasons = list(dict.fromkeys(why for p in points for why in p["why"]))
     return [*columns(rows, header, right=(0, 1)), *(f"  {why}" for why in reasons)]
 
@@ -207,7 +207,7 @@ def claim_lines(doc: dict[str, Any]) -> list[str]:
     sure = "calibrated" if made["calibrated"] else "uncalibrated"
     return [
         f"{group}: {figure} at {doc['along']} {number(made['x'])} will be {shown(made['median'], figure)} {bounds} "
-        f"({made['level']:.0%}, {sure}, {made['model']}){limit}",
+        f"({percent(made['level'])}, {sure}, {made['model']}){limit}",
         *([f"  {schedule_line(doc)}"] if "keeps_up" in doc else []),
         *(f"  {why}" for why in made["why"]),
         f"  frozen: {doc['id']} sha256 {doc['sha256']}",

@@ -12,6 +12,7 @@ import typer
 from inrush.commands.printing import opened_store, say, show, show_json
 from inrush.commands.running import INVALID
 from inrush.errors import UsageError
+from inrush.text import percent, signed_percent
 
 if TYPE_CHECKING:
     from inrush.results.predictions import Claim, Predictions
@@ -99,12 +100,12 @@ def score_lines(doc: dict[str, Any], score: dict[str, Any]) -> list[str]:
     made, figure = doc["forecast"], doc["figure"]
     if score["verdict"] == "invalid":
         return [f"invalid: {doc['id']}: {'; '.join(score['why'])}"]
-    skills = ", ".join(f"{k} {v:+.0%}" for k, v in score["skill"].items())
+    skills = ", ".join(f"{k} {signed_percent(v)}" for k, v in score["skill"].items())
     seen, claimed = score["bottleneck_seen"], made["bottleneck"]
     named = f"; bottleneck {seen}, claimed {claimed}" if seen and claimed else ""
     return [
         f"{score['verdict']}: {doc['id']}: {shown(score['observed'], figure)} observed, {shown(made['median'], figure)} "
-        f"[{shown(made['lo'], figure)}, {shown(made['hi'], figure)}] claimed: off by {score['error']:.1%}{named}{kept_up(score)}",
+        f"[{shown(made['lo'], figure)}, {shown(made['hi'], figure)}] claimed: off by {percent(score['error'], 1)}{named}{kept_up(score)}",
         f"  skill over {skills}" if skills else "  no simpler claim to compare with",
     ]
 

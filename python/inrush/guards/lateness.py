@@ -26,6 +26,7 @@ from inrush.stats.files import is_pipeline
 from inrush.stats.measures import measured_windows, role_histograms, whole
 from inrush.stats.record import RunRecord
 from inrush.stats.steal_free import STEAL_SHARE, steal_free_part
+from inrush.text import percent
 
 NAME = "client on time"
 #: What an overloaded role's rate follows from, where the client itself was late.
@@ -59,10 +60,10 @@ def client_on_time(run: RunRecord, figures: Figures) -> Verdict:
         )
     name, bracket = worst_of(found)
     if bracket.ratio > RESOLUTION:
-        return noted(NAME, f"Within {WIDEST - 1:.0%}: {shown(name, bracket)}{late_arrivals(run, paced)}")
+        return noted(NAME, f"Within {percent(WIDEST - 1)}: {shown(name, bracket)}{late_arrivals(run, paced)}")
     return passed(
         NAME,
-        f"On time, no figure differs by more than {RESOLUTION - 1:.0%}: {shown(name, bracket)}{late_arrivals(run, paced)}",
+        f"On time, no figure differs by more than {percent(RESOLUTION - 1)}: {shown(name, bracket)}{late_arrivals(run, paced)}",
     )
 
 
@@ -162,7 +163,7 @@ def late_arrivals(run: RunRecord, paced: Sequence[str]) -> str:
     }
     if not shares:
         return ""
-    each = ", ".join(f"{share:.1%} of {role}" for role, share in shares.items())
+    each = ", ".join(f"{percent(share, 1)} of {role}" for role, share in shares.items())
     return f". Sent later than the mean gap between arrivals: {each}"
 
 
@@ -198,10 +199,10 @@ def taken_by_others(run: RunRecord, late_roles: Sequence[str]) -> str:
     steal = notes.noise_shares(run).get("steal", 0.0)
     held = {role: steal_free.figures.get(f"{role}.lag_p99_s") for role in late_roles}
     lags = ", ".join(f"{lag_s * 1e3:.3g} ms ({role})" for role, lag_s in held.items() if lag_s is not None)
-    taken = f". The host meanwhile gave {steal:.1%} of the processors to others (steal)"
+    taken = f". The host meanwhile gave {percent(steal, 1)} of the processors to others (steal)"
     if not lags:
         return f"{taken}: repeat when it does not"
     return (
-        f"{taken}: in the {steal_free.seconds:,.0f} of {steal_free.of_s:,.0f} s in which it gave at most {STEAL_SHARE:.0%}, lag p99 was "
+        f"{taken}: in the {steal_free.seconds:,.0f} of {steal_free.of_s:,.0f} s in which it gave at most {percent(STEAL_SHARE)}, lag p99 was "
         f"{lags}. Repeat when it does not"
     )

@@ -12,6 +12,7 @@ from inrush.stats.quantity import show
 from inrush.stats.rates import role_rates
 from inrush.stats.record import RunRecord
 from inrush.stats.steal_free import STEAL_SHARE
+from inrush.text import percent, signed_percent
 
 PSI_CPU_SHARE = 0.05
 OTHERS_CPU_SHARE = 0.03  # of all cores, used by processes that are not ours
@@ -49,10 +50,12 @@ def keeps_the_rate(run: RunRecord, figures: Figures) -> Verdict | None:
         if share < ACHIEVED_SHARE:
             return noted(
                 "keeps the rate",
-                f"{role}: {share:.1%} of what was due was sent: overload. The rest counts as slower than every percentile that it reaches",
+                f"{role}: {percent(share, 1)} of what was due was sent: overload. The rest counts as slower than every percentile that it reaches",
             )
     short = [
-        f"{r} {figures[f'{r}.attempted_share']:.2%}" for r in paced if figures[f"{r}.attempted_share"] < 1
+        f"{r} {percent(figures[f'{r}.attempted_share'], 2)}"
+        for r in paced
+        if figures[f"{r}.attempted_share"] < 1
     ]
     sentence = (
         f"Sent of what was due: {', '.join(short)}. The rest counts as slower than every percentile that it reaches"
@@ -74,7 +77,7 @@ def warm_up_not_counted(run: RunRecord, _: Figures) -> Verdict | None:
             cut_s = float(steady.dt_s[: found.cut].sum())
             return noted(
                 "warm-up not counted",
-                f"{role}: the first {cut_s:.3g} s of the measured phase run at {found.head_to_tail:.0%} of the rest; "
+                f"{role}: the first {cut_s:.3g} s of the measured phase run at {percent(found.head_to_tail)} of the rest; "
                 f"warm up at least that much longer",
             )
     phases = {s["phase"] for s in run.rows("segments") if s["phase"]}
@@ -92,7 +95,7 @@ def unit_of_work_constant(run: RunRecord, _: Figures) -> Verdict | None:
         slope, p = series.newey_west_slope(unit := full.bytes / full.rows)
         growth = slope * (len(unit) - 1) / float(unit.mean())
         if p < 0.01 and abs(growth) > UNIT_GROWTH:
-            changing.append(f"{role}: bytes per row change by {growth:+.0%} during the run")
+            changing.append(f"{role}: bytes per row change by {signed_percent(growth)} during the run")
         else:
             constant.append(f"{role}: {unit.mean():.0f} bytes per row throughout")
     if changing:
@@ -133,7 +136,7 @@ def no_waves(run: RunRecord, _: Figures) -> Verdict | None:
         if found is not None and found.found:
             return noted(
                 "no waves",
-                f"{role}: throughput swings by ±{found.amplitude:.0%} every {found.period * np.median(steady.dt_s):.3g} s "
+                f"{role}: throughput swings by ±{percent(found.amplitude)} every {found.period * np.median(steady.dt_s):.3g} s "
                 f"(p = {found.p:.3f}): look for checkpoints or feedback before trusting a mean",
             )
         judged |= found is not None
@@ -185,7 +188,7 @@ def quiet_machine(run: RunRecord, _: Figures) -> Verdict | None:
     own = shares.get("other processes", 1.0) <= OTHERS_CPU_SHARE
     limits = {"steal": STEAL_SHARE, "CPU pressure": PSI_CPU_SHARE, "other processes": OTHERS_CPU_SHARE}
     loud = [
-        f"{what} {shares[what]:.1%} (limit {limit:.0%})"
+        f"{what} {percent(shares[what], 1)} (limit {percent(limit)})"
         for what, limit in limits.items()
         if shares.get(what, 0) > limit and not (own and what == "CPU pressure")
     ]
@@ -195,7 +198,7 @@ def quiet_machine(run: RunRecord, _: Figures) -> Verdict | None:
             f"{', '.join(loud)}: expect wider intervals; repeat on a quiet machine to publish",
         )
     watched = ", ".join(
-        f"{what} {shares[what]:.1%} ({'of the run itself' if shares[what] > limit else f'limit {limit:.0%}'})"
+        f"{what} {percent(shares[what], 1)} ({'of the run itself' if shares[what] > limit else f'limit {percent(limit)}'})"
         for what, limit in limits.items()
         if what in shares
     )

@@ -16,6 +16,7 @@ from inrush.guards.verdicts import (
 from inrush.results.unanswered import Unanswered, unanswered
 from inrush.stats.measures import writing_roles
 from inrush.stats.record import RunRecord
+from inrush.text import percent
 
 #: Of a fixed volume, what may be without an answer: the work left out is about as much of the makespan.
 MISSING_SHARE = 0.05
@@ -90,7 +91,7 @@ def rows_of_unanswered(run: RunRecord, figures: Figures, found: Unanswered) -> V
         return noted(name, sentence)
     return invalid(
         name,
-        f"{sentence}. The makespan of {', '.join(lacking)} does not cover the whole volume: more than {MISSING_SHARE:.0%} of "
+        f"{sentence}. The makespan of {', '.join(lacking)} does not cover the whole volume: more than {percent(MISSING_SHARE)} of "
         "the inserts have no answer",
         figures=[f"{role}.makespan_s" for role in lacking],
     )

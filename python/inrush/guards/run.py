@@ -24,6 +24,7 @@ from inrush.stats.failures import classified_failures
 from inrush.stats.files import CACHED_SHARE, cached_share, is_pipeline
 from inrush.stats.measures import measured_windows, operation_histograms
 from inrush.stats.record import RunRecord
+from inrush.text import percent
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ def errors_not_fast(run: RunRecord, figures: Figures) -> Verdict | None:
         )
     # A wrong answer is named by its own guard.
     f = min((f for f in run.rows("failures") if f["segment"] in windows), key=lambda f: f["outcome"] in WRONG)
-    shares = ", ".join(f"{n / ended[role]:.2%} of {role}" for role, n in failed.items() if n)
+    shares = ", ".join(f"{percent(n / ended[role], 2)} of {role}" for role, n in failed.items() if n)
     return noted(
         name,
         f"{counted(sum(failed.values()), 'call')} failed ({shares}): {f['op']} {f['outcome']}, {f['first_message']}. They are "
@@ -187,7 +188,7 @@ def inputs_cold(run: RunRecord, _: Figures) -> Verdict | None:
     if share > CACHED_SHARE:
         return noted(
             "inputs cold",
-            f"{share:.0%} of the input was still in the kernel's memory: this filesystem does not let go of pages; the "
+            f"{percent(share)} of the input was still in the kernel's memory: this filesystem does not let go of pages; the "
             "disk's part of reading is missing",
         )
     return passed("inputs cold", "The kernel held none of the input when the clock started")

@@ -17,6 +17,7 @@ from inrush.guards.verdicts import (
 from inrush.stats.files import is_pipeline
 from inrush.stats.measures import measured_windows
 from inrush.stats.record import RunRecord
+from inrush.text import percent
 
 #: Of its cores or of its sessions' time. From here on the client can send at most a quarter more, whatever the engine does.
 CLIENT_CPU_SHARE = 0.8
@@ -42,7 +43,7 @@ def client_not_saturated(run: RunRecord, figures: Figures) -> Verdict | None:
     if cores and busy is not None and busy > CLIENT_CPU_SHARE * cores:
         return invalid(
             name,
-            f"The client kept {busy:.2f} of {cores:g} cores busy (limit {CLIENT_CPU_SHARE:.0%}): rates are at least what is "
+            f"The client kept {busy:.2f} of {cores:g} cores busy (limit {percent(CLIENT_CPU_SHARE)}): rates are at least what is "
             "shown, times are the client's. Put the server on another machine or lower the load",
             figures=timed_figures(figures, {name.rsplit(".", 1)[0] for name in figures}),
         )
@@ -50,14 +51,16 @@ def client_not_saturated(run: RunRecord, figures: Figures) -> Verdict | None:
     if full := beyond(shares):
         return invalid(
             name,
-            f"The sessions of {said_shares(full)} of their time (limit {CLIENT_CPU_SHARE:.0%}) instead of "
+            f"The sessions of {said_shares(full)} of their time (limit {percent(CLIENT_CPU_SHARE)}) instead of "
             "waiting for the engine: rates are at least what is shown, times are the client's. Add sessions, or read them so",
             figures=timed_figures(figures, full),
         )
     looked = [f"The client used {busy:.2f} of {cores:g} cores"] if cores and busy is not None else []
     if shares:
         role = max(shares, key=lambda r: shares[r])
-        looked.append(f"the sessions of {role} computed {shares[role]:.0%} of their time, no others more")
+        looked.append(
+            f"the sessions of {role} computed {percent(shares[role])} of their time, no others more"
+        )
     return passed(name, "; ".join(looked)) if looked else None
 
 
@@ -72,13 +75,13 @@ def client_beside_its_engine(figures: Figures, name: str) -> Verdict | None:
     if full := beyond(shares):
         return invalid(
             name,
-            f"{usage.capitalize()}: the sessions of {said_shares(full)} of their time (limit {CLIENT_CPU_SHARE:.0%}) for "
+            f"{usage.capitalize()}: the sessions of {said_shares(full)} of their time (limit {percent(CLIENT_CPU_SHARE)}) for "
             "the client's own work: rates are at least what is shown, times are the client's. Use larger batches, or read them so",
             figures=timed_figures(figures, full),
         )
     return passed(
         name,
-        f"{usage.capitalize()}; its own work took {shares[role]:.1%} of the time of the sessions of {role}",
+        f"{usage.capitalize()}; its own work took {percent(shares[role], 1)} of the time of the sessions of {role}",
     )
 
 
@@ -90,8 +93,8 @@ def beyond(shares: Mapping[str, float]) -> dict[str, float]:
 
 def said_shares(full: Mapping[str, float]) -> str:
     first, *others = full
-    behind = "".join(f", those of {role} {full[role]:.0%}" for role in others)
-    return f"{first} computed {full[first]:.0%}{behind}"
+    behind = "".join(f", those of {role} {percent(full[role])}" for role in others)
+    return f"{first} computed {percent(full[first])}{behind}"
 
 
 def session_cpu_shares(run: RunRecord) -> dict[str, float]:

@@ -22,6 +22,7 @@ from inrush.model.forecast import (
 from inrush.model.intervals import LEVEL, Scored, Spread, parameter_spread, spread, width
 from inrush.model.pipeline import Load, Part, Pipeline, fit_pipeline
 from inrush.model.scaling import fit_usl
+from inrush.text import percent
 
 FloatArray = NDArray[np.float64]
 
@@ -51,7 +52,7 @@ def forecast_load(
         return forecast(of, to, archive=archive, level=level)
     if not network.holds:
         found = forecast(of, to, archive=archive, level=level)
-        reason = f"the network of watched resources misses a small load by {np.exp(network.missed) - 1:.0%}: throughput alone decides"
+        reason = f"the network of watched resources misses a small load by {percent(np.exp(network.missed) - 1)}: throughput alone decides"
         return Forecast(**{**found.__dict__, "why": (reason, *found.why)})
     refuse_far(to, float(of.x[-1]))
     return of_pipeline(network.fitted, network.loads, network.seen, of, to, archive, level)

@@ -28,7 +28,7 @@ from inrush.model.forecast import UNCALIBRATED, UNSEEN_LIMIT, Forecast, Refused,
 from inrush.model.intervals import LEVEL, Scored, Spread, parameter_spread, spread, width
 from inrush.model.scaling import Usl, fit_usl
 from inrush.model.work import fit_ernest, fit_proportion
-from inrush.text import number
+from inrush.text import number, percent
 
 FloatArray = NDArray[np.float64]
 Kind = Literal["rate", "time", "latency"]
@@ -109,8 +109,8 @@ def forecast(
     if to > MOST_BUSY * chosen.parameters.get("full_at", float("inf")):
         full = chosen.parameters["full_at"]
         raise Refused(
-            f"{number(to)}/s is {to / full:.0%} of the rate that fills the queue ({number(full, 4)}/s); latency is predicted up to "
-            f"{MOST_BUSY:.0%} of it"
+            f"{number(to)}/s is {percent(to / full)} of the rate that fills the queue ({number(full, 4)}/s); latency is predicted up to "
+            f"{percent(MOST_BUSY)} of it"
         )
     refuse_far(to, float(of.x[-1]))
     run = point_spread(of, chosen)
@@ -174,7 +174,7 @@ def coherency_needed(of: Curve, plain: Fitted, full: Fitted) -> str | None:
     top = int(np.argmax(of.y))
     fall = float(np.log(of.y[top] / of.y[-1]))
     if top < len(of.x) - 1 and fall > FALL_SD * run.sd * float(np.sqrt(1 / of.runs[top] + 1 / of.runs[-1])):
-        return f"coherency: the rate has fallen by {1 - np.exp(-fall):.0%} since x = {number(of.x[top])}"
+        return f"coherency: the rate has fallen by {percent(1 - np.exp(-fall))} since x = {number(of.x[top])}"
     scores = [aicc(float((f.errors(of) ** 2).sum()), len(of.x), f.count) for f in (plain, full)]
     if np.isfinite(scores[1]) and scores[0] - scores[1] > AICC_MARGIN:
         return f"coherency: AICc prefers it by {scores[0] - scores[1]:.1f}"

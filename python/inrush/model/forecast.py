@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from inrush.errors import UsageError
-from inrush.text import number
+from inrush.text import number, percent
 
 #: Version of the rules and the laws; a prediction says which made it.
 MODEL_VERSION = 3
@@ -79,6 +79,6 @@ def refuse_misfit(log_error: float, law: str) -> None:
     missed = float(np.exp(abs(log_error)) - 1)
     if missed > LARGEST_RESIDUAL:
         raise Refused(
-            f"{law} misses the largest point measured by {missed:.0%} (limit {LARGEST_RESIDUAL:.0%}): no law here "
+            f"{law} misses the largest point measured by {percent(missed)} (limit {percent(LARGEST_RESIDUAL)}): no law here "
             "describes this curve. Measure at the target, or look for what changes on the way"
         )

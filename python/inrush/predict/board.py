@@ -10,7 +10,7 @@ import numpy as np
 
 from inrush.model.intervals import REACHES, reach_bin
 from inrush.model.score import Board, Score, board
-from inrush.text import columns
+from inrush.text import columns, percent, signed_percent
 
 Entry = tuple[Mapping[str, Any], Mapping[str, Any] | None]
 #: How a claim of calibrated intervals is judged: coverage may differ from the level by chance alone.
@@ -88,7 +88,7 @@ def knees(entries: Sequence[Entry]) -> list[Knee]:
 def knee_line(knees: Sequence[Knee]) -> str:
     errors = [k.error for k in knees]
     return (
-        f"Knees: {len(knees)} seen; median error {np.median(errors):.1%}, p90 {p90(errors):.1%}, "
+        f"Knees: {len(knees)} seen; median error {percent(np.median(errors), 1)}, p90 {percent(p90(errors), 1)}, "
         f"within 15 %: {sum(e <= 0.15 for e in errors)} of {len(knees)}"
     )
 
@@ -173,7 +173,9 @@ def board_lines(entries: Sequence[Entry]) -> list[str]:
     rows = [board_row("all", whole)]
     rows += [board_row(k, b) for name, of in groups(entries).items() if len(of) > 1 for k, b in of.items()]
     found, correct = knees(entries), schedules(entries)
-    against = [[b.name, str(b.n), f"{b.median_error:.1%}", f"{b.p90_error:.1%}"] for b in beside(entries)]
+    against = [
+        [b.name, str(b.n), percent(b.median_error, 1), percent(b.p90_error, 1)] for b in beside(entries)
+    ]
     return [counted, *columns(rows, BOARD_HEADER, right=(1, 2, 3, 4, 5)),
             *columns(against, ("beside simpler claims", "n", "median error", "p90 error"), right=(1, 2, 3)),
             *([knee_line(found)] if found else []), *([schedule_line(correct)] if correct else [])]  # fmt: skip
@@ -183,7 +185,15 @@ BOARD_HEADER = ("", "n", "median error", "p90 error", "inside", "bottleneck", "m
 
 
 def board_row(name: str, b: Board) -> list[str]:
-    skills = ", ".join(f"{k} {v:+.0%}" for k, (v, _) in b.skill.items())
-    hits = f"{b.bottlenecks.value:.0%} of {b.bottlenecks.n}" if b.bottlenecks else "–"
-    inside = f"{b.coverage.value:.0%} [{b.coverage.low:.0%}, {b.coverage.high:.0%}]"
-    return [name, str(b.n), f"{b.median_error:.1%}", f"{b.p90_error:.1%}", inside, hits, skills]
+    skills = ", ".join(f"{k} {signed_percent(v)}" for k, (v, _) in b.skill.items())
+    hits = f"{percent(b.bottlenecks.value)} of {b.bottlenecks.n}" if b.bottlenecks else "–"
+    inside = f"{percent(b.coverage.value)} [{percent(b.coverage.low)}, {percent(b.coverage.high)}]"
+    return [
+        name,
+        str(b.n),
+        percent(b.median_error, 1),
+        percent(b.p90_error, 1),
+        inside,
+        hits,
+        skills,
+    ]

@@ -42,7 +42,7 @@ from inrush.predict.support import (
 from inrush.predict.training import Training, as_measured, trainings
 from inrush.stats import tails
 from inrush.stats.measures import writing_roles
-from inrush.text import number
+from inrush.text import number, percent
 
 #: Writers are looked for up to this many times what was measured.
 MOST_TIMES = 8
@@ -330,7 +330,7 @@ def writers_for(
         why.append("more than one writer was not studied here")
         if one.median * MOST_BUSY < need.rows_per_s:
             raise NotStudied(
-                f"one writer reaches {one.median:,.0f} rows/s at most, {MOST_BUSY:.0%} of that busy"
+                f"one writer reaches {one.median:,.0f} rows/s at most, {percent(MOST_BUSY)} of that busy"
             )
         return 1, one, claim_of(one, "batch")
     _, training = source
@@ -384,11 +384,11 @@ def p99_for(source: Source, rows: float | None, writers: int, busy: float, why: 
             return None
         alone_s = float(np.median(held))
     if busy >= 1:
-        why.append(f"writers would be {busy:.0%} busy: calls wait for each other without end")
+        why.append(f"writers would be {percent(busy)} busy: calls wait for each other without end")
         return float("inf")
     wait = erlang_c(writers, busy * writers) / (writers * (1 - busy))
     why.append(
-        f"a call takes {alone_s * 1e3:.4g} ms at p99 alone, {1 + wait:.2f} times as long at {busy:.0%} busy"
+        f"a call takes {alone_s * 1e3:.4g} ms at p99 alone, {1 + wait:.2f} times as long at {percent(busy)} busy"
     )
     return alone_s * (1 + wait)
 

@@ -54,4 +54,4 @@ def how_sure(s: Sizing) -> str:
 
 def percent(probability: float) -> str:
     """Never rounded up to what is certain."""
-    return f"{min(math.floor(100 * probability), 99)}%"
+    return f"{min(math.floor(100 * probability), 99)} %"

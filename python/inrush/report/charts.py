@@ -21,6 +21,9 @@ LEAST_RUNS = 3
 #: Wider ratios than this are shown on a log axis.
 LOG_FROM = 10.0
 
+#: An axis of shares, as `inrush.text.percent` writes them.
+PERCENT = "format(100 * datum.value, '~g') + ' %'"
+
 Row = dict[str, Any]
 Spec = dict[str, Any]
 Chart = alt.LayerChart | alt.FacetChart | alt.Chart

@@ -30,6 +30,7 @@ from inrush.stats import stats
 from inrush.stats.files import is_pipeline
 from inrush.stats.footprint import embedded_shard_threads, footprint
 from inrush.text import number as plain_number
+from inrush.text import percent
 
 if TYPE_CHECKING:
     from inrush.model.pipeline import Pipeline
@@ -207,7 +208,7 @@ def resource_rows(analysis: Analysis) -> list[list[str]]:
         for r in forecast.resources:
             full = number_of(r.full_at)
             rows.append([
-                group, r.name, f"{r.capacity:.3g}", f"{r.used / r.capacity:.1%}", full, plain_number(r.largest), f"{r.share:.0%}", r.verdict,
+                group, r.name, f"{r.capacity:.3g}", percent(r.used / r.capacity, 1), full, plain_number(r.largest), percent(r.share), r.verdict,
             ])  # fmt: skip
         if forecast.model.serial_s > 0:
             full_at = forecast.model.saturations().get(SERIAL, float("inf"))

@@ -22,6 +22,7 @@ from inrush.report.charts import (
 from inrush.report.drawn import series_of, shown_points
 from inrush.results.histogram import Histogram
 from inrush.stats import quantity
+from inrush.text import percent
 
 #: Fewer calls are no curve.
 LEAST_CALLS = 10
@@ -47,7 +48,9 @@ def percentiles(analysis: Analysis, answer: Answer) -> list[Figure]:
         ]
         if not rows:
             continue
-        failing = [f"{h.failed / h.calls:.2%} of {label(p, analysis)}" for p, h in held.items() if h.failed]
+        failing = [
+            f"{percent(h.failed / h.calls, 2)} of {label(p, analysis)}" for p, h in held.items() if h.failed
+        ]
         failed = f" Calls failed and are slower than all others: {', '.join(failing)}." if failing else ""
         marks = {
             0.0: "0 %",

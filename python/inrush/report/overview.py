@@ -13,7 +13,7 @@ from inrush.engines import title
 from inrush.guards.verdicts import kind_and_quantile, said_figures
 from inrush.report.html import Cells, number, table
 from inrush.stats.quantity import show, show_known
-from inrush.text import Best, columns
+from inrush.text import Best, columns, percent
 
 NONE = "–"
 #: A value beside this is invalid; the line of its engine says by which guard.
@@ -32,7 +32,7 @@ def text_table(analysis: Analysis, seen: Overview | None) -> list[str]:
             rate_cell(row.rate),
             time_cell(row.write),
             time_cell(row.read),
-            percent(row.idle_share),
+            NONE if row.idle_share is None else percent(row.idle_share),
             row.survives or NONE,
             verdict_word(row),
         )
@@ -199,16 +199,12 @@ def marked(text: str, cell: Cell | None) -> str:
     return f"{text.removesuffix(MARK)} INVALID" if cell is not None and cell.broken else text
 
 
-def percent(share: float | None) -> str:
-    return NONE if share is None else f"{share:.0%}"
-
-
 def headroom_words(row: EngineRow) -> str:
     """`61 % (client 4 %)`: of the processors of the client's machine, which a server on it shares."""
     if row.idle_share is None:
         return NONE
-    client = f" (client {row.client_share:.0%})" if row.client_share is not None else ""
-    return f"{row.idle_share:.0%}{client}"
+    client = f" (client {percent(row.client_share)})" if row.client_share is not None else ""
+    return f"{percent(row.idle_share)}{client}"
 
 
 def verdict_word(row: EngineRow) -> str:

@@ -34,6 +34,7 @@ from inrush.report.published import published_rows
 from inrush.report.steal import steal_table
 from inrush.stats import quantity
 from inrush.stats.files import is_pipeline
+from inrush.text import percent
 from inrush.workload import STORED_SHARE
 
 #: Where a live page says what is going on.
@@ -248,7 +249,7 @@ def rejected_table(analysis: Analysis) -> str:
         return ""
     worst = {table: max(each) for table, each in by_table(analysis).items()}
     rows = [
-        [escape(table), number(f"{rejected:,}"), number(f"{of:,}"), number(f"{rejected / of:.2%}")]
+        [escape(table), number(f"{rejected:,}"), number(f"{of:,}"), number(percent(rejected / of, 2))]
         for table, (rejected, of) in worst.items()
         if rejected
     ]

@@ -14,6 +14,7 @@ from inrush.analysis.answer import Answer, groups
 from inrush.analysis.points import Analysis, Measured, Point, is_number, say
 from inrush.report.charts import (
     HEIGHT,
+    PERCENT,
     WIDTH,
     Chart,
     Figure,
@@ -29,7 +30,7 @@ from inrush.report.charts import (
 from inrush.stats import stats
 from inrush.stats.files import Files, files_of
 from inrush.stats.quantity import show
-from inrush.text import number
+from inrush.text import number, percent
 
 MB = 1e6
 #: Panels under one another; more are a book.
@@ -192,13 +193,14 @@ def repeatability(of: Loaded, answer: Answer) -> tuple[str, Spec] | None:
     for m, files in of[value]:
         y = np.sort(files.bytes_per_s / MB)
         rows += [
-            {"x": float(v), "y": (k + 1) / len(y), "series": f"run {m.run.block}"} for k, v in enumerate(y)
+            {"x": float(v), "y": k / len(y), "share": percent(k / len(y)), "series": f"run {m.run.block}"}
+            for k, v in enumerate(y, 1)
         ]
     base = alt.Chart(inline(rows)).encode(
         x=alt.X("x:Q", title=f"MB/s of a file, {words(answer)} {shown(answer, value)}", scale=alt.Scale(zero=False)),
-        y=alt.Y("y:Q", title="share of files at most so fast", axis=alt.Axis(format="%")),
+        y=alt.Y("y:Q", title="share of files at most so fast", axis=alt.Axis(labelExpr=PERCENT)),
         color=alt.Color("series:N", title=None, legend=alt.Legend(orient="top")),
-        tooltip=["series:N", alt.Tooltip("x:Q", format=".4g"), alt.Tooltip("y:Q", format=".0%")],
+        tooltip=["series:N", alt.Tooltip("x:Q", format=".4g"), alt.Tooltip("share:N", title="files")],
     )  # fmt: skip
     chart = alt.layer(base.mark_line(interpolate="step-after"), base.mark_point(filled=True, size=22))
     return (

@@ -21,11 +21,12 @@ from inrush.predict.board import (
     schedules,
     scores_of,
 )
-from inrush.report.charts import Figure, Row, finished, inline, scale_of
+from inrush.report.charts import PERCENT, Figure, Row, finished, inline, scale_of
 from inrush.report.html import number, section, table
 from inrush.report.page import chart_specs, figure_cards, shell
 from inrush.stats.quantity import show
 from inrush.text import number as plain_number
+from inrush.text import percent
 
 BADGES = {
     "confirmed": "pass",
@@ -91,7 +92,12 @@ def knees_table(entries: Sequence[Entry]) -> str:
         return schedule
     caption = f"{knee_line(found)}. Seen: the load at which proportion would have reached the highest rate of a curve that levelled off."
     rows = [
-        [escape(k.name), number(f"{k.claimed:.3g}"), number(f"{k.seen:.3g}"), number(f"{k.error:.1%}")]
+        [
+            escape(k.name),
+            number(f"{k.claimed:.3g}"),
+            number(f"{k.seen:.3g}"),
+            number(percent(k.error, 1)),
+        ]
         for k in found
     ]
     return f'<p class="expected">{escape(caption)}</p>{table(["claim", "#claimed", "#seen", "#off by"], rows)}{schedule}'
@@ -99,7 +105,12 @@ def knees_table(entries: Sequence[Entry]) -> str:
 
 def beside_table(entries: Sequence[Entry]) -> str:
     rows = [
-        [escape(b.name), number(str(b.n)), number(f"{b.median_error:.1%}"), number(f"{b.p90_error:.1%}")]
+        [
+            escape(b.name),
+            number(str(b.n)),
+            number(percent(b.median_error, 1)),
+            number(percent(b.p90_error, 1)),
+        ]
         for b in beside(entries)
     ]
     return table(["", "#n", "#median error", "#p90 error"], rows)
@@ -134,7 +145,7 @@ def claim_cells(doc: Mapping[str, Any], s: Mapping[str, Any] | None) -> list[str
         f"{escape(str(doc['id']))}<br><code>{doc['sha256'][:12]}</code>", f'<span class="badge {BADGES[verdict]}">{verdict}</span>',
         number(f"{doc['along']} {plain_number(made['x'])}"), number(show(made["median"], figure)), number(bounds),
         number(show(held["observed"], figure)) if held else "",
-        number(f"{held['error']:.1%}") if held else "", escape(str(made["model"])), escape(seen),
+        number(percent(held['error'], 1)) if held else "", escape(str(made["model"])), escape(seen),
     ]  # fmt: skip
 
 
@@ -147,7 +158,7 @@ def charts(entries: Sequence[Entry]) -> list[Figure]:
         made = doc["forecast"]
         rows.append({"id": doc["id"], "ratio": s.observed / made["median"], "low": made["lo"] / made["median"],
                      "high": made["hi"] / made["median"], "reach": made["reach"], "model": made["model"],
-                     "inside": "inside" if s.inside else "outside", "error": s.error})  # fmt: skip
+                     "inside": "inside" if s.inside else "outside", "error": s.error, "error_shown": percent(s.error, 1)})  # fmt: skip
     if not rows:
         return []
     base = alt.Chart(inline(rows)).encode(
@@ -169,9 +180,9 @@ def charts(entries: Sequence[Entry]) -> list[Figure]:
         .mark_point(filled=True, size=60)
         .encode(
             x=alt.X("reach:Q", title="target over the largest load measured", scale=alt.Scale(zero=False)),
-            y=alt.Y("error:Q", title="error", axis=alt.Axis(format="%")),
+            y=alt.Y("error:Q", title="error", axis=alt.Axis(labelExpr=PERCENT)),
             color=alt.Color("model:N", title=None, legend=alt.Legend(orient="top")),
-            tooltip=["id:N", alt.Tooltip("error:Q", format=".1%")],
+            tooltip=["id:N", alt.Tooltip("error_shown:N", title="error")],
         )
     )
     first = finished(each) | {"height": max(120, 24 * len(rows))}

@@ -10,6 +10,7 @@ from inrush.report.html import Cells, number, table
 from inrush.stats import quantity
 from inrush.stats.measures import whole
 from inrush.stats.steal_free import STEAL_SHARE, StealFree, steal_free_part
+from inrush.text import percent
 
 #: What lateness shows in, in this order.
 SHOWN = (
@@ -37,7 +38,7 @@ def steal_table(analysis: Analysis) -> str:
     more = f" {len(held)} of {len(lost)} runs that lost more: those that lost most and have such intervals."
     caption = (
         f"Steal: the host gave processor time to other machines. First each figure of the whole run, then of its intervals in which the host took at "
-        f"most {STEAL_SHARE:.0%}: the difference is the host's. The second is no better estimate of the whole: steal falls on busy machines, "
+        f"most {percent(STEAL_SHARE)}: the difference is the host's. The second is no better estimate of the whole: steal falls on busy machines, "
         f"so busy intervals are rarer in it. Verdicts are of the whole run.{more}"
     )
     header = [
@@ -56,7 +57,7 @@ def role_rows(share: float, m: Measured, steal_free: StealFree, metrics: list[st
     return [
         [
             escape(say(m.point)),
-            number(f"{share:.1%}"),
+            number(percent(share, 1)),
             number(f"{quantity.digits(steal_free.of_s)}, {quantity.digits(steal_free.seconds)}"),
             escape(role),
             *(number(with_and_without(m, steal_free, f"{role}.{metric}")) for metric in metrics),
