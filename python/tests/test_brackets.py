@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inrush.guards.lateness import client_on_time
+from inrush.guards.lateness import client_on_time, overloaded
 from inrush.guards.verdicts import Outcome, Verdict
 from inrush.results.histogram import of_values, rank
 from inrush.run.prepare import StopRules
@@ -22,6 +22,7 @@ from inrush.stats.brackets import (
     brackets,
     farther,
     quantile_of,
+    slowed,
     sorted_quantile,
 )
 from inrush.stats.measures import figures_of_run
@@ -286,6 +287,83 @@ def test_a_stall_delays_a_call_of_each_session(sessions: int, broken: bool) -> N
     assert found.breaks("writers.latency_p99_s") is broken
 
 
+@pytest.mark.parametrize("kind", ["latency", "service"])
+def test_a_stall_is_in_the_service_time_as_well_as_in_the_latency(kind: str) -> None:
+    run = stalled([MS] * 784 + [int(0.4 * SECOND)] * 16, 0.2, 10.0, writers=8)
+    assert verdict(run).breaks(f"writers.{kind}_p99_s")
+
+
+def test_a_stall_is_in_the_freshness_of_what_a_reader_saw() -> None:
+    run = fresh_run(0.001)
+    slow = [
+        {**row, **synthetic.hist([SECOND])}
+        if row["kind"] == "freshness" and row["t_ns"] > 98 * SECOND
+        else row
+        for row in run.rows("hist")
+    ]
+    stall = {"role": "client", "t_ns": 50 * SECOND, "metric": "stall_total_s", "device": "", "value": 5.0}
+    resources = synthetic.table("resources", [*run.rows("resources"), stall])
+    slowly = replace(run, tables={**run.tables, "hist": synthetic.table("hist", slow)}, _rows={})
+    stood = replace(slowly, tables={**slowly.tables, "resources": resources}, _rows={})
+    assert not verdict(slowly).breaks("readers.freshness_p99_s")
+    assert verdict(stood).breaks("readers.freshness_p99_s")
+
+
+def test_without_its_stall_every_rate_of_a_closed_role_had_been_higher() -> None:
+    rates = ("rows_per_s", "bytes_per_s", "ops_per_s", "attempts_per_s", "keys_per_s")
+    figures = {f"readers.{rate}": 90.0 for rate in rates} | {"readers.makespan_s": 10.0}
+    found = slowed("readers", figures, 1.0, 10.0)
+    assert {name: b.on_time for name, b in found.items()} == pytest.approx(
+        {f"readers.{rate}": 100.0 for rate in rates} | {"readers.makespan_s": 9.0}
+    )
+
+
+@pytest.mark.parametrize(("attempted_share", "invalid"), [(0.97, True), (1.0, False)])
+def test_the_rate_of_an_overloaded_role_is_invalid_where_its_client_was_late(
+    attempted_share: float, invalid: bool
+) -> None:
+    """Half of the calls were late by the client, and not all that were due were sent: the rate is the client's."""
+    run = synthetic.run(
+        "postgresql", schedule="constant", latency_ns=[12 * MS] * 50, service_ns=[2 * MS] * 50, lag_ns=[10 * MS] * 50
+    )  # fmt: skip
+    found = client_on_time(run, {**figures_of_run(run), "writers.attempted_share": attempted_share})
+    assert found.breaks("writers.latency_p50_s") and found.breaks("writers.rows_per_s") is invalid
+
+
+def test_the_rate_of_an_overloaded_role_stands_where_few_of_its_calls_were_late() -> None:
+    figures = {"writers.attempted_share": 0.9, "writers.rows_per_s": 10.0}
+    late = Bracket(1e-3, 2e-3)
+    assert overloaded(figures, {"writers.latency_p99_s": late}, ["writers"]) == []
+    assert overloaded(figures, {"writers.latency_p50_s": late}, ["writers"]) == [
+        "writers.rows_per_s", "writers.attempted_share"
+    ]  # fmt: skip
+
+
+def test_samples_that_were_due_during_a_stall_and_in_its_backlog_may_be_its() -> None:
+    """A hundred of a thousand were slow. The stall made forty late at most by itself, and eighty were due in it."""
+    stood = slow_samples(sample_run(20, 0.001, every_ms=100, count=1_000), 900, 90, 100.0, 8.0)
+    assert verdict(stood).breaks("writers.sample_p99_s")
+
+
+def slow_samples(run: RunRecord, first: int, took_ms: int, measured_s: float, stood_s: float) -> RunRecord:
+    """Its samples from `first` on took longer, in so many measured seconds of which the client stood still for some."""
+    rows = run.tables["samples"].to_pylist()
+    for row in rows[first:]:
+        row |= {"done_ns": row["due_ns"] + took_ms * MS, "done_on_time_ns": row["due_ns"] + took_ms * MS}
+    (totals,) = run.rows("repetitions")
+    ends = round(measured_s * SECOND)
+    stall = {"role": "client", "t_ns": 50 * SECOND, "metric": "stall_total_s", "device": "", "value": stood_s}
+    tables = {
+        "samples": synthetic.table("samples", rows),
+        "repetitions": synthetic.table("repetitions", [{**totals, "end_ns": SECOND + ends}]),
+        "segments": synthetic.table(
+            "segments", [{**r, "end_ns": SECOND + ends} if r["phase"] else r for r in run.rows("segments")]
+        ),
+        "resources": synthetic.table("resources", [*run.rows("resources"), stall]),
+    }
+    return replace(run, tables={**run.tables, **tables}, _rows={})
+
+
 def test_samples_that_a_stall_reached_are_invalid() -> None:
     run = sample_run(200, 0.001)
     rows = run.tables["samples"].to_pylist()
@@ -314,9 +392,11 @@ def test_samples_that_a_stall_reached_are_invalid() -> None:
 # Samples.
 
 
-def sample_run(took_ms: int, late_ms: float, every_ms: int = 1_000, old: bool = False) -> RunRecord:
+def sample_run(
+    took_ms: int, late_ms: float, every_ms: int = 1_000, old: bool = False, count: int = 100
+) -> RunRecord:
     rows = []
-    for k in range(100):
+    for k in range(count):
         due = SECOND + k * every_ms * MS
         late = 0 if old else round(late_ms * MS)
         done = due + took_ms * MS
@@ -365,6 +445,18 @@ def test_a_stretch_of_a_sample_is_held_against_the_whole_sample() -> None:
     run = sample_run(207, 1.34)
     found = brackets(run, figures_of_run(run), ["writers"])["writers.queue_p50_s"]
     assert found.on_time == 0 and found.measured == pytest.approx(1.34e-3) and found.ratio < 1.01 < WIDEST
+
+
+def test_an_insert_that_lateness_made_longer_is_held_against_the_whole_sample() -> None:
+    """A sample in parts: its first part was sent on time, and others late, so that its insert holds their lateness."""
+    run = sample_run(207, 0.001)
+    rows = run.tables["samples"].to_pylist()
+    for row in rows:
+        row["done_on_time_ns"] = row["done_ns"] - 100 * MS
+    late = replace(run, tables={**run.tables, "samples": synthetic.table("samples", rows)}, _rows={})
+    found = brackets(late, figures_of_run(late), ["writers"])["writers.insert_p50_s"]
+    assert found.measured - found.on_time == pytest.approx(0.1, rel=0.01) and found.ratio > WIDEST
+    assert verdict(late).breaks("writers.insert_p50_s")
 
 
 def test_an_end_of_0_is_as_far_from_any_other_as_can_be() -> None:

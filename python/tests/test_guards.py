@@ -222,6 +222,9 @@ def test_a_cold_run_that_was_not_made_cold_is_invalid() -> None:
     assert verdicts(cold_run([]))["cold was cold"].outcome is Outcome.INVALID
     done = cold_run([{"action": "make_cold", "ok": True, "how": "0 pages resident"}])
     assert verdicts(done)["cold was cold"].outcome is Outcome.PASS
+    pauses = [*done.plan["segments"][:1], *done.plan["segments"]]
+    once_of_two = replace(done, plan={**done.plan, "segments": pauses})
+    assert verdicts(once_of_two)["cold was cold"].outcome is Outcome.INVALID
 
 
 @pytest.mark.parametrize(

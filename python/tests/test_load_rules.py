@@ -140,6 +140,13 @@ def test_what_a_type_rounded_is_counted_and_more_than_that_is_different() -> Non
     assert said.verdict == "counted" and "datetime" in said.why
     changed_value = [*SUMS[:4], 8]
     assert judge(replace(GOOD, weak=weak, found=[("the table", changed_value)])).verdict == "different"
+    # No rounding makes a NULL.
+    items = [*ITEMS[:3], {"kind": "not_null", "column": "at"}, *ITEMS[3:]]
+    sums = [*SUMS[:3], 90, *SUMS[3:]]
+    of = replace(GOOD, items=items, of_client=sums, of_ledger=sums, expected=sums, weak=weak)
+    assert judge(replace(of, found=[("the table", sums)])).verdict == "proven"
+    one_more = [*SUMS[:3], 89, *SUMS[3:]]
+    assert judge(replace(of, found=[("the table", one_more)])).columns["at"].endswith("different")
 
 
 @pytest.mark.parametrize(
@@ -246,6 +253,9 @@ def test_a_file_of_another_import_is_refused_where_that_has_stored_rows() -> Non
         UsageError, match=r"a\.csv was stored as old\.csv by import 1 of 2026-11-22 15:00 UTC.*--again"
     ):
         identity.refuse_stored(contents("a", "b"), [other], {"1": 7}, "public.t")
+    of_two = header("2", files=("z", "a"), names=("z.csv", "second.csv"))
+    with pytest.raises(UsageError, match=r"a\.csv was stored as second\.csv by import 2"):
+        identity.refuse_stored(contents("a"), [of_two], {"2": 7}, "public.t")
 
 
 def test_a_file_of_the_same_name_and_other_content_is_named() -> None:

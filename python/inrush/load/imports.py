@@ -31,6 +31,8 @@ Targets = Sequence[tuple[str, border.Target]]
 #: Import -> rows by its ledger.
 Rows = dict[str, int]
 
+#: Shards that are asked at once: a load server ends the oldest of more than 64 connections without a token.
+AT_ONCE = 32
 #: Counting and summing a table reads all of it.
 WHOLE_S = 86_400.0
 
@@ -75,7 +77,7 @@ class Ledgers:
         if len(shards) == 1:
             return [of_shard(0)]
         # The passwords stand in the environment until the last one is answered.
-        with environment(self.shards.secrets), ThreadPoolExecutor(len(shards)) as pool:
+        with environment(self.shards.secrets), ThreadPoolExecutor(min(AT_ONCE, len(shards))) as pool:
             return list(pool.map(of_shard, shards))
 
     def headers(self) -> list[list[Header]]:
