@@ -71,7 +71,7 @@ def test_more_shards_than_a_load_server_takes_at_once_are_asked_in_turns() -> No
             with lock:
                 asked += 1
                 most = max(most, asked)
-            time.sleep(0.002)
+            time.sleep(0.05)  # longer than 100 threads take to start
             with lock:
                 asked -= 1
             return [[target["number"]]]
