@@ -202,6 +202,27 @@ def test_a_fixed_job_is_stated_by_its_rate_its_next_best_value_and_its_interval(
     )
 
 
+def test_what_fresh_runs_state_is_said_to_be_theirs_and_the_ratio_to_be_of_the_blocks() -> None:
+    """In the blocks 20,000 took 26.3 ms, and in its fresh runs twice as long: 2.71 is the ratio of the blocks."""
+    searched = [
+        synthetic.run("duckdb", {"batch_rows": b}, block, makespan_s=s, rows=50_000, resources=False)
+        for block in (1, 2, 3)
+        for (engine, b), s in TRUTH.items()
+    ]
+    again = [
+        synthetic.run("duckdb", {"batch_rows": 20_000}, block, makespan_s=0.05, rows=50_000, resources=False)
+        for block in (4, 5, 6)
+    ]
+    confirmed = [
+        replace(r, summary={**r.summary, "labels": {**r.summary["labels"], "confirms": True}}) for r in again
+    ]
+    said = sentence(analysed([*searched, *confirmed], {}))
+    assert said == (
+        "DuckDB stores 1.00 M rows/s in batches of 20,000 (in the blocks before, 2,000 was 2.71 times slower). "
+        "95 % interval: 1.00 to 1.00 M rows/s (3 fresh runs)."
+    )
+
+
 def test_every_engine_of_a_fixed_job_has_its_own_best_value() -> None:
     said = sentence(
         fixed({**TRUTH, ("sqlite", 200): 0.5, ("sqlite", 2_000): 0.5004, ("sqlite", 20_000): 1.0})

@@ -55,6 +55,10 @@ def test_a_url_names_its_engine_by_its_scheme() -> None:
     assert engine_of_url("sqlite:///file.db") == "sqlite"
     with pytest.raises(UsageError, match="no engine speaks oracle"):
         engine_of_url("oracle://h")
+    with pytest.raises(
+        UsageError, match=r"/tmp/x\.db: this is no URL; .* sqlite:///tmp/x\.db or duckdb:///tmp/x\.db"
+    ):
+        engine_of_url("/tmp/x.db")
 
 
 def test_an_unknown_engine_is_met_with_the_nearest_name() -> None:

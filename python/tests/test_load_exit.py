@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from inrush.cli import main
+from inrush.load.rejects import reasons_of
 
 
 def run(words: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
@@ -58,6 +59,18 @@ def test_rejected_rows_are_exit_code_1_with_their_main_reason_and_0_within_a_lim
         "3 rows rejected (most of them, 2, for column v: not an integer), each with line and reason" in shown
     )
     assert run([str(file), *words, "--strict", "--again", "--reject-limit", "3"], monkeypatch) == 0
+
+
+def test_the_most_frequent_reason_of_rejected_rows_is_most_of_them_only_above_half(tmp_path: Path) -> None:
+    def said(*reasons: str) -> str:
+        file = tmp_path / "rejects.csv"
+        lines = [f"a.csv,{k},v,{why},1" for k, why in enumerate(reasons)]
+        file.write_text("\n".join(["file,line,column,reason,text", *lines]) + "\n")
+        return reasons_of(file).most
+
+    assert said("odd", "odd") == "all of them for column v: odd"
+    assert said("odd", "odd", "even") == "most of them, 2, for column v: odd"
+    assert said("odd", "even") == "1 of them for column v: odd"
 
 
 def test_a_load_without_a_rejected_row_is_exit_code_0(

@@ -102,19 +102,20 @@ fn parameters_allocate_nothing_once_texts_have_had_their_length() {
 }
 
 #[test]
-fn a_thousand_sessions_share_one_generator_and_one_index() {
-    let plan = looking();
-    let generators = Generators::new(plan.clone());
+fn sessions_share_one_generator_and_one_index_of_a_table() {
+    let mut plan = Arc::into_inner(looking()).expect("nothing else has it");
+    plan.tables = telemetry();
+    plan.operations.clear();
+    let generators = Generators::new(Arc::new(plan));
     let (one, index) = (generators.of(0).unwrap(), generators.index(0).unwrap());
-    let shared: Vec<_> = (0..plan.operations.len())
-        .map(|op| Shared::new(&generators, op, "users").unwrap().in_session(Share::WHOLE).unwrap())
-        .collect();
-    assert!(Arc::ptr_eq(&one, &generators.of(0).unwrap()));
-    assert!(Arc::ptr_eq(&index, &generators.index(0).unwrap()));
-    assert!(!shared.is_empty());
-    let threads: Vec<_> = std::thread::scope(|scope| {
-        let made: Vec<_> = (0..8).map(|_| scope.spawn(|| generators.of(0).unwrap())).collect();
+    let of_sessions: Vec<_> = std::thread::scope(|scope| {
+        let made: Vec<_> = (0..8)
+            .map(|_| scope.spawn(|| (generators.of(0).unwrap(), generators.index(0).unwrap())))
+            .collect();
         made.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    assert!(threads.iter().all(|generator| Arc::ptr_eq(&one, generator)));
+    for (generator, its_index) in &of_sessions {
+        assert!(Arc::ptr_eq(&one, generator) && Arc::ptr_eq(&index, its_index));
+    }
+    assert!(!Arc::ptr_eq(&one, &generators.of(1).unwrap()), "each table has its own");
 }

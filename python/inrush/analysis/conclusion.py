@@ -204,7 +204,13 @@ def runner_up(analysis: Analysis, found: Answer, row: EngineRow, of: Values) -> 
     if ratio is None or ratio.holds(1.0):
         return ""
     much = f"{known(ratio.value, ratio)} times" if ratio.value >= 1.1 else f"{100 * (ratio.value - 1):.2g} %"
-    return f" ({said(second)} is {much} {'slower' if is_speed(found.figure) else 'worse'})"
+    comparison = f"{much} {'slower' if is_speed(found.figure) else 'worse'}"
+    # Of the point that was not chosen there are no fresh runs: the ratio is that of the blocks, and not of the figure.
+    return (
+        f" (in the blocks before, {said(second)} was {comparison})"
+        if row.fresh
+        else f" ({said(second)} is {comparison})"
+    )
 
 
 def is_speed(figure: str) -> bool:
@@ -236,19 +242,19 @@ def since_first(analysis: Analysis, found: Answer, row: EngineRow) -> str:
 
 def intervals_said(rows: Sequence[EngineRow]) -> str:
     """`95 % interval: 1.80 to 2.00 M rows/s (5 runs)`, of every engine; a percentile has none, and its runs a range."""
-    cells = {row.engine: (row.stated, row.runs) for row in rows if row.stated is not None}
+    cells = [(row, row.stated) for row in rows if row.stated is not None]
     said = [
-        (f"{title(engine)} " if len(cells) > 1 else "") + bounds_said(cell, runs)
-        for engine, (cell, runs) in cells.items()
+        (f"{title(row.engine)} " if len(cells) > 1 else "") + bounds_said(cell, row.runs, row.fresh)
+        for row, cell in cells
     ]
-    ranges = any(is_percentile(cell.figure) for cell, _ in cells.values())
+    ranges = any(is_percentile(cell.figure) for _, cell in cells)
     what = "Range of the runs" if ranges else f"95 % interval{'s' * (len(said) > 1)}"
     return f"{what}: {'; '.join(said)}"
 
 
-def bounds_said(cell: Cell, runs: int) -> str:
-    """`1.80 to 2.00 M rows/s (5 runs)`"""
-    i, n = cell.interval, counted(runs, "run")
+def bounds_said(cell: Cell, runs: int, fresh: bool = False) -> str:
+    """`1.80 to 2.00 M rows/s (5 runs)`; `(3 fresh runs)` where they were made after the value was chosen."""
+    i, n = cell.interval, counted(runs, "fresh run" if fresh else "run")
     if failed := sum(not isfinite(v) for v in cell.values):
         return f"failed in {failed} of {n}"
     if is_percentile(cell.figure):

@@ -56,6 +56,8 @@ class EngineRow:
     #: Where a value was chosen among several points, all of them.
     tried: tuple[Point, ...] = ()
     runs: int = 0
+    #: Whether these are fresh repeats, made after the value was chosen.
+    fresh: bool = False
     #: What the sentence states: the answer's figure, of a fixed job its rate.
     stated: Cell | None = None
     rate: Cell | None = None
@@ -254,6 +256,7 @@ def engine_row(
         point,
         behind,
         len(again[point]) if point in again else len(counted),
+        point in again,
         stated,
         rate,
         write,

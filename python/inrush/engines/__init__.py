@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 import importlib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inrush.errors import UsageError
@@ -49,6 +50,11 @@ def engine_of_url(url: str) -> str:
         if scheme in server(name).schemes:
             return name
     schemes = sorted(s for name in ENGINES for s in server(name).schemes)
+    if scheme == url:
+        file = Path(url).absolute()
+        raise UsageError(
+            f"{url}: this is no URL; a database file is written sqlite://{file} or duckdb://{file}"
+        )
     raise UsageError(
         f"{url}: no engine speaks {scheme}://; known are {', '.join(f'{s}://' for s in schemes)}"
     )

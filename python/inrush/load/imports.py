@@ -59,6 +59,15 @@ class Import:
         return self.headers[0].load
 
 
+def at_once(shards: AnyShards, count: int, of_shard: Callable[[int], T]) -> list[T]:
+    """Of each shard, in their order: while one counts and sums its table, so do the others."""
+    if count == 1:
+        return [of_shard(0)]
+    # The passwords stand in the environment until the last one is answered.
+    with environment(shards.secrets), ThreadPoolExecutor(min(AT_ONCE, count)) as pool:
+        return list(pool.map(of_shard, range(count)))
+
+
 @dataclass(frozen=True)
 class Ledgers:
     """The ledgers of all shards."""
@@ -72,13 +81,8 @@ class Ledgers:
         return self.shards.ask(self.targets[k][1], statement, limit_s)
 
     def at_once(self, of_shard: Callable[[int], T]) -> list[T]:
-        """Of each shard, in their order: while one counts and sums its table, so do the others."""
-        shards = range(len(self.targets))
-        if len(shards) == 1:
-            return [of_shard(0)]
-        # The passwords stand in the environment until the last one is answered.
-        with environment(self.shards.secrets), ThreadPoolExecutor(min(AT_ONCE, len(shards))) as pool:
-            return list(pool.map(of_shard, shards))
+        """Of each shard, in their order."""
+        return at_once(self.shards, len(self.targets), of_shard)
 
     def headers(self) -> list[list[Header]]:
         """Of each shard, the imports of this table in the order in which they were begun."""
@@ -118,6 +122,13 @@ def open_ledgers(shards: AnyShards, targets: Targets, table: str) -> Ledgers:
                     raise
     resolved = f"{found}.{name}"
     return Ledgers(shards, targets, here, resolved.lower() if shards.twin.folds_names else resolved)
+
+
+def has_ledgers(shards: AnyShards, targets: Targets, table: str) -> bool:
+    """Whether an import was ever begun beside this table."""
+    schema, _, name = table.rpartition(".")
+    [[found]] = shards.ask(targets[0][1], shards.twin.schema_of(schema, name))
+    return bool(_columns(shards, targets[0][1], str(found)))
 
 
 def _columns(shards: AnyShards, target: border.Target, schema: str) -> list[list[Any]]:
@@ -272,8 +283,12 @@ def refuse_missing(
         if now < least:
             raise RowsMissing(
                 f"{name}: table {ledgers.table} has {now:,} rows, and {least:,} by the ledger of its imports (this one is "
-                f"{own.load}{identity.date_of(own)}): rows were deleted, or the table was made anew; "
-                "--again loads the files anew, behind what is there"
+                f"{own.load}{identity.date_of(own)}): rows were deleted, or the table was dropped or made anew; "
+                + (
+                    "--again loads all rows of the files; rows that are still there would stand twice, so empty the table first"
+                    if now
+                    else f"{'--again' if table else '--create --again'} loads the files anew"
+                )
             )
     return any(of.load in mine for mine in rows)
 

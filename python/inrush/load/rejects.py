@@ -16,7 +16,7 @@ class Reasons:
 
     #: `a.csv, line 1: column name: not UTF-8`.
     first: str
-    #: `most of them, 701: column v: not an integer`.
+    #: `most of them, 701: column v: not an integer`; one of them where all are different.
     most: str
 
 
@@ -30,7 +30,12 @@ def reasons_of(rejects: Path) -> Reasons:
             first = first or f"{row['file']}, line {row['line']}: {why}"
             counts[why] += 1
     ((why, n),) = counts.most_common(1)
-    return Reasons(first, f"all of them for {why}" if len(counts) == 1 else f"most of them, {n:_}, for {why}")
+    if len(counts) == 1:
+        return Reasons(first, f"all of them for {why}")
+    return Reasons(
+        first,
+        f"{n:,} of them for {why}" if 2 * n <= sum(counts.values()) else f"most of them, {n:,}, for {why}",
+    )
 
 
 def merge_rejects(own: Path) -> Path | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from inrush.border import plan as border
 from inrush.border.load import ImportPlan, LinkPlan
-from inrush.errors import CoreError, InrushError, TargetError, UsageError, from_core
+from inrush.errors import CoreError, InrushError, RowsMissing, TargetError, UsageError, from_core
 from inrush.load import create, imports, proof, readback, reading
 from inrush.load.call import Call
 from inrush.load.check import Loaded, checked, rows_by_ledger
@@ -157,7 +157,8 @@ def proven(
         begun = begun_of(wanted)
         if begun.verify:
             verified, found = readback.verified(wanted, shards, targets, found)
-            verify_s = time.monotonic() - ended - proof_s
+            # Where the sums say enough, nothing is read back.
+            verify_s = 0.0 if verified is None else time.monotonic() - ended - proof_s
         columns = [column.name for column in begun.inputs[0].sniffed.columns]
         found = with_rounding(found, wanted.table, wanted.files, columns, begun.verify)
     except _core.CoreFailure as failure:
@@ -235,12 +236,15 @@ def prepare(
             if not described:
                 required = create.without_null(inputs, columns, call.key)
             table = with_required(table, required | set(call.key if len(targets) > 1 else ()))
-        if not described and not call.create:
-            raise UsageError(
-                f"{targets[0][0]}: there is no table {call.table}; --create makes it from the files"
-            )
+        known = imports.has_ledgers(shards, targets, call.table)
+        refuse_partial(shards, targets, call.table, bool(described), known)
+        absent = not described and not call.create
+        if absent and not known:
+            raise no_table(targets, call.table)
         ledgers = imports.open_ledgers(shards, targets, call.table)
         of = imports.settle(call, inputs, ledgers, physical if described else None, note)
+        if absent:
+            raise no_table(targets, call.table)
         if call.verify:
             imports.refuse_verify(ledgers, of, physical if described else None)
         if not described:
@@ -333,6 +337,36 @@ def times_or_not(
         if not described:
             raise
         return {}, undecided
+
+
+def no_table(targets: Sequence[tuple[str, border.Target]], table: str) -> UsageError:
+    return UsageError(f"{targets[0][0]}: there is no table {table}; --create makes it from the files")
+
+
+def refuse_partial(
+    shards: Shards | RemoteShards,
+    targets: Sequence[tuple[str, border.Target]],
+    table: str,
+    on_first: bool,
+    known: bool,
+) -> None:
+    """Some shards have the table and some have not. Raises RowsMissing where imports were stored in it, else UsageError."""
+    others = targets[1:]
+    if not others:
+        return
+    there = imports.at_once(shards, len(others), lambda k: bool(describe(shards, others[k][1], table)))
+    has = [on_first, *there]
+    if all(has) or not any(has):
+        return
+    names = ", ".join(name for (name, _), found in zip(targets, has, strict=True) if not found)
+    if known:
+        raise RowsMissing(
+            f"{names}: there is no table {table}, and the other shards have one: its rows are lost; drop it on all of them "
+            "and give --create --again, which loads the files anew"
+        )
+    raise UsageError(
+        f"{names}: there is no table {table}, and the other shards have one; make it there as it is on them"
+    )
 
 
 def describe(shards: Shards | RemoteShards, target: border.Target, table: str) -> list[tuple[str, str, bool]]:

@@ -122,7 +122,7 @@ def test_an_empty_table_is_proven_by_the_sums_of_every_column(
     assert (again.verdict, again.rows_stored, again.rows_before) == ("proven", 0, ROWS), again.why
 
 
-@pytest.mark.parametrize("lost", ["truncate", "drop", "some rows"])
+@pytest.mark.parametrize("lost", ["truncate", "drop", "drop, no --create", "some rows"])
 def test_rows_that_the_table_lost_are_said_and_only_again_loads_them_anew(
     place: Place, file: Path, tmp_path: Path, lost: str
 ) -> None:
@@ -139,6 +139,8 @@ def test_rows_that_the_table_lost_are_said_and_only_again_loads_them_anew(
         place.load([file], tmp_path, create=lost == "drop")
     assert missing.value.exit_code == 3 and "\n" not in str(missing.value)
     assert f"{ROWS:,}" in str(missing.value) and f"{left:,}" in str(missing.value)
+    assert ("--create --again" in str(missing.value)) is lost.startswith("drop")
+    assert ("empty the table first" in str(missing.value)) is (lost == "some rows")
     if lost == "some rows":
         return
     again = place.load([file], tmp_path, create=True, again=True)
@@ -440,6 +442,33 @@ def test_an_import_of_an_earlier_version_goes_on_and_is_counted(here: Place, tmp
 def shards(postgresql: Target) -> Iterator[list[str]]:
     with databases(postgresql, 2) as urls:
         yield urls
+
+
+@pytest.mark.parametrize("gone", [0, 1])
+def test_a_table_that_one_shard_lost_is_named_and_comes_back_when_it_is_dropped_everywhere(
+    shards: list[str], file: Path, tmp_path: Path, gone: int
+) -> None:
+    def loaded(**words: Any) -> Loaded:
+        wanted = Call((str(file),), "t", shards=tuple(shards), key=("id",), **words)
+        return load(wanted, tmp_path, silent, silent)
+
+    create = f"CREATE TABLE t ({COLUMNS['postgresql']})"
+    control(Target("postgresql", shards[1 - gone]), create)
+    with pytest.raises(UsageError, match="the other shards have one; make it there"):
+        loaded()
+    control(Target("postgresql", shards[gone]), create)
+    assert loaded().verdict == "proven"
+    control(Target("postgresql", shards[gone]), "DROP TABLE t")
+    for words in ({}, {"create": True}, {"create": True, "again": True}):
+        with pytest.raises(
+            RowsMissing, match="there is no table t, and the other shards have one"
+        ) as missing:
+            loaded(**words)
+        assert shards[gone].rpartition("/")[2] in str(missing.value)
+        assert shards[1 - gone].rpartition("/")[2] not in str(missing.value)
+    control(Target("postgresql", shards[1 - gone]), "DROP TABLE t")
+    again = loaded(create=True, again=True)
+    assert (again.verdict, again.rows_stored) == ("proven", ROWS)
 
 
 @pytest.mark.parametrize("where", ["t", "t_replica"])
