@@ -18,7 +18,7 @@ from inrush.model.forecast import MODEL_VERSION, Refused
 from inrush.predict.board import board_document, board_lines
 from inrush.predict.claims import archive_of, claim, forecast_of
 from inrush.predict.proof import observed, score_document
-from inrush.predict.proving import proving_call
+from inrush.predict.proving import last_of_each, proving_call
 from inrush.predict.training import chosen, trainings
 from inrush.report.scoreboard import scoreboard_page
 from inrush.results.predictions import Predictions, digest
@@ -272,6 +272,11 @@ def test_a_proof_starts_the_server_with_the_settings_of_the_training(tmp_path: P
     call = proving_call({**held, "call": {**CALL, "start": started, "realtime": True}})
     assert call.start == ("sqlite,synchronous=OFF",) and call.realtime
     assert proving_call({**held, "call": {**CALL, "start": started}}, ["sqlite:///other.db"]).start == ()
+
+
+def test_a_setting_stands_once_in_a_command_with_the_value_that_holds() -> None:
+    given = ["batch_rows=[1000,5000]", "repeats.count=3", "batch_rows=[30000]", "repeats.count=1"]
+    assert last_of_each(given) == ("batch_rows=[30000]", "repeats.count=1")
 
 
 def test_a_knee_is_seen_where_the_curve_levels_off_and_nowhere_else(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def proving_call(claim: Mapping[str, Any], targets: Sequence[str] = ()) -> Study
         start=tuple(
             s for s in call.start if s.split(",")[0] == engine and not any("://" in t for t in mine[:1])
         ),
-        overrides=(*call.overrides, *(f"{k}=[{toml(v)}]" for k, v in changed.items())),
+        overrides=last_of_each([*call.overrides, *(f"{k}=[{toml(v)}]" for k, v in changed.items())]),
     )
 
 
@@ -59,7 +59,12 @@ def showing_call(
     more = [f"roles.{role}.rows={{total={rows}}}", f"schedule.limit_s={max(60, round(2 * seconds))}"]
     more.append("repeats.count=1")
     more += [f"roles.{role}.batch_rows={batch_rows:.0f}"] if batch_rows else []
-    return replace(call, overrides=(*call.overrides, *more)).command()
+    return replace(call, overrides=last_of_each([*call.overrides, *more])).command()
+
+
+def last_of_each(overrides: Sequence[str]) -> tuple[str, ...]:
+    """Of settings `key=value`, those that hold: a later one of the same key takes the place of an earlier one."""
+    return tuple({setting.partition("=")[0]: setting for setting in overrides}.values())
 
 
 def writers_command(study: Mapping[str, Any], engine: str) -> str | None:
