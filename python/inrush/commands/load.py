@@ -66,7 +66,7 @@ def lines(done: Loaded) -> list[str]:
         shards = f" on {len(done.shards) // 2} shards, {done.rows_on_replicas:,} on their replicas"
     found = [
         first,
-        f"{VERDICTS[done.verdict]}: {done.why}; {done.rows_in_ledger:,} rows in the ledger{shards}",
+        f"{VERDICTS[done.verdict]}: {done.why}; {done.rows_in_ledger:,} rows of this import in the ledger{shards}",
     ]
     found += [f"{column}: {how}" for column, how in done.columns.items() if NOT_EQUAL.search(how)]
     found.append(cost_line(done.costs))

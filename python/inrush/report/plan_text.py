@@ -48,7 +48,7 @@ def plan_lines(plan: StudyPlan) -> list[str]:
         *(f"warning: {said}" for said in forecast.warnings),
     ]
     lines += [
-        f"{c.engine}: creates tables {', '.join(c.tables)} in a namespace of inrush's own, and drops it after every run"
+        f"{c.engine}: creates tables {', '.join(c.tables)} in a namespace of inrush's own, which is dropped after every run"
         for c in forecast.creates
     ]
     lines += ["", *columns(point_rows(plan), ("point", "rows", "size"), right=(1, 2))]

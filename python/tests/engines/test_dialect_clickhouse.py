@@ -103,7 +103,7 @@ def test_every_logical_type_has_a_type() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "survives", "window_s"),
+    ("detail", "survives", "window_s"),
     [
         ({"fsync_metadata": "1"}, Survives.PROCESS_CRASH, 0),
         ({"merge_tree.fsync_after_insert": "1"}, Survives.PROCESS_CRASH, 0),
