@@ -268,9 +268,9 @@ def test_a_run_as_long_as_its_study_asks_draws_no_note(
     asked_s: float | None, measured_s: float, outcome: Outcome
 ) -> None:
     run = synthetic.run("sqlite", makespan_s=[measured_s / 2] * 2)
-    if asked_s is not None:
-        [measured] = [s for s in run.plan["segments"] if s.get("phase") == "measure"]
-        measured["repeat"] = {"at_least_ns": int(asked_s * SECOND), "max": 30, "fresh": [], "proofs": []}
+    [measured] = [s for s in run.plan["segments"] if s.get("phase") == "measure"]
+    repeat = {"at_least_ns": int((asked_s or 0) * SECOND), "max": 30, "fresh": [], "proofs": []}
+    measured["repeat"] = repeat if asked_s is not None else None
     assert verdict(run, "long enough").outcome is outcome
 
 

@@ -237,6 +237,8 @@ def prepare(
                 required = create.without_null(inputs, columns, call.key)
             table = with_required(table, required | set(call.key if len(targets) > 1 else ()))
         known = imports.has_ledgers(shards, targets, call.table)
+        for place in targets:  # before a table that holds no rows of its own passes for one that lost them
+            refuse_unfit(shards, place, call.table)
         refuse_partial(shards, targets, call.table, bool(described), known)
         absent = not described and not call.create
         if absent and not known:
@@ -259,10 +261,8 @@ def prepare(
         times = reading.times_as_begun(times, undecided, asked, as_begun)
         reading.refuse_other_columns([column.name for column in table.columns], as_begun)
         table = with_types(table, as_begun.types)
-        for shown, target in targets:
-            refuse_unfit(shards, (shown, target), call.table)
-            if call.replica:
-                shards.ask(target, shards.twin.copy_table(ends.replica_table(call.table), physical))
+        for _, target in targets if call.replica else ():
+            shards.ask(target, shards.twin.copy_table(ends.replica_table(call.table), physical))
         behind = shards.coordinator if isinstance(shards, RemoteShards) else call.into and call.shards
         # A table that says how its rows are placed is there already.
         if behind and call.create and call.rule is None:

@@ -29,7 +29,7 @@ def test_a_server_is_ready_keeps_nothing_and_is_no_other(
     for expected in greeting.Protocol:
         assert greeting.heard(port, expected) is twin.protocol
     found = prepare(StudyCall(STUDIES.get(engine, "quickstart"), "xs", targets=(url,)))
-    (line,) = refuse_unready(found.plan, found.places, tmp_path)
+    (line,) = refuse_unready(found.plan, found.named_targets, tmp_path)
     assert line.startswith(f"{url}: reachable, version ") and "tables can be made" in line
     assert "unknown" not in line
     deployment = Deployment(twin, Target(engine, url))
@@ -56,4 +56,4 @@ def test_a_database_that_is_not_there_is_said_before_the_first_run(
     url = f"{there.url.rpartition('/')[0]}/nowhere"
     found = prepare(StudyCall("quickstart", "xs", targets=(url,)))
     with pytest.raises(UsageError, match=f"{says}.*create it, or name another one in the URL"):
-        refuse_unready(found.plan, found.places, tmp_path)
+        refuse_unready(found.plan, found.named_targets, tmp_path)
