@@ -37,8 +37,8 @@ from benches import (
 from benches.verdict import MOST_ROUNDS, Word, is_narrow, judged
 from inrush import _core
 from inrush.engines import server
-from inrush.engines.base import Instance, Stop
-from inrush.engines.own_server import OwnServer
+from inrush.engines.instance import Instance, Stop
+from inrush.engines.lifecycle import Lifecycle
 from inrush.stats.stats import Interval, log_t, paired_ratio
 
 ROUNDS = 10
@@ -119,26 +119,26 @@ def servers(only: str) -> Iterator[None]:
             first = only.split()[0].rstrip(",") if only else ""
             if not engine.startswith(NEEDED.get(first, first)):
                 continue
-            twin = server(engine)
-            assert isinstance(twin, OwnServer)
-            if places.url_of(engine) is None and twin.fetched() is None:
+            own = server(engine).lifecycle
+            assert own is not None
+            if places.url_of(engine) is None and own.fetched() is None:
                 print(
                     f"no {engine} here: its comparisons are left out; `make servers` fetches one", flush=True
                 )
             elif places.url_of(engine) is None:
-                offer(started.enter_context(a_server(twin)))
+                offer(started.enter_context(a_server(own)))
         yield
 
 
 @contextmanager
-def a_server(twin: OwnServer) -> Iterator[Instance]:
+def a_server(own: Lifecycle) -> Iterator[Instance]:
     folder = Path(tempfile.mkdtemp(prefix="inrush-bench-", dir="/var/tmp"))
     folder.chmod(0o755)
-    instance = twin.start(folder / twin.name, {})
+    instance = own.start(folder / own.name, {})
     try:
         yield instance
     finally:
-        twin.stop(instance, Stop.CLEAN)
+        own.stop(instance, Stop.CLEAN)
         shutil.rmtree(folder)
 
 

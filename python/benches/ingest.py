@@ -25,7 +25,8 @@ from benches.places import url_of
 from benches.rounds import Rounds
 from inrush import _core
 from inrush.engines import server
-from inrush.engines.base import TablePlan, Target, Unsupported
+from inrush.engines.instance import Target
+from inrush.engines.plans import TablePlan, Unsupported
 from inrush.results.store import whole_batches
 from inrush.targets.deployment import Deployment, at_deployment
 from inrush.workload import Column, Operation, Table

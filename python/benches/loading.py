@@ -31,7 +31,9 @@ from inrush.engines import server
 from inrush.engines.postgresql_shards import WORKER
 from inrush.load.input import file_document, open_inputs, table_of
 from inrush.load.process import End
+from inrush.load.shards import loading_of
 from inrush.plan import ends
+from inrush.targets.shards import cluster_of
 
 #: About 210 MB.
 ROWS = 2_000_000
@@ -162,10 +164,10 @@ def copy_to_coordinator(name: str) -> float:
     """PostgreSQL places the rows itself, through the foreign tables that `inrush load --create` makes."""
     whole = str(url_of("postgresql"))
     with shards() as urls, tables(urls):
-        twin = server("postgresql")
+        cluster = cluster_of(server("postgresql"))
         made = (
-            *twin.know_shards(urls, {}),
-            *twin.spread_table(TABLE, list(COLUMNS.items()), (KEY,), urls),
+            *cluster.know_shards(urls, {}),
+            *cluster.spread_table(TABLE, list(COLUMNS.items()), (KEY,), urls),
         )
         try:
             psql(whole, *made)
@@ -300,12 +302,13 @@ def parsed_mb_per_cpu_s(summed: bool = True) -> float:
     with folder() as here:
         inputs = open_inputs([str(file)], here / "spool")
         described = [(column, type_, False) for column, type_ in COLUMNS.items()]
-        table = table_of(inputs, TABLE, described, server("postgresql").column_types)
+        loading = loading_of(server("postgresql"))
+        table = table_of(inputs, TABLE, described, loading.column_types)
         wanted = ends.Wanted(
             table=table, target_table=TABLE, key={}, method="bulk", import_id="bench",
             files=(file_document(inputs[0], table, here / "spool"),), chunk_rows=20_000, flush_rows=100_000,
             connections=1, parallel=1, reject_limit=0, patience_s=60.0,
-            items=server("postgresql").load_proof(table, TABLE, COLUMNS).items if summed else (),
+            items=loading.proof(table, TABLE, COLUMNS).items if summed else (),
         )  # fmt: skip
         null = server("null")
         target = {"engine": "null", "url": "", "options": {}}

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from inrush import _core
 from inrush.engines import server
-from inrush.engines.base import Instance
+from inrush.engines.instance import Instance
 
 #: Started for the bench, by engine.
 INSTANCES: dict[str, Instance] = {}
@@ -44,7 +44,8 @@ def socket_of(engine: str) -> str | None:
 @contextmanager
 def by_socket(engine: str) -> Iterator[None]:
     """Both sides reach the server that was started for the bench by its Unix socket."""
-    url = server(engine).socket_url(INSTANCES[engine])
+    own = server(engine).lifecycle
+    url = own and own.socket_url(INSTANCES[engine])
     assert url is not None, "a bench's folder is short enough for a socket"
     variable = f"INRUSH_{engine.upper()}_URL"
     before, os.environ[variable] = os.environ[variable], url

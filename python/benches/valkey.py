@@ -20,7 +20,6 @@ from benches.floors import Parts
 from benches.places import ask, call, host_and_port, url_of
 from benches.rounds import Rounds
 from inrush.engines import server
-from inrush.engines.own_server import OwnServer
 from inrush.engines.valkey import script
 
 SECONDS = 2
@@ -113,9 +112,9 @@ def made() -> None:
 @cache
 def program() -> Path | None:
     """The peer: beside the server that inrush has fetched, or the system's."""
-    twin = server("valkey")
-    assert isinstance(twin, OwnServer)
-    if release := twin.fetched():
+    own = server("valkey").lifecycle
+    assert own is not None
+    if release := own.fetched():
         return release.path / "usr/bin/valkey-benchmark"
     found = shutil.which("valkey-benchmark") or shutil.which("redis-benchmark")
     return Path(found) if found else None

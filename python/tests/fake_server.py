@@ -5,33 +5,55 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from inrush.engines.base import (
-    Cold,
-    Durability,
-    Instance,
-    NotCold,
-    OpPlan,
-    Probes,
-    Proof,
-    Release,
-    Server,
-    Stop,
-    Survives,
-    TablePlan,
-    Target,
-    Unsupported,
-)
+from inrush.engines.instance import Cold, Instance, NotCold, Release, Stop, Target
+from inrush.engines.lifecycle import Lifecycle
+from inrush.engines.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
+from inrush.engines.survives import Durability, Survives
+from inrush.engines.twin import Twin
 from inrush.workload import Operation, Table
 
 
-class FakeServer(Server):
-    name = "fake"
-    schemes = ("fake",)
-    methods = ("bulk",)
+class FakeLife(Lifecycle):
+    name = title = "fake"
 
     def __init__(self) -> None:
         self.diary: list[str] = []
         self.cold: Cold | NotCold = Cold("stopped, caches dropped, started")
+
+    def fetch(self, version: str | None = None) -> Release:
+        return Release(self.name, "1", Path("/"))
+
+    def fetched(self, version: str | None = None) -> Release | None:
+        return self.fetch()
+
+    def url_of(self, port: int) -> str:
+        return f"fake://localhost:{port}"
+
+    def data_version(self, data: Path) -> str:
+        return "1"
+
+    def start(self, data: Path, settings: Mapping[str, str]) -> Instance:
+        self.diary.append("start")
+        data.mkdir(parents=True, exist_ok=True)
+        return Instance(self.name, data, self.url_of(1), 1, 1, data / "log", self.fetch(), settings)
+
+    def stop(self, instance: Instance, how: Stop) -> None:
+        self.diary.append(f"stop {how.value}")
+
+    def make_cold(self, target: Target) -> Cold | NotCold:
+        self.diary.append("make_cold")
+        return self.cold
+
+
+class FakeServer(Twin):
+    name = "fake"
+    schemes = ("fake",)
+    methods = ("bulk",)
+
+    lifecycle: FakeLife
+
+    def __init__(self) -> None:
+        self.lifecycle = FakeLife()
 
     def open_namespace(self, namespace: str) -> tuple[str, ...]:
         return (f"create {namespace}",)
@@ -55,16 +77,3 @@ class FakeServer(Server):
 
     def durability(self, settings: Mapping[str, str]) -> Durability:
         return Durability(Survives.NOTHING)
-
-    def start(self, data: Path, settings: Mapping[str, str]) -> Instance:
-        self.diary.append("start")
-        data.mkdir(parents=True, exist_ok=True)
-        release = Release(self.name, "1", Path("/"))
-        return Instance(self.name, data, "fake://localhost:1", 1, 1, data / "log", release, settings)
-
-    def stop(self, instance: Instance, how: Stop) -> None:
-        self.diary.append(f"stop {how.value}")
-
-    def make_cold(self, target: Target) -> Cold | NotCold:
-        self.diary.append("make_cold")
-        return self.cold

@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from inrush.engines.base import Durability, OpPlan, Probes, Proof, Server, Survives, TablePlan, Unsupported
+from inrush.engines.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.sql import checksum_items as items_of
 from inrush.engines.sql import insert_one_row, quote, statement
+from inrush.engines.survives import Durability, Survives
+from inrush.engines.twin import Twin
 from inrush.study.shipped import SHIPPED
 from inrush.study.study import Known
 from inrush.study.toml import read_toml
@@ -24,7 +26,7 @@ METHODS = {"duckdb": ("bulk", "multirow"), "sqlite": ("bulk", "multirow"), "post
 KNOWN = Known(engines=METHODS)
 
 
-class FakeServer(Server):
+class FakeServer(Twin):
     """Plans plain SQL for an engine that is not there."""
 
     schemes = ("fake",)
@@ -80,7 +82,7 @@ class FakeServer(Server):
         return Durability(Survives.NOTHING)
 
 
-def fake_servers() -> dict[str, Server]:
+def fake_servers() -> dict[str, Twin]:
     return {
         "duckdb": FakeServer("duckdb"),
         "sqlite": FakeServer("sqlite", max_writers=1),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from inrush.analysis.analyse import analyse
 from inrush.analysis.points import Analysis
 from inrush.engines import server
-from inrush.engines.base import Target
+from inrush.engines.instance import Target
 from inrush.guards.run import guard_run
 from inrush.guards.verdicts import Outcome
 from inrush.plan.plan import plan_study

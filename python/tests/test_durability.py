@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inrush.engines import ENGINES, server
-from inrush.engines.base import Survives
+from inrush.engines.survives import Survives
 from inrush.targets.durability import to_make_equal
 
 SERVERS = ("postgresql", "mysql", "clickhouse", "influxdb")

@@ -9,7 +9,7 @@ import pytest
 
 from inrush import _core
 from inrush.engines import ENGINES, engine_of_url, server, title, twins
-from inrush.engines.base import Server
+from inrush.engines.twin import Twin
 from inrush.errors import UsageError
 
 ENGINE_MOD = Path(__file__).parents[2] / "rust" / "src" / "engine" / "mod.rs"
@@ -25,7 +25,7 @@ def test_rust_and_python_list_the_same_engines() -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_engine_has_a_twin_of_its_name(engine: str) -> None:
     twin = server(engine)
-    assert isinstance(twin, Server) and twin.name == engine
+    assert isinstance(twin, Twin) and twin.name == engine
     assert twin.methods and twin.schemes
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from inrush import _core
 from inrush.commands.load import cost_line, lines
+from inrush.engines import server
 from inrush.errors import UsageError
 from inrush.load import identity, ledger, proof
 from inrush.load.check import Loaded, changed
@@ -18,6 +19,7 @@ from inrush.load.identity import Content
 from inrush.load.input import open_inputs
 from inrush.load.ledger import Header
 from inrush.load.proof import Evidence, judge
+from inrush.load.shards import loading_of
 
 ITEMS = (
     {"kind": "rows"},
@@ -158,7 +160,7 @@ def test_what_a_type_rounded_is_counted_and_more_than_that_is_different() -> Non
     ],
 )  # fmt: skip
 def test_types_that_change_values_are_known(kind: str, engine: str, weak: bool) -> None:
-    assert bool(proof.weak_columns({"c": kind}, engine)) is weak
+    assert bool(proof.weak_columns({"c": kind}, loading_of(server(engine)))) is weak
 
 
 def test_sums_of_parts_are_those_of_the_whole_and_wrap_as_the_engine_does() -> None:

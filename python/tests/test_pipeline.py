@@ -12,7 +12,7 @@ import pytest
 from inrush import _core
 from inrush.analysis.points import say
 from inrush.engines import server
-from inrush.engines.base import Target
+from inrush.engines.instance import Target
 from inrush.errors import StudyInvalid, UsageError
 from inrush.pipeline import inputs, proofs, tables
 from inrush.pipeline.addresses import at_pipeline

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from inrush.engines import life
-from inrush.engines.base import Instance, Release
+from inrush.engines.instance import Instance, Release
 from inrush.engines.mysql_life import DATABASE, MysqlLife
 from inrush.errors import UsageError
 from inrush.targets import instances, register
+from inrush.targets.deployment import lifecycle_of
 from inrush.targets.instances import (
     everywhere,
     kept_folder,
@@ -35,10 +36,12 @@ def running(data: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Instance:
     pid = os.getpid()
     life.write_record(kept, pid, 4711)
     release = Release(name, "1.0", Path("/"))
-    made = Instance(name, kept, twin.url_of(4711), 4711, pid, kept / "log", release)
+    made = Instance(name, kept, lifecycle_of(twin).url_of(4711), 4711, pid, kept / "log", release)
     write(twin, data, made)
     register.remember(data)
-    monkeypatch.setattr(type(twin), "stop", lambda self, instance, how: life.remove_record(instance.data))
+    monkeypatch.setattr(
+        type(lifecycle_of(twin)), "stop", lambda self, instance, how: life.remove_record(instance.data)
+    )
     return made
 
 
@@ -116,7 +119,7 @@ def test_the_command_looks_everywhere_unless_a_folder_is_named(
 
 
 def test_a_mysql_of_ours_has_a_database_in_its_url(tmp_path: Path) -> None:
-    assert all(
-        twin.url_of(3307).endswith(f":3307/{DATABASE}") for twin in startable() if isinstance(twin, MysqlLife)
-    )
+    lives = [own for twin in startable() if isinstance(own := twin.lifecycle, MysqlLife)]
+    assert [own.name for own in lives] == ["mysql", "mariadb"]
+    assert all(own.url_of(3307).endswith(f":3307/{DATABASE}") for own in lives)
     assert instances.ACTIONS.keys() >= instances.EVERYWHERE.keys()

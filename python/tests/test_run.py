@@ -18,7 +18,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from inrush.engines.base import Durability, NotCold, Stop, Survives, Target
+from inrush.engines.instance import NotCold, Stop, Target
+from inrush.engines.survives import Durability, Survives
 from inrush.errors import CoreError, Interrupted, TargetError, UsageError
 from inrush.machine import host
 from inrush.results.store import Results, SealedRun, Store, StudyFolder
@@ -138,7 +139,7 @@ def test_an_engine_that_keeps_failing_is_given_up_and_the_rest_is_said(tmp_path:
 
 def test_a_run_whose_pause_could_not_be_cold_says_so_in_its_result(tmp_path: Path) -> None:
     server, folder, diary = FakeServer(), begin(tmp_path), Diary()
-    server.cold = NotCold("dropping caches needs root")
+    server.lifecycle.cold = NotCold("dropping caches needs root")
     make(folder, [Planned(0, ["pause", FINISHED])], diary, deployments={"fake": deployment(server)})
     (action,) = Results(folder.path).runs[0].doc["actions"]
     assert (action["action"], action["ok"], action["why"]) == (
@@ -146,7 +147,9 @@ def test_a_run_whose_pause_could_not_be_cold_says_so_in_its_result(tmp_path: Pat
         False,
         "dropping caches needs root",
     )
-    assert server.diary == ["make_cold"] and diary.notes == ["make_cold: dropping caches needs root"]
+    assert server.lifecycle.diary == ["make_cold"] and diary.notes == [
+        "make_cold: dropping caches needs root"
+    ]
 
 
 def test_an_unknown_action_is_part_of_the_result_and_no_crash(tmp_path: Path) -> None:
@@ -304,7 +307,7 @@ def test_facts_of_the_disk_are_of_where_the_engine_keeps_its_files(tmp_path: Pat
 
     there = tmp_path / "other storage" / "fake"
     ours = FakeServer()
-    instance = ours.start(there, {})
+    instance = ours.lifecycle.start(there, {})
     deployments = {
         "ours": Deployment(ours, Target("fake", instance.url, {}, instance)),
         "embedded": Deployment(Embedded(), Target("fake", "")),
@@ -340,7 +343,7 @@ def test_nothing_in_memory_survives_a_loss_of_power_whatever_the_server_says(
 
     monkeypatch.setattr(host, "mount_of", lambda _: host.Mount("", "/", filesystem, ""))
     server = Durable()
-    instance = server.start(tmp_path, {})
+    instance = server.lifecycle.start(tmp_path, {})
     ours = Deployment(server, Target("fake", instance.url, {}, instance)).durability(
         {"fsync": "on"}, tmp_path
     )
@@ -358,10 +361,10 @@ def test_a_server_of_the_users_is_never_restarted() -> None:
 
 def test_an_instance_of_ours_is_restarted_at_its_data(tmp_path: Path) -> None:
     server = FakeServer()
-    instance = server.start(tmp_path, {"a": "b"})
+    instance = server.lifecycle.start(tmp_path, {"a": "b"})
     place = Deployment(server, Target("fake", instance.url, {}, instance))
     place.restart(Stop.KILL)
-    assert server.diary == ["start", "stop kill", "start"]
+    assert server.lifecycle.diary == ["start", "stop kill", "start"]
     assert place.target.instance is not None and place.target.instance.settings == {"a": "b"}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from inrush.engines import server
-from inrush.engines.base import Instance, Release, Stop, Target
+from inrush.engines.instance import Instance, Release, Stop, Target
 from inrush.errors import TargetError, UsageError
 from inrush.pipeline.addresses import at_pipeline
 from inrush.run.prepare import StudyCall, prepare
@@ -96,7 +96,7 @@ def test_one_part_that_does_not_stop_keeps_none_of_the_others(monkeypatch: pytes
         if instance.pid == 101:
             raise TargetError("it does not stop")
 
-    monkeypatch.setattr(deployment.server, "stop", stop)
+    monkeypatch.setattr(deployment.server.lifecycle, "stop", stop)
     with pytest.raises(TargetError):
         deployments.stop(deployment)
     assert sorted(ended) == [100, 101, 102]

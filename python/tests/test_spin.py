@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from inrush.engines import server
-from inrush.engines.base import Target
+from inrush.engines.instance import Target
 from inrush.errors import Interrupted
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import PlannedRun

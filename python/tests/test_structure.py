@@ -97,7 +97,7 @@ def test_a_stage_knows_those_below_it_and_none_above() -> None:
 
 def test_an_import_of_what_stands_above_is_seen() -> None:
     lazy = ast.parse(
-        "def f():\n    from inrush.run.run import run_study\n    from inrush.engines.base import Server\n"
+        "def f():\n    from inrush.run.run import run_study\n    from inrush.engines.twin import Twin\n"
     )
     assert above("plan", imported(lazy)) == ["inrush.run.run"]
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from inrush.engines import server
-from inrush.engines.base import Target
+from inrush.engines.instance import Target
 from inrush.guards.agreement import rows_of
 from inrush.guards.run import guard_run
 from inrush.guards.verdicts import Outcome, Verdict

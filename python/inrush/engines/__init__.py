@@ -12,12 +12,12 @@ from inrush.errors import UsageError
 from inrush.known import ENGINES
 
 if TYPE_CHECKING:
-    from inrush.engines.base import Server
+    from inrush.engines.twin import Twin
 
 __all__ = ["ENGINES", "engine_of_url", "known_twin", "server", "title", "twins"]
 
 
-def server(engine: str) -> Server:
+def server(engine: str) -> Twin:
     """A twin by the name of its engine; only its module is loaded. Raises UsageError with the nearest name."""
     name, _, wire = engine.partition(":")
     if name not in ENGINES or (wire and name != "null"):
@@ -28,7 +28,7 @@ def server(engine: str) -> Server:
 
 
 @functools.cache
-def known_twin(engine: str) -> Server | None:
+def known_twin(engine: str) -> Twin | None:
     """The twin of an engine that a result names; None where this inrush has none of that name."""
     try:
         return server(engine)
@@ -60,11 +60,11 @@ def engine_of_url(url: str) -> str:
     )
 
 
-def twins(module: str) -> dict[str, type[Server]]:
+def twins(module: str) -> dict[str, type[Twin]]:
     """The twins that a module defines, by engine."""
     found = importlib.import_module(f"inrush.engines.{module}")
-    from inrush.engines.base import Server
+    from inrush.engines.twin import Twin
 
     # Python 3.10 takes `dict[str, str]` for an instance of type, and then fails to ask it for its bases.
-    classes = [c for c in vars(found).values() if issubclass(type(c), type) and issubclass(c, Server)]
+    classes = [c for c in vars(found).values() if issubclass(type(c), type) and issubclass(c, Twin)]
     return {c.name: c for c in classes if c.__module__ == found.__name__}

@@ -10,18 +10,11 @@ from pathlib import Path
 
 from inrush.border.plan import ChecksumItem, NotNull
 from inrush.engines import sql
-from inrush.engines.base import (
-    Durability,
-    OpPlan,
-    Probes,
-    Proof,
-    Server,
-    Survives,
-    TablePlan,
-    Target,
-    Unsupported,
-)
+from inrush.engines.instance import Target
+from inrush.engines.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.sql import literal, quote
+from inrush.engines.survives import Durability, Survives
+from inrush.engines.twin import Twin
 from inrush.errors import UsageError
 from inrush.workload import Operation, Table
 
@@ -47,7 +40,7 @@ LOSSES: Mapping[str, str] = {
 }
 
 
-class Adbc(Server):
+class Adbc(Twin):
     name = "adbc"
     title = "ADBC"
     schemes = ("adbc",)

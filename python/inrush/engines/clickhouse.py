@@ -1,5 +1,5 @@
-"""ClickHouse: its dialect, for servers of 2018 (18.16) and of today alike. Twin of rust/src/engine/clickhouse.rs; the
-life of a server of ours is clickhouse_life.py.
+"""ClickHouse: its dialect, for servers of 2018 (18.16) and of today alike. Twin of rust/src/engine/clickhouse.rs; its
+other parts are the files `clickhouse_*`.
 
 A namespace is a database with a table as inrush's mark: a database of the user's is never dropped.
 """
@@ -7,64 +7,23 @@ A namespace is a database with a table as inrush's mark: a database of the user'
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
-from inrush.border.load import Rule
-from inrush.engines import clickhouse_load, clickhouse_shards, http, sql
-from inrush.engines.base import (
-    Durability,
-    OpPlan,
-    Probes,
-    Proof,
-    ShardedTable,
-    Survives,
-    TablePlan,
-    Target,
-    Unsupported,
-)
+from inrush.engines import http, sql
+from inrush.engines.clickhouse_checksum import figure
+from inrush.engines.clickhouse_cluster import ClickhouseCluster
 from inrush.engines.clickhouse_life import OF_TABLES, ClickhouseLife
-from inrush.engines.sampled import Sampled
-from inrush.engines.sql import Item, literal, quote
+from inrush.engines.clickhouse_load import ClickhouseLoading
+from inrush.engines.clickhouse_tables import LISTS, type_of
+from inrush.engines.greeting import Protocol
+from inrush.engines.instance import Target
+from inrush.engines.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
+from inrush.engines.sql import literal, quote
+from inrush.engines.survives import Durability, Survives
+from inrush.engines.twin import Twin
 from inrush.workload import Column, Operation, Table
 
-#: Logical type -> type in the table and on the wire.
-TYPES: Mapping[str, str] = {
-    "bool": "UInt8",
-    "i16": "Int16",
-    "i32": "Int32",
-    "i64": "Int64",
-    "u64": "UInt64",
-    "f32": "Float32",
-    "f64": "Float64",
-    "time_ms": "Int64",
-    "time_us": "Int64",
-    "text": "String",
-    "bytes": "String",
-    "list_f64": "Array(Float64)",
-    "list_i64": "Array(Int64)",
-    "uuid": "String",
-}
-#: Times of tables that inrush made are integers, but for those of `clickhouse_load`: what a file holds says which they are.
-COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
-    "uint8": ("bool",),
-    "bool": ("bool",),
-    "int16": ("i16",),
-    "int32": ("i32",),
-    "int64": ("i64", "time_ms", "time_us"),
-    "uint64": ("u64",),
-    "float32": ("f32",),
-    "float64": ("f64",),
-    "string": ("text", "bytes"),
-    "array(float64)": ("list_f64",),
-    "array(int64)": ("list_i64",),
-    "array(array(float64))": ("list_f64",),
-    "array(array(int64))": ("list_i64",),
-    "datetime64(3)": ("time_ms",),
-    "datetime64(6)": ("time_us",),
-}
-#: Types of SQL's standard as ClickHouse of every age names them.
-STANDARD = {"smallint": "Int16", "integer": "Int32", "bigint": "Int64"}
 LOSSES: Mapping[str, str] = {
     "time_ms": "times are whole numbers of milliseconds since 1970 UTC, because ClickHouse 18 has no DateTime64: "
     "exact, ordered and grouped right, unknown to functions of dates",
@@ -72,7 +31,6 @@ LOSSES: Mapping[str, str] = {
     "exact, ordered and grouped right, unknown to functions of dates",
     "uuid": "a UUID is its text of 36 characters",
 }
-LISTS = ("list_f64", "list_i64")
 LIST_LOSS = "a list that may be NULL is stored in a list of its own, which is empty for NULL"
 KEY_LOSS = "the key orders the rows of a MergeTree and does not make them unique"
 NULL_KEY_LOSS = "columns that may be NULL do not order the rows of a MergeTree: {}"
@@ -93,34 +51,24 @@ _DELETE_BY_AGE = re.compile(
 )
 
 
-#: From 1900 to the end of 2299, in the column's unit.
-RANGES = {
-    "datetime64(3)": (-2_208_988_800_000, 10_413_791_999_999),
-    "datetime64(6)": (-2_208_988_800_000_000, 10_413_791_999_999_999),
-}
-
-
-class Clickhouse(ClickhouseLife):
+class Clickhouse(Twin):
     name = "clickhouse"
+    title = "ClickHouse"
+    lifecycle = ClickhouseLife()
+    cluster = ClickhouseCluster()
+    loading = ClickhouseLoading()
     schemes = ("clickhouse",)
     methods = ("native", "rowbinary", "tsv", "values")
     ways: ClassVar[Mapping[str, str]] = {"bulk": "native", "multirow": "values"}
-    column_types: ClassVar[Mapping[str, tuple[str, ...]]] = COLUMN_TYPES
-    not_finite: ClassVar[frozenset[str]] = frozenset({"nan", "inf"})
-    ranges: ClassVar[Mapping[str, tuple[int, int]]] = RANGES
+    protocol = Protocol.HTTP
+    usual_port = 8123
+    grant = "GRANT ALL ON *.* TO the user, or take a user whose profile is not readonly"
+    free_bytes = "SELECT min(free_space) FROM system.disks"
     password_variable = "CLICKHOUSE_PASSWORD"
     survive_by: ClassVar[Mapping[Survives, str]] = {
         Survives.POWER_LOSS: "--start clickhouse,merge_tree.fsync_after_insert=1,merge_tree.fsync_part_directory=1 (not in 18.16)",
         Survives.PROCESS_CRASH: "as shipped",
     }
-    coordinated = True
-    coordinator_configured = True
-    null_is_a_type = True
-    types_by_version = True
-    first_database = "default"
-    long_text: ClassVar[str] = "Nullable(String)"
-
-    # decides
 
     def open_namespace(self, namespace: str) -> tuple[str, ...]:
         return (
@@ -148,69 +96,6 @@ class Clickhouse(ClickhouseLife):
     def drop_foreign_object(self, name: str) -> tuple[str, ...]:
         return (f"DROP DATABASE {quote(name)}",)
 
-    def describe(self, schema: str, table: str) -> str:
-        where = (
-            f"database = {literal(schema) if schema else 'currentDatabase()'} AND table = {literal(table)}"
-        )
-        # A list that may be NULL stands in a list of its own.
-        required = "type NOT LIKE '%Nullable(%' AND type NOT LIKE 'Array(Array(%'"
-        return f"SELECT name, type, {required} FROM system.columns WHERE {where}"
-
-    def schema_of(self, schema: str, table: str) -> str:
-        return f"SELECT {literal(schema) if schema else 'currentDatabase()'}"
-
-    def create_loaded(self, table: Table, name: str, sampled: Sampled) -> str:
-        return clickhouse_load.create(table, name, sampled, _type)
-
-    def load_methods(self, table: Table) -> tuple[str, ...]:
-        if any(clickhouse_load.number_of(column) for column in table.columns):
-            return clickhouse_load.METHODS
-        # Bytes are sent as they are by those that are no text.
-        return ("native", "rowbinary") if any(c.type == "bytes" for c in table.columns) else self.methods
-
-    def raw_columns(self, table: Table) -> Mapping[str, int]:
-        return {c.name: 0 for c in table.columns if c.type == "bytes"}
-
-    def read_column(self, column: Column) -> str:
-        number, name = clickhouse_load.number_of(column), quote(column.name)
-        if column.type == "bytes":
-            return f"{_hashed(column)} AS {name}"
-        return name if number is None else f"{number}({name}) AS {name}"
-
-    def create_keyed(self, name: str, columns: Mapping[str, str], key: Sequence[str]) -> str:
-        declared = ", ".join(f"{column} {STANDARD.get(kind, 'String')}" for column, kind in columns.items())
-        return (
-            f"CREATE TABLE IF NOT EXISTS {name} ({declared}) ENGINE = MergeTree ORDER BY ({', '.join(key)})"
-        )
-
-    def unfit_for_load(self, schema: str, table: str) -> str:
-        where = f"database = {literal(schema) if schema else 'currentDatabase()'} AND name = {literal(table)}"
-        why = "its engine is Distributed, which stores rows later and elsewhere; `inrush load --into` that server finds its shards"
-        return f"SELECT {literal(why)} FROM system.tables WHERE {where} AND engine = 'Distributed'"
-
-    def ask_shards(self) -> str:
-        return clickhouse_shards.ask_cluster()
-
-    def shard_urls(self, rows: Sequence[Sequence[Any]]) -> tuple[str, ...]:
-        return clickhouse_shards.shard_urls(rows)
-
-    def ask_sharded_table(self, schema: str, table: str) -> str:
-        return clickhouse_shards.ask_table(schema, table)
-
-    def sharded_table(self, name: str, rows: Sequence[Sequence[Any]]) -> ShardedTable | None:
-        return clickhouse_shards.sharded_table(name, rows)
-
-    def know_shards(self, urls: Sequence[str], passwords: Mapping[str, str]) -> Sequence[str]:
-        return ()  # its configuration says them
-
-    def rule(self, kinds: Sequence[str], shards: int) -> Rule:
-        return clickhouse_shards.rule(kinds, shards)
-
-    def spread_table(
-        self, name: str, columns: Sequence[tuple[str, str]], key: Sequence[str], urls: Sequence[str]
-    ) -> Sequence[str]:
-        return clickhouse_shards.table(name, columns, key, urls)
-
     def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan:
         name = f"{quote(namespace)}.{quote(table.name)}"
         indexes = table.layouts.get(layout, ())
@@ -219,7 +104,7 @@ class Clickhouse(ClickhouseLife):
             create=(_create_table(table, name, indexes),),
             fresh=(f"TRUNCATE TABLE {name}",),
             drop=(_if_marked(namespace, f"DROP TABLE IF EXISTS {name}"),),
-            wire={column.name: _type(column) for column in table.columns},
+            wire={column.name: type_of(column) for column in table.columns},
             losses=_losses(table, indexes),
         )
 
@@ -232,16 +117,7 @@ class Clickhouse(ClickhouseLife):
         return sql.operation(operation, method, self.name, tables, inserts, sql.dollar)
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
-        return sql.proof(table, plan, _figure, unsigned_is_signed=False, hashing="city_hash64")
-
-    def load_proof(
-        self, table: Table, name: str, declared: Mapping[str, str], loose: Collection[str] = ()
-    ) -> Proof:
-        items = sql.load_items(table, "city_hash64", False, declared, loose)
-        return sql.load_proof(table, name, items, _figure)
-
-    def load_checksum_query(self, table: Table, name: str, items: Sequence[Item]) -> str:
-        return sql.load_checksum_query(table, name, items, _figure)
+        return sql.proof(table, plan, figure, unsigned_is_signed=False, hashing="city_hash64")
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return str(at_ns // (1_000_000 if column.type == "time_ms" else 1_000))
@@ -302,15 +178,8 @@ def _if_marked(namespace: str, statement: str) -> str:
     return f"SELECT throwIf(({there}) > ({marked})) AS {refusal}; {statement}"
 
 
-def _type(column: Column) -> str:
-    kind = TYPES[column.type]
-    if not column.nullable:
-        return kind
-    return f"Array({kind})" if column.type in LISTS else f"Nullable({kind})"
-
-
 def _create_table(table: Table, name: str, indexes: Sequence[tuple[str, ...]]) -> str:
-    columns = ", ".join(f"{quote(c.name)} {_type(c)}" for c in table.columns)
+    columns = ", ".join(f"{quote(c.name)} {type_of(c)}" for c in table.columns)
     keys = [quote(key) for key in (indexes[0] if indexes else ()) if not table.column(key).nullable]
     order = f"({', '.join(keys)})" if keys else "tuple()"
     return f"CREATE TABLE {name} ({columns}) ENGINE = MergeTree{_partition(table, indexes)} ORDER BY {order}"
@@ -389,53 +258,3 @@ def _is_table(plan: TablePlan) -> str:
 def _settings(view: str, name: str, always: Sequence[str]) -> str:
     names = ", ".join(map(literal, always))
     return f"SELECT {name}, value FROM {view} WHERE changed OR name IN ({names}) ORDER BY name"
-
-
-def _figure(item: Item, column: Callable[[str], Column]) -> str:
-    """One figure of the checksum query. A sum of UInt64 or Int64 halves is exact up to 2^32 rows."""
-    kind = item["kind"]
-    if kind == "rows":
-        return "count()"
-    if kind == "product":
-        key, value = (f"toInt64(bitAnd({_whole(column(item[n]))}, 65535))" for n in ("key", "value"))
-        return f"sum({key} * {value})"
-    if kind == "sum_rows":
-        return f"sum(intHash64({sql.row_number(item, column, _remainder)}))"
-    name = quote(item["column"])
-    if kind == "not_null":
-        return f"countIf(notEmpty({name}))" if column(item["column"]).type in LISTS else f"count({name})"
-    if kind == "count_true":
-        return f"countIf({name} != 0)"
-    if kind == "sum_hash":
-        # NULL has no hash; sums of UInt64 wrap at 2^64, as ours do.
-        return f"sum(cityHash64({_hashed(column(item['column']))}))"
-    if kind == "sum_length":
-        return f"sum(length({name}))"
-    if kind == "sum_scaled":
-        # Scaling a double by a power of two is exact, and so is the cast of a whole one.
-        return f"sum(toInt64(toFloat64({name}) * {2 ** item['bits']}))"
-    whole = _whole(column(item["column"]))
-    return f"sum(bitAnd({whole}, 4294967295))" if kind == "sum_low" else f"sum(bitShiftRight({whole}, 32))"
-
-
-def _remainder(column: Column) -> str:
-    """A column's part of its row's number: see `sql.row_number`."""
-    if column.type == "bool":
-        value = f"({quote(column.name)} != 0)"
-    else:
-        value = _whole(column) if column.type in sql.WHOLE_TYPES else f"cityHash64({_hashed(column)})"
-    return f"ifNull(toInt64({value} % {sql.ROW_DIVISOR}), {sql.ROW_DIVISOR})"
-
-
-def _hashed(column: Column) -> str:
-    """What is hashed of a column: of bytes their hexadecimal digits."""
-    name = quote(column.name)
-    return f"lower(hex({name}))" if column.type == "bytes" else name
-
-
-def _whole(column: Column) -> str:
-    """A whole column with all its 64 bits."""
-    name, number = quote(column.name), clickhouse_load.number_of(column)
-    if number is not None:
-        return f"{number}({name})"
-    return name if column.type == "u64" else f"toInt64({name})"

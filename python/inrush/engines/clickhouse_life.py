@@ -8,8 +8,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from inrush.engines import clickhouse_shards, debian, life
-from inrush.engines.base import Instance, Release
-from inrush.engines.greeting import Protocol
+from inrush.engines.instance import Instance, Release
 from inrush.engines.own_server import OwnServer, Place
 
 CLICKHOUSE = {
@@ -44,12 +43,9 @@ FOLDERS = ("data", "tmp", "format_schemas", "user_files")
 
 
 class ClickhouseLife(OwnServer):
+    name = "clickhouse"
     title = "ClickHouse"
     series = 1
-    protocol = Protocol.HTTP
-    usual_port = 8123
-    grant = "GRANT ALL ON *.* TO the user, or take a user whose profile is not readonly"
-    free_bytes = "SELECT min(free_space) FROM system.disks"
     reserved = frozenset(
         {"http_port", "tcp_port", "interserver_http_port", "listen_host", "path", "tmp_path", "timezone"}
     )
@@ -62,10 +58,6 @@ class ClickhouseLife(OwnServer):
     def make(self, place: Place) -> None:
         for folder in FOLDERS:
             life.own_folder(place.home / folder, place.user)
-
-    def leading(self, settings: Mapping[str, str], shards: Sequence[Instance]) -> dict[str, str]:
-        """A cluster stands in the configuration of the server that shows it as one."""
-        return {**settings, SHARDS: " ".join(f"{native_port(s.data)}:{s.port}" for s in shards)}
 
     def asked(self, instance: Instance) -> dict[str, str]:
         return {name: value for name, value in super().asked(instance).items() if name != SHARDS}

@@ -1,37 +1,119 @@
-"""The tables that `inrush load --create` makes on ClickHouse: times, NULL and the order of rows. Pure."""
+"""The tables of others on ClickHouse, as `inrush load` makes, describes, fills and proves them. Pure.
+
+What `--create` makes differs in its times, in NULL and in the order of rows.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import ClassVar
 
+from inrush.engines import sql
+from inrush.engines.clickhouse_checksum import figure, hashed
+from inrush.engines.clickhouse_tables import number_of
+from inrush.engines.loading import Loading
+from inrush.engines.plans import Proof, TablePlan
 from inrush.engines.sampled import Sampled
-from inrush.engines.sql import quote
+from inrush.engines.sql import Item, literal, quote
 from inrush.workload import Column, Table
 
+#: Times of tables that inrush made are integers, but for `TIMES`: what a file holds says which they are.
+COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
+    "uint8": ("bool",),
+    "bool": ("bool",),
+    "int16": ("i16",),
+    "int32": ("i32",),
+    "int64": ("i64", "time_ms", "time_us"),
+    "uint64": ("u64",),
+    "float32": ("f32",),
+    "float64": ("f64",),
+    "string": ("text", "bytes"),
+    "array(float64)": ("list_f64",),
+    "array(int64)": ("list_i64",),
+    "array(array(float64))": ("list_f64",),
+    "array(array(int64))": ("list_i64",),
+    "datetime64(3)": ("time_ms",),
+    "datetime64(6)": ("time_us",),
+}
+#: Types of SQL's standard as ClickHouse of every age names them.
+STANDARD = {"smallint": "Int16", "integer": "Int32", "bigint": "Int64"}
+#: From 1900 to the end of 2299, in the column's unit.
+RANGES = {
+    "datetime64(3)": (-2_208_988_800_000, 10_413_791_999_999),
+    "datetime64(6)": (-2_208_988_800_000_000, 10_413_791_999_999_999),
+}
 #: Logical type -> its type on a server that has `DateTime64` of the years 1900 to 2299.
 TIMES = {"time_ms": "DateTime64(3, 'UTC')", "time_us": "DateTime64(6, 'UTC')"}
 #: The first such version (22.8 has it, 22.7 has fewer years).
 SINCE = 23
-#: Digits of a second -> function that gives such a time as the whole number that is stored.
-NUMBERS = {"3": "toUnixTimestamp64Milli", "6": "toUnixTimestamp64Micro"}
 #: The insert method of such columns: in the others a whole number would mean seconds.
 METHODS = ("rowbinary",)
-_DIGITS = re.compile(r"DateTime64\((\d)")
 
 
-def create(table: Table, name: str, sampled: Sampled, wire: Callable[[Column], str]) -> str:
-    """wire: a column's type without `DateTime64`."""
+class ClickhouseLoading(Loading):
+    column_types: ClassVar[Mapping[str, tuple[str, ...]]] = COLUMN_TYPES
+    not_finite: ClassVar[frozenset[str]] = frozenset({"nan", "inf"})
+    ranges: ClassVar[Mapping[str, tuple[int, int]]] = RANGES
+    null_is_a_type = True
+    types_by_version = True
+    first_database = "default"
+    long_text = "Nullable(String)"
 
-    def declared(column: Column) -> str:
-        kind = wire(column)
-        return kind.replace("Int64", TIMES[column.type]) if has_ticks(column, sampled) else kind
+    def describe(self, schema: str, table: str) -> str:
+        where = (
+            f"database = {literal(schema) if schema else 'currentDatabase()'} AND table = {literal(table)}"
+        )
+        # A list that may be NULL stands in a list of its own.
+        required = "type NOT LIKE '%Nullable(%' AND type NOT LIKE 'Array(Array(%'"
+        return f"SELECT name, type, {required} FROM system.columns WHERE {where}"
 
-    columns = ", ".join(f"{quote(c.name)} {declared(c)}" for c in table.columns)
-    order = ", ".join(map(quote, order_of(table, sampled.key)))
-    return (
-        f"CREATE TABLE {name} ({columns}) ENGINE = MergeTree ORDER BY {f'({order})' if order else 'tuple()'}"
-    )
+    def schema_of(self, schema: str, table: str) -> str:
+        return f"SELECT {literal(schema) if schema else 'currentDatabase()'}"
+
+    def create_table(self, usual: TablePlan, table: Table, sampled: Sampled) -> str:
+        def declared(column: Column) -> str:
+            kind = usual.wire[column.name]
+            return kind.replace("Int64", TIMES[column.type]) if has_ticks(column, sampled) else kind
+
+        columns = ", ".join(f"{quote(c.name)} {declared(c)}" for c in table.columns)
+        keys = ", ".join(map(quote, order_of(table, sampled.key)))
+        order = f"({keys})" if keys else "tuple()"
+        return f"CREATE TABLE {usual.name} ({columns}) ENGINE = MergeTree ORDER BY {order}"
+
+    def methods_for(self, table: Table, methods: tuple[str, ...]) -> tuple[str, ...]:
+        if any(number_of(column) for column in table.columns):
+            return METHODS
+        # Bytes are sent as they are by those that are no text.
+        return ("native", "rowbinary") if any(c.type == "bytes" for c in table.columns) else methods
+
+    def raw_columns(self, table: Table) -> Mapping[str, int]:
+        return {c.name: 0 for c in table.columns if c.type == "bytes"}
+
+    def read_column(self, column: Column) -> str:
+        number, name = number_of(column), quote(column.name)
+        if column.type == "bytes":
+            return f"{hashed(column)} AS {name}"
+        return name if number is None else f"{number}({name}) AS {name}"
+
+    def create_keyed(self, name: str, columns: Mapping[str, str], key: Sequence[str]) -> str:
+        declared = ", ".join(f"{column} {STANDARD.get(kind, 'String')}" for column, kind in columns.items())
+        return (
+            f"CREATE TABLE IF NOT EXISTS {name} ({declared}) ENGINE = MergeTree ORDER BY ({', '.join(key)})"
+        )
+
+    def ask_unfit(self, schema: str, table: str) -> str:
+        where = f"database = {literal(schema) if schema else 'currentDatabase()'} AND name = {literal(table)}"
+        why = "its engine is Distributed, which stores rows later and elsewhere; `inrush load --into` that server finds its shards"
+        return f"SELECT {literal(why)} FROM system.tables WHERE {where} AND engine = 'Distributed'"
+
+    def proof(
+        self, table: Table, name: str, declared: Mapping[str, str], loose: Collection[str] = ()
+    ) -> Proof:
+        items = sql.load_items(table, "city_hash64", False, declared, loose)
+        return sql.load_proof(table, name, items, figure)
+
+    def checksum_query(self, table: Table, name: str, items: Sequence[Item]) -> str:
+        return sql.load_checksum_query(table, name, items, figure)
 
 
 def has_ticks(column: Column, sampled: Sampled) -> bool:
@@ -47,9 +129,3 @@ def order_of(table: Table, key: Sequence[str]) -> list[str]:
     firm = {c.name: c for c in table.columns if not c.nullable}
     keys = [name for name in key if name in firm]
     return keys or [name for name, c in firm.items() if c.type in TIMES][:1]
-
-
-def number_of(column: Column) -> str | None:
-    """The function that gives a `DateTime64` of a table as a whole number of the column's unit; None of other types."""
-    found = _DIGITS.search(column.declared)
-    return NUMBERS[found[1]] if found else None

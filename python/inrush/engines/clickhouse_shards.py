@@ -13,7 +13,7 @@ from urllib.parse import quote as encoded
 from urllib.parse import unquote, urlsplit
 
 from inrush.border.load import Distributed, Hash
-from inrush.engines.base import ShardedTable
+from inrush.engines.cluster import ShardedTable
 from inrush.engines.sql import literal, quote
 from inrush.errors import UsageError
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inrush.engines import life
-from inrush.engines.base import Release
+from inrush.engines.instance import Release
 from inrush.errors import TargetError
 
 #: Address of a Debian mirror, for machines whose apt has none.

@@ -12,18 +12,12 @@ from pathlib import Path
 from typing import ClassVar
 
 from inrush.engines import sql
-from inrush.engines.base import (
-    Durability,
-    OpPlan,
-    Probes,
-    Proof,
-    Server,
-    Survives,
-    TablePlan,
-    Target,
-    Unsupported,
-)
+from inrush.engines.instance import Target
+from inrush.engines.loading import Loading
+from inrush.engines.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.sql import Item, file_of, literal, quote
+from inrush.engines.survives import Durability, Survives
+from inrush.engines.twin import Twin
 from inrush.errors import TargetError
 from inrush.extras import need
 from inrush.workload import Column, Operation, Table
@@ -66,7 +60,34 @@ COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
 FSYNC = "fsync_mode"
 
 
-class DuckDB(Server):
+class DuckDBLoading(Loading):
+    transactional = True
+    column_types = COLUMN_TYPES
+    not_finite = frozenset({"nan", "inf"})
+    has_days = True
+    folds_names = True
+
+    def methods_for(self, table: Table, methods: tuple[str, ...]) -> tuple[str, ...]:
+        # Bytes travel as Arrow has them.
+        return ("bulk",) if any(c.type == "bytes" for c in table.columns) else methods
+
+    def raw_columns(self, table: Table) -> Mapping[str, int]:
+        return {c.name: 0 for c in table.columns if c.type == "bytes"}
+
+    def proof(
+        self, table: Table, name: str, declared: Mapping[str, str], loose: Collection[str] = ()
+    ) -> Proof:
+        items = sql.load_items(table, "read_back", False, {}, loose)
+        return sql.load_proof(table, name, items, _figure)
+
+    def checksum_query(self, table: Table, name: str, items: Sequence[Item]) -> str:
+        return sql.load_checksum_query(table, name, items, _figure)
+
+    def read_column(self, column: Column) -> str:
+        return read_column(column)
+
+
+class DuckDB(Twin):
     name = "duckdb"
     title = "DuckDB"
     schemes = ("duckdb",)
@@ -75,16 +96,12 @@ class DuckDB(Server):
     extra = "duckdb"
     oracle = "sqlite"
     works_in_client = True
-    transactional = True
-    column_types = COLUMN_TYPES
-    not_finite = frozenset({"nan", "inf"})
-    has_days = True
+    loading = DuckDBLoading()
     rate = (1e-3, 1e-6)
     survive_by: ClassVar[Mapping[Survives, str]] = {
         Survives.POWER_LOSS: "[options.duckdb] 'set.fsync_mode' = 'STANDARD'",
         Survives.PROCESS_CRASH: "[options.duckdb] 'set.fsync_mode' = 'NONE'",
     }
-    folds_names = True
 
     def open_namespace(self, namespace: str) -> tuple[str, ...]:
         mark = _mark(namespace)
@@ -136,29 +153,7 @@ class DuckDB(Server):
         return sql.operation(operation, method, self.name, tables, inserts)
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
-        return sql.proof(table, plan, _figure, unsigned_is_signed=False, read_column=self.read_column)
-
-    def read_column(self, column: Column) -> str:
-        name = quote(column.name)
-        if column.type == "bytes":
-            return f"lower(hex({name})) AS {name}"
-        return f"CAST({name} AS VARCHAR) AS {name}" if column.type in ("date", "uuid") else name
-
-    def load_methods(self, table: Table) -> tuple[str, ...]:
-        # Bytes travel as Arrow has them.
-        return ("bulk",) if any(c.type == "bytes" for c in table.columns) else self.methods
-
-    def raw_columns(self, table: Table) -> Mapping[str, int]:
-        return {c.name: 0 for c in table.columns if c.type == "bytes"}
-
-    def load_proof(
-        self, table: Table, name: str, declared: Mapping[str, str], loose: Collection[str] = ()
-    ) -> Proof:
-        items = sql.load_items(table, "read_back", False, {}, loose)
-        return sql.load_proof(table, name, items, _figure)
-
-    def load_checksum_query(self, table: Table, name: str, items: Sequence[Item]) -> str:
-        return sql.load_checksum_query(table, name, items, _figure)
+        return sql.proof(table, plan, _figure, unsigned_is_signed=False, read_column=read_column)
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return f"TIMESTAMPTZ '{sql.instant_text(at_ns)}'"
@@ -192,6 +187,14 @@ class DuckDB(Server):
     def run_target(self, target: Target, data: Path) -> Target:
         url = target.url if file_of(target.url) else f"duckdb://{data.absolute()}/run.duckdb"
         return replace(target, url=url, options={**driver(), **target.options})
+
+
+def read_column(column: Column) -> str:
+    """A column as a read-back selects it."""
+    name = quote(column.name)
+    if column.type == "bytes":
+        return f"lower(hex({name})) AS {name}"
+    return f"CAST({name} AS VARCHAR) AS {name}" if column.type in ("date", "uuid") else name
 
 
 def driver() -> Mapping[str, str]:

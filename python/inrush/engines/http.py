@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import parse_qs, urlsplit
 
-from inrush.engines.base import Target
+from inrush.engines.instance import Target
 
 #: Words for yes in an option of the URL, as rust/src/engine/http/options.rs reads them.
 YES = ("true", "1")

@@ -15,19 +15,13 @@ from typing import Any, ClassVar
 
 from inrush.border.plan import ChecksumItem
 from inrush.engines import http, sql
-from inrush.engines.base import (
-    Ask,
-    Durability,
-    OpPlan,
-    Probes,
-    Proof,
-    Survives,
-    TablePlan,
-    Target,
-    Unsupported,
-)
+from inrush.engines.greeting import Protocol
 from inrush.engines.influxdb_life import InfluxdbLife
+from inrush.engines.instance import Target
+from inrush.engines.plans import Ask, OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.sql import Item
+from inrush.engines.survives import Durability, Survives
+from inrush.engines.twin import Twin
 from inrush.workload import Column, Operation, Table
 
 #: Twin of MARK in influxdb.rs.
@@ -60,16 +54,19 @@ SETTINGS = "config*, build.Version"
 FSYNC_DELAY = "config-data.wal-fsync-delay"
 
 
-class Influxdb(InfluxdbLife):
+class Influxdb(Twin):
     name = "influxdb"
+    title = "InfluxDB"
     schemes = ("influxdb",)
+    lifecycle = InfluxdbLife()
     methods = ("bulk",)
     survive_by: ClassVar[Mapping[Survives, str]] = {Survives.POWER_LOSS: "as shipped"}
     indexes = False
+    protocol = Protocol.HTTP
+    usual_port = 8086
+    grant = "GRANT ALL PRIVILEGES TO the user"
     password_variable = "INFLUX_PASSWORD"
     list_form = (r"=\s*:{name}\b", "key = :{name}")
-
-    # decides
 
     def open_namespace(self, namespace: str) -> tuple[str, ...]:
         return (f"CREATE DATABASE {quote(namespace)} WITH DURATION INF REPLICATION 1 NAME {quote(MARK)}",)

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from inrush.engines import debian, life
-from inrush.engines.base import Release
-from inrush.engines.greeting import Protocol
+from inrush.engines.instance import Release
 from inrush.engines.own_server import OwnServer, Place
 
 INFLUXDB = {
@@ -25,11 +24,9 @@ SHOWN_SECTIONS = {"http": "httpd"}
 
 
 class InfluxdbLife(OwnServer):
+    name = "influxdb"
     title = "InfluxDB"
     series = 1
-    protocol = Protocol.HTTP
-    usual_port = 8086
-    grant = "GRANT ALL PRIVILEGES TO the user"
     reserved = frozenset({"bind-address", "http.bind-address", "meta.dir", "data.dir", "data.wal-dir"})
 
     offers = INFLUXDB

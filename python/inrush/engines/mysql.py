@@ -1,4 +1,4 @@
-"""MySQL and MariaDB: their dialect. Twins of rust/src/engine/mysql.rs; the lives of servers of ours are mysql_life.py.
+"""MySQL and MariaDB: their dialect. Twins of rust/src/engine/mysql.rs; their other parts are the files `mysql_*`.
 
 A namespace is a database with a table whose comment is inrush's mark: a database of the user's is never dropped. Every
 connection quotes names with `"` (ANSI_QUOTES), works in UTC and refuses what a column cannot hold.
@@ -7,71 +7,24 @@ connection quotes names with `"` (ANSI_QUOTES), works in UTC and refuses what a 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
 from inrush.border.plan import Command, EachRow
-from inrush.engines import mysql_load, sql
-from inrush.engines.base import (
-    TLS,
-    Durability,
-    OpPlan,
-    Probes,
-    Proof,
-    Survives,
-    TablePlan,
-    Unsupported,
-    information_schema,
-)
+from inrush.engines import sql
+from inrush.engines.greeting import Protocol
+from inrush.engines.instance import TRANSPORTS
+from inrush.engines.mysql_checksum import figure
 from inrush.engines.mysql_life import MariadbLife, MysqlLife
-from inrush.engines.sampled import Sampled
-from inrush.engines.sql import Insert, Item, bits_of, quote
+from inrush.engines.mysql_load import MariadbLoading, MysqlLoading
+from inrush.engines.mysql_tables import create_table, declared, literal
+from inrush.engines.plans import TLS, OpPlan, Probes, Proof, TablePlan, Unsupported
+from inrush.engines.sql import Insert, bits_of, quote
+from inrush.engines.survives import Durability, Survives
+from inrush.engines.twin import Twin
 from inrush.workload import Column, Operation, Table
 
-#: Logical type -> type in the table and on the wire; texts see `text_type`.
-DECLARED: Mapping[str, str] = {
-    "bool": "BOOLEAN",
-    "i16": "SMALLINT",
-    "i32": "INT",
-    "i64": "BIGINT",
-    "u64": "BIGINT UNSIGNED",
-    "f32": "FLOAT",
-    "f64": "DOUBLE",
-    "time_ms": "DATETIME(3)",
-    "time_us": "DATETIME(6)",
-    "text": "LONGTEXT",
-    "list_f64": "JSON",
-    "list_i64": "JSON",
-    "date": "DATE",
-    "uuid": "CHAR(36)",
-    "bytes": "LONGBLOB",
-}
-#: As `column_type` of information_schema names them, without length.
-COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
-    "tinyint": ("i16", "bool"),
-    "smallint": ("i16",),
-    "mediumint": ("i32",),
-    "int": ("i32",),
-    "bigint": ("i64",),
-    "smallint unsigned": ("i32",),
-    "mediumint unsigned": ("i32",),
-    "int unsigned": ("i64",),
-    "bigint unsigned": ("u64",),
-    "float": ("f32",),
-    "double": ("f64",),
-    "datetime": ("time_us",),
-    "timestamp": ("time_us",),
-    "varchar": ("text",),
-    "char": ("text",),
-    "text": ("text",),
-    "mediumtext": ("text",),
-    "longtext": ("text",),
-    "json": ("text",),
-    "date": ("date",),
-    "uuid": ("uuid",),
-    **dict.fromkeys(("tinyblob", "blob", "mediumblob", "longblob", "binary", "varbinary", "bit"), ("bytes",)),
-}
 LOSSES: Mapping[str, str] = {
     "f32": "NaN and infinities are refused",
     "f64": "NaN and infinities are refused",
@@ -85,8 +38,6 @@ LOSSES: Mapping[str, str] = {
 BINARY = re.compile(r"(?:tiny|medium|long)?blob|(?:var)?binary|bit\b", re.IGNORECASE)
 MARK = "made by inrush"
 MARK_TABLE = "inrush_mark"
-#: Longest text of a column that an index may hold whole and a temporary table keeps in memory.
-SHORT_TEXT = 255
 #: Settings that say what an acknowledged row survives.
 DURABILITY = (
     "innodb_flush_log_at_trx_commit", "innodb_flush_log_at_timeout", "innodb_doublewrite", "innodb_flush_method",
@@ -123,47 +74,29 @@ def bytes_of(digits: str, declared: str) -> str:
 INSERTS: Mapping[str, Insert] = {"bulk": sql.insert_one_row, "load": load, "multirow": sql.insert_one_row}
 
 
-TEXT_BYTES = {"text": 2**16 - 1, "mediumtext": 2**24 - 1}
-RANGES = {
-    "datetime": (-30_610_224_000_000_000, 253_402_300_799_499_999),  # 1000-01-01 to the end of 9999
-    "timestamp": (1_000_000, 2_147_483_647_499_999),
-    "tinyint": (-(2**7), 2**7 - 1),
-    "mediumint": (-(2**23), 2**23 - 1),
-    "smallint unsigned": (0, 2**16 - 1),
-    "mediumint unsigned": (0, 2**24 - 1),
-    "int unsigned": (0, 2**32 - 1),
-}
-
-
-class Mysql(MysqlLife):
+class Mysql(Twin):
     name: ClassVar[str] = "mysql"
+    title = "MySQL"
     schemes: ClassVar[tuple[str, ...]] = ("mysql",)
+    #: Texts are compared byte by byte, blanks at their end included.
+    collation: ClassVar[str] = "utf8mb4_0900_bin"
+    lifecycle = MysqlLife()
+    loading = MysqlLoading(collation)
     max_depth = 1024
     methods: ClassVar[tuple[str, ...]] = ("load", "multirow")
     ways: ClassVar[Mapping[str, str]] = {"bulk": "load"}
-    transactional: ClassVar[bool] = True
-    column_types: ClassVar[Mapping[str, tuple[str, ...]]] = COLUMN_TYPES
-    has_days = True
-    bounds_texts = True
-    text_bytes: ClassVar[Mapping[str, int]] = TEXT_BYTES
-    ranges: ClassVar[Mapping[str, tuple[int, int]]] = RANGES
-    time_digits = 0
-    rewrites_json: ClassVar[bool] = True
-    in_database = True
     rate: ClassVar[tuple[float, float]] = (2e-3, 4e-6)
+    protocol = Protocol.MYSQL
+    usual_port = 3306
+    transports = TRANSPORTS
+    grant = r"GRANT ALL ON `inrush\_%`.* TO the user"
     password_variable = "MYSQL_PWD"
     survive_by: ClassVar[Mapping[Survives, str]] = {
         Survives.POWER_LOSS: "--start {engine},innodb_flush_log_at_trx_commit=1,innodb_doublewrite=ON,sync_binlog=1",
         Survives.PROCESS_CRASH: "--start {engine},innodb_flush_log_at_trx_commit=2",
     }
-    long_text: ClassVar[str] = "mediumtext"
-    first_database: ClassVar[str | None] = ""
-    #: Texts are compared byte by byte, blanks at their end included.
-    collation: ClassVar[str] = "utf8mb4_0900_bin"
     #: Where a connection reads its own status.
     session_status: ClassVar[str] = "performance_schema.session_status"
-
-    # decides
 
     def open_namespace(self, namespace: str) -> tuple[str, ...]:
         database = quote(namespace)
@@ -198,7 +131,7 @@ class Mysql(MysqlLife):
         wire = {c.name: declared(c, c.name in indexed) for c in table.columns}
         return TablePlan(
             name=name,
-            create=(_create_table(table, name, wire, indexes, self.collation),),
+            create=(create_table(table, name, wire, indexes, self.collation),),
             fresh=(f"TRUNCATE TABLE {name}",),
             drop=(_if_marked(namespace, f"DROP TABLE IF EXISTS {name}"),),
             wire=wire,
@@ -214,60 +147,12 @@ class Mysql(MysqlLife):
             inserts = {"load": partial(load_with_bytes, made=made)}
         return sql.operation(operation, method, self.dialect(operation), tables, inserts)
 
-    def create_database(self, name: str) -> str:
-        return f"CREATE DATABASE {quote(name)} CHARACTER SET utf8mb4 COLLATE {self.collation}"
-
-    def create_loaded(self, table: Table, name: str, sampled: Sampled) -> str:
-        usual = {c.name: declared(c, indexed=False) for c in table.columns}
-        return _create_table(table, name, mysql_load.types(table, usual, sampled), (), self.collation)
-
-    def describe(self, schema: str, table: str) -> str:
-        return information_schema(schema, table, "DATABASE()", "column_type")
-
-    def load_methods(self, table: Table) -> tuple[str, ...]:
-        # LOAD DATA makes bytes of their digits.
-        return ("load",) if any(c.type == "bytes" for c in table.columns) else self.methods
-
-    def read_column(self, column: Column) -> str:
-        name = quote(column.name)
-        if column.type == "bytes":
-            return f"{_digits(column)} AS {name}"
-        return (
-            f"CAST({name} AS CHAR CHARACTER SET utf8mb4) AS {name}"
-            if column.type in ("date", "uuid")
-            else name
-        )
-
-    def schema_of(self, schema: str, table: str) -> str:
-        return f"SELECT {literal(schema) if schema else 'DATABASE()'}"
-
-    def copy_table(self, name: str, like: str) -> str:
-        return f"CREATE TABLE IF NOT EXISTS {name} LIKE {like}"
-
-    def unfit_for_load(self, schema: str, table: str) -> str:
-        """MyISAM, Aria and their like store at once what a transaction has not committed."""
-        why = "CONCAT('its engine ', t.engine, ' has no transactions; ALTER TABLE it to InnoDB')"
-        return (
-            f"SELECT {why} FROM information_schema.tables t JOIN information_schema.engines e ON e.engine = t.engine "
-            f"WHERE t.table_schema = {literal(schema) if schema else 'DATABASE()'} AND t.table_name = {literal(table)} "
-            "AND COALESCE(e.transactions, 'NO') <> 'YES'"
-        )
-
     def dialect(self, operation: Operation) -> str:
         """Whose SQL serves."""
         return self.name
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
-        return sql.proof(table, plan, _figure, unsigned_is_signed=False, hashing="crc32")
-
-    def load_proof(
-        self, table: Table, name: str, declared: Mapping[str, str], loose: Collection[str] = ()
-    ) -> Proof:
-        items = sql.load_items(table, "crc32", False, declared, loose)
-        return sql.load_proof(table, name, items, _figure)
-
-    def load_checksum_query(self, table: Table, name: str, items: Sequence[Item]) -> str:
-        return sql.load_checksum_query(table, name, items, _figure)
+        return sql.proof(table, plan, figure, unsigned_is_signed=False, hashing="crc32")
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return f"TIMESTAMP '{sql.instant_text(at_ns).removesuffix('+00')}'"
@@ -321,14 +206,16 @@ class Mysql(MysqlLife):
         return Durability(Survives.POWER_LOSS if kept else Survives.PROCESS_CRASH, because=because)
 
 
-class Mariadb(MariadbLife, Mysql):
+class Mariadb(Mysql):
     name = "mariadb"
-    rate = (2e-3, 3e-6)
-    rewrites_json = False
+    title = "MariaDB"
     schemes = ("mariadb",)
+    collation = "utf8mb4_nopad_bin"
+    lifecycle = MariadbLife()
+    loading = MariadbLoading(collation)
+    rate = (2e-3, 3e-6)
     methods = ("bulk", "load", "multirow")
     ways: ClassVar[Mapping[str, str]] = {}
-    collation = "utf8mb4_nopad_bin"
     session_status = "information_schema.session_status"
 
     def dialect(self, operation: Operation) -> str:
@@ -344,22 +231,6 @@ class Mariadb(MariadbLife, Mysql):
             "WHERE global_value IS NOT NULL AND (global_value_origin <> 'COMPILE-TIME' "
             f"OR LOWER(variable_name) IN ({_listed(DURABILITY)})) ORDER BY 1"
         )
-
-
-def literal(text: str) -> str:
-    """A string as SQL text; a backslash escapes here."""
-    return sql.literal(text.replace("\\", "\\\\"))
-
-
-def declared(column: Column, indexed: bool) -> str:
-    """Type of a column. A text that an index holds, or that its generator keeps short, is a VARCHAR."""
-    if column.type == "bytes":
-        return column.declared or DECLARED["bytes"]
-    if column.type != "text":
-        return DECLARED[column.type]
-    gen = column.gen or {}
-    longest = int(gen.get("max_bytes", SHORT_TEXT)) if gen else SHORT_TEXT + 1
-    return f"VARCHAR({SHORT_TEXT})" if indexed or longest <= SHORT_TEXT else DECLARED["text"]
 
 
 #: The mark, among the tables of information_schema.
@@ -391,20 +262,6 @@ def _if_marked(namespace: str, statement: str) -> EachRow:
     }
 
 
-def _create_table(
-    table: Table, name: str, wire: Mapping[str, str], indexes: Sequence[tuple[str, ...]], collation: str
-) -> str:
-    parts = [f"{quote(c.name)} {wire[c.name]}{' NULL' if c.nullable else ' NOT NULL'}" for c in table.columns]
-    for k, columns in enumerate(indexes):
-        if k == 0 and columns == table.identity:
-            # A primary key takes no NULL, which its columns may hold when they come from a file.
-            kind = "UNIQUE KEY" if any(table.column(c).nullable for c in columns) else "PRIMARY KEY"
-        else:
-            kind = "KEY"
-        parts.append(f"{kind} ({', '.join(map(quote, columns))})")
-    return f"CREATE TABLE {name} ({', '.join(parts)}) ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE {collation}"
-
-
 def _sizes(name: str) -> str:
     """Pages of rows (the primary key holds them) and of all other indexes, in bytes."""
     database, table = (literal(part[1:-1].replace('""', '"')) for part in name.split("."))
@@ -413,68 +270,3 @@ def _sizes(name: str) -> str:
         f"SELECT {literal(f'table:{name}')}, data_length {where} "
         f"UNION ALL SELECT {literal(f'indexes:{name}')}, index_length {where}"
     )
-
-
-def _figure(item: Item, column: Callable[[str], Column]) -> str:
-    """One figure of the checksum query. The sum of integers is a DECIMAL: exact, without overflow."""
-    kind = item["kind"]
-    if kind == "rows":
-        return "COUNT(*)"
-    if kind == "product":
-        key, value = (_whole(column(item[name])) for name in ("key", "value"))
-        return f"COALESCE(SUM(({key} & 65535) * ({value} & 65535)), 0)"
-    if kind == "sum_rows":
-        return f"COALESCE(SUM(CRC32({sql.row_number(item, column, _remainder)})), 0)"
-    name = quote(item["column"])
-    if kind == "not_null":
-        return f"COUNT({name})"
-    if kind == "count_true":
-        return f"COALESCE(SUM({name} <> 0), 0)"
-    if kind == "sum_hash":
-        return f"COALESCE(SUM({_hash(column(item['column']))}), 0)"
-    if kind == "sum_length":
-        return f"COALESCE(SUM(LENGTH({name})), 0)"
-    if kind == "sum_scaled":
-        # Scaling a double by a power of two is exact, and so is the cast of a whole one.
-        return f"COALESCE(SUM(CAST({name} * {2 ** item['bits']}e0 AS SIGNED)), 0)"
-    whole = _whole(column(item["column"]))
-    if kind == "sum_low":
-        return f"COALESCE(SUM({whole} & 4294967295), 0)"
-    high = f"{whole} >> 32"
-    # Shifts are of unsigned numbers: the upper half of a negative one comes out 2^32 too large.
-    if item["signed"]:
-        high = f"CAST({high} AS SIGNED) - IF({whole} < 0, 4294967296, 0)"
-    return f"COALESCE(SUM({high}), 0)"
-
-
-def _hash(column: Column) -> str:
-    """A value's CRC-32: of a text's bytes in UTF-8, of a float's bits, which nothing but a geometry shows."""
-    name = quote(column.name)
-    if column.type in sql.FLOAT_TYPES:
-        return f"CRC32(ST_AsBinary(Point({name} + 0e0, 0)))"
-    if column.type == "bytes":
-        return f"CRC32({_digits(column)})"
-    return f"CRC32(CAST({name} AS CHAR CHARACTER SET utf8mb4))"
-
-
-def _digits(column: Column) -> str:
-    """The hexadecimal digits of a column of bytes or bits, in lower case. Of a number HEX gives no zeros before it."""
-    name, bits = quote(column.name), bits_of(column.declared)
-    digits = f"LPAD(HEX({name} + 0), {(bits + 7) // 8 * 2}, '0')" if bits else f"HEX({name})"
-    return f"CAST(LOWER({digits}) AS CHAR CHARACTER SET utf8mb4)"
-
-
-def _remainder(column: Column) -> str:
-    """A column's part of its row's number: see `sql.row_number`. One unsigned operand would make every sum unsigned."""
-    if column.type == "bool":
-        value = f"({quote(column.name)} <> 0)"
-    else:
-        value = _whole(column) if column.type in sql.WHOLE_TYPES else _hash(column)
-    return f"CAST(IFNULL({value} % {sql.ROW_DIVISOR}, {sql.ROW_DIVISOR}) AS SIGNED)"
-
-
-def _whole(column: Column) -> str:
-    """A whole column as a number: times in their own unit since 1970."""
-    name = quote(column.name)
-    since = f"TIMESTAMPDIFF(MICROSECOND, TIMESTAMP '1970-01-01 00:00:00', {name})"
-    return {"time_ms": f"({since} DIV 1000)", "time_us": since}.get(column.type, name)

@@ -9,8 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from inrush.engines import debian, life
-from inrush.engines.base import TRANSPORTS, Instance, Release
-from inrush.engines.greeting import Protocol
+from inrush.engines.instance import Instance, Release
 from inrush.engines.own_server import OwnServer, Place
 
 MYSQL = {
@@ -47,12 +46,9 @@ SWITCHED_OFF = {"off", "0", "false"}
 
 
 class MysqlLife(OwnServer):
+    name = "mysql"
     title = "MySQL"
     home = "data"
-    transports = TRANSPORTS
-    protocol = Protocol.MYSQL
-    usual_port = 3306
-    grant = r"GRANT ALL ON `inrush\_%`.* TO the user"
     reserved = frozenset(
         {
             "port",
@@ -110,6 +106,7 @@ class MysqlLife(OwnServer):
 
 
 class MariadbLife(MysqlLife):
+    name = "mariadb"
     title = "MariaDB"
 
     offers = MARIADB

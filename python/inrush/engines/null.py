@@ -9,20 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from inrush.engines.base import (
-    Durability,
-    OpPlan,
-    Probes,
-    Proof,
-    Server,
-    Survives,
-    TablePlan,
-    Unsupported,
-)
+from inrush.engines.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
+from inrush.engines.survives import Durability, Survives
+from inrush.engines.twin import Twin
 from inrush.workload import Operation, Table
 
 
-class Null(Server):
+class Null(Twin):
     """Takes every row and keeps none, so there is nothing to prove."""
 
     name: ClassVar[str] = "null"
@@ -67,7 +60,7 @@ class Simulated(Null):
     name: ClassVar[str] = "simulated"
     schemes = ("simulated",)
     max_depth = 1024
-    rate = Server.rate
+    rate = Twin.rate
 
     def plan_operation(
         self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from inrush.engines import debian, life, page_cache, profiles
-from inrush.engines.base import Cold, Instance, NotCold, Release, Server, Stop, Target
+from inrush.engines.instance import Cold, Instance, NotCold, Release, Stop, Target
+from inrush.engines.lifecycle import Lifecycle
 from inrush.errors import TargetError, UsageError
 
 READY_S = 120.0
@@ -47,11 +48,9 @@ class Place:
         return self.data / LOG
 
 
-class OwnServer(Server):
+class OwnServer(Lifecycle):
     """A server that inrush can fetch, start, stop and make cold."""
 
-    #: Its name for people.
-    title: ClassVar[str]
     #: Parts of a version number that must be equal for data to be opened.
     series: ClassVar[int] = 2
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
@@ -64,9 +63,6 @@ class OwnServer(Server):
 
     #: Version → packages of what inrush fetches for it, the usual one first.
     offers: ClassVar[Mapping[str, debian.Packages]] = {}
-
-    @abstractmethod
-    def url_of(self, port: int) -> str: ...
 
     @abstractmethod
     def make(self, place: Place) -> None:
@@ -96,14 +92,15 @@ class OwnServer(Server):
         record = home.parent / MADE_BY
         return record.read_text().strip() if record.is_file() else ""
 
+    def data_version(self, data: Path) -> str:
+        return self.made_by(data / self.home)
+
     # its programs
 
     def fetch(self, version: str | None = None) -> Release:
-        """The programs, fetched when they are not here. version: of those on offer; None: the usual one."""
         return debian.release(self.offer(version))
 
     def fetched(self, version: str | None = None) -> Release | None:
-        """The programs, where they are on this machine."""
         return debian.cached(self.offer(version))
 
     def offer(self, version: str | None) -> debian.Packages:
@@ -152,9 +149,6 @@ class OwnServer(Server):
         asked = self.stop_signal if how is Stop.CLEAN else signal.SIGKILL
         life.end(instance.pid, asked, instance.data / self.home, STOP_S if how is Stop.CLEAN else KILL_S)
         life.remove_record(instance.data)
-
-    def processes(self, target: Target) -> dict[str, list[int]]:
-        return {"server": [target.instance.pid]} if target.instance else {}
 
     def make_cold(self, target: Target) -> Cold | NotCold:
         """Stop, drop the kernel's caches, start: neither the server nor the kernel has a page of the data."""

@@ -9,8 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from inrush.engines import life, postgresql_release
-from inrush.engines.base import TRANSPORTS, Instance, Release
-from inrush.engines.greeting import Protocol
+from inrush.engines.instance import Instance, Release
 from inrush.engines.own_server import OwnServer, Place
 from inrush.errors import UsageError
 
@@ -18,16 +17,13 @@ from inrush.errors import UsageError
 class PostgresqlLife(OwnServer):
     """initdb, postgres, and a log in the instance's folder; whoever is on this machine may log in."""
 
+    name = "postgresql"
     title = "PostgreSQL"
     #: Data files are the same within a major version.
     series = 1
     home = "cluster"
     #: A fast shutdown: sessions end, a checkpoint is written.
     stop_signal = signal.SIGINT
-    transports = TRANSPORTS
-    protocol = Protocol.POSTGRESQL
-    usual_port = 5432
-    grant = "GRANT CREATE ON DATABASE … TO the user"
     reserved = frozenset({"listen_addresses", "port", "unix_socket_directories", "data_directory"})
 
     def fetch(self, version: str | None = None) -> Release:

@@ -14,7 +14,7 @@ import zipfile
 from pathlib import Path
 
 from inrush.engines import life
-from inrush.engines.base import Release
+from inrush.engines.instance import Release
 from inrush.errors import TargetError
 
 #: Folder with `initdb` and `postgres` to use instead of what is found.

@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 from urllib.parse import quote as encoded
 
-from inrush.engines.base import HASH_PARTITIONS, ShardedTable
+from inrush.engines.cluster import HASH_PARTITIONS, Cluster, ShardedTable
 from inrush.engines.sql import literal, quote
 from inrush.errors import UsageError
 
@@ -24,6 +25,34 @@ FETCH_ROWS, BATCH_ROWS = 10_000, 1_000
 #: Of a worker's URL, what libpq on the coordinator needs to reach it too; files are the coordinator's.
 TLS = ("sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "ssl_min_protocol_version")
 REMAINDER = re.compile(r"FOR VALUES WITH \(modulus (\d+), remainder (\d+)\)\Z", re.IGNORECASE)
+
+
+class PostgresqlCluster(Cluster):
+    """Hash partitions that are foreign tables."""
+
+    def __init__(self, scheme: str) -> None:
+        """scheme: of the workers' URLs."""
+        self.scheme = scheme
+
+    def ask_shards(self) -> str:
+        return ask_servers()
+
+    def shard_urls(self, rows: Sequence[Sequence[Any]]) -> tuple[str, ...]:
+        return worker_urls(self.scheme, rows)
+
+    def ask_table(self, schema: str, table: str) -> str:
+        return ask_table(schema, table)
+
+    def sharded_table(self, name: str, rows: Sequence[Sequence[Any]]) -> ShardedTable | None:
+        return sharded_table(self.scheme, name, rows)
+
+    def know_shards(self, urls: Sequence[str], passwords: Mapping[str, str]) -> Sequence[str]:
+        return servers(urls, passwords)
+
+    def spread_table(
+        self, name: str, columns: Sequence[tuple[str, str]], key: Sequence[str], urls: Sequence[str]
+    ) -> Sequence[str]:
+        return table(name, columns, key, urls)
 
 
 def servers(workers: Sequence[str], passwords: Mapping[str, str]) -> list[str]:

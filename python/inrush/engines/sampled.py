@@ -17,5 +17,5 @@ class Sampled:
     #: `--key`, and whether rows are placed by it on several shards.
     key: tuple[str, ...] = ()
     placed: bool = False
-    #: The server's, where its types depend on it: `Server.types_by_version`.
+    #: The server's, where its types depend on it: `Loading.types_by_version`.
     version: str = ""

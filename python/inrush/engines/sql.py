@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from inrush.border.plan import ChecksumItem, Product, ValueHash
-from inrush.engines.base import OpPlan, Proof, TablePlan, Unsupported
+from inrush.engines.plans import OpPlan, Proof, TablePlan, Unsupported
 from inrush.workload import Column, Operation, Table
 
 #: A `ChecksumItem`, for the dialects that read one.

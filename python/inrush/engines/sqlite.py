@@ -15,18 +15,12 @@ from typing import ClassVar
 
 from inrush.border.plan import Command
 from inrush.engines import sql
-from inrush.engines.base import (
-    Durability,
-    OpPlan,
-    Probes,
-    Proof,
-    Server,
-    Survives,
-    TablePlan,
-    Target,
-    Unsupported,
-)
+from inrush.engines.instance import Target
+from inrush.engines.loading import Loading
+from inrush.engines.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.sql import Item, file_of, literal, quote
+from inrush.engines.survives import Durability, Survives
+from inrush.engines.twin import Twin
 from inrush.workload import Column, Operation, Table
 
 #: Declared type of every logical type. SQLite stores by affinity; the name tells the wire half what a value means.
@@ -88,22 +82,50 @@ SETTINGS = (
 )  # fmt: skip
 
 
-class Sqlite(Server):
+class SqliteLoading(Loading):
+    transactional = True
+    column_types = COLUMN_TYPES
+    not_finite = frozenset({"inf"})
+    folds_names = True
+
+    def describe(self, schema: str, table: str) -> str:
+        return f'SELECT name, type, "notnull" FROM pragma_table_info({literal(table)})'
+
+    def schema_of(self, schema: str, table: str) -> str:
+        return f"SELECT {literal(schema or 'main')}"
+
+    def methods_for(self, table: Table, methods: tuple[str, ...]) -> tuple[str, ...]:
+        return ("bulk",) if any(c.type == "bytes" for c in table.columns) else methods
+
+    def read_column(self, column: Column) -> str:
+        name = quote(column.name)
+        # The digits of NULL are an empty text here.
+        digits = f"iif({name} IS NULL, NULL, lower(hex({name}))) AS {name}"
+        return digits if column.type == "bytes" else name
+
+    def proof(
+        self, table: Table, name: str, declared: Mapping[str, str], loose: Collection[str] = ()
+    ) -> Proof:
+        items = sql.load_items(table, "read_back", True, {}, loose)
+        return sql.load_proof(table, name, items, _figure)
+
+    def checksum_query(self, table: Table, name: str, items: Sequence[Item]) -> str:
+        return sql.load_checksum_query(table, name, items, _figure)
+
+
+class Sqlite(Twin):
     name = "sqlite"
     title = "SQLite"
     schemes = ("sqlite",)
     methods = ("bulk", "multirow")
     embedded = True
     works_in_client = True
-    transactional = True
-    column_types = COLUMN_TYPES
-    not_finite = frozenset({"inf"})
+    loading = SqliteLoading()
     rate = (1e-3, 1.5e-6)
     survive_by: ClassVar[Mapping[Survives, str]] = {
         Survives.POWER_LOSS: "[options.sqlite] synchronous = 'FULL'",
         Survives.PROCESS_CRASH: "[options.sqlite] synchronous = 'NORMAL'",
     }
-    folds_names = True
     max_writers = 1
 
     def open_namespace(self, namespace: str) -> tuple[str, ...]:
@@ -136,12 +158,6 @@ class Sqlite(Server):
         )
         return ({"text": query, "repeat": "each_row"},)
 
-    def describe(self, schema: str, table: str) -> str:
-        return f'SELECT name, type, "notnull" FROM pragma_table_info({literal(table)})'
-
-    def schema_of(self, schema: str, table: str) -> str:
-        return f"SELECT {literal(schema or 'main')}"
-
     def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan:
         name = quote(f"{namespace}.{table.name}")
         wire = {column.name: DECLARED[column.type] for column in table.columns}
@@ -170,24 +186,6 @@ class Sqlite(Server):
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         return sql.proof(table, plan, _figure, unsigned_is_signed=True)
-
-    def load_methods(self, table: Table) -> tuple[str, ...]:
-        return ("bulk",) if any(c.type == "bytes" for c in table.columns) else self.methods
-
-    def read_column(self, column: Column) -> str:
-        name = quote(column.name)
-        # The digits of NULL are an empty text here.
-        digits = f"iif({name} IS NULL, NULL, lower(hex({name}))) AS {name}"
-        return digits if column.type == "bytes" else name
-
-    def load_proof(
-        self, table: Table, name: str, declared: Mapping[str, str], loose: Collection[str] = ()
-    ) -> Proof:
-        items = sql.load_items(table, "read_back", True, {}, loose)
-        return sql.load_proof(table, name, items, _figure)
-
-    def load_checksum_query(self, table: Table, name: str, items: Sequence[Item]) -> str:
-        return sql.load_checksum_query(table, name, items, _figure)
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return str(at_ns // (1_000_000 if column.type == "time_ms" else 1_000))

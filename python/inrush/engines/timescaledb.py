@@ -11,9 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from inrush.engines import debian, sql
-from inrush.engines.base import OpPlan, Probes, Release, TablePlan, Unsupported
+from inrush.engines.instance import Release
 from inrush.engines.own_server import Place
+from inrush.engines.plans import OpPlan, Probes, TablePlan, Unsupported
 from inrush.engines.postgresql import Postgresql
+from inrush.engines.postgresql_life import PostgresqlLife
+from inrush.engines.postgresql_shards import PostgresqlCluster
 from inrush.engines.sql import literal
 from inrush.workload import Operation, Table
 
@@ -35,15 +38,36 @@ CHUNK_LEAST_S = 60
 CUT = "create_hypertable("
 
 
-class Timescaledb(Postgresql):
+class TimescaledbLife(PostgresqlLife):
+    """PostgreSQL's, with the extension loaded."""
+
     name = "timescaledb"
-    schemes = ("timescaledb",)
-    rate = (5e-3, 5e-6)
     title = "TimescaleDB"
-    reserved = Postgresql.reserved | {"shared_preload_libraries"}
+    reserved = PostgresqlLife.reserved | {"shared_preload_libraries"}
     offers = TIMESCALEDB
 
-    # decides
+    def program(self, release: Release) -> Path:
+        return debian.server_program(TIMESCALEDB["17"], release.path)
+
+    def fetch(self, version: str | None = None) -> Release:
+        return debian.release(self.offer(version))
+
+    def fetched(self, version: str | None = None) -> Release | None:
+        return debian.cached(self.offer(version))
+
+    def command(self, place: Place) -> Sequence[str | Path]:
+        # It reports to its makers unless told not to.
+        own = ["shared_preload_libraries=timescaledb", "timescaledb.telemetry_level=off"]
+        return [*super().command(place), *(part for setting in own for part in ("-c", setting))]
+
+
+class Timescaledb(Postgresql):
+    name = "timescaledb"
+    title = "TimescaleDB"
+    schemes = ("timescaledb",)
+    lifecycle = TimescaledbLife()
+    cluster = PostgresqlCluster("timescaledb")
+    rate = (5e-3, 5e-6)
 
     def open_namespace(self, namespace: str) -> tuple[str, ...]:
         return ("CREATE EXTENSION IF NOT EXISTS timescaledb", *super().open_namespace(namespace))
@@ -92,22 +116,6 @@ class Timescaledb(Postgresql):
             version="SELECT 'version', version() || coalesce((SELECT ', TimescaleDB ' || extversion FROM pg_extension "
             "WHERE extname = 'timescaledb'), '')",
         )
-
-    # does
-
-    def program(self, release: Release) -> Path:
-        return debian.server_program(TIMESCALEDB["17"], release.path)
-
-    def fetch(self, version: str | None = None) -> Release:
-        return debian.release(self.offer(version))
-
-    def fetched(self, version: str | None = None) -> Release | None:
-        return debian.cached(self.offer(version))
-
-    def command(self, place: Place) -> Sequence[str | Path]:
-        # It reports to its makers unless told not to.
-        own = ["shared_preload_libraries=timescaledb", "timescaledb.telemetry_level=off"]
-        return [*super().command(place), *(part for setting in own for part in ("-c", setting))]
 
 
 def named_as_text(statement: str) -> str:

@@ -1,4 +1,4 @@
-"""Valkey, and Redis from version 6: dialect and life. Twin of rust/src/engine/valkey.rs.
+"""Valkey, and Redis from version 6: their dialect. Twin of rust/src/engine/valkey.rs; its life is valkey_life.py.
 
 A row is a field of a hash: the first column of the table's identity is the hash's key (`<table>/<value>`), the other
 columns of it are the field, and the value is the whole row, packed (rust/src/encode/resp.rs). So a look-up by key is one
@@ -10,27 +10,17 @@ server runs as one.
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import ClassVar
 
-from inrush.engines import debian, greeting, http, sql
-from inrush.engines.base import (
-    LOG,
-    Durability,
-    OpPlan,
-    Probes,
-    Proof,
-    Release,
-    Survives,
-    TablePlan,
-    Target,
-    Unsupported,
-)
+from inrush.engines import http, sql
 from inrush.engines.greeting import Protocol
-from inrush.engines.own_server import OwnServer, Place
+from inrush.engines.instance import Target
+from inrush.engines.plans import LOG, OpPlan, Probes, Proof, TablePlan, Unsupported
+from inrush.engines.survives import Durability, Survives
+from inrush.engines.twin import Twin
+from inrush.engines.valkey_life import ValkeyLife
 from inrush.workload import Operation, Table
 
 #: Value of a namespace's own key.
@@ -54,19 +44,12 @@ SETTINGS = ("appendonly", "appendfsync")
 #: Longest time that a write may wait for the sync before it, s. Source: flushAppendOnlyFile in the server's aof.c.
 POSTPONED_S = 2.0
 
-PACKAGES = {
-    "8.1": debian.Packages(
-        "valkey", "valkey-8.1", "trixie", ("valkey-server", "valkey-tools"), "usr/bin/valkey-server"
-    )
-}
-#: Longest wait for an answer of a server that may not be ready yet, s.
-READY_S = 0.5
 
-
-class Valkey(OwnServer):
+class Valkey(Twin):
     name = "valkey"
     title = "Valkey"
     schemes = ("valkey", "redis")
+    lifecycle = ValkeyLife()
     methods = ("bulk",)
     max_depth = 1024
     indexes = False
@@ -80,8 +63,6 @@ class Valkey(OwnServer):
         Survives.POWER_LOSS: "--start valkey,appendonly=yes,appendfsync=always",
         Survives.PROCESS_CRASH: "--start valkey,appendonly=yes,appendfsync=no",
     }
-
-    # dialect
 
     def open_namespace(self, namespace: str) -> tuple[str, ...]:
         return (f"SET {quote(namespace)} {MARK}",)
@@ -198,41 +179,6 @@ class Valkey(OwnServer):
         sync = settings.get("appendfsync", "")
         window_s = POSTPONED_S if sync == "everysec" else 0.0
         return Durability(survives.get(sync, Survives.NOTHING), window_s, because)
-
-    # life
-
-    reserved = frozenset({"bind", "port", "dir", "daemonize", "logfile", "pidfile", "supervised"})
-    offers = PACKAGES
-
-    def url_of(self, port: int) -> str:
-        return f"valkey://127.0.0.1:{port}/"
-
-    def make(self, place: Place) -> None:
-        """The server makes its files itself."""
-
-    def command(self, place: Place) -> Sequence[str | Path]:
-        file = place.data / "valkey.conf"
-        file.write_text(config(place))
-        file.chmod(0o644)
-        return [self.program(place.release), file]
-
-    def known_settings(self, release: Release) -> frozenset[str] | None:
-        """The server refuses to start with one that it does not know, and says which."""
-        return None
-
-    def is_ready(self, place: Place) -> bool:
-        """Not while it still reads its files: then it answers `-LOADING`."""
-        with contextlib.suppress(OSError):
-            port = greeting.Port("127.0.0.1", place.port)
-            said = greeting.answer(port, greeting.FIRST_WORDS[Protocol.RESP], READY_S)
-            return said is not None and said.startswith((b"+PONG", b"-NOAUTH"))
-        return False
-
-
-def config(place: Place) -> str:
-    """The whole configuration; what is left out is as shipped. Pure."""
-    own = {"bind": "127.0.0.1", "port": str(place.port), "dir": str(place.home), "daemonize": "no"}
-    return "".join(f"{name} {value or quote('')}\n" for name, value in {**own, **place.settings}.items())
 
 
 def quote(text: str) -> str:

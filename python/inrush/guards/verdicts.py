@@ -179,7 +179,7 @@ def lives_in_client(engine: str) -> bool:
 
 
 def survives(run: RunRecord) -> str:
-    """What an acknowledged row survives, in normal form (`engines.base.Survives`); empty when unknown."""
+    """What an acknowledged row survives, in normal form (`engines.survives.Survives`); empty when unknown."""
     durability = run.summary.get("durability") or run.labels.get("durability") or {}
     return str(durability.get("survives", "") if isinstance(durability, Mapping) else durability).upper()
 

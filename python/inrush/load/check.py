@@ -108,7 +108,7 @@ def checked(
             rows_read=counts["rows_stored"] + counts["rows_before"],
             rows_in_ledger=in_ledger,
             rows_on_replicas=on_replicas,
-            transactional=shards.twin.transactional,
+            transactional=shards.loading.transactional,
             shards=looked.shards,
             imports=looked.imports,
             unfinished=looked.unfinished,

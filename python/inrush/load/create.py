@@ -7,11 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from inrush.border import plan as border
-from inrush.engines.base import Server, Target
+from inrush.border.load import Rule
+from inrush.engines.cluster import HASH_PARTITIONS
+from inrush.engines.instance import Target
 from inrush.engines.sampled import Sampled
+from inrush.engines.twin import Twin
 from inrush.errors import UsageError
 from inrush.load.input import Input
-from inrush.load.shards import Shards
+from inrush.load.shards import Shards, loading_of
+from inrush.plan import ends
 from inrush.study.chosen import Chosen
 from inrush.targets.deployment import split_password
 from inrush.workload import Table
@@ -63,9 +67,10 @@ def make_table(
         far=frozenset(c.name for c in columns if c.far),
         key=call.key,
         placed=len(targets) > 1,
-        version=version_of(shards, targets[0][1]) if shards.twin.types_by_version else "",
+        version=version_of(shards, targets[0][1]) if shards.loading.types_by_version else "",
     )
-    statement = shards.twin.create_loaded(table, physical, sampled)
+    usual = ends.table_plan(shards.twin, table, physical)
+    statement = shards.loading.create_table(usual, table, sampled)
     for _, target in targets:
         shards.ask(target, statement)
 
@@ -81,9 +86,9 @@ def with_declared(table: Table, described: Described) -> Table:
     return replace(table, columns=tuple(replace(c, declared=kinds.get(c.name, "")) for c in table.columns))
 
 
-def method_of(call: Call, twin: Server, table: Table) -> str:
+def method_of(call: Call, twin: Twin, table: Table) -> str:
     """The method that fills the table. Raises UsageError for one that cannot. Pure."""
-    methods = twin.load_methods(table)
+    methods = loading_of(twin).methods_for(table, twin.methods)
     if call.method in twin.methods and call.method not in methods:
         raise UsageError(
             f"--method {call.method}: types of table {call.table} take {' or '.join(methods)} alone"
@@ -91,15 +96,26 @@ def method_of(call: Call, twin: Server, table: Table) -> str:
     return call.method or methods[0]
 
 
+def rule_of(twin: Twin, kinds: Sequence[str], count: int) -> Rule:
+    """How the rows of a new table are placed on so many shards. kinds: types of its key's columns. Pure."""
+    cluster = twin.cluster
+    return HASH_PARTITIONS if cluster is None else cluster.rule(kinds, count)
+
+
 def coordinate(call: Call, shards: AnyShards, described: Described, note: Callable[[str], None]) -> None:
     """The table on the coordinator, over the shards' own."""
+    cluster = shards.twin.cluster
+    if cluster is None:
+        raise UsageError(
+            f"{shards.engine}: servers of this kind have no coordinator; name each shard by --shard"
+        )
     password = next(iter(shards.secrets.values()), None)
     passwords = {t.url: password for t in shards.targets} if password is not None else {}
     columns = [(name, kind) for name, kind, _ in described]
     urls = [t.url for t in shards.targets]
     made = (
-        *shards.twin.know_shards(urls, passwords),
-        *shards.twin.spread_table(call.table, columns, call.key, urls),
+        *cluster.know_shards(urls, passwords),
+        *cluster.spread_table(call.table, columns, call.key, urls),
     )
     if not isinstance(shards, Shards):
         for statement in made:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from urllib.parse import unquote
 
-from inrush.engines.base import Target
+from inrush.engines.instance import Target
 from inrush.errors import UsageError, from_core
 from inrush.load.shards import Shards
 
@@ -16,7 +16,7 @@ MISSING = "; create it, or name another one in the URL"
 
 def need_databases(shards: Shards, create: bool, note: Callable[[str], None]) -> None:
     """Makes those that are missing, or raises UsageError that names the first; TargetError where a server cannot be reached."""
-    if shards.twin.first_database is None:
+    if shards.loading.first_database is None:
         return
     for target in shards.targets:
         failure = connecting(shards, target)
@@ -48,10 +48,10 @@ def make(shards: Shards, target: Target, name: str) -> None:
     """Raises TargetError, CoreError with the server's words."""
     from inrush import _core
 
-    first = replace(target, url=with_database(target.url, shards.twin.first_database or ""))
+    first = replace(target, url=with_database(target.url, shards.loading.first_database or ""))
     there = replace(shards, targets=[first])
     try:
-        there.ask(there.documents()[0][1], shards.twin.create_database(name))
+        there.ask(there.documents()[0][1], shards.loading.create_database(name))
     except _core.CoreFailure as failure:
         # Another load may have made it at the same moment.
         if connecting(shards, target) is not None:

@@ -19,14 +19,15 @@ def with_shards(call: Call, into: Shards, note: Callable[[str], None]) -> Call:
     A table that lies on the coordinator alone is loaded there. Raises UsageError for a table with rows that cannot be
     placed, and for another key than the table's.
     """
-    if call.shards or not into.twin.coordinated:
+    cluster = into.twin.cluster
+    if call.shards or cluster is None:
         return call
     target = into.documents()[0][1]
     schema, _, name = call.table.rpartition(".")
-    here = into.ask(target, into.twin.ask_sharded_table(schema, name))
+    here = into.ask(target, cluster.ask_table(schema, name))
     rule, name_there = None, call.table
     if here:
-        found = into.twin.sharded_table(call.table, here)
+        found = cluster.sharded_table(call.table, here)
         if found is None:
             return call
         if call.key and call.key != found.key:
@@ -35,7 +36,7 @@ def with_shards(call: Call, into: Shards, note: Callable[[str], None]) -> Call:
             )
         urls, key, rule, name_there = found.urls, found.key, found.rule, found.name
     else:
-        urls, key = into.twin.shard_urls(into.ask(target, into.twin.ask_shards())), call.key
+        urls, key = cluster.shard_urls(into.ask(target, cluster.ask_shards())), call.key
         if not urls:
             return call
         if not key:

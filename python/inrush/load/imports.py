@@ -77,6 +77,11 @@ class Ledgers:
     name: str
     table: str
 
+    @property
+    def transactional(self) -> bool:
+        """Rows and the line of the ledger commit together."""
+        return self.shards.loading.transactional
+
     def ask(self, k: int, statement: str, limit_s: float = WHOLE_S) -> list[list[Any]]:
         return self.shards.ask(self.targets[k][1], statement, limit_s)
 
@@ -106,33 +111,33 @@ def open_ledgers(shards: AnyShards, targets: Targets, table: str) -> Ledgers:
     from inrush import _core
 
     schema, _, name = table.rpartition(".")
-    [[found]] = shards.ask(targets[0][1], shards.twin.schema_of(schema, name))
+    [[found]] = shards.ask(targets[0][1], shards.loading.schema_of(schema, name))
     here = ledger.ledger_name(str(found))
     for _, target in targets:
         try:
-            shards.ask(target, ends.create_ledger(shards.twin, here))
+            shards.ask(target, ends.create_ledger(shards.loading, here))
         except _core.CoreFailure:
             # Another load made it at the same moment, which PostgreSQL takes for a conflict: now it is there.
-            shards.ask(target, ends.create_ledger(shards.twin, here))
+            shards.ask(target, ends.create_ledger(shards.loading, here))
         if not ledger.has_sums(_columns(shards, target, str(found))):
             try:
-                shards.ask(target, ledger.add_sums(here, shards.twin.long_text))
+                shards.ask(target, ledger.add_sums(here, shards.loading.long_text))
             except _core.CoreFailure:
                 if not ledger.has_sums(_columns(shards, target, str(found))):
                     raise
     resolved = f"{found}.{name}"
-    return Ledgers(shards, targets, here, resolved.lower() if shards.twin.folds_names else resolved)
+    return Ledgers(shards, targets, here, resolved.lower() if shards.loading.folds_names else resolved)
 
 
 def has_ledgers(shards: AnyShards, targets: Targets, table: str) -> bool:
     """Whether an import was ever begun beside this table."""
     schema, _, name = table.rpartition(".")
-    [[found]] = shards.ask(targets[0][1], shards.twin.schema_of(schema, name))
+    [[found]] = shards.ask(targets[0][1], shards.loading.schema_of(schema, name))
     return bool(_columns(shards, targets[0][1], str(found)))
 
 
 def _columns(shards: AnyShards, target: border.Target, schema: str) -> list[list[Any]]:
-    return shards.ask(target, shards.twin.describe(schema, ends.LEDGER))
+    return shards.ask(target, shards.loading.describe(schema, ends.LEDGER))
 
 
 def contents_of(inputs: Sequence[Input]) -> list[Content]:
@@ -320,7 +325,7 @@ def begin(
                 f"import {of.load} is being loaded by another command, which reads the files in another way; wait for its end"
             )
         return of
-    if not ledgers.shards.twin.transactional:
+    if not ledgers.transactional:
         # Rows that came since it was begun may be its own, stored without their line.
         counts = [
             rows if old is None else min(rows, old.rows_before)
@@ -333,9 +338,9 @@ def begin(
     for k, (header, old) in enumerate(zip(new, here, strict=True)):
         if old is not None and _begun_as(old) == _begun_as(header):
             continue
-        if old is not None and ledgers.shards.twin.transactional:
+        if old is not None and ledgers.transactional:
             ledgers.ask(k, ledger.forget_header(ledgers.name, of.load))
-        if old is None and not ledgers.shards.twin.transactional and named_of(ledgers.headers()[k], of.load):
+        if old is None and not ledgers.transactional and named_of(ledgers.headers()[k], of.load):
             continue  # no key of such an engine refuses a second one
         later = header if old is None else replace(header, began=_now())
         try:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from inrush.border.plan import Limits
-from inrush.engines import server
+from inrush.engines.loading import Loading
 from inrush.errors import UsageError
 from inrush.plan.ends import TextFile
 from inrush.study.chosen import (
@@ -171,7 +171,7 @@ def table_of(
     """The columns that are loaded, in the order of the table. Pure.
 
     described: (column, type, nullable) of the table that is there; empty where it will be created, with columns as
-    they were found in the files. column_types: the engine's, see `Server`. Raises UsageError for columns that do not
+    they were found in the files. column_types: the engine's, see `Loading`. Raises UsageError for columns that do not
     go together.
     """
     found = columns_of(inputs, name, described, asked)
@@ -262,30 +262,28 @@ def with_required(table: Table, required: Collection[str]) -> Table:
 
 
 def limits_of(
-    described: Sequence[tuple[str, str, bool]], table: Table, engine: str, not_finite: Collection[str]
+    described: Sequence[tuple[str, str, bool]], table: Table, loading: Loading
 ) -> dict[str, Limits]:
     """Column -> what the database takes of it where that is less than its logical type says. Pure.
 
-    not_finite: floats beyond the finite ones that the engine has, see `Server`. A row beyond the limits would be refused
-    together with all that is stored in its transaction.
+    A row beyond the limits would be refused together with all that is stored in its transaction.
     """
-    twin = server(engine)
     limits: dict[str, Limits] = {}
     logical = {column.name: column.type for column in table.columns}
     for column, kind, _nullable in described:
         length = LENGTH.fullmatch(kind.strip())
-        if logical.get(column) == "text" and twin.bounds_texts and length:
+        if logical.get(column) == "text" and loading.bounds_texts and length:
             limits[column] = {"chars": int(length.group(1))}
-        elif logical.get(column) == "text" and (most := twin.text_bytes.get(base_type(kind))):
+        elif logical.get(column) == "text" and (most := loading.text_bytes.get(base_type(kind))):
             limits[column] = {"chars": most}
         elif logical.get(column) in ("f32", "f64"):
             lacks = Limits()
-            if "nan" not in not_finite:
+            if "nan" not in loading.not_finite:
                 lacks["no_nan"] = True
-            if "inf" not in not_finite:
+            if "inf" not in loading.not_finite:
                 lacks["no_infinity"] = True
             limits.update({column: lacks} if lacks else {})
-        elif logical.get(column, "bool") != "bool" and (span := twin.ranges.get(base_type(kind))):
+        elif logical.get(column, "bool") != "bool" and (span := loading.ranges.get(base_type(kind))):
             limits[column] = {"range": list(span)}
     return limits
 

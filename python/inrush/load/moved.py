@@ -76,13 +76,13 @@ def of_table(
 ) -> Figures:
     """Of the table `name` on all shards."""
     columns = readback.read_columns(items)
-    checksum_query = shards.twin.load_checksum_query(wanted.table, name, items)
+    checksum_query = shards.loading.checksum_query(wanted.table, name, items)
     parts = []
     for _, target in targets:
         by_sql = shards.ask(target, checksum_query, NAMED_S)[0]
         read: Figures = ()
         if columns:
-            document = readback.scan_document(wanted, shards.twin, name, columns, readback.read_items(items))
+            document = readback.scan_document(wanted, shards, name, columns, readback.read_items(items))
             read = proof.figures(shards.scan(target, document)["sums"])
         parts.append(proof.together(items, by_sql, read))
     return proof.added(items, parts)

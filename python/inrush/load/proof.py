@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-from inrush.engines import server
+from inrush.engines.loading import Loading
 from inrush.load.ledger import Header
 
 Item = Mapping[str, Any]
@@ -290,17 +290,17 @@ ROUNDED_FLOAT = re.compile(r"(float|double)\(\d+,\d+\)")
 TIMES = re.compile(r"(timestamp|datetime)(?:\((\d)\))?")
 
 
-def weak_columns(declared: Mapping[str, str], engine: str) -> dict[str, str]:
+def weak_columns(declared: Mapping[str, str], loading: Loading) -> dict[str, str]:
     """Column -> what its type does to values. declared: column -> type in the database."""
-    found, twin = {}, server(engine)
+    found = {}
     for column, kind in declared.items():
         kind = kind.lower()
         digits = TIMES.match(kind)
         if digits is not None and not kind.endswith("]"):
-            kept = int(digits[2]) if digits[2] else twin.time_digits
+            kept = int(digits[2]) if digits[2] else loading.time_digits
             if kept < 6:
                 found[column] = f"{kind} keeps {kept} digits of a second and rounds the others"
-        elif kind == "json" and twin.rewrites_json:
+        elif kind == "json" and loading.rewrites_json:
             found[column] = REWRITTEN
         elif ROUNDED_FLOAT.match(kind):
             found[column] = f"{kind} rounds"

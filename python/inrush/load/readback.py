@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from inrush.border import plan as border
 from inrush.border.load import FilesPlan, Scan
 from inrush.border.plan import ChecksumItem, SumHash, SumRows
-from inrush.engines.base import Proof, Server
+from inrush.engines.loading import Loading
+from inrush.engines.plans import Proof
+from inrush.engines.twin import Twin
 from inrush.load.look import Summed, begun_of
 from inrush.load.proof import Figures, LoadVerdict, figures
 from inrush.plan import ends
@@ -25,11 +27,11 @@ Targets = Sequence[tuple[str, border.Target]]
 
 
 def load_proof(
-    twin: Server, table: Table, physical: str, declared: Mapping[str, str], weak: Mapping[str, str]
+    loading: Loading, table: Table, physical: str, declared: Mapping[str, str], weak: Mapping[str, str]
 ) -> Proof:
     """What is summed of a table: every column but those with values that the database writes in another way."""
     left = tuple(c for c in table.columns if c.name not in weak or c.type.startswith("time"))
-    return twin.load_proof(replace(table, columns=left), physical, declared, weak)
+    return loading.proof(replace(table, columns=left), physical, declared, weak)
 
 
 def read_items(items: Sequence[ChecksumItem]) -> list[SumHash | SumRows]:
@@ -55,7 +57,7 @@ def summed(wanted: ends.Wanted, shards: AnyShards, targets: Targets, proof: Proo
     def scan(k: int) -> Figures:
         if not items:
             return ()
-        document = scan_document(wanted, shards.twin, name, columns, items)
+        document = scan_document(wanted, shards, name, columns, items)
         return figures(shards.scan(targets[k][1], document)["sums"])
 
     types = {column.name: column.type for column in wanted.table.columns}
@@ -63,15 +65,15 @@ def summed(wanted: ends.Wanted, shards: AnyShards, targets: Targets, proof: Proo
 
 
 def scan_document(
-    wanted: ends.Wanted, twin: Server, name: str, columns: Sequence[str], items: Sequence[ChecksumItem]
+    wanted: ends.Wanted, shards: AnyShards, name: str, columns: Sequence[str], items: Sequence[ChecksumItem]
 ) -> Scan:
-    table = part_of(wanted, twin, columns)
-    read = (twin.read_column(c) for c in wanted.table.columns if c.name in columns)
+    table = part_of(wanted, shards.twin, columns)
+    read = (shards.loading.read_column(c) for c in wanted.table.columns if c.name in columns)
     statement = f"SELECT {', '.join(read)} FROM {name}"
     return {"table": table, "statement": statement, "items": list(items)}
 
 
-def part_of(wanted: ends.Wanted, twin: Server, columns: Sequence[str]) -> border.TablePlan:
+def part_of(wanted: ends.Wanted, twin: Twin, columns: Sequence[str]) -> border.TablePlan:
     """These columns of the table, as the core takes it."""
     left = tuple(c for c in wanted.table.columns if c.name in columns)
     table = replace(wanted.table, columns=left, identity=(), layouts={})
@@ -93,7 +95,7 @@ def verified(
     in_files = digest_of_files(wanted, shards.twin, columns)
     names = [wanted.target_table, *([wanted.replica_table] if wanted.replica_table else [])]
     for name in names:
-        document = scan_document(wanted, shards.twin, name, columns, [])
+        document = scan_document(wanted, shards, name, columns, [])
         read = [shards.scan(target, document) for _, target in targets]
         rows = sum(int(r["rows"]) for r in read)
         digest = sum(int(r["digest"], 16) for r in read) % 2**128
@@ -118,7 +120,7 @@ def padded(proof: Proof) -> set[str]:
     return {str(item["column"]) for item in proof.items if item["kind"] == "sum_hash" and item.get("trimmed")}
 
 
-def digest_of_files(wanted: ends.Wanted, twin: Server, columns: Sequence[str]) -> tuple[int, int]:
+def digest_of_files(wanted: ends.Wanted, twin: Twin, columns: Sequence[str]) -> tuple[int, int]:
     """Good rows of all files, and their digest."""
     from inrush import _core
 
@@ -127,7 +129,7 @@ def digest_of_files(wanted: ends.Wanted, twin: Server, columns: Sequence[str]) -
     return int(found["rows"]), int(found["digest"], 16)
 
 
-def files_read(wanted: ends.Wanted, twin: Server) -> list[border.TablePlan]:
+def files_read(wanted: ends.Wanted, twin: Twin) -> list[border.TablePlan]:
     """The files as tables of the core, rejecting what was rejected and noting it nowhere."""
     planned = ends.table_plan(twin, wanted.table, wanted.target_table)
     return [

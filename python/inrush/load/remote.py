@@ -11,9 +11,9 @@ from typing import Any
 from inrush.border import plan as border
 from inrush.border.load import LinkPlan, Scan
 from inrush.engines import server
-from inrush.engines.base import Target
+from inrush.engines.instance import Target
 from inrush.errors import UsageError, from_core
-from inrush.load.shards import LOOK_S
+from inrush.load.shards import LOOK_S, loading_of
 from inrush.plan import ends
 
 #: A shorter token could be guessed.
@@ -80,6 +80,7 @@ class RemoteShards:
         self.engine = serves["engine"]
         self.coordinator = serves["coordinator"]
         self.twin = server(self.engine)
+        self.loading = loading_of(self.twin)
         self.targets = [Target(self.engine, url) for url in serves["shards"]]
         #: The load server has them.
         self.secrets: dict[str, str] = {}

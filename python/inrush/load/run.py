@@ -67,7 +67,7 @@ def found_shards(call: Call, note: Callable[[str], None]) -> tuple[Call, Shards]
         return call, shards
     # The user was warned of what they wrote; what a coordinator says is not theirs to change.
     behind = shards_at(found.shards, lambda _: None)
-    if behind.twin.coordinator_configured:
+    if behind.twin.cluster is not None and behind.twin.cluster.configured:
         behind.secrets = shards.secrets
     return found, behind
 
@@ -117,7 +117,7 @@ def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEven
         except InrushError:
             # Without transactions the line of a chunk follows its rows: a server that is killed between them leaves rows
             # that no ledger has.
-            if not shards.twin.transactional:
+            if not shards.loading.transactional:
                 load_server.settle()
             raise
         last = load_server.stop(on_event)
@@ -219,19 +219,19 @@ def prepare(
     """Tables and ledgers on every shard, and the plans of both ends."""
     from inrush import _core
 
-    if call.replica and (len(targets) < 2 or not shards.twin.transactional):
+    if call.replica and (len(targets) < 2 or not shards.loading.transactional):
         raise UsageError(
             "--replica: it takes two shards at least, of an engine that stores rows and ledger together"
         )
     physical = ends.target_table(call.table)
     try:
         described = describe(shards, targets[0][1], call.table)
-        floats = {"nan", "inf"} <= shards.twin.not_finite
-        asked = Asked(call.strict, read_dates(call.dates), shards.twin.has_days, floats, True)
-        table = table_of(inputs, call.table.rpartition(".")[2], described, shards.twin.column_types, asked)
+        floats = {"nan", "inf"} <= shards.loading.not_finite
+        asked = Asked(call.strict, read_dates(call.dates), shards.loading.has_days, floats, True)
+        table = table_of(inputs, call.table.rpartition(".")[2], described, shards.loading.column_types, asked)
         times, undecided = times_or_not(inputs, table, described, asked)
         columns = columns_of(inputs, table.name, described, asked)
-        if shards.twin.null_is_a_type:
+        if shards.loading.null_is_a_type:
             required = {name for name, _, nullable in described if not nullable}
             if not described:
                 required = create.without_null(inputs, columns, call.key)
@@ -250,19 +250,19 @@ def prepare(
         if call.verify:
             imports.refuse_verify(ledgers, of, physical if described else None)
         if not described:
-            unsure = create.null_line(inputs, call.key) if shards.twin.null_is_a_type else []
+            unsure = create.null_line(inputs, call.key) if shards.loading.null_is_a_type else []
             for line in [*type_lines(inputs, table.name, asked), *unsure]:
                 note(line)
             create.make_table(call, shards, targets, table, physical, columns)
             described = describe(shards, targets[0][1], call.table)
-            table = in_units_of(table, described, shards.twin.column_types)
+            table = in_units_of(table, described, shards.loading.column_types)
         table = create.with_declared(table, described)
         as_begun = reading.begun_with(of.headers[0], of.stored)
         times = reading.times_as_begun(times, undecided, asked, as_begun)
         reading.refuse_other_columns([column.name for column in table.columns], as_begun)
         table = with_types(table, as_begun.types)
         for _, target in targets if call.replica else ():
-            shards.ask(target, shards.twin.copy_table(ends.replica_table(call.table), physical))
+            shards.ask(target, shards.loading.copy_table(ends.replica_table(call.table), physical))
         behind = shards.coordinator if isinstance(shards, RemoteShards) else call.into and call.shards
         # A table that says how its rows are placed is there already.
         if behind and call.create and call.rule is None:
@@ -274,9 +274,9 @@ def prepare(
     if missing:
         raise UsageError(f"--key {','.join(missing)}: table {call.table} has {', '.join(declared)}")
     kinds = {column.name: declared[column.name] for column in table.columns}
-    weak = proof.weak_columns(kinds, shards.engine)
-    proven_by = readback.load_proof(shards.twin, table, physical, kinds, weak)
-    rule = call.rule or shards.twin.rule([declared[name] for name in call.key], len(targets))
+    weak = proof.weak_columns(kinds, shards.loading)
+    proven_by = readback.load_proof(shards.loading, table, physical, kinds, weak)
+    rule = call.rule or create.rule_of(shards.twin, [declared[name] for name in call.key], len(targets))
     documents = [file_document(i, table, folder / "spool") for i in inputs]
     files = reading.files_as_begun(documents, of.numbers, as_begun)
     if inputs[0].sniffed.format != "parquet":
@@ -304,7 +304,7 @@ def prepare(
             for name, _, nullable in described
             if not nullable and name in {c.name for c in table.columns}
         ),
-        limits=limits_of(described, table, shards.engine, shards.twin.not_finite),
+        limits=limits_of(described, table, shards.loading),
         times=times,
         bytes_per_s=call.bytes_per_s,
         shard_rows_per_s=call.shard_rows_per_s,
@@ -372,14 +372,14 @@ def refuse_partial(
 def describe(shards: Shards | RemoteShards, target: border.Target, table: str) -> list[tuple[str, str, bool]]:
     """(column, type, nullable) of a table; empty when there is none."""
     schema, _, name = table.rpartition(".")
-    found = shards.ask(target, shards.twin.describe(schema, name))
+    found = shards.ask(target, shards.loading.describe(schema, name))
     return [(str(column), str(kind), not int(required)) for column, kind, required in found]
 
 
 def refuse_unfit(shards: Shards | RemoteShards, target: tuple[str, border.Target], table: str) -> None:
     """Raises UsageError for a table that would not store each row once."""
     schema, _, name = table.rpartition(".")
-    if question := shards.twin.unfit_for_load(schema, name):
+    if question := shards.loading.ask_unfit(schema, name):
         for (why,) in shards.ask(target[1], question):
             raise UsageError(f"{target[0]}: table {table} cannot be loaded: {why}")
 

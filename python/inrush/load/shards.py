@@ -12,7 +12,9 @@ from urllib.parse import urlsplit
 from inrush.border import plan as border
 from inrush.border.load import Scan, ScanPlan
 from inrush.engines import engine_of_url, server
-from inrush.engines.base import Server, Target
+from inrush.engines.instance import Target
+from inrush.engines.loading import Loading
+from inrush.engines.twin import Twin
 from inrush.errors import UsageError
 from inrush.extras import need
 from inrush.load.call import Call
@@ -29,10 +31,14 @@ class Shards:
     """Where rows go: one engine, one or more addresses."""
 
     engine: str
-    twin: Server
+    twin: Twin
     targets: list[Target]
     #: Holds passwords: never written or shown.
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def loading(self) -> Loading:
+        return loading_of(self.twin)
 
     def documents(self) -> list[tuple[str, border.Target]]:
         def document(target: Target) -> border.Target:
@@ -59,6 +65,13 @@ class Shards:
             return found
 
 
+def loading_of(twin: Twin) -> Loading:
+    """What `inrush load` knows of this engine's tables. Raises UsageError where it knows nothing."""
+    if twin.loading is None:
+        raise UsageError(f"{twin.name}: inrush load does not prove its tables")
+    return twin.loading
+
+
 def shards_of(call: Call, note: Callable[[str], None]) -> Shards:
     """By the command line. Raises UsageError for addresses that do not go together."""
     if call.into and call.shards:
@@ -69,11 +82,11 @@ def shards_of(call: Call, note: Callable[[str], None]) -> Shards:
 def refuse_shards_of_configuration(into: str) -> None:
     """Raises UsageError where shards cannot be made known to the server that is named as their coordinator."""
     twin = server(engine_of_url(into))
-    if not twin.coordinated:
+    if twin.cluster is None:
         raise UsageError(
             f"--into {into} with --shard: {twin.name} has no coordinator of ours; leave --into out"
         )
-    if twin.coordinator_configured:
+    if twin.cluster.configured:
         raise UsageError(
             f"--into {into} with --shard: {twin.name} has its shards from its configuration and reports them; leave --shard out"
         )
@@ -91,11 +104,13 @@ def shards_at(urls: Sequence[str], note: Callable[[str], None]) -> Shards:
     secret: dict[str, str] = {}
     targets = []
     engine = engines.pop()
+    twin = server(engine)
+    loading = loading_of(twin)
     for url in urls:
         shown, variables, warning = split_password(url)
         if warning:
             note(warning)
-        if server(engine).in_database and not urlsplit(shown).path.strip("/"):
+        if loading.in_database and not urlsplit(shown).path.strip("/"):
             raise UsageError(f"name a database in the URL: {shown.partition('?')[0].rstrip('/')}/DATABASE")
         if any(secret.get(k, v) != v for k, v in variables.items()):
             raise UsageError(
@@ -103,6 +118,5 @@ def shards_at(urls: Sequence[str], note: Callable[[str], None]) -> Shards:
             )
         secret.update(variables)
         targets.append(Target(engine, shown))
-    twin = server(engine)
     need(engine, twin.extra)
     return Shards(engine, twin, targets, secret)

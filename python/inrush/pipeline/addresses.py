@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from inrush.engines.base import Target
+from inrush.engines.instance import Target
 from inrush.errors import UsageError
 from inrush.targets.deployment import Deployment, split_password
 
@@ -33,7 +33,7 @@ def at_pipeline(plan: Mapping[str, Any], deployment: Deployment, data: Path, inp
         for end, shard in zip(server["load"]["shards"], shards, strict=True)
     ]
     # A coordinator has no part in a load that goes straight to its shards.
-    watched = [pids for t in targets for pids in deployment.server.processes(t).values()]
+    watched = [pids for t in targets for pids in t.processes.values()]
     watched = watched or list(plan["watch"]["processes"].values())
     return {
         **plan,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import ceil, log2
 
 from inrush.engines import known_twin
-from inrush.engines.base import Server
+from inrush.engines.twin import Twin
 from inrush.plan.planned import PlannedRun, StudyPlan
 from inrush.plan.planned_point import PointPlan
 from inrush.plan.search import sweeps
@@ -104,7 +104,7 @@ def cost(plan: StudyPlan, pilot_s: Mapping[str, float] | None = None, done: int 
 def forecast(engine: str, point: PointPlan) -> Forecast:
     """One run by its engine's usual rates."""
     twin = known_twin(engine)
-    batch_s, row_s = twin.rate if twin else Server.rate
+    batch_s, row_s = twin.rate if twin else Twin.rate
     lasts, row_bytes = point.lasts, point.bytes / max(point.rows, 1)
 
     def rows_s(rows: int, of_bytes: float) -> float:

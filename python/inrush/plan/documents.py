@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from inrush.border import plan as border
-from inrush.engines.base import TablePlan
+from inrush.engines.plans import TablePlan
 from inrush.plan.roles import ALL_ROWS, ActiveRole, Sampling
 from inrush.plan.units import NS, ns
 from inrush.study.operations import tables_of

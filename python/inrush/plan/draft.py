@@ -9,7 +9,8 @@ from inrush.border.labels import KeyCoverage, OptionalLabels, OraclePlan, PointL
 from inrush.border.plan import KeyPlan, OpPlan, ProofPlan
 from inrush.border.plan import PointPlan as Document
 from inrush.border.plan import TablePlan as TableDocument
-from inrush.engines.base import Server, TablePlan, Unsupported
+from inrush.engines.plans import TablePlan, Unsupported
+from inrush.engines.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.documents import (
     epoch_ns,
@@ -42,7 +43,7 @@ class Draft:
     def __init__(
         self,
         study: Study,
-        server: Server,
+        server: Twin,
         method: str,
         layout: str,
         namespace: str,

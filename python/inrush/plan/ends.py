@@ -21,8 +21,11 @@ from inrush.border.load import (
     ServerPlan,
     ShardPlan,
 )
-from inrush.engines.base import HASH_PARTITIONS, OpPlan, Server, TablePlan, Unsupported
+from inrush.engines.cluster import HASH_PARTITIONS
+from inrush.engines.loading import Loading
+from inrush.engines.plans import OpPlan, TablePlan, Unsupported
 from inrush.engines.sql import literal, quote
+from inrush.engines.twin import Twin
 from inrush.errors import UsageError
 from inrush.plan.documents import single_role
 from inrush.plan.units import ns
@@ -95,8 +98,8 @@ class Wanted:
     begun: object = field(default=None, compare=False)
 
 
-def create_ledger(server: Server, name: str = LEDGER) -> str:
-    return server.create_keyed(name, LEDGER_COLUMNS, LEDGER_KEY)
+def create_ledger(loading: Loading, name: str = LEDGER) -> str:
+    return loading.create_keyed(name, LEDGER_COLUMNS, LEDGER_KEY)
 
 
 def ledger(load: str, name: str = LEDGER, sums: bool = False) -> LedgerPlan:
@@ -139,7 +142,7 @@ def replica_places(shards: Sequence[tuple[str, border.Target]]) -> list[tuple[st
     ]
 
 
-def table_plan(server: Server, table: Table, physical: str) -> TablePlan:
+def table_plan(server: Twin, table: Table, physical: str) -> TablePlan:
     """The user's own table in the engine's dialect: the twin's, under the user's name."""
     planned = server.plan_table(table, "", "inrush_load")
     create = tuple(first.replace(planned.name, physical, 1) for first in planned.create[:1])
@@ -189,14 +192,14 @@ def source_of(wanted: Wanted, file: TextFile, reject_path: str, reject_limit: in
 
 
 def server_plan(
-    wanted: Wanted, server: Server, shards: Sequence[tuple[str, border.Target]], listen: str, token: str
+    wanted: Wanted, server: Twin, shards: Sequence[tuple[str, border.Target]], listen: str, token: str
 ) -> ServerPlan:
     """Of a load server that is there for one import. shards: as of `import_plan`."""
     own = import_plan(wanted, server, shards)
     return {"role": "server", "listen": listen, "token": token, "load": own}
 
 
-def import_plan(wanted: Wanted, server: Server, shards: Sequence[tuple[str, border.Target]]) -> ImportPlan:
+def import_plan(wanted: Wanted, server: Twin, shards: Sequence[tuple[str, border.Target]]) -> ImportPlan:
     """shards: name and target of each. Raises UsageError for a method that is not there."""
     physical, load = wanted.target_table, wanted.import_id
     copies = (wanted.replica_table, replica_load(load), replica_places(shards))
@@ -210,7 +213,7 @@ def import_plan(wanted: Wanted, server: Server, shards: Sequence[tuple[str, bord
 
 
 def shard_documents(
-    wanted: Wanted, server: Server, physical: str, load: str, places: Sequence[tuple[str, border.Target]]
+    wanted: Wanted, server: Twin, physical: str, load: str, places: Sequence[tuple[str, border.Target]]
 ) -> list[ShardPlan]:
     """The places of one table, each with its plan and ledger. Raises UsageError for a method that is not there."""
     planned = table_plan(server, wanted.table, physical)
@@ -219,7 +222,7 @@ def shard_documents(
     if isinstance(text, Unsupported):
         raise UsageError(f"--method {wanted.method}: {text.reason}")
     lines = ledger(load, wanted.ledger or LEDGER, sums=bool(wanted.items))
-    raw = server.raw_columns(wanted.table)
+    raw = {} if server.loading is None else server.loading.raw_columns(wanted.table)
     return [
         shard_document(wanted, name, shard_plan(wanted, planned, text, target), lines, raw)
         for name, target in places
@@ -229,7 +232,7 @@ def shard_documents(
 def shard_document(
     wanted: Wanted, name: str, plan: border.RunPlan, ledger: LedgerPlan, raw: Mapping[str, int]
 ) -> ShardPlan:
-    """plan: what its engine is opened with. raw: as of `Server.raw_columns`."""
+    """plan: what its engine is opened with. raw: as of `Loading.raw_columns`."""
     found: ShardPlan = {
         "name": name,
         "plan": plan,
@@ -282,7 +285,7 @@ def link_plan(address: str, token: str, tls: Mapping[str, str] | None = None) ->
 
 def client_plan(
     wanted: Wanted,
-    server: Server,
+    server: Twin,
     link: LinkPlan,
     reject_folder: str,
     files: Sequence[int] | None = None,

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from inrush.engines import server
-from inrush.engines.base import Server
+from inrush.engines.dialect import Dialect
 from inrush.errors import Problem
 from inrush.known import ENGINES
 from inrush.plan.roles import ActiveRole, problem
@@ -47,7 +47,7 @@ def wrong_forms(operation: Operation) -> list[Problem]:
     problems = []
     for name in list_params(operation):
         for dialect, text in operation.sql.items():
-            form, shown = (server(dialect) if dialect in ENGINES else Server).list_form
+            form, shown = (server(dialect) if dialect in ENGINES else Dialect).list_form
             if not re.search(form.replace("{name}", re.escape(name)), text, re.IGNORECASE):
                 key = f"operations.{operation.name}.sql.{dialect}"
                 problems.append(problem(key, text, f"a list is compared as {shown.replace('{name}', name)}"))
@@ -77,6 +77,6 @@ def written_out(operation: Operation, keys: int) -> Operation:
         if name in columns:
             columns |= dict.fromkeys(names, columns.pop(name))
         for dialect, text in texts.items():
-            twin = Server if dialect == "default" else type(server(dialect))
-            texts[dialect] = twin.spread_list(text, name, names)
+            own = Dialect if dialect == "default" else type(server(dialect))
+            texts[dialect] = own.spread_list(text, name, names)
     return replace(operation, params=params, sql=texts, compared=columns)

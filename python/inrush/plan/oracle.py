@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from inrush.border.labels import OracleOperation, OraclePlan
 from inrush.engines import server
-from inrush.engines.base import OpPlan
+from inrush.engines.plans import OpPlan
 from inrush.workload import Operation, Table
 
 #: More rows than this are not loaded a second time only to be asked.
@@ -22,7 +22,7 @@ def oracle_plan(
 ) -> OraclePlan | None:
     """`labels.oracle`; None where nothing is asked, or where only files or the engine know the rows.
 
-    name: the engine that is asked (`Server.oracle` of the one measured). rows: table -> rows it holds when it is quiet.
+    name: the engine that is asked (`Twin.oracle` of the one measured). rows: table -> rows it holds when it is quiet.
     """
     if not asked or any(t.files is not None for t in tables.values()) or sum(rows.values()) > ROWS:
         return None

@@ -15,7 +15,9 @@ from inrush.border.labels import PointLabels
 from inrush.border.load import ClientPlan, ServerPlan
 from inrush.border.pipeline import PipelinePointPlan, PipelineSegment, PipelineShard
 from inrush.engines import ENGINES, known_twin
-from inrush.engines.base import Server, Unsupported
+from inrush.engines.loading import Loading
+from inrush.engines.plans import Unsupported
+from inrush.engines.twin import Twin
 from inrush.plan import ends
 from inrush.plan.documents import epoch_ns, single_role, source_document, stored_table
 from inrush.plan.intervals import interval_s, watch_s
@@ -39,8 +41,8 @@ KEY_TYPES = {"i16": "smallint", "i32": "integer", "i64": "bigint", "text": "text
 
 
 def loadable() -> list[str]:
-    """Engines that `inrush load` fills: those of which a twin knows what a column's type means."""
-    return [name for name in ENGINES if (twin := known_twin(name)) and twin.column_types]
+    """Engines that `inrush load` fills: those of which a twin knows the tables of others."""
+    return [name for name in ENGINES if (twin := known_twin(name)) and twin.loading is not None]
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def wanted_at(of: Pipeline, point: Mapping[str, object]) -> PipelineNumbers:
 
 def plan_pipeline(
     study: Study,
-    server: Server,
+    server: Twin,
     engine: str,
     point: Mapping[str, object],
     namespace: str,
@@ -99,7 +101,7 @@ def plan_pipeline(
 ) -> PointPlan | Unsupported:
     of = study.pipeline
     assert of is not None, "a study of this kind was parsed with its section"
-    if not server.column_types:
+    if server.loading is None:
         return Unsupported(f"{engine}: the loader keeps its ledger in {', '.join(loadable())}")
     at = wanted_at(of, point)
     reason = contradiction(at, server)
@@ -111,7 +113,7 @@ def plan_pipeline(
     options = {key: str(resolve(value, point)) for key, value in study.options.get(engine, {}).items()}
     target: border.Target = {"engine": engine, "url": "", "options": options}
     shards = [
-        shard(server, table, layout, name, at)
+        shard(server, server.loading, table, layout, name, at)
         for name in ([namespace] if at.shards == 1 else [f"{namespace}_{k}" for k in range(at.shards)])
     ]
     load_server = server_document(study, server, table, at, target, method, shards)
@@ -165,7 +167,7 @@ def plan_pipeline(
     return summary(plan, at, of, namespace, method, layout, study.schedule.limit_s)
 
 
-def contradiction(at: PipelineNumbers, server: Server) -> str:
+def contradiction(at: PipelineNumbers, server: Twin) -> str:
     """Why this engine cannot run the point; empty when it can."""
     if at.process_per_file and at.pipelines > 1 and server.embedded:
         return f"{server.name}: one process at a time opens its file, so that several load servers cannot share it"
@@ -178,7 +180,9 @@ def contradiction(at: PipelineNumbers, server: Server) -> str:
     return ""
 
 
-def shard(server: Server, table: Table, layout: str, namespace: str, at: PipelineNumbers) -> PipelineShard:
+def shard(
+    server: Twin, loading: Loading, table: Table, layout: str, namespace: str, at: PipelineNumbers
+) -> PipelineShard:
     """What is made, proven and dropped on one shard; its address is filled in where it runs."""
     planned = server.plan_table(table, layout, namespace)
     ledger = server.plan_table(
@@ -201,7 +205,7 @@ def shard(server: Server, table: Table, layout: str, namespace: str, at: Pipelin
             *(() if server.embedded else drop),
             *server.open_namespace(namespace),
             *planned.create,
-            ends.create_ledger(server, ledger.name),
+            ends.create_ledger(loading, ledger.name),
         ],
         "drop": drop,
         "table": stored_table(table, planned),
@@ -215,7 +219,7 @@ def shard(server: Server, table: Table, layout: str, namespace: str, at: Pipelin
 
 def server_document(
     study: Study,
-    server: Server,
+    server: Twin,
     table: Table,
     at: PipelineNumbers,
     target: border.Target,

@@ -16,7 +16,7 @@ from inrush.border.labels import RunLabels
 from inrush.border.pipeline import PipelinePlan, PipelinePointPlan
 from inrush.border.plan import PointPlan as SessionsPointPlan
 from inrush.border.plan import RunPlan
-from inrush.engines.base import Server
+from inrush.engines.twin import Twin
 from inrush.errors import Problem, StudyInvalid
 from inrush.plan.calibration import FLOOR, OWN_SHARE, calibration_plan
 from inrush.plan.planned import Missing, PlannedRun, Point, StudyPlan
@@ -30,7 +30,7 @@ from inrush.study.study import Study
 
 def plan_study(
     study: Study,
-    servers: Mapping[str, Server],
+    servers: Mapping[str, Twin],
     seed: int | None = None,
     best: Mapping[str, Sequence[Best]] | None = None,
 ) -> StudyPlan:
@@ -163,7 +163,7 @@ def planned_calibrations(
     study: Study,
     points: Sequence[Point],
     planned: Mapping[str, PointPlan],
-    servers: Mapping[str, Server],
+    servers: Mapping[str, Twin],
 ) -> tuple[tuple[PlannedRun, ...], dict[str, str]]:
     """One run for all points of embedded engines that do the same work, and which point has which."""
     runs: dict[str, PlannedRun] = {}
@@ -194,7 +194,7 @@ def planned_confirmations(
     study: Study,
     points: Sequence[Point],
     planned: Mapping[str, PointPlan],
-    servers: Mapping[str, Server],
+    servers: Mapping[str, Twin],
     seed: int,
     best: Mapping[str, Sequence[Best]],
 ) -> tuple[PlannedRun, ...]:

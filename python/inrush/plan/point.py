@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from inrush.border.plan import PointPlan as Document
-from inrush.engines.base import TCP, TRANSPORT, Server, Unsupported
+from inrush.engines.instance import TCP, TRANSPORT
+from inrush.engines.plans import Unsupported
+from inrush.engines.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.documents import epoch_ns
 from inrush.plan.draft import Draft
@@ -25,7 +27,7 @@ from inrush.study.study import Study
 
 def plan_point(
     study: Study,
-    server: Server,
+    server: Twin,
     engine: str,
     point_id: str,
     point: Mapping[str, object],

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from hashlib import sha256
 
-from inrush.engines.base import Server
 from inrush.engines.sql import quote
+from inrush.engines.twin import Twin
 from inrush.workload import Column, Table
 
 #: Ranges per table, and about how many rows in all.
@@ -24,7 +24,7 @@ class Range:
 
 
 def read_back_ranges(
-    server: Server, table: Table, read_back: str, rows: int, seed: int, epoch_ns: int
+    server: Twin, table: Table, read_back: str, rows: int, seed: int, epoch_ns: int
 ) -> list[Range]:
     """No range where no time of the table says which rows it has.
 

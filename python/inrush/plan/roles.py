@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from inrush.engines.base import Server
+from inrush.engines.twin import Twin
 from inrush.errors import Problem
 from inrush.study.forms import Best, BestOf, PerSession, best_value, resolve, rows_of
 from inrush.study.keys import KeysOf
@@ -66,7 +66,7 @@ class Broken:
 
 
 def active_roles(
-    study: Study, server: Server, point: Mapping[str, object], best: Mapping[str, Sequence[Best]]
+    study: Study, server: Twin, point: Mapping[str, object], best: Mapping[str, Sequence[Best]]
 ) -> list[ActiveRole] | Broken:
     found: list[ActiveRole] = []
     problems: list[Problem] = []
@@ -107,7 +107,7 @@ def deadline_problems(study: Study, roles: Sequence[ActiveRole]) -> list[Problem
     return found
 
 
-def deep_problems(study: Study, server: Server, roles: Sequence[ActiveRole], engine: str) -> list[Problem]:
+def deep_problems(study: Study, server: Twin, roles: Sequence[ActiveRole], engine: str) -> list[Problem]:
     """Roles with sessions that would have more calls in flight than the engine can hold."""
     found = []
     for role in roles:
@@ -133,7 +133,7 @@ def tables_at(role: Role, point: Mapping[str, object]) -> tuple[str, ...] | None
 
 def writers(
     study: Study,
-    server: Server,
+    server: Twin,
     role: Role,
     sessions: int,
     tables: tuple[str, ...],
@@ -304,7 +304,7 @@ def ended(role: ActiveRole, roles: Sequence[ActiveRole], study: Study) -> Active
     return role if there else replace(role, until=None)
 
 
-def writer_notes(server: Server, sessions: int) -> tuple[str, ...]:
+def writer_notes(server: Twin, sessions: int) -> tuple[str, ...]:
     if server.max_writers is None or sessions <= server.max_writers:
         return ()
     return (

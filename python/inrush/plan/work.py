@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from inrush.engines.base import Server
+from inrush.engines.twin import Twin
 from inrush.plan.documents import row_bytes
 from inrush.plan.roles import ALL_ROWS, ActiveRole
 from inrush.workload import Table
@@ -52,7 +52,7 @@ class Lasts:
         return max((w.due_s for w in self.work if w.due_s is not None), default=None)
 
 
-def works(roles: Sequence[ActiveRole], tables: Mapping[str, Table], server: Server) -> tuple[Work, ...]:
+def works(roles: Sequence[ActiveRole], tables: Mapping[str, Table], server: Twin) -> tuple[Work, ...]:
     """Of every role with work that is known beforehand: not of those that end with another role, or with the time."""
     found = []
     for role in roles:
@@ -64,7 +64,7 @@ def works(roles: Sequence[ActiveRole], tables: Mapping[str, Table], server: Serv
     return tuple(found)
 
 
-def writing(role: ActiveRole, table: Table, server: Server) -> Work:
+def writing(role: ActiveRole, table: Table, server: Twin) -> Work:
     batches = role.rows / max(role.batch_rows, 1)
     due_s = None
     if role.samples is not None:

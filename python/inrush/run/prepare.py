@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from inrush.engines import server
-from inrush.engines.base import TRANSPORT, UNIX
+from inrush.engines.instance import TRANSPORT, UNIX
 from inrush.errors import UsageError
 from inrush.extras import need
 from inrush.results.store import Results, SealedRun, Store, StudyFolder

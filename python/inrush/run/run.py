@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from inrush.border.events import Event, Paused
-from inrush.engines.base import Durability
+from inrush.engines.survives import Durability
 from inrush.errors import CoreError, Interrupted, UsageError
 from inrush.machine import host
 from inrush.plan.calibration import OWN_SHARE
@@ -28,7 +28,7 @@ from inrush.run import full_disk, oracle
 from inrush.run.kinds import kind_of
 from inrush.stats.measures import writing_roles
 from inrush.study.files import at_files
-from inrush.targets.deployment import ACTIONS, Deployment, at_deployment
+from inrush.targets.deployment import ACTIONS, Deployment, at_deployment, lifecycle_of
 from inrush.worker.patience import USUAL, Graces, Patience
 from inrush.worker.process import Worker, death_message, end_leftover
 from inrush.worker.stopping import Stopping
@@ -227,10 +227,11 @@ def of_our_instance(deployment: Deployment) -> Doc:
     instance = deployment.target.instance
     if instance is None:
         return {}
+    lifecycle = lifecycle_of(deployment.server)
     return {
         "data_servers": deployment.data_servers(),
-        "settings_asked": dict(deployment.server.asked(instance)),
-        "settings_by_profile": list(deployment.server.by_profile(instance)),
+        "settings_asked": dict(lifecycle.asked(instance)),
+        "settings_by_profile": list(lifecycle.by_profile(instance)),
     }
 
 
@@ -316,7 +317,7 @@ def follow(
                 if action["ok"] is False:
                     listener.note(f"{action['action']}: {action['why']}")
                 # After a restart they are others than those that the plan names.
-                worker.send(f"resume {json.dumps(deployment.server.processes(deployment.target))}")
+                worker.send(f"resume {json.dumps(deployment.target.processes)}")
         listener.event(event)
 
 

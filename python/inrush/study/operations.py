@@ -240,7 +240,7 @@ def parse_param(
 
 def check_lists(fields: Mapping[str, Node], params: Mapping[str, Any], texts: Mapping[str, str]) -> None:
     """At most one list an operation, so that a call has a number of keys; and SQL compares it as one. How another
-    engine's own statement writes it is known to its twin (`Server.list_form`)."""
+    engine's own statement writes it is known to its twin (`Dialect.list_form`)."""
     lists = [name for name, param in params.items() if param.get("list")]
     if len(lists) > 1:
         fields["params"].at(lists[1], True).problem("an operation has one list of keys; remove the other")

@@ -16,7 +16,10 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 from inrush.border.plan import Command
 from inrush.border.statement import run_statement
 from inrush.engines import engine_of_url, life, server
-from inrush.engines.base import TRANSPORT, UNIX, Cold, Durability, Server, Stop, Survives, Target
+from inrush.engines.instance import TRANSPORT, UNIX, Cold, Stop, Target
+from inrush.engines.lifecycle import Lifecycle
+from inrush.engines.survives import Durability, Survives
+from inrush.engines.twin import Twin
 from inrush.errors import TargetError, UsageError, from_core
 from inrush.machine import host
 
@@ -32,7 +35,7 @@ ASK_S = 30.0
 class Deployment:
     """An engine's place for the length of a study."""
 
-    server: Server
+    server: Twin
     target: Target
     #: What the worker needs in its environment; holds passwords, so it is never written or shown.
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -90,14 +93,15 @@ class Deployment:
         """
         from inrush import _core
 
-        if self.shards or not self.server.coordinated or not self.target.url:
+        cluster = self.server.cluster
+        if self.shards or cluster is None or not self.target.url:
             return
         try:
-            urls = self.ask(self.server.ask_shards())
+            urls = self.ask(cluster.ask_shards())
         except _core.CoreFailure as failure:
             raise from_core(*failure.args) from None
         found, secret = [], dict(self.environment)
-        for url in self.server.shard_urls(urls):
+        for url in cluster.shard_urls(urls):
             shown, variables, _ = split_password(url)
             if any(secret.get(k, v) != v for k, v in variables.items()):
                 raise UsageError(
@@ -121,16 +125,24 @@ class Deployment:
                 f"{self.target.url or self.target.engine}: inrush did not start this server and will not restart it; "
                 f"use --start {self.target.engine}"
             )
-        self.server.stop(instance, how)
-        started = self.server.start(instance.data, instance.settings)
+        lifecycle = lifecycle_of(self.server)
+        lifecycle.stop(instance, how)
+        started = lifecycle.start(instance.data, instance.settings)
         self.target = Target(self.target.engine, started.url, self.target.options, started)
+
+
+def lifecycle_of(twin: Twin) -> Lifecycle:
+    """What starts and stops servers of this engine. Raises UsageError where nothing does."""
+    if twin.lifecycle is None:
+        raise UsageError(f"{twin.name}: this engine is no server that inrush could fetch, start or stop")
+    return twin.lifecycle
 
 
 def at_deployment(plan: Mapping[str, Any], deployment: Deployment, data: Path) -> Doc:
     """The plan with its address filled in: what differs between two machines, and nothing else."""
     planned = plan["target"]
     target = deployment.server.run_target(by_transport(deployment, planned.get("options", {})), data)
-    watch = {**plan["watch"], "processes": deployment.server.processes(target)}
+    watch = {**plan["watch"], "processes": target.processes}
     if not watch.get("data_dir"):
         watch["data_dir"] = str(target.instance.data if target.instance else data)
     return {
@@ -145,7 +157,7 @@ def by_transport(deployment: Deployment, options: Mapping[str, str]) -> Target:
     instance = deployment.target.instance
     if options.get(TRANSPORT) != UNIX or instance is None:
         return deployment.target
-    url = deployment.server.socket_url(instance)
+    url = lifecycle_of(deployment.server).socket_url(instance)
     if url is None:
         raise TargetError(
             f"{deployment.target.engine} in {instance.data} has no Unix socket, whose path would be longer than the "
@@ -180,7 +192,7 @@ def password_variable(url: str) -> str:
     try:
         return server(engine_of_url(url)).password_variable
     except UsageError:
-        return Server.password_variable
+        return Twin.password_variable
 
 
 @contextlib.contextmanager
@@ -202,7 +214,10 @@ def environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 
 def make_cold(deployment: Deployment, _: str) -> Doc:
-    result = deployment.server.make_cold(deployment.target)
+    lifecycle = deployment.server.lifecycle
+    if lifecycle is None:
+        return {"ok": False, "why": "this engine has no cold protocol"}
+    result = lifecycle.make_cold(deployment.target)
     if isinstance(result, Cold):
         return {"ok": True, "how": result.how}
     return {"ok": False, "why": result.reason}
@@ -226,7 +241,7 @@ def _restarted(deployment: Deployment, how: Stop) -> Doc:
 
 def freeze(deployment: Deployment, seconds: str) -> Doc:
     """Stops every process of the server for so long: what a stalled disk looks like from outside."""
-    pids = [pid for role in deployment.server.processes(deployment.target).values() for pid in role]
+    pids = [pid for role in deployment.target.processes.values() for pid in role]
     if not pids:
         return {"ok": False, "why": "the processes of this server are not ours to stop"}
     for pid in pids:

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from inrush.engines import ENGINES, engine_of_url, server
-from inrush.engines.base import Server, Stop, Target
+from inrush.engines.instance import Stop, Target
+from inrush.engines.twin import Twin
 from inrush.errors import UsageError
 from inrush.plan.calibration import FLOOR
 from inrush.targets import register, shards
-from inrush.targets.deployment import Deployment, split_password
+from inrush.targets.deployment import Deployment, lifecycle_of, split_password
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class NamedTargets:
     #: Engines of the study that have no place, with what to say about it.
     left_out: Mapping[str, str] = field(default_factory=dict)
 
-    def servers(self) -> dict[str, Server]:
+    def servers(self) -> dict[str, Twin]:
         return {engine: server(engine) for engine in self.engines}
 
 
@@ -127,12 +128,12 @@ def started_words(words: Sequence[str]) -> dict[str, dict[str, str]]:
     return found
 
 
-def started(twin: Server, data: Path, settings: Mapping[str, str], note: Callable[[str], None]) -> Deployment:
+def started(twin: Twin, data: Path, settings: Mapping[str, str], note: Callable[[str], None]) -> Deployment:
     """One server, or a coordinator and its shards."""
     count, own = shards.split(twin, settings)
     if not count:
         note(f"starting {twin.name} in {data}")
-        instance = twin.start(data, own)
+        instance = lifecycle_of(twin).start(data, own)
         return Deployment(twin, Target(twin.name, instance.url, {}, instance))
     first, *rest = [Target(twin.name, i.url, {}, i) for i in shards.start(twin, data, own, count, note)]
     return Deployment(twin, first, shards=tuple(rest))
@@ -143,7 +144,7 @@ def stop(deployment: Deployment) -> None:
     with contextlib.ExitStack() as stack:
         for target in (*deployment.shards, deployment.target):
             if target.instance is not None:
-                stack.callback(deployment.server.stop, target.instance, Stop.CLEAN)
+                stack.callback(lifecycle_of(deployment.server).stop, target.instance, Stop.CLEAN)
 
 
 def known_engines() -> dict[str, tuple[str, ...]]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from inrush.analysis.comparability import durability_difference, first_unequal
-from inrush.engines.base import Durability, Survives
+from inrush.engines.survives import Durability, Survives
 from inrush.errors import UsageError
 from inrush.guards.verdicts import is_instrument
 from inrush.plan.planned import PlannedRun, StudyPlan

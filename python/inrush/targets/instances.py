@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from inrush.engines import ENGINES, life, server
-from inrush.engines.base import Instance, Release, Server, Stop
-from inrush.engines.own_server import LOG, VERSION, OwnServer
+from inrush.engines.instance import Instance, Release, Stop
+from inrush.engines.own_server import LOG, VERSION
+from inrush.engines.twin import Twin
 from inrush.errors import UsageError
 from inrush.targets import register, shards
+from inrush.targets.deployment import lifecycle_of
 from inrush.targets.deployments import started_words as words
 from inrush.text import columns
 
@@ -51,11 +53,11 @@ def listed(names: Sequence[str], data: Path, note: Note) -> Listing:
     )
 
 
-def how_it_runs(twin: Server) -> str:
+def how_it_runs(twin: Twin) -> str:
     if twin.embedded:
         return "inside inrush"
     return f"at a URL ({twin.schemes[0]}://…)" + (
-        f" or --start {twin.name}" if isinstance(twin, OwnServer) else ""
+        f" or --start {twin.name}" if twin.lifecycle is not None else ""
     )
 
 
@@ -63,7 +65,7 @@ def fetch(names: Sequence[str], data: Path, note: Note) -> Listing:
     """Makes the programs of servers available; says which release it is."""
     rows = []
     for twin, settings in chosen(names):
-        release = twin.fetch(settings.get(VERSION))
+        release = lifecycle_of(twin).fetch(settings.get(VERSION))
         rows.append(
             {
                 "engine": twin.name,
@@ -92,7 +94,7 @@ def start(names: Sequence[str], data: Path, note: Note) -> Listing:
             begun = shards.start(twin, kept, own, count, note)
         else:
             note(f"starting {twin.name} in {kept}")
-            begun = [twin.start(kept, own)]
+            begun = [lifecycle_of(twin).start(kept, own)]
         for instance in begun:
             write(twin, data, instance)
         rows += [row(twin, i, True, shards.role(i, kept, count > 0)) for i in begun]
@@ -111,7 +113,7 @@ def stop(names: Sequence[str], data: Path, note: Note) -> Listing:
                 f"{twin.name}: none was started in {data}; `inrush engines status` lists what runs"
             )
         for instance in instances:
-            twin.stop(instance, Stop.CLEAN)
+            lifecycle_of(twin).stop(instance, Stop.CLEAN)
             rows.append(row(twin, instance, False, role_of(twin, data, instance)))
         forget(twin, data)
     if not any(found(twin, data) for twin in startable()):
@@ -186,12 +188,12 @@ ACTIONS: dict[str, Callable[[Sequence[str], Path, Note], Listing]] = {
 }
 
 
-def startable() -> list[OwnServer]:
+def startable() -> list[Twin]:
     """Twins of the servers that inrush can start."""
-    return [twin for name in ENGINES if isinstance(twin := server(name), OwnServer)]
+    return [twin for name in ENGINES if (twin := server(name)).lifecycle is not None]
 
 
-def chosen(names: Sequence[str]) -> list[tuple[OwnServer, Mapping[str, str]]]:
+def chosen(names: Sequence[str]) -> list[tuple[Twin, Mapping[str, str]]]:
     """Twins and settings by words like `mysql,profile=default`; `all` is every one. Raises UsageError."""
     own = {twin.name: twin for twin in startable()}
     if not names:
@@ -206,34 +208,34 @@ def chosen(names: Sequence[str]) -> list[tuple[OwnServer, Mapping[str, str]]]:
     return [(own[name], settings) for name, settings in asked.items()]
 
 
-def found(twin: OwnServer, data: Path) -> list[Instance]:
+def found(twin: Twin, data: Path) -> list[Instance]:
     """What was started in this folder, running or not, and what a killed `run --start` left."""
     return [*parts(twin, data), *leftovers(twin, data)]
 
 
-def parts(twin: OwnServer, data: Path) -> list[Instance]:
+def parts(twin: Twin, data: Path) -> list[Instance]:
     """What `start` started here, running or not: one server, or a coordinator and its shards in their order."""
     kept = kept_folder(twin, data)
     folders = (kept, *shards.folders(kept))
     return [i for folder in folders if (i := read(record(twin, data, folder))) is not None]
 
 
-def kept_folder(twin: Server, data: Path) -> Path:
+def kept_folder(twin: Twin, data: Path) -> Path:
     """Not where `run --start` has its own: that one ends what it finds there."""
     return data.absolute() / f"{twin.name}-kept"
 
 
-def role_of(twin: OwnServer, data: Path, instance: Instance) -> str | None:
+def role_of(twin: Twin, data: Path, instance: Instance) -> str | None:
     return shards.role(instance, kept_folder(twin, data), len(parts(twin, data)) > 1)
 
 
-def leftovers(twin: OwnServer, data: Path) -> list[Instance]:
+def leftovers(twin: Twin, data: Path) -> list[Instance]:
     """Servers that run in the folders of `run --start` although the inrush that started them has gone."""
     kept = data / twin.name
     return [i for folder in (kept, *shards.folders(kept)) if (i := leftover(twin, folder)) is not None]
 
 
-def leftover(twin: OwnServer, folder: Path) -> Instance | None:
+def leftover(twin: Twin, folder: Path) -> Instance | None:
     doc = life.read_record(folder)
     pid, port = doc.get("pid"), doc.get("port", 0)
     if (
@@ -242,13 +244,14 @@ def leftover(twin: OwnServer, folder: Path) -> Instance | None:
         or life.started_at(doc.get("by", 0)) == doc.get("by_began")
     ):
         return None
-    release = Release(twin.name, twin.made_by(folder / twin.home), Path())
-    return Instance(twin.name, folder, twin.url_of(port), port, pid, folder / LOG, release)
+    lifecycle = lifecycle_of(twin)
+    release = Release(twin.name, lifecycle.data_version(folder), Path())
+    return Instance(twin.name, folder, lifecycle.url_of(port), port, pid, folder / LOG, release)
 
 
-def row(twin: OwnServer, instance: Instance | None, running: bool, role: str | None = None) -> dict[str, Any]:
+def row(twin: Twin, instance: Instance | None, running: bool, role: str | None = None) -> dict[str, Any]:
     """One line of an answer. Values that do not exist are None."""
-    here = twin.fetched()
+    here = lifecycle_of(twin).fetched()
     version = instance.release.version if instance else here.version if here else None
     return {
         "engine": twin.name,
@@ -262,19 +265,19 @@ def row(twin: OwnServer, instance: Instance | None, running: bool, role: str | N
     }
 
 
-def record(twin: Server, data: Path, folder: Path) -> Path:
+def record(twin: Twin, data: Path, folder: Path) -> Path:
     """Beside the folder of an instance: what was started in it."""
     kept = kept_folder(twin, data).name
     return data / f"{twin.name}{folder.name.removeprefix(kept)}.instance.json"
 
 
-def write(twin: Server, data: Path, instance: Instance) -> None:
+def write(twin: Twin, data: Path, instance: Instance) -> None:
     data.mkdir(parents=True, exist_ok=True)
     path = record(twin, data, instance.data)
     life.write_whole(path, json.dumps(asdict(instance), indent=1, default=str) + "\n")
 
 
-def forget(twin: OwnServer, data: Path) -> None:
+def forget(twin: Twin, data: Path) -> None:
     for part in parts(twin, data):
         record(twin, data, part.data).unlink(missing_ok=True)
 

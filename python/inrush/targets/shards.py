@@ -7,9 +7,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from inrush.engines import life, profiles
-from inrush.engines.base import Instance, Server, Stop
+from inrush.engines.cluster import Cluster
+from inrush.engines.instance import Instance, Stop
 from inrush.engines.own_server import PROFILE
+from inrush.engines.twin import Twin
 from inrush.errors import InrushError, TargetError, UsageError, from_core
+from inrush.targets.deployment import lifecycle_of
 
 #: The setting that asks for them: `postgresql,shards=4`.
 SHARDS = "shards"
@@ -18,19 +21,25 @@ MOST = 64
 KNOW_S = 60.0
 
 
-def asked(twin: Server, settings: Mapping[str, str]) -> int:
+def asked(twin: Twin, settings: Mapping[str, str]) -> int:
     """How many shards the settings ask for; 0 for a server that stands alone. Raises UsageError."""
     if SHARDS not in settings:
         return 0
-    if not twin.coordinated:
-        raise UsageError(f"{twin.name}: servers of this kind have no coordinator; leave {SHARDS}= out")
+    cluster_of(twin)
     word = settings[SHARDS]
     if not word.isascii() or not word.isdigit() or not 1 <= int(word) <= MOST:
         raise UsageError(f"{twin.name},{SHARDS}={word}: the number of shards is 1 to {MOST}")
     return int(word)
 
 
-def split(twin: Server, settings: Mapping[str, str]) -> tuple[int, dict[str, str]]:
+def cluster_of(twin: Twin) -> Cluster:
+    """What makes several servers of this engine one. Raises UsageError where nothing does."""
+    if twin.cluster is None:
+        raise UsageError(f"{twin.name}: servers of this kind have no coordinator; leave {SHARDS}= out")
+    return twin.cluster
+
+
+def split(twin: Twin, settings: Mapping[str, str]) -> tuple[int, dict[str, str]]:
     """How many shards are asked for, and the servers' own settings. Raises UsageError."""
     own = {name: value for name, value in settings.items() if name != SHARDS}
     count = asked(twin, settings)
@@ -61,23 +70,24 @@ def check_made(kept: Path, shards: int) -> None:
 
 
 def start(
-    twin: Server, kept: Path, settings: Mapping[str, str], shards: int, note: Callable[[str], None]
+    twin: Twin, kept: Path, settings: Mapping[str, str], shards: int, note: Callable[[str], None]
 ) -> list[Instance]:
     """Coordinator and shards, ready, the coordinator first. One that does not start stops the others.
 
     Raises TargetError with the end of its log.
     """
+    lifecycle, cluster = lifecycle_of(twin), cluster_of(twin)
     begun: list[Instance] = []
     try:
         for k in range(shards):
             note(f"starting shard {k} in {folder(kept, k)}")
-            begun.append(twin.start(folder(kept, k), settings))
+            begun.append(lifecycle.start(folder(kept, k), settings))
         note(f"starting the coordinator in {kept}")
-        begun.insert(0, twin.start(kept, twin.leading(settings, begun)))
-        make_known(twin, begun)
+        begun.insert(0, lifecycle.start(kept, cluster.leading(settings, begun)))
+        make_known(cluster, begun)
     except BaseException as error:  # Ctrl-C too: half a cluster is not left behind
         for instance in begun:
-            twin.stop(instance, Stop.KILL)
+            lifecycle.stop(instance, Stop.KILL)
         if isinstance(error, InrushError):
             raise TargetError(
                 f"{twin.name} with {shards} shards: {error}; the others were stopped"
@@ -86,14 +96,14 @@ def start(
     return begun
 
 
-def make_known(twin: Server, instances: list[Instance]) -> None:
+def make_known(cluster: Cluster, instances: list[Instance]) -> None:
     """The coordinator's own view of its shards. instances: the coordinator first."""
     from inrush import _core
 
     coordinator, *shards = instances
-    target = json.dumps({"engine": twin.name, "url": coordinator.url, "options": {}})
+    target = json.dumps({"engine": coordinator.engine, "url": coordinator.url, "options": {}})
     try:
-        for statement in twin.know_shards([shard.url for shard in shards], {}):
+        for statement in cluster.know_shards([shard.url for shard in shards], {}):
             _core.control(target, statement, KNOW_S)
     except _core.CoreFailure as failure:
         raise from_core(*failure.args) from None

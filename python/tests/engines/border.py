@@ -62,7 +62,7 @@ def run(
             events.append(event)
             at_event(event)
             if event["event"] == "paused":
-                handle.resume(deployment.server.processes(deployment.target))
+                handle.resume(deployment.target.processes)
     tables, histograms = {}, {}
     for path in parts.glob("*.arrows"):
         batches = list(whole_batches(path))

@@ -23,7 +23,7 @@ import pytest
 from inrush.border.plan import Command
 from inrush.border.statement import run_statement
 from inrush.engines import server
-from inrush.engines.base import Instance, Stop, Target
+from inrush.engines.instance import Instance, Stop, Target
 from inrush.engines.own_server import OwnServer
 
 #: Set where real servers must be there: then a missing one fails instead of being skipped.
@@ -58,8 +58,8 @@ def scratch() -> Iterator[Path]:
         shutil.rmtree(path)
 
 
-def twin(engine: str) -> OwnServer:
-    found = server(engine)
+def own_server(engine: str) -> OwnServer:
+    found = server(engine).lifecycle
     assert isinstance(found, OwnServer)
     return found
 
@@ -67,8 +67,8 @@ def twin(engine: str) -> OwnServer:
 def need(engine: str) -> None:
     """Skips, or fetches, or fails: see REQUIRE."""
     if os.environ.get(REQUIRE):
-        twin(engine).fetch()
-    elif twin(engine).fetched() is None:
+        own_server(engine).fetch()
+    elif own_server(engine).fetched() is None:
         pytest.skip(f"no {engine} here; `inrush engines fetch {engine}` gets one, {REQUIRE}=1 demands it")
 
 
@@ -79,11 +79,11 @@ def started(engine: str) -> Iterator[Target]:
         return
     need(engine)
     with scratch() as path:
-        instance = twin(engine).start(path / engine, SETTINGS[engine])
+        instance = own_server(engine).start(path / engine, SETTINGS[engine])
         try:
             yield Target(engine, instance.url, {}, instance)
         finally:
-            twin(engine).stop(instance, Stop.CLEAN)
+            own_server(engine).stop(instance, Stop.CLEAN)
 
 
 def fixture_of(engine: str) -> Callable[..., Any]:

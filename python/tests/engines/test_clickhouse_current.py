@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from inrush.engines import life
-from inrush.engines.base import Survives, Target
+from inrush.engines.instance import Target
+from inrush.engines.survives import Survives
 from inrush.targets.deployment import Deployment
 
 from . import test_contract as contract

@@ -16,11 +16,18 @@ from inrush.errors import UsageError
 from inrush.load import create
 from inrush.load.call import Call
 from inrush.load.input import base_type, limits_of, open_inputs
+from inrush.load.shards import loading_of
+from inrush.plan.ends import table_plan
 from inrush.study.chosen import choose_columns
 from inrush.study.sniff import sniff
 from inrush.workload import Column, Table
 
 NOW, OF_2018 = "26.1.1.900", "18.16.1"
+
+
+def create_loaded(engine: str, table: Table, sampled: Sampled) -> str:
+    twin = server(engine)
+    return loading_of(twin).create_table(table_plan(twin, table, '"t"'), table, sampled)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +79,7 @@ def test_the_other_types_of_mysql_are_its_usual_ones() -> None:
     table = Table(
         "t", (Column("id", "i64"), Column("at", "time_ms"), Column("n", "text"), Column("u", "uuid"))
     )
-    made = server("mysql").create_loaded(table, '"t"', Sampled(longest={"n": 40}))
+    made = create_loaded("mysql", table, Sampled(longest={"n": 40}))
     assert made == (
         'CREATE TABLE "t" ("id" BIGINT NULL, "at" DATETIME(3) NULL, "n" VARCHAR(128) NULL, "u" CHAR(36) NULL) '
         "ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin"
@@ -82,13 +89,13 @@ def test_the_other_types_of_mysql_are_its_usual_ones() -> None:
 @pytest.mark.parametrize("engine", ["postgresql", "duckdb", "sqlite", "timescaledb"])
 def test_other_engines_make_the_table_that_their_types_say(engine: str) -> None:
     table = Table("t", (Column("id", "i64"), Column("n", "text")))
-    made = server(engine).create_loaded(table, '"t"', Sampled(longest={"n": 40}, key=("id",)))
+    made = create_loaded(engine, table, Sampled(longest={"n": 40}, key=("id",)))
     kind = {"duckdb": "VARCHAR", "sqlite": "TEXT"}.get(engine, "text")
     assert made.startswith('CREATE TABLE "t" (') and f'"n" {kind}' in made and "NOT NULL" not in made
 
 
 def made_by_clickhouse(*columns: Column, **sampled: object) -> str:
-    statement = server("clickhouse").create_loaded(Table("t", columns), '"t"', Sampled(**sampled))  # type: ignore[arg-type]
+    statement = create_loaded("clickhouse", Table("t", columns), Sampled(**sampled))  # type: ignore[arg-type]
     assert statement.startswith('CREATE TABLE "t" (')
     return statement.removeprefix('CREATE TABLE "t" ')
 
@@ -134,26 +141,28 @@ def test_times_of_clickhouse_are_known_by_their_digits_and_have_a_range() -> Non
         "DateTime64(9, 'UTC')": ("datetime64(9)", ()),
         "DateTime('UTC')": ("datetime", ()),
     }
-    meanings = server("clickhouse").column_types
+    meanings = loading_of(server("clickhouse")).column_types
     assert {kind: (base_type(kind), meanings.get(base_type(kind), ())) for kind in kinds} == kinds
     table = Table("t", (Column("at", "time_ms"),))
-    limits = limits_of([("at", "Nullable(DateTime64(3, 'UTC'))", True)], table, "clickhouse", {"nan", "inf"})
+    limits = limits_of(
+        [("at", "Nullable(DateTime64(3, 'UTC'))", True)], table, loading_of(server("clickhouse"))
+    )
     low, high = limits["at"]["range"]
     assert (low, high) == (-2_208_988_800_000, 10_413_792_000_000 - 1)
 
 
 def test_such_a_time_is_summed_and_read_back_as_its_whole_number() -> None:
-    twin = server("clickhouse")
+    loading = loading_of(server("clickhouse"))
     plain = Column("at", "time_us", required=True)
     ticks = Column("at", "time_us", required=True, declared="DateTime64(6, 'UTC')")
     other = Column("n", "i64", required=True)
-    of_plain, of_ticks = (twin.load_proof(Table("t", (at, other)), "t", {}) for at in (plain, ticks))
+    of_plain, of_ticks = (loading.proof(Table("t", (at, other)), "t", {}) for at in (plain, ticks))
     assert (
         of_plain.checksum_query.replace('toInt64("at")', 'toUnixTimestamp64Micro("at")')
         == of_ticks.checksum_query
     )
-    assert twin.read_column(ticks) == 'toUnixTimestamp64Micro("at") AS "at"'
-    assert twin.read_column(plain) == '"at"'
+    assert loading.read_column(ticks) == 'toUnixTimestamp64Micro("at") AS "at"'
+    assert loading.read_column(plain) == '"at"'
 
 
 def test_a_method_that_would_take_the_number_for_seconds_is_refused() -> None:

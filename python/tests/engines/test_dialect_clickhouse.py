@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from inrush.engines.base import OpPlan, Survives, Target, Unsupported
-from inrush.engines.clickhouse import TYPES, Clickhouse
+from inrush.engines.clickhouse import Clickhouse
+from inrush.engines.clickhouse_tables import TYPES
+from inrush.engines.instance import Target
+from inrush.engines.plans import OpPlan, Unsupported
+from inrush.engines.survives import Survives
 from inrush.workload import DIGIT_TYPES, LOGICAL_TYPES, Column, Operation, Table
 from tests.engines.checksum_queries import ALL_TYPES, PORTS, expected, rows_of
 from tests.engines.servers import clickhouse, control

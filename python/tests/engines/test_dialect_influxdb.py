@@ -11,8 +11,10 @@ from urllib.request import urlopen
 import pytest
 
 from inrush import _core
-from inrush.engines.base import Durability, OpPlan, Stop, Survives, Target, Unsupported
 from inrush.engines.influxdb import FSYNC_DELAY, Influxdb, wires
+from inrush.engines.instance import Stop, Target
+from inrush.engines.plans import OpPlan, Unsupported
+from inrush.engines.survives import Durability, Survives
 from inrush.plan.plan import plan_study
 from inrush.run import oracle
 from inrush.study.study import load_study
@@ -20,7 +22,7 @@ from inrush.targets.deployment import Deployment
 from inrush.workload import Operation
 from tests.engines.border import Ran, run
 from tests.engines.checksum_queries import ALL_TYPES, PORTS
-from tests.engines.servers import control, need
+from tests.engines.servers import control, need, own_server
 
 INFLUXDB = Influxdb()
 
@@ -318,7 +320,7 @@ def test_a_lie_is_found_among_points_that_collapse(influxdb: Target, folder: Pat
 
 def test_a_user_without_the_password_is_told_where_it_is_looked_for(folder: Path) -> None:
     need("influxdb")
-    instance = INFLUXDB.start(folder / "influxdb", {"http.auth-enabled": "true"})
+    instance = own_server("influxdb").start(folder / "influxdb", {"http.auth-enabled": "true"})
     try:
         asked = urlencode({"q": "CREATE USER me WITH PASSWORD 'right' WITH ALL PRIVILEGES"})
         urlopen(f"http://127.0.0.1:{instance.port}/query?{asked}", data=b"").close()
@@ -328,4 +330,4 @@ def test_a_user_without_the_password_is_told_where_it_is_looked_for(folder: Path
         assert "hidden" not in str(failed.value) and "\n" not in str(failed.value).strip()
         control(Target("influxdb", wrong.replace("hidden", "right")), "SHOW DATABASES")
     finally:
-        INFLUXDB.stop(instance, Stop.KILL)
+        own_server("influxdb").stop(instance, Stop.KILL)

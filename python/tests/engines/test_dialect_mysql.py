@@ -11,8 +11,12 @@ import pytest
 from hypothesis import given, settings
 
 from inrush.border.plan import Command
-from inrush.engines.base import OpPlan, Server, Survives, Target, Unsupported
-from inrush.engines.mysql import DECLARED, Mariadb, Mysql, declared, literal
+from inrush.engines.instance import Target
+from inrush.engines.mysql import Mariadb, Mysql
+from inrush.engines.mysql_tables import DECLARED, declared, literal
+from inrush.engines.plans import OpPlan, Unsupported
+from inrush.engines.survives import Survives
+from inrush.engines.twin import Twin
 from inrush.workload import DIGIT_TYPES, FILE_TYPES, LOGICAL_TYPES, Column, Operation
 from tests.engines.checksum_queries import ALL_TYPES, PORTS, expected, rows_of
 from tests.engines.servers import control
@@ -22,7 +26,7 @@ both = pytest.mark.parametrize("engine", TWINS)
 
 
 @pytest.fixture
-def twin(engine: str) -> Server:
+def twin(engine: str) -> Twin:
     return TWINS[engine]
 
 
@@ -126,7 +130,7 @@ def test_a_backslash_is_a_character_and_no_escape() -> None:
     ],
 )
 def test_durability_in_normal_form(
-    twin: Server, changed: dict[str, str], survives: Survives, window_s: float
+    twin: Twin, changed: dict[str, str], survives: Survives, window_s: float
 ) -> None:
     shipped = {
         "innodb_flush_log_at_trx_commit": "1",
@@ -140,7 +144,7 @@ def test_durability_in_normal_form(
 
 
 @both
-def test_settings_that_could_not_be_read_promise_nothing(twin: Server) -> None:
+def test_settings_that_could_not_be_read_promise_nothing(twin: Twin) -> None:
     assert twin.durability({}).survives is Survives.NOTHING
 
 
@@ -148,7 +152,7 @@ def test_settings_that_could_not_be_read_promise_nothing(twin: Server) -> None:
 
 
 @pytest.fixture
-def namespace(twin: Server, target: Target) -> Iterator[str]:
+def namespace(twin: Twin, target: Target) -> Iterator[str]:
     run(target, *twin.open_namespace("inrush_test"))
     yield "inrush_test"
     run(target, *twin.drop_namespace("inrush_test"))
@@ -158,7 +162,7 @@ def namespace(twin: Server, target: Target) -> Iterator[str]:
 
 
 @both
-def test_the_checksum_query_gives_what_the_rows_sum_to(twin: Server, target: Target, namespace: str) -> None:
+def test_the_checksum_query_gives_what_the_rows_sum_to(twin: Twin, target: Target, namespace: str) -> None:
     plan = twin.plan_table(ALL_TYPES, "pk", namespace)
     proof = twin.proof(ALL_TYPES, plan)
     kinds = [c.type for c in ALL_TYPES.columns]
@@ -179,7 +183,7 @@ def test_the_checksum_query_gives_what_the_rows_sum_to(twin: Server, target: Tar
 
 
 @both
-def test_a_database_of_the_users_is_refused_and_kept(twin: Server, target: Target) -> None:
+def test_a_database_of_the_users_is_refused_and_kept(twin: Twin, target: Target) -> None:
     from inrush import _core
 
     run(target, "CREATE DATABASE inrush_mine", "CREATE TABLE inrush_mine.ports (a INT)")
@@ -192,12 +196,12 @@ def test_a_database_of_the_users_is_refused_and_kept(twin: Server, target: Targe
 
 
 @both
-def test_what_is_not_there_is_dropped_without_complaint(twin: Server, target: Target) -> None:
+def test_what_is_not_there_is_dropped_without_complaint(twin: Twin, target: Target) -> None:
     run(target, *twin.drop_namespace("inrush_never"))
 
 
 @both
-def test_a_table_can_be_emptied_and_dropped(twin: Server, target: Target, namespace: str) -> None:
+def test_a_table_can_be_emptied_and_dropped(twin: Twin, target: Target, namespace: str) -> None:
     plan = twin.plan_table(PORTS, "pk_time", namespace)
     run(
         target,
@@ -212,7 +216,7 @@ def test_a_table_can_be_emptied_and_dropped(twin: Server, target: Target, namesp
 
 
 @both
-def test_probes_are_pairs_and_hold_what_is_asked_for(twin: Server, target: Target, namespace: str) -> None:
+def test_probes_are_pairs_and_hold_what_is_asked_for(twin: Twin, target: Target, namespace: str) -> None:
     plan = twin.plan_table(PORTS, "pk_time", namespace)
     run(target, *plan.create)
     probes = twin.probes([plan])

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from inrush.engines.base import OpPlan, Survives, Target, Unsupported
+from inrush.engines.instance import Target
+from inrush.engines.plans import OpPlan, Unsupported
 from inrush.engines.postgresql import DECLARED, WIRE, Postgresql
 from inrush.engines.sql import literal
+from inrush.engines.survives import Survives
 from inrush.workload import DIGIT_TYPES, FILE_TYPES, LOGICAL_TYPES, Column, Operation, Table
 from tests.engines.checksum_queries import ALL_TYPES, PORTS, expected, rows_of
 from tests.engines.servers import control

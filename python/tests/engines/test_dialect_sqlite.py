@@ -13,8 +13,10 @@ from hypothesis import given, settings
 
 from inrush.border.plan import Command
 from inrush.border.statement import run_statement
-from inrush.engines.base import Durability, OpPlan, Survives, Target, Unsupported
+from inrush.engines.instance import Target
+from inrush.engines.plans import OpPlan, Unsupported
 from inrush.engines.sqlite import DECLARED, Sqlite
+from inrush.engines.survives import Durability, Survives
 from inrush.workload import DIGIT_TYPES, FILE_TYPES, LOGICAL_TYPES, Operation, Table
 from tests.engines.checksum_queries import ALL_TYPES, PORTS, Row, expected, rows_of
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from inrush.engines import ENGINES, life, page_cache, server
-from inrush.engines.base import Cold, Instance, Stop, Target
+from inrush.engines.instance import Cold, Instance, Stop, Target
 from inrush.engines.own_server import OwnServer
 from inrush.errors import TargetError, UsageError
 
-from .servers import SETTINGS, need, twin
+from .servers import SETTINGS, need, own_server
 
-STARTED = [name for name in ENGINES if isinstance(server(name), OwnServer)]
+STARTED = [name for name in ENGINES if server(name).lifecycle is not None]
 # A data folder is made anew in most of these: seconds on a quiet machine, much more on a busy one.
 pytestmark = pytest.mark.timeout(600)
 #: A value that no server takes.
@@ -35,7 +35,7 @@ WRONG = {
 @pytest.fixture(params=STARTED)
 def own(request: pytest.FixtureRequest) -> OwnServer:
     need(request.param)
-    return twin(request.param)
+    return own_server(request.param)
 
 
 def begun(own: OwnServer, folder: Path) -> Instance:
@@ -91,8 +91,8 @@ def test_what_inrush_sets_itself_and_strange_profiles_are_refused(own: OwnServer
 
 
 def test_what_a_killed_inrush_left_is_ended_before_the_next_start(own: OwnServer, folder: Path) -> None:
-    script = "import sys; from pathlib import Path; from tests.engines.servers import SETTINGS, twin\n"
-    script += f"own = twin({own.name!r})\n"
+    script = "import sys; from pathlib import Path; from tests.engines.servers import SETTINGS, own_server\n"
+    script += f"own = own_server({own.name!r})\n"
     script += f"print(own.start(Path({str(folder / own.name)!r}), SETTINGS[own.name]).pid, flush=True)\nsys.stdin.read()"
     with subprocess.Popen(
         [sys.executable, "-c", script],

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from inrush.engines import server
-from inrush.engines.base import Target
+from inrush.engines.instance import Target
 from inrush.load.input import base_type
+from inrush.load.shards import loading_of
 from inrush.plan.ends import table_plan, target_table
 from inrush.workload import FILE_TYPES, LOGICAL_TYPES, Column, Table
 
@@ -106,6 +107,7 @@ def test_columns_that_inrush_made_are_known_again_by_what_they_mean(
     engine: str, request: pytest.FixtureRequest, tmp_path: Path, table: str
 ) -> None:
     twin = server(engine)
+    loading = loading_of(twin)
     target = (
         Target(engine, f"{engine}:///{tmp_path}/db") if twin.embedded else request.getfixturevalue(engine)
     )
@@ -120,8 +122,8 @@ def test_columns_that_inrush_made_are_known_again_by_what_they_mean(
         ask(here, f"CREATE DATABASE IF NOT EXISTS {database}")
     ask(here, made.create[0])
     try:
-        for column, kind, _ in ask(here, twin.describe(database, table)):
-            meanings = twin.column_types.get(base_type(kind), ())
+        for column, kind, _ in ask(here, loading.describe(database, table)):
+            meanings = loading.column_types.get(base_type(kind), ())
             # Of several of our types that one of the database holds, the widest is read.
             assert column[2:] in meanings or READ_AS.get(column[2:]) in meanings, (column, kind)
     finally:

@@ -19,7 +19,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from inrush.engines.base import Target
+from inrush.engines.instance import Target
 from inrush.errors import InrushError, RowsMissing, UsageError
 from inrush.load import identity
 from inrush.load.call import Call

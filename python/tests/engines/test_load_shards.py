@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from inrush.engines import life, postgresql_shards
-from inrush.engines.base import Stop, Target
+from inrush.engines import life, postgresql_shards, server
+from inrush.engines.instance import Stop, Target
 from inrush.errors import TargetError, UsageError
 from inrush.load.call import Call
 from inrush.load.check import Loaded
@@ -17,7 +17,7 @@ from inrush.load.run import load
 from inrush.plan import ends
 from inrush.targets import instances, shards
 
-from .servers import control, need, scratch, twin
+from .servers import control, need, own_server, scratch
 from .test_load import count, rows_file, silent
 from .test_load_server import loaded, serving
 
@@ -108,8 +108,8 @@ def test_what_a_stopped_shard_had_lies_on_its_replica_to_the_row(cluster: Any, t
     everything = "SELECT id::text, at::text, dev::text, v::text, name FROM {} ORDER BY id"
     had = control(Target("postgresql", rows[1]["url"]), everything.format("twice"))
     assert len(had) > 0
-    server, [_, lost, _] = twin("postgresql"), instances.parts(twin("postgresql"), data)
-    server.stop(lost, Stop.KILL)
+    own, [_, lost, _] = own_server("postgresql"), instances.parts(server("postgresql"), data)
+    own.stop(lost, Stop.KILL)
     try:
         notes: list[str] = []
         detail = instances.status(["postgresql"], data, notes.append).rows
@@ -120,7 +120,7 @@ def test_what_a_stopped_shard_had_lies_on_its_replica_to_the_row(cluster: Any, t
         beside = control(Target("postgresql", rows[2]["url"]), everything.format("twice_replica"))
         assert beside == had
     finally:
-        instances.write(server, data, server.start(lost.data, lost.settings))
+        instances.write(server("postgresql"), data, own.start(lost.data, lost.settings))
 
 
 @pytest.mark.slow
@@ -189,9 +189,9 @@ def test_a_shard_that_does_not_start_stops_the_others_and_shows_its_log(folder: 
     ],
 )
 def test_shards_that_cannot_be_are_refused(words: str, said: str) -> None:
-    [(server, settings)] = instances.chosen([words])
+    [(twin, settings)] = instances.chosen([words])
     with pytest.raises(UsageError, match=said):
-        shards.split(server, settings)
+        shards.split(twin, settings)
 
 
 def test_what_a_shards_url_says_of_tls_is_told_to_the_coordinator_and_read_back() -> None:

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from inrush.engines import clickhouse_shards, life
-from inrush.engines.base import Instance, Stop
+from inrush.engines import clickhouse_shards, life, server
+from inrush.engines.instance import Instance, Stop
 from inrush.errors import UsageError
 from inrush.load.call import Call
 from inrush.load.check import Loaded
@@ -24,7 +24,7 @@ from inrush.load.run import found_shards, load, prepare
 from inrush.plan import ends
 from inrush.targets import instances
 
-from .servers import need, scratch, twin
+from .servers import need, own_server, scratch
 from .test_load import killed_or_finished, rows_file, silent
 from .test_load_trouble import Loading, wait_until
 
@@ -273,7 +273,7 @@ def test_a_shard_that_is_killed_while_it_loads_comes_back_and_every_row_is_there
 ) -> None:
     need("clickhouse")
     begun = instances.start(["clickhouse,shards=2,profile=default"], folder, silent).rows
-    own, rows, draw = twin("clickhouse"), 40_000, random.Random(3)
+    own, rows, draw = own_server("clickhouse"), 40_000, random.Random(3)
     try:
         into = begun[0]["url"]
         files = [rows_file(tmp_path / f"{n}.csv", n * rows, rows, bad=n) for n in range(2)]
@@ -311,7 +311,7 @@ def test_a_shard_that_is_killed_while_it_loads_comes_back_and_every_row_is_there
 
 
 def kept(folder: Path, k: int) -> Instance:
-    return instances.parts(twin("clickhouse"), folder)[1 + k]
+    return instances.parts(server("clickhouse"), folder)[1 + k]
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from inrush.engines.base import Instance, Stop, Target
+from inrush.engines.instance import Instance, Stop, Target
 from inrush.engines.life import servant
 from inrush.errors import InrushError, UsageError
 from inrush.load import run as loads
@@ -26,7 +26,7 @@ from inrush.load.check import Loaded
 from inrush.load.process import End
 from inrush.load.run import load
 from inrush.plan import ends
-from tests.engines.servers import SETTINGS, control, need, twin
+from tests.engines.servers import SETTINGS, control, need, own_server
 from tests.engines.test_load import COLUMNS, call, count, documents, rows_file, silent, table
 
 __all__ = ["table"]
@@ -128,7 +128,7 @@ def client(made: Any, wanted: Any, shards: Any, address: str, folder: Path, tmp_
 def own_shards(folder: Path) -> Iterator[list[Instance]]:
     """Servers of the test's own, because they will be killed."""
     need("postgresql")
-    own = twin("postgresql")
+    own = own_server("postgresql")
     found = [own.start(folder / f"shard{k}", SETTINGS["postgresql"]) for k in range(2)]
     yield found
     for instance in found:
@@ -172,7 +172,7 @@ class Loading(threading.Thread):
 def test_20_kills_spread_over_the_shards_store_every_row_once(
     own_shards: list[Instance], tmp_path: Path
 ) -> None:
-    rows, own, rng = 40_000, twin("postgresql"), random.Random(5)
+    rows, own, rng = 40_000, own_server("postgresql"), random.Random(5)
     files = [rows_file(tmp_path / f"{n}.csv", n * rows, rows, bad=n) for n in range(2)]
     for instance in own_shards:
         control(Target("postgresql", instance.url), f"CREATE TABLE t ({COLUMNS})")
@@ -236,7 +236,7 @@ def small_disk(folder: Path) -> Iterator[Path]:
 def test_a_shard_that_goes_before_the_proof_is_said_in_a_line_and_the_same_command_proves(
     own_shards: list[Instance], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own, victim = twin("postgresql"), own_shards[1]
+    own, victim = own_server("postgresql"), own_shards[1]
     wanted = call(
         "t", [rows_file(tmp_path / "a.csv", 0, 2_000)], shards=tuple(i.url for i in own_shards), key=("id",)
     )

@@ -13,7 +13,7 @@ import pytest
 
 from inrush import _core
 from inrush.engines import server
-from inrush.engines.base import Target
+from inrush.engines.instance import Target
 from tests.terminal import Inrush
 
 from .servers import control

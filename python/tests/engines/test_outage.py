@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pytest
 
 from inrush.engines import server
-from inrush.engines.base import Stop, Target
+from inrush.engines.instance import Stop, Target
 from inrush.engines.life import servant
 from inrush.guards.lateness import client_on_time
 from inrush.guards.run import guard_run
@@ -32,7 +32,7 @@ from inrush.worker.process import Event
 from tests.test_paced import STUDY
 
 from .border import run
-from .servers import SETTINGS, control, need, twin
+from .servers import SETTINGS, control, need, own_server
 from .test_trouble import STUDY as CONTRACT
 from .test_trouble import changed, processes, tree
 
@@ -46,11 +46,11 @@ def own(request: pytest.FixtureRequest, folder: Path) -> Iterator[Deployment]:
     """A server of the test's own, because it will be mistreated."""
     engine: str = request.param
     need(engine)
-    instance = twin(engine).start(folder / engine, SETTINGS[engine])
-    deployment = Deployment(twin(engine), Target(engine, instance.url, {}, instance))
+    instance = own_server(engine).start(folder / engine, SETTINGS[engine])
+    deployment = Deployment(server(engine), Target(engine, instance.url, {}, instance))
     yield deployment
     assert deployment.target.instance is not None
-    twin(engine).stop(deployment.target.instance, Stop.KILL)
+    own_server(engine).stop(deployment.target.instance, Stop.KILL)
 
 
 class Killer(Silent):
@@ -69,11 +69,12 @@ class Killer(Silent):
         if time.monotonic() - self.began_s >= 2:
             instance = self.deployment.target.instance
             assert instance is not None
-            self.deployment.server.stop(instance, Stop.KILL)
+            own = own_server(instance.engine)
+            own.stop(instance, Stop.KILL)
             gone_s = time.monotonic()
             time.sleep(OUTAGE_S)
             self.outage_s = time.monotonic() - gone_s
-            started = self.deployment.server.start(instance.data, instance.settings)
+            started = own.start(instance.data, instance.settings)
             self.deployment.target = Target(self.deployment.target.engine, started.url, {}, started)
 
 
@@ -287,10 +288,10 @@ def says_full(message: str) -> bool:
 @pytest.mark.parametrize("engine", sorted(NEEDS_MB))
 def test_a_server_whose_disk_is_full_ends_its_run_with_a_line_that_says_so(engine: str, folder: Path) -> None:
     need(engine)
-    own = twin(engine)
+    own = own_server(engine)
     with small_disk(folder / "small", NEEDS_MB[engine] + ROOM_MB) as disk:
         instance = own.start(disk / engine, SETTINGS[engine])
-        deployment = Deployment(own, Target(engine, instance.url, {}, instance))
+        deployment = Deployment(server(engine), Target(engine, instance.url, {}, instance))
         running = tree(processes(deployment))
         try:
             message = ended_full(filling(engine, folder), deployment, folder / "results")

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from inrush.engines import life
-from inrush.engines.base import Target
+from inrush.engines.instance import Target
 from inrush.targets import instances
 from tests.terminal import pipeline_results
 

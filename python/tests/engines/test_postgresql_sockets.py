@@ -9,12 +9,12 @@ import pytest
 
 from inrush import _core
 from inrush.engines import life, server
-from inrush.engines.base import Instance, Stop, Target
+from inrush.engines.instance import Instance, Stop, Target
 from inrush.run import oracle
 from inrush.targets.deployment import Deployment
 
 from .border import run
-from .servers import control, need, scratch, twin
+from .servers import control, need, own_server, scratch
 from .test_contract import planned
 from .test_load import call, count, rows_file
 from .test_load import run as load
@@ -25,7 +25,7 @@ from .test_tls import refusal, tls_of
 def instance() -> Iterator[Instance]:
     """Its folder has a name with capitals and blanks; a comma would separate hosts to libpq."""
     need("postgresql")
-    own = twin("postgresql")
+    own = own_server("postgresql")
     with scratch() as folder:
         instance = own.start(folder / "My data here", {"shared_buffers": "16MB"})
         try:
@@ -114,7 +114,7 @@ def test_nobody_at_the_socket_is_one_line_that_names_it(instance: Instance, fold
 def test_a_server_in_a_folder_too_deep_for_a_socket_runs_without_and_a_killed_ones_is_made_anew(
     folder: Path,
 ) -> None:
-    own = twin("postgresql")
+    own = own_server("postgresql")
     deep = folder / ("d" * (life.SOCKET_PATH_BYTES - len(bytes(folder)) - 4))
     server = own.start(deep, {"shared_buffers": "16MB"})
     assert control(server, "SHOW unix_socket_directories") == [[""]]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inrush.engines import server
-from inrush.engines.base import Target
+from inrush.engines.instance import Target
 from inrush.plan import draft
 from inrush.plan.plan import plan_study
 from inrush.study.study import load_study

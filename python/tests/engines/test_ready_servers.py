@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from inrush.engines import greeting, server
-from inrush.engines.base import Target
+from inrush.engines.instance import Target
 from inrush.errors import UsageError
 from inrush.run.prepare import StudyCall, prepare
 from inrush.targets.deployment import Deployment

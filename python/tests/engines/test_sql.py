@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inrush.engines import server, sql
-from inrush.engines.base import OpPlan, TablePlan, Unsupported
+from inrush.engines.plans import OpPlan, TablePlan, Unsupported
 from inrush.workload import Column, Operation, Table
 
 TABLES = {"errors": '"run"."errors"'}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from inrush.engines import server
-from inrush.engines.base import Target
+from inrush.engines.instance import Target
 from inrush.guards.run import guard_run
 from inrush.guards.verdicts import Outcome
 from inrush.plan.plan import plan_study

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from inrush import _core
-from inrush.engines.base import Stop, Target
+from inrush.engines import server
+from inrush.engines.instance import Stop, Target
 from tests.engines.certificates import HOST, make_certificate
-from tests.engines.servers import control, need, scratch, twin
+from tests.engines.servers import control, need, own_server, scratch
 from tests.engines.test_wires import passes_its_own_tests
 
 
@@ -53,7 +54,7 @@ def refusal(target: Target, statement: str = "SELECT 1") -> str:
 def secured(certificates: Path) -> Iterator[Target]:
     """A PostgreSQL with the certificate `server`."""
     need("postgresql")
-    own = twin("postgresql")
+    own = own_server("postgresql")
     files = {
         "ssl_cert_file": str(certificates / "server.crt"),
         "ssl_key_file": str(certificates / "server.key"),
@@ -84,7 +85,7 @@ def test_postgresql_is_encrypted_as_far_as_the_mode_asks(secured: Target, certif
 
 def tls_of(target: Target) -> str:
     """What a run on this target records of its connections."""
-    engine = twin(target.engine)
+    engine = server(target.engine)
     rows = [row for statement in engine.probes(()).settings for row in control(target, statement)]
     return engine.tls(target, {str(name): str(value) for name, value, *_ in rows})
 
@@ -258,7 +259,7 @@ def tls_in_front(port: int, certificates: Path) -> Iterator[int]:
 @pytest.mark.parametrize("engine", ["clickhouse", "influxdb", "valkey"])
 def test_where_the_server_does_not_tell_the_url_says_whether_a_run_was_encrypted(engine: str) -> None:
     def detail(query: str) -> str:
-        return twin(engine).tls(Target(engine, f"{engine}://host:1/db{query}"), {})
+        return server(engine).tls(Target(engine, f"{engine}://host:1/db{query}"), {})
 
     assert detail("") == detail("?secure=false") == detail("?secure=0") == "none"
     assert detail("?secure=true").startswith("TLS") and detail("?secure=1&verify=false").startswith("TLS")

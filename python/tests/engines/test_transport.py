@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from inrush.engines import server
-from inrush.engines.base import TRANSPORT, Instance, Stop, Target
+from inrush.engines.instance import TRANSPORT, Instance, Stop, Target
 from inrush.errors import TargetError
 from inrush.targets.deployment import Deployment, at_deployment
 
 from .border import run
-from .servers import control, need, scratch, twin
+from .servers import control, need, own_server, scratch
 from .test_contract import planned
 from .test_tls import refusal
 
@@ -34,7 +34,7 @@ SMALL = {"postgresql": {"shared_buffers": "16MB"}}
 def instance(request: pytest.FixtureRequest) -> Iterator[Instance]:
     engine: str = request.param
     need(engine)
-    own = twin(engine)
+    own = own_server(engine)
     with scratch() as folder:
         # A percent sign has to be escaped in a URL; MariaDB cannot be made in a folder with a blank.
         instance = own.start(folder / "my%data", SMALL.get(engine, {"profile": "default"}))

@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 import pytest
 
 from inrush.engines import server
-from inrush.engines.base import Stop, Target
+from inrush.engines.instance import Stop, Target
 from inrush.plan.plan import plan_study
 from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
 
 from .border import run
-from .servers import SETTINGS, control, need, twin
+from .servers import SETTINGS, control, need, own_server
 
 STUDY = str(Path(__file__).parent / "contract.toml")
 SECOND = 10**9
@@ -61,13 +61,13 @@ def own(request: pytest.FixtureRequest, folder: Path) -> Iterator[Deployment]:
     """A server of the test's own, because it will be mistreated."""
     engine: str = request.param
     need(engine)
-    instance = twin(engine).start(folder / engine, SETTINGS[engine])
-    yield Deployment(twin(engine), Target(engine, instance.url, {}, instance))
-    twin(engine).stop(instance, Stop.KILL)
+    instance = own_server(engine).start(folder / engine, SETTINGS[engine])
+    yield Deployment(server(engine), Target(engine, instance.url, {}, instance))
+    own_server(engine).stop(instance, Stop.KILL)
 
 
 def processes(deployment: Deployment) -> list[int]:
-    return [pid for pids in deployment.server.processes(deployment.target).values() for pid in pids]
+    return [pid for pids in deployment.target.processes.values() for pid in pids]
 
 
 def tree(pids: list[int]) -> list[int]:
@@ -124,7 +124,8 @@ def test_a_server_killed_in_a_run_ends_it_with_the_reason_and_half_a_table(
     assert {f["outcome"] for f in ran.tables["failures"]} == {"lost"}
     # What was acknowledged before the crash is there after it: these servers have written it by then.
     acknowledged = ran.totals("writers")["rows"]
-    again = own.server.start(own.target.instance.data, SETTINGS[own.target.engine])  # type: ignore[union-attr]
+    assert own.target.instance is not None
+    again = own_server(own.target.engine).start(own.target.instance.data, SETTINGS[own.target.engine])
     own.target = Target(own.target.engine, again.url, {}, again)
     # The first figure of a screen counts the rows, in every dialect.
     (proof,) = (p for s in ran.plan["segments"] if s["kind"] == "proof" for p in s["proofs"])
@@ -242,7 +243,7 @@ def test_a_query_past_its_deadline_is_killed_in_the_server_and_is_a_timeout(
 ) -> None:
     endless = "SELECT count() FROM numbers(1000000000000) WHERE number % 3 = sleepEachRow(0)"
     plan = asking("clickhouse", endless, deadline_ns=SECOND // 2)
-    ran = run(Deployment(twin("clickhouse"), clickhouse), plan, folder / "run")
+    ran = run(Deployment(server("clickhouse"), clickhouse), plan, folder / "run")
     assert ran.totals("readers")["ops"] == 2
     assert {f["outcome"] for f in ran.tables["failures"]} == {"timeout"}
     left = control(clickhouse, "SELECT count() FROM system.processes WHERE query LIKE '%sleepEachRow(0)%'")
@@ -256,7 +257,7 @@ def test_a_script_past_its_deadline_is_a_timeout_and_the_session_goes_on_with_an
     endless = 'EVAL "while true do end" 0'
     plan = asking("valkey", endless, deadline_ns=SECOND // 2)
     try:
-        ran = run(Deployment(twin("valkey"), valkey), plan, folder / "run")
+        ran = run(Deployment(server("valkey"), valkey), plan, folder / "run")
     finally:
         control(valkey, "SCRIPT KILL")
     assert ran.totals("readers")["ops"] == 2 and ran.totals("readers")["ok"] == 0
@@ -266,7 +267,7 @@ def test_a_script_past_its_deadline_is_a_timeout_and_the_session_goes_on_with_an
 
 def test_a_failure_behind_the_first_rows_of_an_answer_is_a_failure(clickhouse: Target, folder: Path) -> None:
     late = "SELECT number, throwIf(number = 3000000) FROM system.numbers LIMIT 5000000"
-    ran = run(Deployment(twin("clickhouse"), clickhouse), asking("clickhouse", late), folder / "run")
+    ran = run(Deployment(server("clickhouse"), clickhouse), asking("clickhouse", late), folder / "run")
     assert ran.totals("readers")["ok"] == 0
     assert {f["outcome"] for f in ran.tables["failures"]} == {"other"}
     assert all("throwIf" in f["first_message"] for f in ran.tables["failures"])
@@ -278,7 +279,7 @@ def test_a_statement_that_gives_statements_runs_each_of_them(clickhouse: Target,
         "SELECT concat('INSERT INTO default.each_was_here VALUES (', toString(number), ')') FROM numbers(3)"
     )
     plan = asking("clickhouse", each, kind="execute", method="each")
-    ran = run(Deployment(twin("clickhouse"), clickhouse), plan, folder / "run")
+    ran = run(Deployment(server("clickhouse"), clickhouse), plan, folder / "run")
     assert not ran.tables["failures"], ran.tables["failures"]
     assert control(clickhouse, "SELECT sum(n), count() FROM default.each_was_here") == [["6", "6"]]
     control(clickhouse, "DROP TABLE default.each_was_here")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines.base import Target
+from inrush.engines.instance import Target
 
 ROOT = Path(__file__).parents[3]
 

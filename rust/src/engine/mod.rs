@@ -47,7 +47,7 @@ pub type Ticket = u64;
 /// What the driver and the proofs must know of an engine; all else is a field of its twin.
 #[derive(Debug, Clone, Default)]
 pub struct Caps {
-    /// Calls that a session can have in flight; twin of `Server.max_depth` ([`max_depth`]).
+    /// Calls that a session can have in flight; twin of `Twin.max_depth` ([`max_depth`]).
     pub max_depth: u32,
     /// A batch is stored whole or not at all, also where its connection is lost before the answer.
     pub inserts_whole: bool,

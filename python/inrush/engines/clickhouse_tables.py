@@ -1,0 +1,43 @@
+"""Columns of ClickHouse's tables: their types, and how a time is a number. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from inrush.workload import Column
+
+#: Logical type -> type in the table and on the wire.
+TYPES: Mapping[str, str] = {
+    "bool": "UInt8",
+    "i16": "Int16",
+    "i32": "Int32",
+    "i64": "Int64",
+    "u64": "UInt64",
+    "f32": "Float32",
+    "f64": "Float64",
+    "time_ms": "Int64",
+    "time_us": "Int64",
+    "text": "String",
+    "bytes": "String",
+    "list_f64": "Array(Float64)",
+    "list_i64": "Array(Int64)",
+    "uuid": "String",
+}
+LISTS = ("list_f64", "list_i64")
+#: Digits of a second -> function that gives such a time as the whole number that is stored.
+NUMBERS = {"3": "toUnixTimestamp64Milli", "6": "toUnixTimestamp64Micro"}
+_DIGITS = re.compile(r"DateTime64\((\d)")
+
+
+def type_of(column: Column) -> str:
+    kind = TYPES[column.type]
+    if not column.nullable:
+        return kind
+    return f"Array({kind})" if column.type in LISTS else f"Nullable({kind})"
+
+
+def number_of(column: Column) -> str | None:
+    """The function that gives a `DateTime64` of a table as a whole number of the column's unit; None of other types."""
+    found = _DIGITS.search(column.declared)
+    return NUMBERS[found[1]] if found else None

@@ -1,0 +1,111 @@
+"""The part that every twin has: what an engine is told, as statements. Pure, golden-tested, no I/O."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from inrush.border.plan import Command
+from inrush.engines.instance import Target
+from inrush.engines.plans import TLS, Ask, OpPlan, Probes, Proof, TablePlan, Unsupported
+from inrush.engines.survives import Durability
+from inrush.workload import Column, Operation, Table
+
+
+class Dialect(ABC):
+    """How marked homes, tables, operations, proofs and probes are written for one engine."""
+
+    name: ClassVar[str]
+    #: Insert methods, fastest first; factor `method`.
+    methods: ClassVar[tuple[str, ...]]
+    #: What studies call a method on every engine (`bulk`: whole batches, `multirow`: INSERTs of many rows) -> its name here.
+    ways: ClassVar[Mapping[str, str]] = {}
+    #: Dropping the namespace drops its tables.
+    namespace_holds_tables: ClassVar[bool] = True
+    #: A table may have keys and indexes; without, every layout is the same table.
+    indexes: ClassVar[bool] = True
+    #: How its own statements write a list of keys: a pattern with `{name}` for the parameter, and the same for people.
+    list_form: ClassVar[tuple[str, str]] = (r"\bIN\s*\(\s*:{name}\s*\)", "key IN (:{name})")
+
+    # marked homes
+
+    @abstractmethod
+    def open_namespace(self, namespace: str) -> tuple[str, ...]:
+        """Statements that create the marked home of one run (schema, database, mark table)."""
+
+    @abstractmethod
+    def drop_namespace(self, namespace: str) -> tuple[Command, ...]:
+        """Statements that remove it; they touch nothing without inrush's mark."""
+
+    def foreign_objects(self, namespaces: Sequence[str]) -> str:
+        """A query whose rows name what is not inrush's: tables of a file, homes of these names without its mark.
+
+        Empty for an engine that cannot hold any.
+        """
+        return ""
+
+    def find_foreign_objects(self, namespaces: Sequence[str], ask: Ask) -> list[str]:
+        """What `foreign_objects` finds; an engine that needs more than one query asks them here."""
+        statement = self.foreign_objects(namespaces)
+        return [str(row[0]) for row in ask(statement)] if statement else []
+
+    def drop_foreign_object(self, name: str) -> tuple[str, ...]:
+        """What `--force` does to one of them; nothing where it is no obstacle."""
+        return ()
+
+    def lock(self, name: str, holder: str) -> tuple[str, ...]:
+        """Statements that make a marked home which names its holder; they fail where it is there already.
+
+        Empty for an engine that has no server which two studies could meet on. holder: has neither slash nor quote.
+        """
+        return ()
+
+    def ask_holder(self, name: str) -> str:
+        """A query for the holder of a lock; fails where there is no such lock."""
+        return ""
+
+    def parse_holder(self, rows: Sequence[Sequence[Any]]) -> str:
+        """The holder, of the rows of `ask_holder`."""
+        return str(rows[0][0]) if rows else ""
+
+    # tables and operations
+
+    @abstractmethod
+    def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan: ...
+
+    @abstractmethod
+    def plan_operation(
+        self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0
+    ) -> OpPlan | Unsupported: ...
+
+    @staticmethod
+    def spread_list(text: str, param: str, names: Sequence[str]) -> str:
+        """`IN (:param)` with one parameter for each of `names`."""
+        each = ", ".join(f":{name}" for name in names)
+        return re.sub(rf"\(\s*:{param}\s*\)", f"({each})", text)
+
+    def deleting(self, plan: TablePlan) -> str:
+        """A query with rows as long as deletes by age are worked on in the background; empty: they are done when answered."""
+        return ""
+
+    # proofs and probes
+
+    @abstractmethod
+    def proof(self, table: Table, plan: TablePlan) -> Proof: ...
+
+    def instant(self, column: Column, at_ns: int) -> str | None:
+        """A time as this engine stores it in `column`, as a literal; None where proofs cannot ask by time."""
+        return None
+
+    @abstractmethod
+    def probes(self, tables: Sequence[TablePlan]) -> Probes: ...
+
+    @abstractmethod
+    def durability(self, settings: Mapping[str, str]) -> Durability: ...
+
+    def tls(self, target: Target, settings: Mapping[str, str]) -> str:
+        """Version and cipher of the connections, `none` where they were not encrypted; empty where it is not known, or
+        there is no connection. settings: as read back, where servers that know say it of the connection that asks."""
+        return settings.get(TLS, "")

@@ -1,0 +1,68 @@
+"""Where an engine is: an address, the instance that inrush started there, and the release of its programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+#: Option of a target: how sessions of a run reach a server on this machine. The first value is what they do anyway.
+TRANSPORT = "transport"
+TCP, UNIX = TRANSPORTS = ("tcp", "unix")
+
+
+@dataclass(frozen=True)
+class Release:
+    engine: str
+    version: str
+    #: Prefix with the programs.
+    path: Path
+    #: Package names and hashes, for the record.
+    source: str = ""
+
+
+@dataclass
+class Instance:
+    """A server that inrush started."""
+
+    engine: str
+    data: Path
+    url: str
+    port: int
+    pid: int
+    log: Path
+    release: Release
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Target:
+    """An engine at an address; `instance` when inrush started it."""
+
+    engine: str
+    #: Without password.
+    url: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    instance: Instance | None = None
+
+    @property
+    def processes(self) -> dict[str, list[int]]:
+        """Role -> process ids; empty if remote or embedded."""
+        return {"server": [self.instance.pid]} if self.instance else {}
+
+
+class Stop(Enum):
+    CLEAN = "clean"
+    KILL = "kill"
+
+
+@dataclass(frozen=True)
+class Cold:
+    #: What was done and checked.
+    how: str
+
+
+@dataclass(frozen=True)
+class NotCold:
+    reason: str

@@ -1,0 +1,58 @@
+"""The part of a twin that starts and stops servers. `own_server` orders the steps of those that inrush fetches."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from inrush.engines.instance import Cold, Instance, NotCold, Release, Stop, Target
+
+
+class Lifecycle(ABC):
+    """Servers of one engine on this machine, from their programs to their end."""
+
+    #: The engine's, as its twin has it; `title` for sentences.
+    name: ClassVar[str]
+    title: ClassVar[str]
+
+    @abstractmethod
+    def fetch(self, version: str | None = None) -> Release:
+        """The programs, fetched when they are not here. version: of those on offer; None: the usual one."""
+
+    @abstractmethod
+    def fetched(self, version: str | None = None) -> Release | None:
+        """The programs, where they are on this machine."""
+
+    @abstractmethod
+    def start(self, data: Path, settings: Mapping[str, str]) -> Instance:
+        """Returns when really ready."""
+
+    @abstractmethod
+    def stop(self, instance: Instance, how: Stop) -> None:
+        """Returns when gone."""
+
+    @abstractmethod
+    def make_cold(self, target: Target) -> Cold | NotCold:
+        """Neither the server nor the kernel has a page of the data in memory when it returns `Cold`."""
+
+    @abstractmethod
+    def url_of(self, port: int) -> str:
+        """The address of a server of ours on this port."""
+
+    @abstractmethod
+    def data_version(self, data: Path) -> str:
+        """Version of the release that made the data in an instance's folder; empty where it is not known."""
+
+    def asked(self, instance: Instance) -> Mapping[str, str]:
+        """Settings that a server of ours was started with, by the names under which it reports them."""
+        return {}
+
+    def by_profile(self, instance: Instance) -> Sequence[str]:
+        """Those of `asked` that inrush chose by itself."""
+        return ()
+
+    def socket_url(self, instance: Instance) -> str | None:
+        """The instance's address by its Unix socket; None where it has none (its path would be too long)."""
+        return None

@@ -1,0 +1,60 @@
+"""Tables as MySQL and MariaDB write them: types of columns, and the statement that makes one. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from inrush.engines import sql
+from inrush.engines.sql import quote
+from inrush.workload import Column, Table
+
+#: Logical type -> type in the table and on the wire; texts see `text_type`.
+DECLARED: Mapping[str, str] = {
+    "bool": "BOOLEAN",
+    "i16": "SMALLINT",
+    "i32": "INT",
+    "i64": "BIGINT",
+    "u64": "BIGINT UNSIGNED",
+    "f32": "FLOAT",
+    "f64": "DOUBLE",
+    "time_ms": "DATETIME(3)",
+    "time_us": "DATETIME(6)",
+    "text": "LONGTEXT",
+    "list_f64": "JSON",
+    "list_i64": "JSON",
+    "date": "DATE",
+    "uuid": "CHAR(36)",
+    "bytes": "LONGBLOB",
+}
+#: Longest text of a column that an index may hold whole and a temporary table keeps in memory.
+SHORT_TEXT = 255
+
+
+def literal(text: str) -> str:
+    """A string as SQL text; a backslash escapes here."""
+    return sql.literal(text.replace("\\", "\\\\"))
+
+
+def declared(column: Column, indexed: bool) -> str:
+    """Type of a column. A text that an index holds, or that its generator keeps short, is a VARCHAR."""
+    if column.type == "bytes":
+        return column.declared or DECLARED["bytes"]
+    if column.type != "text":
+        return DECLARED[column.type]
+    gen = column.gen or {}
+    longest = int(gen.get("max_bytes", SHORT_TEXT)) if gen else SHORT_TEXT + 1
+    return f"VARCHAR({SHORT_TEXT})" if indexed or longest <= SHORT_TEXT else DECLARED["text"]
+
+
+def create_table(
+    table: Table, name: str, wire: Mapping[str, str], indexes: Sequence[tuple[str, ...]], collation: str
+) -> str:
+    parts = [f"{quote(c.name)} {wire[c.name]}{' NULL' if c.nullable else ' NOT NULL'}" for c in table.columns]
+    for k, columns in enumerate(indexes):
+        if k == 0 and columns == table.identity:
+            # A primary key takes no NULL, which its columns may hold when they come from a file.
+            kind = "UNIQUE KEY" if any(table.column(c).nullable for c in columns) else "PRIMARY KEY"
+        else:
+            kind = "KEY"
+        parts.append(f"{kind} ({', '.join(map(quote, columns))})")
+    return f"CREATE TABLE {name} ({', '.join(parts)}) ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE {collation}"

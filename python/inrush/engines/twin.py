@@ -1,0 +1,81 @@
+"""The Python twin of an engine, composed: its dialect, what is true of it, and the parts that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from inrush.engines.cluster import Cluster
+from inrush.engines.dialect import Dialect
+from inrush.engines.greeting import Protocol
+from inrush.engines.instance import Target
+from inrush.engines.lifecycle import Lifecycle
+from inrush.engines.loading import Loading
+from inrush.engines.survives import Survives
+
+
+class Twin(Dialect):
+    """Twin of rust/src/engine/<name>.rs. A part that an engine does not have is None."""
+
+    #: As its makers write it, for sentences.
+    title: ClassVar[str] = ""
+
+    # its parts
+
+    #: Starts and stops servers on this machine.
+    lifecycle: Lifecycle | None = None
+    #: Several servers of this kind stand as one behind a coordinator.
+    cluster: Cluster | None = None
+    #: `inrush load` fills its tables, and proves them.
+    loading: Loading | None = None
+
+    # where it runs
+
+    #: Schemes of its URLs.
+    schemes: ClassVar[tuple[str, ...]]
+    #: Runs inside the client's process.
+    embedded: ClassVar[bool] = False
+    #: At least a part of its work is done inside the client's process: CPU there is not the client's alone.
+    works_in_client: ClassVar[bool] = False
+    #: What a server of this kind speaks, and its port as shipped; None: nothing listens anywhere.
+    protocol: ClassVar[Protocol | None] = None
+    usual_port: ClassVar[int] = 0
+    #: Values that the option `transport` may have; empty: there is no choice.
+    transports: ClassVar[tuple[str, ...]] = ()
+    #: Variable that the engine's own programs read a password from.
+    password_variable: ClassVar[str] = "INRUSH_PASSWORD"
+    #: The extra (`inrush.extras`) that brings the engine's library; empty: inrush has it, or needs none.
+    extra: ClassVar[str] = ""
+
+    # what it can do
+
+    #: Sessions that may write at once; None: no limit.
+    max_writers: ClassVar[int | None] = None
+    #: Calls that one session can have in flight; twin of `max_depth` in rust/src/engine/mod.rs.
+    max_depth: ClassVar[int] = 1
+    #: Gives back what it was given; instruments keep nothing, so nobody asks them.
+    answers: ClassVar[bool] = True
+    #: The engine that its quiet answers are compared with: never itself.
+    oracle: ClassVar[str] = "duckdb"
+    #: Seconds of a call, and of a row of ten columns: orders of magnitude for a forecast; the pilot replaces them.
+    rate: ClassVar[tuple[float, float]] = (5e-3, 5e-6)
+
+    # what a user is told of it
+
+    #: What rows are to survive -> how it is set: the end of an `--start`, or an entry of `[options.<engine>]`.
+    survive_by: ClassVar[Mapping[Survives, str]] = {}
+    #: How a user gets the right to make the homes of runs.
+    grant: ClassVar[str] = ""
+    #: A query for the bytes that are free where its tables lie; empty where a server does not report.
+    free_bytes: ClassVar[str] = ""
+
+    def run_target(self, target: Target, data: Path) -> Target:
+        """Where one run of the study goes. Embedded engines without a file of the user's get a fresh one in
+        `data`, and the options that the core needs to open it (the driver's path)."""
+        return target
+
+    def ask_file(self, path: Path, statement: str) -> list[str]:
+        """First values of a query on an embedded engine's file, opened for reading alone: opening it as a run does
+        would change it already. Empty for what is no such file: a run will say so."""
+        return []
