@@ -21,7 +21,8 @@ from inrush.guards.verdicts import Outcome
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.results.store import Results, Store
-from inrush.run.run import Silent, run_study
+from inrush.run.listener import Silent
+from inrush.run.run import run_study
 from inrush.stats.client_overhead import client_overhead
 from inrush.stats.measures import study_record
 from inrush.stats.record import RunRecord, StudyRecord

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from inrush.run import full_disk
-from inrush.run.run import Silent
+from inrush.run.listener import Silent
 
 
 class Usage(NamedTuple):

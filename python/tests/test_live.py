@@ -10,7 +10,7 @@ from inrush.analysis.analyse import analyse
 from inrush.report.live import EVERY_S, LivePage
 from inrush.report.page import Live, live_banner
 from inrush.results.store import Results, Store
-from inrush.run.run import Silent
+from inrush.run.listener import Silent
 from tests import synthetic
 from tests.terminal import Inrush
 from tests.test_run import FINISHED, Planned, begin, make

@@ -23,7 +23,9 @@ from inrush.engines.survives import Durability, Survives
 from inrush.errors import CoreError, Interrupted, TargetError, UsageError
 from inrush.machine import host
 from inrush.results.store import Results, SealedRun, Store, StudyFolder
-from inrush.run.run import GIVE_UP_AFTER, Silent, StudyEnd, disk_after, run_study
+from inrush.run.listener import Silent
+from inrush.run.one import disk_after
+from inrush.run.run import GIVE_UP_AFTER, StudyEnd, run_study
 from inrush.targets.deployment import Deployment, at_deployment, split_password
 from inrush.worker.process import Event
 from tests.fake_server import FakeServer

@@ -24,7 +24,8 @@ from inrush.plan.planned import PlannedRun
 from inrush.results.store import Results, Store
 from inrush.results.unanswered import at_the_end, unanswered
 from inrush.run import oracle
-from inrush.run.run import Silent, run_study
+from inrush.run.listener import Silent
+from inrush.run.run import run_study
 from inrush.stats.measures import figures_of_run, study_record
 from inrush.stats.record import RunRecord
 from inrush.study.study import load_study

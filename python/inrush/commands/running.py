@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from inrush.results.store import Store, StudyFolder
+    from inrush.run.listener import Listener
     from inrush.run.prepare import Prepared, StudyCall
-    from inrush.run.run import Listener, StudyEnd
+    from inrush.run.run import StudyEnd
 
 #: Exit codes that no error class carries.
 WORKLOAD_ERRORS, INVALID, LIMIT_CROSSED = 1, 3, 99
@@ -109,8 +110,8 @@ def execute(
 
 def listening(folder: StudyFolder, quiet: bool) -> contextlib.AbstractContextManager[Listener]:
     """Progress and notes on stderr; with `quiet` neither."""
+    from inrush.run.listener import Silent
     from inrush.run.progress import progress
-    from inrush.run.run import Silent
 
     return contextlib.nullcontext(Silent()) if quiet else progress(stderr(), folder.path)
 

@@ -21,7 +21,7 @@ from inrush.stats.measures import writing_roles
 
 if TYPE_CHECKING:
     from inrush.plan.planned import PlannedRun
-    from inrush.run.run import Listener
+    from inrush.run.listener import Listener
 
 #: The line is renewed so often, and so is the page in the browser.
 EVERY_S = 5

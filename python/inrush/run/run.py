@@ -6,48 +6,29 @@ The unit is the run: it is sealed whole or done again. So a kill at any moment c
 from __future__ import annotations
 
 import contextlib
-import json
 import shutil
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-import pyarrow as pa
-
-from inrush.border.events import Event, Paused
-from inrush.engines.survives import Durability
-from inrush.errors import CoreError, Interrupted, UsageError
+from inrush.errors import CoreError, UsageError
 from inrush.machine import host
 from inrush.plan.calibration import OWN_SHARE
 from inrush.plan.planned import PlannedRun
-from inrush.results.store import Doc, OpenRun, Results, SealedRun, StudyFolder, read_json
-from inrush.run import full_disk, oracle
-from inrush.run.kinds import kind_of
-from inrush.stats.measures import writing_roles
-from inrush.study.files import at_files
-from inrush.targets.deployment import ACTIONS, Deployment, at_deployment, lifecycle_of
-from inrush.worker.patience import USUAL, Graces, Patience
-from inrush.worker.process import Worker, death_message, end_leftover
+from inrush.results.store import Doc, Results, SealedRun, StudyFolder
+from inrush.run import full_disk
+from inrush.run.listener import Listener
+from inrush.run.one import FILES, interrupted, run_one
+from inrush.targets.deployment import Deployment
+from inrush.worker.patience import USUAL, Graces
+from inrush.worker.process import end_leftover
 from inrush.worker.stopping import Stopping
 
 #: Runs in a row that may fail on one engine before the rest of its runs is left out, and said.
 GIVE_UP_AFTER = 3
-#: Below a study's data: what Parquet files were turned into, for all its runs.
-FILES = "files"
-#: How often signals are looked at while a worker says nothing, s.
-TICK_S = 0.1
-
-
-class Listener(Protocol):
-    """Who watches: the terminal, or nobody."""
-
-    def begun(self, n: int, of: int, run: PlannedRun) -> None: ...
-    def event(self, event: Event) -> None: ...
-    def ended(self, run: PlannedRun, doc: Doc) -> None: ...
-    def note(self, message: str) -> None: ...
 
 
 #: Which further runs to make, decided from those that are sealed (fresh repeats of what was found best).
@@ -81,8 +62,9 @@ def run_study(
 ) -> StudyEnd:
     """Makes every run that is not sealed yet, in order, then those that are chosen by what these have found.
 
-    sites: engine -> where it runs. worker: the program of each run's process; empty: that of its kind. graces: how long a worker may go on after its time. Raises Interrupted after Ctrl-C (the run in hand is not counted and will be
-    done again), UsageError when the folder holds another plan, CoreError when the results cannot be written.
+    deployments: engine -> where it runs. worker: the program of each run's process; empty: that of its kind. graces: how
+    long a worker may go on after its time. Raises Interrupted after Ctrl-C (the run in hand is not counted and will be done
+    again), UsageError when the folder holds another plan, CoreError when the results cannot be written.
     """
     outcome = StudyEnd(folder.path)
     with folder.locked(), Stopping() as stopping, no_space_explained(folder):
@@ -151,198 +133,6 @@ class Facts:
         return {k: v for k, v in self.looked[at].items() if not k.startswith(("data_", "disk_"))}
 
 
-def run_one(
-    run: PlannedRun,
-    folder: StudyFolder,
-    deployment: Deployment,
-    env: Mapping[str, Any],
-    listener: Listener,
-    stopping: Stopping,
-    command: Sequence[str],
-    graces: Graces,
-) -> Doc:
-    """One run from its folder to its seal; returns run.json."""
-    data = folder.data_path / run.run_id
-    data.mkdir(parents=True, exist_ok=True)
-    files = folder.data_path / FILES
-    kind = kind_of(run.plan)
-    named = at_files(at_deployment(run.plan, deployment, data), folder.path / run.run_id, files)
-    placed = kind.placed(named, deployment, data, files)
-    opened = folder.open_run(run.run_id, placed, env)
-    begun = {"begun_unix_ns": time.time_ns()}
-    before = host.noise_counters()
-    disk = full_disk.DiskWatch(deployment.data_place(folder.data_path), listener)
-    worker = Worker(
-        opened.plan_path, opened.parts, opened.log, deployment.environment, command or kind.command
-    )
-    try:
-        ended = follow(worker, deployment, disk, stopping, Patience(run.plan, graces))
-        code = worker.close()
-    finally:
-        worker.kill()
-        worker.close()
-        shutil.rmtree(data, ignore_errors=True)
-    # A run that was complete when Ctrl-C came is a run; the next round of the loop sees the wish to stop.
-    if stopping.asked and ended.by in (None, "stop"):
-        deployment.drop_leftover(run.plan)
-        raise interrupted(folder)
-    if ended.failure is None and (code != 0 or ended.by is None):
-        ended.failure = {"kind": "crash", "message": death_message(code, opened.log)}
-    segments, failures = (opened.table(name).to_pylist() for name in ("segments", "failures"))
-    ended.failure = full_disk.explained(ended.failure, disk, segments, failures)
-    if ended.failure is not None:
-        deployment.drop_leftover(run.plan)
-    ended_unix_ns, noise = time.time_ns(), host.noise(before, host.noise_counters())
-    detail = settings_of(opened)
-    survived = durability(deployment.durability(detail, folder.data_path))
-    durable = survived["survives"] == "POWER_LOSS"
-    place = deployment.data_place(folder.data_path)
-    again = disk_after(run.plan, opened.table("repetitions"), env, place) if durable and place else {}
-    return opened.seal(
-        {
-            "status": "failed" if ended.failure else "done",
-            "ended_by": ended.by,
-            "failure": ended.failure,
-            "study": folder.path.name,
-            "hash": run.hash,
-            "block": run.block,
-            "order": run.order,
-            # The oracle's own statements stay in plan.json: nobody reads them twice.
-            "labels": {key: value for key, value in run.labels.items() if key != "oracle"},
-            "oracle": oracle_verdicts(opened, ended),
-            "actions": ended.actions,
-            "durability": survived,
-            **({"tls": tls} if (tls := deployment.server.tls(deployment.target, detail)) else {}),
-            **of_our_instance(deployment),
-            **begun,
-            "ended_unix_ns": ended_unix_ns,
-            "noise": noise,
-            **({"disk_after": again} if again else {}),
-        }
-    )
-
-
-def of_our_instance(deployment: Deployment) -> Doc:
-    """What is known of a server that inrush started, and of no other."""
-    instance = deployment.target.instance
-    if instance is None:
-        return {}
-    lifecycle = lifecycle_of(deployment.server)
-    return {
-        "data_servers": deployment.data_servers(),
-        "settings_asked": dict(lifecycle.asked(instance)),
-        "settings_by_profile": list(lifecycle.by_profile(instance)),
-    }
-
-
-def disk_after(plan: Mapping[str, Any], repetitions: pa.Table, env: Mapping[str, Any], data: Path) -> Doc:
-    """The disk's ceilings once more, where the run went beyond what was probed before: which of them was wrong?"""
-    if "disk_fsync_per_s" not in env:
-        return {}
-    writers = writing_roles(plan)
-    for totals in repetitions.to_pylist():
-        span_s = (totals["end_ns"] - totals["start_ns"]) / 1e9
-        if totals["role"] in writers and span_s > 0:
-            commits, sent = totals["ops"] / span_s, totals["bytes"] / span_s
-            if commits > env["disk_fsync_per_s"] or sent > env["disk_write_bytes_per_s"]:
-                return host.disk_probe(data)
-    return {}
-
-
-def oracle_verdicts(opened: OpenRun, ended: Ended) -> list[Doc]:
-    """Whether each quiet answer is that of an engine which was not measured."""
-    if ended.failure is not None:
-        return []
-    from inrush import _core
-
-    plan = read_json(opened.plan_path)
-    answers, proofs = (opened.table(name).to_pylist() for name in ("answers", "proofs"))
-    return [asdict(verdict) for verdict in oracle.verdicts(plan, answers, _core.generate, proofs)]
-
-
-def interrupted(folder: StudyFolder) -> Interrupted:
-    folder.write({"status": "interrupted"})
-    return Interrupted(
-        f"stopped; what is sealed stays, the run in hand will be done again: "
-        f"go on with `inrush run --resume {folder.path.name}`"
-    )
-
-
-@dataclass
-class Ended:
-    """What the events of a run said."""
-
-    by: str | None = None
-    failure: Doc | None = None
-    #: What Python did between two segments: index, action, ok, and how or why not.
-    actions: list[Doc] = field(default_factory=list)
-
-
-def follow(
-    worker: Worker, deployment: Deployment, listener: full_disk.Hears, stopping: Stopping, patience: Patience
-) -> Ended:
-    """Events to the listener, pauses to the site, Ctrl-C to the worker, until it has ended.
-
-    A worker that goes on after its time is killed, with everything it started.
-    """
-    ended = Ended()
-    detail = False
-    overdue: str | None = None
-    while True:
-        if stopping.asked and not detail:
-            detail = True
-            listener.note("stopping: the run in hand ends in order; Ctrl-C again ends it now")
-            worker.send("stop")
-            patience.stop_sent(time.monotonic())
-        if overdue is None and (overdue := patience.over(time.monotonic())) is not None:
-            listener.note(overdue)
-            worker.kill()
-            ended.by, ended.failure = None, ended.failure or {"kind": "deadline", "message": overdue}
-        if stopping.asked > 1:
-            worker.kill()
-        event = worker.event(TICK_S)
-        if event is None:
-            continue
-        patience.saw(event, time.monotonic())
-        match event["event"]:
-            case "ended":
-                return ended
-            case "finished":
-                ended.by = event["ended_by"]
-            case "failed":
-                ended.failure = {"kind": event["kind"], "message": event["message"]}
-            case "paused":
-                action = act(deployment, event)
-                ended.actions.append(action)
-                if action["ok"] is False:
-                    listener.note(f"{action['action']}: {action['why']}")
-                # After a restart they are others than those that the plan names.
-                worker.send(f"resume {json.dumps(deployment.target.processes)}")
-        listener.event(event)
-
-
-def act(deployment: Deployment, event: Paused) -> Doc:
-    """Does what a pause asks for; what could not be done is part of the result, not an error."""
-    name, _, argument = event["action"].partition(":")
-    began = time.perf_counter()
-    if name not in ACTIONS:
-        done: Doc = {"ok": False, "why": f"this inrush knows no action {name}: {', '.join(sorted(ACTIONS))}"}
-    else:
-        done = ACTIONS[name](deployment, argument)
-    return {"index": event["index"], "action": event["action"], **done, "took_s": time.perf_counter() - began}
-
-
-def settings_of(opened: OpenRun) -> dict[str, str]:
-    """What the run read back from its server."""
-    settings = opened.table("settings")
-    return dict(zip(settings.column("name").to_pylist(), settings.column("value").to_pylist(), strict=True))
-
-
-def durability(normal: Durability) -> Doc:
-    """What an acknowledged row survives, as run.json says it."""
-    return {"survives": normal.survives.name, "window_s": normal.window_s, "because": dict(normal.because)}
-
-
 def absent(run: PlannedRun, reason: str) -> Doc:
     """A point that was not run, as study.json shows it."""
     factors = run.labels.get("factors", {})
@@ -407,12 +197,3 @@ def no_space_explained(folder: StudyFolder) -> Iterator[None]:
             f"{place}: {e.strerror or e}{full_disk.free_clause(place)}; make room or rights, then "
             f"`inrush run --resume {folder.path.name}`"
         ) from e
-
-
-class Silent:
-    """A listener for those who only want the result."""
-
-    def begun(self, n: int, of: int, run: PlannedRun) -> None: ...
-    def event(self, event: Event) -> None: ...
-    def ended(self, run: PlannedRun, doc: Doc) -> None: ...
-    def note(self, message: str) -> None: ...

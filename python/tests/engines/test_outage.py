@@ -24,7 +24,8 @@ from inrush.plan.plan import plan_study
 from inrush.plan.planned import PlannedRun
 from inrush.results.histogram import of_table
 from inrush.results.store import Results, Store
-from inrush.run.run import Silent, run_study
+from inrush.run.listener import Silent
+from inrush.run.run import run_study
 from inrush.stats.measures import figures_of_run, study_record
 from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment

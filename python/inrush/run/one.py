@@ -1,0 +1,159 @@
+"""One run: from its folder and its worker to its seal."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from inrush.engines.survives import Durability
+from inrush.errors import Interrupted
+from inrush.machine import host
+from inrush.plan.planned import PlannedRun
+from inrush.results.store import Doc, OpenRun, StudyFolder, read_json
+from inrush.run import full_disk, oracle
+from inrush.run.follow import Ended, follow
+from inrush.run.kinds import kind_of
+from inrush.run.listener import Listener
+from inrush.stats.measures import writing_roles
+from inrush.study.files import at_files
+from inrush.targets.deployment import Deployment, at_deployment, lifecycle_of
+from inrush.worker.patience import Graces, Patience
+from inrush.worker.process import Worker, death_message
+from inrush.worker.stopping import Stopping
+
+#: Below a study's data: what Parquet files were turned into, for all its runs.
+FILES = "files"
+
+
+def run_one(
+    run: PlannedRun,
+    folder: StudyFolder,
+    deployment: Deployment,
+    env: Mapping[str, Any],
+    listener: Listener,
+    stopping: Stopping,
+    command: Sequence[str],
+    graces: Graces,
+) -> Doc:
+    """One run from its folder to its seal; returns run.json."""
+    data = folder.data_path / run.run_id
+    data.mkdir(parents=True, exist_ok=True)
+    files = folder.data_path / FILES
+    kind = kind_of(run.plan)
+    named = at_files(at_deployment(run.plan, deployment, data), folder.path / run.run_id, files)
+    placed = kind.placed(named, deployment, data, files)
+    opened = folder.open_run(run.run_id, placed, env)
+    begun = {"begun_unix_ns": time.time_ns()}
+    before = host.noise_counters()
+    disk = full_disk.DiskWatch(deployment.data_place(folder.data_path), listener)
+    worker = Worker(
+        opened.plan_path, opened.parts, opened.log, deployment.environment, command or kind.command
+    )
+    try:
+        ended = follow(worker, deployment, disk, stopping, Patience(run.plan, graces))
+        code = worker.close()
+    finally:
+        worker.kill()
+        worker.close()
+        shutil.rmtree(data, ignore_errors=True)
+    # A run that was complete when Ctrl-C came is a run; the next round of the loop sees the wish to stop.
+    if stopping.asked and ended.by in (None, "stop"):
+        deployment.drop_leftover(run.plan)
+        raise interrupted(folder)
+    if ended.failure is None and (code != 0 or ended.by is None):
+        ended.failure = {"kind": "crash", "message": death_message(code, opened.log)}
+    segments, failures = (opened.table(name).to_pylist() for name in ("segments", "failures"))
+    ended.failure = full_disk.explained(ended.failure, disk, segments, failures)
+    if ended.failure is not None:
+        deployment.drop_leftover(run.plan)
+    ended_unix_ns, noise = time.time_ns(), host.noise(before, host.noise_counters())
+    detail = settings_of(opened)
+    survived = durability(deployment.durability(detail, folder.data_path))
+    durable = survived["survives"] == "POWER_LOSS"
+    place = deployment.data_place(folder.data_path)
+    again = disk_after(run.plan, opened.table("repetitions"), env, place) if durable and place else {}
+    return opened.seal(
+        {
+            "status": "failed" if ended.failure else "done",
+            "ended_by": ended.by,
+            "failure": ended.failure,
+            "study": folder.path.name,
+            "hash": run.hash,
+            "block": run.block,
+            "order": run.order,
+            # The oracle's own statements stay in plan.json: nobody reads them twice.
+            "labels": {key: value for key, value in run.labels.items() if key != "oracle"},
+            "oracle": oracle_verdicts(opened, ended),
+            "actions": ended.actions,
+            "durability": survived,
+            **({"tls": tls} if (tls := deployment.server.tls(deployment.target, detail)) else {}),
+            **of_our_instance(deployment),
+            **begun,
+            "ended_unix_ns": ended_unix_ns,
+            "noise": noise,
+            **({"disk_after": again} if again else {}),
+        }
+    )
+
+
+def of_our_instance(deployment: Deployment) -> Doc:
+    """What is known of a server that inrush started, and of no other."""
+    instance = deployment.target.instance
+    if instance is None:
+        return {}
+    lifecycle = lifecycle_of(deployment.server)
+    return {
+        "data_servers": deployment.data_servers(),
+        "settings_asked": dict(lifecycle.asked(instance)),
+        "settings_by_profile": list(lifecycle.by_profile(instance)),
+    }
+
+
+def disk_after(plan: Mapping[str, Any], repetitions: pa.Table, env: Mapping[str, Any], data: Path) -> Doc:
+    """The disk's ceilings once more, where the run went beyond what was probed before: which of them was wrong?"""
+    if "disk_fsync_per_s" not in env:
+        return {}
+    writers = writing_roles(plan)
+    for totals in repetitions.to_pylist():
+        span_s = (totals["end_ns"] - totals["start_ns"]) / 1e9
+        if totals["role"] in writers and span_s > 0:
+            commits, sent = totals["ops"] / span_s, totals["bytes"] / span_s
+            if commits > env["disk_fsync_per_s"] or sent > env["disk_write_bytes_per_s"]:
+                return host.disk_probe(data)
+    return {}
+
+
+def oracle_verdicts(opened: OpenRun, ended: Ended) -> list[Doc]:
+    """Whether each quiet answer is that of an engine which was not measured."""
+    if ended.failure is not None:
+        return []
+    from inrush import _core
+
+    plan = read_json(opened.plan_path)
+    answers, proofs = (opened.table(name).to_pylist() for name in ("answers", "proofs"))
+    return [asdict(verdict) for verdict in oracle.verdicts(plan, answers, _core.generate, proofs)]
+
+
+def interrupted(folder: StudyFolder) -> Interrupted:
+    folder.write({"status": "interrupted"})
+    return Interrupted(
+        f"stopped; what is sealed stays, the run in hand will be done again: "
+        f"go on with `inrush run --resume {folder.path.name}`"
+    )
+
+
+def settings_of(opened: OpenRun) -> dict[str, str]:
+    """What the run read back from its server."""
+    settings = opened.table("settings")
+    return dict(zip(settings.column("name").to_pylist(), settings.column("value").to_pylist(), strict=True))
+
+
+def durability(normal: Durability) -> Doc:
+    """What an acknowledged row survives, as run.json says it."""
+    return {"survives": normal.survives.name, "window_s": normal.window_s, "because": dict(normal.because)}
