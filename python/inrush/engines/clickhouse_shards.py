@@ -55,7 +55,7 @@ def table(
     schema, _, own = name.rpartition(".")
     whole = ".".join(map(quote, name.split(".")))
     declared = ", ".join(f"{quote(column)} {kind}" for column, kind in columns)
-    # As a literal: 18.16 keeps the word currentDatabase() in the definition, and who asks it later is in another one.
+    # As a literal: 18.16 keeps the word currentDatabase() in the definition, and a later session is in another database.
     database = literal(schema or unquote(urlsplit(urls[0]).path.lstrip("/")))
     kinds = dict(columns)
     by = f"{function([kinds[column] for column in key])}({', '.join(map(quote, key))})"
@@ -83,7 +83,7 @@ def _rule(name: Hash, weights: Sequence[int]) -> Distributed:
 
 # Both sides of a join have a name: servers of today refuse one without (`joined_subquery_requires_alias`).
 
-#: Columns that tell of one shard of a cluster.
+#: Columns about one shard of a cluster.
 _SHARD = "shard_num, shard_weight, replica_num, host_name, port, user, substitution"
 _CLUSTERS = (
     f"SELECT cluster, {_SHARD} FROM (SELECT cluster, shard_num, shard_weight, replica_num, host_name, port, user, "

@@ -29,7 +29,7 @@ class ShardedTable:
 class Cluster(ABC):
     """What is asked of a coordinator, and what makes one."""
 
-    #: It knows its shards by its configuration alone, which tells no passwords: theirs is its own.
+    #: It knows its shards by its configuration alone, which names no passwords: theirs is its own.
     configured: ClassVar[bool] = False
 
     @abstractmethod

@@ -53,7 +53,7 @@ class Packages:
     packages: tuple[str, ...]
     #: The server's program below the prefix; may hold one `*` for a version.
     program: str
-    #: How the program tells its version; empty where it cannot, and the first package's version stands for it.
+    #: Arguments with which the program prints its version; empty where it cannot, and the first package's version stands for it.
     version: tuple[str, ...] = ("--version",)
 
 

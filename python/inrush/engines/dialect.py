@@ -1,4 +1,4 @@
-"""The part that every twin has: what an engine is told, as statements. Pure, golden-tested, no I/O."""
+"""The part that every twin has: what an engine is asked, as statements. Pure, golden-tested, no I/O."""
 
 from __future__ import annotations
 

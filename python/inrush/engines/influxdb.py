@@ -203,8 +203,8 @@ def _policies(database: str) -> str:
 
 
 def wires(table: Table) -> dict[str, str]:
-    """Column -> tag, time or field. No column is the time where a row has no identity: its points could not be told
-    apart."""
+    """Column -> tag, time or field. No column is the time where a row has no identity: its points could not be
+    distinguished."""
     times = [c.name for c in table.columns if c.type in TIMES]
     own = [name for name in times if name in table.identity]
     always = [name for name in times if not table.column(name).nullable]

@@ -19,7 +19,7 @@ INFLUXDB = {
 }
 FOLDERS = ("meta", "data", "wal")
 
-#: Section of the file -> what the server calls it when it tells its settings.
+#: Section of the file -> its name among the settings that the server reports.
 SHOWN_SECTIONS = {"http": "httpd"}
 
 

@@ -38,13 +38,13 @@ POLL_S = 0.02
 ASK_S = 5.0
 #: The longest path of a Unix socket (rust/src/engine/socket/unix.rs).
 SOCKET_PATH_BYTES = 107
-#: Beside the data: what was started there, by whom.
+#: Beside the data: what was started there, and by which process.
 RECORD = "instance.json"
 
 
 @dataclass(frozen=True)
 class User:
-    """Whom a server runs as; None in both: whoever we are."""
+    """The user that a server runs as; None in both: our own."""
 
     uid: int | None = None
     gid: int | None = None

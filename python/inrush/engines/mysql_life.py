@@ -33,7 +33,7 @@ MARIADB = {
         "usr/sbin/mariadbd",
     ),
 }
-#: Who may log in, from this machine alone and without a password.
+#: The account that may log in, from this machine alone and without a password.
 ACCOUNT = "inrush"
 #: For tables that `inrush load` makes: its URL names a database.
 DATABASE = "inrush"
@@ -78,7 +78,7 @@ class MysqlLife(OwnServer):
 
     def before_launch(self, place: Place) -> None:
         for left in (SOCKET, f"{SOCKET}.lock"):
-            (place.home / left).unlink(missing_ok=True)  # nobody works here: they are a dead server's
+            (place.home / left).unlink(missing_ok=True)  # no server works here: they are a dead one's
 
     def command(self, place: Place) -> Sequence[str | Path]:
         return [

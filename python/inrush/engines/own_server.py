@@ -56,7 +56,7 @@ class OwnServer(Lifecycle):
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
     #: Folder of its files below the instance's; its processes work there.
     home: ClassVar[str] = "files"
-    #: What inrush sets itself: nobody else may.
+    #: What inrush sets itself: no user may.
     reserved: ClassVar[frozenset[str]] = frozenset()
 
     # what an engine says
@@ -78,7 +78,7 @@ class OwnServer(Lifecycle):
 
     @abstractmethod
     def known_settings(self, release: Release) -> frozenset[str] | None:
-        """Names that this release takes; None where only the server itself can tell."""
+        """Names that this release takes; None where only the server itself knows them."""
 
     def before_launch(self, place: Place) -> None:
         """What a dead server may have left that would keep the next from starting."""
@@ -203,7 +203,7 @@ class OwnServer(Lifecycle):
         return sorted(self.asked(instance).keys() - named)
 
     def setting_name(self, name: str) -> str:
-        """The name under which the server tells a setting that is given to it as `name`."""
+        """The name under which the server reports a setting that is given to it as `name`."""
         return name
 
     def _with_profile(self, settings: Mapping[str, str]) -> dict[str, str]:

@@ -42,7 +42,7 @@ def is_cold(left: Cached) -> bool:
 def of(folder: Path) -> Cached:
     """The files below a folder, and how much of them is in memory. Files that end meanwhile count as nothing.
 
-    The kernel tells it of files that we own or may write; of others it says that all is in memory.
+    The kernel reports it for files that we own or may write; for others it reports that all is in memory.
     """
     total = Cached(0, 0)
     for file in _files(folder):

@@ -63,7 +63,7 @@ LOSSES: Mapping[str, str] = {
     "text": "a text with a NUL character is refused",
 }
 MARK = "made by inrush"
-#: Said of a connection that cannot be encrypted, and that nobody can listen to.
+#: Of a connection that cannot be encrypted, and that no other process can listen to.
 SOCKET = "none, by a Unix socket"
 #: Settings that say what an acknowledged row survives.
 DURABILITY = ("fsync", "synchronous_commit", "full_page_writes", "wal_sync_method", "wal_writer_delay")
@@ -164,7 +164,7 @@ class Postgresql(Twin):
             ),
             settings=(
                 "SELECT name, setting || coalesce(' ' || unit, '') FROM pg_settings "
-                # What was given by name is told also where it is the server's own value: asked and read back are compared.
+                # What was given by name is reported also where it is the server's own value: asked and read back are compared.
                 f"WHERE setting IS DISTINCT FROM boot_val OR source = 'command line' OR name IN ({', '.join(map(literal, DURABILITY))}) "
                 "ORDER BY name",
                 f"SELECT {literal(TLS)}, CASE WHEN ssl THEN concat_ws(' ', version, cipher) "

@@ -15,7 +15,7 @@ from inrush.errors import UsageError
 
 
 class PostgresqlLife(OwnServer):
-    """initdb, postgres, and a log in the instance's folder; whoever is on this machine may log in."""
+    """initdb, postgres, and a log in the instance's folder; any user of this machine may log in."""
 
     name = "postgresql"
     title = "PostgreSQL"
@@ -55,7 +55,7 @@ class PostgresqlLife(OwnServer):
         return (home / "PG_VERSION").read_text().strip()
 
     def before_launch(self, place: Place) -> None:
-        # Nobody works here: they are a dead server's, whose id may be another process's by now.
+        # No server works here: they are a dead one's, whose id may be another process's by now.
         (place.home / "postmaster.pid").unlink(missing_ok=True)
         for left in place.data.glob(".s.PGSQL.*"):
             left.unlink()
@@ -107,7 +107,7 @@ def socket_fits(data: Path, port: int) -> bool:
 
 def socket_folder(place: Place) -> str:
     """The instance's folder as a list of one name; none where a socket's path would be too long, which keeps a server from
-    starting: whoever names that folder in a URL is told."""
+    starting: a URL that names that folder is refused with the reason."""
     if not socket_fits(place.data, place.port):
         return ""
     return '"' + str(place.data).replace('"', '""') + '"'

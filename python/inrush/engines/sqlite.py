@@ -23,7 +23,7 @@ from inrush.engines.survives import Durability, Survives
 from inrush.engines.twin import Twin
 from inrush.workload import Column, Operation, Table
 
-#: Declared type of every logical type. SQLite stores by affinity; the name tells the wire half what a value means.
+#: Declared type of every logical type. SQLite stores by affinity; by the name the wire half knows what a value means.
 DECLARED: Mapping[str, str] = {
     "bool": "BOOLEAN INTEGER",
     "i16": "SMALLINT",

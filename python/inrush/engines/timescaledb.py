@@ -31,7 +31,7 @@ TIMESCALEDB = {
 }
 #: A chunk holds about so many rows, so that a chunk's indexes fit into memory while it is written.
 CHUNK_ROWS = 10_000_000
-#: TimescaleDB's own interval, for tables whose rate nobody knows.
+#: TimescaleDB's own interval, for tables of unknown rate.
 CHUNK_MOST_S = 7 * 86_400
 CHUNK_LEAST_S = 60
 #: How a plan's statements show that its table is cut into chunks.
@@ -56,7 +56,7 @@ class TimescaledbLife(PostgresqlLife):
         return debian.cached(self.offer(version))
 
     def command(self, place: Place) -> Sequence[str | Path]:
-        # It reports to its makers unless told not to.
+        # It reports to its makers unless this is switched off.
         own = ["shared_preload_libraries=timescaledb", "timescaledb.telemetry_level=off"]
         return [*super().command(place), *(part for setting in own for part in ("-c", setting))]
 

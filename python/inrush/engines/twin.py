@@ -54,14 +54,14 @@ class Twin(Dialect):
     max_writers: ClassVar[int | None] = None
     #: Calls that one session can have in flight; twin of `max_depth` in rust/src/engine/mod.rs.
     max_depth: ClassVar[int] = 1
-    #: Gives back what it was given; instruments keep nothing, so nobody asks them.
+    #: Gives back what it was given; instruments keep nothing, so they are not asked.
     answers: ClassVar[bool] = True
     #: The engine that its quiet answers are compared with: never itself.
     oracle: ClassVar[str] = "duckdb"
     #: Seconds of a call, and of a row of ten columns: orders of magnitude for a forecast; the pilot replaces them.
     rate: ClassVar[tuple[float, float]] = (5e-3, 5e-6)
 
-    # what a user is told of it
+    # what messages say of it
 
     #: What rows are to survive -> how it is set: the end of an `--start`, or an entry of `[options.<engine>]`.
     survive_by: ClassVar[Mapping[Survives, str]] = {}

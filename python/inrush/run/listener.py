@@ -10,7 +10,7 @@ from inrush.results.store import Doc
 
 
 class Listener(Protocol):
-    """Who watches: the terminal, or nobody."""
+    """What is called as a study runs: the terminal, or `Silent`."""
 
     def begun(self, n: int, of: int, run: PlannedRun) -> None: ...
     def event(self, event: Event) -> None: ...
@@ -19,7 +19,7 @@ class Listener(Protocol):
 
 
 class Silent:
-    """A listener for those who only want the result."""
+    """A listener that shows nothing: only the result counts."""
 
     def begun(self, n: int, of: int, run: PlannedRun) -> None: ...
     def event(self, event: Event) -> None: ...

@@ -87,7 +87,7 @@ def run_one(
             "hash": run.hash,
             "block": run.block,
             "order": run.order,
-            # The oracle's own statements stay in plan.json: nobody reads them twice.
+            # The oracle's own statements stay in plan.json: they are not read twice.
             "labels": {key: value for key, value in run.labels.items() if key != "oracle"},
             "oracle": oracle_verdicts(opened, ended),
             "actions": ended.actions,

@@ -169,7 +169,7 @@ def by_transport(deployment: Deployment, options: Mapping[str, str]) -> Target:
 def split_password(url: str) -> tuple[str, dict[str, str], str | None]:
     """URL without its password, the environment that carries it instead, and a warning for the user.
 
-    Whoever can list processes or read the shell's history reads a password in a URL.
+    A user that can list processes or read the shell's history reads a password in a URL.
     """
     parts = urlsplit(url)
     queried = dict(parse_qsl(parts.query, keep_blank_values=True))

@@ -148,7 +148,7 @@ def status(names: Sequence[str], data: Path, note: Note) -> Listing:
                 f"`inrush engines stop {twin.name}` ends it"
             )
         entries = [row(twin, i, True, role_of(twin, data, i)) for i in instances]
-        # Of several that stand as one, a part that is missing is told too, with why.
+        # Of several that stand as one, a part that is missing is listed too, with the reason.
         for part in parts(twin, data):
             if entries and (who := role_of(twin, data, part)) and not alive(part):
                 note(shards.ended(part, who))

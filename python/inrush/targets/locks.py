@@ -2,7 +2,7 @@
 
 The homes of a study's runs are named after the study, its points and its seed, so two that run the same meet in them.
 The first study leaves a lock in the server, a marked home that names its holder, and drops it at the end. That of
-a process of this machine which has gone is taken over; of another machine's nobody here can tell, so it takes --force.
+a process of this machine which has gone is taken over; whether one of another machine still runs is not known here, so it takes --force.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ POLL_S = 0.02
 
 @dataclass(frozen=True)
 class Holder:
-    """A study that runs: what a second one is told, and what tells whether it still lives."""
+    """A study that runs: what the refusal of a second one says, and by what it is known to live."""
 
     study: str
     results: str
@@ -48,7 +48,7 @@ class Holder:
         return urlencode(asdict(self), quote_via=quote, safe="")
 
     def lives(self) -> bool | None:
-        """None where it cannot be told: it is a process of another machine."""
+        """None where it is not known: it is a process of another machine."""
         if self.machine != this_machine():
             return None
         return str(life.started_at(int(self.pid))) == self.began
@@ -58,7 +58,7 @@ class Holder:
 
 
 def holder_in(text: str) -> Holder | None:
-    """The holder that a text tells of, if it tells of one."""
+    """The holder that a text names, if it names one."""
     found = {name: values[0] for name, values in parse_qs(text).items()}
     if set(found) != {f.name for f in fields(Holder)} or not found["pid"].isdecimal():
         return None
@@ -97,8 +97,8 @@ def locked(
 ) -> Iterator[None]:
     """Holds the study on each of its servers. Raises UsageError where another holds it.
 
-    force: takes a lock of another machine; never that of a process which lives here. note: is told what was taken over.
-    A server that cannot be asked or lets nobody make a lock is none to guard: its runs will say what is wrong.
+    force: takes a lock of another machine; never that of a process which lives here. note: gets what was taken over.
+    A server that cannot be asked or refuses to make a lock is none to guard: its runs will say what is wrong.
     """
     name = lock_name(plan.study.name, plan.seed)
     mine = ourselves(plan.study.name, results)
@@ -151,7 +151,7 @@ def holder(deployment: Deployment, name: str) -> Holder | None:
 
 
 def refuse_living(deployment: Deployment, found: Holder, force: bool) -> None:
-    """Raises UsageError unless the holder has gone, as far as it can be told or is said by --force."""
+    """Raises UsageError unless the holder has gone, as far as it is known, or as --force says."""
     lives = found.lives()
     if lives is False or (lives is None and force):
         return
@@ -163,7 +163,7 @@ def refuse_living(deployment: Deployment, found: Holder, force: bool) -> None:
 
 
 def release(deployment: Deployment, name: str, mine: Holder) -> None:
-    """Unless somebody took it by force. What fails leaves a lock that the next study finds stale."""
+    """Unless another study took it by force. What fails leaves a lock that the next study finds stale."""
     from inrush import _core
 
     with contextlib.suppress(_core.CoreFailure):

@@ -1,7 +1,7 @@
 """Before a study runs: is what it would work on inrush's own?
 
 inrush creates and drops only what bears its mark. A database file that holds other tables, and a schema or database in
-the way that somebody else made, are refused; `--force` is the one way past.
+the way that inrush did not make, are refused; `--force` is the one way past.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from inrush.errors import TargetError, UsageError
 from inrush.plan.planned import StudyPlan
 from inrush.targets.deployment import Deployment
 
-#: Names that a message tells.
+#: Names in a message.
 NAMED_MOST = 3
 
 
@@ -26,7 +26,7 @@ def refuse_unmarked(
 ) -> None:
     """Raises UsageError for what is not inrush's. force: uses a file all the same, and drops what is in the way.
 
-    A target that cannot be asked is no refusal: its runs will say why they fail. note: is told what was dropped.
+    A target that cannot be asked is no refusal: its runs will say why they fail. note: gets what was dropped.
     Raises TargetError for what could not be dropped.
     """
     for engine in plan.study.engines:
