@@ -37,7 +37,9 @@ def test_an_engine_has_a_name_for_sentences_and_an_unknown_one_keeps_its_own(eng
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_answers_are_compared_with_duckdb_and_those_of_duckdb_with_sqlite(engine: str) -> None:
-    assert server(engine).oracle == ("sqlite" if engine == "duckdb" else "duckdb")
+    named = server(engine).oracle
+    assert named == ("sqlite" if engine == "duckdb" else "duckdb")
+    assert server(named).in_memory is not None
 
 
 def test_no_scheme_means_two_engines() -> None:

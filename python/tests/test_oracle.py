@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inrush.engines.sqlite_memory import stored, stored_column
 from inrush.run import oracle
 
 BIG = 2**63 + 5
@@ -109,9 +110,9 @@ def test_an_empty_answer_is_an_answer() -> None:
 )
 def test_a_key_of_any_type_finds_its_row_in_the_oracle(logical: str, asked: str) -> None:
     sqlite = oracle.Oracle("sqlite")
-    sqlite.connection.execute("CREATE TABLE t (k INTEGER)")
+    sqlite.database.execute("CREATE TABLE t (k INTEGER)")
     kept = int(asked) - (2**64 if logical == "u64" else 0)
-    sqlite.connection.execute("INSERT INTO t VALUES (?)", [kept])
+    sqlite.database.execute(f"INSERT INTO t VALUES ({kept})")
     assert sqlite.ask("SELECT k FROM t WHERE k = ?", [oracle.value_of(asked, logical)], [logical]) == [
         (kept,)
     ]
@@ -138,4 +139,4 @@ COLUMNS = {
 def test_a_column_is_kept_as_its_cells_one_by_one_are(logical: str, data: st.DataObject) -> None:
     kind, cells = COLUMNS[logical]
     column = pa.array(data.draw(st.lists(st.none() | cells, max_size=8)), kind)
-    assert oracle.stored_column(column, logical) == oracle.stored(column.to_pylist(), logical)
+    assert stored_column(column, logical) == stored(column.to_pylist(), logical)

@@ -7,7 +7,10 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
+import pytest
+
 import inrush
+from inrush.known import ENGINES
 
 PACKAGE = Path(inrush.__file__).parent
 CORE = PACKAGE.parents[1] / "rust" / "src"
@@ -57,6 +60,18 @@ IMPURE = {
 }
 #: Folders where every value has a type: no `Any`, nothing that mypy is told to pass over.
 TYPED = ("border", "plan", "worker")
+#: All but the instruments: `null` is also a word for what is not there.
+DATABASES = {name for name, module in ENGINES.items() if module != "null"}
+#: Modules outside of `engines` with the name of an engine, and what it is there.
+NAMED = {
+    "border/segment.py": {"postgresql"},  # a hash function of the plan, named after the database that has it
+    "cli/load.py": {"mysql"},  # a format of files, in help
+    "cli/words.py": {"postgresql"},  # an example of a URL, in help
+    "extras.py": {"duckdb"},  # a package
+    "known.py": DATABASES,  # the list of engines
+    "study/formats.py": {"mysql"},  # a format of files
+    "study/new.py": {"duckdb", "sqlite"},  # engines of the study that it writes, which the user changes
+}
 #: The program that the parent starts says how it wants to be called.
 PRINTS = {"cli", "commands", "worker/worker.py"}
 
@@ -170,6 +185,51 @@ def test_typed_rooms_are_typed_without_exception() -> None:
 def test_an_exception_from_types_is_seen() -> None:
     source = "from typing import Any\nx: dict[str, Any] = {}\ny: int = ''  # type: ignore[assignment]\n"
     assert untyped(source) == ["Any", "# type: ignore"]
+
+
+def engines_named(source: str) -> set[str]:
+    """Names of engines in a module's strings, whole words, and in its imports; docstrings are left out. Pure."""
+    tree = ast.parse(source)
+    documented = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    texts = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented
+    ]
+    words = {word for text in [*texts, *imported(tree)] for word in re.findall(r"[a-z0-9]+", text)}
+    return words & DATABASES
+
+
+def test_only_twins_know_an_engine_by_its_name() -> None:
+    found = {
+        str(place): named
+        for stage, place, _ in modules()
+        if stage != "engines"
+        if (named := engines_named((PACKAGE / place).read_text(encoding="utf-8")))
+    }
+    assert found == NAMED
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ('if engine == "mysql":\n    pass\n', {"mysql"}),
+        ('LOST = {"postgresql": 1, "valkey": 2}\n', {"postgresql", "valkey"}),
+        ("match twin.name:\n    case 'clickhouse':\n        pass\n", {"clickhouse"}),
+        ("def f():\n    from inrush.engines.sqlite import Sqlite\n", {"sqlite"}),
+        ("import duckdb\n", {"duckdb"}),
+        ('x = f"--start influxdb,{setting}"\n', {"influxdb"}),
+        ('"""Of mysql."""\nx = "MySQL and mysqld"\n', set()),
+    ],
+)
+def test_an_engine_that_is_named_is_seen(source: str, found: set[str]) -> None:
+    assert engines_named(source) == found
 
 
 def test_commands_print_and_nothing_else_does() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from inrush.engines import sql
+from inrush.engines.duckdb_memory import DuckDBInMemory
 from inrush.engines.instance import Target
 from inrush.engines.loading import Loading
 from inrush.engines.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
@@ -97,6 +98,7 @@ class DuckDB(Twin):
     oracle = "sqlite"
     works_in_client = True
     loading = DuckDBLoading()
+    in_memory = DuckDBInMemory
     rate = (1e-3, 1e-6)
     survive_by: ClassVar[Mapping[Survives, str]] = {
         Survives.POWER_LOSS: "[options.duckdb] 'set.fsync_mode' = 'STANDARD'",

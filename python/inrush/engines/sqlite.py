@@ -19,6 +19,7 @@ from inrush.engines.instance import Target
 from inrush.engines.loading import Loading
 from inrush.engines.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.sql import Item, file_of, literal, quote
+from inrush.engines.sqlite_memory import SqliteInMemory
 from inrush.engines.survives import Durability, Survives
 from inrush.engines.twin import Twin
 from inrush.workload import Column, Operation, Table
@@ -121,6 +122,7 @@ class Sqlite(Twin):
     embedded = True
     works_in_client = True
     loading = SqliteLoading()
+    in_memory = SqliteInMemory
     rate = (1e-3, 1.5e-6)
     survive_by: ClassVar[Mapping[Survives, str]] = {
         Survives.POWER_LOSS: "[options.sqlite] synchronous = 'FULL'",

@@ -9,6 +9,7 @@ from typing import ClassVar
 from inrush.engines.cluster import Cluster
 from inrush.engines.dialect import Dialect
 from inrush.engines.greeting import Protocol
+from inrush.engines.in_memory import InMemory
 from inrush.engines.instance import Target
 from inrush.engines.lifecycle import Lifecycle
 from inrush.engines.loading import Loading
@@ -29,6 +30,8 @@ class Twin(Dialect):
     cluster: Cluster | None = None
     #: `inrush load` fills its tables, and proves them.
     loading: Loading | None = None
+    #: Opens a database in memory, which answers of other engines are compared with.
+    in_memory: type[InMemory] | None = None
 
     # where it runs
 
@@ -56,7 +59,7 @@ class Twin(Dialect):
     max_depth: ClassVar[int] = 1
     #: Gives back what it was given; instruments keep nothing, so they are not asked.
     answers: ClassVar[bool] = True
-    #: The engine that its quiet answers are compared with: never itself.
+    #: The engine that its quiet answers are compared with: one with the part `in_memory`, never itself.
     oracle: ClassVar[str] = "duckdb"
     #: Seconds of a call, and of a row of ten columns: orders of magnitude for a forecast; the pilot replaces them.
     rate: ClassVar[tuple[float, float]] = (5e-3, 5e-6)

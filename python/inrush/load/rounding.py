@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from inrush.load.proof import LoadVerdict
+from inrush.study.formats import DELIMITERS
 from inrush.study.sniff import Dialect, records_of
 from inrush.study.types import BLANKS, NUMBER, is_kept
 from inrush.workload import Table
@@ -18,7 +19,6 @@ from inrush.workload import Table
 #: Files up to so many bytes are read once more for it, and any that `--verify` reads again.
 CHEAP_BYTES = 32 << 20
 PRECISIONS = {"f32": "single", "f64": "double", "list_f64": "double"}
-DELIMITERS = {"csv": ",", "tsv": "\t", "mysql": "\t"}
 
 
 def with_rounding(

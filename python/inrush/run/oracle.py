@@ -1,20 +1,21 @@
 """Answers given when nothing was written, against the same queries on rows that never saw the engine.
 
-The plan carries the oracle's own statements (`labels.oracle`), in the dialect of DuckDB, or of SQLite
-where DuckDB itself is measured. The rows come from the generator. Off the clock, once per run.
+The plan carries the oracle's own statements (`labels.oracle`), in the dialect of the engine that `Twin.oracle` names. The
+rows come from the generator. Off the clock, once per run.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from decimal import Decimal
 from typing import Any, Protocol
 
+from inrush.engines import server
+from inrush.engines.in_memory import microseconds
 from inrush.results.unanswered import NONE, Insert, at_the_end
 
 Cell = int | float | str | None
@@ -110,89 +111,26 @@ def operation_of(plan: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 class Oracle:
-    """An engine in memory that is not the one measured."""
+    """A database in memory of an engine that is not the one measured."""
 
     def __init__(self, engine: str) -> None:
-        self.engine = engine
-        self.connection: Any
-        if engine == "sqlite":
-            self.connection = sqlite3.connect(":memory:")
-        else:
-            import duckdb
-
-            self.connection = duckdb.connect()
-            # Times are compared as instants; the session's zone must not enter.
-            self.connection.execute("SET TimeZone = 'UTC'")
+        in_memory = server(engine).in_memory
+        assert in_memory is not None, "a plan names an engine that answers in memory"
+        self.database = in_memory()
 
     def create(self, table: Mapping[str, Any]) -> None:
         for statement in table["create"]:
-            self.connection.execute(statement)
+            self.database.execute(statement)
 
     def load(self, table: Mapping[str, Any], document: Mapping[str, Any], stream: Any) -> None:
         import pyarrow as pa
 
-        reader = pa.RecordBatchReader.from_stream(stream)
-        if self.engine != "sqlite":
-            self.connection.register("inrush_rows", reader)
-            self.connection.execute(f"INSERT INTO {table['name']} SELECT * FROM inrush_rows")
-            self.connection.unregister("inrush_rows")
-            return
-        marks = ", ".join("?" * len(document["columns"]))
-        for batch in reader:
-            columns = [
-                stored_column(column, c["type"])
-                for column, c in zip(batch.columns, document["columns"], strict=True)
-            ]
-            self.connection.executemany(
-                f"INSERT INTO {table['name']} VALUES ({marks})", zip(*columns, strict=True)
-            )
+        types = [column["type"] for column in document["columns"]]
+        self.database.insert(table["name"], types, pa.RecordBatchReader.from_stream(stream))
 
     def ask(self, text: str, values: Sequence[Any], types: Sequence[str] = ()) -> list[Row]:
-        """types: logical types of the values; without them integers are unsigned and times milliseconds."""
-        if self.engine == "sqlite":
-            types = types or ["time_ms" if isinstance(v, datetime) else "u64" for v in values]
-            values = [stored([v], of)[0] for v, of in zip(values, types, strict=True)]
-        else:
-            text = self.with_plain_times(text, values)
-        rows = self.connection.execute(text, list(values)).fetchall()
-        return [tuple(plain(cell) for cell in row) for row in rows]
-
-    def with_plain_times(self, text: str, values: Sequence[Any]) -> str:
-        """Instants as microseconds since 1970: DuckDB hands them to Python only with a package of zones."""
-        described = self.connection.execute(text, list(values)).description
-        times = [name for name, kind, *_ in described if str(kind).startswith("TIMESTAMP")]
-        if not times:
-            return text
-        shown = ", ".join(f'epoch_us("{name}") AS "{name}"' for name in times)
-        return f"SELECT * REPLACE ({shown}) FROM ({text}) AS answer"
-
-
-def stored_column(column: Any, logical: str) -> list[Any]:
-    """`stored` of a whole Arrow column: integers are read as integers, never by way of Python's times."""
-    import pyarrow as pa
-
-    if logical == "u64":
-        column = column.view(pa.int64())
-    elif logical in ("time_ms", "time_us"):
-        unit = pa.timestamp("ms" if logical == "time_ms" else "us", column.type.tz)
-        column = column.cast(unit).view(pa.int64())
-    elif logical.startswith("list"):
-        return stored(column.to_pylist(), logical)
-    if column.null_count or not pa.types.is_primitive(column.type):
-        return list(column.to_pylist())
-    return list(column.to_numpy(zero_copy_only=False).tolist())
-
-
-def stored(values: Sequence[Any], logical: str) -> list[Any]:
-    """As SQLite keeps them: unsigned bits as signed, times as integers of their unit, lists as JSON."""
-    if logical == "u64":
-        return [v - WHOLE if isinstance(v, int) and v >= WHOLE // 2 else v for v in values]
-    if logical in ("time_ms", "time_us"):
-        unit = 1_000 if logical == "time_ms" else 1
-        return [None if v is None else microseconds(v) // unit for v in values]
-    if logical.startswith("list"):
-        return [None if v is None else json.dumps(v) for v in values]
-    return list(values)
+        """types: as of `InMemory.ask`."""
+        return [tuple(plain(cell) for cell in row) for row in self.database.ask(text, values, types)]
 
 
 def value_of(text: str, logical: str) -> Any:
@@ -224,12 +162,6 @@ def plain(cell: Any) -> Cell:
     if cell is None or isinstance(cell, int | float | str):
         return cell
     return str(cell)
-
-
-def microseconds(at: datetime) -> int:
-    epoch = datetime(1970, 1, 1, tzinfo=timezone.utc)
-    at = at if at.tzinfo else at.replace(tzinfo=timezone.utc)
-    return (at - epoch) // (datetime.resolution)
 
 
 def compare(op: str, rows: Sequence[Sequence[str | None]], expected: Sequence[Row]) -> OracleVerdict:

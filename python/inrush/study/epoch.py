@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from inrush.study.chosen import Chosen
+from inrush.study.formats import DELIMITERS
 from inrush.study.found import SAMPLE_ROWS, Sniffed
 from inrush.study.sniff import Dialect, records_of
 from inrush.study.types import BLANKS, DAY, TIME
@@ -18,7 +19,6 @@ DEFAULT = "2026-01-01T00:00:00Z"
 #: What a workload file takes.
 YEARS = range(1970, 2201)
 ZONE = re.compile(r"(?P<sign>[+-])(?P<hours>\d\d)(?::?(?P<minutes>\d\d))?\Z")
-DELIMITERS = {"csv": ",", "tsv": "\t", "mysql": "\t"}
 START = datetime(1970, 1, 1)
 #: Of the years 1 to 9999, since 1970.
 SECONDS = range(-62_135_596_800, 253_402_300_800)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from inrush.errors import UsageError
+from inrush.study.formats import TEXT_FORMATS
 from inrush.study.types import NUMBER, TIME
 
 
@@ -31,14 +32,10 @@ class FirstLine:
     names: tuple[str, ...]
 
 
-#: Formats of text files.
-FORMATS = ("csv", "tsv", "mysql")
-
-
 def read_said(header: str | None, columns: str | None, format: str | None = None) -> Said:
     """`--header yes|no`, `--columns a,b,c` and `--format NAME`. Raises UsageError."""
-    if format not in (None, *FORMATS):
-        raise UsageError(f"--format {format}: write {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+    if format not in (None, *TEXT_FORMATS):
+        raise UsageError(f"--format {format}: write {', '.join(TEXT_FORMATS[:-1])} or {TEXT_FORMATS[-1]}")
     if header not in (None, "yes", "no"):
         raise UsageError(f"--header {header}: write yes or no")
     names = tuple(name.strip() for name in columns.split(",")) if columns else ()

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from inrush.errors import UsageError
 from inrush.study.first_line import NOTHING_SAID, Said, first_line
+from inrush.study.formats import MYSQL
 from inrush.study.found import PART_ROWS, SAMPLE_ROWS, Found, Sniffed, distinct_names, kind_with_room
 from inrush.study.parquet import sniff_parquet
 from inrush.study.quoted import NULL_WORDS, has_misplaced_quote, kind_of_field, with_quotes
@@ -68,7 +69,7 @@ def text_dialect(head: str, cut: bool, said: Said = NOTHING_SAID) -> Dialect:
 
     cut: the text ends in the middle of a line.
     """
-    of_mysql = said.format == "mysql"
+    of_mysql = said.format == MYSQL
     parts = mysql_lines(head) if of_mysql else head.splitlines()
     lines = [line for line in parts[: -1 if cut else None] if line][:200] or [head]
     delimiter = "\t" if of_mysql else max(DELIMITERS, key=lambda d: evenness(lines, d))
@@ -78,7 +79,7 @@ def text_dialect(head: str, cut: bool, said: Said = NOTHING_SAID) -> Dialect:
     escapes = not quotes and "\\N" in fields
     kind = "csv"
     if escapes or delimiter == "\t":
-        kind = "mysql" if escapes and delimiter != "\t" else "tsv"
+        kind = MYSQL if escapes and delimiter != "\t" else "tsv"
     kind = said.format or kind
     rows = parsed_lines(lines, delimiter, quoted=kind == "csv")
     first = first_line(rows, said)
@@ -153,7 +154,7 @@ def found_column(
     """By the evidence of this file alone. counts: value -> how often it stands in the column."""
     kind = choose(evidence).fit.type
     longest = max((len(value) for value in counts if value != null), default=0)
-    nul = dialect.format == "mysql" and any(NUL.match(value) for value in counts if "\\0" in value)
+    nul = dialect.format == MYSQL and any(NUL.match(value) for value in counts if "\\0" in value)
     return Found(name, kind_with_room(kind, complete), counts.get(null, 0), evidence, longest, nul=nul)
 
 
@@ -218,7 +219,7 @@ def values_of(path: Path, dialect: Dialect, sample_rows: int) -> tuple[int, list
 def records_of(path: Path, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
     """Records below the header, each with the number of its first line."""
     csv.field_size_limit(FIELD_BYTES)
-    of_mysql = dialect.format == "mysql"
+    of_mysql = dialect.format == MYSQL
     with path.open(encoding="utf-8-sig", errors="replace", newline="\n" if of_mysql else "") as file:
         records = whole_records(joined(file) if of_mysql else file, dialect)
         if dialect.header:

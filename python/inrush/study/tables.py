@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from inrush.study.document import Node, Reader, given, plain, unknown, word
+from inrush.study.formats import FORMATS
 from inrush.study.sizes import parse_seconds, parse_size
 from inrush.workload import LOGICAL_TYPES, Column, FileSource, Table
 
 #: Types with texts of a given form.
 TIMES = ("time_ms", "time_us", "date")
 TIME_FORMS = ("iso", "dmy", "mdy")
-FORMATS = ("csv", "tsv", "mysql", "parquet")
 NAME = re.compile(r"[a-z][a-z0-9_]{0,47}\Z")
 
 #: Generators as the core lists them: kind -> {"types": […], "params": {name: {"type", "required", "about"}}}.

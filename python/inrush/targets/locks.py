@@ -2,7 +2,8 @@
 
 The homes of a study's runs are named after the study, its points and its seed, so two that run the same meet in them.
 The first study leaves a lock in the server, a marked home that names its holder, and drops it at the end. That of
-a process of this machine which has gone is taken over; whether one of another machine still runs is not known here, so it takes --force.
+a process of this machine which has gone is taken over; whether one of another machine still runs is not known here, so
+it takes --force.
 """
 
 from __future__ import annotations
