@@ -51,6 +51,13 @@ def test_what_cannot_be_meant_is_refused(targets: list[str], start: list[str], s
         named_targets(STUDY, targets, start)
 
 
+def test_an_engine_that_inrush_has_no_programs_of_is_not_started(tmp_path: Path) -> None:
+    wanted = NamedTargets(("adbc",), start={"adbc": {}})
+    says = "^adbc: this engine is no server that inrush could fetch, start or stop$"
+    with pytest.raises(UsageError, match=says), opened(wanted, tmp_path, lambda _: None):
+        raise AssertionError("nothing was opened")
+
+
 def test_a_study_of_servers_alone_says_how_to_give_one() -> None:
     with pytest.raises(UsageError, match="--start postgresql"):
         named_targets(["postgresql"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -11,6 +12,9 @@ from inrush import _core
 from inrush.engines import ENGINES, engine_of_url, server, title, twins
 from inrush.engines.twin import Twin
 from inrush.errors import UsageError
+from inrush.load.shards import loading_of
+from inrush.targets.deployment import lifecycle_of
+from inrush.targets.shards import cluster_of
 
 ENGINE_MOD = Path(__file__).parents[2] / "rust" / "src" / "engine" / "mod.rs"
 
@@ -40,6 +44,58 @@ def test_answers_are_compared_with_duckdb_and_those_of_duckdb_with_sqlite(engine
     named = server(engine).oracle
     assert named == ("sqlite" if engine == "duckdb" else "duckdb")
     assert server(named).in_memory is not None
+
+
+#: What inrush can do with each engine, beside what its dialect says.
+PARTS = {
+    "null": set(),
+    "simulated": set(),
+    "sqlite": {"loading", "in_memory"},
+    "duckdb": {"loading", "in_memory"},
+    "adbc": set(),
+    "postgresql": {"lifecycle", "cluster", "loading"},
+    "timescaledb": {"lifecycle", "cluster", "loading"},
+    "clickhouse": {"lifecycle", "cluster", "loading"},
+    "mysql": {"lifecycle", "loading"},
+    "mariadb": {"lifecycle", "loading"},
+    "influxdb": {"lifecycle"},
+    "valkey": {"lifecycle"},
+}
+
+
+def parts_of(engine: str) -> dict[str, object]:
+    twin = server(engine)
+    names = ("lifecycle", "cluster", "loading", "in_memory")
+    return {name: part for name in names if (part := getattr(twin, name)) is not None}
+
+
+def test_each_engine_has_its_parts_and_no_others() -> None:
+    assert {engine: set(parts_of(engine)) for engine in ENGINES} == PARTS
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_no_two_engines_share_a_lifecycle_and_each_has_the_names_of_its_twin(engine: str) -> None:
+    lifecycle = server(engine).lifecycle
+    if lifecycle is not None:
+        assert (lifecycle.name, lifecycle.title) == (engine, title(engine))
+        assert urlsplit(lifecycle.url_of(4711)).scheme in server(engine).schemes
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_part_that_an_engine_lacks_is_refused_by_the_engines_name(engine: str) -> None:
+    twin, lacks = server(engine), {"lifecycle", "cluster", "loading"} - PARTS[engine]
+    asked = {"lifecycle": lifecycle_of, "cluster": cluster_of, "loading": loading_of}
+    says = {
+        "lifecycle": f"{engine}: this engine is no server that inrush could fetch, start or stop",
+        "cluster": f"{engine}: servers of this kind have no coordinator; leave shards= out",
+        "loading": f"{engine}: inrush load does not prove its tables",
+    }
+    for part, of in asked.items():
+        if part in lacks:
+            with pytest.raises(UsageError, match=f"^{re.escape(says[part])}$"):
+                of(twin)
+        else:
+            assert of(twin) is getattr(twin, part)
 
 
 def test_no_scheme_means_two_engines() -> None:

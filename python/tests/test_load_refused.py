@@ -51,6 +51,17 @@ def test_a_key_that_is_there_twice_ends_the_load_at_once_and_promises_nothing(
     assert failed.value.exit_code == 1
 
 
+@pytest.mark.parametrize("url", ["influxdb://127.0.0.1:1/", "valkey://127.0.0.1:1/", "adbc://x", "null://"])
+def test_an_engine_whose_tables_it_cannot_prove_is_refused_before_it_is_reached(
+    url: str, tmp_path: Path
+) -> None:
+    file = rows(tmp_path / "a.csv", "1,2")
+    with pytest.raises(
+        UsageError, match=rf"^{url.partition(':')[0]}: inrush load does not prove its tables$"
+    ):
+        load(Call((str(file),), "t", into=url, create=True), tmp_path / "loads", silent, silent)
+
+
 @pytest.mark.parametrize(
     "url", ["mysql://root@127.0.0.1:1/", "mysql://root@127.0.0.1:1", "mariadb://root@127.0.0.1:1/"]
 )
