@@ -45,7 +45,8 @@ def socket_of(engine: str) -> str | None:
 def by_socket(engine: str) -> Iterator[None]:
     """Both sides reach the server that was started for the bench by its Unix socket."""
     own = server(engine).lifecycle
-    url = own and own.socket_url(INSTANCES[engine])
+    assert own is not None
+    url = own.socket_url(INSTANCES[engine])
     assert url is not None, "a bench's folder is short enough for a socket"
     variable = f"INRUSH_{engine.upper()}_URL"
     before, os.environ[variable] = os.environ[variable], url

@@ -47,7 +47,7 @@ def test_answers_are_compared_with_duckdb_and_those_of_duckdb_with_sqlite(engine
 
 
 #: What inrush can do with each engine, beside what its dialect says.
-PARTS = {
+PARTS: dict[str, set[str]] = {
     "null": set(),
     "simulated": set(),
     "sqlite": {"loading", "in_memory"},
