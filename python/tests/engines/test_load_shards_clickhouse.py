@@ -295,7 +295,7 @@ def test_a_shard_that_is_killed_while_it_loads_comes_back_and_every_row_is_there
             own.stop(victim, Stop.KILL)
             again = own.start(victim.data, victim.settings)
             assert again.url == victim.url
-            instances.write(own, folder, again)
+            instances.write(server("clickhouse"), folder, again)
         loading.join(300)
         done = loading.done
         assert loading.broken is None and done is not None, loading.broken
