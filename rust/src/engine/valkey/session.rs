@@ -1,5 +1,7 @@
 //! One session: what it has sent, and what has come back of it.
 
+mod prepare;
+
 use std::collections::VecDeque;
 use std::io;
 use std::net::{Shutdown, TcpStream};
@@ -8,18 +10,19 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::template::{Seen, Template};
-use crate::encode::resp::{unpack, Resp};
+use crate::encode::resp::unpack;
 use crate::encode::{Part, PART_ROWS};
 use crate::engine::failures::Failures;
 use crate::engine::resp::{garbled, outcome, put_command, Address, Connection, Kind, Reply};
-use crate::engine::shared::{clear, columns_of, depth, empty_like, lost, send_limit};
+use crate::engine::shared::{clear, depth, empty_like, lost, send_limit};
 use crate::engine::{
     answers::Answers, Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket,
     Work,
 };
 use crate::error::Error;
-use crate::plan::{Assertion, OpKind, OpPlan};
 use crate::rows::{Columns, Value};
+
+use prepare::{prepare, Prepared};
 
 /// Rows of a scan that are handed over at once.
 const SCAN_ROWS: usize = 8192;
@@ -50,22 +53,6 @@ pub struct ValkeySession {
     cancelled: Arc<AtomicBool>,
     /// The present connection's, for the canceller.
     present: Arc<Mutex<Option<Arc<TcpStream>>>>,
-}
-
-enum Prepared {
-    Insert(Box<Resp>),
-    Query(Box<Query>),
-}
-
-struct Query {
-    template: Template,
-    keep_answer: bool,
-    /// One packed row at a time; its memory is kept.
-    row: Columns,
-    /// Columns of the answer, in its order.
-    returns: Vec<usize>,
-    /// A look-up, in which a command that comes again has no answer of its own.
-    looks_up: bool,
 }
 
 /// An operation on its way.
@@ -251,50 +238,6 @@ impl ValkeySession {
             Reply::Error(message) => Err(failed(message)),
             reply => reply.answer().rows.into_iter().map(key).collect(),
         }
-    }
-}
-
-fn prepare(ctx: &Context, op: &OpPlan) -> Result<Prepared, Error> {
-    let table = op.table.and_then(|at| ctx.plan.tables.get(at));
-    if op.kind == OpKind::Insert {
-        columns_of(ctx, op)?;
-        let table = table.expect("`columns_of` has found it");
-        return Ok(Prepared::Insert(Box::new(Resp::new(table)?)));
-    }
-    let wrong = |message: String| Error::Plan(format!("operation {}: {message}", op.name));
-    let row = table.map(Columns::of).unwrap_or_default();
-    let promised = op.holds.iter().find_map(|hold| match hold {
-        Assertion::Asked { columns, .. } | Assertion::RowsRegenerate { columns, .. } => Some(columns),
-        _ => None,
-    });
-    let returns = match promised {
-        None => (0..row.columns.len()).collect(),
-        Some(names) => {
-            let place = |name: &String| row.columns.iter().position(|column| &column.name == name);
-            let places: Option<Vec<usize>> = names.iter().map(place).collect();
-            places.ok_or_else(|| wrong(format!("its table has not all columns of {}", names.join(", "))))?
-        }
-    };
-    let template = Template::parse(&op.text).map_err(wrong)?;
-    if template.params() > op.params.len() {
-        return Err(wrong(format!("{} parameters for {} places", op.params.len(), template.params())));
-    }
-    let (keep_answer, looks_up) = (!op.holds.is_empty(), op.kind == OpKind::Query);
-    Ok(Prepared::Query(Box::new(Query { template, keep_answer, row, returns, looks_up })))
-}
-
-impl Query {
-    /// An answer without rows yet.
-    fn answer(&self) -> Answer {
-        let names = self.returns.iter().map(|&at| self.row.columns[at].name.clone());
-        Answer { names: names.collect(), rows: Vec::new() }
-    }
-
-    /// `None` for what is no packed row of the table.
-    fn values(&mut self, packed: &[u8]) -> Option<Vec<Value>> {
-        clear(&mut self.row);
-        unpack(packed, &mut self.row)?;
-        Some(self.returns.iter().map(|&at| self.row.columns[at].value(0)).collect())
     }
 }
 
