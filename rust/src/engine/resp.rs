@@ -5,12 +5,13 @@
 mod address;
 mod token;
 
-use std::io::{self, IoSlice};
+use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::inbox::Inbox;
+use super::messages::Messages;
 use super::secrets::sent_in_clear;
 use super::socket::{self, CONNECT};
 use super::stream::Stream;
@@ -152,18 +153,15 @@ impl Connection {
         Ok(connection)
     }
 
-    /// A token is there, or what is there is none: `token` does not block.
-    pub fn buffered(&self) -> bool {
-        !matches!(front(self.inbox.unread()), Ok(Err(_)))
-    }
-
     /// The next token. Blocks until it is there; `TimedOut` where `until` has passed.
     pub fn token(&mut self, until: Option<Instant>) -> io::Result<Token<'_>> {
         let front = loop {
             match front(self.inbox.unread())? {
                 Ok(front) => break front,
-                Err(whole) => {
-                    if !self.fill_soon(whole)? && until.is_some_and(|until| Instant::now() >= until) {
+                Err(_) => {
+                    self.fill_soon()?;
+                    // Also of a reply that comes, and slowly.
+                    if until.is_some_and(|until| Instant::now() >= until) {
                         return Err(io::ErrorKind::TimedOut.into());
                     }
                 }
@@ -203,25 +201,6 @@ impl Connection {
         }
     }
 
-    /// Something more has come; false when `socket::WAIT_STEP` has passed without. whole: bytes that are waited for.
-    fn fill_soon(&mut self, whole: usize) -> io::Result<bool> {
-        socket::came(self.inbox.fill(&mut self.stream, whole))
-    }
-
-    /// Whether a read would not block within `limit`.
-    pub fn readable(&mut self, limit: Duration) -> io::Result<bool> {
-        self.stream.readable(limit)
-    }
-
-    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.stream.send_parts(&mut [IoSlice::new(bytes)])
-    }
-
-    /// Longest time of one send, see [`Stream::limit_sends`].
-    pub fn limit_sends(&mut self, limit: Option<Duration>) -> io::Result<()> {
-        self.stream.limit_sends(limit)
-    }
-
     /// The same socket, by which another thread can end the connection; `None` where it is none of the network.
     pub fn socket(&self) -> Option<Arc<TcpStream>> {
         self.socket.clone()
@@ -232,8 +211,28 @@ impl Connection {
     }
 }
 
+impl Messages for Connection {
+    fn stream(&mut self) -> &mut Stream {
+        &mut self.stream
+    }
+
+    fn buffered(&self) -> bool {
+        !matches!(front(self.inbox.unread()), Ok(Err(_)))
+    }
+
+    fn fill(&mut self) -> io::Result<()> {
+        let whole = front(self.inbox.unread())?.err().unwrap_or(0);
+        self.inbox.fill(&mut self.stream, whole)
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+    use std::net::TcpListener;
+    use std::thread;
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -262,5 +261,30 @@ mod tests {
         );
         assert_eq!(outcome("WRONGTYPE Operation against a key"), Outcome::Other);
         assert_eq!(outcome(""), Outcome::Other);
+    }
+
+    #[test]
+    fn a_reply_that_comes_byte_by_byte_is_late_when_its_time_is_over() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let server = thread::spawn(move || {
+            let mut socket = listener.accept().unwrap().0;
+            let reply = [&b"$5000\r\n"[..], &[b'x'; 5000]].concat();
+            for byte in reply {
+                thread::sleep(Duration::from_millis(10));
+                if socket.write_all(&[byte]).is_err() {
+                    return;
+                }
+            }
+        });
+        ours.set_read_timeout(Some(socket::WAIT_STEP)).unwrap();
+        let inbox = Inbox::new(64);
+        let mut connection = Connection { stream: Stream::plain(ours), inbox, socket: None };
+        let began = Instant::now();
+        let late = connection.reply(Some(began + Duration::from_millis(300))).unwrap_err();
+        assert_eq!(late.kind(), io::ErrorKind::TimedOut);
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+        drop(connection);
+        server.join().unwrap();
     }
 }

@@ -6,11 +6,11 @@ use super::prepare::{Prepared, Statement};
 use super::{PgSession, Sent};
 use crate::engine::postgresql::decode;
 use crate::engine::postgresql::failure::Failure;
-use crate::engine::{Answer, Done, Outcome};
+use crate::engine::{Answer, Outcome};
 
 impl PgSession {
     /// Reads one message and does what it means for the operation it belongs to.
-    pub(super) fn read_one(&mut self) -> io::Result<()> {
+    pub(super) fn read_message(&mut self) -> io::Result<()> {
         let (tag, body) = self.connection.receive()?;
         let at = self.sent.iter().position(|sent| !sent.answered);
         match (tag, at) {
@@ -32,7 +32,7 @@ impl PgSession {
                     Prepared::Statement(statement) if !statement.changes => {
                         if self.keep_answers || statement.keep_answer {
                             let answer = sent.answer.take().unwrap_or_else(|| answer_of(statement));
-                            self.answers.keep(sent.ticket, answer);
+                            self.ended.answers.keep(sent.ticket, answer);
                         }
                         self.finish(at, Outcome::Ok);
                     }
@@ -66,7 +66,7 @@ impl PgSession {
                 }
                 _ => failure.to_string(),
             };
-            self.failures.note(ticket, why);
+            self.ended.failures.note(ticket, why);
             self.finish(at, failure.outcome());
         }
     }
@@ -79,7 +79,7 @@ impl PgSession {
         (sent.answered, sent.finished) = (true, true);
         self.in_flight -= 1;
         let Sent { ticket, rows, bytes, .. } = *sent;
-        self.finished.push(Done { ticket, done_ns: self.ctx.clock.now(), outcome, rows, bytes });
+        self.ended.done(ticket, outcome, rows, bytes);
     }
 
     /// Ready for query: what stands before this Sync is committed.
@@ -96,7 +96,7 @@ impl PgSession {
                 Some(expected) if !sent.finished && sent.rows != expected => {
                     let (ticket, stored) = (sent.ticket, sent.rows);
                     self.finish(at, Outcome::Wrong);
-                    self.failures.note(ticket, format!("{stored} rows were stored of {expected} sent"));
+                    self.ended.failures.note(ticket, format!("{stored} rows were stored of {expected} sent"));
                 }
                 _ => self.finish(at, Outcome::Ok),
             }
