@@ -2,6 +2,7 @@
 //!
 //! `simulated` and SQLite here; PostgreSQL and MySQL where INRUSH_POSTGRESQL_URL, INRUSH_MYSQL_URL name servers.
 
+mod common;
 mod servers;
 
 use std::collections::BTreeMap;
@@ -10,39 +11,19 @@ use std::sync::Arc;
 
 use inrush_core::clock::Clock;
 use inrush_core::drive::source::TableCount;
-use inrush_core::drive::{drive, DriveTarget, Driven, EndedBy, Observer, Progress};
-use inrush_core::engine::{build, Context, Ns};
+use inrush_core::drive::{drive, DriveTarget, Driven, EndedBy};
+use inrush_core::engine::{build, Context};
 use inrush_core::plan::{RunPlan, Segment};
 use inrush_core::record::{Kind, Recorded};
 use inrush_core::Error;
 use serde_json::{json, Value as Json};
 
+use common::Seen;
+
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000_000_000;
 const ROWS: u64 = 1_000;
 const CALLS: u64 = 200;
-
-#[derive(Default)]
-struct Seen(Recorded);
-
-impl Observer for Seen {
-    fn recorded(&mut self, recorded: Recorded) -> Result<(), Error> {
-        self.0.repetitions.extend(recorded.repetitions);
-        self.0.failures.extend(recorded.failures);
-        self.0.hists.extend(recorded.hists);
-        Ok(())
-    }
-
-    fn progress(&mut self, _: Progress) {}
-
-    fn repeat(&mut self, _: u32, _: Ns) -> Result<bool, Error> {
-        Ok(false)
-    }
-
-    fn stuck(&mut self, role: &str) {
-        panic!("{role} is stuck");
-    }
-}
 
 /// An engine under test: its dialect, and what the table is called in it.
 struct Dialect {

@@ -1,39 +1,19 @@
 //! The engines without a database, driven in real time.
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use inrush_core::clock::Clock;
 use inrush_core::drive::source::TableCount;
-use inrush_core::drive::{drive, DriveTarget, Observer, Progress};
-use inrush_core::engine::{build, Context, Ns};
+use inrush_core::drive::{drive, DriveTarget};
+use inrush_core::engine::{build, Context};
 use inrush_core::plan::{RunPlan, Segment};
 use inrush_core::record::{Hist, Kind, Recorded};
-use inrush_core::Error;
 
-#[derive(Default)]
-struct Notes(Recorded);
-
-impl Observer for Notes {
-    fn recorded(&mut self, recorded: Recorded) -> Result<(), Error> {
-        self.0.repetitions.extend(recorded.repetitions);
-        self.0.hists.extend(recorded.hists);
-        self.0.sessions.extend(recorded.sessions);
-        self.0.failures.extend(recorded.failures);
-        Ok(())
-    }
-
-    fn progress(&mut self, _: Progress) {}
-
-    fn repeat(&mut self, _: u32, _: Ns) -> Result<bool, Error> {
-        Ok(false)
-    }
-
-    fn stuck(&mut self, role: &str) {
-        panic!("{role} is stuck");
-    }
-}
+use common::Seen;
 
 /// One role at `engine`; `role` completes the role's JSON.
 fn plan(engine: &str, options: &[(&str, u64)], role: &str) -> RunPlan {
@@ -68,17 +48,13 @@ fn run(plan: RunPlan) -> Recorded {
     let counts = [TableCount::default()];
     let drive_target =
         DriveTarget { context: &context, engine: engine.as_ref(), segment: 0, counts: &counts };
-    let mut notes = Notes::default();
+    let mut notes = Seen::default();
     drive(&drive_target, &segment, &mut notes).expect("driven");
     notes.0
 }
 
 fn hist(recorded: &Recorded, kind: Kind) -> Hist {
-    let mut whole = Hist::new();
-    for row in recorded.hists.iter().filter(|row| row.kind == kind) {
-        whole.merge(&Hist::from_sparse(&row.hist));
-    }
-    whole
+    common::hist(recorded, "r", kind)
 }
 
 const INSERTS: &str = r#""operations": [{"operation": "insert", "weight": 1}], "sessions": 1,

@@ -1,5 +1,6 @@
 //! Connections that are lost, calls that hang, and servers that never answer: whose time it is, and what ends it.
 
+mod common;
 #[path = "lost/silent.rs"]
 mod silent;
 
@@ -17,7 +18,7 @@ use inrush_core::engine::{
 };
 use inrush_core::error::TargetFault;
 use inrush_core::plan::{DriveSegment, RunPlan, Segment};
-use inrush_core::record::{Hist, Kind, Recorded};
+use inrush_core::record::{Hist, Kind, Recorded, RepetitionRow};
 use inrush_core::rows::Columns;
 use inrush_core::Error;
 use silent::{Server, Silent};
@@ -187,15 +188,11 @@ impl Notes {
     }
 
     fn hist(&self, role: &str, kind: Kind) -> Hist {
-        let mut whole = Hist::new();
-        for row in self.recorded.hists.iter().filter(|h| h.role == role && h.kind == kind) {
-            whole.merge(&Hist::from_sparse(&row.hist));
-        }
-        whole
+        common::hist(&self.recorded, role, kind)
     }
 
-    fn totals(&self, role: &str) -> &inrush_core::record::RepetitionRow {
-        self.recorded.repetitions.iter().find(|s| s.role == role).expect("every role has a repetition")
+    fn totals(&self, role: &str) -> &RepetitionRow {
+        common::totals(&self.recorded, role)
     }
 
     /// (outcome, calls) of a role's failures.
@@ -218,11 +215,7 @@ impl Observer for Notes {
             let latest = self.latest.entry(row.role.clone()).or_default();
             *latest = late.max(*latest);
         }
-        self.recorded.repetitions.extend(recorded.repetitions);
-        self.recorded.hists.extend(recorded.hists);
-        self.recorded.intervals.extend(recorded.intervals);
-        self.recorded.failures.extend(recorded.failures);
-        self.recorded.sessions.extend(recorded.sessions);
+        common::keep(&mut self.recorded, recorded);
         Ok(())
     }
 

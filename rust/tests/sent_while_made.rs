@@ -1,5 +1,6 @@
 //! Large batches of closed roles leave while they are made: same bytes, little memory, and the same judgement of what fails.
 
+mod common;
 #[path = "sent/server.rs"]
 mod server;
 
@@ -8,40 +9,20 @@ use std::sync::Arc;
 
 use inrush_core::clock::Clock;
 use inrush_core::drive::source::TableCount;
-use inrush_core::drive::{drive, DriveTarget, Driven, Observer, Progress};
+use inrush_core::drive::{drive, DriveTarget, Driven};
 use inrush_core::encode::{encoder, parts, PART_ROWS};
-use inrush_core::engine::{build, Context, Ns};
+use inrush_core::engine::{build, Context};
 use inrush_core::plan::{RunPlan, Segment};
 use inrush_core::record::Recorded;
 use inrush_core::rows::RowGen;
-use inrush_core::Error;
 use serde_json::{json, Value as Json};
+
+use common::Seen;
 use server::{Body, Deed, Hash, Server};
 
 const COLUMNS: usize = 8;
 /// Of which a session may hold a few blocks, and never all.
 const MANY_ROWS: u64 = 1_000_000;
-
-#[derive(Default)]
-struct Seen(Recorded);
-
-impl Observer for Seen {
-    fn recorded(&mut self, recorded: Recorded) -> Result<(), Error> {
-        self.0.repetitions.extend(recorded.repetitions);
-        self.0.failures.extend(recorded.failures);
-        Ok(())
-    }
-
-    fn progress(&mut self, _: Progress) {}
-
-    fn repeat(&mut self, _: u32, _: Ns) -> Result<bool, Error> {
-        Ok(false)
-    }
-
-    fn stuck(&mut self, role: &str) {
-        panic!("{role} is stuck");
-    }
-}
 
 fn table() -> Json {
     let column = |k| {

@@ -1,6 +1,7 @@
 //! One session at work: takes tickets, makes rows or parameters, sends, records.
 
 mod batch;
+mod collect;
 mod flights;
 mod loss;
 pub mod unanswered;
@@ -17,7 +18,7 @@ use crate::rows::Columns;
 use crate::schedule::{Arrivals, Tickets};
 
 use batch::Rows;
-use flights::{Flight, Flights, Place};
+use flights::{Flight, Flights};
 pub use loss::reopened;
 use loss::Connected;
 
@@ -315,100 +316,6 @@ impl<'a> Worker<'a> {
                 "role {}: the engine took no call beside {before} in flight, of a depth of {depth}; lower `depth`",
                 self.role.name
             ));
-        }
-    }
-
-    fn collect(&mut self, until: Ns) {
-        self.session.flush();
-        self.done.clear();
-        // A call that hangs is no reason to keep the intervals before it.
-        let until = until.min(self.recorder.look_ns());
-        self.session.poll(until, &mut self.done);
-        let Some(last) = self.done.last() else { return self.nothing_came(until) };
-        let now = last.done_ns;
-        let mut lost = None;
-        for k in 0..self.done.len() {
-            let done = self.done[k];
-            if done.outcome == Outcome::Lost {
-                lost = lost.or(Some(done));
-            } else {
-                self.end(done);
-            }
-        }
-        // One lost call stands for its connection: whatever else was in flight is lost with it, and counted there.
-        if let (Some(done), None) = (lost, &self.fatal) {
-            self.end(done);
-        }
-        self.expire(now);
-        let oldest = self.flights.oldest().map_or(0, |f| f.sent);
-        self.live.busy_since.store(oldest, Relaxed);
-    }
-
-    /// Takes the call that `done` ends out of flight, and judges it by its own answer.
-    fn end(&mut self, done: Done) {
-        let oldest = self.flights.oldest().is_some_and(|f| f.ticket == done.ticket);
-        match self.flights.end(done.ticket, done.done_ns) {
-            Some((flight, place)) => self.finish(flight, place, done, oldest),
-            None if self.fatal.is_some() => {}
-            None => {
-                self.fatal = Some(format!(
-                    "role {}: the engine ended call {} ({}), which is not in flight: it was answered twice or never sent",
-                    self.role.name,
-                    done.ticket,
-                    done.outcome.name()
-                ))
-            }
-        }
-    }
-
-    fn finish(&mut self, flight: Flight, place: Place, done: Done, oldest: bool) {
-        let work = &mut self.ops[flight.at];
-        let (mut outcome, mut message) = (done.outcome, None);
-        if outcome == Outcome::Ok && work.is_judged {
-            let answer = self.session.answer(done.ticket);
-            let floors = &self.flights.kept(place).floors;
-            let broken = work.broken(flight.ticket, flight.data_ns, floors, answer, self.role.counts);
-            if let Some((how, why)) = broken {
-                (outcome, message) = (how, Some(why));
-            }
-        }
-        // An answer that came is no timeout, wrong or not.
-        if self.live.was_cancelled(done.outcome != Outcome::Ok, oldest) {
-            outcome = Outcome::Timeout;
-        }
-        let rows = if work.is_insert { flight.rows } else { done.rows };
-        let times = flight.times(done.done_ns);
-        let behind = self.recorder.record(work.slot, times, outcome, rows, done.bytes);
-        if let (Some(freshness), Outcome::Ok) = (&mut work.freshness, outcome) {
-            if let Some(answer) = self.session.answer(done.ticket) {
-                freshness.look(answer, done.done_ns, self.role.queues, &mut self.recorder, work.slot);
-            }
-        }
-        self.published.ops += 1;
-        self.live.ops.store(self.published.ops, Relaxed);
-        if outcome == Outcome::Ok {
-            self.published.rows += rows;
-            self.live.rows.store(self.published.rows, Relaxed);
-            self.failures_in_a_row = 0;
-            if let (Some(batch), true) = (&self.role.batch, work.is_insert) {
-                self.role.counts[batch.table].acknowledge(rows);
-                if let Some(sample_log) = self.role.queue.kept() {
-                    sample_log.stored(flight.ticket, rows, times, behind);
-                }
-                match (&mut self.stored, self.flights.kept(place).proof.take()) {
-                    (Some(stored), Some(proof)) => stored.merge(&proof),
-                    (stored @ None, proof) => *stored = proof.map(|proof| *proof),
-                    (Some(_), None) => {}
-                }
-            }
-        } else {
-            let slot = work.slot;
-            let is_lost = done.outcome == Outcome::Lost;
-            let message = message.or_else(|| self.session.failure(done.ticket));
-            if is_lost {
-                self.leave_open(flight, place);
-            }
-            self.fail(slot, outcome, is_lost, done.done_ns, message);
         }
     }
 }

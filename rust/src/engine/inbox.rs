@@ -64,18 +64,17 @@ impl Inbox {
         assert!(self.end <= self.bytes.len(), "a read fills the room that it has");
     }
 
-    /// Reads what has come, once; blocks until something has. `UnexpectedEof` where nothing will.
+    /// Reads what has come, once; blocks until something has. `UnexpectedEof` where nothing will. A part of a record of
+    /// TLS is something, though it adds no byte yet: callers look at their time limit before they wait for the rest.
     pub fn fill(&mut self, stream: &mut impl Read, whole: usize) -> io::Result<()> {
-        loop {
-            match stream.read(self.room(whole)) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(bytes) => {
-                    self.came(bytes);
-                    return Ok(());
-                }
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
+        match stream.read(self.room(whole)) {
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(bytes) => {
+                self.came(bytes);
+                Ok(())
             }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(()),
+            Err(e) => Err(e),
         }
     }
 }

@@ -13,6 +13,7 @@ mod faulty;
 mod http;
 mod inbox;
 mod influxdb;
+mod messages;
 mod mysql;
 mod null;
 mod postgresql;

@@ -16,18 +16,17 @@ mod message;
 mod session;
 
 use std::io;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Arc;
 
 pub use address::Address;
 
 use connection::{garbled, Connection};
 use failure::Failure;
 
-use super::shared::{limit_of, StatementLimit, STEP};
+use super::messages::{await_message, Control, Messages};
+use super::shared::StatementLimit;
 use super::{Answer, Caps, Context, Engine, OpId, Session};
 use crate::error::Error;
-use crate::lock::Unpoisoned;
 
 /// Calls of one session in flight: queries, sent one behind the other.
 pub const MAX_DEPTH: u32 = 1024;
@@ -36,7 +35,7 @@ pub struct Mysql {
     ctx: Context,
     address: Arc<Address>,
     /// For statements off the figures; opened again after the server was restarted.
-    control: Mutex<Option<Connection>>,
+    control: Control<Connection>,
 }
 
 impl Mysql {
@@ -44,7 +43,7 @@ impl Mysql {
     pub fn new(ctx: &Context) -> Result<Mysql, Error> {
         let target = &ctx.plan.target;
         let address = Arc::new(Address::parse(&target.engine, &target.url)?);
-        let control = Mutex::new(Some(Connection::open(&address)?));
+        let control = Control::new(Connection::open(&address)?);
         Ok(Mysql { ctx: ctx.clone(), address, control })
     }
 }
@@ -59,25 +58,11 @@ impl Engine for Mysql {
     }
 
     fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error> {
-        let mut kept = self.control.lock().unpoisoned();
-        let idle = kept.take().and_then(|mut kept| is_alive(&mut kept).then_some(kept));
-        let mut connection = match idle {
-            Some(connection) => connection,
-            None => Connection::open(&self.address)?,
-        };
-        connection.limit_sends(limit_of(limit_ns)).map_err(|e| lost(&self.address, &e))?;
-        let answer = text_query(&mut connection, &self.address, text, limit_ns);
-        // A lost connection is not kept; after a refused statement it is as good as before.
-        if !matches!(answer, Err(Error::Target { .. } | Error::Deadline { .. })) {
-            *kept = Some(connection);
-        }
-        answer
+        let open = || Connection::open(&self.address);
+        self.control.ask(&self.address.to_string(), limit_ns, open, |connection| {
+            text_query(connection, &self.address, text, limit_ns)
+        })
     }
-}
-
-/// An idle connection is silent; what it has to say now is its end (the server was restarted).
-fn is_alive(connection: &mut Connection) -> bool {
-    !connection.buffered() && matches!(connection.readable(Duration::ZERO), Ok(false))
 }
 
 /// One text, several statements if need be; the last result set is the answer.
@@ -149,11 +134,8 @@ fn next<'a>(
     text: &str,
     limit: &mut StatementLimit,
 ) -> Result<&'a [u8], Error> {
-    let lost = |e: io::Error| lost(address, &e);
-    while !connection.buffered() && !connection.readable(STEP).map_err(lost)? {
-        limit.check(|| connection.canceller()(), text)?;
-    }
-    connection.receive().map_err(lost)
+    await_message(connection, limit, |c| c.canceller()(), text, &address.to_string())?;
+    connection.receive().map_err(|e| lost(address, &e))
 }
 
 fn lost(address: &Address, error: &io::Error) -> Error {

@@ -14,8 +14,7 @@ mod insert;
 mod message;
 mod session;
 
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Arc;
 
 pub use address::Address;
 
@@ -23,10 +22,10 @@ use connection::Connection;
 use decode::AnswerColumn;
 use failure::Failure;
 
-use super::shared::{limit_of, StatementLimit, STEP};
+use super::messages::{await_message, Control, Messages};
+use super::shared::StatementLimit;
 use super::{Answer, Caps, Context, Engine, OpId, Session};
 use crate::error::{Error, TargetFault};
-use crate::lock::Unpoisoned;
 
 /// Calls of one session in flight.
 pub const MAX_DEPTH: u32 = 1024;
@@ -35,14 +34,14 @@ pub struct Postgresql {
     ctx: Context,
     address: Arc<Address>,
     /// For statements off the figures; opened again after the server was restarted.
-    control: Mutex<Option<Connection>>,
+    control: Control<Connection>,
 }
 
 impl Postgresql {
     /// Connects once: a wrong port, password or database shows here.
     pub fn new(ctx: &Context) -> Result<Postgresql, Error> {
         let address = Arc::new(Address::parse(&ctx.plan.target.url)?);
-        let control = Mutex::new(Some(Connection::open(&address)?));
+        let control = Control::new(Connection::open(&address)?);
         Ok(Postgresql { ctx: ctx.clone(), address, control })
     }
 }
@@ -57,25 +56,11 @@ impl Engine for Postgresql {
     }
 
     fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error> {
-        let mut kept = self.control.lock().unpoisoned();
-        let idle = kept.take().and_then(|mut kept| is_alive(&mut kept).then_some(kept));
-        let mut connection = match idle {
-            Some(connection) => connection,
-            None => Connection::open(&self.address)?,
-        };
-        connection.limit_sends(limit_of(limit_ns)).map_err(|e| lost(&self.address, &e))?;
-        let answer = simple_query(&mut connection, &self.address, text, limit_ns);
-        // A lost connection is not kept; after a refused statement it is as good as before.
-        if !matches!(answer, Err(Error::Target { .. } | Error::Deadline { .. })) {
-            *kept = Some(connection);
-        }
-        answer
+        let open = || Connection::open(&self.address);
+        self.control.ask(&self.address.to_string(), limit_ns, open, |connection| {
+            simple_query(connection, &self.address, text, limit_ns)
+        })
     }
-}
-
-/// An idle connection is silent; what it has to say now is its end (the server was restarted).
-fn is_alive(connection: &mut Connection) -> bool {
-    matches!(connection.readable(Duration::ZERO), Ok(false))
 }
 
 /// One text, several statements if need be; the last result set is the answer.
@@ -93,11 +78,9 @@ fn simple_query(
     let mut answer = Answer::default();
     let mut columns: Vec<AnswerColumn> = Vec::new();
     let mut failure: Option<Failure> = None;
-    let mut limit = StatementLimit::new(limit_ns);
+    let (mut limit, target) = (StatementLimit::new(limit_ns), address.to_string());
     loop {
-        while !connection.buffered() && !connection.readable(STEP).map_err(lost)? {
-            limit.check(|| connection.canceller(address)(), text)?;
-        }
+        await_message(connection, &mut limit, |c| c.canceller(address)(), text, &target)?;
         let (tag, body) = connection.receive().map_err(lost)?;
         match tag {
             b'T' => {

@@ -2,197 +2,38 @@
 //!
 //! A reply is read token by token, so that none has to be there whole before it is looked at.
 
-use std::io::{self, IoSlice};
+mod address;
+mod token;
+
+use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::http::options as url_options;
 use super::inbox::Inbox;
+use super::messages::Messages;
 use super::secrets::sent_in_clear;
-use super::socket::{self, Endpoint, CONNECT};
+use super::socket::{self, CONNECT};
 use super::stream::Stream;
-use super::tls::{Tls, When};
-use super::url::Url;
+use super::tls::When;
 use super::{Answer, Outcome};
 use crate::encode::resp::{bulk, head};
 use crate::error::{Error, TargetFault};
 use crate::rows::Value;
 
+pub use address::Address;
+use token::front;
+pub use token::{garbled, Kind, Token};
+
 /// One read takes what has come, up to this much.
 const INBOX_BYTES: usize = 256 << 10;
-/// The longest text that a server sends. Source: `proto-max-bulk-len` as shipped.
-const TEXT_BYTES: usize = 512 << 20;
-/// A longer line is no server's.
-const LINE_BYTES: usize = 64 << 10;
 /// Values inside values inside values: no reply of a statement of ours is deeper.
 const DEPTH: usize = 8;
-
-/// Where the server is, and the login. Without `Debug`: a password is never part of a message.
-#[derive(Clone)]
-pub struct Address {
-    pub place: Endpoint,
-    tls: Tls,
-    user: String,
-    password: Option<String>,
-    /// Number of the server's database; empty: the first.
-    database: String,
-    /// Variable that a password is read from; for messages too.
-    variable: &'static str,
-}
-
-impl Address {
-    /// `scheme://user:password@host:port/0?secure=true`. Without a password in it: that of `variable`, if it is set.
-    pub fn parse(
-        url: &str,
-        schemes: &[&str],
-        usual_port: u16,
-        variable: &'static str,
-    ) -> Result<Address, Error> {
-        let scheme = schemes[0];
-        let url = Url::parse(url, schemes, &format!("{scheme}://user@host:{usual_port}/0"))?;
-        if !url.path.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(Error::Plan(format!(
-                "target.url: the database /{} is no number; write /0, or leave it out",
-                url.path
-            )));
-        }
-        let tls = url_options::tls(&url.options, "")?;
-        let host = if url.host.is_empty() { "localhost".to_owned() } else { url.host };
-        let port = url.port.unwrap_or(usual_port);
-        let login = if url.user.is_empty() { String::new() } else { format!("{}@", url.user) };
-        let target = format!("{scheme}://{login}{host}:{port}/{}", url.path);
-        Ok(Address {
-            place: Endpoint::new(host, port, target),
-            tls,
-            user: if url.user.is_empty() { "default".to_owned() } else { url.user },
-            password: url.password.or_else(|| std::env::var(variable).ok().filter(|text| !text.is_empty())),
-            database: url.path,
-            variable,
-        })
-    }
-
-    /// What every connection says first.
-    fn hello(&self, out: &mut Vec<u8>) -> usize {
-        match &self.password {
-            Some(password) => put_command(out, &["HELLO", "3", "AUTH", &self.user, password]),
-            None => put_command(out, &["HELLO", "3"]),
-        }
-        if self.database.is_empty() {
-            return 1;
-        }
-        put_command(out, &["SELECT", &self.database]);
-        2
-    }
-}
-
-impl std::fmt::Display for Address {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.place.target)
-    }
-}
 
 /// A command of fixed words.
 pub fn put_command(out: &mut Vec<u8>, words: &[&str]) {
     head(out, b'*', words.len());
     words.iter().for_each(|word| bulk(out, word.as_bytes()));
-}
-
-/// What a token is, without its bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A text or bytes, in whatever form they came.
-    Text,
-    /// Lines `name:value` for people: a server's report on itself.
-    Lines,
-    Integer(i64),
-    Null,
-    /// So many values follow.
-    Array(usize),
-    /// So many pairs follow.
-    Map(usize),
-    Error,
-}
-
-/// A piece of a reply.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Token<'a> {
-    pub kind: Kind,
-    /// Of a text or an error.
-    pub bytes: &'a [u8],
-}
-
-/// Where a token lies in what has come: its text, and the bytes of all of it.
-struct Front {
-    kind: Kind,
-    text: std::ops::Range<usize>,
-    bytes: usize,
-}
-
-/// The token in front; `Err`: bytes that must have come before it can be read. Fails where no server sends such bytes.
-fn front(unread: &[u8]) -> io::Result<Result<Front, usize>> {
-    let Some(end) = unread.iter().take(LINE_BYTES).position(|&byte| byte == b'\r') else {
-        return match unread.len() {
-            ..LINE_BYTES => Ok(Err(unread.len() + 1)),
-            _ => Err(garbled("a line has no end")),
-        };
-    };
-    if unread.len() < end + 2 {
-        return Ok(Err(end + 2));
-    }
-    if end == 0 || unread[end + 1] != b'\n' {
-        return Err(garbled("a line ends wrongly"));
-    }
-    let line = &unread[1..end];
-    let whole = |kind: Kind| Ok(Ok(Front { kind, text: 1..end, bytes: end + 2 }));
-    match unread[0] {
-        b'+' | b',' | b'#' | b'(' => whole(Kind::Text),
-        b'-' => whole(Kind::Error),
-        b'_' => whole(Kind::Null),
-        b':' => whole(Kind::Integer(number(line)?)),
-        b'*' | b'~' => whole(counted(line)?.map_or(Kind::Null, Kind::Array)),
-        b'%' => whole(counted(line)?.map_or(Kind::Null, Kind::Map)),
-        mark @ (b'$' | b'!' | b'=') => {
-            let Some(length) = counted(line)? else { return whole(Kind::Null) };
-            if length > TEXT_BYTES {
-                return Err(garbled("a text is longer than any server sends"));
-            }
-            let (start, bytes) = (end + 2, end + 2 + length + 2);
-            if unread.len() < bytes {
-                return Ok(Err(bytes));
-            }
-            if &unread[bytes - 2..bytes] != b"\r\n" {
-                return Err(garbled("a text does not end where it says"));
-            }
-            // In front of lines for people stands their form, `txt:`.
-            let form = if mark == b'=' { length.min(4) } else { 0 };
-            let kind = match mark {
-                b'!' => Kind::Error,
-                b'=' => Kind::Lines,
-                _ => Kind::Text,
-            };
-            Ok(Ok(Front { kind, text: start + form..start + length, bytes }))
-        }
-        _ => Err(garbled("a reply begins with no mark of RESP3")),
-    }
-}
-
-fn number(line: &[u8]) -> io::Result<i64> {
-    let text = std::str::from_utf8(line).ok();
-    text.and_then(|text| text.parse().ok()).ok_or_else(|| garbled("a number is none"))
-}
-
-/// A length or a count; `None`: −1, which is NULL.
-fn counted(line: &[u8]) -> io::Result<Option<usize>> {
-    match number(line)? {
-        -1 => Ok(None),
-        count @ 0..=0x7fff_ffff => Ok(Some(count as usize)),
-        _ => Err(garbled("a length is none")),
-    }
-}
-
-pub fn garbled(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("{what}: is this a server of RESP3?"))
 }
 
 /// A reply as a whole, off the clock.
@@ -305,16 +146,11 @@ impl Connection {
         let until = Some(Instant::now() + CONNECT);
         for _ in 0..replies {
             if let Reply::Error(refusal) = connection.reply(until).map_err(unreachable)? {
-                return Err(refused(address, &refusal));
+                return Err(address.refused(&refusal));
             }
         }
         connection.limit_sends(None).map_err(unreachable)?;
         Ok(connection)
-    }
-
-    /// A token is there, or what is there is none: `token` does not block.
-    pub fn buffered(&self) -> bool {
-        !matches!(front(self.inbox.unread()), Ok(Err(_)))
     }
 
     /// The next token. Blocks until it is there; `TimedOut` where `until` has passed.
@@ -322,8 +158,10 @@ impl Connection {
         let front = loop {
             match front(self.inbox.unread())? {
                 Ok(front) => break front,
-                Err(whole) => {
-                    if !self.fill_soon(whole)? && until.is_some_and(|until| Instant::now() >= until) {
+                Err(_) => {
+                    self.fill_soon()?;
+                    // Also of a reply that comes, and slowly.
+                    if until.is_some_and(|until| Instant::now() >= until) {
                         return Err(io::ErrorKind::TimedOut.into());
                     }
                 }
@@ -363,25 +201,6 @@ impl Connection {
         }
     }
 
-    /// Something more has come; false when `socket::WAIT_STEP` has passed without. whole: bytes that are waited for.
-    fn fill_soon(&mut self, whole: usize) -> io::Result<bool> {
-        socket::came(self.inbox.fill(&mut self.stream, whole))
-    }
-
-    /// Whether a read would not block within `limit`.
-    pub fn readable(&mut self, limit: Duration) -> io::Result<bool> {
-        self.stream.readable(limit)
-    }
-
-    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.stream.send_parts(&mut [IoSlice::new(bytes)])
-    }
-
-    /// Longest time of one send, see [`Stream::limit_sends`].
-    pub fn limit_sends(&mut self, limit: Option<Duration>) -> io::Result<()> {
-        self.stream.limit_sends(limit)
-    }
-
     /// The same socket, by which another thread can end the connection; `None` where it is none of the network.
     pub fn socket(&self) -> Option<Arc<TcpStream>> {
         self.socket.clone()
@@ -392,84 +211,29 @@ impl Connection {
     }
 }
 
-/// The failure to log in, with its remedy.
-fn refused(address: &Address, refusal: &str) -> Error {
-    let (class, remedy) = match outcome(refusal) {
-        Outcome::Auth => {
-            (TargetFault::Auth, format!("check the user in the URL and the password in {}", address.variable))
-        }
-        Outcome::Undefined => (TargetFault::Other, "inrush speaks RESP3, of Redis 6 and later".to_owned()),
-        Outcome::Refused => {
-            (TargetFault::Unreachable, "the server cannot work yet: try again shortly".to_owned())
-        }
-        _ if refusal.contains("DB index") => {
-            (TargetFault::MissingDatabase, "name another database in the URL".to_owned())
-        }
-        _ => (TargetFault::Other, "see the server's log".to_owned()),
-    };
-    Error::Target { target: address.to_string(), class, message: format!("{refusal}; {remedy}") }
+impl Messages for Connection {
+    fn stream(&mut self) -> &mut Stream {
+        &mut self.stream
+    }
+
+    fn buffered(&self) -> bool {
+        !matches!(front(self.inbox.unread()), Ok(Err(_)))
+    }
+
+    fn fill(&mut self) -> io::Result<()> {
+        let whole = front(self.inbox.unread())?.err().unwrap_or(0);
+        self.inbox.fill(&mut self.stream, whole)
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+    use std::net::TcpListener;
+    use std::thread;
+    use std::time::Duration;
+
     use super::*;
-
-    fn kind(bytes: &[u8]) -> Kind {
-        front(bytes).unwrap().unwrap_or_else(|whole| panic!("{whole} bytes wanted")).kind
-    }
-
-    #[test]
-    fn every_token_is_read_from_its_mark_on() {
-        let cases: [(&[u8], Kind, &[u8]); 11] = [
-            (b"+OK\r\n", Kind::Text, b"OK"),
-            (b"-ERR no\r\n", Kind::Error, b"ERR no"),
-            (b":-7\r\n", Kind::Integer(-7), b"-7"),
-            (b"$3\r\na\rb\r\n", Kind::Text, b"a\rb"),
-            (b"$0\r\n\r\n", Kind::Text, b""),
-            (b"$-1\r\n", Kind::Null, b"-1"),
-            (b"_\r\n", Kind::Null, b""),
-            (b"=6\r\ntxt:a:\r\n", Kind::Lines, b"a:"),
-            (b"!5\r\nERR x\r\n", Kind::Error, b"ERR x"),
-            (b"*2\r\n", Kind::Array(2), b"2"),
-            (b"%1\r\n", Kind::Map(1), b"1"),
-        ];
-        for (bytes, kind, text) in cases {
-            let front = front(bytes).unwrap().unwrap_or_else(|_| panic!("{bytes:?} is whole"));
-            assert_eq!((front.kind, &bytes[front.text], front.bytes), (kind, text, bytes.len()));
-        }
-        assert_eq!(
-            (kind(b"#t\r\n"), kind(b",1.5\r\n"), kind(b"~1\r\n")),
-            (Kind::Text, Kind::Text, Kind::Array(1))
-        );
-    }
-
-    #[test]
-    fn a_token_that_has_not_come_whole_says_how_much_it_needs() {
-        for whole in [&b"$3\r\nabc\r\n"[..], b":12\r\n", b"*1\r\n"] {
-            for cut in 0..whole.len() {
-                let wanted = front(&whole[..cut]).unwrap().err().expect("it is not whole");
-                assert!(cut < wanted && wanted <= whole.len(), "{wanted} of {}", whole.len());
-            }
-        }
-    }
-
-    #[test]
-    fn what_no_server_sends_is_an_error_and_takes_no_memory() {
-        let wrong: [&[u8]; 8] = [
-            b"HTTP/1.1 400\r\n",
-            b"\r\n",
-            b":x\r\n",
-            b"$-2\r\n",
-            b"$999999999999\r\n",
-            b"$1\r\nabc",
-            b"*99999999999\r\n",
-            b"+a\rb\r\n",
-        ];
-        for bytes in wrong {
-            assert!(front(bytes).is_err(), "{bytes:?}");
-        }
-        assert!(front(&[b'+'; LINE_BYTES]).is_err());
-    }
 
     #[test]
     fn a_reply_is_rows() {
@@ -500,20 +264,27 @@ mod tests {
     }
 
     #[test]
-    fn a_url_says_where_and_who_and_hides_its_password() {
-        let parse = |url: &str| Address::parse(url, &["valkey", "redis"], 6379, "INRUSH_TEST_NO_PASSWORD");
-        let address = parse("redis://me:s%40crt@db.example/2").unwrap();
-        assert_eq!(address.to_string(), "valkey://me@db.example:6379/2");
-        let mut hello = Vec::new();
-        assert_eq!(address.hello(&mut hello), 2);
-        assert!(hello.ends_with(b"$5\r\ns@crt\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n2\r\n"), "{hello:?}");
-        let plain = parse("valkey://h").unwrap();
-        assert_eq!((plain.user.as_str(), plain.password.as_deref()), ("default", None));
-        for (wrong, says) in
-            [("valkey://h/x", "no number"), ("valkey://h?gzip=1", "option gzip"), ("db://h", "valkey://")]
-        {
-            let message = parse(wrong).err().map(|e| e.to_string()).unwrap_or_default();
-            assert!(message.contains(says), "{wrong}: {message}");
-        }
+    fn a_reply_that_comes_byte_by_byte_is_late_when_its_time_is_over() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let server = thread::spawn(move || {
+            let mut socket = listener.accept().unwrap().0;
+            let reply = [&b"$5000\r\n"[..], &[b'x'; 5000]].concat();
+            for byte in reply {
+                thread::sleep(Duration::from_millis(10));
+                if socket.write_all(&[byte]).is_err() {
+                    return;
+                }
+            }
+        });
+        ours.set_read_timeout(Some(socket::WAIT_STEP)).unwrap();
+        let inbox = Inbox::new(64);
+        let mut connection = Connection { stream: Stream::plain(ours), inbox, socket: None };
+        let began = Instant::now();
+        let late = connection.reply(Some(began + Duration::from_millis(300))).unwrap_err();
+        assert_eq!(late.kind(), io::ErrorKind::TimedOut);
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+        drop(connection);
+        server.join().unwrap();
     }
 }

@@ -189,6 +189,45 @@ pub fn empty_like(like: &Columns) -> Columns {
     Columns { rows: 0, columns }
 }
 
+/// Rows read back are handed over so many at a time.
+const READ_BACK_ROWS: usize = 8192;
+
+/// What a scan has read, on its way to the proof.
+pub struct ReadBack<'a> {
+    /// Rows that were not handed over yet; a wire appends to them.
+    pub batch: Columns,
+    rows: u64,
+    each: &'a mut dyn FnMut(&Columns),
+}
+
+impl<'a> ReadBack<'a> {
+    pub fn new(like: &Columns, each: &'a mut dyn FnMut(&Columns)) -> ReadBack<'a> {
+        ReadBack { batch: empty_like(like), rows: 0, each }
+    }
+
+    /// To be called when rows were added: hands them over where they are many.
+    #[inline]
+    pub fn added(&mut self) {
+        if self.batch.rows >= READ_BACK_ROWS {
+            self.hand_over();
+        }
+    }
+
+    /// Hands over the rest; how many rows it was in all.
+    pub fn end(mut self) -> u64 {
+        if self.batch.rows > 0 {
+            self.hand_over();
+        }
+        self.rows
+    }
+
+    fn hand_over(&mut self) {
+        self.rows += self.batch.rows as u64;
+        (self.each)(&self.batch);
+        clear(&mut self.batch);
+    }
+}
+
 /// Empties `batch` and keeps its memory.
 pub fn clear(batch: &mut Columns) {
     batch.rows = 0;

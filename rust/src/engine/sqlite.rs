@@ -13,9 +13,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use self::statement::{interrupt_when, Failure, Over, Statement};
-use super::shared::{
-    clear, columns_of, empty_like, largest_batch, repeat_values, statement_sizes, value_bytes,
-};
+use super::shared::{columns_of, largest_batch, repeat_values, statement_sizes, value_bytes, ReadBack};
 use super::{
     answers::Answers, Answer, Canceller, Caps, Context, Done, Engine, Ns, OpId, Outcome, Payload, Session,
     Submit, Ticket, Work,
@@ -28,8 +26,6 @@ use crate::rows::Columns;
 const BULK_ROWS: usize = 16;
 /// SQLite's own limit of parameters in a statement, which method `multirow` fills.
 const MAX_PARAMS: usize = 32_766;
-/// Rows handed over at a time by a scan.
-const SCAN_ROWS: usize = 8_192;
 const BUSY_TIMEOUT_MS: u64 = 60_000;
 
 pub struct Sqlite {
@@ -207,23 +203,15 @@ impl Session for SqliteSession {
         if statement.columns() != like.columns.len() {
             return Err(failed(format!("gives {} columns of {}", statement.columns(), like.columns.len())));
         }
-        let mut batch = empty_like(like);
-        let mut total = 0;
+        let mut read = ReadBack::new(like, each);
         while statement.step().map_err(|e| failed(e.message))? {
-            for (k, column) in batch.columns.iter_mut().enumerate() {
-                statement.push_into(k, column, batch.rows).map_err(failed)?;
+            for (k, column) in read.batch.columns.iter_mut().enumerate() {
+                statement.push_into(k, column, read.batch.rows).map_err(failed)?;
             }
-            batch.rows += 1;
-            total += 1;
-            if batch.rows == SCAN_ROWS {
-                each(&batch);
-                clear(&mut batch);
-            }
+            read.batch.rows += 1;
+            read.added();
         }
-        if batch.rows > 0 {
-            each(&batch);
-        }
-        Ok(total)
+        Ok(read.end())
     }
 
     fn execute(&mut self, text: &str) -> Result<(), Error> {

@@ -7,20 +7,44 @@ use std::time::{Duration, Instant};
 use rustls::ClientConnection;
 
 use super::abort::{self, Registration};
-use super::socket::{self, Endpoint, Socket};
+use super::socket::{self, Endpoint, Socket, CONNECT};
 use super::tls::Tls;
 use crate::error::Error;
 
 /// One read of the socket takes what has come, up to this much: several records at once.
 const RECORDS_BYTES: usize = 64 << 10;
 
-/// Limits of time belong to the socket, and hold with TLS as without.
+/// Limits of time belong to the socket. With TLS a read or a send may be several of the socket's: each has what is left.
 pub struct Stream {
     /// Above the socket, so that it is dropped first.
     _registration: Registration,
     socket: Socket,
     tls: Option<Box<Secured>>,
-    send_limit: Option<Duration>,
+    sends: SendLimit,
+}
+
+/// How long a send may take, from its first byte to its last.
+#[derive(Default)]
+struct SendLimit {
+    /// Where its caller names no end.
+    most: Option<Duration>,
+    /// End of the one on its way.
+    until: Option<Instant>,
+    /// The socket's own limit is what was left until then.
+    shortened: bool,
+}
+
+impl SendLimit {
+    /// Between two writes of one send: a server that takes a little now and then gets no more time for it.
+    fn shorten(&mut self, socket: &Socket) -> io::Result<()> {
+        let Some(until) = self.until else { return Ok(()) };
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.shortened = true;
+        socket.set_write_timeout(Some(left))
+    }
 }
 
 struct Secured {
@@ -32,22 +56,32 @@ struct Secured {
 impl Stream {
     pub fn plain(socket: impl Into<Socket>) -> Stream {
         let socket = socket.into();
-        Stream { _registration: abort::register(socket.as_raw_fd()), socket, tls: None, send_limit: None }
+        let registration = abort::register(socket.as_raw_fd());
+        Stream { _registration: registration, socket, tls: None, sends: SendLimit::default() }
     }
 
-    /// With TLS from here on: both sides have agreed to it. The socket's limits hold for each step of the handshake.
+    /// With TLS from here on: both sides have agreed to it. The handshake ends within [`CONNECT`], however slowly its
+    /// bytes come; a read then has as long, until its limit is set.
     pub fn secure(&mut self, tls: &Tls, place: &Endpoint) -> Result<(), Error> {
+        self.secure_by(Instant::now() + CONNECT, tls, place)?;
+        self.socket.set_read_timeout(Some(CONNECT)).map_err(|e| tls.failed(place, &e))
+    }
+
+    fn secure_by(&mut self, until: Instant, tls: &Tls, place: &Endpoint) -> Result<(), Error> {
         let session = tls.session(place)?;
         let failed = |e: io::Error| tls.failed(place, &e);
         let records = BufReader::with_capacity(RECORDS_BYTES, self.socket.try_clone().map_err(failed)?);
         let mut secured = Box::new(Secured { session, records });
         while secured.session.is_handshaking() {
-            secured.push(&mut self.socket).map_err(failed)?;
-            if secured.session.is_handshaking() && secured.pull(&mut self.socket).map_err(failed)? == 0 {
-                return Err(failed(io::ErrorKind::UnexpectedEof.into()));
+            secured.push(&mut self.socket, &mut self.sends).map_err(failed)?;
+            if secured.session.is_handshaking() {
+                self.socket.read_until(until).map_err(failed)?;
+                if secured.pull(&mut self.socket, &mut self.sends).map_err(failed)? == 0 {
+                    return Err(failed(io::ErrorKind::UnexpectedEof.into()));
+                }
             }
         }
-        secured.push(&mut self.socket).map_err(failed)?;
+        secured.push(&mut self.socket, &mut self.sends).map_err(failed)?;
         self.tls = Some(secured);
         Ok(())
     }
@@ -74,7 +108,7 @@ impl Stream {
             if tls.records.buffer().is_empty() && !socket::readable(&self.socket, left)? {
                 return Ok(false);
             }
-            if tls.pull(&mut self.socket)? == 0 {
+            if tls.pull(&mut self.socket, &mut self.sends)? == 0 {
                 return Ok(true); // its end can be read
             }
         }
@@ -83,44 +117,49 @@ impl Stream {
     /// Longest time of one `send_parts`, from its first byte to its last: a server that reads no more takes what fits
     /// into buffers, and then nothing for ever. None when `None`.
     pub fn limit_sends(&mut self, limit: Option<Duration>) -> io::Result<()> {
-        self.send_limit = limit;
+        self.sends.most = limit;
         self.socket.set_write_timeout(limit)
     }
 
     /// All of `parts`, one behind the other, in as few calls as the kernel takes. `TimedOut` where the server does not
     /// take them in time; some of them have left then.
-    pub fn send_parts(&mut self, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
-        let until = self.send_limit.map(|limit| Instant::now() + limit);
-        let mut shortened = false;
+    pub fn send_parts(&mut self, parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+        let sent = self.send_until(self.sends.most.map(|limit| Instant::now() + limit), parts);
+        if std::mem::take(&mut self.sends.shortened) {
+            self.socket.set_write_timeout(self.sends.most)?;
+        }
+        sent.map_err(|e| match e.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => self.not_taken(),
+            _ => e,
+        })
+    }
+
+    /// As `send_parts`, until then. The socket's limit of writes is its caller's, and is what was left afterwards.
+    pub fn send_until(&mut self, until: Option<Instant>, parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+        self.sends.until = until;
+        let sent = self.send_all(parts);
+        self.sends.until = None;
+        sent
+    }
+
+    fn send_all(&mut self, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
         IoSlice::advance_slices(&mut parts, 0); // drops empty parts in front
         while !parts.is_empty() {
             match self.write_vectored(parts) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(n) => IoSlice::advance_slices(&mut parts, n),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                    return Err(self.not_taken())
-                }
                 Err(e) => return Err(e),
             }
-            // A server that takes a little now and then gets no more time for it.
-            if let Some(until) = until.filter(|_| !parts.is_empty()) {
-                let left = until.saturating_duration_since(Instant::now());
-                if left.is_zero() {
-                    return Err(self.not_taken());
-                }
-                self.socket.set_write_timeout(Some(left))?;
-                shortened = true;
+            if !parts.is_empty() {
+                self.sends.shorten(&self.socket)?;
             }
         }
-        match shortened {
-            true => self.socket.set_write_timeout(self.send_limit),
-            false => Ok(()),
-        }
+        Ok(())
     }
 
     fn not_taken(&self) -> io::Error {
-        let limit_s = self.send_limit.map_or(0.0, |limit| limit.as_secs_f64());
+        let limit_s = self.sends.most.map_or(0.0, |limit| limit.as_secs_f64());
         io::Error::new(
             io::ErrorKind::TimedOut,
             format!("the server did not read a request within {limit_s} s"),
@@ -131,7 +170,7 @@ impl Stream {
     pub fn close(mut self) {
         if let Some(tls) = &mut self.tls {
             tls.session.send_close_notify();
-            let _ = tls.push(&mut self.socket);
+            let _ = tls.push(&mut self.socket, &mut self.sends);
         }
     }
 }
@@ -144,7 +183,7 @@ impl Read for Stream {
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
             done => return done,
         }
-        tls.pull(&mut self.socket)?;
+        tls.pull(&mut self.socket, &mut self.sends)?;
         match tls.session.reader().read(room) {
             // Not the socket's limit: there is only nothing to hand out.
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => Err(io::ErrorKind::Interrupted.into()),
@@ -162,7 +201,7 @@ impl Write for Stream {
     fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         let Some(tls) = &mut self.tls else { return self.socket.write_vectored(parts) };
         let taken = tls.session.writer().write_vectored(parts)?;
-        tls.push(&mut self.socket)?;
+        tls.push(&mut self.socket, &mut self.sends)?;
         Ok(taken)
     }
 
@@ -173,20 +212,21 @@ impl Write for Stream {
 
 impl Secured {
     /// Takes records that have come and answers what TLS itself asks; their bytes, 0 at the end of the connection.
-    fn pull(&mut self, socket: &mut Socket) -> io::Result<usize> {
+    fn pull(&mut self, socket: &mut Socket, sends: &mut SendLimit) -> io::Result<usize> {
         let bytes = self.session.read_tls(&mut self.records)?;
         let state = self.session.process_new_packets();
         // What is wrong is said to the other side, too; that it may have gone is no news.
-        let sent = self.push(socket);
+        let sent = self.push(socket, sends);
         state.map_err(broken)?;
         sent.map(|()| bytes)
     }
 
-    /// Sends all that is encrypted.
-    fn push(&mut self, socket: &mut Socket) -> io::Result<()> {
+    /// Sends all that is encrypted, of one send by the end of that.
+    fn push(&mut self, socket: &mut Socket, sends: &mut SendLimit) -> io::Result<()> {
         while self.session.wants_write() {
             match self.session.write_tls(socket) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(_) if self.session.wants_write() => sends.shorten(socket)?,
                 Ok(_) => {}
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(e),

@@ -8,9 +8,10 @@ mod fuzz;
 mod session;
 mod template;
 
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Instant;
 
+use super::messages::{Control, Messages};
 use super::resp::{Address, Connection, Reply};
 use super::shared::{limit_of, lost};
 use super::{Answer, Caps, Context, Engine, OpId, Session};
@@ -29,14 +30,14 @@ pub struct Valkey {
     ctx: Context,
     address: Arc<Address>,
     /// For statements off the figures; opened again after the server was restarted.
-    control: Mutex<Option<Connection>>,
+    control: Control<Connection>,
 }
 
 impl Valkey {
     /// Connects once: a wrong port, password or database shows here.
     pub fn new(ctx: &Context) -> Result<Valkey, Error> {
         let address = Arc::new(address(&ctx.plan.target.url)?);
-        let control = Mutex::new(Some(Connection::open(&address)?));
+        let control = Control::new(Connection::open(&address)?);
         Ok(Valkey { ctx: ctx.clone(), address, control })
     }
 }
@@ -61,20 +62,10 @@ impl Engine for Valkey {
     }
 
     fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error> {
-        let mut kept = self.control.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        // An idle connection is silent; what it has to say now is its end (the server was restarted).
-        let silent = |kept: &mut Connection| matches!(kept.readable(Duration::ZERO), Ok(false));
-        let mut connection = match kept.take().and_then(|mut idle| silent(&mut idle).then_some(idle)) {
-            Some(idle) => idle,
-            None => Connection::open(&self.address)?,
-        };
-        connection.limit_sends(limit_of(limit_ns)).map_err(|e| lost(&self.address.to_string(), &e))?;
-        let answer = controlled(&mut connection, &self.address, text, limit_ns);
-        // A connection that was lost, or that still waits for an answer, is not kept.
-        if !matches!(answer, Err(Error::Target { .. } | Error::Deadline { .. })) {
-            *kept = Some(connection);
-        }
-        answer
+        let open = || Connection::open(&self.address);
+        self.control.ask(&self.address.to_string(), limit_ns, open, |connection| {
+            controlled(connection, &self.address, text, limit_ns)
+        })
     }
 }
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use capture::{recorded, save};
-pub use replay::{more_than_buffers, stalled, Replay};
+pub use replay::{more_than_buffers, stalled, stops, Replay};
 
 use crate::clock::thread_cpu_ns;
 use mutate::Random;

@@ -1,7 +1,7 @@
 //! A server that was captured: its bytes in pieces, then the end of the connection. What it is sent is dropped.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::OnceLock;
 
@@ -53,8 +53,33 @@ pub fn stalled(says: &'static [u8]) -> u16 {
     std::thread::spawn(move || {
         let mut open = Vec::new();
         while let Ok((mut socket, _)) = listener.accept() {
-            std::io::Write::write_all(&mut socket, says).expect("it fits into the buffers");
+            socket.write_all(says).expect("it fits into the buffers");
             open.push(socket);
+        }
+    });
+    port
+}
+
+/// The port of a server that says `first` to each connection, `then` once it was asked so, and nothing more.
+pub fn stops(first: &'static [u8], asked: &'static [u8], then: &'static [u8]) -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("its number").port();
+    let serve = move |mut socket: std::net::TcpStream| -> io::Result<()> {
+        let (mut requests, mut room) = (Vec::new(), [0; 4096]);
+        socket.write_all(first)?;
+        while !requests.windows(asked.len()).any(|found| found == asked) {
+            match socket.read(&mut room)? {
+                0 => return Ok(()),
+                bytes => requests.extend_from_slice(&room[..bytes]),
+            }
+        }
+        socket.write_all(then)?;
+        while socket.read(&mut room)? > 0 {}
+        Ok(())
+    };
+    std::thread::spawn(move || {
+        for socket in listener.incoming().flatten() {
+            std::thread::spawn(move || drop(serve(socket)));
         }
     });
     port

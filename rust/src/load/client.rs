@@ -1,9 +1,9 @@
 //! The client of a load: reads files, parses and checks their rows, sends them chunk by chunk.
 
-use std::collections::HashMap;
-use std::io::{self, BufReader, BufWriter};
+mod wire;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,10 +12,10 @@ use arrow_schema::SchemaRef;
 use serde::Deserialize;
 use serde_json::{json, Value as Json};
 
-use super::frame::{self, Ack, ChunkHead, Frame, Message, Reached};
-use super::link::{unreachable_server, Link, LinkPlan, Setup, NO_SERVER};
+use super::frame::ChunkHead;
+use super::link::{LinkPlan, Setup};
 use super::server::lock;
-use super::wire::{Reader, Writer, SILENCE};
+use super::wire::SILENCE;
 use super::{pause, Bucket, EventSender, PROGRESS_EVERY};
 use crate::clock::monotonic_ns;
 use crate::engine::arrow;
@@ -24,6 +24,8 @@ use crate::lock::Unpoisoned;
 use crate::plan::{ChecksumItem, RowSource, TablePlan};
 use crate::rows::files::{FileRows, Position};
 use crate::rows::{Checksums, Columns};
+
+use wire::Wire;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -307,140 +309,3 @@ fn encode(batch: &Columns, schema: &SchemaRef, out: &mut Vec<u8>) {
     };
     write(out).expect("memory takes what is written, and the schema is the batch's own");
 }
-
-/// The connection: chunks go out here, acknowledgements come in on a thread of its own.
-struct Wire {
-    out: Arc<Mutex<BufWriter<Writer>>>,
-    reached: HashMap<u32, Reached>,
-    sent: u64,
-    heard: Arc<Heard>,
-    ears: Option<thread::JoinHandle<()>>,
-    link: LinkPlan,
-}
-
-#[derive(Default)]
-struct Heard {
-    state: Mutex<(u64, Option<String>)>,
-    changed: Condvar,
-}
-
-impl Wire {
-    fn connect(shared: &Arc<Shared>, table: &TablePlan) -> Result<Wire, Error> {
-        let plan = &shared.plan;
-        let mut link = plan.link.connect()?;
-        let open = Message::Open {
-            import: plan.import.clone(),
-            columns: table.columns.iter().map(|c| c.name.clone()).collect(),
-            setup: plan.setup.clone(),
-        };
-        let Message::Welcome { reached } = link.ask(&plan.link, &open)? else {
-            return Err(plan.link.refused(NO_SERVER.into()));
-        };
-        let Link { mut reader, out } = link;
-        let limit = Duration::from_nanos(plan.silence_ns);
-        reader.get_ref().set_limit(Some(limit)).map_err(|e| unreachable_server(&plan.link.server, &e))?;
-        let out = Arc::new(Mutex::new(out));
-        let heard = Arc::new(Heard::default());
-        let (listening, stored, mouth) = (heard.clone(), shared.clone(), out.clone());
-        let ears = thread::Builder::new()
-            .name("ears".into())
-            .spawn(move || {
-                listen(&mut reader, &mouth, &listening, &stored);
-                // Wakes the sender if it still sends to a load server that has stopped answering.
-                reader.get_ref().shutdown();
-            })
-            .map_err(|e| Error::io("starting a thread", e))?;
-        let reached = reached.into_iter().map(|r| (r.file, r)).collect();
-        Ok(Wire { out, reached, sent: 0, heard, ears: Some(ears), link: plan.link.clone() })
-    }
-
-    fn send(&mut self, head: &ChunkHead, body: &[u8]) -> Result<(), Error> {
-        self.sent += 1;
-        let sent = frame::send_chunk(&mut *lock(&self.out), head, body);
-        sent.map_err(|e| self.why(&e))
-    }
-
-    /// Waits until all that was sent is stored.
-    fn stored(&self, event_sender: &EventSender) -> Result<(), Error> {
-        let heard = self.heard.clone();
-        let mut state = heard.state.lock().unpoisoned();
-        while state.0 < self.sent {
-            if let Some(message) = state.1.take() {
-                return Err(self.link.refused(message));
-            }
-            if event_sender.stopped() {
-                return Err(Error::Interrupted);
-            }
-            let waited = heard.changed.wait_timeout(state, Duration::from_millis(50));
-            state = waited.unpoisoned().0;
-        }
-        Ok(())
-    }
-
-    /// Waits until all that was sent is stored, and says goodbye.
-    fn finish(self, event_sender: &EventSender) -> Result<(), Error> {
-        self.stored(event_sender)?;
-        // The server may be gone already: everything is stored, and it knew.
-        let _ = frame::send_message(&mut *lock(&self.out), &Message::End);
-        Ok(())
-    }
-
-    /// A server that gives up says why before it closes: that comes before the broken pipe.
-    fn why(&self, e: &io::Error) -> Error {
-        let deadline = Instant::now() + Duration::from_secs(1);
-        let mut state = self.heard.state.lock().unpoisoned();
-        while state.1.is_none() && Instant::now() < deadline {
-            let waited = self.heard.changed.wait_timeout(state, Duration::from_millis(50));
-            state = waited.unpoisoned().0;
-        }
-        match state.1.take() {
-            Some(message) => self.link.refused(message),
-            None => unreachable_server(&self.link.server, e),
-        }
-    }
-}
-
-impl Drop for Wire {
-    fn drop(&mut self) {
-        // Ends the listening thread, whatever it waits for.
-        lock(&self.out).get_ref().shutdown();
-        if let Some(ears) = self.ears.take() {
-            let _ = ears.join();
-        }
-    }
-}
-
-fn listen(from: &mut BufReader<Reader>, mouth: &Mutex<BufWriter<Writer>>, heard: &Heard, shared: &Shared) {
-    loop {
-        let (acks, failed): (Vec<Ack>, Option<String>) = match frame::receive(from) {
-            Ok(Some(Frame::Message(Message::Acked { acks }))) => (acks, None),
-            Ok(Some(Frame::Message(Message::Alive))) => {
-                // Where chunks are on their way they say it; to wait for them here would be to stop listening.
-                if let Some(mut out) = mouth.try_lock().ok().filter(|out| out.get_ref().has_room()) {
-                    let _ = frame::send_message(&mut *out, &Message::Alive);
-                }
-                continue;
-            }
-            Ok(Some(Frame::Message(Message::Failed { message }))) => (Vec::new(), Some(message)),
-            Ok(Some(_)) => (Vec::new(), Some("it said what only a client says".into())),
-            Ok(None) => (Vec::new(), Some(GONE.into())),
-            Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                let limit_s = shared.plan.silence_ns as f64 / 1e9;
-                (Vec::new(), Some(format!("{GONE} (no word for {limit_s} s)")))
-            }
-            Err(e) => (Vec::new(), Some(format!("{GONE} ({e})"))),
-        };
-        shared.rows_stored.fetch_add(acks.iter().map(|a| a.rows).sum(), Relaxed);
-        let mut state = lock(&heard.state);
-        state.0 += acks.len() as u64;
-        let ended = failed.is_some();
-        state.1 = failed.or(state.1.take());
-        heard.changed.notify_all();
-        if ended {
-            return;
-        }
-    }
-}
-
-const GONE: &str =
-    "the load server is gone; what it acknowledged is stored, and the same command goes on from there";

@@ -1,6 +1,7 @@
 //! Batches that lose their connection before their answer, and what is stored of them.
 
-use super::{gather, Lie};
+use super::rows::gather;
+use super::Lie;
 use crate::rows::{Column, Columns, Values};
 
 pub const CUTS: [Lie; 5] = [Lie::Cut, Lie::CutBefore, Lie::CutHalf, Lie::CutTwice, Lie::CutChanged];

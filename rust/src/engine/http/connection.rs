@@ -1,6 +1,6 @@
 //! A socket and the stream through it: whole writes, reads of what has come, both within a limit.
 
-use std::io::{self, IoSlice, Read, Write};
+use std::io::{self, IoSlice, Read};
 use std::time::{Duration, Instant};
 
 use super::HttpError;
@@ -27,21 +27,10 @@ impl Connection {
     }
 
     /// All parts, one behind the other.
-    pub fn write(&mut self, mut parts: &mut [IoSlice<'_>], until: Option<Instant>) -> Result<(), HttpError> {
+    pub fn write(&mut self, parts: &mut [IoSlice<'_>], until: Option<Instant>) -> Result<(), HttpError> {
         let until = until.or_else(|| self.send_limit.map(|limit| Instant::now() + limit));
-        IoSlice::advance_slices(&mut parts, 0); // drops empty parts in front
-        while !parts.is_empty() {
-            self.limit(until)?;
-            match self.stream.write_vectored(parts) {
-                Ok(0) => return Err(HttpError::Lost(io::ErrorKind::WriteZero.into())),
-                Ok(bytes) => IoSlice::advance_slices(&mut parts, bytes),
-                Err(e) => interrupted(e)?,
-            }
-            if !parts.is_empty() && until.is_some_and(|until| Instant::now() >= until) {
-                return Err(HttpError::Late);
-            }
-        }
-        Ok(())
+        self.limit(until)?;
+        self.stream.send_until(until, parts).map_err(failed)
     }
 
     /// What has come; 0 when the other side has closed the connection.
@@ -50,7 +39,12 @@ impl Connection {
             self.limit(until)?;
             match self.stream.read(room) {
                 Ok(bytes) => return Ok(bytes),
-                Err(e) => interrupted(e)?,
+                // A part of a record of TLS.
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(failed(e)),
+            }
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return Err(HttpError::Late);
             }
         }
     }
@@ -72,11 +66,9 @@ impl Connection {
     }
 }
 
-/// A call that a signal ended is made again.
-fn interrupted(error: io::Error) -> Result<(), HttpError> {
+fn failed(error: io::Error) -> HttpError {
     match error.kind() {
-        io::ErrorKind::Interrupted => Ok(()),
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Err(HttpError::Late),
-        _ => Err(HttpError::Lost(error)),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => HttpError::Late,
+        _ => HttpError::Lost(error),
     }
 }

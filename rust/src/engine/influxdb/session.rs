@@ -11,7 +11,7 @@ use super::{query_path, Address};
 use crate::encode::line::{database, roles, Line, Role};
 use crate::encode::{Part, PART_ROWS};
 use crate::engine::http::{Client, HttpError};
-use crate::engine::shared::{clear, empty_like, send_limit};
+use crate::engine::shared::{send_limit, ReadBack};
 use crate::engine::url::escape;
 use crate::engine::{
     answers::Answers, Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket,
@@ -20,9 +20,6 @@ use crate::engine::{
 use crate::error::Error;
 use crate::plan::{LogicalType, OpKind, TablePlan};
 use crate::rows::Columns;
-
-/// Rows of a scan that are handed over at once.
-const SCAN_ROWS: usize = 8192;
 
 pub struct InfluxSession {
     ctx: Context,
@@ -267,7 +264,7 @@ impl Session for InfluxSession {
         let lost = |http_error: HttpError| http_error.error(&place);
         self.client.send("POST", &self.path, &[], None).map_err(lost)?;
         let status = self.client.receive(None).map_err(lost)?;
-        let (mut batch, mut rows) = (empty_like(like), 0);
+        let mut read = ReadBack::new(like, each);
         loop {
             let more = match self.client.piece(None).map_err(lost)? {
                 Some(piece) => {
@@ -280,15 +277,11 @@ impl Session for InfluxSession {
                 self.reader.end(status).map_err(|failure| failed(failure.message))?;
             }
             for series in self.reader.take_series() {
-                answer::append(&series, &names, &mut batch).map_err(&failed)?;
+                answer::append(&series, &names, &mut read.batch).map_err(&failed)?;
             }
-            if batch.rows >= SCAN_ROWS || (!more && batch.rows > 0) {
-                rows += batch.rows as u64;
-                each(&batch);
-                clear(&mut batch);
-            }
+            read.added();
             if !more {
-                return Ok(rows);
+                return Ok(read.end());
             }
         }
     }

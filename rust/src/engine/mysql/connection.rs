@@ -2,12 +2,13 @@
 
 use std::io::{self, IoSlice};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::failure::Failure;
 use super::message::{self, Login, HEAD_BYTES, PACKET_MOST};
 use super::{auth, decode, Address};
 use crate::engine::inbox::Inbox;
+use crate::engine::messages::Messages;
 use crate::engine::socket::{self, CONNECT};
 use crate::engine::stream::Stream;
 use crate::engine::tls::{is_loopback, When};
@@ -181,11 +182,6 @@ impl Connection {
         Ok(self.take())
     }
 
-    /// A packet is there as a whole.
-    pub fn buffered(&self) -> bool {
-        whole(self.inbox.unread()).is_some()
-    }
-
     /// The next packet. Blocks until it is there.
     pub fn receive(&mut self) -> io::Result<&[u8]> {
         while !self.buffered() {
@@ -214,37 +210,6 @@ impl Connection {
                 return &self.joined;
             }
         }
-    }
-
-    /// Reads what has come; makes room for what is larger than the inbox.
-    fn fill(&mut self) -> io::Result<()> {
-        if let Some(until) = self.logged_in_by {
-            self.stream.socket().read_until(until)?;
-        }
-        let whole = self.inbox.unread().len() + 1;
-        if whole > JOINED_BYTES + HEAD_BYTES * (JOINED_BYTES / PACKET_MOST + 2) {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "a packet of more than 1 GiB came"));
-        }
-        self.inbox.fill(&mut self.stream, whole)
-    }
-
-    /// Something more has come; false when `socket::WAIT_STEP` has passed without.
-    pub fn fill_soon(&mut self) -> io::Result<bool> {
-        socket::came(self.fill())
-    }
-
-    /// Whether a read would not block within `limit`.
-    pub fn readable(&mut self, limit: Duration) -> io::Result<bool> {
-        self.stream.readable(limit)
-    }
-
-    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.stream.send_parts(&mut [IoSlice::new(bytes)])
-    }
-
-    /// Longest time of one send, see [`Stream::limit_sends`].
-    pub fn limit_sends(&mut self, limit: Option<Duration>) -> io::Result<()> {
-        self.stream.limit_sends(limit)
     }
 
     /// `first`, then `second`, in one call.
@@ -306,6 +271,27 @@ impl Connection {
         // A server that has gone needs no goodbye.
         let _ = self.send(&out);
         self.stream.close();
+    }
+}
+
+impl Messages for Connection {
+    fn stream(&mut self) -> &mut Stream {
+        &mut self.stream
+    }
+
+    fn buffered(&self) -> bool {
+        whole(self.inbox.unread()).is_some()
+    }
+
+    fn fill(&mut self) -> io::Result<()> {
+        if let Some(until) = self.logged_in_by {
+            self.stream.socket().read_until(until)?;
+        }
+        let whole = self.inbox.unread().len() + 1;
+        if whole > JOINED_BYTES + HEAD_BYTES * (JOINED_BYTES / PACKET_MOST + 2) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a packet of more than 1 GiB came"));
+        }
+        self.inbox.fill(&mut self.stream, whole)
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::connection::Connection;
 use super::session::MySession;
 use super::{text_query, Address};
+use crate::engine::messages::Messages;
 use crate::engine::socket::Socket;
 use crate::engine::stream::Stream;
 use crate::engine::{Context, Done, Outcome, Payload, Session, Work};

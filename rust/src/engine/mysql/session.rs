@@ -6,27 +6,21 @@ mod store;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::connection::{garbled, Connection};
 use super::decode::{self, AnswerColumn};
 use super::failure::Failure;
 use super::{lost, message, statement_failed, Address};
 use crate::encode::{Part, PART_ROWS};
-use crate::engine::failures::Failures;
-use crate::engine::shared::{clear, depth, empty_like, send_limit};
-use crate::engine::socket::WAIT_STEP;
+use crate::engine::messages::{self, Ended, InOrder, Messages};
+use crate::engine::shared::{depth, send_limit, ReadBack};
 use crate::engine::{
-    answers::Answers, Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket,
-    Work,
+    Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
 };
 use crate::error::Error;
 use crate::rows::{Columns, Value};
 
 use prepare::Prepared;
-
-/// Rows of a scan that are handed over at once.
-const SCAN_ROWS: usize = 8192;
 
 pub struct MySession {
     ctx: Context,
@@ -44,15 +38,12 @@ pub struct MySession {
     sent: VecDeque<Sent>,
     /// Where the answer to the first of `sent` is.
     reading: Reading,
-    finished: Vec<Done>,
     keep_answers: bool,
     /// The answer on its way, of the first of `sent`.
     answer: Option<Answer>,
-    answers: Answers,
     /// Of the answer on its way.
     columns: Vec<AnswerColumn>,
-    failures: Failures,
-    broken: bool,
+    ended: Ended,
     /// Between a BEGIN and a COMMIT that were asked for by `execute`: a batch ends no transaction of its own.
     held: bool,
 }
@@ -96,13 +87,10 @@ impl MySession {
             outbox: Vec::with_capacity(4096),
             sent: VecDeque::with_capacity(64),
             reading: Reading::Head,
-            finished: Vec::with_capacity(64),
             keep_answers: false,
             answer: None,
-            answers: Answers::default(),
             columns: Vec::new(),
-            failures: Failures::default(),
-            broken: false,
+            ended: Ended::new(ctx.clock),
             held: false,
         };
         session.connection.limit_sends(send_limit(ctx, ops)).map_err(|e| lost(address, &e))?;
@@ -123,27 +111,8 @@ impl MySession {
         message::execute(&mut self.outbox, statement.id, &statement.types, params)
     }
 
-    fn done(&mut self, ticket: Ticket, outcome: Outcome, rows: u64, bytes: u64) {
-        self.finished.push(Done { ticket, done_ns: self.ctx.clock.now(), outcome, rows, bytes });
-    }
-
-    fn fail(&mut self, ticket: Ticket, outcome: Outcome, message: String) {
-        self.failures.note(ticket, message);
-        self.done(ticket, outcome, 0, 0);
-    }
-
-    /// The connection is gone: everything in flight is lost.
-    fn break_off(&mut self, error: &io::Error) {
-        self.broken = true;
-        self.outbox.clear();
-        while let Some(Sent { ticket, rows, bytes, .. }) = self.sent.pop_front() {
-            self.failures.note(ticket, format!("the connection was lost: {error}"));
-            self.done(ticket, Outcome::Lost, rows, bytes);
-        }
-    }
-
     /// Reads one packet and does what it means for the first operation on its way.
-    fn read_one(&mut self) -> io::Result<()> {
+    fn read_packet(&mut self) -> io::Result<()> {
         let packet = self.connection.receive()?;
         let Some(sent) = self.sent.front_mut() else { return Err(garbled()) };
         let keeps = match &self.ops[sent.op] {
@@ -152,7 +121,7 @@ impl MySession {
         };
         if packet.first() == Some(&0xff) {
             let failure = Failure::read(packet);
-            self.failures.note(sent.ticket, failure.to_string());
+            self.ended.failures.note(sent.ticket, failure.to_string());
             self.finish(failure.outcome());
             return Ok(());
         }
@@ -202,35 +171,36 @@ impl MySession {
         self.reading = Reading::Head;
         let Sent { ticket, rows, bytes, .. } = self.sent.pop_front().expect("an answer belongs to the first");
         if let Some(answer) = self.answer.take().filter(|_| outcome == Outcome::Ok) {
-            self.answers.keep(ticket, answer);
+            self.ended.answers.keep(ticket, answer);
         }
-        self.done(ticket, outcome, rows, bytes);
+        self.ended.done(ticket, outcome, rows, bytes);
+    }
+}
+
+impl InOrder for MySession {
+    type Connection = Connection;
+
+    fn connection(&mut self) -> &mut Connection {
+        &mut self.connection
     }
 
-    /// Until all that was sent is answered.
-    fn drain(&mut self) {
-        self.flush();
-        while !self.broken && !self.sent.is_empty() {
-            if let Err(error) = self.read_one() {
-                self.break_off(&error);
-            }
-        }
+    fn ended(&mut self) -> &mut Ended {
+        &mut self.ended
     }
 
-    /// Until something can be read; false when `until` has passed.
-    fn wait(&mut self, until: Ns) -> io::Result<bool> {
-        if until == Ns::MAX {
-            return Ok(true); // the read itself blocks
-        }
-        loop {
-            let left = Duration::from_nanos(until.saturating_sub(self.ctx.clock.now()));
-            if left <= WAIT_STEP {
-                return self.connection.readable(left);
-            }
-            // The read itself waits: one call of the kernel less than to ask first.
-            if self.connection.fill_soon()? {
-                return Ok(true);
-            }
+    fn expects(&self) -> bool {
+        !self.sent.is_empty()
+    }
+
+    fn read_one(&mut self) -> io::Result<()> {
+        self.read_packet()
+    }
+
+    fn break_off(&mut self, error: &io::Error) {
+        self.ended.broken = true;
+        self.outbox.clear();
+        for Sent { ticket, rows, bytes, .. } in self.sent.drain(..) {
+            self.ended.lose(ticket, Outcome::Lost, rows, bytes, error);
         }
     }
 }
@@ -258,11 +228,11 @@ impl Session for MySession {
     }
 
     fn submit(&mut self, ticket: Ticket, op: OpId, work: Work<'_>) -> Submit {
-        if self.sent.len() + self.finished.len() >= self.depth {
+        if self.sent.len() + self.ended.len() >= self.depth {
             return Submit::Full;
         }
-        if self.broken {
-            self.fail(ticket, Outcome::Lost, "the connection was lost before".into());
+        if self.ended.broken {
+            self.ended.fail(ticket, Outcome::Lost, "the connection was lost before".into());
             return Submit::Queued;
         }
         match work {
@@ -271,17 +241,13 @@ impl Session for MySession {
                 Err(message) => {
                     let name = &self.ctx.op(op).name;
                     let message = format!("operation {name}: {message}");
-                    self.fail(ticket, Outcome::Other, message);
+                    self.ended.fail(ticket, Outcome::Other, message);
                 }
             },
-            Work::Rows { payload, .. } => {
-                self.drain();
-                if !self.broken {
-                    self.store(ticket, op, payload);
-                } else {
-                    self.fail(ticket, Outcome::Lost, "the connection was lost before".into());
-                }
-            }
+            Work::Rows { payload, .. } => match messages::drain(self) {
+                Ok(()) => self.store(ticket, op, payload),
+                Err(error) => self.ended.lose(ticket, Outcome::Lost, 0, 0, &error),
+            },
         }
         Submit::Queued
     }
@@ -297,28 +263,7 @@ impl Session for MySession {
     }
 
     fn poll(&mut self, until: Ns, done: &mut Vec<Done>) {
-        self.flush();
-        while !self.broken && !self.sent.is_empty() {
-            if !self.connection.buffered() {
-                if !self.finished.is_empty() {
-                    break;
-                }
-                match self.wait(until) {
-                    Ok(true) => {}
-                    Ok(false) => break,
-                    Err(error) => {
-                        self.break_off(&error);
-                        break;
-                    }
-                }
-            }
-            if let Err(error) = self.read_one() {
-                self.break_off(&error);
-            }
-        }
-        done.append(&mut self.finished);
-        self.answers.hand_over();
-        self.failures.hand_over();
+        messages::poll(self, until, done);
     }
 
     fn keep_answers(&mut self) {
@@ -326,11 +271,11 @@ impl Session for MySession {
     }
 
     fn answer(&mut self, ticket: Ticket) -> Option<&Answer> {
-        self.answers.of(ticket)
+        self.ended.answers.of(ticket)
     }
 
     fn failure(&mut self, ticket: Ticket) -> Option<String> {
-        self.failures.of(ticket)
+        self.ended.failures.of(ticket)
     }
 
     fn scan(&mut self, text: &str, like: &Columns, each: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
@@ -341,7 +286,7 @@ impl Session for MySession {
         message::execute(&mut out, id, &[], &[]).expect("there are no parameters");
         self.connection.send(&out).map_err(lost)?;
 
-        let (mut batch, mut rows) = (empty_like(like), 0);
+        let mut read = ReadBack::new(like, each);
         let (mut reading, mut columns) = (Reading::Head, Vec::new());
         let mut failure: Option<String> = None;
         loop {
@@ -369,12 +314,8 @@ impl Session for MySession {
                 Reading::Rows if decode::ends_rows(packet) => break,
                 Reading::Rows if failure.is_some() => {}
                 Reading::Rows => {
-                    failure = decode::push_row(packet, &columns, &mut batch).err();
-                    if batch.rows >= SCAN_ROWS {
-                        rows += batch.rows as u64;
-                        each(&batch);
-                        clear(&mut batch);
-                    }
+                    failure = decode::push_row(packet, &columns, &mut read.batch).err();
+                    read.added();
                 }
             }
         }
@@ -384,18 +325,11 @@ impl Session for MySession {
         if let Some(message) = failure {
             return Err(statement_failed(&address, text, &message));
         }
-        if batch.rows > 0 {
-            rows += batch.rows as u64;
-            each(&batch);
-        }
-        Ok(rows)
+        Ok(read.end())
     }
 
     fn execute(&mut self, text: &str) -> Result<(), Error> {
-        self.drain();
-        if self.broken {
-            return Err(lost(&self.address, &io::Error::other("the connection was lost before")));
-        }
+        messages::drain(self).map_err(|e| lost(&self.address, &e))?;
         self.in_transaction(text)
     }
 
@@ -404,15 +338,8 @@ impl Session for MySession {
     }
 
     fn close(mut self: Box<Self>) -> Result<(), Error> {
-        self.drain();
-        let unfinished = self.finished.iter().filter(|d| d.outcome != Outcome::Ok).count();
-        if unfinished > 0 {
-            let why = self.failures.any().unwrap_or_default();
-            return Err(lost(
-                &self.address,
-                &io::Error::other(format!("{unfinished} unacknowledged: {why}")),
-            ));
-        }
+        let target = self.address.to_string();
+        messages::acknowledged(&mut *self, &target)?;
         self.connection.close();
         Ok(())
     }

@@ -4,7 +4,7 @@
 //! one that sends a Sync per query costs ten times a hand-made pipeline.
 
 use std::io::{self, IoSlice, Read, Write};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, ScramSha256, SCRAM_SHA_256};
@@ -12,6 +12,7 @@ use postgres_protocol::authentication::sasl::{ChannelBinding, ScramSha256, SCRAM
 use super::failure::Failure;
 use super::{message, Address};
 use crate::engine::inbox::Inbox;
+use crate::engine::messages::Messages;
 use crate::engine::secrets::sent_in_clear;
 use crate::engine::socket::{self, Peer, Socket, CONNECT};
 use crate::engine::stream::Stream;
@@ -122,12 +123,6 @@ impl Connection {
         }
     }
 
-    /// A message is there as a whole, or what is there is none: `receive` does not block.
-    pub fn buffered(&self) -> bool {
-        let unread = self.inbox.unread();
-        whole(unread).map_or(true, |whole| whole.is_some_and(|bytes| unread.len() >= bytes))
-    }
-
     /// The next message: tag and body. Blocks until it is there.
     pub fn receive(&mut self) -> io::Result<(u8, &[u8])> {
         while whole(self.inbox.unread())?.is_none_or(|bytes| self.inbox.unread().len() < bytes) {
@@ -143,34 +138,6 @@ impl Connection {
         let length = word(self.inbox.unread(), 1) as usize;
         let message = self.inbox.take(1 + length);
         (message[0], &message[5..])
-    }
-
-    /// Reads what has come; makes room for a message that is larger than the inbox.
-    fn fill(&mut self) -> io::Result<()> {
-        if let Some(until) = self.logged_in_by {
-            self.stream.socket().read_until(until)?;
-        }
-        let whole = whole(self.inbox.unread())?.unwrap_or(5);
-        self.inbox.fill(&mut self.stream, whole)
-    }
-
-    /// Something more has come; false when `socket::WAIT_STEP` has passed without.
-    pub fn fill_soon(&mut self) -> io::Result<bool> {
-        socket::came(self.fill())
-    }
-
-    /// Whether a read would not block within `limit`.
-    pub fn readable(&mut self, limit: Duration) -> io::Result<bool> {
-        self.stream.readable(limit)
-    }
-
-    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.stream.send_parts(&mut [IoSlice::new(bytes)])
-    }
-
-    /// Longest time of one send, see [`Stream::limit_sends`].
-    pub fn limit_sends(&mut self, limit: Option<Duration>) -> io::Result<()> {
-        self.stream.limit_sends(limit)
     }
 
     /// `command`, `data` as COPY messages, and their end; a batch of ordinary size goes out in one call.
@@ -212,6 +179,25 @@ impl Connection {
         // A server that has gone needs no goodbye.
         let _ = self.send(&out);
         self.stream.close();
+    }
+}
+
+impl Messages for Connection {
+    fn stream(&mut self) -> &mut Stream {
+        &mut self.stream
+    }
+
+    fn buffered(&self) -> bool {
+        let unread = self.inbox.unread();
+        whole(unread).map_or(true, |whole| whole.is_some_and(|bytes| unread.len() >= bytes))
+    }
+
+    fn fill(&mut self) -> io::Result<()> {
+        if let Some(until) = self.logged_in_by {
+            self.stream.socket().read_until(until)?;
+        }
+        let whole = whole(self.inbox.unread())?.unwrap_or(5);
+        self.inbox.fill(&mut self.stream, whole)
     }
 }
 

@@ -1,6 +1,7 @@
 //! A whole conversation with a server, mutated: log-in, look-ups, batches, read-back, control.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -172,28 +173,67 @@ fn an_announced_message_that_does_not_come_takes_no_memory() {
     assert!(bytes < 1 << 20, "{bytes}");
 }
 
+/// What the server sends up to the last of the statements that are prepared.
+fn prepared() -> &'static [u8] {
+    let ready = b"Z\0\0\0\x05I";
+    let mut at = 0;
+    // One after the log-in, one after each of the four that are prepared.
+    for _ in 0..5 {
+        let rest = &SESSION[at..];
+        at += rest.windows(ready.len()).position(|found| found == ready).expect("it is ready") + ready.len();
+    }
+    &SESSION[..at]
+}
+
+#[test]
+fn an_answer_that_stops_within_a_message_is_waited_for_no_longer_than_asked() {
+    let half = b"D\0\0\x01\0half";
+    let port = fuzz::stops(prepared(), b"E\0\0\0\x09\0\0\0\0\0", half);
+    let url = format!("postgresql://me:secret@127.0.0.1:{port}/postgres");
+    let (ctx, address) = (plan(&url), Arc::new(Address::parse(&url).unwrap()));
+    let mut session = PgSession::open(&ctx, &address, &[0, 1, 2, 3, 4]).unwrap();
+    session.submit(1, 2, Work::Params(&[Value::I64(1)]));
+    let (began, mut done) = (Instant::now(), vec![]);
+    // The half comes while the first of them waits.
+    for limit_ns in [400_000_000, 1_000_000] {
+        session.poll(ctx.clock.now() + limit_ns, &mut done);
+        assert!(done.is_empty(), "{done:?}");
+    }
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_statement_whose_answer_stops_within_a_message_is_given_up_after_its_limit() {
+    let ready = b"Z\0\0\0\x05I";
+    let log_in = SESSION.windows(ready.len()).position(|found| found == ready).unwrap() + ready.len();
+    let port = fuzz::stops(&SESSION[..log_in], b"SELECT 1\0", b"T\0\0\x01\0half");
+    let url = format!("postgresql://me:secret@127.0.0.1:{port}/postgres");
+    let address = Arc::new(Address::parse(&url).unwrap());
+    let mut connection = Connection::open(&address).unwrap();
+    let began = Instant::now();
+    let late = simple_query(&mut connection, &address, "SELECT 1", 300_000_000).unwrap_err();
+    assert!(matches!(late, Error::Deadline { .. }), "{late}");
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_server_that_takes_a_connection_at_its_socket_and_says_nothing_ends_a_log_in_in_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let silent = std::os::unix::net::UnixListener::bind(folder.path().join(".s.PGSQL.5432")).unwrap();
+    let address = Address::parse(&format!("postgresql://me@/db?host={}", folder.path().display())).unwrap();
+    let server = std::thread::spawn(move || silent.accept().unwrap().0);
+    let began = Instant::now();
+    let late = Connection::open(&address).err().expect("nothing answers").to_string();
+    assert!(late.contains("no answer within 10 s; does the server hang?"), "{late}");
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    drop(server.join().unwrap());
+}
+
 #[test]
 fn a_statement_without_answer_is_not_done_by_the_next_ready() {
     // The log-in and two prepared statements, then nothing but "ready".
     let (ctx, address) = (plan(URL), Arc::new(Address::parse(URL).unwrap()));
-    let prepared = {
-        let messages =
-            |tag: u8, from: usize| SESSION[from..].iter().position(|&byte| byte == tag).map(|at| from + at);
-        let ready = b"Z\0\0\0\x05I";
-        let mut at = 0;
-        // One after the log-in, one after each of the four that are prepared.
-        for _ in 0..5 {
-            let mut from = at;
-            at = loop {
-                let found = messages(b'Z', from).unwrap();
-                if SESSION[found..].starts_with(ready) {
-                    break found + ready.len();
-                }
-                from = found + 1;
-            };
-        }
-        [&SESSION[..at], ready].concat()
-    };
+    let prepared = [prepared(), &b"Z\0\0\0\x05I"[..]].concat();
     let connection = replayed(&address, Replay::whole(prepared)).unwrap();
     let mut session = PgSession::over(&ctx, &address, connection, &[0, 1, 2, 3, 4]).unwrap();
     session.submit(1, 2, Work::Params(&[Value::I64(1)]));
@@ -232,11 +272,11 @@ fn a_server_that_reads_no_more_ends_a_copy_by_its_deadline() {
     Arc::get_mut(&mut ctx.plan).unwrap().operations[0].deadline_ns = 300_000_000;
     let mut session = PgSession::open(&ctx, &Arc::new(Address::parse(&url).unwrap()), &[0]).unwrap();
     let payload = Payload { bytes: fuzz::more_than_buffers(), rows: 1, parcel: None };
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     session.submit(1, 0, Work::Rows { columns: &rows(0), payload: &payload });
     assert_eq!(outcomes(&mut session, 1), [Outcome::Lost]);
     assert!(session.failure(1).unwrap().contains("did not read a request within 0.3 s"));
-    assert!(began.elapsed() < std::time::Duration::from_secs(30), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
 }
 
 #[test]

@@ -1,32 +1,27 @@
 //! One session: what it has sent, and what has come back of it.
 
 mod prepare;
+mod receive;
 
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::connection::Connection;
-use super::decode::{self, CopyReader};
+use super::decode::CopyReader;
 use super::failure::Failure;
 use super::message;
 use super::{lost, Address};
 use crate::encode::{Part, PART_ROWS};
-use crate::engine::failures::Failures;
-use crate::engine::shared::{clear, depth, empty_like, send_limit};
-use crate::engine::socket::WAIT_STEP;
+use crate::engine::messages::{self, Ended, InOrder, Messages};
+use crate::engine::shared::{depth, send_limit, ReadBack};
 use crate::engine::{
-    answers::Answers, Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket,
-    Work,
+    Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
 };
 use crate::error::Error;
 use crate::rows::{Columns, Value};
 
-use prepare::{Prepared, Statement};
-
-/// Rows of a scan that are handed over at once.
-const SCAN_ROWS: usize = 8192;
+use prepare::Prepared;
 
 pub struct PgSession {
     ctx: Context,
@@ -39,13 +34,10 @@ pub struct PgSession {
     /// Bound and not yet sent.
     outbox: Vec<u8>,
     sent: VecDeque<Sent>,
-    finished: Vec<Done>,
-    /// Of `sent`, those not yet handed to `finished`.
+    /// Of `sent`, those not yet handed to `ended`.
     in_flight: usize,
     keep_answers: bool,
-    answers: Answers,
-    failures: Failures,
-    broken: bool,
+    ended: Ended,
 }
 
 /// An operation on its way.
@@ -102,12 +94,9 @@ impl PgSession {
             depth: depth(ctx, ops),
             outbox: Vec::with_capacity(4096),
             sent: VecDeque::with_capacity(64),
-            finished: Vec::with_capacity(64),
             in_flight: 0,
             keep_answers: false,
-            answers: Answers::default(),
-            failures: Failures::default(),
-            broken: false,
+            ended: Ended::new(ctx.clock),
         };
         session.connection.limit_sends(send_limit(ctx, ops)).map_err(|e| lost(address, &e))?;
         for &op in ops {
@@ -146,119 +135,34 @@ impl PgSession {
             _ => self.connection.send(&payload.bytes),
         }
     }
+}
 
-    fn fail(&mut self, ticket: Ticket, outcome: Outcome, message: String) {
-        self.failures.note(ticket, message);
-        self.finished.push(Done { ticket, done_ns: self.ctx.clock.now(), outcome, rows: 0, bytes: 0 });
+impl InOrder for PgSession {
+    type Connection = Connection;
+
+    fn connection(&mut self) -> &mut Connection {
+        &mut self.connection
     }
 
-    /// The connection is gone: everything in flight is lost.
+    fn ended(&mut self) -> &mut Ended {
+        &mut self.ended
+    }
+
+    fn expects(&self) -> bool {
+        !self.sent.is_empty()
+    }
+
+    fn read_one(&mut self) -> io::Result<()> {
+        self.read_message()
+    }
+
     fn break_off(&mut self, error: &io::Error) {
-        self.broken = true;
+        self.ended.broken = true;
         self.outbox.clear();
-        let done_ns = self.ctx.clock.now();
         for sent in self.sent.drain(..).filter(|sent| !sent.finished) {
-            let Sent { ticket, rows, bytes, .. } = sent;
-            self.failures.note(ticket, format!("the connection was lost: {error}"));
-            self.finished.push(Done { ticket, done_ns, outcome: Outcome::Lost, rows, bytes });
+            self.ended.lose(sent.ticket, Outcome::Lost, sent.rows, sent.bytes, error);
         }
         self.in_flight = 0;
-    }
-
-    /// Reads one message and does what it means for the operation it belongs to.
-    fn read_one(&mut self) -> io::Result<()> {
-        let (tag, body) = self.connection.receive()?;
-        let at = self.sent.iter().position(|sent| !sent.answered);
-        match (tag, at) {
-            (b'D', Some(at)) => {
-                let sent = &mut self.sent[at];
-                sent.rows += 1;
-                sent.bytes += body.len() as u64;
-                let Some(Prepared::Statement(statement)) = &self.ops[sent.op] else { return Ok(()) };
-                if self.keep_answers || statement.keep_answer {
-                    let row = decode::data_row(body, &statement.columns, decode::format_of)
-                        .ok_or_else(|| io::Error::other("an answer could not be read"))?;
-                    sent.answer.get_or_insert_with(|| answer_of(statement)).rows.push(row);
-                }
-            }
-            (b'C' | b'I', Some(at)) => {
-                let sent = &mut self.sent[at];
-                let Some(prepared) = &self.ops[sent.op] else { return Ok(()) };
-                match prepared {
-                    Prepared::Statement(statement) if !statement.changes => {
-                        if self.keep_answers || statement.keep_answer {
-                            let answer = sent.answer.take().unwrap_or_else(|| answer_of(statement));
-                            self.answers.keep(sent.ticket, answer);
-                        }
-                        self.finish(at, Outcome::Ok);
-                    }
-                    prepared => {
-                        sent.rows = sent.rows.saturating_add(decode::command_rows(body));
-                        // A batch may be several statements: it is answered by its Sync.
-                        sent.answered = matches!(prepared, Prepared::Statement(_));
-                    }
-                }
-            }
-            (b'E', _) => {
-                let failure = Failure::read(body);
-                // The server skips the rest of the pipeline, and undoes what it had changed.
-                let end = self.sent.iter().position(|sent| sent.last_before_sync);
-                self.fail_all(end.map_or(0, |end| end + 1), at, &failure);
-            }
-            (b'Z', _) => self.committed()?,
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// The first `many` calls end with the failure of one of them, at place `failed`; where none is known, of their commit.
-    fn fail_all(&mut self, many: usize, failed: Option<usize>, failure: &Failure) {
-        let of = failed.filter(|&failed| failed < many).map(|failed| self.sent[failed].ticket);
-        for at in (0..many).filter(|&at| !self.sent[at].finished).collect::<Vec<_>>() {
-            let ticket = self.sent[at].ticket;
-            let why = match of {
-                Some(other) if other != ticket => {
-                    format!("ended with call {other}, which shares its transaction: {failure}")
-                }
-                _ => failure.to_string(),
-            };
-            self.failures.note(ticket, why);
-            self.finish(at, failure.outcome());
-        }
-    }
-
-    fn finish(&mut self, at: usize, outcome: Outcome) {
-        let sent = &mut self.sent[at];
-        if sent.finished {
-            return;
-        }
-        (sent.answered, sent.finished) = (true, true);
-        self.in_flight -= 1;
-        let Sent { ticket, rows, bytes, .. } = *sent;
-        self.finished.push(Done { ticket, done_ns: self.ctx.clock.now(), outcome, rows, bytes });
-    }
-
-    /// Ready for query: what stands before this Sync is committed.
-    ///
-    /// Fails where a statement was not answered at all: then no later answer can be known to be its own.
-    fn committed(&mut self) -> io::Result<()> {
-        let Some(end) = self.sent.iter().position(|sent| sent.last_before_sync) else { return Ok(()) };
-        for at in 0..=end {
-            let sent = &self.sent[at];
-            if !sent.answered && matches!(self.ops[sent.op], Some(Prepared::Statement(_))) {
-                return Err(io::Error::other("the server left out the answer to a statement"));
-            }
-            match sent.expected_rows {
-                Some(expected) if !sent.finished && sent.rows != expected => {
-                    let (ticket, stored) = (sent.ticket, sent.rows);
-                    self.finish(at, Outcome::Wrong);
-                    self.failures.note(ticket, format!("{stored} rows were stored of {expected} sent"));
-                }
-                _ => self.finish(at, Outcome::Ok),
-            }
-        }
-        self.sent.drain(..=end);
-        Ok(())
     }
 }
 
@@ -289,8 +193,8 @@ impl Session for PgSession {
         if self.in_flight >= self.depth {
             return Submit::Full;
         }
-        if self.broken {
-            self.fail(ticket, Outcome::Lost, "the connection was lost before".into());
+        if self.ended.broken {
+            self.ended.fail(ticket, Outcome::Lost, "the connection was lost before".into());
             return Submit::Queued;
         }
         let mut sent = Sent::new(ticket, op);
@@ -299,7 +203,7 @@ impl Session for PgSession {
                 if let Err(message) = self.bind(op, params) {
                     let name = &self.ctx.op(op).name;
                     let message = format!("operation {name}: {message}");
-                    self.fail(ticket, Outcome::Other, message);
+                    self.ended.fail(ticket, Outcome::Other, message);
                     return Submit::Queued;
                 }
                 self.sent.push_back(sent);
@@ -335,30 +239,7 @@ impl Session for PgSession {
     }
 
     fn poll(&mut self, until: Ns, done: &mut Vec<Done>) {
-        self.flush();
-        // Nothing is read that was not asked for.
-        while !self.broken && !self.sent.is_empty() {
-            // What has come is read to its end, the Sync's answer included.
-            if !self.connection.buffered() {
-                if !self.finished.is_empty() {
-                    break;
-                }
-                match self.wait(until) {
-                    Ok(true) => {}
-                    Ok(false) => break,
-                    Err(error) => {
-                        self.break_off(&error);
-                        break;
-                    }
-                }
-            }
-            if let Err(error) = self.read_one() {
-                self.break_off(&error);
-            }
-        }
-        done.append(&mut self.finished);
-        self.answers.hand_over();
-        self.failures.hand_over();
+        messages::poll(self, until, done);
     }
 
     fn keep_answers(&mut self) {
@@ -366,33 +247,29 @@ impl Session for PgSession {
     }
 
     fn answer(&mut self, ticket: Ticket) -> Option<&Answer> {
-        self.answers.of(ticket)
+        self.ended.answers.of(ticket)
     }
 
     fn failure(&mut self, ticket: Ticket) -> Option<String> {
-        self.failures.of(ticket)
+        self.ended.failures.of(ticket)
     }
 
     fn scan(&mut self, text: &str, like: &Columns, each: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
         let address = self.address.clone();
         let lost = |e: io::Error| lost(&address, &e);
-        self.drain().map_err(lost)?;
+        messages::drain(self).map_err(lost)?;
         let mut out = Vec::new();
         message::query(&mut out, &format!("COPY ({}) TO STDOUT (FORMAT binary)", text.trim_end_matches(';')));
         self.connection.send(&out).map_err(lost)?;
 
-        let (mut reader, mut batch, mut rows) = (CopyReader::new(), empty_like(like), 0);
+        let (mut reader, mut read) = (CopyReader::new(), ReadBack::new(like, each));
         let mut failure: Option<String> = None;
         loop {
             let (tag, body) = self.connection.receive().map_err(lost)?;
             match tag {
                 b'd' if failure.is_none() => {
-                    failure = reader.read(body, &mut batch).err();
-                    if batch.rows >= SCAN_ROWS {
-                        rows += batch.rows as u64;
-                        each(&batch);
-                        clear(&mut batch);
-                    }
+                    failure = reader.read(body, &mut read.batch).err();
+                    read.added();
                 }
                 b'E' => failure = Some(Failure::read(body).to_string()),
                 b'Z' => break,
@@ -405,15 +282,11 @@ impl Session for PgSession {
         if let Some(message) = failure {
             return Err(statement_failed(&address, text, &message));
         }
-        if batch.rows > 0 {
-            rows += batch.rows as u64;
-            each(&batch);
-        }
-        Ok(rows)
+        Ok(read.end())
     }
 
     fn execute(&mut self, text: &str) -> Result<(), Error> {
-        self.drain().map_err(|e| lost(&self.address, &e))?;
+        messages::drain(self).map_err(|e| lost(&self.address, &e))?;
         super::simple_query(&mut self.connection, &self.address, text, 0).map(drop)
     }
 
@@ -422,56 +295,11 @@ impl Session for PgSession {
     }
 
     fn close(mut self: Box<Self>) -> Result<(), Error> {
-        let mut done = Vec::new();
-        while !self.broken && !self.sent.is_empty() {
-            self.poll(Ns::MAX, &mut done);
-        }
-        let unfinished = done.iter().filter(|d| d.outcome != Outcome::Ok).count();
-        if unfinished > 0 {
-            let why = self.failures.any().unwrap_or_default();
-            return Err(lost(
-                &self.address,
-                &io::Error::other(format!("{unfinished} unacknowledged: {why}")),
-            ));
-        }
+        let target = self.address.to_string();
+        messages::acknowledged(&mut *self, &target)?;
         self.connection.close();
         Ok(())
     }
-}
-
-impl PgSession {
-    /// Until the server is ready: of calls that are done, the answer to their Sync may be on its way.
-    fn drain(&mut self) -> io::Result<()> {
-        self.flush();
-        while !self.broken && !self.sent.is_empty() {
-            self.read_one()?;
-        }
-        match self.broken {
-            true => Err(io::Error::other("the connection was lost before")),
-            false => Ok(()),
-        }
-    }
-
-    /// Until something can be read; false when `until` has passed.
-    fn wait(&mut self, until: Ns) -> io::Result<bool> {
-        if until == Ns::MAX {
-            return Ok(true); // the read itself blocks
-        }
-        loop {
-            let left = Duration::from_nanos(until.saturating_sub(self.ctx.clock.now()));
-            if left <= WAIT_STEP {
-                return self.connection.readable(left);
-            }
-            // The read itself waits: one call of the kernel less than to ask first.
-            if self.connection.fill_soon()? {
-                return Ok(true);
-            }
-        }
-    }
-}
-
-fn answer_of(statement: &Statement) -> Answer {
-    Answer { names: statement.columns.iter().map(|c| c.name.clone()).collect(), rows: Vec::new() }
 }
 
 fn statement_failed(address: &Address, statement: &str, message: &str) -> Error {

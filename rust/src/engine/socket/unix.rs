@@ -139,8 +139,12 @@ pub fn connect(file: &Path, limit: Duration) -> io::Result<Connection> {
 mod tests {
     use std::io::{Read, Write};
     use std::os::unix::net::UnixListener;
+    use std::sync::mpsc::channel;
 
     use super::*;
+    use crate::engine::abort::Abort;
+    use crate::engine::socket::Socket;
+    use crate::engine::stream::Stream;
 
     #[test]
     fn a_socket_is_reached_by_a_path_of_full_length_and_by_no_longer_one() {
@@ -232,5 +236,77 @@ mod tests {
             assert!(waiting.len() < 100, "a queue without room takes no hundred");
         };
         assert_eq!(late.kind(), io::ErrorKind::WouldBlock);
+    }
+
+    /// A stream to a server that takes one connection and does `serve` with it.
+    fn served(
+        serve: impl FnOnce(UnixStream) + Send + 'static,
+    ) -> (impl FnOnce() -> Stream, std::thread::JoinHandle<()>) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("server");
+        let listener = UnixListener::bind(&file).unwrap();
+        let server = std::thread::spawn(move || serve(listener.accept().unwrap().0));
+        let dial = move || {
+            let _folder = folder;
+            Stream::plain(Socket::Unix(connect(&file, Duration::from_secs(60)).unwrap()))
+        };
+        (dial, server)
+    }
+
+    #[test]
+    fn a_server_that_reads_no_more_ends_a_send_in_time() {
+        let (end, ended) = channel::<()>();
+        let (dial, server) = served(move |_socket| {
+            let _ = ended.recv();
+        });
+        let mut stream = dial();
+        stream.limit_sends(Some(Duration::from_millis(300))).unwrap();
+        let began = Instant::now();
+        let late = stream.send_parts(&mut [IoSlice::new(&crate::fuzz::more_than_buffers())]).unwrap_err();
+        assert_eq!(late.to_string(), "the server did not read a request within 0.3 s");
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+        drop(end);
+        server.join().unwrap();
+    }
+
+    /// What `call` gives on a connection that another thread closes while it waits.
+    fn aborted<T: Send + 'static>(call: impl FnOnce(&mut Stream) -> T + Send + 'static) -> T {
+        let (end, ended) = channel::<()>();
+        let (dial, server) = served(move |_socket| {
+            let _ = ended.recv();
+        });
+        let abort = Arc::new(Abort::default());
+        let (connected, begins) = channel();
+        let session = std::thread::spawn({
+            let abort = abort.clone();
+            move || {
+                abort.adopt();
+                let mut stream = dial();
+                connected.send(()).unwrap();
+                call(&mut stream)
+            }
+        });
+        begins.recv().unwrap();
+        std::thread::sleep(Duration::from_millis(100)); // it waits by then; if not, it ends just so
+        abort.close();
+        let began = Instant::now();
+        let given = session.join().unwrap();
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+        drop(end);
+        server.join().unwrap();
+        given
+    }
+
+    #[test]
+    fn a_cancelled_call_ends_although_the_server_neither_answers_nor_reads() {
+        assert_eq!(aborted(|stream| stream.read(&mut [0; 1]).unwrap()), 0, "the end of the connection");
+        let limited = aborted(|stream| {
+            stream.socket().set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+            stream.read(&mut [0; 1]).unwrap()
+        });
+        assert_eq!(limited, 0);
+        let sent =
+            aborted(|stream| stream.send_parts(&mut [IoSlice::new(&crate::fuzz::more_than_buffers())]));
+        assert_eq!(sent.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
     }
 }

@@ -3,6 +3,7 @@
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
+use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
@@ -14,6 +15,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use sha2::{Digest, Sha256};
 
 use super::*;
+use crate::engine::inbox::Inbox;
 use crate::engine::tls::{Check, Roots, TlsOptions, When};
 
 /// So long for what surely comes.
@@ -254,5 +256,131 @@ fn a_server_that_reads_no_more_ends_a_send_through_tls_in_time() {
     assert_eq!(late.kind(), io::ErrorKind::TimedOut);
     assert!(began.elapsed() < LONG, "{:?}", began.elapsed());
     drop(end);
+    server.join().unwrap();
+}
+
+/// What a server that has shaken hands sends for these bytes, from its first record's head to its last byte.
+fn encrypted(served: &mut Served, bytes: &[u8]) -> Vec<u8> {
+    served.conn.complete_io(&mut served.sock).expect("a handshake");
+    served.conn.writer().write_all(bytes).unwrap();
+    let mut records = Vec::new();
+    while served.conn.wants_write() {
+        served.conn.write_tls(&mut records).unwrap();
+    }
+    records
+}
+
+/// One byte every ten milliseconds, until the other side is gone or has said enough.
+fn drip(bytes: &[u8], socket: &mut TcpStream, enough: &Receiver<()>) {
+    for byte in bytes {
+        if enough.recv_timeout(Duration::from_millis(10)) != Err(RecvTimeoutError::Timeout)
+            || socket.write_all(&[*byte]).is_err()
+        {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_handshake_whose_bytes_come_one_by_one_ends_in_time() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = Endpoint::new("localhost", listener.local_addr().unwrap().port(), "test://");
+    let (_end, enough) = channel();
+    let server = std::thread::spawn(move || {
+        // The head of a record of a handshake, which has 16 KiB.
+        let record = [&[22, 3, 3, 0x40, 0][..], &[2; 1 << 14]].concat();
+        drip(&record, &mut listener.accept().unwrap().0, &enough);
+    });
+    let mut stream = Stream::plain(TcpStream::connect(("127.0.0.1", place.port)).unwrap());
+    let began = Instant::now();
+    let until = began + Duration::from_millis(300);
+    let late = stream.secure_by(until, &tls(Check::Nothing, "ca.crt"), &place).unwrap_err().to_string();
+    assert!(late.contains("no answer within"), "{late}");
+    assert!(began.elapsed() < LONG, "{:?}", began.elapsed());
+    drop(stream);
+    server.join().unwrap();
+}
+
+#[test]
+fn a_server_that_stops_within_a_record_is_waited_for_no_longer_than_asked() {
+    let (go_on, goes_on) = channel();
+    let (place, server) = serve("server", move |mut served| {
+        let records = encrypted(&mut served, b"answer");
+        let (first, rest) = records.split_at(records.len() / 2);
+        served.sock.write_all(first).unwrap();
+        goes_on.recv().unwrap();
+        served.sock.write_all(rest).unwrap();
+        served.read(&mut [0; 1]).is_ok()
+    });
+    let mut stream = connect(&place, &tls(Check::Chain, "ca.crt")).unwrap();
+    let began = Instant::now();
+    assert!(!stream.readable(Duration::from_millis(100)).unwrap());
+    stream.socket().set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    let mut inbox = Inbox::new(64);
+    for _ in 0..3 {
+        // What came of the record is something the first time at most; then there is nothing.
+        let came = socket::came(inbox.fill(&mut stream, 1));
+        assert!(came.is_ok() && inbox.is_empty(), "{came:?}");
+    }
+    assert!(began.elapsed() < LONG, "{:?}", began.elapsed());
+    go_on.send(()).unwrap();
+    assert!(stream.readable(LONG).unwrap());
+    inbox.fill(&mut stream, 1).unwrap();
+    assert_eq!(inbox.unread(), b"answer");
+    stream.close();
+    assert!(server.join().unwrap());
+}
+
+#[test]
+fn a_record_that_comes_byte_by_byte_lets_its_reader_look_at_the_time() {
+    let (end, enough) = channel();
+    let (place, server) = serve("server", move |mut served| {
+        let records = encrypted(&mut served, &[7; 12_000]);
+        drip(&records, &mut served.sock, &enough);
+    });
+    let mut stream = connect(&place, &tls(Check::Chain, "ca.crt")).unwrap();
+    let mut inbox = Inbox::new(64);
+    let began = Instant::now();
+    inbox.fill(&mut stream, 1).unwrap();
+    assert!(inbox.is_empty(), "a part of a record holds no byte that can be shown");
+    assert!(began.elapsed() < LONG, "the whole record takes two minutes: {:?}", began.elapsed());
+    drop(end);
+    server.join().unwrap();
+}
+
+/// A small buffer for what is sent or received, so that few bytes are on their way at once.
+fn buffer(socket: &TcpStream, which: libc::c_int) {
+    let bytes: libc::c_int = 4096;
+    let length = size_of_val(&bytes) as libc::socklen_t;
+    // SAFETY: an option of one integer, alive during the call, on a socket of ours.
+    let set = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, which, (&raw const bytes).cast(), length)
+    };
+    assert_eq!(set, 0);
+}
+
+#[test]
+fn a_server_that_reads_a_little_now_and_then_ends_a_send_through_tls_in_time() {
+    let (end, ended) = channel::<()>();
+    let (place, server) = serve("server", move |mut served: Served| {
+        buffer(&served.sock, libc::SO_RCVBUF);
+        served.conn.complete_io(&mut served.sock).expect("a handshake");
+        let mut room = [0; 256];
+        while ended.recv_timeout(Duration::from_millis(20)) == Err(RecvTimeoutError::Timeout) {
+            if served.sock.read(&mut room).unwrap_or(0) == 0 {
+                break;
+            }
+        }
+    });
+    let (socket, _) = socket::dial(&place).unwrap();
+    buffer(&socket, libc::SO_SNDBUF);
+    let mut stream = Stream::plain(socket);
+    stream.secure(&tls(Check::ChainAndName, "ca.crt"), &place).unwrap();
+    stream.limit_sends(Some(Duration::from_secs(1))).unwrap();
+    let began = Instant::now();
+    let late = stream.send_parts(&mut [IoSlice::new(&crate::fuzz::more_than_buffers())]).unwrap_err();
+    assert_eq!(late.to_string(), "the server did not read a request within 1 s");
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+    drop((end, stream));
     server.join().unwrap();
 }

@@ -1,28 +1,28 @@
 //! One session: what it has sent, and what has come back of it.
 
+mod prepare;
+
 use std::collections::VecDeque;
 use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use super::template::{Seen, Template};
-use crate::encode::resp::{unpack, Resp};
+use crate::encode::resp::unpack;
 use crate::encode::{Part, PART_ROWS};
-use crate::engine::failures::Failures;
+use crate::engine::messages::{self, Ended, InOrder, Messages};
 use crate::engine::resp::{garbled, outcome, put_command, Address, Connection, Kind, Reply};
-use crate::engine::shared::{clear, columns_of, depth, empty_like, lost, send_limit};
+use crate::engine::shared::{depth, lost, send_limit, ReadBack};
 use crate::engine::{
-    answers::Answers, Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket,
-    Work,
+    Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
 };
 use crate::error::Error;
-use crate::plan::{Assertion, OpKind, OpPlan};
+use crate::lock::Unpoisoned;
 use crate::rows::{Columns, Value};
 
-/// Rows of a scan that are handed over at once.
-const SCAN_ROWS: usize = 8192;
+use prepare::{prepare, Prepared};
+
 /// Keys of a scan that are asked for at once.
 const SCAN_KEYS: usize = 512;
 
@@ -41,31 +41,12 @@ pub struct ValkeySession {
     sent: VecDeque<Sent>,
     /// Tokens that the reply which is being read still has.
     left: u64,
-    finished: Vec<Done>,
     keep_answers: bool,
-    answers: Answers,
-    failures: Failures,
-    broken: bool,
+    ended: Ended,
     /// Set by the canceller: the connection that is lost next was ended by us.
     cancelled: Arc<AtomicBool>,
     /// The present connection's, for the canceller.
     present: Arc<Mutex<Option<Arc<TcpStream>>>>,
-}
-
-enum Prepared {
-    Insert(Box<Resp>),
-    Query(Box<Query>),
-}
-
-struct Query {
-    template: Template,
-    keep_answer: bool,
-    /// One packed row at a time; its memory is kept.
-    row: Columns,
-    /// Columns of the answer, in its order.
-    returns: Vec<usize>,
-    /// A look-up, in which a command that comes again has no answer of its own.
-    looks_up: bool,
 }
 
 /// An operation on its way.
@@ -111,51 +92,30 @@ impl ValkeySession {
             seen: Seen::default(),
             sent: VecDeque::with_capacity(64),
             left: 0,
-            finished: Vec::with_capacity(64),
             keep_answers: false,
-            answers: Answers::default(),
-            failures: Failures::default(),
-            broken: false,
+            ended: Ended::new(ctx.clock),
             cancelled: Arc::new(AtomicBool::new(false)),
             present,
         })
     }
 
-    fn fail(&mut self, ticket: Ticket, outcome: Outcome, message: String) {
-        self.failures.note(ticket, message);
-        self.finished.push(Done { ticket, done_ns: self.ctx.clock.now(), outcome, rows: 0, bytes: 0 });
-    }
-
-    /// The connection is gone: everything in flight is lost, or was cancelled with it.
-    fn break_off(&mut self, error: &io::Error) {
-        self.broken = true;
-        self.outbox.clear();
-        self.left = 0;
-        let done_ns = self.ctx.clock.now();
-        let outcome = if self.cancelled.load(Relaxed) { Outcome::Timeout } else { Outcome::Lost };
-        for Sent { ticket, rows, bytes, .. } in self.sent.drain(..) {
-            self.failures.note(ticket, format!("the connection was lost: {error}"));
-            self.finished.push(Done { ticket, done_ns, outcome, rows, bytes });
-        }
-    }
-
     /// After a cancellation, which ends the connection, the next call begins another one.
     fn connect_again(&mut self) {
-        if !self.broken || !self.cancelled.load(Relaxed) {
+        if !self.ended.broken || !self.cancelled.load(Relaxed) {
             return;
         }
         let Ok(mut connection) = Connection::open(&self.address) else { return };
         let ops: Vec<OpId> = (0..self.ops.len()).filter(|&op| self.ops[op].is_some()).collect();
         if connection.limit_sends(send_limit(&self.ctx, &ops)).is_ok() {
-            *self.present.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = connection.socket();
+            *self.present.lock().unpoisoned() = connection.socket();
             self.connection = connection;
-            self.broken = false;
+            self.ended.broken = false;
             self.cancelled.store(false, Relaxed);
         }
     }
 
     /// Reads one token and does what it means for the operation in front.
-    fn read_one(&mut self) -> io::Result<()> {
+    fn read_token(&mut self) -> io::Result<()> {
         let token = self.connection.token(None)?;
         let Some(sent) = self.sent.front_mut() else { return Err(garbled("a reply came unasked")) };
         let Some(prepared) = &mut self.ops[sent.op] else { return Err(garbled("a reply came unasked")) };
@@ -165,7 +125,7 @@ impl ValkeySession {
                 let message = String::from_utf8_lossy(token.bytes);
                 if sent.refused.is_none() {
                     sent.refused = Some(outcome(&message));
-                    self.failures.note(sent.ticket, message.into_owned());
+                    self.ended.failures.note(sent.ticket, message.into_owned());
                 }
             }
             // The number of new fields: 0 where the row has taken the place of one of equal identity.
@@ -200,39 +160,16 @@ impl ValkeySession {
     /// The operation in front has all its replies.
     fn finish(&mut self) {
         let Some(sent) = self.sent.pop_front() else { return };
-        let done_ns = self.ctx.clock.now();
         let Sent { ticket, op, mut rows, bytes, answer, refused, .. } = sent;
-        if let (None, Some(Prepared::Query(query))) = (refused, &self.ops[op]) {
-            if self.keep_answers || query.keep_answer {
-                self.answers.keep(ticket, answer.unwrap_or_else(|| query.answer()));
-            }
-        }
         if refused.is_some() {
             rows = 0;
         }
-        let outcome = refused.unwrap_or(Outcome::Ok);
-        self.finished.push(Done { ticket, done_ns, outcome, rows, bytes });
-    }
-
-    /// Until everything that was sent is answered.
-    fn drain(&mut self) -> io::Result<()> {
-        self.flush();
-        while !self.broken && !self.sent.is_empty() {
-            self.read_one()?;
+        self.ended.done(ticket, refused.unwrap_or(Outcome::Ok), rows, bytes);
+        if let (None, Some(Prepared::Query(query))) = (refused, &self.ops[op]) {
+            if self.keep_answers || query.keep_answer {
+                self.ended.answers.keep(ticket, answer.unwrap_or_else(|| query.answer()));
+            }
         }
-        match self.broken {
-            true => Err(io::Error::other("the connection was lost before")),
-            false => Ok(()),
-        }
-    }
-
-    /// Until something can be read; false when `until` has passed.
-    fn wait(&mut self, until: Ns) -> io::Result<bool> {
-        if until == Ns::MAX {
-            return Ok(true); // the read itself blocks
-        }
-        let left = until.saturating_sub(self.ctx.clock.now());
-        self.connection.readable(Duration::from_nanos(left))
     }
 
     /// The keys that a statement of one command returns.
@@ -242,7 +179,7 @@ impl ValkeySession {
             |message: String| Error::Statement { target: address.clone(), statement: text.into(), message };
         let mut out = Vec::new();
         Template::parse(text).and_then(|commands| commands.bound(&[], &mut out)).map_err(failed)?;
-        self.drain().and_then(|()| self.connection.send(&out)).map_err(|e| lost(&address, &e))?;
+        messages::drain(self).and_then(|()| self.connection.send(&out)).map_err(|e| lost(&address, &e))?;
         let key = |row: Vec<Value>| match row.into_iter().next() {
             Some(Value::Text(key)) => Ok(key),
             other => Err(failed(format!("a key is no text: {other:?}"))),
@@ -254,47 +191,34 @@ impl ValkeySession {
     }
 }
 
-fn prepare(ctx: &Context, op: &OpPlan) -> Result<Prepared, Error> {
-    let table = op.table.and_then(|at| ctx.plan.tables.get(at));
-    if op.kind == OpKind::Insert {
-        columns_of(ctx, op)?;
-        let table = table.expect("`columns_of` has found it");
-        return Ok(Prepared::Insert(Box::new(Resp::new(table)?)));
+impl InOrder for ValkeySession {
+    type Connection = Connection;
+
+    fn connection(&mut self) -> &mut Connection {
+        &mut self.connection
     }
-    let wrong = |message: String| Error::Plan(format!("operation {}: {message}", op.name));
-    let row = table.map(Columns::of).unwrap_or_default();
-    let promised = op.holds.iter().find_map(|hold| match hold {
-        Assertion::Asked { columns, .. } | Assertion::RowsRegenerate { columns, .. } => Some(columns),
-        _ => None,
-    });
-    let returns = match promised {
-        None => (0..row.columns.len()).collect(),
-        Some(names) => {
-            let place = |name: &String| row.columns.iter().position(|column| &column.name == name);
-            let places: Option<Vec<usize>> = names.iter().map(place).collect();
-            places.ok_or_else(|| wrong(format!("its table has not all columns of {}", names.join(", "))))?
+
+    fn ended(&mut self) -> &mut Ended {
+        &mut self.ended
+    }
+
+    fn expects(&self) -> bool {
+        !self.sent.is_empty()
+    }
+
+    fn read_one(&mut self) -> io::Result<()> {
+        self.read_token()
+    }
+
+    /// Everything in flight is lost, or was cancelled with the connection.
+    fn break_off(&mut self, error: &io::Error) {
+        self.ended.broken = true;
+        self.outbox.clear();
+        self.left = 0;
+        let outcome = if self.cancelled.load(Relaxed) { Outcome::Timeout } else { Outcome::Lost };
+        for Sent { ticket, rows, bytes, .. } in self.sent.drain(..) {
+            self.ended.lose(ticket, outcome, rows, bytes, error);
         }
-    };
-    let template = Template::parse(&op.text).map_err(wrong)?;
-    if template.params() > op.params.len() {
-        return Err(wrong(format!("{} parameters for {} places", op.params.len(), template.params())));
-    }
-    let (keep_answer, looks_up) = (!op.holds.is_empty(), op.kind == OpKind::Query);
-    Ok(Prepared::Query(Box::new(Query { template, keep_answer, row, returns, looks_up })))
-}
-
-impl Query {
-    /// An answer without rows yet.
-    fn answer(&self) -> Answer {
-        let names = self.returns.iter().map(|&at| self.row.columns[at].name.clone());
-        Answer { names: names.collect(), rows: Vec::new() }
-    }
-
-    /// `None` for what is no packed row of the table.
-    fn values(&mut self, packed: &[u8]) -> Option<Vec<Value>> {
-        clear(&mut self.row);
-        unpack(packed, &mut self.row)?;
-        Some(self.returns.iter().map(|&at| self.row.columns[at].value(0)).collect())
     }
 }
 
@@ -319,8 +243,8 @@ impl Session for ValkeySession {
             return Submit::Full;
         }
         self.connect_again();
-        if self.broken {
-            self.fail(ticket, Outcome::Lost, "the connection was lost before".into());
+        if self.ended.broken {
+            self.ended.fail(ticket, Outcome::Lost, "the connection was lost before".into());
             return Submit::Queued;
         }
         let mut sent = Sent { ticket, op, replies: 0, rows: 0, bytes: 0, answer: None, refused: None };
@@ -338,7 +262,7 @@ impl Session for ValkeySession {
                     }
                     Err(message) => {
                         let message = format!("operation {}: {message}", self.ctx.op(op).name);
-                        self.fail(ticket, Outcome::Other, message);
+                        self.ended.fail(ticket, Outcome::Other, message);
                     }
                 }
             }
@@ -347,8 +271,7 @@ impl Session for ValkeySession {
                 sent.bytes = payload.bytes.len() as u64;
                 self.flush();
                 if payload.rows == 0 {
-                    let done_ns = self.ctx.clock.now();
-                    self.finished.push(Done { ticket, done_ns, outcome: Outcome::Ok, rows: 0, bytes: 0 });
+                    self.ended.done(ticket, Outcome::Ok, 0, 0);
                     return Submit::Queued;
                 }
                 self.sent.push_back(sent);
@@ -358,7 +281,7 @@ impl Session for ValkeySession {
             }
             _ => {
                 let message = "the operation takes rows or parameters, and was given the other";
-                self.fail(ticket, Outcome::Other, message.into());
+                self.ended.fail(ticket, Outcome::Other, message.into());
             }
         }
         Submit::Queued
@@ -375,29 +298,7 @@ impl Session for ValkeySession {
     }
 
     fn poll(&mut self, until: Ns, done: &mut Vec<Done>) {
-        self.flush();
-        // Nothing is read that was not asked for.
-        while !self.broken && !self.sent.is_empty() {
-            if !self.connection.buffered() {
-                if !self.finished.is_empty() {
-                    break;
-                }
-                match self.wait(until) {
-                    Ok(true) => {}
-                    Ok(false) => break,
-                    Err(error) => {
-                        self.break_off(&error);
-                        break;
-                    }
-                }
-            }
-            if let Err(error) = self.read_one() {
-                self.break_off(&error);
-            }
-        }
-        done.append(&mut self.finished);
-        self.answers.hand_over();
-        self.failures.hand_over();
+        messages::poll(self, until, done);
     }
 
     fn keep_answers(&mut self) {
@@ -405,11 +306,11 @@ impl Session for ValkeySession {
     }
 
     fn answer(&mut self, ticket: Ticket) -> Option<&Answer> {
-        self.answers.of(ticket)
+        self.ended.answers.of(ticket)
     }
 
     fn failure(&mut self, ticket: Ticket) -> Option<String> {
-        self.failures.of(ticket)
+        self.ended.failures.of(ticket)
     }
 
     /// text: a command that returns the keys of hashes (`KEYS`), whose values are the rows.
@@ -422,7 +323,7 @@ impl Session for ValkeySession {
             statement: text.into(),
             message: message.into(),
         };
-        let (mut batch, mut rows, mut out) = (empty_like(like), 0, Vec::new());
+        let (mut read, mut out) = (ReadBack::new(like, each), Vec::new());
         for some in keys.chunks(SCAN_KEYS) {
             out.clear();
             some.iter().for_each(|key| put_command(&mut out, &["HVALS", key]));
@@ -433,23 +334,15 @@ impl Session for ValkeySession {
                 left -= 1;
                 match token.kind {
                     Kind::Array(count) => left = left.saturating_add(count as u64),
-                    Kind::Text => unpack(token.bytes, &mut batch)
+                    Kind::Text => unpack(token.bytes, &mut read.batch)
                         .ok_or_else(|| failed("a row could not be unpacked"))?,
                     Kind::Error => return Err(failed(&String::from_utf8_lossy(token.bytes))),
                     _ => return Err(failed("a row came that is no text")),
                 }
-                if batch.rows >= SCAN_ROWS {
-                    rows += batch.rows as u64;
-                    each(&batch);
-                    clear(&mut batch);
-                }
+                read.added();
             }
         }
-        if batch.rows > 0 {
-            rows += batch.rows as u64;
-            each(&batch);
-        }
-        Ok(rows)
+        Ok(read.end())
     }
 
     fn canceller(&self) -> Option<Canceller> {
@@ -457,7 +350,7 @@ impl Session for ValkeySession {
         let (present, cancelled) = (self.present.clone(), self.cancelled.clone());
         Some(Box::new(move || {
             cancelled.store(true, Relaxed);
-            if let Some(socket) = &*present.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) {
+            if let Some(socket) = &*present.lock().unpoisoned() {
                 // It may be gone already, which is what was wanted.
                 let _ = socket.shutdown(Shutdown::Both);
             }
@@ -465,16 +358,8 @@ impl Session for ValkeySession {
     }
 
     fn close(mut self: Box<Self>) -> Result<(), Error> {
-        let mut done = Vec::new();
-        while !self.broken && !self.sent.is_empty() {
-            self.poll(Ns::MAX, &mut done);
-        }
-        let unfinished = done.iter().filter(|d| d.outcome != Outcome::Ok).count();
-        if unfinished > 0 {
-            let why = self.failures.any().unwrap_or_default();
-            let error = io::Error::other(format!("{unfinished} unacknowledged: {why}"));
-            return Err(lost(&self.address.to_string(), &error));
-        }
+        let target = self.address.to_string();
+        messages::acknowledged(&mut *self, &target)?;
         self.connection.close();
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::io;
 
 use super::{lost, statement_failed, MySession};
+use crate::engine::messages::Messages;
 use crate::engine::mysql::connection::garbled;
 use crate::engine::mysql::failure::Failure;
 use crate::engine::mysql::insert::{Bulk, Load, MultiRow};

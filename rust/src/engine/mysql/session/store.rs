@@ -3,6 +3,7 @@
 use std::io;
 
 use super::{MySession, Prepared};
+use crate::engine::messages::{InOrder, Messages};
 use crate::engine::mysql::connection::garbled;
 use crate::engine::mysql::decode::{self, Okay};
 use crate::engine::mysql::failure::Failure;
@@ -47,13 +48,12 @@ impl MySession {
         let bytes = payload.bytes.len() as u64;
         match self.try_store(op, payload) {
             Ok((outcome, rows, message)) => {
-                message.into_iter().for_each(|why| self.failures.note(ticket, why));
-                self.done(ticket, outcome, rows, bytes);
+                message.into_iter().for_each(|why| self.ended.failures.note(ticket, why));
+                self.ended.done(ticket, outcome, rows, bytes);
             }
             Err(error) => {
                 self.break_off(&error);
-                self.failures.note(ticket, format!("the connection was lost: {error}"));
-                self.done(ticket, Outcome::Lost, 0, bytes);
+                self.ended.lose(ticket, Outcome::Lost, 0, bytes, &error);
             }
         }
     }

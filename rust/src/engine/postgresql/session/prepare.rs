@@ -4,6 +4,7 @@ use std::io;
 
 use super::{statement_failed, PgSession};
 use crate::encode::pgcopy::PgType;
+use crate::engine::messages::Messages;
 use crate::engine::postgresql::decode::{self, AnswerColumn};
 use crate::engine::postgresql::failure::Failure;
 use crate::engine::postgresql::insert::{Copy, MultiRow, Unnest};

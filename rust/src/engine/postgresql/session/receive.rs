@@ -1,0 +1,111 @@
+//! What comes back: each message, and what it means for the call it belongs to.
+
+use std::io;
+
+use super::prepare::{Prepared, Statement};
+use super::{PgSession, Sent};
+use crate::engine::postgresql::decode;
+use crate::engine::postgresql::failure::Failure;
+use crate::engine::{Answer, Outcome};
+
+impl PgSession {
+    /// Reads one message and does what it means for the operation it belongs to.
+    pub(super) fn read_message(&mut self) -> io::Result<()> {
+        let (tag, body) = self.connection.receive()?;
+        let at = self.sent.iter().position(|sent| !sent.answered);
+        match (tag, at) {
+            (b'D', Some(at)) => {
+                let sent = &mut self.sent[at];
+                sent.rows += 1;
+                sent.bytes += body.len() as u64;
+                let Some(Prepared::Statement(statement)) = &self.ops[sent.op] else { return Ok(()) };
+                if self.keep_answers || statement.keep_answer {
+                    let row = decode::data_row(body, &statement.columns, decode::format_of)
+                        .ok_or_else(|| io::Error::other("an answer could not be read"))?;
+                    sent.answer.get_or_insert_with(|| answer_of(statement)).rows.push(row);
+                }
+            }
+            (b'C' | b'I', Some(at)) => {
+                let sent = &mut self.sent[at];
+                let Some(prepared) = &self.ops[sent.op] else { return Ok(()) };
+                match prepared {
+                    Prepared::Statement(statement) if !statement.changes => {
+                        if self.keep_answers || statement.keep_answer {
+                            let answer = sent.answer.take().unwrap_or_else(|| answer_of(statement));
+                            self.ended.answers.keep(sent.ticket, answer);
+                        }
+                        self.finish(at, Outcome::Ok);
+                    }
+                    prepared => {
+                        sent.rows = sent.rows.saturating_add(decode::command_rows(body));
+                        // A batch may be several statements: it is answered by its Sync.
+                        sent.answered = matches!(prepared, Prepared::Statement(_));
+                    }
+                }
+            }
+            (b'E', _) => {
+                let failure = Failure::read(body);
+                // The server skips the rest of the pipeline, and undoes what it had changed.
+                let end = self.sent.iter().position(|sent| sent.last_before_sync);
+                self.fail_all(end.map_or(0, |end| end + 1), at, &failure);
+            }
+            (b'Z', _) => self.committed()?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The first `many` calls end with the failure of one of them, at place `failed`; where none is known, of their commit.
+    fn fail_all(&mut self, many: usize, failed: Option<usize>, failure: &Failure) {
+        let of = failed.filter(|&failed| failed < many).map(|failed| self.sent[failed].ticket);
+        for at in (0..many).filter(|&at| !self.sent[at].finished).collect::<Vec<_>>() {
+            let ticket = self.sent[at].ticket;
+            let why = match of {
+                Some(other) if other != ticket => {
+                    format!("ended with call {other}, which shares its transaction: {failure}")
+                }
+                _ => failure.to_string(),
+            };
+            self.ended.failures.note(ticket, why);
+            self.finish(at, failure.outcome());
+        }
+    }
+
+    fn finish(&mut self, at: usize, outcome: Outcome) {
+        let sent = &mut self.sent[at];
+        if sent.finished {
+            return;
+        }
+        (sent.answered, sent.finished) = (true, true);
+        self.in_flight -= 1;
+        let Sent { ticket, rows, bytes, .. } = *sent;
+        self.ended.done(ticket, outcome, rows, bytes);
+    }
+
+    /// Ready for query: what stands before this Sync is committed.
+    ///
+    /// Fails where a statement was not answered at all: then no later answer can be known to be its own.
+    fn committed(&mut self) -> io::Result<()> {
+        let Some(end) = self.sent.iter().position(|sent| sent.last_before_sync) else { return Ok(()) };
+        for at in 0..=end {
+            let sent = &self.sent[at];
+            if !sent.answered && matches!(self.ops[sent.op], Some(Prepared::Statement(_))) {
+                return Err(io::Error::other("the server left out the answer to a statement"));
+            }
+            match sent.expected_rows {
+                Some(expected) if !sent.finished && sent.rows != expected => {
+                    let (ticket, stored) = (sent.ticket, sent.rows);
+                    self.finish(at, Outcome::Wrong);
+                    self.ended.failures.note(ticket, format!("{stored} rows were stored of {expected} sent"));
+                }
+                _ => self.finish(at, Outcome::Ok),
+            }
+        }
+        self.sent.drain(..=end);
+        Ok(())
+    }
+}
+
+fn answer_of(statement: &Statement) -> Answer {
+    Answer { names: statement.columns.iter().map(|c| c.name.clone()).collect(), rows: Vec::new() }
+}
