@@ -2,7 +2,7 @@
 //!
 //! Reading order: `spec` (what a plan says), `catalogue` (what there is), `compile` (plan → integer generators),
 //! `int_generator`, `counter`, `text` (the generators), `generate` (rows), `digest` (proofs), `index` (back to rows),
-//! `asked` (from keys to rows); `files` reads rows instead.
+//! `asked` (from keys to rows); `files` reads rows instead. `order` is which event each row is, where series differ in rate.
 
 pub mod asked;
 pub mod calendar;
@@ -20,6 +20,7 @@ pub(crate) mod hash;
 mod index;
 mod integers;
 pub(crate) mod lookup3;
+pub mod order;
 mod picked;
 mod remembered;
 mod row_sum;
