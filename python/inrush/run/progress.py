@@ -78,7 +78,8 @@ class Plain:
             self.has_result = True
             after = show_s(time.monotonic() - self.began_s)
             self.say(
-                f"first result after {after}: {self.study.point}: {sentence}; what follows says how sure that is"
+                f"first result {after} after planning: {self.study.point}: {sentence}; "
+                "what follows says how sure that is"
             )
 
     def note(self, message: str) -> None:
