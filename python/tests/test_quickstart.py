@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inrush.engines import server
+from inrush.engines.instance import Target
+from inrush.plan import draft
 from inrush.plan.calibration import OWN_SHARE
 from inrush.plan.planned import PlannedRun, StudyPlan
 from inrush.run.prepare import StudyCall, prepare
+from inrush.targets.deployment import Deployment
+from tests.engines.border import run as made
 
 #: Of each run of a point, s; of all runs together.
 MEASURED_S = 0.5
@@ -55,3 +66,38 @@ def test_the_full_quickstart_has_what_the_short_one_leaves_out() -> None:
     plan = planned("full")
     assert plan.study.has_pilot and plan.study.repeats.confirmations == 10
     assert plan.study.factors["batch_rows"] == (200, 2_000, 20_000)
+
+
+def test_repetitions_are_proven_by_every_row_and_the_last_table_also_by_sums() -> None:
+    for run in planned().runs:
+        [repeat] = [s["repeat"] for s in run.plan["segments"] if s.get("phase") == "measure"]
+        assert [(p["screen"], p["items"], bool(p["read_back"])) for p in repeat["proofs"]] == [("", [], True)]
+        [last] = next(s["proofs"] for s in run.plan["segments"] if s["kind"] == "proof")
+        assert last["screen"] and last["items"] and last["read_back"]
+
+
+def test_a_repetition_too_large_to_be_read_back_keeps_its_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(draft, "READ_BACK_ROWS", 39_999)
+    for run in planned().runs:
+        [repeat] = [s["repeat"] for s in run.plan["segments"] if s.get("phase") == "measure"]
+        whole, *ranges = repeat["proofs"]
+        assert whole["screen"] and whole["items"] and not whole["read_back"]
+        assert ranges and all(r["read_back"] and not r["screen"] for r in ranges)
+
+
+@pytest.mark.parametrize(("stored", "holds"), [("xmit_data", True), ("xmit_data + 1", False)])
+def test_one_value_that_changes_in_a_repetition_is_found_by_reading_back(
+    stored: str, holds: bool, tmp_path: Path
+) -> None:
+    first = next(r for r in planned("xs").runs if r.plan["target"]["engine"] == "sqlite")
+    plan: dict[str, Any] = json.loads(json.dumps(first.plan))
+    table = plan["tables"][0]["name"]
+    create = next(s for s in plan["segments"] if s["kind"] == "control")
+    create["statements"].append(
+        f"CREATE TRIGGER one AFTER INSERT ON {table} WHEN NEW.rowid = 1234 "
+        f"BEGIN UPDATE {table} SET xmit_data = {stored} WHERE rowid = NEW.rowid; END"
+    )
+    ran = made(Deployment(server("sqlite"), Target("sqlite", "")), plan, tmp_path)
+    measured = [p for p in ran.tables["proofs"] if p["item"].startswith("read_back(")]
+    assert {p["repetition"] for p in measured} > {0} if holds else {p["repetition"] for p in measured} == {0}
+    assert all(p["holds"] for p in measured) is holds

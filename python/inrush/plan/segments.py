@@ -120,9 +120,17 @@ class Segments:
                 "at_least_ns": ns(self.schedule.at_least_s),
                 "max": self.schedule.max_repetitions,
                 "fresh": [s for name in names for s in self.draft.plans[name].fresh],
-                "proofs": self.draft.proofs(names, read_back=False),
+                "proofs": self.repetition_proofs(names),
             }
         return document
+
+    def repetition_proofs(self, names: Sequence[str]) -> list[border.ProofPlan]:
+        """Of the table that a repetition has filled."""
+        if self.schedule.proof == "checksum":
+            return self.draft.proofs(names, read_back=False)
+        proofs = self.draft.proofs(names, read_back=True)
+        # Too large to be read back whole: its sums, and ranges of it.
+        return [{**proof, "screen": "", "items": []} if proof["read_back"] else proof for proof in proofs]
 
     def retain(self) -> border.DriveSegment:
         return self.driven("retain", "cool", [retain_role(of) for of in self.draft.retained.values()])

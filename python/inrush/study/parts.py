@@ -45,6 +45,8 @@ class Schedule:
     #: A fixed volume is repeated into fresh tables until it was measured so long.
     at_least_s: float = 2.0
     max_repetitions: int = 200
+    #: How the table of each repetition is proven; the last one is proven both ways.
+    proof: str = "checksum"
     warm_s: float = 0.0
     #: Length of a timed point, and of a point of a fixed volume that only reads.
     measure_s: float = 0.0
@@ -164,10 +166,14 @@ def seconds(key: str) -> Reader:
     return read
 
 
+#: Of a repetition's table: the engine's own sums, or every row read back.
+PROOFS = ("checksum", "read_back")
+
 #: What a role's own schedule cannot say.
 TIMING: Mapping[str, Reader] = {
     **{key: seconds(key) for key in ("at_least_s", "warm_s", "measure_s", "cool_s", "limit_s", "retry_s")},
     "max_repetitions": whole(1, 10**6),
+    "proof": word(PROOFS, "proof"),
 }
 
 REPEATS: Mapping[str, Reader] = {
