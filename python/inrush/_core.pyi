@@ -107,8 +107,8 @@ class ArrowStream:
 def generate(table_json: str, seed: int, epoch_ns: int, first_row: int, rows: int) -> ArrowStream:
     """Rows of a TablePlan as Arrow record batches (u64 as uint64, times as timestamp UTC)."""
 
-def control(target_json: str, statement: str, limit_s: float) -> str:
-    """One statement outside a run: JSON {"names": […], "rows": [[…]]}. Raises CoreFailure."""
+def control(target_json: str, text: str, limit_s: float, directives_json: str | None = None) -> str:
+    """One statement outside a run, with `Directives` of rust/src/plan/directives.rs: JSON {"names": […], "rows": [[…]]}. Raises CoreFailure."""
 
 def calibrate(what: str, seconds: float) -> str:
     """JSON figures of the instrument: `clock`, `pacer`, `null`, `rows`, `encode_text`, `encode_binary`."""

@@ -106,6 +106,16 @@ class KeyRows:
 
 
 @dataclass(frozen=True)
+class AnswerForm:
+    """What an answer is to look like, where the engine's language cannot say it."""
+
+    #: What a row holds, by name and in this order.
+    columns: tuple[str, ...]
+    #: No row stands for a row of zeros, as of a count.
+    zero_when_empty: bool = False
+
+
+@dataclass(frozen=True)
 class Operation:
     """One timed call."""
 
@@ -132,6 +142,8 @@ class Operation:
     deadline_s: float = 0.0
     #: Dialect -> text with :name parameters and {table} names; "default" for all others.
     sql: Mapping[str, str] = field(default_factory=dict)
+    #: Dialect -> the form of its answers, of those that cannot say it in their text.
+    answers: Mapping[str, AnswerForm] = field(default_factory=dict)
     #: Engine -> why it cannot do this.
     unsupported: Mapping[str, str] = field(default_factory=dict)
 

@@ -20,8 +20,8 @@ import pytest
 from typing_extensions import NotRequired, is_typeddict
 
 from inrush import _core
-from inrush.border import events, labels, load, operation, pipeline, plan, segment, table, tables
-from inrush.border.statement import run_statement
+from inrush.border import events, labels, load, operation, pipeline, plan, segment, statement, table, tables
+from inrush.border.statement import Directives, run_statement
 from inrush.results.schema import SCHEMAS
 from inrush.workload import FILE_TYPES, LOGICAL_TYPES
 
@@ -32,6 +32,7 @@ SURPRISE = "surprise"
 #: Annotations are texts; those of documents that the core takes as they are stand for anything.
 NAMES: dict[str, Any] = {
     **vars(events), **vars(labels), **vars(pipeline), **vars(load), **vars(table), **vars(operation), **vars(segment),
+    **vars(statement),
     **vars(plan),
     "NotRequired": NotRequired, "RunLabels": object, "Json": object, "Generator": object,
 }  # fmt: skip
@@ -227,7 +228,7 @@ def test_an_example_that_lacks_a_field_or_a_word_is_found_out() -> None:
         without = changed(without, ("segments", *at), "SELECT 1")
     without = changed(without, ("tables", 1, "source", "required"), ...)
     assert Met().look(without, plan.RunPlan).lacking(plan.RunPlan) == {
-        "EachRow.text", "EachRow.repeat", "FileRows.required"
+        "the word each_row", "FileRows.required"
     }  # fmt: skip
 
 
@@ -278,13 +279,16 @@ def test_types_of_columns_are_those_of_the_core() -> None:
 def test_a_query_for_statements_runs_each_of_them_outside_a_run_too() -> None:
     asked: list[str] = []
 
-    def ask(text: str) -> list[list[str | None]]:
-        asked.append(text)
+    def ask(text: str, directives: Directives | None) -> list[list[str | None]]:
+        asked.append(text if directives is None else f"{text} on {directives['on']}")
         return [["DROP a"], [None], ["DROP b"]] if text == "SELECT" else []
 
     run_statement("DROP c", ask)
     run_statement({"text": "SELECT", "repeat": "each_row"}, ask)
-    assert asked == ["DROP c", "SELECT", "DROP a", "DROP b"]
+    run_statement({"text": "SHOW", "directives": {"on": "db"}}, ask)
+    assert asked == ["DROP c", "SELECT", "DROP a", "DROP b", "SHOW on db"]
+    with pytest.raises(ValueError, match="only a run asks until there are no rows: SELECT"):
+        run_statement({"text": "SELECT", "repeat": "until_no_rows"}, ask)
 
 
 # --- events

@@ -140,6 +140,7 @@ fn null(seconds: f64) -> Result<Json, Error> {
             kind: OpKind::Execute,
             table: None,
             text: String::new(),
+            directives: None,
             method: String::new(),
             params: Vec::new(),
             keys: Vec::new(),

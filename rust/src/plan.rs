@@ -3,6 +3,7 @@
 //! `python/tests/golden/plan.json` and `border.json` are read by tests on both sides. Times are integer
 //! nanoseconds; shares are parts per million, so that equal plans have equal text.
 
+mod directives;
 mod generator;
 mod operation;
 mod segment;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
+pub use directives::{Directives, Pick, Tag};
 pub use generator::{AtLimit, CounterPlan, GenPlan, Increment, Per, DEFAULT_BITS};
 pub use operation::{Assertion, KeyLaw, KeyPlan, OpKind, OpPlan, ParamGen, ParamPlan};
 pub use segment::{
@@ -24,8 +26,9 @@ pub use segment::{
 pub use statement::{Repeat, Statement};
 pub use table::{ColumnPlan, Limits, LogicalType, RowSource, TablePlan, TimeForm};
 
-/// Version 2: a statement may say `repeat`. Version 1 wrote it into its text, and is read too.
-pub const PLAN_VERSION: u32 = 2;
+/// Version 2: a statement may say `repeat`; 3: it may have `directives`. Those before wrote it into the text, and are read
+/// too.
+pub const PLAN_VERSION: u32 = 3;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -107,7 +110,7 @@ impl RunPlan {
     pub fn from_json(text: &str) -> Result<RunPlan, Error> {
         let mut plan: RunPlan = serde_json::from_str(text).map_err(|e| Error::Plan(e.to_string()))?;
         match plan.version {
-            1 => plan.upgrade(),
+            1 | 2 => plan.upgrade(),
             PLAN_VERSION => {}
             other => {
                 return Err(Error::Plan(format!(
@@ -118,19 +121,26 @@ impl RunPlan {
         Ok(plan)
     }
 
-    /// A plan of version 1 with texts alone as statements is one of version 2 but for its number, which it keeps.
+    /// A plan of version 1 or 2 without a word in its texts is one of version 3 but for its number, which it keeps.
     fn upgrade(&mut self) {
+        let (version, engine) = (self.version, &self.target.engine);
+        let mut changed = false;
+        let mut upgrade = |statement: &mut Statement| {
+            changed |= version == 1 && statement.upgrade_repeat();
+            changed |= statement.upgrade(engine);
+        };
         for segment in &mut self.segments {
-            let statements = match segment {
-                Segment::Control { statements, .. } => statements,
-                Segment::Drive(DriveSegment { repeat: Some(repeat), .. }) => &mut repeat.fresh,
-                _ => continue,
-            };
-            for statement in statements {
-                if statement.upgrade() {
-                    self.version = PLAN_VERSION;
-                }
+            segment.each_statement(&mut upgrade);
+        }
+        for operation in &mut self.operations {
+            let mut statement = Statement::from(operation.text.as_str());
+            if statement.upgrade(engine) {
+                (operation.text, operation.directives) = (statement.text, statement.directives);
+                changed = true;
             }
+        }
+        if changed {
+            self.version = PLAN_VERSION;
         }
     }
 }

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use crate::engine::{Engine, OpId, Session};
 use crate::error::Error;
-use crate::plan::{ChecksumItem, ProofPlan, RunPlan};
+use crate::plan::{ChecksumItem, ProofPlan, RunPlan, Statement};
 use crate::rows::{row_hashes, value_text, Checksums, Columns, Digest, RowGen, Value};
 use crate::tables::ProofRow;
 
@@ -127,9 +127,9 @@ pub fn prove(
     };
     let table = &plan.tables[proof.table].name;
     // A range of a large table is only read back: the checksum query counts the whole.
-    let mut found = match proof.checksum_query.as_str() {
-        "" => Vec::new(),
-        _ => screened(proof, table, &expected, &checksum_figures(engine, proof, limit_ns)?),
+    let mut found = match proof.checksum_query.is_empty() {
+        true => Vec::new(),
+        false => screened(proof, table, &expected, &checksum_figures(engine, proof, limit_ns)?),
     };
     if read_back {
         found.extend(read(plan, engine, proof, table, &expected, stored.is_none())?);
@@ -146,7 +146,7 @@ pub fn prove(
 
 /// What the engine's own sums are, in the order of the items.
 fn checksum_figures(engine: &dyn Engine, proof: &ProofPlan, limit_ns: u64) -> Result<Vec<String>, Error> {
-    let answer = engine.control(&proof.checksum_query, limit_ns)?;
+    let answer = engine.ask(&proof.checksum_query, limit_ns)?;
     let row = answer.rows.first();
     let figure = |at: usize| match row.and_then(|r| r.get(at)) {
         // An empty table sums to NULL.
@@ -207,7 +207,7 @@ fn read_digest(
 fn diagnose(
     plan: &RunPlan,
     proof: &ProofPlan,
-    read_back: &str,
+    read_back: &Statement,
     session: &mut dyn Session,
     open: &[Range<u64>],
 ) -> Result<ProofRow, Error> {

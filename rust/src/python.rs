@@ -18,7 +18,7 @@ use crate::engine::{self, arrow};
 use crate::error::Error;
 use crate::load;
 use crate::lock::Unpoisoned;
-use crate::plan::{RunPlan, TablePlan, Target};
+use crate::plan::{RunPlan, Statement, TablePlan, Target};
 use crate::rows::{self, RowGen};
 use crate::run;
 use crate::watch::Processes;
@@ -261,9 +261,18 @@ impl ArrowStream {
 }
 
 #[pyfunction]
-fn control(py: Python<'_>, target_json: &str, statement: &str, limit_s: f64) -> PyResult<String> {
-    let target: Target =
-        serde_json::from_str(target_json).map_err(|e| failure(Error::Plan(e.to_string())))?;
+#[pyo3(signature = (target_json, text, limit_s, directives_json=None))]
+fn control(
+    py: Python<'_>,
+    target_json: &str,
+    text: &str,
+    limit_s: f64,
+    directives_json: Option<&str>,
+) -> PyResult<String> {
+    let refused = |e: serde_json::Error| failure(Error::Plan(e.to_string()));
+    let target: Target = serde_json::from_str(target_json).map_err(refused)?;
+    let directives = directives_json.map(serde_json::from_str).transpose().map_err(refused)?;
+    let statement = Statement { directives, ..Statement::from(text) };
     py.detach(|| run::control(target, statement, (limit_s * 1e9) as u64)).map_err(failure)
 }
 

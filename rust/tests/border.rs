@@ -1,6 +1,6 @@
 //! The border in: the plan that Python writes is the plan that we read. Both sides test the same files.
 
-use inrush_core::plan::{DriveSegment, Repeat, RunPlan, Segment, Statement};
+use inrush_core::plan::{Directives, DriveSegment, Pick, Repeat, RunPlan, Segment, Statement, Tag};
 use serde_json::Value;
 
 const GOLDEN: &str = include_str!("../../python/tests/golden/plan.json");
@@ -19,11 +19,17 @@ fn every_field_of_a_plan_is_written_back_as_it_was_read() {
 
 #[test]
 fn a_statement_is_its_text_or_a_text_with_what_is_done_with_its_rows() {
-    let repeated = |repeat| Statement { text: "SELECT 1".into(), repeat: Some(repeat) };
+    let repeated =
+        |repeat| Statement { text: "SELECT 1".into(), repeat: Some(repeat), ..Statement::default() };
+    let directives = Directives { columns: Some(vec!["a".into()]), ..Directives::default() };
     for (json, statement) in [
         (r#""SELECT 1""#, Statement::from("SELECT 1")),
         (r#"{"text":"SELECT 1","repeat":"each_row"}"#, repeated(Repeat::EachRow)),
         (r#"{"text":"SELECT 1","repeat":"until_no_rows"}"#, repeated(Repeat::UntilNoRows)),
+        (
+            r#"{"text":"SELECT 1","directives":{"columns":["a"]}}"#,
+            Statement { directives: Some(directives), ..Statement::from("SELECT 1") },
+        ),
     ] {
         assert_eq!(serde_json::from_str::<Statement>(json).expect("a statement"), statement);
         assert_eq!(serde_json::to_string(&statement).expect("statements are JSON"), json);
@@ -37,11 +43,66 @@ fn a_statement_is_its_text_or_a_text_with_what_is_done_with_its_rows() {
 fn version_1_wrote_what_is_done_with_rows_as_a_comment() {
     let mut old: Value = serde_json::from_str(WHOLE).expect("the whole plan is JSON");
     old["version"] = 1.into();
-    let texts = ["CREATE TABLE t (a INT)", "/* each */ SELECT 'DROP TABLE u'", " /* until none */ SELECT 1"];
-    old["segments"][0]["statements"] = texts.as_slice().into();
+    old["segments"][0]["statements"][1] = "/* each */ SELECT 'DROP TABLE u'".into();
+    old["segments"][0]["statements"][2] = " /* until none */ SELECT 1".into();
     old["segments"][1]["repeat"]["fresh"][1] = "/* each */ SELECT 'TRUNCATE u'".into();
     let read = RunPlan::from_json(&old.to_string()).expect("version 1 is read");
     assert_eq!(read, RunPlan::from_json(WHOLE).expect("the whole plan is a plan"));
+}
+
+/// A plan on InfluxDB with every kind of place that a statement stands in, each with the same directives.
+fn of_influxdb(version: u32, statement: &Value, operation: &Value) -> Value {
+    let mut plan: Value = serde_json::from_str(WHOLE).expect("the whole plan is JSON");
+    plan["version"] = version.into();
+    plan["target"]["engine"] = "influxdb".into();
+    plan["operations"][1] = operation.clone();
+    plan["segments"][0]["statements"] = vec![statement.clone(), "SHOW DATABASES".into()].into();
+    for segment in plan["segments"].as_array_mut().expect("segments").iter_mut() {
+        if segment["repeat"].is_object() {
+            segment["repeat"]["fresh"] = vec![statement.clone()].into();
+            segment["repeat"]["proofs"][0]["screen"] = statement.clone();
+        }
+        for (list, key) in [("proofs", "screen"), ("proofs", "read_back"), ("probes", "statement")] {
+            if segment[list].is_array() {
+                segment[list][0][key] = statement.clone();
+            }
+        }
+        if segment["sample"].is_object() {
+            segment["sample"]["probes"][0]["statement"] = statement.clone();
+        }
+    }
+    plan
+}
+
+#[test]
+fn versions_1_and_2_wrote_directives_as_lines_in_front_of_a_text() {
+    let lines = "\n-- on: db\n-- if marked: db2\n-- columns: a, b c ,\n-- empty: 0\n\
+        -- pairs: s.a as b, s.*, s.c\n-- only: t=v\n-- of its author: x\nSHOW STATS";
+    let said = serde_json::json!({
+        "on": "db", "if_marked": "db2", "columns": ["a", "b c"], "zero_when_empty": true,
+        "pairs": [{"name": "s.a", "as": "b"}, {"name": "s.", "prefix": true}, {"name": "s.c"}],
+        "only": {"tag": "t", "value": "v"},
+    });
+    let directives: Directives = serde_json::from_value(said.clone()).expect("directives");
+    assert_eq!(directives.only, Some(Tag { tag: "t".into(), value: "v".into() }));
+    assert_eq!(directives.pairs.expect("pairs")[2], Pick { name: "s.c".into(), prefix: false, shown: None });
+    let text = "-- of its author: x\nSHOW STATS";
+    let whole: Value = serde_json::from_str(WHOLE).expect("the whole plan is JSON");
+    let mut before = whole["operations"][1].clone();
+    before.as_object_mut().expect("an operation").remove("directives");
+    before["text"] = lines.into();
+    let mut after = whole["operations"][1].clone();
+    (after["text"], after["directives"]) = (text.into(), said.clone());
+    let new = of_influxdb(3, &serde_json::json!({"text": text, "directives": said}), &after);
+    let new = RunPlan::from_json(&new.to_string()).expect("a plan");
+    for version in [1, 2] {
+        let old = of_influxdb(version, &lines.into(), &before);
+        assert_eq!(RunPlan::from_json(&old.to_string()).expect("an old plan is read"), new);
+    }
+    let mut of_another = of_influxdb(2, &lines.into(), &before);
+    of_another["target"]["engine"] = "duckdb".into();
+    let of_another = RunPlan::from_json(&of_another.to_string()).expect("a plan");
+    assert_eq!(of_another.operations[1].text, lines, "other engines have comments");
 }
 
 #[test]

@@ -196,7 +196,7 @@ fn a_query_for_statements_runs_each_of_them() {
     let engine = engine(place.path(), &TYPES, "bulk", &[]).unwrap();
     engine.control("CREATE TABLE a (x); CREATE TABLE b (x)", SECOND_NS).unwrap();
     let text = "SELECT 'DROP TABLE ' || name FROM sqlite_schema WHERE name IN ('a', 'b')".to_owned();
-    let drop = Statement { text, repeat: Some(Repeat::EachRow) };
+    let drop = Statement { text, repeat: Some(Repeat::EachRow), directives: None };
     assert!(perform(engine.as_ref(), &drop, SECOND_NS, &AtomicBool::new(false)).unwrap());
     let left = engine.control("SELECT name FROM sqlite_schema", SECOND_NS).unwrap();
     assert_eq!(left.rows, [[Value::Text("t".into())]]);
@@ -336,6 +336,7 @@ fn op(kind: OpKind, text: String) -> OpPlan {
         kind,
         table: Some(0),
         text,
+        directives: None,
         method: String::new(),
         params: vec![],
         keys: Vec::new(),
@@ -371,7 +372,7 @@ fn count(engine: &dyn Engine) -> i64 {
 fn read_back(session: &mut dyn Session, types: &[(LogicalType, &str)]) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     let total = session
-        .scan("SELECT * FROM t ORDER BY rowid", &columns(types, &[]), &mut |part| {
+        .scan(&"SELECT * FROM t ORDER BY rowid".into(), &columns(types, &[]), &mut |part| {
             rows.extend(
                 (0..part.rows).map(|row| part.columns.iter().map(|c| c.value(row)).collect::<Vec<_>>()),
             );

@@ -17,7 +17,7 @@ use inrush_core::engine::{
     Ticket, Work,
 };
 use inrush_core::error::TargetFault;
-use inrush_core::plan::{DriveSegment, RunPlan, Segment};
+use inrush_core::plan::{DriveSegment, RunPlan, Segment, Statement};
 use inrush_core::record::{Hist, Kind, Recorded, RepetitionRow};
 use inrush_core::rows::Columns;
 use inrush_core::Error;
@@ -155,7 +155,7 @@ impl Session for LossySession {
         Some("the server is gone".into())
     }
 
-    fn scan(&mut self, _: &str, _: &Columns, _: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
+    fn scan(&mut self, _: &Statement, _: &Columns, _: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
         Ok(0)
     }
 

@@ -177,7 +177,7 @@ fn every_type_reads_back_exactly_by_every_way_in() {
         let all = batch(&ctx.plan, 0, first);
         let mut row = 0;
         let rows = session
-            .scan("SELECT * FROM every_type ORDER BY k;", &all, &mut |found| {
+            .scan(&"SELECT * FROM every_type ORDER BY k;".into(), &all, &mut |found| {
                 for at in 0..found.rows {
                     for (a, b) in all.columns.iter().zip(&found.columns) {
                         let (a, b) = (a.value(row), b.value(at));
@@ -432,7 +432,7 @@ fn control_keeps_its_limit_and_survives_its_connection() {
     assert_eq!(answer.names, ["two", "h"]);
     assert_eq!(answer.rows, [[Value::U64(u64::MAX), Value::F64(0.5)]]);
     let text = "SELECT 'SET @inrush = 7' UNION ALL SELECT 'SET @inrush = @inrush + 1'".to_owned();
-    let each = Statement { text, repeat: Some(Repeat::EachRow) };
+    let each = Statement { text, repeat: Some(Repeat::EachRow), directives: None };
     assert!(perform(engine.as_ref(), &each, NO_LIMIT, &AtomicBool::new(false)).expect("each is run"));
     assert_eq!(engine.control("SELECT @inrush", NO_LIMIT).expect("set").rows, [[Value::I64(8)]]);
 }

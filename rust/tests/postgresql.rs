@@ -183,7 +183,7 @@ fn reads_back_exactly(name: &str, table: Json, create: &str, operations: Json, w
         let all = batch(&ctx.plan, 0, first);
         let mut row = 0;
         let rows = session
-            .scan(&format!("SELECT * FROM {name} ORDER BY k;"), &all, &mut |found| {
+            .scan(&format!("SELECT * FROM {name} ORDER BY k;").as_str().into(), &all, &mut |found| {
                 for at in 0..found.rows {
                     for (a, b) in all.columns.iter().zip(&found.columns) {
                         let (a, b) = (a.value(row), b.value(at));

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
+from inrush.border.statement import Directives
 from inrush.border.table import Json
 from inrush.workload import OpKind
 
@@ -125,6 +126,7 @@ class OpPlan(TypedDict):
     kind: OpKind
     table: NotRequired[int]
     text: str
+    directives: NotRequired[Directives]
     method: str
     params: Sequence[ParamPlan]
     keys: NotRequired[Sequence[KeyPlan]]

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, final
 
 from inrush.border.load import ClientPlan, LedgerPlan, ServerPlan
 from inrush.border.plan import (
-    Command,
     ControlSegment,
     OpPlan,
     ProbeSegment,
     ProofPlan,
     RolePlan,
+    Statement,
     StoredTable,
     TablePlan,
     Target,
@@ -29,15 +29,15 @@ class PipelineShard(TypedDict):
     """What is made, proven and dropped on one shard; its address is filled in where it runs."""
 
     namespace: str
-    create: Sequence[Command]
-    drop: Sequence[Command]
+    create: Sequence[Statement]
+    drop: Sequence[Statement]
     table: StoredTable
     ledger: LedgerPlan
     #: A query for one number.
     rows_in_ledger: str
     proof: ProofPlan
-    settings: Sequence[str]
-    sizes: Sequence[str]
+    settings: Sequence[Statement]
+    sizes: Sequence[Statement]
     target: NotRequired[Target]
 
 

@@ -78,10 +78,11 @@ from inrush.border.segment import (
     Work,
 )
 from inrush.border.statement import (
-    Command,
-    EachRow,
+    DetailedStatement,
+    Directives,
+    Pick,
     Statement,
-    UntilNoRows,
+    Tag,
 )
 from inrush.border.table import (
     ColumnPlan,
@@ -103,6 +104,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PLAIN_VERSION",
     "PLAN_VERSION",
+    "REPEAT_VERSION",
     "AskSegment",
     "Asked",
     "Assertion",
@@ -111,14 +113,14 @@ __all__ = [
     "Closed",
     "CollectPlan",
     "ColumnPlan",
-    "Command",
     "Constant",
     "ConstantParam",
     "ControlSegment",
     "CountBounds",
     "CountTrue",
+    "DetailedStatement",
+    "Directives",
     "DriveSegment",
-    "EachRow",
     "Endless",
     "FileRows",
     "Freshness",
@@ -139,6 +141,7 @@ __all__ = [
     "ParamPlan",
     "PauseSegment",
     "Phase",
+    "Pick",
     "PointPlan",
     "Poisson",
     "ProbePlan",
@@ -173,11 +176,11 @@ __all__ = [
     "SumScaled",
     "SumWrapped",
     "TablePlan",
+    "Tag",
     "Target",
     "UniformKeys",
     "UniformParam",
     "Until",
-    "UntilNoRows",
     "UntilRole",
     "UntilTime",
     "UntilWork",
@@ -190,8 +193,10 @@ __all__ = [
 
 #: Of a plan with texts alone as statements.
 PLAIN_VERSION: Final = 1
-#: Of a plan that has a statement with `repeat`.
-PLAN_VERSION: Final = 2
+#: Of a plan that has a statement with `repeat`, and none with directives.
+REPEAT_VERSION: Final = 2
+#: Of a plan that has directives.
+PLAN_VERSION: Final = 3
 
 
 class Target(TypedDict):

@@ -188,15 +188,15 @@ class ProofPlan(TypedDict):
     first_row: int
     rows: int
     #: One row of numbers in the order of `items`; empty: read back only.
-    screen: str
+    screen: Statement
     items: Sequence[ChecksumItem]
     #: All columns in order; empty: not read back.
-    read_back: str
+    read_back: Statement
 
 
 class ProbePlan(TypedDict):
     into: ProbeTable
-    statement: str
+    statement: Statement
 
 
 class SamplePlan(TypedDict):

@@ -3,37 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, TypeAlias, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, TypeVar
+
+if TYPE_CHECKING:
+    from typing_extensions import NotRequired
 
 #: Of one answer.
 Rows = TypeVar("Rows", bound=Sequence[Sequence[object]])
 
+#: `as`: its name in the answer. prefix: all values with names that begin like `name`, a name being `series.column`.
+Pick = TypedDict("Pick", {"name": str, "prefix": "NotRequired[bool]", "as": "NotRequired[str]"})
 
-class EachRow(TypedDict):
-    """A query for statements: the text of every row that it gives is run."""
+
+class Tag(TypedDict):
+    tag: str
+    value: str
+
+
+class Directives(TypedDict, total=False):
+    """What is asked of an answer that the engine's language cannot say (`rust/src/plan/directives.rs`)."""
+
+    #: The database that names without one are in.
+    on: str
+    #: Nothing is done where there is no such database; one that is not inrush's is an error.
+    if_marked: str
+    #: What a row of the answer holds: columns and tags by name, in this order.
+    columns: Sequence[str]
+    #: An answer without rows is one row of zeros.
+    zero_when_empty: bool
+    #: Rows of (name, value) in place of columns: these values; all of them where the list is empty.
+    pairs: Sequence[Pick]
+    #: Of `pairs`, those of series with this tag.
+    only: Tag
+
+
+class DetailedStatement(TypedDict):
+    """A text with what is done with its rows, with directives, or with both."""
 
     text: str
-    repeat: Literal["each_row"]
+    #: `each_row`: a query for statements, the text of every row that it gives is run. `until_no_rows`: it is asked again until
+    #: it gives none, as what a server works on in the background is done then.
+    repeat: NotRequired[Literal["each_row", "until_no_rows"]]
+    directives: NotRequired[Directives]
 
 
-class UntilNoRows(TypedDict):
-    """A query that is asked again until it gives no rows: what a server works on in the background is done."""
-
-    text: str
-    repeat: Literal["until_no_rows"]
+#: A text alone is run once, as it is written.
+Statement: TypeAlias = str | DetailedStatement
 
 
-#: What an engine's twin writes to make, empty and drop. A text alone is run once.
-Command: TypeAlias = str | EachRow
-Statement: TypeAlias = str | EachRow | UntilNoRows
+def statement(text: str, directives: Directives | None = None) -> Statement:
+    """The text alone where there are no directives: plans without any stay as they were."""
+    return {"text": text, "directives": directives} if directives else text
 
 
-def run_statement(statement: Command, ask: Callable[[str], Rows]) -> Rows:
-    """The rows of its text; of `each_row`, the text of every row is run too. ask: a text -> its rows."""
-    if isinstance(statement, str):
-        return ask(statement)
-    rows = ask(statement["text"])
-    for row in rows:
+def directives_of(of: Statement) -> Directives | None:
+    return None if isinstance(of, str) else of.get("directives")
+
+
+def run_statement(of: Statement, ask: Callable[[str, Directives | None], Rows]) -> Rows:
+    """The rows of its text; of `each_row`, the text of every row is run too. ask: a text and its directives -> its rows.
+
+    Raises ValueError for `until_no_rows`: only a run has a time limit for the waiting.
+    """
+    if isinstance(of, str):
+        return ask(of, None)
+    repeat = of.get("repeat")
+    if repeat == "until_no_rows":
+        raise ValueError(f"only a run asks until there are no rows: {of['text']}")
+    rows = ask(of["text"], of.get("directives"))
+    for row in rows if repeat == "each_row" else ():
         if row and isinstance(row[0], str):
-            ask(row[0])
+            ask(row[0], None)
     return rows

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from inrush.border.plan import Command
+from inrush.border.plan import Statement
 from inrush.engines.instance import Target
 from inrush.engines.plans import TLS, Ask, OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.survives import Durability
@@ -36,7 +36,7 @@ class Dialect(ABC):
         """Statements that create the marked home of one run (schema, database, mark table)."""
 
     @abstractmethod
-    def drop_namespace(self, namespace: str) -> tuple[Command, ...]:
+    def drop_namespace(self, namespace: str) -> tuple[Statement, ...]:
         """Statements that remove it; they touch nothing without inrush's mark."""
 
     def foreign_objects(self, namespaces: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ A namespace is a database whose default retention policy bears inrush's name. A 
 identity the first time is the time of a point and the rest are tags, as are the names of things (texts made by
 `format`), because InfluxQL groups by nothing else; all other columns are fields.
 
-What InfluxQL cannot say stands in lines in front of a statement, which the wire half reads (statement.rs).
+What InfluxQL cannot say are directives of a statement, which the wire half reads (statement.rs).
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from inrush.border.plan import ChecksumItem
+from inrush.border.plan import ChecksumItem, Directives, Pick, Statement
+from inrush.border.statement import statement
 from inrush.engines import http, sql
 from inrush.engines.greeting import Protocol
 from inrush.engines.influxdb_life import InfluxdbLife
@@ -49,8 +50,17 @@ CHECKSUM_QUERY = "proofs by counts and wrapping sums of whole fields; floats, te
 #: Characters of a lock's holder in one name; the server takes names of 255.
 PART = 200
 
+#: What is read of SHOW STATS, and its names among the sizes; those of equal names are added up.
+SIZES = (
+    ("shard.diskBytes", "disk"),
+    ("tsm1_filestore.diskBytes", "tsm"),
+    ("tsm1_wal.currentSegmentDiskBytes", "wal"),
+    ("tsm1_wal.oldSegmentsDiskBytes", "wal"),
+    ("tsm1_cache.memBytes", "cache"),
+)
+COUNTERS = ("write.", "httpd.", "tsm1_engine.", "database.")
 #: What is read of SHOW DIAGNOSTICS; the rest changes from second to second.
-SETTINGS = "config*, build.Version"
+SETTINGS: tuple[Pick, ...] = ({"name": "config", "prefix": True}, {"name": "build.Version"})
 FSYNC_DELAY = "config-data.wal-fsync-delay"
 
 
@@ -89,11 +99,11 @@ class Influxdb(Twin):
         parts = sorted(str(row[0]) for row in rows if re.match(r"\d\d_", str(row[0])))
         return "".join(part[3:] for part in parts)
 
-    def drop_namespace(self, namespace: str) -> tuple[str, ...]:
-        return (f"-- if marked: {namespace}\nDROP DATABASE {quote(namespace)}",)
+    def drop_namespace(self, namespace: str) -> tuple[Statement, ...]:
+        return (statement(f"DROP DATABASE {quote(namespace)}", {"if_marked": namespace}),)
 
     def find_foreign_objects(self, namespaces: Sequence[str], ask: Ask) -> list[str]:
-        there = {str(row[0]) for row in ask("-- columns: name\nSHOW DATABASES")}
+        there = {str(row[0]) for row in ask("SHOW DATABASES")}
         return [name for name in namespaces if name in there and not self._is_marked(name, ask)]
 
     def _is_marked(self, database: str, ask: Ask) -> bool:
@@ -104,12 +114,12 @@ class Influxdb(Twin):
 
     def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan:
         measurement = quote(table.name)
-        drop = f"-- if marked: {namespace}\n-- on: {namespace}\nDROP MEASUREMENT {measurement}"
+        drop = f"DROP MEASUREMENT {measurement}"
         return TablePlan(
             name=f"{quote(namespace)}..{measurement}",
             create=(),
-            fresh=(f"-- on: {namespace}\nDROP MEASUREMENT {measurement}",),
-            drop=(drop,),
+            fresh=(statement(drop, {"on": namespace}),),
+            drop=(statement(drop, {"if_marked": namespace, "on": namespace}),),
             wire=wires(table),
             losses=_losses(table),
         )
@@ -152,28 +162,28 @@ class Influxdb(Twin):
         figures = ", ".join(
             f"{_figure(item, table)} AS {quote(name)}" for item, name in zip(items, names, strict=True)
         )
-        head = f"-- columns: {', '.join(names)}\n-- empty: 0\n"
         columns = ["time" if plan.wire[c.name] == TIME else c.name for c in table.columns]
         read = [name for name in columns if name != "time"]
         read += [] if _steady(table) else [ROW_FIELD]
         return Proof(
-            checksum_query=f"{head}SELECT {figures} FROM {plan.name}",
+            checksum_query=f"SELECT {figures} FROM {plan.name}",
             items=items,
-            read_back=f"-- columns: {', '.join(columns)}\nSELECT {', '.join(map(quote, read))} FROM {plan.name}",
+            read_back=f"SELECT {', '.join(map(quote, read))} FROM {plan.name}",
+            checksum_directives={"columns": names, "zero_when_empty": True},
+            read_back_directives={"columns": columns},
         )
 
     def probes(self, tables: Sequence[TablePlan]) -> Probes:
         database = _database(tables[0]) if tables else ""
-        sizes = (
-            "-- pairs: shard.diskBytes as disk, tsm1_filestore.diskBytes as tsm, "
-            "tsm1_wal.currentSegmentDiskBytes as wal, tsm1_wal.oldSegmentsDiskBytes as wal, "
-            f"tsm1_cache.memBytes as cache\n-- only: database={database}\nSHOW STATS"
-        )
+        sizes: list[Pick] = [{"name": name, "as": shown} for name, shown in SIZES]
+        counters: list[Pick] = [{"name": name, "prefix": True} for name in COUNTERS]
         return Probes(
-            sizes=(sizes,),
-            counters=("-- pairs: write.*, httpd.*, tsm1_engine.*, database.*\nSHOW STATS",),
-            settings=(f"-- pairs: {SETTINGS}\nSHOW DIAGNOSTICS",),
-            version="-- pairs: build.Version as version\nSHOW DIAGNOSTICS",
+            sizes=(
+                statement("SHOW STATS", {"pairs": sizes, "only": {"tag": "database", "value": database}}),
+            ),
+            counters=(statement("SHOW STATS", {"pairs": counters}),),
+            settings=(statement("SHOW DIAGNOSTICS", {"pairs": SETTINGS}),),
+            version=statement("SHOW DIAGNOSTICS", {"pairs": [{"name": "build.Version", "as": "version"}]}),
         )
 
     def tls(self, target: Target, settings: Mapping[str, str]) -> str:
@@ -199,7 +209,7 @@ def quote(name: str) -> str:
 
 
 def _policies(database: str) -> str:
-    return f"-- columns: name\nSHOW RETENTION POLICIES ON {quote(database)}"
+    return f"SHOW RETENTION POLICIES ON {quote(database)}"
 
 
 def wires(table: Table) -> dict[str, str]:
@@ -238,7 +248,7 @@ def _statement(operation: Operation, tables: Mapping[str, TablePlan]) -> OpPlan 
     if operation.kind == "execute":
         # What deletes takes a measurement of the database that it is asked on, not a qualified name.
         names = {key: TablePlan(p.name.rpartition("..")[2], (), (), (), p.wire) for key, p in tables.items()}
-    planned = sql.statement(operation, "influxdb", names, sql.dollar)
+    planned = sql.statement(operation, "influxdb", names, sql.dollar, forms=True)
     if isinstance(planned, Unsupported):
         return planned
     of_tags = [_compares_tag(operation, name, tables) for name in planned.params]
@@ -247,9 +257,14 @@ def _statement(operation: Operation, tables: Mapping[str, TablePlan]) -> OpPlan 
         return f"'{found[0]}'" if of_tags[int(found[1]) - 1] else found[0]
 
     text = re.sub(r"(?<!')\$(\d+)(?!\d)", place, planned.text)
+    directives: Directives = {}
     if operation.kind == "execute" and (own := tables.get(operation.table or "")):
-        text = f"-- on: {_database(own)}\n{text}"
-    return OpPlan(text, params=planned.params)
+        directives["on"] = _database(own)
+    if form := operation.answers.get("influxdb"):
+        directives["columns"] = form.columns
+        if form.zero_when_empty:
+            directives["zero_when_empty"] = True
+    return OpPlan(text, params=planned.params, directives=directives or None)
 
 
 def _compares_tag(operation: Operation, param: str, tables: Mapping[str, TablePlan]) -> bool:

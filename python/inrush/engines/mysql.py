@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
-from inrush.border.plan import Command, EachRow
+from inrush.border.plan import DetailedStatement, Statement
 from inrush.engines import sql
 from inrush.engines.greeting import Protocol
 from inrush.engines.instance import TRANSPORTS
@@ -111,7 +111,7 @@ class Mysql(Twin):
     def ask_holder(self, name: str) -> str:
         return sql.ask_holder(name)
 
-    def drop_namespace(self, namespace: str) -> tuple[Command, ...]:
+    def drop_namespace(self, namespace: str) -> tuple[Statement, ...]:
         return (_if_marked(namespace, f"DROP DATABASE {quote(namespace)}"),)
 
     def foreign_objects(self, namespaces: Sequence[str]) -> str:
@@ -249,7 +249,7 @@ def _tls(status: str) -> str:
     )
 
 
-def _if_marked(namespace: str, statement: str) -> EachRow:
+def _if_marked(namespace: str, statement: str) -> DetailedStatement:
     """`statement` where the database bears inrush's mark, nothing where there is none, else a refusal."""
     refusal = f"database {namespace} does not bear the mark of inrush and is left alone"
     signal = f"SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = {literal(refusal)}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inrush.border.plan import ChecksumItem, Command
+from inrush.border.plan import ChecksumItem, Directives, Statement
 
 #: A statement -> its rows; raises what the core raises.
 Ask = Callable[[str], list[list[Any]]]
@@ -24,8 +24,8 @@ class TablePlan:
     name: str
     create: tuple[str, ...]
     #: Empties it so that the next repetition starts as the first did.
-    fresh: tuple[str, ...]
-    drop: tuple[Command, ...]
+    fresh: tuple[Statement, ...]
+    drop: tuple[Statement, ...]
     #: Column -> wire type, in column order.
     wire: Mapping[str, str]
     #: What the engine cannot keep exactly, as sentences for the report.
@@ -43,6 +43,7 @@ class OpPlan:
     params: tuple[str, ...] = ()
     #: A delete by age that takes whole pieces of so much data time, counted from 1970; 0: to the row.
     piece_s: float = 0.0
+    directives: Directives | None = None
 
 
 @dataclass(frozen=True)
@@ -58,13 +59,15 @@ class Proof:
     items: tuple[ChecksumItem, ...]
     #: All columns in table order, any row order.
     read_back: str
+    checksum_directives: Directives | None = None
+    read_back_directives: Directives | None = None
 
 
 @dataclass(frozen=True)
 class Probes:
     """Statements that return rows of (name, value)."""
 
-    sizes: tuple[str, ...] = ()
-    counters: tuple[str, ...] = ()
-    settings: tuple[str, ...] = ()
-    version: str = ""
+    sizes: tuple[Statement, ...] = ()
+    counters: tuple[Statement, ...] = ()
+    settings: tuple[Statement, ...] = ()
+    version: Statement = ""

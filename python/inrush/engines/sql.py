@@ -99,13 +99,18 @@ def statement(
     dialect: str,
     tables: Mapping[str, TablePlan],
     placeholder: Callable[[int], str] = question,
+    forms: bool = False,
 ) -> OpPlan | Unsupported:
     """A query, look-up or execute in `dialect`, from the operation's own text or its default.
 
-    `{table}` may also name the operation's own table.
+    `{table}` may also name the operation's own table. forms: the twin plans the form of answers.
     """
     if reason := operation.unsupported.get(dialect):
         return Unsupported(reason)
+    if dialect in operation.answers and not forms:
+        return Unsupported(
+            f"operation {operation.name}: the text of sql.{dialect} says the columns; write it without `columns`"
+        )
     text = operation.sql.get(dialect, operation.sql.get("default", ""))
     if not text:
         return Unsupported(f"operation {operation.name} has no SQL for {dialect}")

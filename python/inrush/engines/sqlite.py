@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from inrush.border.plan import Command
+from inrush.border.plan import Statement
 from inrush.engines import sql
 from inrush.engines.instance import Target
 from inrush.engines.loading import Loading
@@ -151,7 +151,7 @@ class Sqlite(Twin):
         except sqlite3.Error:
             return []
 
-    def drop_namespace(self, namespace: str) -> tuple[Command, ...]:
+    def drop_namespace(self, namespace: str) -> tuple[Statement, ...]:
         # The mark goes last, so that a drop that was cut can be repeated; without it the query itself fails.
         own = f"substr(s.name, 1, {len(namespace) + 1}) = {literal(namespace + '.')}"
         query = (

@@ -18,6 +18,7 @@ from inrush.engines.twin import Twin
 from inrush.errors import UsageError
 from inrush.extras import need
 from inrush.load.call import Call
+from inrush.targets.ask import ask
 from inrush.targets.deployment import environment, split_password
 
 Doc = dict[str, Any]
@@ -49,11 +50,8 @@ class Shards:
 
     def ask(self, target: border.Target, statement: str, limit_s: float = LOOK_S) -> list[list[Any]]:
         """Rows of one statement. Raises CoreFailure of the core."""
-        from inrush import _core
-
         with environment(self.secrets):
-            rows: list[list[Any]] = json.loads(_core.control(json.dumps(target), statement, limit_s))["rows"]
-            return rows
+            return ask(target, statement, limit_s)
 
     def scan(self, target: border.Target, scan: Scan) -> Doc:
         """Rows, digest and sums of a table that is read back."""

@@ -9,11 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from inrush.border.plan import Command
-from inrush.border.statement import run_statement
+from inrush.border.plan import Statement
 from inrush.errors import CoreError
 from inrush.results.schema import conform, empty
 from inrush.results.store import whole_batches
+from inrush.targets.ask import ask
 
 Doc = dict[str, Any]
 
@@ -22,15 +22,9 @@ LIMIT_S = 600.0
 WRAPPED = "sum_wrapped("
 
 
-def control(shard: Mapping[str, Any], statement: Command) -> list[list[Any]]:
+def control(shard: Mapping[str, Any], statement: Statement) -> list[list[Any]]:
     """Rows of one statement on a shard. Raises CoreFailure."""
-    from inrush import _core
-
-    def rows(text: str) -> list[list[Any]]:
-        found: list[list[Any]] = json.loads(_core.control(json.dumps(shard["target"]), text, LIMIT_S))["rows"]
-        return found
-
-    return run_statement(statement, rows)
+    return ask(shard["target"], statement, LIMIT_S)
 
 
 def core_run(plan: Mapping[str, Any], folder: Path) -> dict[str, pa.Table]:

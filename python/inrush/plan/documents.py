@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from inrush.border import plan as border
-from inrush.engines.plans import TablePlan
+from inrush.engines.plans import OpPlan, TablePlan
 from inrush.plan.roles import ALL_ROWS, ActiveRole, Sampling
 from inrush.plan.units import NS, ns
 from inrush.study.operations import tables_of
@@ -81,8 +81,7 @@ def samples_document(samples: Sampling) -> border.Samples:
 def operation_document(
     operation: Operation,
     index: Mapping[str, int],
-    text: str,
-    method: str,
+    planned: OpPlan,
     params: Sequence[border.ParamPlan],
     keys: border.KeyPlan | None = None,
 ) -> border.OpPlan:
@@ -90,13 +89,15 @@ def operation_document(
     document: border.OpPlan = {
         "name": operation.name,
         "kind": operation.kind,
-        "text": text,
-        "method": method,
+        "text": planned.text,
+        "method": planned.method,
         "params": params,
         "members": list(operation.members),
         "holds": [] if table is None else holds_of(operation, table, [p["name"] for p in params]),
         "deadline_ns": ns(operation.deadline_s),
     }
+    if planned.directives:
+        document["directives"] = planned.directives
     if keys is not None:
         document["keys"] = [keys]
     if table is not None:

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from inrush.border.labels import KeyCoverage, OptionalLabels, OraclePlan, PointLabels
-from inrush.border.plan import KeyPlan, OpPlan, ProofPlan
+from inrush.border.plan import KeyPlan, ProofPlan
+from inrush.border.plan import OpPlan as OperationDocument
 from inrush.border.plan import PointPlan as Document
 from inrush.border.plan import TablePlan as TableDocument
-from inrush.engines.plans import TablePlan, Unsupported
+from inrush.border.statement import statement
+from inrush.engines.plans import OpPlan, TablePlan, Unsupported
 from inrush.engines.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.documents import (
@@ -77,7 +79,7 @@ class Draft:
         self.roles = tuple(self.what_it_can(role) for role in roles)
         #: Table -> rows that roles write in one repetition.
         self.written = {role.table: role.rows for role in roles if role.table is not None}
-        self.operations: list[OpPlan] = []
+        self.operations: list[OperationDocument] = []
         #: Operation -> the rows that its keys are of.
         self.keys: dict[str, KeyPlan] = {}
 
@@ -170,7 +172,7 @@ class Draft:
         for operation, batch_rows in wanted.values():
             method = self.method if operation.kind == "insert" else ""
             if operation.kind == "together":
-                self.operations.append(operation_document(operation, self.index, "", "", []))
+                self.operations.append(operation_document(operation, self.index, OpPlan(""), []))
                 continue
             planned = self.server.plan_operation(operation, method, self.plans, batch_rows)
             if isinstance(planned, Unsupported):
@@ -180,8 +182,7 @@ class Draft:
                 operation_document(
                     operation,
                     self.index,
-                    planned.text,
-                    planned.method or method,
+                    replace(planned, method=planned.method or method),
                     params,
                     self.keys.get(operation.name),
                 )
@@ -224,13 +225,14 @@ class Draft:
             rows = self.rows_of(name) - gone
             from_files = self.tables[name].files is not None
             whole = rows <= READ_BACK_ROWS or from_files
+            text = statement(proof.read_back, proof.read_back_directives)
             document: ProofPlan = {
                 "table": self.index[name],
                 "first_row": gone,
                 "rows": 0 if from_files else rows,
-                "screen": proof.checksum_query,
+                "screen": statement(proof.checksum_query, proof.checksum_directives),
                 "items": list(proof.items),
-                "read_back": proof.read_back if read_back and whole else "",
+                "read_back": text if read_back and whole else "",
             }
             if not proof.checksum_query:
                 continue

@@ -14,6 +14,7 @@ from inrush.border import plan as border
 from inrush.border.labels import PointLabels
 from inrush.border.load import ClientPlan, ServerPlan
 from inrush.border.pipeline import PipelinePointPlan, PipelineSegment, PipelineShard
+from inrush.border.statement import statement
 from inrush.engines import ENGINES, known_twin
 from inrush.engines.loading import Loading
 from inrush.engines.plans import Unsupported
@@ -195,7 +196,7 @@ def shard(
         "table": 0,
         "first_row": 0,
         "rows": at.rows,
-        "screen": proof.checksum_query,
+        "screen": statement(proof.checksum_query, proof.checksum_directives),
         "items": list(proof.items),
         "read_back": proof.read_back if at.shards == 1 and at.rows <= PIPELINE_READ_BACK_ROWS else "",
     }

@@ -79,7 +79,7 @@ def plan_point(
     longest_s = draft.longest_s()
     segments = Segments(draft).all()
     plan: Document = {
-        "version": version_of(statements_of(segments)),
+        "version": version_of(statements_of(segments), draft.operations),
         "study": study.name,
         "seed": seed,
         "epoch_ns": epoch_ns(study.workload.epoch),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from inrush.border import plan as border
-from inrush.border.plan import PLAIN_VERSION, PLAN_VERSION, Command, Segment, Statement
+from inrush.border.plan import PLAIN_VERSION, PLAN_VERSION, REPEAT_VERSION, Segment, Statement
 from inrush.plan.documents import last_sweep_ns, role_document, single_role
 from inrush.plan.retention import retain_role
 from inrush.plan.units import LOAD_BATCH_ROWS, ns
@@ -49,11 +49,11 @@ class Segments:
             self.control("drop", self.drop()),
         ]  # fmt: skip
 
-    def leftovers(self) -> tuple[Command, ...]:
+    def leftovers(self) -> tuple[Statement, ...]:
         """A server may hold what a killed run of this point left; an embedded engine begins with a fresh file."""
         return () if self.draft.server.embedded else tuple(self.drop())
 
-    def drop(self) -> list[Command]:
+    def drop(self) -> list[Statement]:
         """Everything that carries this run's mark."""
         draft = self.draft
         tables = () if draft.server.namespace_holds_tables else draft.plans.values()
@@ -69,7 +69,7 @@ class Segments:
 
     def probe(self, label: str, wanted: Sequence[border.ProbeTable]) -> list[border.ProbeSegment]:
         found = self.draft.server.probes(list(self.draft.plans.values()))
-        statements: dict[border.ProbeTable, tuple[str, ...]] = {
+        statements: dict[border.ProbeTable, tuple[Statement, ...]] = {
             "settings": (*found.settings, *([found.version] if found.version else [])),
             "sizes": found.sizes,
             "counters": found.counters,
@@ -156,14 +156,32 @@ class Segments:
         return [{"kind": "ask", "label": "quiet", "operations": names, "now_ns": last}]
 
 
-def version_of(statements: Iterable[Statement]) -> int:
-    """The least version of a plan that these statements can stand in: a plan without any `repeat` is as it always was."""
-    return PLAIN_VERSION if all(isinstance(s, str) for s in statements) else PLAN_VERSION
+def version_of(statements: Iterable[Statement], operations: Iterable[border.OpPlan] = ()) -> int:
+    """The least version of a plan that these statements can stand in: a plan of texts alone is as it always was."""
+    detailed = [s for s in statements if not isinstance(s, str)]
+    if any("directives" in s for s in detailed) or any("directives" in op for op in operations):
+        return PLAN_VERSION
+    return REPEAT_VERSION if detailed else PLAIN_VERSION
 
 
 def statements_of(segments: Iterable[Segment]) -> Iterator[Statement]:
+    """Those of operations are none of a segment's."""
     for segment in segments:
         if segment["kind"] == "control":
             yield from segment["statements"]
-        elif segment["kind"] == "drive" and "repeat" in segment:
-            yield from segment["repeat"]["fresh"]
+        elif segment["kind"] == "drive":
+            if "repeat" in segment:
+                yield from segment["repeat"]["fresh"]
+                yield from of_proofs(segment["repeat"]["proofs"])
+            if "sample" in segment:
+                yield from (probe["statement"] for probe in segment["sample"]["probes"])
+        elif segment["kind"] == "proof":
+            yield from of_proofs(segment["proofs"])
+        elif segment["kind"] == "probe":
+            yield from (probe["statement"] for probe in segment["probes"])
+
+
+def of_proofs(proofs: Iterable[border.ProofPlan]) -> Iterator[Statement]:
+    for proof in proofs:
+        yield proof["screen"]
+        yield proof["read_back"]

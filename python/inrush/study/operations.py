@@ -10,7 +10,7 @@ from inrush.known import ENGINES
 from inrush.study.document import I64, Node, plain, unknown
 from inrush.study.keys import keys_table, parse_keys
 from inrush.study.sizes import parse_seconds
-from inrush.workload import LOGICAL_TYPES, Operation, OpKind, Table, Workload
+from inrush.workload import LOGICAL_TYPES, AnswerForm, Operation, OpKind, Table, Workload
 
 KINDS: tuple[OpKind, ...] = ("insert", "query", "together", "execute")
 #: Engines that may have statements of their own: all but the instruments, and one that is not built yet.
@@ -42,7 +42,7 @@ def parse_operation(
     named = fields["kind"].text(KINDS, "kind") if "kind" in fields else ""
     kind: OpKind = next((kind for kind in KINDS if kind == named), "query")
     table = (fields["table"].text(tables, "table") or None) if "table" in fields else None
-    texts = by_dialect(fields.get("sql"), ("default", *DIALECTS))
+    texts, answers = statements(fields.get("sql"))
     reasons = by_dialect(fields.get("unsupported"), DIALECTS)
     members = fields["members"].texts(names, "operation", at_least=1) if "members" in fields else ()
     if kind == "together":
@@ -115,6 +115,7 @@ def parse_operation(
         deletes_before=deletes,
         deadline_s=fields["deadline_s"].number(above=True, default=0.0) if "deadline_s" in fields else 0.0,
         sql=texts,
+        answers=answers,
         unsupported=reasons,
     )
 
@@ -169,6 +170,26 @@ def check_asked(
             fields["sql"].at(dialect, text).problem(
                 "asked promises all rows of a key; remove LIMIT, or promise rows_regenerate"
             )
+
+
+#: How answers were described in front of a text before they had fields.
+LINE_IN_FRONT = re.compile(r"--\s*(columns|empty)\s*:")
+
+
+def statements(node: Node | None) -> tuple[dict[str, str], dict[str, AnswerForm]]:
+    """Dialect -> text, and dialect -> form of its answers where `{ text = …, columns = […] }` stands for the text."""
+    texts, answers = {}, {}
+    for dialect, child in node.fields(("default", *DIALECTS)).items() if node else ():
+        if isinstance(child.value, dict) and dialect != "default":
+            fields = child.fields(("text", "columns", "zero_when_empty"), required=("text", "columns"))
+            columns = fields["columns"].texts(at_least=1) if "columns" in fields else ()
+            zero = fields["zero_when_empty"].flag() if "zero_when_empty" in fields else False
+            answers[dialect] = AnswerForm(columns, zero)
+            child = fields.get("text", child.at("text", "none"))
+        texts[dialect] = child.text()
+        if dialect != "default" and LINE_IN_FRONT.match(texts[dialect].lstrip()):
+            child.problem(f"the first line is a comment; write sql.{dialect} = {{ text = …, columns = […] }}")
+    return texts, answers
 
 
 def by_dialect(node: Node | None, dialects: Sequence[str]) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import time
@@ -13,8 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
-from inrush.border.plan import Command
-from inrush.border.statement import run_statement
+from inrush.border.plan import Statement
 from inrush.engines import engine_of_url, life, server
 from inrush.engines.instance import TRANSPORT, UNIX, Cold, Stop, Target
 from inrush.engines.lifecycle import Lifecycle
@@ -22,6 +20,7 @@ from inrush.engines.survives import Durability, Survives
 from inrush.engines.twin import Twin
 from inrush.errors import TargetError, UsageError, from_core
 from inrush.machine import host
+from inrush.targets.ask import ask
 
 Doc = dict[str, Any]
 
@@ -42,19 +41,12 @@ class Deployment:
     #: Behind `target`, the coordinator, in the order of its partitions.
     shards: tuple[Target, ...] = ()
 
-    def ask(self, statement: Command, place: Target | None = None) -> list[list[Any]]:
+    def ask(self, statement: Statement, place: Target | None = None) -> list[list[Any]]:
         """Rows of one statement outside a run, at the target or one of its shards; raises what the core raises."""
-        from inrush import _core
-
         target = self.server.run_target(place or self.target, Path())
-        address = json.dumps({"engine": target.engine, "url": target.url, "options": dict(target.options)})
-
-        def rows(text: str) -> list[list[Any]]:
-            found: list[list[Any]] = json.loads(_core.control(address, text, ASK_S))["rows"]
-            return found
-
+        address = {"engine": target.engine, "url": target.url, "options": dict(target.options)}
         with environment(self.environment):
-            return run_statement(statement, rows)
+            return ask(address, statement, ASK_S)
 
     def drop_leftover(self, plan: Mapping[str, Any]) -> None:
         """Removes what a run that did not end left in a server: the statements of its last segment.

@@ -18,6 +18,7 @@ from inrush.engines.survives import Durability, Survives
 from inrush.errors import UsageError
 from inrush.guards.verdicts import is_instrument
 from inrush.plan.planned import PlannedRun, StudyPlan
+from inrush.targets.ask import ask as ask_target
 from inrush.targets.deployment import Deployment, environment
 
 #: Limit of one statement, s.
@@ -120,14 +121,11 @@ def ask(plan: Mapping[str, Any], deployment: Deployment, data: Path) -> Durabili
     with tempfile.TemporaryDirectory(dir=data) as scratch, environment(deployment.environment):
         target = deployment.server.run_target(deployment.target, Path(scratch))
         options = {**plan["target"].get("options", {}), **target.options}
-        address = json.dumps({"engine": target.engine, "url": target.url, "options": options})
+        address = {"engine": target.engine, "url": target.url, "options": options}
         settings: dict[str, str] = {}
         try:
             for statement in statements:
-                settings |= {
-                    str(row[0]): str(row[1])
-                    for row in json.loads(_core.control(address, statement, ASK_S))["rows"]
-                }
+                settings |= {str(row[0]): str(row[1]) for row in ask_target(address, statement, ASK_S)}
         except _core.CoreFailure:
             return None
     return deployment.durability(settings, data)

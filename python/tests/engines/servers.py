@@ -7,7 +7,6 @@ downloaded unless servers are required.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import random
 import shutil
@@ -20,11 +19,11 @@ from typing import Any
 
 import pytest
 
-from inrush.border.plan import Command
-from inrush.border.statement import run_statement
+from inrush.border.plan import Statement
 from inrush.engines import server
 from inrush.engines.instance import Instance, Stop, Target
 from inrush.engines.own_server import OwnServer
+from inrush.targets.ask import ask
 
 #: Set where real servers must be there: then a missing one fails instead of being skipped.
 REQUIRE = "INRUSH_REQUIRE_SERVERS"
@@ -130,14 +129,6 @@ def end_on_sigterm() -> None:
     signal.signal(signal.SIGTERM, ask)
 
 
-def control(instance: Instance | Target, statement: Command, limit_s: float = 30.0) -> list[list[Any]]:
+def control(instance: Instance | Target, statement: Statement, limit_s: float = 30.0) -> list[list[Any]]:
     """Rows of one statement, through the core."""
-    from inrush import _core
-
-    target = {"engine": instance.engine, "url": instance.url, "options": {}}
-
-    def rows(text: str) -> list[list[Any]]:
-        found: list[list[Any]] = json.loads(_core.control(json.dumps(target), text, limit_s))["rows"]
-        return found
-
-    return run_statement(statement, rows)
+    return ask({"engine": instance.engine, "url": instance.url, "options": {}}, statement, limit_s)

@@ -19,7 +19,7 @@ from inrush.plan.plan import plan_study
 from inrush.run import oracle
 from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
-from inrush.workload import Operation
+from inrush.workload import AnswerForm, Operation
 from tests.engines.border import Ran, run
 from tests.engines.checksum_queries import ALL_TYPES, PORTS
 from tests.engines.servers import control, need, own_server
@@ -31,7 +31,9 @@ def test_a_table_is_a_measurement_of_tags_a_time_and_fields() -> None:
     plan = INFLUXDB.plan_table(PORTS, "pk_time", "inrush_ab")
     assert plan.name == '"inrush_ab".."ports"'
     assert plan.create == ()
-    assert plan.fresh == ('-- on: inrush_ab\nDROP MEASUREMENT "ports"',)
+    drop = 'DROP MEASUREMENT "ports"'
+    assert plan.fresh == ({"text": drop, "directives": {"on": "inrush_ab"}},)
+    assert plan.drop == ({"text": drop, "directives": {"if_marked": "inrush_ab", "on": "inrush_ab"}},)
     # The host is the name of a thing: InfluxQL groups by tags only.
     assert dict(plan.wire) == {
         "guid": "tag",
@@ -69,11 +71,15 @@ def test_operations_in_influxdb() -> None:
         "guid": {"type": "u64", "gen": {"kind": "of_series", "table": "ports", "column": "guid"}},
         "t0": {"type": "time_ms", "gen": {"kind": "now_minus", "seconds": 60}},
     }
-    text = "-- columns: load\nSELECT load FROM {ports} WHERE guid = :guid AND time >= :t0 AND time < :t0 + 5s"
-    query = Operation("q", "query", "ports", params, sql={"influxdb": text, "default": "SELECT 1"})
+    text = "SELECT load FROM {ports} WHERE guid = :guid AND time >= :t0 AND time < :t0 + 5s"
+    answers = {"influxdb": AnswerForm(("load",), zero_when_empty=True)}
+    query = Operation(
+        "q", "query", "ports", params, sql={"influxdb": text, "default": "SELECT 1"}, answers=answers
+    )
     assert INFLUXDB.plan_operation(query, "", tables) == OpPlan(
-        '-- columns: load\nSELECT load FROM "n".."ports" WHERE guid = \'$1\' AND time >= $2 AND time < $2 + 5s',
+        'SELECT load FROM "n".."ports" WHERE guid = \'$1\' AND time >= $2 AND time < $2 + 5s',
         params=("guid", "t0"),
+        directives={"columns": ("load",), "zero_when_empty": True},
     )
     plain = replace(query, sql={"default": "SELECT 1"})
     assert "no InfluxQL" in getattr(INFLUXDB.plan_operation(plain, "", tables), "reason", "")
@@ -88,7 +94,7 @@ def test_what_deletes_takes_the_bare_name_in_its_database() -> None:
         "old", "execute", "ports", params, sql={"influxdb": "DELETE FROM {ports} WHERE time < :t0"}
     )
     assert INFLUXDB.plan_operation(delete, "", tables) == OpPlan(
-        '-- on: n\nDELETE FROM "ports" WHERE time < $1', params=("t0",)
+        'DELETE FROM "ports" WHERE time < $1', params=("t0",), directives={"on": "n"}
     )
 
 
@@ -96,12 +102,11 @@ def test_a_proof_screens_what_influxql_adds_up_exactly() -> None:
     proof = INFLUXDB.proof(PORTS, INFLUXDB.plan_table(PORTS, "none", "n"))
     assert proof.items == ({"kind": "rows"}, {"kind": "not_null", "column": "load"})
     assert proof.checksum_query == (
-        '-- columns: i0, i1\n-- empty: 0\nSELECT COUNT("inrush_row") AS "i0", COUNT("load") AS "i1" FROM "n".."ports"'
+        'SELECT COUNT("inrush_row") AS "i0", COUNT("load") AS "i1" FROM "n".."ports"'
     )
-    assert proof.read_back == (
-        "-- columns: guid, port, time, load, host\n"
-        'SELECT "guid", "port", "load", "host", "inrush_row" FROM "n".."ports"'
-    )
+    assert proof.checksum_directives == {"columns": ["i0", "i1"], "zero_when_empty": True}
+    assert proof.read_back_directives == {"columns": ["guid", "port", "time", "load", "host"]}
+    assert proof.read_back == ('SELECT "guid", "port", "load", "host", "inrush_row" FROM "n".."ports"')
     kinds = {
         (item["kind"], item.get("column"))
         for item in INFLUXDB.proof(ALL_TYPES, INFLUXDB.plan_table(ALL_TYPES, "none", "n")).items
@@ -245,8 +250,8 @@ kind = "query"
 table = "limits"
 holds = ["oracle"]
 sql.default = "SELECT port, MAX(xmit_wait) AS high, MIN(symbol_errors) AS low, MAX(symbol_errors) AS top FROM {limits} GROUP BY port"
-sql.influxdb = '''
--- columns: port, high, low, top
+sql.influxdb.columns = ["port", "high", "low", "top"]
+sql.influxdb.text = '''
 SELECT MAX(xmit_wait) AS high, MIN(symbol_errors) AS low, MAX(symbol_errors) AS top FROM {limits} GROUP BY port'''
 """
 STUDY = """

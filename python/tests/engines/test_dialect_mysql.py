@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from inrush.border.plan import Command
+from inrush.border.plan import Statement
 from inrush.engines.instance import Target
 from inrush.engines.mysql import Mariadb, Mysql
 from inrush.engines.mysql_tables import DECLARED, declared, literal
@@ -232,7 +232,7 @@ def test_probes_are_pairs_and_hold_what_is_asked_for(twin: Twin, target: Target,
     assert twin.durability(found).survives is Survives.POWER_LOSS
 
 
-def run(target: Target, *statements: Command) -> None:
+def run(target: Target, *statements: Statement) -> None:
     for statement in statements:
         control(target, statement)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from inrush.border.plan import Command
+from inrush.border.plan import Statement
 from inrush.border.statement import run_statement
 from inrush.engines.instance import Target
 from inrush.engines.plans import OpPlan, Unsupported
@@ -103,7 +103,7 @@ def test_a_drop_takes_what_bears_the_mark_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     "statement", [*SQLITE.drop_namespace("n2"), *SQLITE.plan_table(PORTS, "none", "n2").drop]
 )
-def test_a_drop_without_the_mark_is_refused_and_drops_nothing(statement: Command) -> None:
+def test_a_drop_without_the_mark_is_refused_and_drops_nothing(statement: Statement) -> None:
     db = sqlite3.connect(":memory:")
     db.execute('CREATE TABLE "n2.ports" (a)')
     with pytest.raises(sqlite3.OperationalError, match="inrush_mark"):
@@ -158,9 +158,9 @@ def _opened(table: Table, layout: str) -> sqlite3.Connection:
     return db
 
 
-def _run(db: sqlite3.Connection, statements: Iterable[Command]) -> None:
+def _run(db: sqlite3.Connection, statements: Iterable[Statement]) -> None:
     for statement in statements:
-        run_statement(statement, lambda text: db.execute(text).fetchall())
+        run_statement(statement, lambda text, _: db.execute(text).fetchall())
 
 
 def _tables(db: sqlite3.Connection) -> set[str]:

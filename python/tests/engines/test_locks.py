@@ -87,7 +87,7 @@ def homes(deployment: Deployment, name: str) -> bool:
         "mysql": "SELECT schema_name FROM information_schema.schemata",
         "mariadb": "SELECT schema_name FROM information_schema.schemata",
         "clickhouse": "SELECT name FROM system.databases",
-        "influxdb": "-- columns: name\nSHOW DATABASES",
+        "influxdb": "SHOW DATABASES",
         "valkey": "KEYS *",
     }
     return name in {str(row[0]) for row in control(deployment.target, ask[deployment.target.engine])}

@@ -41,7 +41,7 @@ HOMES = {
     **dict.fromkeys(("postgresql", "timescaledb"), "SELECT nspname FROM pg_namespace"),
     **dict.fromkeys(("mysql", "mariadb"), "SELECT schema_name FROM information_schema.schemata"),
     "clickhouse": "SELECT name FROM system.databases",
-    "influxdb": "-- columns: name\nSHOW DATABASES",
+    "influxdb": "SHOW DATABASES",
     "valkey": "KEYS *",
 }
 

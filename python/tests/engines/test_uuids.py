@@ -62,8 +62,8 @@ params.id = { gen = "key", column = "id", list = true }
 holds = ["asked"]
 returns = ["id", "seen_at", "owner", "n"]
 sql.default = "SELECT id, seen_at, owner, n FROM {table} WHERE id IN (:id)"
-sql.influxdb = '''
--- columns: id, time, owner, n
+sql.influxdb.columns = ["id", "time", "owner", "n"]
+sql.influxdb.text = '''
 SELECT id, owner, n FROM {table} WHERE id = :id'''
 """
 STUDY = """

@@ -22,6 +22,7 @@ use super::{
     Answer, Canceller, Caps, Context, Done, Engine, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
 };
 use crate::error::Error;
+use crate::plan::Statement;
 use crate::rows::Columns;
 
 use calls::Calls;
@@ -143,6 +144,10 @@ impl Engine for Faulty {
     fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error> {
         self.inner.control(text, limit_ns)
     }
+
+    fn ask(&self, statement: &Statement, limit_ns: u64) -> Result<Answer, Error> {
+        self.inner.ask(statement, limit_ns)
+    }
 }
 
 struct FaultySession {
@@ -247,8 +252,13 @@ impl Session for FaultySession {
         }
     }
 
-    fn scan(&mut self, text: &str, like: &Columns, each: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
-        self.inner.scan(text, like, each)
+    fn scan(
+        &mut self,
+        statement: &Statement,
+        like: &Columns,
+        each: &mut dyn FnMut(&Columns),
+    ) -> Result<u64, Error> {
+        self.inner.scan(statement, like, each)
     }
 
     fn canceller(&self) -> Option<Canceller> {

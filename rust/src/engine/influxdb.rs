@@ -18,13 +18,14 @@ pub use address::Address;
 
 use answer::Reader;
 use failure::Failure;
-use statement::Statement;
+use statement::Influxql;
 
 use super::http::{Client, HttpError};
 use super::url::escape;
 use super::{Answer, Caps, Context, Engine, OpId, Session};
 use crate::error::{Error, TargetFault};
 use crate::lock::Unpoisoned;
+use crate::plan::Statement;
 
 /// A database of ours has this retention policy, and it is its default one. Twin of MARK in influxdb.py.
 const MARK: &str = "made_by_inrush";
@@ -63,17 +64,21 @@ impl Engine for Influxdb {
     }
 
     fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error> {
+        self.ask(&Statement::from(text), limit_ns)
+    }
+
+    fn ask(&self, statement: &Statement, limit_ns: u64) -> Result<Answer, Error> {
         let mut client = self.control.lock().unpoisoned();
         let until = (limit_ns > 0).then(|| Instant::now() + Duration::from_nanos(limit_ns));
-        controlled(&mut client, text, until).map_err(|failed| match failed {
+        controlled(&mut client, &Influxql::of(statement), until).map_err(|failed| match failed {
             Failed::HttpError(HttpError::Late) => {
                 client.forget(); // the server ends a query without a client
-                Error::Deadline { what: text.to_owned(), limit_s: limit_ns as f64 / 1e9 }
+                Error::Deadline { what: statement.text.clone(), limit_s: limit_ns as f64 / 1e9 }
             }
             Failed::HttpError(http_error) => http_error.error(client.place()),
             Failed::Failure(failure) => Error::Statement {
                 target: self.address.to_string(),
-                statement: text.to_owned(),
+                statement: statement.text.clone(),
                 message: failure.message,
             },
         })
@@ -114,15 +119,14 @@ fn introduce(client: &mut Client, address: &Address) -> Result<(), Error> {
     }
 }
 
-fn controlled(client: &mut Client, text: &str, until: Option<Instant>) -> Result<Answer, Failed> {
-    let statement = Statement::parse(text);
-    if let Some(database) = &statement.only_marked {
+fn controlled(client: &mut Client, statement: &Influxql, until: Option<Instant>) -> Result<Answer, Failed> {
+    if let Some(database) = statement.only_marked() {
         if !is_marked(client, database, until)? {
             return Ok(Answer::default());
         }
     }
     let mut reader = Reader::kept();
-    ask(client, statement.database.as_deref(), &statement.text(), until, &mut reader)?;
+    ask(client, statement.database(), &statement.text(), until, &mut reader)?;
     Ok(statement.answer(reader.series(), &|_| None))
 }
 

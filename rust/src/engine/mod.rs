@@ -35,7 +35,7 @@ use std::sync::Arc;
 use crate::clock::Clock;
 use crate::encode::{Encoder, Part};
 use crate::error::Error;
-use crate::plan::{OpPlan, RunPlan};
+use crate::plan::{OpPlan, RunPlan, Statement};
 use crate::rows::{Columns, Value};
 
 /// Nanoseconds since the run's [`Clock`] was started.
@@ -173,6 +173,10 @@ pub trait Engine: Send + Sync {
     }
     /// DDL, proofs, probes: text of the plan. One result set, or none.
     fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error>;
+    /// The same of a statement with what its language cannot say. Its `repeat` is the caller's ([`statement::perform`]).
+    fn ask(&self, statement: &Statement, limit_ns: u64) -> Result<Answer, Error> {
+        self.control(&statement.text, limit_ns)
+    }
 }
 
 /// One connection, owned by one thread. Allocates nothing that grows after `open`.
@@ -217,8 +221,13 @@ pub trait Session: Send {
     fn failure(&mut self, _ticket: Ticket) -> Option<String> {
         None
     }
-    /// All rows of `text`, handed over in column batches: the read-back proof.
-    fn scan(&mut self, text: &str, like: &Columns, each: &mut dyn FnMut(&Columns)) -> Result<u64, Error>;
+    /// All rows of a query, handed over in column batches: the read-back proof.
+    fn scan(
+        &mut self,
+        statement: &Statement,
+        like: &Columns,
+        each: &mut dyn FnMut(&Columns),
+    ) -> Result<u64, Error>;
     /// A statement without answer on this session's own connection: BEGIN, a ledger line, COMMIT. Only where
     /// the twin is `transactional`; nothing may be in flight.
     fn execute(&mut self, text: &str) -> Result<(), Error> {

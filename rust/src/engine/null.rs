@@ -9,6 +9,7 @@ use crate::engine::{
     Answer, Caps, Context, Done, Engine, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
 };
 use crate::error::Error;
+use crate::plan::Statement;
 use crate::rows::Columns;
 
 /// Operations a session holds between `submit` and `poll`.
@@ -117,7 +118,12 @@ impl Session for NullSession {
         self.ready.clear();
     }
 
-    fn scan(&mut self, _text: &str, _like: &Columns, _each: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
+    fn scan(
+        &mut self,
+        _statement: &Statement,
+        _like: &Columns,
+        _each: &mut dyn FnMut(&Columns),
+    ) -> Result<u64, Error> {
         Err(Error::Plan("null keeps no rows to read back; plan no proofs for it".to_owned()))
     }
 

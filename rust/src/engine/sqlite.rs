@@ -19,7 +19,7 @@ use super::{
     Submit, Ticket, Work,
 };
 use crate::error::{Error, TargetFault};
-use crate::plan::{OpKind, Target};
+use crate::plan::{self, OpKind, Target};
 use crate::rows::Columns;
 
 /// Rows in one INSERT of method `bulk`: more saves nothing, fewer costs a step per row.
@@ -196,7 +196,13 @@ impl Session for SqliteSession {
         self.failure.take()
     }
 
-    fn scan(&mut self, text: &str, like: &Columns, each: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
+    fn scan(
+        &mut self,
+        query: &plan::Statement,
+        like: &Columns,
+        each: &mut dyn FnMut(&Columns),
+    ) -> Result<u64, Error> {
+        let text = query.text.as_str();
         let target = &self.ctx.plan.target;
         let failed = |message: String| statement_failed(target, text, message);
         let mut statement = prepare(&self.db, target, text)?;

@@ -20,14 +20,14 @@ pub fn perform(
     stop: &AtomicBool,
 ) -> Result<bool, Error> {
     match statement.repeat {
-        None => engine.control(&statement.text, limit_ns).map(|_| true),
-        Some(Repeat::EachRow) => each_row(engine, &statement.text, limit_ns),
-        Some(Repeat::UntilNoRows) => until_no_rows(engine, &statement.text, limit_ns, stop),
+        None => engine.ask(statement, limit_ns).map(|_| true),
+        Some(Repeat::EachRow) => each_row(engine, statement, limit_ns),
+        Some(Repeat::UntilNoRows) => until_no_rows(engine, statement, limit_ns, stop),
     }
 }
 
-fn each_row(engine: &dyn Engine, query: &str, limit_ns: u64) -> Result<bool, Error> {
-    for row in engine.control(query, limit_ns)?.rows {
+fn each_row(engine: &dyn Engine, query: &Statement, limit_ns: u64) -> Result<bool, Error> {
+    for row in engine.ask(query, limit_ns)?.rows {
         if let Some(Value::Text(statement)) = row.first() {
             engine.control(statement, limit_ns)?;
         }
@@ -35,14 +35,19 @@ fn each_row(engine: &dyn Engine, query: &str, limit_ns: u64) -> Result<bool, Err
     Ok(true)
 }
 
-fn until_no_rows(engine: &dyn Engine, query: &str, limit_ns: u64, stop: &AtomicBool) -> Result<bool, Error> {
+fn until_no_rows(
+    engine: &dyn Engine,
+    query: &Statement,
+    limit_ns: u64,
+    stop: &AtomicBool,
+) -> Result<bool, Error> {
     let until = (limit_ns > 0).then(|| Instant::now() + Duration::from_nanos(limit_ns));
-    while !engine.control(query, limit_ns)?.rows.is_empty() {
+    while !engine.ask(query, limit_ns)?.rows.is_empty() {
         if stop.load(Relaxed) {
             return Ok(false);
         }
         if until.is_some_and(|until| Instant::now() > until) {
-            return Err(Error::Deadline { what: query.to_owned(), limit_s: limit_ns as f64 / 1e9 });
+            return Err(Error::Deadline { what: query.text.clone(), limit_s: limit_ns as f64 / 1e9 });
         }
         std::thread::sleep(ASKED_AGAIN);
     }

@@ -59,7 +59,7 @@ pub fn table(plan: ScanPlan, stop: Arc<AtomicBool>) -> Result<Json, Error> {
     let no_operations: [OpId; 0] = [];
     let mut session = build(&context)?.open(&no_operations)?;
     let mut hashes = Vec::new();
-    session.scan(&plan.statement, &like, &mut |rows| found.add(rows, &mut hashes))?;
+    session.scan(&plan.statement.as_str().into(), &like, &mut |rows| found.add(rows, &mut hashes))?;
     session.close()?;
     Ok(document(&found))
 }

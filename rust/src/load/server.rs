@@ -291,7 +291,7 @@ impl Server {
             None => serves.coordinator.as_ref(),
         };
         let target = target.ok_or("the load server has no such shard, or no coordinator")?;
-        let answer = control(target.clone(), statement, limit_ns).map_err(|e| e.to_string())?;
+        let answer = control(target.clone(), statement.into(), limit_ns).map_err(|e| e.to_string())?;
         let mut answer: Json = serde_json::from_str(&answer).map_err(|e| e.to_string())?;
         Ok(Message::Answer { rows: answer["rows"].take() })
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::LogicalType;
+use super::{Directives, LogicalType};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -15,6 +15,8 @@ pub struct OpPlan {
     /// Statement in the engine's dialect and placeholders. Empty where the wire needs none.
     #[serde(default)]
     pub text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directives: Option<Directives>,
     /// `bulk`, `multirow`, …; empty for queries.
     #[serde(default)]
     pub method: String,

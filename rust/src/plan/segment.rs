@@ -42,6 +42,26 @@ pub enum Segment {
     },
 }
 
+impl Segment {
+    /// Every statement of the segment; those of its operations are the plan's.
+    pub(super) fn each_statement(&mut self, each: &mut dyn FnMut(&mut Statement)) {
+        match self {
+            Segment::Control { statements, .. } => statements.iter_mut().for_each(each),
+            Segment::Drive(drive) => {
+                if let Some(repeat) = &mut drive.repeat {
+                    repeat.fresh.iter_mut().for_each(&mut *each);
+                    repeat.proofs.iter_mut().for_each(|proof| proof.each_statement(each));
+                }
+                let probes = drive.sample.iter_mut().flat_map(|sample| &mut sample.probes);
+                probes.for_each(|probe| each(&mut probe.statement));
+            }
+            Segment::Proof { proofs, .. } => proofs.iter_mut().for_each(|proof| proof.each_statement(each)),
+            Segment::Probe { probes, .. } => probes.iter_mut().for_each(|probe| each(&mut probe.statement)),
+            Segment::Ask { .. } | Segment::Settle { .. } | Segment::Pause { .. } => {}
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DriveSegment {
@@ -172,7 +192,7 @@ pub struct ProbePlan {
     /// `sizes` or `counters` or `settings`: where the answer goes.
     pub into: String,
     /// Rows of (name text, value text or number).
-    pub statement: String,
+    pub statement: Statement,
 }
 
 /// Probes on a connection of their own; a statement that fails leaves a gap.
@@ -192,11 +212,18 @@ pub struct ProofPlan {
     pub rows: u64,
     /// One row of numbers, in the order of `items`. Integers may come as text (numeric, hugeint). Empty: read back only.
     #[serde(rename = "screen")]
-    pub checksum_query: String,
+    pub checksum_query: Statement,
     pub items: Vec<ChecksumItem>,
     /// All columns of the table in order, any row order. Empty: no read-back.
     #[serde(default)]
-    pub read_back: String,
+    pub read_back: Statement,
+}
+
+impl ProofPlan {
+    fn each_statement(&mut self, each: &mut dyn FnMut(&mut Statement)) {
+        each(&mut self.checksum_query);
+        each(&mut self.read_back);
+    }
 }
 
 /// One figure that engine and generator compute independently. All sums are over non-null values.

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::engine::{Engine, OpId};
 use crate::error::Error;
-use crate::plan::{ProofPlan, RunPlan, Segment};
+use crate::plan::{ProofPlan, RunPlan, Segment, Statement};
 use crate::rows::{row_hashes, Columns, Digest, RowGen};
 use crate::tables::ProofRow;
 
@@ -84,12 +84,12 @@ pub(super) fn prove(
     let generator = RowGen::new(spec, plan.seed, plan.epoch_ns)?;
     let table = Table { plan, engine, proof, generator, unanswered };
     match read_back(plan, proof) {
-        Some(text) => {
-            let rows = table.by_rows(text, limit_ns)?;
+        Some(statement) => {
+            let rows = table.by_rows(statement, limit_ns)?;
             // A server may not have missed the connection yet, and end the insert between the two: looked at once more.
             match rows.iter().all(|row| row.holds) {
                 true => Ok(rows),
-                false => table.by_rows(text, limit_ns),
+                false => table.by_rows(statement, limit_ns),
             }
         }
         None => sums::of_generated(&table, limit_ns),
@@ -97,7 +97,7 @@ pub(super) fn prove(
 }
 
 /// The statement that reads back what this proof looks at; between repetitions that of the table's last proof.
-fn read_back<'a>(plan: &'a RunPlan, proof: &'a ProofPlan) -> Option<&'a str> {
+fn read_back<'a>(plan: &'a RunPlan, proof: &'a ProofPlan) -> Option<&'a Statement> {
     if !proof.read_back.is_empty() {
         return Some(&proof.read_back);
     }
@@ -109,7 +109,7 @@ fn read_back<'a>(plan: &'a RunPlan, proof: &'a ProofPlan) -> Option<&'a str> {
     let whole = |other: &&ProofPlan| {
         other.table == proof.table && !other.checksum_query.is_empty() && !other.read_back.is_empty()
     };
-    later.flatten().find(whole).map(|other| other.read_back.as_str())
+    later.flatten().find(whole).map(|other| &other.read_back)
 }
 
 /// A generated table, some inserts of which got no answer.
@@ -160,7 +160,7 @@ impl Table<'_> {
     }
 
     /// Every row that is read back is one that was acknowledged, or one of an insert without an answer.
-    fn by_rows(&self, read_back: &str, limit_ns: u64) -> Result<Vec<ProofRow>, Error> {
+    fn by_rows(&self, read_back: &Statement, limit_ns: u64) -> Result<Vec<ProofRow>, Error> {
         let mut hashes = Vec::with_capacity(BATCH_ROWS);
         let mut seen = Sightings::default();
         for batch in self.unanswered {
@@ -261,9 +261,9 @@ mod tests {
             table: 0,
             first_row: 100,
             rows: 100,
-            checksum_query: String::new(),
+            checksum_query: Statement::default(),
             items: Vec::new(),
-            read_back: String::new(),
+            read_back: Statement::default(),
         };
         let inserts = [insert(190, 50), insert(50, 50), insert(90, 20), insert(120, 10), insert(200, 10)];
         let found: Vec<_> = of_proof(&inserts, &proof, false).iter().map(Unanswered::range).collect();

@@ -17,7 +17,7 @@ use crate::engine::{self, Answer, Context};
 use crate::error::Error;
 use crate::handle::{self, WorkEvent};
 use crate::mix;
-use crate::plan::{RowSource, RunPlan, Segment, TablePlan, Target};
+use crate::plan::{RowSource, RunPlan, Segment, Statement, TablePlan, Target};
 use crate::rows;
 use crate::rows::files::FileRows;
 use crate::rows::value_text;
@@ -156,11 +156,14 @@ pub fn problems(plan: &RunPlan) -> Vec<String> {
 }
 
 /// One statement outside a run, for readiness checks and clean-up: JSON {"names", "rows"}.
-pub fn control(target: Target, statement: &str, limit_ns: u64) -> Result<String, Error> {
+///
+/// It may be of an old plan: what a run of it has left is dropped by its own statements.
+pub fn control(target: Target, mut statement: Statement, limit_ns: u64) -> Result<String, Error> {
+    statement.upgrade(&target.engine);
     let plan = RunPlan::of_target(target, Vec::new());
     let context =
         Context { plan: Arc::new(plan), clock: Clock::start(), stop: Arc::new(AtomicBool::new(false)) };
-    let Answer { names, rows } = engine::build(&context)?.control(statement, limit_ns)?;
+    let Answer { names, rows } = engine::build(&context)?.ask(&statement, limit_ns)?;
     let rows: Vec<Vec<Option<String>>> = rows
         .iter()
         .map(|row| row.iter().map(|v| (*v != rows::Value::Null).then(|| value_text(v))).collect())

@@ -91,7 +91,7 @@ fn ask_until(
     while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(every) {
         for probe in &plan.probes {
             // A table that is emptied at this moment has no size: a gap in the curve, and no reason to end the run.
-            let Ok(answer) = engine.control(&probe.statement, plan.every_ns.max(MOST_NS)) else { continue };
+            let Ok(answer) = engine.ask(&probe.statement, plan.every_ns.max(MOST_NS)) else { continue };
             let t_ns = clock.now();
             for row in rows(probe, &answer, segment, t_ns) {
                 // No thread takes it any more when the segment has ended.

@@ -10,7 +10,7 @@ use inrush_core::drive::{drive, DriveTarget, Driven, Observer, Progress};
 use inrush_core::engine::{
     Answer, Canceller, Caps, Context, Done, Engine, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
 };
-use inrush_core::plan::{DriveSegment, RunPlan};
+use inrush_core::plan::{DriveSegment, RunPlan, Statement};
 use inrush_core::record::{Hist, Kind, Recorded, RepetitionRow};
 use inrush_core::rows::{Columns, Value};
 use inrush_core::Error;
@@ -170,7 +170,7 @@ impl Session for KnownSession {
         Some("told to fail".into())
     }
 
-    fn scan(&mut self, _: &str, _: &Columns, _: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
+    fn scan(&mut self, _: &Statement, _: &Columns, _: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
         Ok(0)
     }
 

@@ -15,6 +15,7 @@ use crate::engine::{
     Ticket, Work,
 };
 use crate::error::Error;
+use crate::plan;
 use crate::rows::{Columns, Value};
 
 /// A call that failed, and whether its connection can go on.
@@ -112,7 +113,13 @@ impl Session for AdbcSession {
         self.failure.take()
     }
 
-    fn scan(&mut self, text: &str, like: &Columns, each: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
+    fn scan(
+        &mut self,
+        query: &plan::Statement,
+        like: &Columns,
+        each: &mut dyn FnMut(&Columns),
+    ) -> Result<u64, Error> {
+        let text = query.text.as_str();
         let target = &self.ctx.plan.target;
         let wrong = |message: String| Error::Statement {
             target: target.url.clone(),

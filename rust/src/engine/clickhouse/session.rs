@@ -17,7 +17,7 @@ use crate::engine::{
     Work,
 };
 use crate::error::Error;
-use crate::plan::{OpKind, OpPlan};
+use crate::plan::{OpKind, OpPlan, Statement};
 use crate::rows::{Columns, Value};
 
 /// What a server is given to take a wish to cancel; then the connection is cut.
@@ -301,7 +301,13 @@ impl Session for ChSession {
         self.failure.take()
     }
 
-    fn scan(&mut self, text: &str, like: &Columns, each: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
+    fn scan(
+        &mut self,
+        statement: &Statement,
+        like: &Columns,
+        each: &mut dyn FnMut(&Columns),
+    ) -> Result<u64, Error> {
+        let text = statement.text.as_str();
         let place = self.address.place.clone();
         let http_error = |http_error: HttpError| http_error.error(&place);
         self.requests.next_query();

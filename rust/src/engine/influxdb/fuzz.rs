@@ -7,7 +7,7 @@ use super::*;
 use crate::engine::shared::{clear, empty_like};
 use crate::engine::Outcome;
 use crate::fuzz::{self, Memory, Replay};
-use crate::plan::LogicalType;
+use crate::plan::{Directives, LogicalType, Pick};
 use crate::rows::{Column, Columns};
 
 const ANSWER: &[u8] = include_bytes!("../../../tests/captures/influxdb-answer.bin");
@@ -32,14 +32,20 @@ fn ty(name: &str) -> Option<LogicalType> {
     columns().columns.iter().find(|c| c.name == name).map(|c| c.ty)
 }
 
+fn of_columns(names: &[String]) -> Directives {
+    Directives { columns: Some(names.to_vec()), ..Directives::default() }
+}
+
 /// What a session does with an answer: as values, and as columns.
 fn taken(reader: &mut Reader) -> bool {
     let names: Vec<String> = columns().columns.iter().map(|c| c.name.clone()).collect();
-    let statement = Statement::parse(&format!("-- columns: {}\n{QUESTION}", names.join(", ")));
+    let statement = Influxql::new(QUESTION, Some(&of_columns(&names)));
     let answer = statement.answer(reader.series(), &ty);
-    let any = Statement::parse(QUESTION).answer(reader.series(), &|_| None);
-    let pairs =
-        Statement::parse("-- pairs: t.d as d, t.*\nSELECT * FROM t").answer(reader.series(), &|_| None);
+    let any = Influxql::new(QUESTION, None).answer(reader.series(), &|_| None);
+    let pick = |name: &str, prefix, shown| Pick { name: name.to_owned(), prefix, shown };
+    let picks = vec![pick("t.d", false, Some("d".into())), pick("t.", true, None)];
+    let in_pairs = Directives { pairs: Some(picks), ..Directives::default() };
+    let pairs = Influxql::new("SELECT * FROM t", Some(&in_pairs)).answer(reader.series(), &|_| None);
     let (mut batch, mut appended) = (empty_like(&columns()), true);
     for series in reader.take_series() {
         appended &= append(&series, &names, &mut batch).is_ok();
@@ -110,13 +116,13 @@ fn a_row_with_fewer_cells_than_columns_is_an_error_and_in_an_answer_null() {
     let json =
         r#"{"results":[{"series":[{"name":"t","columns":["time","d"],"values":[[1767225600000000000]]}]}]}"#;
     let reader = read(Replay::whole(json.into()), Reader::kept()).unwrap();
-    let answer = Statement::parse("-- columns: time, d\nSELECT d FROM t").answer(reader.series(), &ty);
+    let names = ["time".to_owned(), "d".to_owned()];
+    let answer = Influxql::new("SELECT d FROM t", Some(&of_columns(&names))).answer(reader.series(), &ty);
     assert_eq!(answer.rows, [[crate::rows::Value::TimeMs(1_767_225_600_000), crate::rows::Value::Null]]);
     let mut batch = Columns {
         rows: 0,
         columns: vec![Column::new("time", LogicalType::TimeMs), Column::new("d", LogicalType::I64)],
     };
-    let names = ["time".to_owned(), "d".to_owned()];
     let wrong = append(&reader.series()[0], &names, &mut batch).unwrap_err();
     assert!(wrong.contains("fewer cells"), "{wrong}");
 }

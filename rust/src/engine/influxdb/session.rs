@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::answer::{self, Reader};
 use super::failure::Failure;
-use super::statement::Statement;
+use super::statement::Influxql;
 use super::{query_path, Address};
 use crate::encode::line::{database, roles, Line, Role};
 use crate::encode::{Part, PART_ROWS};
@@ -18,7 +18,7 @@ use crate::engine::{
     Work,
 };
 use crate::error::Error;
-use crate::plan::{LogicalType, OpKind, TablePlan};
+use crate::plan::{LogicalType, OpKind, Statement, TablePlan};
 use crate::rows::Columns;
 
 pub struct InfluxSession {
@@ -42,7 +42,7 @@ pub struct InfluxSession {
 
 enum Prepared {
     Write { path: String, encoder: Box<Line> },
-    Query { statement: Statement, types: Vec<(String, LogicalType)>, keep_answer: bool },
+    Query { statement: Influxql, types: Vec<(String, LogicalType)>, keep_answer: bool },
 }
 
 /// The request on its way.
@@ -96,7 +96,7 @@ impl InfluxSession {
                 self.reader.clear(*keep_answer || self.keep_answers);
                 self.statement.clear();
                 statement.bound(params, &mut self.statement);
-                query_path(statement.database.as_deref(), &self.statement, &mut self.path);
+                query_path(statement.database(), &self.statement, &mut self.path);
                 self.client.send("POST", &self.path, &[], None)
             }
             _ => Err(HttpError::Garbled("the operation takes rows or parameters, and was given the other")),
@@ -164,7 +164,7 @@ fn prepare(ctx: &Context, op: OpId) -> Result<Prepared, Error> {
     if plan.kind != OpKind::Insert {
         let types = table.map_or(Ok(Vec::new()), types_of)?;
         return Ok(Prepared::Query {
-            statement: Statement::parse(&plan.text),
+            statement: Influxql::new(&plan.text, plan.directives.as_ref()),
             types,
             keep_answer: !plan.holds.is_empty(),
         });
@@ -246,19 +246,24 @@ impl Session for InfluxSession {
         self.failure.take()
     }
 
-    fn scan(&mut self, text: &str, like: &Columns, each: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
-        let statement = Statement::parse(text);
+    fn scan(
+        &mut self,
+        statement: &Statement,
+        like: &Columns,
+        each: &mut dyn FnMut(&Columns),
+    ) -> Result<u64, Error> {
+        let query = Influxql::of(statement);
         let target = self.client.place().target.clone();
         let failed = |message: String| Error::Statement {
             target: target.clone(),
-            statement: text.to_owned(),
+            statement: statement.text.clone(),
             message,
         };
-        let names = statement.columns.clone().unwrap_or_default();
+        let names = query.columns().unwrap_or_default();
         if names.len() != like.columns.len() {
             return Err(failed(format!("{} columns for a table of {}", names.len(), like.columns.len())));
         }
-        query_path(statement.database.as_deref(), &statement.text(), &mut self.path);
+        query_path(query.database(), &query.text(), &mut self.path);
         self.reader.clear(true);
         let place = self.client.place().clone();
         let lost = |http_error: HttpError| http_error.error(&place);
@@ -277,7 +282,7 @@ impl Session for InfluxSession {
                 self.reader.end(status).map_err(|failure| failed(failure.message))?;
             }
             for series in self.reader.take_series() {
-                answer::append(&series, &names, &mut read.batch).map_err(&failed)?;
+                answer::append(&series, names, &mut read.batch).map_err(&failed)?;
             }
             read.added();
             if !more {

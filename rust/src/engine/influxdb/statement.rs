@@ -1,30 +1,16 @@
-//! A statement of the twin: InfluxQL, with lines in front that say what an answer is to look like.
-//!
-//! ```text
-//! -- on: inrush_ab                  the database that names without one are in
-//! -- columns: guid, time, xmit      what a row of the answer holds: columns and tags by name
-//! -- empty: 0                       an answer without rows is one row of zeros
-//! -- pairs: build.Version as version, config*     name and value instead: what to take, `series.column`
-//! -- only: database=inrush_ab       of those, series with this tag
-//! -- if marked: inrush_ab           nothing is done where there is no such database, or it is not inrush's
-//! ```
+//! A statement of the twin: InfluxQL, with directives beside it that say what its answer is to look like.
 //!
 //! InfluxQL sorts nothing but time and names no tag that an answer is grouped by, so the answer is put in order here.
 //! `$1` is the first parameter; in single quotes it is a text, as the values of tags are.
 
 use super::answer::{self, Place, Series};
 use crate::engine::Answer;
-use crate::plan::LogicalType;
+use crate::plan::{Directives, LogicalType, Pick, Statement, Tag};
 use crate::rows::Value;
 
 #[derive(Debug, Default, PartialEq)]
-pub struct Statement {
-    pub database: Option<String>,
-    pub only_marked: Option<String>,
-    pub columns: Option<Vec<String>>,
-    zero_when_empty: bool,
-    pairs: Option<Vec<Pick>>,
-    only: Option<(String, String)>,
+pub struct Influxql {
+    directives: Directives,
     pieces: Vec<Piece>,
 }
 
@@ -34,35 +20,26 @@ enum Piece {
     Param { index: usize, quoted: bool },
 }
 
-/// A value by the name `series.column`, or all with names that begin like this.
-#[derive(Debug, PartialEq)]
-struct Pick {
-    name: String,
-    prefix: bool,
-    shown: String,
-}
+impl Influxql {
+    pub fn of(statement: &Statement) -> Influxql {
+        Influxql::new(&statement.text, statement.directives.as_ref())
+    }
 
-impl Statement {
-    pub fn parse(text: &str) -> Statement {
-        let mut statement = Statement::default();
-        let mut rest = text.trim_start();
-        while let Some((key, value, after)) = directive(rest) {
-            let value = value.trim();
-            match key.trim() {
-                "on" => statement.database = Some(value.to_owned()),
-                "if marked" => statement.only_marked = Some(value.to_owned()),
-                "columns" => statement.columns = Some(list(value).map(str::to_owned).collect()),
-                "empty" => statement.zero_when_empty = value == "0",
-                "pairs" => statement.pairs = Some(list(value).map(pick).collect()),
-                "only" => {
-                    statement.only = value.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned()));
-                }
-                _ => break, // a comment of its author
-            }
-            rest = after.trim_start();
-        }
-        statement.pieces = pieces(rest);
-        statement
+    pub fn new(text: &str, directives: Option<&Directives>) -> Influxql {
+        Influxql { directives: directives.cloned().unwrap_or_default(), pieces: pieces(text) }
+    }
+
+    pub fn database(&self) -> Option<&str> {
+        self.directives.on.as_deref()
+    }
+
+    pub fn only_marked(&self) -> Option<&str> {
+        self.directives.if_marked.as_deref()
+    }
+
+    /// None where the answer has those that it comes with.
+    pub fn columns(&self) -> Option<&[String]> {
+        self.directives.columns.as_deref()
     }
 
     /// As sent, where it has no parameters.
@@ -96,10 +73,10 @@ impl Statement {
 
     /// Rows of an answer. `ty` knows the types of a table's columns, `time` among them.
     pub fn answer(&self, series: &[Series], ty: &dyn Fn(&str) -> Option<LogicalType>) -> Answer {
-        if let Some(picks) = &self.pairs {
-            return pairs(series, picks, self.only.as_ref());
+        if let Some(picks) = &self.directives.pairs {
+            return pairs(series, picks, self.directives.only.as_ref());
         }
-        let names = self.columns.clone().unwrap_or_else(|| all_names(series));
+        let names = self.directives.columns.clone().unwrap_or_else(|| all_names(series));
         let mut rows = Vec::new();
         for part in series {
             let places: Vec<Place> = names.iter().map(|name| part.place(name)).collect();
@@ -125,29 +102,10 @@ impl Statement {
                 rows.push(places.iter().zip(&names).map(cell).collect());
             }
         }
-        if rows.is_empty() && self.zero_when_empty {
+        if rows.is_empty() && self.directives.zero_when_empty {
             rows.push(vec![Value::I64(0); names.len()]);
         }
         Answer { names, rows }
-    }
-}
-
-/// `-- key: value` in the first line, and what follows.
-fn directive(text: &str) -> Option<(&str, &str, &str)> {
-    let (line, after) = text.split_once('\n').unwrap_or((text, ""));
-    let (key, value) = line.strip_prefix("--")?.split_once(':')?;
-    Some((key, value, after))
-}
-
-fn list(text: &str) -> impl Iterator<Item = &str> {
-    text.split(',').map(str::trim).filter(|item| !item.is_empty())
-}
-
-fn pick(text: &str) -> Pick {
-    let (name, shown) = text.split_once(" as ").unwrap_or((text, text));
-    match name.strip_suffix('*') {
-        Some(prefix) => Pick { name: prefix.to_owned(), prefix: true, shown: String::new() },
-        None => Pick { name: name.trim().to_owned(), prefix: false, shown: shown.trim().to_owned() },
     }
 }
 
@@ -200,10 +158,10 @@ fn all_names(series: &[Series]) -> Vec<String> {
 }
 
 /// Rows of (name, value): every value of every series, or those picked. Numbers of equal names are added up.
-fn pairs(series: &[Series], picks: &[Pick], only: Option<&(String, String)>) -> Answer {
+fn pairs(series: &[Series], picks: &[Pick], only: Option<&Tag>) -> Answer {
     let mut rows: Vec<Vec<Value>> = Vec::new();
     for part in series {
-        if only.is_some_and(|(tag, value)| part.tags.get(tag) != Some(value)) {
+        if only.is_some_and(|only| part.tags.get(&only.tag) != Some(&only.value)) {
             continue;
         }
         for cells in &part.values {
@@ -222,7 +180,7 @@ fn shown_as(name: &str, picks: &[Pick]) -> Option<String> {
         return Some(name.to_owned());
     }
     let found = picks.iter().find(|p| if p.prefix { name.starts_with(&p.name) } else { name == p.name })?;
-    Some(if found.prefix { name.to_owned() } else { found.shown.clone() })
+    Some(found.shown.as_deref().unwrap_or(name).to_owned())
 }
 
 fn add(rows: &mut Vec<Vec<Value>>, name: Value, value: Value) {
@@ -238,19 +196,22 @@ fn add(rows: &mut Vec<Vec<Value>>, name: Value, value: Value) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn series(json: serde_json::Value) -> Vec<Series> {
         serde_json::from_value(json).expect("it is written here")
     }
 
+    fn query(text: &str, directives: serde_json::Value) -> Influxql {
+        let directives: Directives = serde_json::from_value(directives).expect("it is written here");
+        Influxql::new(text, Some(&directives))
+    }
+
     #[test]
-    fn lines_in_front_say_what_an_answer_looks_like() {
-        let statement = Statement::parse(
-            "-- on: ns\n-- columns: guid, time , d\n-- empty: 0\nSELECT d FROM t WHERE guid = '$1' AND time >= $2",
-        );
-        assert_eq!(statement.database.as_deref(), Some("ns"));
-        assert_eq!(statement.columns.as_deref().unwrap(), ["guid", "time", "d"]);
+    fn parameters_are_put_in_place() {
+        let statement = Influxql::new("SELECT d FROM t WHERE guid = '$1' AND time >= $2", None);
         assert_eq!(statement.params(), 2);
         let mut text = String::new();
         statement.bound(&[Value::U64(u64::MAX), Value::TimeMs(-5)], &mut text);
@@ -260,17 +221,17 @@ mod tests {
     #[test]
     fn a_text_cannot_leave_its_quotes() {
         let mut text = String::new();
-        let statement = Statement::parse("SELECT a FROM t WHERE a = $1 AND b = '$1' AND c =~ /x$/");
+        let statement = Influxql::new("SELECT a FROM t WHERE a = $1 AND b = '$1' AND c =~ /x$/", None);
         statement.bound(&[Value::Text("x' OR \\".into())], &mut text);
         assert_eq!(text, r"SELECT a FROM t WHERE a = 'x\' OR \\' AND b = 'x\' OR \\' AND c =~ /x$/");
     }
 
     #[test]
     fn tags_and_columns_are_put_in_the_order_asked_for() {
-        let found = series(serde_json::json!([
+        let found = series(json!([
             {"name": "t", "tags": {"guid": "7", "port": ""}, "columns": ["time", "d"], "values": [[5_000_000, 1.5]]}
         ]));
-        let statement = Statement::parse("-- columns: port, guid, d, time\nSELECT d FROM t");
+        let statement = query("SELECT d FROM t", json!({"columns": ["port", "guid", "d", "time"]}));
         let ty = |name: &str| match name {
             "guid" => Some(LogicalType::U64),
             "time" => Some(LogicalType::TimeMs),
@@ -278,27 +239,36 @@ mod tests {
         };
         let row = [Value::Null, Value::U64(7), Value::F64(1.5), Value::TimeMs(5)];
         assert_eq!(statement.answer(&found, &ty).rows, [row]);
-        assert_eq!(Statement::parse("SHOW X").answer(&found, &|_| None).names, ["guid", "port", "time", "d"]);
+        assert_eq!(
+            Influxql::new("SHOW X", None).answer(&found, &|_| None).names,
+            ["guid", "port", "time", "d"]
+        );
     }
 
     #[test]
     fn an_empty_answer_is_zero_where_it_is_a_count() {
-        let statement = Statement::parse("-- columns: n\n-- empty: 0\nSELECT count(x) AS n FROM t");
+        let statement =
+            query("SELECT count(x) AS n FROM t", json!({"columns": ["n"], "zero_when_empty": true}));
         assert_eq!(statement.answer(&[], &|_| None).rows, [[Value::I64(0)]]);
-        assert!(Statement::parse("-- columns: n\nSELECT n FROM t").answer(&[], &|_| None).rows.is_empty());
+        assert!(query("SELECT n FROM t", json!({"columns": ["n"]})).answer(&[], &|_| None).rows.is_empty());
     }
 
     #[test]
     fn statistics_become_pairs_and_are_added_up() {
-        let shard = |database: &str, bytes: i64| serde_json::json!({"name": "shard", "tags": {"database": database}, "columns": ["diskBytes", "x"], "values": [[bytes, 1]]});
-        let found = series(serde_json::json!([shard("a", 5), shard("b", 100), shard("a", 6)]));
-        let of = |text: &str| Statement::parse(text).answer(&found, &|_| None).rows;
+        let shard = |database: &str, bytes: i64| json!({"name": "shard", "tags": {"database": database}, "columns": ["diskBytes", "x"], "values": [[bytes, 1]]});
+        let found = series(json!([shard("a", 5), shard("b", 100), shard("a", 6)]));
+        let of = |directives| query("SHOW STATS", directives).answer(&found, &|_| None).rows;
         let pair = |name: &str, value: i64| vec![Value::Text(name.into()), Value::I64(value)];
         assert_eq!(
-            of("-- pairs: shard.diskBytes as disk\n-- only: database=a\nSHOW STATS"),
+            of(
+                json!({"pairs": [{"name": "shard.diskBytes", "as": "disk"}], "only": {"tag": "database", "value": "a"}})
+            ),
             [pair("disk", 11)]
         );
-        assert_eq!(of("-- pairs:\nSHOW STATS"), [pair("shard.diskBytes", 111), pair("shard.x", 3)]);
-        assert_eq!(of("-- pairs: shard.d*\nSHOW STATS"), [pair("shard.diskBytes", 111)]);
+        assert_eq!(of(json!({"pairs": []})), [pair("shard.diskBytes", 111), pair("shard.x", 3)]);
+        assert_eq!(
+            of(json!({"pairs": [{"name": "shard.d", "prefix": true}]})),
+            [pair("shard.diskBytes", 111)]
+        );
     }
 }

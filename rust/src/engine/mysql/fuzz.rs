@@ -95,7 +95,7 @@ fn converse(ctx: &Context, address: &Arc<Address>, connection: Connection) -> Re
     session.execute("COMMIT")?;
     let mut bytes = 0;
     let text = format!("SELECT k, t, tm, f, u, l, s FROM {TABLE} ORDER BY k");
-    let count = session.scan(&text, &read_back(), &mut |found| {
+    let count = session.scan(&text.as_str().into(), &read_back(), &mut |found| {
         for row in 0..found.rows {
             bytes +=
                 found.columns.iter().map(|c| crate::rows::value_text(&c.value(row)).len()).sum::<usize>();

@@ -219,6 +219,7 @@ mod tests {
             kind: OpKind::Insert,
             table: Some(0),
             text: "INSERT INTO t (a) VALUES (?)".into(),
+            directives: None,
             method: "multirow".into(),
             params: vec![],
             keys: Vec::new(),

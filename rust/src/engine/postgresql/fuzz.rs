@@ -93,7 +93,7 @@ fn converse(ctx: &Context, address: &Arc<Address>, connection: Connection) -> Re
     session.execute("COMMIT")?;
     let mut texts = 0;
     let text = format!("SELECT k, t, tm, f, n, l, b FROM {TABLE} ORDER BY k");
-    let count = session.scan(&text, &read_back(), &mut |found| {
+    let count = session.scan(&text.as_str().into(), &read_back(), &mut |found| {
         texts += (0..found.rows)
             .map(|row| found.columns.iter().map(|c| show(&c.value(row))).sum::<usize>())
             .sum::<usize>();

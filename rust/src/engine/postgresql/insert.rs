@@ -207,6 +207,7 @@ mod tests {
             kind: OpKind::Insert,
             table: Some(0),
             text: text.into(),
+            directives: None,
             method: "multirow".into(),
             params: vec![],
             keys: Vec::new(),

@@ -19,6 +19,7 @@ use crate::engine::{
     Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
 };
 use crate::error::Error;
+use crate::plan::Statement;
 use crate::rows::{Columns, Value};
 
 use prepare::Prepared;
@@ -254,7 +255,13 @@ impl Session for PgSession {
         self.ended.failures.of(ticket)
     }
 
-    fn scan(&mut self, text: &str, like: &Columns, each: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
+    fn scan(
+        &mut self,
+        statement: &Statement,
+        like: &Columns,
+        each: &mut dyn FnMut(&Columns),
+    ) -> Result<u64, Error> {
+        let text = statement.text.as_str();
         let address = self.address.clone();
         let lost = |e: io::Error| lost(&address, &e);
         messages::drain(self).map_err(lost)?;

@@ -19,6 +19,7 @@ use crate::engine::{
 };
 use crate::error::Error;
 use crate::pace::{Pacer, Spin, Wake};
+use crate::plan::Statement;
 use crate::rows::{Columns, Value};
 
 use look_up::LookUp;
@@ -164,7 +165,12 @@ impl Session for SimulatedSession {
         Some("this operation was to fail (fail_ppm)".to_owned())
     }
 
-    fn scan(&mut self, _text: &str, _like: &Columns, _each: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
+    fn scan(
+        &mut self,
+        _statement: &Statement,
+        _like: &Columns,
+        _each: &mut dyn FnMut(&Columns),
+    ) -> Result<u64, Error> {
         Err(Error::Plan("simulated keeps no rows to read back; plan no proofs for it".to_owned()))
     }
 

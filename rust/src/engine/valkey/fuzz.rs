@@ -91,7 +91,7 @@ fn converse(ctx: &Context, address: &Arc<Address>, replay: Replay) -> Result<boo
     fine &= session.failure(5).is_some_and(|why| why.contains("SELEKT"));
     let mut sum = 0;
     let count = session.scan(
-        "KEYS t/?*",
+        &"KEYS t/?*".into(),
         &Columns { rows: 0, columns: vec![Column::new("k", LogicalType::I64)] },
         &mut |found| {
             let Values::I64(values) = &found.columns[0].values else { panic!("a column keeps its type") };

@@ -19,6 +19,7 @@ use crate::engine::{
 };
 use crate::error::Error;
 use crate::lock::Unpoisoned;
+use crate::plan::Statement;
 use crate::rows::{Columns, Value};
 
 use prepare::{prepare, Prepared};
@@ -314,7 +315,13 @@ impl Session for ValkeySession {
     }
 
     /// text: a command that returns the keys of hashes (`KEYS`), whose values are the rows.
-    fn scan(&mut self, text: &str, like: &Columns, each: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
+    fn scan(
+        &mut self,
+        statement: &Statement,
+        like: &Columns,
+        each: &mut dyn FnMut(&Columns),
+    ) -> Result<u64, Error> {
+        let text = statement.text.as_str();
         let keys = self.keys(text)?;
         let address = self.address.to_string();
         let lost = |e: io::Error| lost(&address, &e);
