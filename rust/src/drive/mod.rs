@@ -21,6 +21,8 @@ use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Serialize, Serializer};
+
 use crate::clock::process_cpu_ns;
 use crate::engine::{Context, Engine, Ns};
 use crate::error::Error;
@@ -69,18 +71,24 @@ pub trait Observer {
     fn stuck(&mut self, role: &str);
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Progress {
     pub t_ns: Ns,
     pub repetition: u32,
     /// 0…1 of the segment's bounded work, if any.
     pub share: Option<f64>,
     pub left_s: Option<f64>,
+    #[serde(serialize_with = "by_role")]
     pub roles: Vec<RoleProgress>,
 }
 
-#[derive(Debug, Clone)]
+fn by_role<S: Serializer>(roles: &[RoleProgress], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(roles.iter().map(|role| (&role.role, role)))
+}
+
+#[derive(Debug, Clone, Serialize)]
 pub struct RoleProgress {
+    #[serde(skip)]
     pub role: String,
     pub rows: u64,
     pub ops: u64,

@@ -9,6 +9,7 @@ use std::sync::mpsc::{channel, Sender};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::json;
 
 use crate::clock::Clock;
@@ -24,15 +25,40 @@ use crate::rows::value_text;
 use crate::tables::{ProbeTable, Tables};
 use crate::watch::Processes;
 
-/// Events of a run while it goes on; `to_json` is the form that crosses the border.
-#[derive(Debug)]
+/// Events of a run while it goes on, as they cross the border: JSON with the kind as `event`.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    Segment { index: usize, label: String, kind: &'static str, phase: &'static str, t_ns: u64 },
-    Progress { segment: usize, label: String, phase: &'static str, client_cpu: f64, progress: Progress },
-    Note { text: String },
-    Paused { index: usize, action: String },
-    Finished { ended_by: &'static str },
-    Failed { kind: &'static str, message: String },
+    Segment {
+        index: usize,
+        label: String,
+        kind: &'static str,
+        phase: &'static str,
+        t_ns: u64,
+    },
+    Progress {
+        segment: usize,
+        label: String,
+        phase: &'static str,
+        /// Busy cores.
+        client_cpu: f64,
+        #[serde(flatten)]
+        progress: Progress,
+    },
+    Note {
+        text: String,
+    },
+    Paused {
+        index: usize,
+        action: String,
+    },
+    Finished {
+        ended_by: &'static str,
+    },
+    Failed {
+        kind: &'static str,
+        message: String,
+    },
 }
 
 /// A running plan. Dropping it asks the run to stop and waits for it.
@@ -173,33 +199,6 @@ pub fn control(target: Target, mut statement: Statement, limit_ns: u64) -> Resul
 
 impl Event {
     pub fn to_json(&self) -> String {
-        match self {
-            Event::Segment { index, label, kind, phase, t_ns } => {
-                json!({"event": "segment", "index": index, "label": label, "kind": kind, "phase": phase, "t_ns": t_ns})
-            }
-            Event::Progress { segment, label, phase, client_cpu, progress } => {
-                let roles: serde_json::Map<_, _> = progress
-                    .roles
-                    .iter()
-                    .map(|r| {
-                        let figures = json!({
-                            "rows": r.rows, "ops": r.ops, "rows_per_s": r.rows_per_s, "ops_per_s": r.ops_per_s,
-                            "p99_ms": r.p99_ms, "errors": r.errors, "backlog": r.backlog,
-                        });
-                        (r.role.clone(), figures)
-                    })
-                    .collect();
-                json!({
-                    "event": "progress", "t_ns": progress.t_ns, "segment": segment, "label": label, "phase": phase,
-                    "repetition": progress.repetition, "share": progress.share, "left_s": progress.left_s,
-                    "roles": roles, "client_cpu": client_cpu,
-                })
-            }
-            Event::Note { text } => json!({"event": "note", "text": text}),
-            Event::Paused { index, action } => json!({"event": "paused", "index": index, "action": action}),
-            Event::Finished { ended_by } => json!({"event": "finished", "ended_by": ended_by}),
-            Event::Failed { kind, message } => json!({"event": "failed", "kind": kind, "message": message}),
-        }
-        .to_string()
+        serde_json::to_string(self).expect("its keys are texts")
     }
 }
