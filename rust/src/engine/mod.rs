@@ -181,8 +181,10 @@ pub trait Engine: Send + Sync {
 
 /// One connection, owned by one thread. Allocates nothing that grows after `open`.
 pub trait Session: Send {
-    /// CPU only: `null:<wire>` runs the same code.
-    fn encode(&mut self, op: OpId, rows: &Columns, out: &mut Payload) -> Result<(), Error>;
+    /// CPU only: `null:<wire>` runs the same code. An engine has this or `encode_part`, and the other follows from it.
+    fn encode(&mut self, op: OpId, rows: &Columns, out: &mut Payload) -> Result<(), Error> {
+        self.encode_part(op, rows, Part::WHOLE, out)
+    }
     /// Rows at a time in which batches of `op` are best made and encoded; `None`: only whole ones, with columns that
     /// `submit` then sees.
     fn part_rows(&self, _op: OpId) -> Option<usize> {

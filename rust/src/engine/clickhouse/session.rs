@@ -208,10 +208,6 @@ impl ChSession {
 }
 
 impl Session for ChSession {
-    fn encode(&mut self, op: OpId, rows: &Columns, out: &mut Payload) -> Result<(), Error> {
-        self.encode_part(op, rows, Part::WHOLE, out)
-    }
-
     fn part_rows(&self, op: OpId) -> Option<usize> {
         matches!(self.ops[op], Some(Prepared::Insert { .. })).then_some(PART_ROWS)
     }

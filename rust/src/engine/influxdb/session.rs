@@ -190,10 +190,6 @@ fn types_of(table: &TablePlan) -> Result<Vec<(String, LogicalType)>, Error> {
 }
 
 impl Session for InfluxSession {
-    fn encode(&mut self, op: OpId, rows: &Columns, out: &mut Payload) -> Result<(), Error> {
-        self.encode_part(op, rows, Part::WHOLE, out)
-    }
-
     fn part_rows(&self, _op: OpId) -> Option<usize> {
         Some(PART_ROWS)
     }

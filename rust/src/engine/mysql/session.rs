@@ -207,10 +207,6 @@ impl InOrder for MySession {
 }
 
 impl Session for MySession {
-    fn encode(&mut self, op: OpId, rows: &Columns, out: &mut Payload) -> Result<(), Error> {
-        self.encode_part(op, rows, Part::WHOLE, out)
-    }
-
     fn part_rows(&self, op: OpId) -> Option<usize> {
         match &self.ops[op] {
             Some(Prepared::Load(_) | Prepared::Bulk(_)) => Some(PART_ROWS),

@@ -168,10 +168,6 @@ impl InOrder for PgSession {
 }
 
 impl Session for PgSession {
-    fn encode(&mut self, op: OpId, rows: &Columns, out: &mut Payload) -> Result<(), Error> {
-        self.encode_part(op, rows, Part::WHOLE, out)
-    }
-
     fn part_rows(&self, op: OpId) -> Option<usize> {
         match &self.ops[op] {
             Some(Prepared::Copy(_)) => Some(PART_ROWS),

@@ -224,10 +224,6 @@ impl InOrder for ValkeySession {
 }
 
 impl Session for ValkeySession {
-    fn encode(&mut self, op: OpId, rows: &Columns, out: &mut Payload) -> Result<(), Error> {
-        self.encode_part(op, rows, Part::WHOLE, out)
-    }
-
     fn part_rows(&self, _op: OpId) -> Option<usize> {
         Some(PART_ROWS)
     }
