@@ -57,9 +57,6 @@ class WarmUp:
     cut: int
     #: Mean before the cut over mean after it; 1 without a cut.
     head_to_tail: float
-    #: Relative change over the steady part, from a line; with its p (Newey-West).
-    trend: float
-    trend_p: float
 
 
 def warm_up(values: ArrayLike) -> WarmUp:
@@ -77,7 +74,7 @@ def warm_up(values: ArrayLike) -> WarmUp:
         kind = "flat"
     else:
         kind = "warm-up" if ratio < 1 else "slowdown"
-    return WarmUp(kind, cut.intervals, ratio, trend, p)
+    return WarmUp(kind, cut.intervals, ratio)
 
 
 def newey_west_slope(values: ArrayLike) -> tuple[float, float]:

@@ -109,11 +109,9 @@ def wilson(hits: int, n: int, level: float = 0.95) -> Interval:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A point in the search for the best: how far it is from the best and whether the two can be distinguished."""
+    """A point in the search for the best, and whether it can be distinguished from the best."""
 
     key: str
-    #: Geometric mean of its paired ratios to the best; 1 for the best itself.
-    ratio_to_best: float
     #: One-sided p of "no worse than the best", as found, before correction.
     p: float
     #: Not distinguishable from the best at the level asked, all comparisons together.
@@ -141,8 +139,7 @@ def best_set(
         shared = sorted(set(mine) & set(logs[best]))
         d = np.array([mine[b] - logs[best][b] for b in shared])
         p = 1.0 if key == best else _p_above_zero(d)
-        ratio = float(np.exp(sign * d.mean())) if len(d) else float("nan")
-        found.append(Candidate(key, ratio, p, p > alpha))
+        found.append(Candidate(key, p, p > alpha))
     return sorted(found, key=lambda c: (c.key != best, float(np.mean(list(logs[c.key].values())))))
 
 
