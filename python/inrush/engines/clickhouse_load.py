@@ -5,14 +5,13 @@ What `--create` makes differs in its times, in NULL and in the order of rows.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
-from inrush.engines import sql
 from inrush.engines.clickhouse_checksum import figure, hashed
 from inrush.engines.clickhouse_tables import number_of
 from inrush.engines.loading import Loading
-from inrush.engines.plans import Proof, TablePlan
+from inrush.engines.plans import TablePlan
 from inrush.engines.sampled import Sampled
 from inrush.engines.sql import Item, literal, quote
 from inrush.workload import Column, Table
@@ -51,6 +50,8 @@ METHODS = ("rowbinary",)
 
 
 class ClickhouseLoading(Loading):
+    hashing = "city_hash64"
+    pads_texts = True
     column_types: ClassVar[Mapping[str, tuple[str, ...]]] = COLUMN_TYPES
     not_finite: ClassVar[frozenset[str]] = frozenset({"nan", "inf"})
     ranges: ClassVar[Mapping[str, tuple[int, int]]] = RANGES
@@ -106,14 +107,8 @@ class ClickhouseLoading(Loading):
         why = "its engine is Distributed, which stores rows later and elsewhere; `inrush load --into` that server finds its shards"
         return f"SELECT {literal(why)} FROM system.tables WHERE {where} AND engine = 'Distributed'"
 
-    def proof(
-        self, table: Table, name: str, declared: Mapping[str, str], loose: Collection[str] = ()
-    ) -> Proof:
-        items = sql.load_items(table, "city_hash64", False, declared, loose)
-        return sql.load_proof(table, name, items, figure)
-
-    def checksum_query(self, table: Table, name: str, items: Sequence[Item]) -> str:
-        return sql.load_checksum_query(table, name, items, figure)
+    def figure(self, item: Item, column: Callable[[str], Column]) -> str:
+        return figure(item, column)
 
 
 def has_ticks(column: Column, sampled: Sampled) -> bool:

@@ -6,7 +6,7 @@ A namespace is a schema with a mark in it.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -75,14 +75,8 @@ class DuckDBLoading(Loading):
     def raw_columns(self, table: Table) -> Mapping[str, int]:
         return {c.name: 0 for c in table.columns if c.type == "bytes"}
 
-    def proof(
-        self, table: Table, name: str, declared: Mapping[str, str], loose: Collection[str] = ()
-    ) -> Proof:
-        items = sql.load_items(table, "read_back", False, {}, loose)
-        return sql.load_proof(table, name, items, _figure)
-
-    def checksum_query(self, table: Table, name: str, items: Sequence[Item]) -> str:
-        return sql.load_checksum_query(table, name, items, _figure)
+    def figure(self, item: Item, column: Callable[[str], Column]) -> str:
+        return _figure(item, column)
 
     def read_column(self, column: Column) -> str:
         return read_column(column)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, ClassVar
 
-from inrush.border.plan import ChecksumItem
+from inrush.border.plan import ChecksumItem, ValueHash
 from inrush.engines.plans import Proof, TablePlan
 from inrush.engines.sampled import Sampled
+from inrush.engines.sql import load_items, quote
 from inrush.workload import Column, Table
 
 
@@ -61,19 +62,39 @@ class Loading(ABC):
 
     # the proof
 
+    #: The engine's function of `ValueHash` for texts and floats; `read_back`: it has none.
+    hashing: ClassVar[ValueHash] = "read_back"
+    #: Unsigned numbers of 64 bits are stored with their bits reinterpreted.
+    unsigned_is_signed: ClassVar[bool] = False
+    #: Blanks at the end of a `char(n)` do not count.
+    pads_texts: ClassVar[bool] = False
+
     @abstractmethod
+    def figure(self, item: Mapping[str, Any], column: Callable[[str], Column]) -> str:
+        """One figure of a checksum query (`ChecksumItem`) as the engine's aggregate."""
+
     def proof(
         self, table: Table, name: str, declared: Mapping[str, str], loose: Collection[str] = ()
     ) -> Proof:
         """The proof of a table that was loaded: every column has a figure, whatever its type, and all rows have one.
 
         name: as statements use it. declared: column -> type in the database. loose: columns that the database may round.
-        Items of hash `read_back` are in no checksum query.
         """
+        padded = declared if self.pads_texts else {}
+        items = load_items(table, self.hashing, self.unsigned_is_signed, padded, loose)
+        return Proof(
+            checksum_query=self.checksum_query(table, name, items),
+            items=items,
+            read_back=f"SELECT {', '.join(quote(c.name) for c in table.columns)} FROM {name}",
+        )
 
-    @abstractmethod
     def checksum_query(self, table: Table, name: str, items: Sequence[ChecksumItem]) -> str:
-        """The statement of one row that has the figures of these items, in their order."""
+        """The statement of one row that has the figures of these items, in their order.
+
+        Items of hash `read_back` are in none: no SQL computes them.
+        """
+        figures = (self.figure(item, table.column) for item in items if item.get("hash") != "read_back")
+        return f"SELECT {', '.join(figures)} FROM {name}"
 
     def read_column(self, column: Column) -> str:
         """A column as a read-back selects it, so that its values come as the files have them."""

@@ -6,14 +6,13 @@ The length of a text that `--create` declares follows the longest text sampled.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
-from inrush.engines import sql
 from inrush.engines.loading import Loading, information_schema
 from inrush.engines.mysql_checksum import digits, figure
 from inrush.engines.mysql_tables import create_table, literal
-from inrush.engines.plans import Proof, TablePlan
+from inrush.engines.plans import TablePlan
 from inrush.engines.sampled import Sampled
 from inrush.engines.sql import Item, quote
 from inrush.workload import Column, Table
@@ -69,6 +68,8 @@ LENGTH = re.compile(r"(?:VAR)?CHAR\((\d+)\)")
 
 
 class MysqlLoading(Loading):
+    hashing = "crc32"
+    pads_texts = True
     transactional = True
     column_types: ClassVar[Mapping[str, tuple[str, ...]]] = COLUMN_TYPES
     has_days = True
@@ -123,14 +124,8 @@ class MysqlLoading(Loading):
             "AND COALESCE(e.transactions, 'NO') <> 'YES'"
         )
 
-    def proof(
-        self, table: Table, name: str, declared: Mapping[str, str], loose: Collection[str] = ()
-    ) -> Proof:
-        items = sql.load_items(table, "crc32", False, declared, loose)
-        return sql.load_proof(table, name, items, figure)
-
-    def checksum_query(self, table: Table, name: str, items: Sequence[Item]) -> str:
-        return sql.load_checksum_query(table, name, items, figure)
+    def figure(self, item: Item, column: Callable[[str], Column]) -> str:
+        return figure(item, column)
 
 
 class MariadbLoading(MysqlLoading):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
-from inrush.engines import postgresql_checksum, sql
+from inrush.engines import postgresql_checksum
 from inrush.engines.loading import Loading
-from inrush.engines.plans import Proof
 from inrush.engines.postgresql_checksum import load_figure
 from inrush.engines.sql import Item, bits_of, literal, quote
 from inrush.workload import Column, Table
@@ -39,6 +38,9 @@ RANGES = dict.fromkeys(
 
 
 class PostgresqlLoading(Loading):
+    hashing = "postgresql"
+    unsigned_is_signed = True
+    pads_texts = True
     transactional = True
     column_types: ClassVar[Mapping[str, tuple[str, ...]]] = COLUMN_TYPES
     not_finite = frozenset({"nan", "inf"})
@@ -58,14 +60,8 @@ class PostgresqlLoading(Loading):
         name = quote(column.name)
         return f"{postgresql_checksum.digits(column)} AS {name}" if column.type == "bytes" else name
 
-    def proof(
-        self, table: Table, name: str, declared: Mapping[str, str], loose: Collection[str] = ()
-    ) -> Proof:
-        items = sql.load_items(table, "postgresql", True, declared, loose)
-        return sql.load_proof(table, name, items, load_figure)
-
-    def checksum_query(self, table: Table, name: str, items: Sequence[Item]) -> str:
-        return sql.load_checksum_query(table, name, items, load_figure)
+    def figure(self, item: Item, column: Callable[[str], Column]) -> str:
+        return load_figure(item, column)
 
     def describe(self, schema: str, table: str) -> str:
         """By the catalogue: it names types as statements do, and columns of every kind of table."""

@@ -213,13 +213,8 @@ def checksum_items(
     items: list[ChecksumItem] = [{"kind": "rows"}]
     for column in table.columns:
         name = column.name
-        if column.nullable:
-            items.append({"kind": "not_null", "column": name})
-        if column.type in WHOLE_TYPES:
-            signed = unsigned_is_signed or column.type != "u64"
-            items.append({"kind": "sum_low", "column": name})
-            items.append({"kind": "sum_high", "column": name, "signed": signed})
-        elif column.type in FLOAT_TYPES and column.gen is not None:
+        items += _counted(column, unsigned_is_signed)
+        if column.type in FLOAT_TYPES and column.gen is not None:
             items.append({"kind": "sum_scaled", "column": name, "bits": float_bits(column)})
         elif column.type == "text":
             items.append({"kind": "sum_length", "column": name})
@@ -245,13 +240,10 @@ def load_items(
     trimmed = []
     for column in table.columns:
         name = column.name
-        if column.nullable:
-            items.append({"kind": "not_null", "column": name})
+        items += _counted(column, unsigned_is_signed)
         if column.type in WHOLE_TYPES:
-            signed = unsigned_is_signed or column.type != "u64"
-            items.append({"kind": "sum_low", "column": name})
-            items.append({"kind": "sum_high", "column": name, "signed": signed})
-        elif column.type == "bool":
+            continue
+        if column.type == "bool":
             items.append({"kind": "count_true", "column": name})
         elif column.type.startswith("list"):
             items.append({"kind": "sum_hash", "column": name, "hash": "read_back"})
@@ -277,6 +269,16 @@ def load_items(
     return tuple(items)
 
 
+def _counted(column: Column, unsigned_is_signed: bool) -> list[ChecksumItem]:
+    """The values of a column that may be NULL, and both halves of a whole number."""
+    found: list[ChecksumItem] = [{"kind": "not_null", "column": column.name}] if column.nullable else []
+    if column.type in WHOLE_TYPES:
+        signed = unsigned_is_signed or column.type != "u64"
+        found.append({"kind": "sum_low", "column": column.name})
+        found.append({"kind": "sum_high", "column": column.name, "signed": signed})
+    return found
+
+
 def row_weights(columns: int) -> list[int]:
     """What the remainders of so many columns are multiplied by. Twin of rust/src/rows/row_sum.rs."""
     return [pow(48_271, k + 1, 1_048_573) for k in range(columns)]
@@ -293,28 +295,6 @@ def row_number(item: Item, column: Callable[[str], Column], remainder: Callable[
         f"{weight} * {remainder(column(name))}"
         for weight, name in zip(row_weights(len(names)), names, strict=True)
     )
-
-
-def load_proof(
-    table: Table,
-    name: str,
-    items: Sequence[ChecksumItem],
-    expression: Callable[[Item, Callable[[str], Column]], str],
-) -> Proof:
-    """The checksum query of `load_items`; those that no SQL computes are left to the read-back."""
-    return Proof(
-        checksum_query=load_checksum_query(table, name, items, expression),
-        items=tuple(items),
-        read_back=f"SELECT {', '.join(quote(c.name) for c in table.columns)} FROM {name}",
-    )
-
-
-def load_checksum_query(
-    table: Table, name: str, items: Sequence[Item], expression: Callable[[Item, Callable[[str], Column]], str]
-) -> str:
-    """One row of numbers: those of the items that SQL computes, in their order."""
-    figures = (expression(item, table.column) for item in items if item.get("hash") != "read_back")
-    return f"SELECT {', '.join(figures)} FROM {name}"
 
 
 def float_bits(column: Column) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -84,6 +84,7 @@ SETTINGS = (
 
 
 class SqliteLoading(Loading):
+    unsigned_is_signed = True
     transactional = True
     column_types = COLUMN_TYPES
     not_finite = frozenset({"inf"})
@@ -104,14 +105,8 @@ class SqliteLoading(Loading):
         digits = f"iif({name} IS NULL, NULL, lower(hex({name}))) AS {name}"
         return digits if column.type == "bytes" else name
 
-    def proof(
-        self, table: Table, name: str, declared: Mapping[str, str], loose: Collection[str] = ()
-    ) -> Proof:
-        items = sql.load_items(table, "read_back", True, {}, loose)
-        return sql.load_proof(table, name, items, _figure)
-
-    def checksum_query(self, table: Table, name: str, items: Sequence[Item]) -> str:
-        return sql.load_checksum_query(table, name, items, _figure)
+    def figure(self, item: Item, column: Callable[[str], Column]) -> str:
+        return _figure(item, column)
 
 
 class Sqlite(Twin):
