@@ -48,10 +48,8 @@ pub struct ClientPlan {
     /// More rejected rows than this in all files end the load.
     pub reject_limit: u64,
     /// Holds the reading to a rate, all files together.
-    #[serde(default)]
     pub bytes_per_s: Option<f64>,
     /// Holds every reader to a rate of its own.
-    #[serde(default)]
     pub reader_bytes_per_s: Option<f64>,
     /// A reader begins its next file when the one before is stored whole, and says how long each took.
     #[serde(default)]

@@ -87,7 +87,6 @@ pub enum Message {
     Open {
         import: String,
         columns: Vec<String>,
-        #[serde(default)]
         setup: Option<serde_json::Value>,
     },
     Welcome {

@@ -22,7 +22,6 @@ pub struct LinkPlan {
     pub server: String,
     pub token: String,
     /// Without, the rows and the token can be read on the way.
-    #[serde(default)]
     pub tls: Option<ClientTls>,
 }
 

@@ -41,13 +41,10 @@ pub struct ServerPlan {
     pub listen: String,
     /// What a client must know.
     pub token: String,
-    #[serde(default)]
     pub tls: Option<ServerTls>,
     /// The one import that this server is there for.
-    #[serde(default)]
     pub load: Option<ImportPlan>,
     /// Instead: where clients may store what they open imports for.
-    #[serde(default)]
     pub serves: Option<Serves>,
 }
 
@@ -56,7 +53,6 @@ pub struct ServerPlan {
 #[serde(deny_unknown_fields)]
 pub struct Serves {
     pub shards: Vec<Target>,
-    #[serde(default)]
     pub coordinator: Option<Target>,
 }
 

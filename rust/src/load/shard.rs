@@ -40,7 +40,6 @@ pub struct ShardPlan {
     /// How long a shard may be away before the load ends.
     pub patience_ns: u64,
     /// Holds the shard to a rate.
-    #[serde(default)]
     pub rows_per_s: Option<f64>,
     /// Columns of hexadecimal digits that are stored as what they stand for: see `raw`.
     #[serde(default)]

@@ -18,7 +18,6 @@ pub enum GenPlan {
     /// The same in every row.
     Constant {
         value: Json,
-        #[serde(default)]
         bits: Option<u32>,
     },
     /// `from … to` again and again, one step each `every` places.
@@ -36,7 +35,6 @@ pub enum GenPlan {
     Uniform {
         from: i64,
         to: i64,
-        #[serde(default)]
         bits: Option<u32>,
         #[serde(default)]
         per: Per,
@@ -44,11 +42,8 @@ pub enum GenPlan {
     Normal {
         mean: f64,
         sd: f64,
-        #[serde(default)]
         min: Option<f64>,
-        #[serde(default)]
         max: Option<f64>,
-        #[serde(default)]
         bits: Option<u32>,
         #[serde(default)]
         per: Per,
@@ -57,11 +52,8 @@ pub enum GenPlan {
     Lognormal {
         median: f64,
         sigma: f64,
-        #[serde(default)]
         min: Option<f64>,
-        #[serde(default)]
         max: Option<f64>,
-        #[serde(default)]
         bits: Option<u32>,
         #[serde(default)]
         per: Per,
@@ -77,7 +69,6 @@ pub enum GenPlan {
         b: f64,
         #[serde(default = "unit")]
         scale: f64,
-        #[serde(default)]
         bits: Option<u32>,
         #[serde(default)]
         per: Per,
@@ -141,7 +132,6 @@ pub enum GenPlan {
     Walk {
         from: i64,
         to: i64,
-        #[serde(default)]
         bits: Option<u32>,
     },
     /// Epoch + sweep * the table's period, plus 0 … jitter per row.
@@ -168,7 +158,6 @@ pub enum GenPlan {
         #[serde(default = "one")]
         every: u64,
         /// Equal spaces give equal numbers, in any table and column.
-        #[serde(default)]
         space: Option<String>,
     },
     /// A UUID of version 4's shape for each place: no two are equal, and each leads back to its place.
@@ -203,7 +192,6 @@ pub enum GenPlan {
         /// Its generator there.
         of: Box<GenPlan>,
         /// Zipf's exponent; uniform if absent.
-        #[serde(default)]
         exponent: Option<f64>,
     },
     /// Jobs of a power of two of neighbouring places, following each other.
@@ -249,10 +237,8 @@ pub struct CounterPlan {
     #[serde(default)]
     pub idle_ppm: u32,
     /// Columns of one group have the same idle series; the column's own name if absent.
-    #[serde(default)]
     pub group: Option<String>,
     /// No increment is above it.
-    #[serde(default)]
     pub cap_per_s: Option<u64>,
     #[serde(default = "whole")]
     pub width_bits: u32,
