@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::engine::{Ns, OpId, Ticket};
 use crate::error::Error;
 use crate::plan::{KeyLaw, KeyPlan, LogicalType, OpPlan, ParamGen, ParamPlan, RolePlan, RunPlan, Weighted};
+use crate::rows::hash::hash;
 use crate::rows::spelled::{uuid_bytes, uuid_text};
 use crate::rows::{Generators, Value};
 use crate::schedule::arrival_seed;
@@ -47,7 +48,7 @@ impl Mix {
         if self.choices.len() == 1 {
             return self.choices[0].0;
         }
-        let draw = below(splitmix(self.seed ^ splitmix(ticket)), self.total);
+        let draw = below(drawn(self.seed ^ drawn(ticket)), self.total);
         let at = self.choices.partition_point(|&(_, upto)| upto <= draw);
         self.choices[at].0
     }
@@ -123,7 +124,7 @@ impl Params {
                     *value = time_value(*ty, at_ns);
                 }
                 ParamGenerator::Uniform { ty, from, span } => {
-                    let draw = splitmix(shared.seed ^ splitmix(draw_at(ticket, place as u64)));
+                    let draw = drawn(shared.seed ^ drawn(draw_at(ticket, place as u64)));
                     *value = integer_value(*ty, from.wrapping_add(below(draw, *span) as i64))
                 }
                 ParamGenerator::Constant(_) | ParamGenerator::Later => {}
@@ -264,15 +265,13 @@ pub fn operation_id(plan: &RunPlan, name: &str) -> Result<OpId, Error> {
         .ok_or_else(|| Error::Plan(format!("there is no operation {name}")))
 }
 
-fn below(draw: u64, n: u64) -> u64 {
-    ((draw as u128 * n as u128) >> 64) as u64
+/// SplitMix64's first draw of a seed.
+fn drawn(seed: u64) -> u64 {
+    hash(seed, 1)
 }
 
-fn splitmix(counter: u64) -> u64 {
-    let mut z = counter.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+fn below(draw: u64, n: u64) -> u64 {
+    ((draw as u128 * n as u128) >> 64) as u64
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod marks;
 
 use crate::error::Error;
 use crate::plan::{CollectPlan, Schedule};
+use crate::rows::hash::{hash, mix};
 
 pub use arrival_queue::{ArrivalQueue, Batching, Tickets};
 pub use arrivals::Arrivals;
@@ -65,7 +66,7 @@ pub fn is_paced(schedule: &Schedule) -> bool {
 
 /// The seed of one role's arrivals: roles of one plan must not arrive together.
 pub fn arrival_seed(plan_seed: u64, role: &str) -> u64 {
-    role.bytes().fold(mix64(plan_seed ^ 0x6172_7269_7661_6c73), |seed, byte| mix64(seed ^ u64::from(byte)))
+    role.bytes().fold(mix(plan_seed ^ 0x6172_7269_7661_6c73), |seed, byte| mix(seed ^ u64::from(byte)))
 }
 
 /// Time at which operation `k` is due, in ns from the start of the segment.
@@ -114,14 +115,7 @@ pub(crate) fn unit(seed: u64, k: u64) -> f64 {
 /// SplitMix64 by counter.
 #[inline]
 pub(crate) fn random64(seed: u64, k: u64) -> u64 {
-    mix64(seed.wrapping_add(k.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)))
-}
-
-#[inline]
-fn mix64(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    hash(seed, k.wrapping_add(1))
 }
 
 #[cfg(test)]
