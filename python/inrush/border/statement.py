@@ -56,10 +56,6 @@ def statement(text: str, directives: Directives | None = None) -> Statement:
     return {"text": text, "directives": directives} if directives else text
 
 
-def directives_of(of: Statement) -> Directives | None:
-    return None if isinstance(of, str) else of.get("directives")
-
-
 def run_statement(of: Statement, ask: Callable[[str, Directives | None], Rows]) -> Rows:
     """The rows of its text; of `each_row`, the text of every row is run too. ask: a text and its directives -> its rows.
 

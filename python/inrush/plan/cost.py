@@ -68,8 +68,6 @@ class Cost:
     #: Highest approximate size in a database at once.
     peak_bytes: int
     creates: tuple[Creation, ...]
-    #: Points that the pilot has timed, of all.
-    measured_points: int = 0
     #: About so many of the runs are made: less than all of a search.
     made: int = 0
     #: Least and most seconds of fresh repeats, which come on top.
@@ -91,7 +89,6 @@ def cost(plan: StudyPlan, pilot_s: Mapping[str, float] | None = None, done: int 
         rows=round(sum(share * plan.planned[run.point].rows for run, share in shares if run.point in run_s)),
         peak_bytes=round(max((p.bytes for p in plan.planned.values()), default=0) * STORED_SHARE),
         creates=tuple(creations(plan)),
-        measured_points=len(set(pilot_s) & set(plan.planned)),
         made=ceil(sum(share for _, share in shares)),
         fresh_s=fresh_s(plan, run_s),
         warnings=tuple(warnings(plan, forecasts)),
