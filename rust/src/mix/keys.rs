@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{below, draw_at, splitmix};
+use super::{below, draw_at, drawn};
 use crate::engine::Ticket;
 use crate::error::Error;
 use crate::plan::{KeyLaw, KeyPlan, OpPlan, ParamGen, RowSource, RunPlan};
@@ -104,7 +104,7 @@ impl RowDraw {
             Law::Uniform => below(draw, self.rows),
             Law::Zipf { zipf, order } => order.at(zipf.at(draw, 0) - 1),
             Law::HotSet { below: limit, hot, order } => {
-                let inside = splitmix(draw);
+                let inside = drawn(draw);
                 order.at(if draw < *limit || *hot == self.rows {
                     below(inside, *hot)
                 } else {
@@ -233,7 +233,7 @@ impl SessionKeys {
         let mut rows = [0u64; Picked::ROWS];
         for (batch, places) in set.places.chunks(Picked::ROWS).enumerate() {
             for (row, &place) in rows.iter_mut().zip(places) {
-                *row = self.draw.row(splitmix(seed ^ splitmix(draw_at(ticket, place))));
+                *row = self.draw.row(drawn(seed ^ drawn(draw_at(ticket, place))));
             }
             self.picked.pick(&set.generator, &rows[..places.len()]);
             let first = batch * Picked::ROWS;

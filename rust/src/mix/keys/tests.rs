@@ -24,7 +24,7 @@ fn in_session(by: Json, rows: u64, share: Share) -> RowDraw {
 /// How often each row was drawn.
 fn counted(law: &RowDraw, draws: u64) -> BTreeMap<u64, u64> {
     let mut found = BTreeMap::new();
-    (0..draws).for_each(|k| *found.entry(law.row(splitmix(k))).or_insert(0) += 1);
+    (0..draws).for_each(|k| *found.entry(law.row(drawn(k))).or_insert(0) += 1);
     found
 }
 
@@ -41,7 +41,7 @@ fn uniform_keys_fall_on_every_part_of_the_largest_table_alike() {
         let law = law(json!({"kind": "uniform"}), rows);
         let mut bins = [0u64; 1000];
         (0..DRAWS)
-            .for_each(|k| bins[(u128::from(law.row(splitmix(k))) * 1000 / u128::from(rows)) as usize] += 1);
+            .for_each(|k| bins[(u128::from(law.row(drawn(k))) * 1000 / u128::from(rows)) as usize] += 1);
         let excess = chi_square_excess(&bins, &[DRAWS as f64 / 1000.0; 1000]);
         assert!(excess.abs() < 4.0, "{rows} rows: {excess}");
     }
@@ -136,7 +136,7 @@ proptest! {
             prop_assert_eq!(law.first, next);
             prop_assert!(law.rows.abs_diff(rows / sessions) <= 1);
             for k in 0..4 {
-                let row = law.row(splitmix(k ^ session));
+                let row = law.row(drawn(k ^ session));
                 prop_assert!((law.first..law.first + law.rows).contains(&row));
             }
             next += law.rows;
