@@ -74,11 +74,6 @@ ALLOWED = {
 }
 #: A point's label in plans of version 1, which stay as they are.
 LABELS = {"own share: "}
-#: Folders and files with comments that are not looked at yet.
-UNREAD = (
-    "rust/src/engine/http.rs",
-    "rust/src/load/shard.rs",
-)
 #: Names of tests are sentences: longer ones are not looked at.
 WORDS_MOST = 4
 
