@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -15,6 +16,7 @@ from inrush.analysis.analyse import analyse, analysis_of
 from inrush.analysis.points import Analysis
 from inrush.errors import UsageError
 from inrush.guards.verdicts import Outcome, Verdict
+from inrush.model.capacity import forecast_load
 from inrush.model.forecast import Forecast
 from inrush.model.intervals import REACHES
 from inrush.predict.costs import stored_for
@@ -27,6 +29,22 @@ from inrush.text import percent as rounded
 from tests import synthetic
 from tests.terminal import Inrush
 from tests.test_predict import load_study
+
+
+@pytest.fixture(autouse=True, scope="module")
+def forecasts_made_once() -> Iterator[None]:
+    """A forecast of one load takes most of a second, and many tests ask for the same one."""
+    made: dict[str, Forecast] = {}
+
+    def once(*words: Any) -> Forecast:
+        key = repr(words)
+        if key not in made:
+            made[key] = forecast_load(*words)
+        return made[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("inrush.predict.sizing.forecast_load", once)
+        yield
 
 
 def batch_study(**how: Any) -> Analysis:
