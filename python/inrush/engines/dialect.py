@@ -90,6 +90,11 @@ class Dialect(ABC):
         """A query with rows as long as deletes by age are worked on in the background; empty: they are done when answered."""
         return ""
 
+    def unseen(self, plan: TablePlan) -> str:
+        """A query with rows as long as queries may not see what was acknowledged; empty: they see it at once. Twin of
+        `reads_late` in rust/src/engine/mod.rs."""
+        return ""
+
     # proofs and probes
 
     @abstractmethod

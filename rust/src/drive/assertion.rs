@@ -105,6 +105,12 @@ impl Check {
         counts[self.table()].acknowledged()
     }
 
+    /// The same where an acknowledged row may not be seen yet: those that lay in the table when this repetition began.
+    #[inline]
+    pub fn settled(&self, counts: &[TableCount]) -> u64 {
+        counts[self.table()].settled()
+    }
+
     fn table(&self) -> usize {
         match self {
             Check::Count { table } => *table,

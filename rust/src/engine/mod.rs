@@ -56,6 +56,8 @@ pub struct Caps {
     pub identity_collapses: bool,
     /// A reader may see a row while its values are still being written, with NULL for those that are missing (InfluxDB).
     pub reads_torn: bool,
+    /// A row that was acknowledged may not be seen yet: queries find it soon after (QuestDB).
+    pub reads_late: bool,
 }
 
 /// How an operation ended. Only `Ok` has a latency in any figure.
