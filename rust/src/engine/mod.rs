@@ -17,6 +17,7 @@ mod messages;
 mod mysql;
 mod null;
 mod postgresql;
+mod questdb;
 mod resp;
 pub(crate) mod secrets;
 pub(crate) mod shared;
@@ -269,7 +270,7 @@ struct Known {
 }
 
 /// Every engine, in the order of their names.
-const KNOWN: [Known; 12] = [
+const KNOWN: [Known; 13] = [
     Known { name: "adbc", max_depth: 1, new: |ctx| Ok(Arc::new(adbc::Adbc::new(ctx)?)) },
     Known { name: "clickhouse", max_depth: 1, new: |ctx| Ok(Arc::new(clickhouse::Clickhouse::new(ctx)?)) },
     Known { name: "duckdb", max_depth: 1, new: |ctx| Ok(Arc::new(duckdb::duckdb(ctx)?)) },
@@ -281,6 +282,11 @@ const KNOWN: [Known; 12] = [
         name: "postgresql",
         max_depth: postgresql::MAX_DEPTH,
         new: |ctx| Ok(Arc::new(postgresql::Postgresql::new(ctx)?)),
+    },
+    Known {
+        name: "questdb",
+        max_depth: postgresql::MAX_DEPTH,
+        new: |ctx| Ok(Arc::new(questdb::questdb(ctx)?)),
     },
     Known {
         name: "simulated",
