@@ -51,7 +51,7 @@ class Dialect(ABC):
         statement = self.foreign_objects(namespaces)
         return [str(row[0]) for row in ask(statement)] if statement else []
 
-    def drop_foreign_object(self, name: str) -> tuple[str, ...]:
+    def drop_foreign_object(self, name: str) -> tuple[Command, ...]:
         """What `--force` does to one of them; nothing where it is no obstacle."""
         return ()
 

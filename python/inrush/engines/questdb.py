@@ -15,7 +15,6 @@ from typing import ClassVar
 from inrush.border.plan import Command
 from inrush.engines import sql
 from inrush.engines.greeting import Protocol
-from inrush.engines.instance import Target
 from inrush.engines.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.questdb_life import QuestdbLife
 from inrush.engines.sql import Item, literal, quote
@@ -51,6 +50,8 @@ LOSSES: Mapping[str, str] = {
     "list_i64": "lists of whole numbers are lists of doubles: exact within 2^53, others are refused",
 }
 MARK = "made_by_inrush"
+#: A query for statements: each drops a table.
+DROPS = """SELECT 'DROP TABLE "' || table_name || '"' AS text"""
 HOLDER = sql.HOLDER
 #: Rows of a day above which a table is cut by the hour.
 DAY_ROWS = 100_000_000
@@ -81,16 +82,17 @@ class Questdb(Twin):
         return (f"CREATE TABLE {_named(namespace, MARK)} (made boolean)",)
 
     def drop_namespace(self, namespace: str) -> tuple[Command, ...]:
-        return (_drop_marked(namespace, f"starts_with(table_name, {literal(namespace + '.')})"),)
+        return (_drop_marked(namespace, _within(namespace)),)
 
     def foreign_objects(self, namespaces: Sequence[str]) -> str:
-        each = " UNION ALL ".join(
-            f"SELECT {literal(name)} AS name, count() AS tables, "
-            f"sum(CASE WHEN table_name = {literal(f'{name}.{MARK}')} THEN 1 ELSE 0 END) AS marks "
-            f"FROM tables() WHERE starts_with(table_name, {literal(name + '.')})"
+        return " UNION ALL ".join(
+            f"SELECT DISTINCT {literal(name)} AS name FROM tables() CROSS JOIN (SELECT count() AS marks FROM tables() "
+            f"WHERE table_name = {literal(f'{name}.{MARK}')}) WHERE {_within(name)} AND marks = 0"
             for name in namespaces
         )
-        return f"SELECT name FROM ({each}) WHERE tables > 0 AND marks = 0"
+
+    def drop_foreign_object(self, name: str) -> tuple[Command, ...]:
+        return ({"text": f"{DROPS} FROM tables() WHERE {_within(name)}", "repeat": "each_row"},)
 
     def lock(self, name: str, holder: str) -> tuple[str, ...]:
         held = f"CREATE TABLE {_named(name, HOLDER)} AS (SELECT {literal(holder)} AS holder)"
@@ -117,6 +119,8 @@ class Questdb(Twin):
     def plan_operation(
         self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0
     ) -> OpPlan | Unsupported:
+        if operation.deletes_before and self.name not in operation.sql:
+            return Unsupported("QuestDB deletes no rows, only whole partitions")
         inserts = {"multirow": partial(sql.insert_one_row, placeholder=sql.dollar)}
         if operation.kind == "insert" and any(
             "no time" in loss for loss in tables[operation.table or ""].losses
@@ -145,18 +149,14 @@ class Questdb(Twin):
                 "SELECT property_path, value FROM (SHOW PARAMETERS) "
                 f"WHERE value_source <> 'default' OR property_path = {literal(COMMIT_MODE)} ORDER BY property_path",
             ),
-            version="SELECT 'version' AS name, build() AS version",
+            version="SELECT 'version' AS name, 'QuestDB ' || split_part(split_part(build(), 'QuestDB ', 2), ',', 1) AS version",
         )
-
-    def tls(self, target: Target, settings: Mapping[str, str]) -> str:
-        """The server without a licence has no TLS: the core asks before it logs in, and says so."""
-        return "none"
 
     def durability(self, settings: Mapping[str, str]) -> Durability:
         """What an acknowledged INSERT survives.
 
-        A commit writes to files that are mapped into memory: the kernel has them. With `sync` it waits until they are on
-        disk, with `async` it does not. Source: WalWriter.commit, TableTransactionLogFile in QuestDB 9.3.
+        A commit writes to files that are mapped into memory, and the kernel has them. With `sync` it waits until they are
+        on disk; with `async` it does not. Source: QuestDB's manual, "Durability and commit modes".
         """
         mode = settings.get(COMMIT_MODE)
         because = {} if mode is None else {COMMIT_MODE: mode}
@@ -200,12 +200,15 @@ def _named(namespace: str, table: str) -> str:
     return quote(f"{namespace}.{table}")
 
 
+def _within(namespace: str) -> str:
+    return f"starts_with(table_name, {literal(namespace + '.')})"
+
+
 def _drop_marked(namespace: str, where: str) -> Command:
     """Drops the tables `where` the namespace bears inrush's mark; the mark last, so that what a kill left is found."""
     mark = literal(f"{namespace}.{MARK}")
     return {
-        "text": f"""SELECT 'DROP TABLE "' || table_name || '"' AS text FROM tables() """
-        f"CROSS JOIN (SELECT table_name AS mark FROM tables() WHERE table_name = {mark}) "
+        "text": f"{DROPS} FROM tables() CROSS JOIN (SELECT table_name AS mark FROM tables() WHERE table_name = {mark}) "
         f"WHERE {where} ORDER BY table_name = {mark}",
         "repeat": "each_row",
     }
