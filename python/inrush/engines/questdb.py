@@ -40,7 +40,7 @@ TYPES: Mapping[str, tuple[str, str]] = {
     "uuid": ("uuid", "uuid"),
 }
 #: Where a value may be NULL: types without one of their own are stored wider.
-NULLABLE: Mapping[str, tuple[str, str]] = {**TYPES, "bool": ("int", "int4"), "i16": ("int", "int2")}
+NULLABLE: Mapping[str, tuple[str, str]] = {**TYPES, "bool": ("int", "int4"), "i16": ("int", "int4")}
 LEAST = "the least value of {} bits is NULL, and a proof finds it missing"
 LOSSES: Mapping[str, str] = {
     "i32": LEAST.format(32),
@@ -85,11 +85,13 @@ class Questdb(Twin):
         return (_drop_marked(namespace, _within(namespace)),)
 
     def foreign_objects(self, namespaces: Sequence[str]) -> str:
-        return " UNION ALL ".join(
-            f"SELECT DISTINCT {literal(name)} AS name FROM tables() CROSS JOIN (SELECT count() AS marks FROM tables() "
-            f"WHERE table_name = {literal(f'{name}.{MARK}')}) WHERE {_within(name)} AND marks = 0"
+        each = " UNION ALL ".join(
+            f"SELECT {literal(name)} AS name, count() AS tables, "
+            f"sum(CASE WHEN table_name = {literal(f'{name}.{MARK}')} THEN 1 ELSE 0 END) AS marks "
+            f"FROM tables() WHERE {_within(name)}"
             for name in namespaces
         )
+        return f"SELECT name FROM ({each}) WHERE tables > 0 AND marks = 0"
 
     def drop_foreign_object(self, name: str) -> tuple[Command, ...]:
         return ({"text": f"{DROPS} FROM tables() WHERE {_within(name)}", "repeat": "each_row"},)
@@ -180,7 +182,8 @@ def figure(item: Item, column: Callable[[str], Column]) -> str:
     if kind == "not_null":
         return f"count({name})"
     if kind == "sum_length":
-        return f"coalesce(sum(length_bytes({name})), 0)"
+        # The length of NULL is -1.
+        return f"coalesce(sum(CASE WHEN {name} IS NULL THEN 0 ELSE length_bytes({name}) END), 0)"
     if kind == "sum_scaled":
         return f"coalesce(sum(cast(cast({name} AS double) * {2 ** item['bits']} AS long)), 0)"
     whole = _whole(column(item["column"]))

@@ -68,7 +68,14 @@ class QuestdbLife(OwnServer):
         folder = life.own_folder(place.home / "conf", place.user)
         (folder / "server.conf").write_text(config(place))
         (folder / "server.conf").chmod(0o644)
-        main = ["-p", place.release.path / JAR, "-m", "io.questdb/io.questdb.ServerMain", "-d", place.home]
+        main: list[str | Path] = [
+            "-p",
+            place.release.path / JAR,
+            "-m",
+            "io.questdb/io.questdb.ServerMain",
+            "-d",
+            place.home,
+        ]
         return [java(), *OPTIONS, *main]
 
     def known_settings(self, release: Release) -> frozenset[str] | None:

@@ -57,7 +57,7 @@ def test_a_value_that_may_be_null_has_a_type_that_holds_null() -> None:
     )
     plan = TWIN.plan_table(Table("t", columns), "none", "n")
     assert '"up" int, "down" boolean, "small" int' in plan.create[0]
-    assert dict(plan.wire) == {"at": "timestamptz", "up": "int4", "down": "bool", "small": "int2"}
+    assert dict(plan.wire) == {"at": "timestamptz", "up": "int4", "down": "bool", "small": "int4"}
 
 
 def test_rows_without_a_time_are_unsupported_with_a_reason() -> None:
