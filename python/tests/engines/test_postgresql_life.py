@@ -150,7 +150,9 @@ def test_a_named_folder_without_programs_is_refused(monkeypatch: pytest.MonkeyPa
 def test_a_jar_that_was_not_tried_is_refused(tmp_path: Path) -> None:
     (tmp_path / "some.jar").write_bytes(b"other")
     with pytest.raises(TargetError, match="not the build that was tried"):
-        maven.check(tmp_path / "some.jar", "0" * 64, "install it")
+        maven.check(
+            tmp_path / "some.jar", maven.Artifact("some", "of.some", "some", "1", "0" * 64, "install it")
+        )
 
 
 def test_the_newest_version_is_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -285,6 +285,20 @@ mod tests {
     }
 
     #[test]
+    fn an_engine_whose_reads_are_late_is_held_to_the_rows_that_lay_there_before() {
+        let counts = counts(100, 50);
+        counts[0].acknowledge(50);
+        let count = check(Assertion::CountBounds { table: 0 }, keys(0), false);
+        assert_eq!((count.floor(&counts), count.settled(&counts)), (150, 100));
+        let outside = |found: i64, floor| {
+            let answer = Answer { names: vec!["n".into()], rows: vec![vec![Value::I64(found)]] };
+            count_outside(&answer, floor, counts[0].issued()).is_some()
+        };
+        assert!(outside(120, count.floor(&counts)) && !outside(120, count.settled(&counts)));
+        assert!(outside(99, count.settled(&counts)), "those that lay there are seen");
+    }
+
+    #[test]
     fn asked_is_kept_by_the_rows_of_the_keys_alone() {
         let counts = counts(100, 0);
         let (mut one, mut three) = (asked(1), asked(3));

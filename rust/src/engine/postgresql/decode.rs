@@ -436,6 +436,22 @@ mod tests {
     }
 
     #[test]
+    fn a_data_row_is_read_as_a_row_of_a_copy() {
+        let mut batch = Columns { rows: 0, columns: vec![Column::new("l", LogicalType::ListI64)] };
+        let list = |item: f64| {
+            let words = [1u32, 0, FLOAT8, 1, 1, 8];
+            let mut cell: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+            cell.extend_from_slice(&item.to_be_bytes());
+            [&1u16.to_be_bytes()[..], &(cell.len() as u32).to_be_bytes(), &cell].concat()
+        };
+        push_data_row(&list(7.0), &mut batch).unwrap();
+        assert_eq!((batch.rows, batch.columns[0].value(0)), (1, Value::ListI64(vec![7])));
+        assert!(push_data_row(&list(7.5), &mut batch).unwrap_err().contains("column l"), "no whole number");
+        assert!(push_data_row(&list(7.0)[..9], &mut batch).is_err(), "cut");
+        assert!(push_data_row(&[list(7.0), vec![0]].concat(), &mut batch).is_err(), "too long");
+    }
+
+    #[test]
     fn commands_tell_their_rows() {
         assert_eq!(command_rows(b"INSERT 0 5\0"), 5);
         assert_eq!(command_rows(b"COPY 30000\0"), 30_000);
