@@ -27,7 +27,7 @@ pub fn questdb(ctx: &Context) -> Result<Postgresql, Error> {
 ///
 /// Source: the messages of QuestDB 9.3 (`SqlException`, `CairoException`).
 fn outcome(failure: &Failure) -> Outcome {
-    const MEANING: [(&str, Outcome); 11] = [
+    const MEANING: [(&str, Outcome); 12] = [
         ("table does not exist", Outcome::Undefined),
         ("Invalid column", Outcome::Undefined),
         ("unknown function name", Outcome::Undefined),
@@ -39,6 +39,7 @@ fn outcome(failure: &Failure) -> Outcome {
         ("is not allowed", Outcome::Refused),
         ("memory limit exceeded", Outcome::TooLarge),
         ("permission", Outcome::Auth),
+        ("Invalid username/password", Outcome::Auth),
     ];
     let means = |words: &&(&str, Outcome)| failure.message.contains(words.0);
     MEANING.iter().find(means).map_or(Outcome::Other, |(_, outcome)| *outcome)
