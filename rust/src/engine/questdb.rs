@@ -39,7 +39,7 @@ fn outcome(failure: &Failure) -> Outcome {
         ("is not allowed", Outcome::Refused),
         ("memory limit exceeded", Outcome::TooLarge),
         ("permission", Outcome::Auth),
-        ("Invalid username/password", Outcome::Auth),
+        ("username/password", Outcome::Auth),
     ];
     let means = |words: &&(&str, Outcome)| failure.message.contains(words.0);
     MEANING.iter().find(means).map_or(Outcome::Other, |(_, outcome)| *outcome)
@@ -55,6 +55,7 @@ mod tests {
         assert_eq!(of("table does not exist [table=nowhere]"), Outcome::Undefined);
         assert_eq!(of("timeout, query aborted [fd=7, runtime=500us]"), Outcome::Timeout);
         assert_eq!(of("designated timestamp before 1970-01-01 is not allowed"), Outcome::Refused);
+        assert_eq!(of("invalid username/password"), Outcome::Auth);
         assert_eq!(of("dangling literal"), Outcome::Other);
     }
 }

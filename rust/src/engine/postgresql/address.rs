@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::speaker::{Speaker, POSTGRESQL};
+use super::speaker::Speaker;
+#[cfg(test)]
+use super::speaker::POSTGRESQL;
 use crate::engine::secrets::private_text;
 use crate::engine::socket::{Endpoint, PATH_MOST};
 use crate::engine::tls::{is_loopback, Check, Roots, Tls, TlsOptions, When};
