@@ -51,8 +51,13 @@ class QuestdbLife(OwnServer):
         folder = life.own_folder(place.home / "conf", place.user)
         (folder / "server.conf").write_text(config(place))
         (folder / "server.conf").chmod(0o644)
-        main = ["-m", "io.questdb/io.questdb.ServerMain", "-d", place.home]
-        return [java(), *OPTIONS, "-p", self.program(place.release), *main]
+        module: list[str | Path] = [
+            "-p",
+            self.program(place.release),
+            "-m",
+            "io.questdb/io.questdb.ServerMain",
+        ]
+        return [java(), *OPTIONS, *module, "-d", place.home]
 
     def known_settings(self, release: Release) -> frozenset[str] | None:
         """The server refuses to start with one that it does not know, and says which."""
