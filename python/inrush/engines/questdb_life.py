@@ -21,6 +21,7 @@ SHA256 = "939bc53ab22f93dbaa6545143a6e7c536d4904c07b7f2d381e8eef10436be062"
 QUESTDB = {"9.3": maven.Artifact("questdb", "org.questdb", "questdb", "9.3.4", SHA256, INSTALL)}
 #: Garbage collector as its own launcher has it. Rows do not lie in Java's heap.
 OPTIONS = ("-XX:+UseParallelGC", "-Xmx1g")
+MAIN = "io.questdb/io.questdb.ServerMain"
 #: Longest wait for an answer of a server that may not be ready yet, s.
 READY_S = 0.5
 #: What inrush sets itself: one port, on the loopback address; what it does not know, it refuses.
@@ -51,13 +52,7 @@ class QuestdbLife(OwnServer):
         folder = life.own_folder(place.home / "conf", place.user)
         (folder / "server.conf").write_text(config(place))
         (folder / "server.conf").chmod(0o644)
-        module: list[str | Path] = [
-            "-p",
-            self.program(place.release),
-            "-m",
-            "io.questdb/io.questdb.ServerMain",
-        ]
-        return [java(), *OPTIONS, *module, "-d", place.home]
+        return [java(), *OPTIONS, "-p", self.program(place.release), "-m", MAIN, "-d", place.home]
 
     def known_settings(self, release: Release) -> frozenset[str] | None:
         """The server refuses to start with one that it does not know, and says which."""
