@@ -178,6 +178,18 @@ fn a_value_that_its_wire_cannot_hold_is_refused_and_named() {
 }
 
 #[test]
+fn a_list_of_whole_numbers_is_a_list_of_floats_as_far_as_they_are_exact() {
+    let exact = Value::ListI64(vec![0, -1, 1 << 53, -(1 << 53)]);
+    for list in [exact, Value::ListI64(vec![])] {
+        let (plan, batch) = one_column(LogicalType::ListI64, "float8[]", list.clone());
+        assert_eq!(decode_pgcopy(&encoded("pgcopy", &plan, &batch), &plan), [[list]]);
+    }
+    let (plan, batch) = one_column(LogicalType::ListI64, "float8[]", Value::ListI64(vec![1, (1 << 53) + 1]));
+    let refused = encoder("pgcopy", &plan).expect("valid").encode(&batch, &mut Vec::new());
+    assert!(refused.expect_err("it would be rounded").to_string().contains("does not fit float8list"));
+}
+
+#[test]
 fn mysql_has_no_nan_and_no_year_10000() {
     for (ty, value) in [
         (LogicalType::F64, Value::F64(f64::NAN)),

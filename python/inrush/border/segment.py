@@ -192,6 +192,8 @@ class ProofPlan(TypedDict):
     items: Sequence[ChecksumItem]
     #: All columns in order; empty: not read back.
     read_back: str
+    #: Asked until it gives no rows, before anything is read; absent: what was acknowledged is seen at once.
+    unseen: NotRequired[str]
 
 
 class ProbePlan(TypedDict):

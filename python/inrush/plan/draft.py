@@ -234,6 +234,8 @@ class Draft:
             }
             if not proof.checksum_query:
                 continue
+            if unseen := self.server.unseen(self.plans[name]):
+                document["unseen"] = unseen
             found.append(document)
             if read_back and not whole and not gone:
                 found += self.ranges(name, proof.read_back)

@@ -39,6 +39,7 @@ class Segments:
             *self.probe("before", ("settings", "counters")),
             *([self.load(loads)] if loads else []),
             *([self.control("after_load", after_load)] if after_load else []),
+            *self.seen(loads),
             *([self.drive("warm", self.schedule.warm_s)] if timed and self.schedule.warm_s else []),
             self.drive("measure", self.schedule.measure_s),
             *retained,
@@ -92,6 +93,14 @@ class Segments:
             roles.append(single_role(f"load/{name}", f"load/{name}", work))
         return self.driven("load", "load", roles)
 
+    def seen(self, names: Sequence[str]) -> list[border.ControlSegment]:
+        """Waits until queries see what was loaded."""
+        statements = self.until_seen(names)
+        return [self.control("seen", statements)] if statements else []
+
+    def until_seen(self, names: Sequence[str]) -> list[Statement]:
+        return until_no_rows([self.draft.server.unseen(self.draft.plans[name]) for name in names])
+
     def driven(self, label: str, phase: border.Phase, roles: list[border.RolePlan]) -> border.DriveSegment:
         document: border.DriveSegment = {
             "kind": "drive",
@@ -119,7 +128,10 @@ class Segments:
             document["repeat"] = {
                 "at_least_ns": ns(self.schedule.at_least_s),
                 "max": self.schedule.max_repetitions,
-                "fresh": [s for name in names for s in self.draft.plans[name].fresh],
+                "fresh": [
+                    *(s for name in names for s in self.draft.plans[name].fresh),
+                    *self.until_seen(names),
+                ],
                 "proofs": self.repetition_proofs(names),
             }
         return document
@@ -139,8 +151,7 @@ class Segments:
         """Waits for deletes that an engine works on after it has answered: what is left is proven afterwards."""
         draft = self.draft
         asked = [draft.server.deleting(draft.plans[name]) for name in draft.retained]
-        statements: list[Statement] = [{"text": query, "repeat": "until_no_rows"} for query in asked if query]
-        return [self.control("deleted", statements)] if statements else []
+        return [self.control("deleted", until_no_rows(asked))] if any(asked) else []
 
     def proof(self, label: str, names: Sequence[str]) -> list[border.ProofSegment]:
         held = [n for n in names if self.draft.rows_of(n)]
@@ -154,6 +165,10 @@ class Segments:
             return []
         last = max(last_sweep_ns(t, self.draft.rows_of(n)) for n, t in self.draft.tables.items())
         return [{"kind": "ask", "label": "quiet", "operations": names, "now_ns": last}]
+
+
+def until_no_rows(queries: Iterable[str]) -> list[Statement]:
+    return [{"text": query, "repeat": "until_no_rows"} for query in queries if query]
 
 
 def version_of(statements: Iterable[Statement]) -> int:

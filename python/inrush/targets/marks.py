@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from inrush.border.plan import Command
+from inrush.border.statement import run_statement
 from inrush.engines.sql import file_of
 from inrush.errors import TargetError, UsageError
 from inrush.plan.planned import StudyPlan
@@ -56,12 +58,12 @@ def foreign_objects(deployment: Deployment, namespaces: Sequence[str]) -> list[s
     return deployment.server.ask_file(path, statement) if held else []
 
 
-def drop(deployment: Deployment, name: str, statements: Sequence[str]) -> None:
+def drop(deployment: Deployment, name: str, statements: Sequence[Command]) -> None:
     from inrush import _core
 
     try:
         for statement in statements:
-            deployment.ask(statement)
+            run_statement(statement, deployment.ask)
     except _core.CoreFailure as e:
         raise TargetError(
             f"{deployment.target.url}: {name} is in the way and could not be dropped ({e.args[1]}); drop it yourself"

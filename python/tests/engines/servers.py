@@ -40,6 +40,7 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
     "influxdb": {},
     # What was acknowledged is there after a kill.
     "valkey": {"appendonly": "yes", "appendfsync": "always"},
+    "questdb": {},
 }
 
 
@@ -104,6 +105,7 @@ mariadb = fixture_of("mariadb")
 clickhouse = fixture_of("clickhouse")
 influxdb = fixture_of("influxdb")
 valkey = fixture_of("valkey")
+questdb = fixture_of("questdb")
 
 
 @pytest.fixture(scope="session")

@@ -105,6 +105,12 @@ impl Check {
         counts[self.table()].acknowledged()
     }
 
+    /// The same where an acknowledged row may not be seen yet: those that lay in the table when this repetition began.
+    #[inline]
+    pub fn settled(&self, counts: &[TableCount]) -> u64 {
+        counts[self.table()].settled()
+    }
+
     fn table(&self) -> usize {
         match self {
             Check::Count { table } => *table,
@@ -276,6 +282,20 @@ mod tests {
         let params: Vec<Value> = params.iter().map(|&id| Value::I64(id)).collect();
         let floor = check.floor(counts);
         check.broken(answer, floor, &Asked { params: &params, counts }).map(|(outcome, _)| outcome)
+    }
+
+    #[test]
+    fn an_engine_whose_reads_are_late_is_held_to_the_rows_that_lay_there_before() {
+        let counts = counts(100, 50);
+        counts[0].acknowledge(50);
+        let count = check(Assertion::CountBounds { table: 0 }, keys(0), false);
+        assert_eq!((count.floor(&counts), count.settled(&counts)), (150, 100));
+        let outside = |found: i64, floor| {
+            let answer = Answer { names: vec!["n".into()], rows: vec![vec![Value::I64(found)]] };
+            count_outside(&answer, floor, counts[0].issued()).is_some()
+        };
+        assert!(outside(120, count.floor(&counts)) && !outside(120, count.settled(&counts)));
+        assert!(outside(99, count.settled(&counts)), "those that lay there are seen");
     }
 
     #[test]

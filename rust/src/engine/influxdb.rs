@@ -55,6 +55,7 @@ impl Engine for Influxdb {
             inserts_whole: false,
             identity_collapses: true,
             reads_torn: true,
+            reads_late: false,
         }
     }
 

@@ -197,6 +197,9 @@ pub struct ProofPlan {
     /// All columns of the table in order, any row order. Empty: no read-back.
     #[serde(default)]
     pub read_back: String,
+    /// Asked until it gives no rows, before anything is read: what was acknowledged is then seen. Empty: it is at once.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unseen: String,
 }
 
 /// One figure that engine and generator compute independently. All sums are over non-null values.

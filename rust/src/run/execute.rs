@@ -15,7 +15,7 @@ use crate::engine::abort::{self, Abort};
 use crate::engine::statement::perform;
 use crate::engine::{self, Context, Engine};
 use crate::error::Error;
-use crate::plan::{DriveSegment, Phase, ProbePlan, ProofPlan, RowSource, Segment, Statement};
+use crate::plan::{DriveSegment, Phase, ProbePlan, ProofPlan, Repeat, RowSource, Segment, Statement};
 use crate::proof::{self, prove, Expectations, Expected};
 use crate::rows::files::FileSummary;
 use crate::rows::Columns;
@@ -213,6 +213,7 @@ impl Running {
         let plan = self.context.plan.clone();
         let mut holds = true;
         for proof in proofs {
+            self.see(engine.as_ref(), proof)?;
             let stored = match plan.tables[proof.table].source {
                 RowSource::Generated { .. } => None,
                 // No row of the files was acknowledged: none may be there.
@@ -244,6 +245,17 @@ impl Running {
             }
         }
         Ok(holds)
+    }
+
+    /// Returns when queries see what was acknowledged of the proof's table.
+    fn see(&self, engine: &dyn Engine, proof: &ProofPlan) -> Result<(), Error> {
+        if proof.unseen.is_empty() {
+            return Ok(());
+        }
+        let asked = Statement { text: proof.unseen.clone(), repeat: Some(Repeat::UntilNoRows) };
+        let limit_ns = proof::limit_ns(proof.rows).min(self.most_ns);
+        // A run that is asked to stop is proven as far as it is seen.
+        perform(engine, &asked, limit_ns, &self.context.stop).map(drop)
     }
 
     fn probe(&mut self, index: usize, probes: &[ProbePlan]) -> Result<EndedBy, Error> {

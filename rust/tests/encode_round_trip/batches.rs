@@ -123,6 +123,7 @@ pub fn batch() -> impl Strategy<Value = (TablePlan, Columns)> {
             LogicalType::U64 => &["", "int8", "numeric"],
             LogicalType::I64 => &["", "numeric"],
             LogicalType::I32 | LogicalType::I16 => &["", "int4", "int8"],
+            LogicalType::Bool => &["", "int4"],
             LogicalType::F32 => &["", "float8"],
             LogicalType::ListF64 => &["", "float8[]"],
             _ => &[""],
