@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from inrush.border import plan as border
-from inrush.border.plan import PLAIN_VERSION, PLAN_VERSION, Command, Segment, Statement
+from inrush.border.plan import PLAIN_VERSION, REPEAT_VERSION, Command, Segment, Statement
 from inrush.plan.documents import last_sweep_ns, role_document, single_role
 from inrush.plan.retention import retain_role
+from inrush.plan.steps import step_segments
 from inrush.plan.units import LOAD_BATCH_ROWS, ns
 from inrush.study.parts import Schedule
 
@@ -25,29 +26,39 @@ class Segments:
         self.limit_ns = ns(self.schedule.limit_s)
 
     def all(self) -> list[Segment]:
+        """The first and the last of every run are the same; between them are its steps, or the phases of one measurement."""
         draft = self.draft
-        loads = [name for name in draft.tables if draft.loaded_rows(name)]
-        after_load = [s for t in draft.plans.values() for s in t.after_load]
-        timed = draft.study.kind == "timed"
-        retained: list[Segment] = [self.retain(), *self.deleted()] if draft.retained else []
+        steps = draft.study.steps
+        before: tuple[border.ProbeTable, ...] = ("settings", "counters")
         return [
             self.control("create", [
                 *self.leftovers(),
                 *draft.server.open_namespace(draft.namespace),
                 *(s for t in draft.plans.values() for s in t.create),
             ]),
-            *self.probe("before", ("settings", "counters")),
+            *self.probe("before", (*before, "sizes") if steps else before),
+            *([s for step in steps for s in step_segments(step, self)] if steps else self.phases()),
+            *self.proof("proof", list(draft.tables)),
+            *self.ask(),
+            *self.probe("after", ("sizes", "counters")),
+            self.control("drop", self.drop()),
+        ]  # fmt: skip
+
+    def phases(self) -> list[Segment]:
+        """One measurement: loaded, warmed, measured, cooled."""
+        draft = self.draft
+        loads = [name for name in draft.tables if draft.loaded_rows(name)]
+        after_load = [s for t in draft.plans.values() for s in t.after_load]
+        timed = draft.study.kind == "timed"
+        retained: list[Segment] = [self.retain(), *self.deleted()] if draft.retained else []
+        return [
             *([self.load(loads)] if loads else []),
             *([self.control("after_load", after_load)] if after_load else []),
             *([self.drive("warm", self.schedule.warm_s)] if timed and self.schedule.warm_s else []),
             self.drive("measure", self.schedule.measure_s),
             *retained,
             *([self.drive("cool", self.schedule.cool_s)] if timed and self.schedule.cool_s else []),
-            *self.proof("proof", list(draft.tables)),
-            *self.ask(),
-            *self.probe("after", ("sizes", "counters")),
-            self.control("drop", self.drop()),
-        ]  # fmt: skip
+        ]
 
     def leftovers(self) -> tuple[Command, ...]:
         """A server may hold what a killed run of this point left; an embedded engine begins with a fresh file."""
@@ -109,10 +120,8 @@ class Segments:
         roles = [r for r in self.draft.roles if phase == "measure" or r.table is None]
         writers = [r for r in roles if r.table is not None]
         document = self.driven(phase, phase, [role_document(r, self.draft.index, seconds) for r in roles])
-        sizes_s = self.draft.study.record.sizes_s
-        if phase == "measure" and sizes_s is not None:
-            for segment in self.probe(phase, ("sizes",)):
-                document["sample"] = {"every_ns": ns(sizes_s), "probes": segment["probes"]}
+        if phase == "measure" and (sample := self.sample(phase)):
+            document["sample"] = sample
         repeats = self.draft.study.kind != "timed" and self.schedule.at_least_s > 0
         if writers and repeats:
             names = [name for name in self.draft.tables if name in self.draft.written]
@@ -123,6 +132,13 @@ class Segments:
                 "proofs": self.repetition_proofs(names),
             }
         return document
+
+    def sample(self, label: str) -> border.SamplePlan | None:
+        """Sizes as a curve, where the study asks for it and the engine tells them."""
+        sizes_s = self.draft.study.record.sizes_s
+        for segment in self.probe(label, ("sizes",)) if sizes_s is not None else ():
+            return {"every_ns": ns(sizes_s), "probes": segment["probes"]}
+        return None
 
     def repetition_proofs(self, names: Sequence[str]) -> list[border.ProofPlan]:
         """Of the table that a repetition has filled."""
@@ -158,7 +174,7 @@ class Segments:
 
 def version_of(statements: Iterable[Statement]) -> int:
     """The least version of a plan that these statements can stand in: a plan without any `repeat` is as it always was."""
-    return PLAIN_VERSION if all(isinstance(s, str) for s in statements) else PLAN_VERSION
+    return PLAIN_VERSION if all(isinstance(s, str) for s in statements) else REPEAT_VERSION
 
 
 def statements_of(segments: Iterable[Segment]) -> Iterator[Statement]:
@@ -167,3 +183,5 @@ def statements_of(segments: Iterable[Segment]) -> Iterator[Statement]:
             yield from segment["statements"]
         elif segment["kind"] == "drive" and "repeat" in segment:
             yield from segment["repeat"]["fresh"]
+        elif segment["kind"] == "statement":
+            yield from segment["statements"]
