@@ -201,7 +201,7 @@ def test_what_no_server_of_an_engine_can_do_is_refused_for_all_of_them_at_once()
 
 @pytest.mark.parametrize(
     ("of", "remedy"),
-    [("warm.latency_p50_s", ""), ("analyze.duration_s", ""), ("load.bytes_after", ""), ("warm.bytes_after", "unknown figure"),
+    [("warm.latency_p50_s", ""), ("analyze.duration_s", ""), ("load.after_bytes", ""), ("warm.after_bytes", "unknown figure"),
      ("analyze.latency_p50_s", "unknown figure"), ("later.duration_s", "unknown role")],
 )  # fmt: skip
 def test_an_answer_may_ask_for_figures_that_its_step_has(of: str, remedy: str) -> None:

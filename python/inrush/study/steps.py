@@ -24,8 +24,10 @@ OF_ALL = (
     "duration_s", "client_busy_cores", "server_busy_cores", "client_read_bytes", "client_write_bytes", "server_read_bytes",
     "server_write_bytes",
 )  # fmt: skip
+#: Of steps with sessions: what is watched, by row.
+OF_WORK = ("client_cpu_us_per_row", "server_cpu_us_per_row")
 #: Of steps that may change what lies on the disk: of all tables with their indexes, by the engine's own figures.
-OF_SIZES = ("bytes_before", "bytes_after", "bytes_grown")
+OF_SIZES = ("before_bytes", "after_bytes", "grown_bytes")
 #: Operation of a load that the study does not name.
 LOAD = "load"
 #: Longest that a step may be given.
@@ -62,7 +64,7 @@ class Load(RoleStep):
     do = "load"
     keys = ("operation", "table", "rows", "sessions", "depth", "batch_rows", "schedule")
     required = ("table",)
-    figures = (*METRICS, *OF_ALL, *OF_SIZES)
+    figures = (*METRICS, *OF_WORK, *OF_ALL, *OF_SIZES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +77,7 @@ class Read(RoleStep):
     keys = (
         "operation", "operations", "table", "sessions", "depth", "calls", "seconds", "keys", "keys_per_call", "schedule"
     )  # fmt: skip
-    figures = (*METRICS, *OF_ALL)
+    figures = (*METRICS, *OF_WORK, *OF_ALL)
 
 
 @dataclass(frozen=True, kw_only=True)
