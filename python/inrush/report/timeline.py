@@ -13,6 +13,7 @@ from inrush.analysis.points import Analysis, Measured, Point
 from inrush.stats.measures import cumulative, grouped, measured_windows, writing_roles
 from inrush.stats.rates import no_faster, role_rates, steps, worked
 from inrush.stats.record import FloatArray, RunRecord
+from inrush.stats.steps import step_windows
 
 MOST_POINTS, MOST_RUNS = 240, 4
 #: So few calls a second have no course over time.
@@ -47,8 +48,8 @@ def typical_runs(analysis: Analysis, figure: str, points: Sequence[Point]) -> li
 
 
 def panels(run: RunRecord) -> list[Panel]:
-    """Throughput of each role first, then resources of each watched role over the measured segments."""
-    windows = measured_windows(run)
+    """Throughput of each role first, then resources of each watched role over the measured segments, or over all steps."""
+    windows: Mapping[object, tuple[int, int]] = {**(step_windows(run) or measured_windows(run))}
     if not windows:
         return []
     start_ns = min(start for start, _ in windows.values())
