@@ -11,6 +11,9 @@ from inrush.stats.quantity import show
 from inrush.stats.record import RunRecord
 from inrush.stats.steps import held_bytes, of_step, segments_of_steps
 
+#: Sentences of one guard that are spelled out.
+MOST_SAID = 2
+
 Check = Callable[[RunRecord, Figures], Verdict]
 
 
@@ -27,14 +30,24 @@ def guard_steps(run: RunRecord, figures: Figures, guard: str, check: Check) -> V
     return Verdict(
         guard,
         outcome,
-        " ".join(f"Step {step}: {stopped(v.sentence)}" for step, v in said).removesuffix("."),
+        " ".join(sentences(said)).removesuffix("."),
         any(v.hides for _, v in said),
         names if outcome is Outcome.INVALID else None,
     )
 
 
-def stopped(sentence: str) -> str:
-    return sentence if sentence.endswith(".") else f"{sentence}."
+def sentences(said: Sequence[tuple[str, Verdict]]) -> list[str]:
+    """What is said of each step; of steps of which the same is said, and of many, together."""
+    by_sentence: dict[str, list[str]] = {}
+    for step, v in said:
+        by_sentence.setdefault(v.sentence, []).append(step)
+    found = [
+        f"Step{'s' * (len(steps) > 1)} {', '.join(steps)}: {sentence}{'' if sentence.endswith('.') else '.'}"
+        for sentence, steps in by_sentence.items()
+    ]
+    others = [step for steps in list(by_sentence.values())[MOST_SAID:] for step in steps]
+    more = [f"Steps like these: {', '.join(others)}."] if others else []
+    return [*found[:MOST_SAID], *more]
 
 
 def working_steps(run: RunRecord) -> list[str]:
@@ -44,12 +57,23 @@ def working_steps(run: RunRecord) -> list[str]:
 def in_step(run: RunRecord, figures: Figures, step: str, check: Check) -> Verdict:
     """The guard on a run that is this step alone; an invalid verdict is about figures of the step."""
     view = of_step(run, step)
-    verdict = check(view, figures_of_phase(view))
+    verdict = check(view, {**figures_of_phase(view), **shares_of(figures, step)})
     if verdict.outcome is not Outcome.INVALID:
         return verdict
     if verdict.figures is None:
         return replace(verdict, figures=tuple(of_steps(figures, [step])))
     return replace(verdict, figures=tuple(step_figure(step, name) for name in verdict.figures))
+
+
+def shares_of(figures: Figures, step: str) -> dict[str, float]:
+    """The client's own share in a step, by the names that it has in a run without steps."""
+    own = {
+        f"{part}.{metric}": f"{step}.{part}_{metric}"
+        for part in ("instrument", "engine")
+        for metric in ("busy_cores", "cpu_us_per_row")
+    }
+    own[f"{step}.instrument_share"] = f"{step}.instrument_share"
+    return {name: figures[at] for name, at in own.items() if at in figures}
 
 
 def of_steps(figures: Figures, steps: Sequence[str]) -> list[str]:

@@ -168,8 +168,7 @@ def planned_calibrations(
     """One run for all points of embedded engines that do the same work, and which point has which."""
     runs: dict[str, PlannedRun] = {}
     by: dict[str, str] = {}
-    # Of a pipeline its client is measured for itself, and no engine lives in it; steps are not priced.
-    if study.pipeline is not None or study.steps:
+    if study.pipeline is not None:  # its client is measured for itself, and no engine lives in it
         return (), {}
     first = sum(p.id in planned for p in points)
     for point in points:

@@ -90,7 +90,7 @@ def bar_chart(bars: list[Row], last: bool) -> alt.LayerChart:
         color=alt.Color("do:N", title=None, legend=alt.Legend(orient="top", offset=4)),
     )
     # A short step has no room inside: its length stands behind it.
-    text = base.mark_text(align="left", dx=4, fontSize=10).encode(
+    text = base.mark_text(style="absent", align="left", dx=4).encode(
         x=alt.X("end:Q", axis=axis), text="length:N"
     )
     chart: alt.LayerChart = alt.layer(drawn, text).properties(
