@@ -98,9 +98,9 @@ def write_study(folder: Path, study: str = STUDY) -> Path:
     return path
 
 
-def run_study_file(path: Path, folder: Path) -> Path:
+def run_study_file(path: Path, folder: Path, scale: str | None = None) -> Path:
     """Runs it on its embedded engines, each run in a worker of its own -> the folder of its results."""
-    study = load_study(str(path))
+    study = load_study(str(path), scale)
     plan = plan_study(study, {engine: server(engine) for engine in study.engines})
     document = {**plan.document(), "begun_unix_ns": time.time_ns()}
     results = Store(folder / "results").new_study(study.name, document)

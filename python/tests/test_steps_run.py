@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from inrush.analysis.analyse import analyse
+from inrush.analysis.answer import answer
 from inrush.analysis.points import Analysis
 from inrush.engines import page_cache
 from inrush.engines.instance import Cold, NotCold
@@ -182,6 +182,15 @@ def test_cold_and_restart_of_a_server_are_refused_when_planned(
     assert all(remedy in p.remedy for p in problems)
 
 
-def test_results_of_a_run_without_steps_have_none(tmp_path: Path) -> None:
-    plan: dict[str, Any] = json.loads((Path(__file__).parent / "golden" / "plan.json").read_text())
-    assert not any(s.get("step") for s in plan["segments"])
+def test_the_example_of_the_documentation_runs_at_xs(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "steps.md").read_text()
+    study, workload = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "example.toml").write_text(study)
+    (tmp_path / "work.toml").write_text(workload)
+    found = analyse(study_record(Results(run_study_file(tmp_path / "example.toml", tmp_path, scale="xs"))))
+    assert found.valid
+    decided = answer(found)
+    assert decided is not None
+    assert decided.figure == "cold.latency_p50_s"
+    assert len(found.points) == 4
+    assert figures(found, "sqlite")["bare.latency_n"] == 5, "a preset changes a step by its name"
