@@ -67,8 +67,8 @@ def cold_files(folder: Path) -> Cold | NotCold:
     after = of(folder)
     if not is_cold(after):
         return NotCold(
-            f"{after.cached_bytes:,} of the {after.size_bytes:,} bytes in {folder} were still in memory after the kernel was "
-            "told to forget them; this filesystem does not let go of pages"
+            f"{after.cached_bytes:,} of the {after.size_bytes:,} bytes in {folder} were still in memory although the kernel was "
+            "asked to forget them; this filesystem does not let go of pages"
         )
     return Cold(
         f"database closed, its files written back and forgotten by the kernel; of {after.size_bytes:,} bytes "

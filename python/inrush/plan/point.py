@@ -21,6 +21,7 @@ from inrush.plan.planned_point import Impossible, PointPlan, short_hash
 from inrush.plan.retention import retained
 from inrush.plan.roles import Broken, active_roles
 from inrush.plan.segments import Segments, statements_of, version_of
+from inrush.plan.step_segments import StepSegments
 from inrush.plan.steps import impossible_steps, steps_of
 from inrush.plan.units import ns
 from inrush.study.forms import Best, resolve
@@ -85,7 +86,7 @@ def plan_point(
     if reason is not None:
         return reason
     longest_s = draft.longest_s()
-    segments = Segments(draft).all()
+    segments = (StepSegments if study.steps else Segments)(draft).all()
     plan: Document = {
         "version": PLAN_VERSION if study.steps else version_of(statements_of(segments)),
         "study": study.name,

@@ -9,7 +9,6 @@ from inrush.border import plan as border
 from inrush.border.plan import PLAIN_VERSION, REPEAT_VERSION, Command, Segment, Statement
 from inrush.plan.documents import last_sweep_ns, role_document, single_role
 from inrush.plan.retention import retain_role
-from inrush.plan.steps import step_segments
 from inrush.plan.units import LOAD_BATCH_ROWS, ns
 from inrush.study.parts import Schedule
 
@@ -18,7 +17,9 @@ if TYPE_CHECKING:
 
 
 class Segments:
-    """The run from first statement to last."""
+    """The run from first statement to last: one measurement, in phases."""
+
+    asked_before: tuple[border.ProbeTable, ...] = ("settings", "counters")
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
@@ -26,25 +27,23 @@ class Segments:
         self.limit_ns = ns(self.schedule.limit_s)
 
     def all(self) -> list[Segment]:
-        """The first and the last of every run are the same; between them are its steps, or the phases of one measurement."""
+        """The first and the last of every run are the same; what is between them is its own."""
         draft = self.draft
-        steps = draft.study.steps
-        before: tuple[border.ProbeTable, ...] = ("settings", "counters")
         return [
             self.control("create", [
                 *self.leftovers(),
                 *draft.server.open_namespace(draft.namespace),
                 *(s for t in draft.plans.values() for s in t.create),
             ]),
-            *self.probe("before", (*before, "sizes") if steps else before),
-            *([s for step in steps for s in step_segments(step, self)] if steps else self.phases()),
+            *self.probe("before", self.asked_before),
+            *self.body(),
             *self.proof("proof", list(draft.tables)),
             *self.ask(),
             *self.probe("after", ("sizes", "counters")),
             self.control("drop", self.drop()),
         ]  # fmt: skip
 
-    def phases(self) -> list[Segment]:
+    def body(self) -> list[Segment]:
         """One measurement: loaded, warmed, measured, cooled."""
         draft = self.draft
         loads = [name for name in draft.tables if draft.loaded_rows(name)]
@@ -134,11 +133,12 @@ class Segments:
         return document
 
     def sample(self, label: str) -> border.SamplePlan | None:
-        """Sizes as a curve, where the study asks for it and the engine tells them."""
+        """Sizes as a curve, where the study asks for it and the engine has them."""
         sizes_s = self.draft.study.record.sizes_s
-        for segment in self.probe(label, ("sizes",)) if sizes_s is not None else ():
-            return {"every_ns": ns(sizes_s), "probes": segment["probes"]}
-        return None
+        probes = self.probe(label, ("sizes",))
+        if sizes_s is None or not probes:
+            return None
+        return {"every_ns": ns(sizes_s), "probes": probes[0]["probes"]}
 
     def repetition_proofs(self, names: Sequence[str]) -> list[border.ProofPlan]:
         """Of the table that a repetition has filled."""

@@ -1,26 +1,17 @@
-"""The steps of a study at one point: which an engine has, and the segments that each becomes. Pure."""
+"""The steps of a study at one point: which an engine has, and how long they last. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from inrush.border import plan as border
-from inrush.engines.plans import TablePlan, Unsupported
-from inrush.engines.sql import bind
+from inrush.engines.plans import Unsupported
 from inrush.engines.twin import Twin
 from inrush.errors import Problem
-from inrush.plan.documents import role_document
-from inrush.plan.roles import ActiveRole
-from inrush.plan.units import ns
 from inrush.study.operations import tables_of
-from inrush.study.steps import Cold, Load, Read, Restart, RoleStep, Settle, Statement, Step
+from inrush.study.steps import Cold, Read, Restart, RoleStep, Settle, Statement, Step
 from inrush.study.study import Study
 from inrush.workload import Operation
-
-if TYPE_CHECKING:
-    from inrush.plan.segments import Segments
 
 
 def steps_of(study: Study, server: Twin) -> tuple[Study, dict[str, str]]:
@@ -76,71 +67,6 @@ def impossible_steps(study: Study, server: Twin, engine: str) -> list[Problem]:
 
 def texts(operation: Operation, server: Twin) -> Sequence[tuple[str, str]]:
     return operation.statements.get(server.name, operation.statements.get("default", ()))
-
-
-def statements(operation: Operation, server: Twin, tables: Mapping[str, TablePlan]) -> list[border.Statement]:
-    """Of maintenance, in the engine's dialect."""
-    names = {logical: plan.name for logical, plan in tables.items()}
-    if operation.table in names:
-        names.setdefault("table", names[operation.table])
-    found: list[border.Statement] = []
-    for text, repeat in texts(operation, server):
-        bound = bind(text, names)[0].strip()
-        match repeat:
-            case "each_row":
-                found.append({"text": bound, "repeat": "each_row"})
-            case "until_no_rows":
-                found.append({"text": bound, "repeat": "until_no_rows"})
-            case _:
-                found.append(bound)
-    return found
-
-
-def step_segments(step: Step, segments: Segments) -> list[border.Segment]:
-    """A step and what is probed after it: sizes where it may have changed them, counters always."""
-    limit_ns = segments.limit_ns if step.limit_s is None else ns(step.limit_s)
-    sizes = not isinstance(step, Read | Cold | Restart)
-    probes = segments.probe(step.name, ("sizes", "counters") if sizes else ("counters",))
-    return [work_of(step, segments, limit_ns), *({**probe, "step": step.name} for probe in probes)]
-
-
-def work_of(step: Step, segments: Segments, limit_ns: int) -> border.Segment:
-    draft = segments.draft
-    match step:
-        case RoleStep():
-            seconds = step.seconds if isinstance(step, Read) else 0.0
-            roles = [role_document(r, draft.index, seconds) for r in roles_of(step, draft.roles)]
-            drive = segments.driven(step.name, "measure", roles)
-            drive |= {"step": step.name, "limit_ns": limit_ns}
-            if isinstance(step, Load) and (sample := segments.sample(step.name)):
-                drive["sample"] = sample
-            return drive
-        case Statement():
-            found: border.StatementSegment = {
-                "kind": "statement",
-                "label": step.name,
-                "step": step.name,
-                "statements": statements(
-                    draft.study.workload.operations[step.operation], draft.server, draft.plans
-                ),
-                "limit_ns": limit_ns,
-            }
-            # Another connection to an engine in our process would wait for this one.
-            if not draft.server.embedded and (sample := segments.sample(step.name)):
-                found["sample"] = sample
-            return found
-        case Settle():
-            return {"kind": "settle", "label": step.name, "step": step.name, "ns": ns(step.seconds)}
-        case Cold():
-            return {"kind": "pause", "label": step.name, "step": step.name, "action": "make_cold"}
-        case Restart():
-            return {"kind": "pause", "label": step.name, "step": step.name, "action": "restart"}
-        case _:
-            raise AssertionError(f"the study's reader knows no step of kind {step.do}")
-
-
-def roles_of(step: RoleStep, roles: Sequence[ActiveRole]) -> list[ActiveRole]:
-    return [role for role in roles if role.name == step.name]
 
 
 def read_s(study: Study) -> float:

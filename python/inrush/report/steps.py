@@ -27,7 +27,8 @@ def step_lines(analysis: Analysis, answer: Answer) -> list[Figure]:
         if not bars:
             continue
         held = [*drawn_panels(panels(m.run), m.run), *size_panel(m.run)]
-        drawn = [bar_chart(bars, last=not held), *(panel_chart(p, last=p is held[-1]) for p in held)]
+        drawn: list[alt.Chart | alt.LayerChart] = [bar_chart(bars, last=not held)]
+        drawn += [panel_chart(p, last=p is held[-1]) for p in held]
         found.append(Figure(
             f"steps-{n}", f"The steps of a run: {label(m.point, analysis)}",
             f"Run {m.run.run_id}, the one nearest the median. Each bar is a step, with its length; what was sized between two "
@@ -93,7 +94,6 @@ def bar_chart(bars: list[Row], last: bool) -> alt.LayerChart:
     text = base.mark_text(style="absent", align="left", dx=4).encode(
         x=alt.X("end:Q", axis=axis), text="length:N"
     )
-    chart: alt.LayerChart = alt.layer(drawn, text).properties(
-        width=WIDTH, height=max(HEIGHT // 4, BAR * len(bars))
-    )
+    chart = alt.layer(drawn, text, width=WIDTH, height=max(HEIGHT // 4, BAR * len(bars)))
+    assert isinstance(chart, alt.LayerChart), "nothing here asks for facets"
     return chart

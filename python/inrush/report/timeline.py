@@ -49,11 +49,11 @@ def typical_runs(analysis: Analysis, figure: str, points: Sequence[Point]) -> li
 
 def panels(run: RunRecord) -> list[Panel]:
     """Throughput of each role first, then resources of each watched role over the measured segments, or over all steps."""
-    windows: Mapping[object, tuple[int, int]] = {**(step_windows(run) or measured_windows(run))}
+    windows = [*(step_windows(run) or measured_windows(run)).values()]
     if not windows:
         return []
-    start_ns = min(start for start, _ in windows.values())
-    end_ns = max(end for _, end in windows.values())
+    start_ns = min(start for start, _ in windows)
+    end_ns = max(end for _, end in windows)
     found = throughput(run, start_ns / 1e9)
     if not found:
         return []

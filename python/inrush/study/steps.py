@@ -248,9 +248,9 @@ def check_order(node: Node, steps: Sequence[Step], workload: Workload) -> None:
     unknown_tables = False
     for i, step in enumerate(steps):
         if isinstance(step, Load):
-            table = step.role.table
-            unknown_tables |= not isinstance(table, tuple)
-            for name in table if isinstance(table, tuple) else ():
+            filled = step.role.table
+            unknown_tables |= not isinstance(filled, tuple)
+            for name in filled if isinstance(filled, tuple) else ():
                 if name in loaded:
                     node.at(i, name).at("table", name).problem(
                         f"{loaded[name]} loads this table already; a table is loaded once"
