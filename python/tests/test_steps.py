@@ -129,6 +129,23 @@ def test_cold_and_restart_are_what_python_does_in_a_pause() -> None:
     assert [(s["step"], s["action"]) for s in pauses] == [("chill", "make_cold"), ("anew", "restart")]
 
 
+def test_progress_is_asked_for_while_a_statement_runs_where_the_server_reports_it() -> None:
+    cluster = {"name": "cluster", "do": "statement", "operation": "cluster"}
+    plan = planned(LOAD, cluster, engines=["postgresql"], record={"sizes_s": 2})
+    (sample,) = (s["sample"] for s in plan.runs[0].plan["segments"] if s["kind"] == "statement")
+    assert sample["every_ns"] == 2 * 10**9
+    assert [p["into"] for p in sample["probes"]] == ["counters", "sizes", "sizes", "sizes"]
+    assert "pg_stat_progress_cluster" in sample["probes"][0]["statement"]
+    (alone,) = (
+        s["sample"]
+        for s in planned(LOAD, cluster, engines=["postgresql"]).runs[0].plan["segments"]
+        if s["kind"] == "statement"
+    )
+    assert (alone["every_ns"], len(alone["probes"])) == (500_000_000, 1)
+    embedded = planned(LOAD, ANALYZE, record={"sizes_s": 2}).runs[0].plan["segments"]
+    assert not any("sample" in s for s in embedded if s["kind"] == "statement")
+
+
 def test_a_statement_that_an_engine_has_not_is_left_out_with_what_follows_it() -> None:
     cluster = {"name": "cluster", "do": "statement", "operation": "cluster"}
     after = {**WARM, "name": "then", "after": "cluster"}

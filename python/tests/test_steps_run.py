@@ -132,7 +132,7 @@ def test_a_statement_past_its_limit_is_cancelled_and_what_it_left_is_said(tmp_pa
         assert said.outcome is Outcome.INVALID
         assert not said.hides
         assert "Step index was cancelled at its limit" in said.sentence
-        assert "0 of its 1 statement had ended" in said.sentence
+        assert "0 statements had ended, `CREATE TABLE slow" in said.sentence
         assert "tables and indexes held" in said.sentence
         assert said.breaks("index.duration_s")
         assert said.breaks("indexed.latency_p50_s")

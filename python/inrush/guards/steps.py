@@ -13,6 +13,8 @@ from inrush.stats.steps import held_bytes, of_step, segments_of_steps
 
 #: Sentences of one guard that are spelled out.
 MOST_SAID = 2
+#: Characters of a statement in a sentence.
+MOST_TEXT = 60
 
 Check = Callable[[RunRecord, Figures], Verdict]
 
@@ -107,11 +109,18 @@ def left(run: RunRecord, step: str) -> str:
     """What is there after a step that was cut."""
     done = [s for s in run.rows("steps") if s["step"] == step]
     ended = sum(s["ended_by"] == "work" for s in done)
-    said = [f"{ended} of its {counted(len(done), 'statement')} had ended"] if done else []
+    said = [f"{counted(ended, 'statement')} had ended"] if done else []
+    said += [f"`{shortened(s['text'])}` had not" for s in done if s["ended_by"] == "limit"]
     if sizes := held_bytes(run, step):
         before, after = (show(sizes[when], "bytes") for when in ("before", "after"))
         said.append(f"tables and indexes held {before} before it and hold {after} after")
     return ", ".join(said) or "what is left is in the proofs of the run"
+
+
+def shortened(text: str) -> str:
+    """The begin of a statement, in one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= MOST_TEXT else f"{line[: MOST_TEXT - 1]}…"
 
 
 def cold_steps(run: RunRecord, figures: Figures, guard: str) -> Verdict | None:

@@ -15,6 +15,9 @@ from inrush.plan.units import ns
 from inrush.study.steps import Cold, Load, Read, Restart, RoleStep, Settle, Statement, Step
 from inrush.workload import Operation
 
+#: Between two looks at the progress of a statement.
+PROGRESS_S = 0.5
+
 
 class StepSegments(Segments):
     """Begins and ends as every run does; between them are the steps."""
@@ -70,9 +73,20 @@ class StepSegments(Segments):
             "limit_ns": self.limit_of(step),
         }
         # Another connection to an engine in our process would wait for this one.
-        if not draft.server.embedded and (sample := self.sample(step.name)):
+        if not draft.server.embedded and (sample := self.meanwhile(step.name)):
             found["sample"] = sample
         return found
+
+    def meanwhile(self, label: str) -> border.SamplePlan | None:
+        """How far a statement is, where the engine reports it, and sizes where the study asks for them."""
+        progress = self.draft.server.probes(list(self.draft.plans.values())).progress
+        sizes = self.sample(label)
+        if not progress:
+            return sizes
+        first: border.ProbePlan = {"into": "counters", "statement": progress}
+        if sizes is None:
+            return {"every_ns": ns(PROGRESS_S), "probes": [first]}
+        return {"every_ns": sizes["every_ns"], "probes": [first, *sizes["probes"]]}
 
     def limit_of(self, step: Step) -> int:
         return self.limit_ns if step.limit_s is None else ns(step.limit_s)

@@ -15,6 +15,8 @@ from inrush.stats.record import RunRecord
 from inrush.stats.steps import INDEXES, ROWS, WHOLE, number, segments_of_steps, step_windows, total
 
 MB = 1e6
+#: How the names of such counters begin.
+PROGRESS = "progress:"
 #: Height of one step's bar with its room.
 BAR = 22
 
@@ -26,7 +28,7 @@ def step_lines(analysis: Analysis, answer: Answer) -> list[Figure]:
         bars = step_bars(m.run)
         if not bars:
             continue
-        held = [*drawn_panels(panels(m.run), m.run), *size_panel(m.run)]
+        held = [*drawn_panels(panels(m.run), m.run), *progress_panel(m.run), *size_panel(m.run)]
         drawn: list[alt.Chart | alt.LayerChart] = [bar_chart(bars, last=not held)]
         drawn += [panel_chart(p, last=p is held[-1]) for p in held]
         found.append(Figure(
@@ -76,6 +78,21 @@ def size_panel(run: RunRecord) -> list[Panel]:
             rows.append({"t": max(t, 0.0), "y": total(sizes, kinds) / MB, "series": series})
     rows = [row for row in rows if any(r["y"] for r in rows if r["series"] == row["series"])]
     return [Panel("size, MB", rows)] if len({row["t"] for row in rows}) > 1 else []
+
+
+def progress_panel(run: RunRecord) -> list[Panel]:
+    """Shares that the server reports of what its statements do, each phase by itself."""
+    begin_ns = min(start for start, _ in step_windows(run).values())
+    rows: list[Row] = [
+        {
+            "t": round((row["t_ns"] - begin_ns) / 1e9, 4),
+            "y": share,
+            "series": str(row["name"]).removeprefix(PROGRESS),
+        }
+        for row in run.rows("counters")
+        if str(row["name"]).startswith(PROGRESS) and (share := number(row["value"])) is not None
+    ]
+    return [Panel("progress", rows)] if len({row["t"] for row in rows}) > 1 else []
 
 
 def bar_chart(bars: list[Row], last: bool) -> alt.LayerChart:
