@@ -64,15 +64,19 @@ def step_bars(run: RunRecord) -> list[Row]:
 def size_panel(run: RunRecord) -> list[Panel]:
     """Tables and indexes by the engine's own figures, each time that they were probed."""
     begin_ns = min(start for start, _ in step_windows(run).values())
-    looks: dict[tuple[int, int], dict[str, float]] = {}
+    looks: list[dict[str, float]] = []
+    segment = -1
     for row in run.rows("sizes"):
         size = number(row["value"])
-        if size is not None:
-            # A probe's figures come one after the other; a second is nearer than two probes ever are.
-            key = (row["segment"], row["t_ns"] // 10**9)
-            looks.setdefault(key, {"t": row["t_ns"] / 1e9})[str(row["name"])] = size
+        if size is None:
+            continue
+        # A look has each figure once: where one comes again, the next look has begun.
+        if row["segment"] != segment or row["name"] in looks[-1]:
+            segment = row["segment"]
+            looks.append({"t": row["t_ns"] / 1e9})
+        looks[-1][str(row["name"])] = size
     rows: list[Row] = []
-    for sizes in sorted(looks.values(), key=lambda of: of["t"]):
+    for sizes in sorted(looks, key=lambda of: of["t"]):
         t = round(sizes["t"] - begin_ns / 1e9, 4)
         for series, kinds in (("tables", (*ROWS, *WHOLE)), ("indexes", INDEXES)):
             rows.append({"t": max(t, 0.0), "y": total(sizes, kinds) / MB, "series": series})
@@ -81,18 +85,23 @@ def size_panel(run: RunRecord) -> list[Panel]:
 
 
 def progress_panel(run: RunRecord) -> list[Panel]:
-    """Shares that the server reports of what its statements do, each phase by itself."""
+    """Shares that the server reports of what its statements do; each phase of one begins anew."""
     begin_ns = min(start for start, _ in step_windows(run).values())
     rows: list[Row] = [
         {
             "t": round((row["t_ns"] - begin_ns) / 1e9, 4),
             "y": share,
-            "series": str(row["name"]).removeprefix(PROGRESS),
+            "series": command_of(str(row["name"])),
         }
         for row in run.rows("counters")
         if str(row["name"]).startswith(PROGRESS) and (share := number(row["value"])) is not None
     ]
     return [Panel("progress", rows)] if len({row["t"] for row in rows}) > 1 else []
+
+
+def command_of(name: str) -> str:
+    """Without its phase, which is as long as a legend is wide."""
+    return name.removeprefix(PROGRESS).partition(",")[0]
 
 
 def bar_chart(bars: list[Row], last: bool) -> alt.LayerChart:
