@@ -99,6 +99,7 @@ def test_a_step_by_itself_has_its_own_rows_alone(finished: Analysis, engine: str
         view = of_step(run, step)
         assert {r["role"] for r in view.rows("repetitions")} == {step}
         assert {r["role"] for r in view.rows("hist")} == {step}
+        assert {s["step"] for s in view.plan["segments"]} == {step}
     assert of_step(run, "rest").rows("repetitions") == []
 
 

@@ -86,7 +86,7 @@ def cut_step(run: RunRecord, figures: Figures, guard: str) -> Verdict | None:
     """A step that its limit ended, or that Python could not do: its figures and those of all later steps are not what
     they are called. What it left is said: rows are proven at the end of the run as ever."""
     steps = segments_of_steps(run)
-    undone = {a["index"]: a for a in run.summary.get("actions", ()) if a.get("ok") is not True}
+    undone = {a.get("index"): a for a in run.summary.get("actions", ()) if a.get("ok") is not True}
     for k, (step, segment) in enumerate(steps.items()):
         later = list(steps)[k:]
         if segment["ended_by"] == "limit":
@@ -129,7 +129,7 @@ def cold_steps(run: RunRecord, figures: Figures, guard: str) -> Verdict | None:
     asked = {s["segment"]: step for step, s in steps.items() if is_cold(run, s["segment"])}
     if not asked:
         return None
-    done = {a["index"]: a for a in run.summary.get("actions", ())}
+    done = {a.get("index"): a for a in run.summary.get("actions", ())}
     failed = {k: step for k, step in asked.items() if done.get(k, {}).get("ok") is not True}
     if not failed:
         return passed(guard, "; ".join(f"Step {step}: {done[k].get('how', '')}" for k, step in asked.items()))
