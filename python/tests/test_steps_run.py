@@ -16,6 +16,10 @@ from inrush.engines import page_cache
 from inrush.engines.instance import Cold, NotCold
 from inrush.errors import StudyInvalid
 from inrush.guards.verdicts import Outcome, Verdict
+from inrush.report.export import exported
+from inrush.report.figures import figures as figures_of
+from inrush.report.step_table import steps_table
+from inrush.report.steps import step_bars
 from inrush.results.store import Results
 from inrush.run.prepare import StudyCall, prepare
 from inrush.stats.measures import study_record
@@ -111,6 +115,19 @@ def test_guards_pass_and_name_the_step(finished: Analysis, engine: str) -> None:
     assert verdict(finished, engine, "answers right").outcome is Outcome.PASS
     assert "Step" in verdict(finished, engine, "Little's law").sentence
     assert finished.valid
+
+
+def test_the_report_begins_with_the_time_line_and_has_a_row_for_each_step(finished: Analysis) -> None:
+    decided = answer(finished)
+    drawn = figures_of(finished, decided)
+    assert drawn[0].name == "steps-0"
+    bars = step_bars(run_on(finished, "sqlite"))
+    assert [bar["step"] for bar in bars] == STEPS
+    assert bars[0]["t"] == 0
+    assert all(bar["t"] <= bar["end"] for bar in bars)
+    rows = steps_table(finished)
+    assert all(rows.count(f">{step}<") >= 2 for step in STEPS), "once for each engine"
+    assert {"index.duration_s", "load.after_bytes"} <= set(exported(finished.runs[0].figures))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
