@@ -20,8 +20,12 @@ DIGIT_TYPES = ("bytes",)
 
 #: Of an operation, as a study's file says it: {"type": …, "gen": {…}}, and `list` where it stands for several.
 Parameter: TypeAlias = Mapping[str, Any]
-#: Kinds of operations.
+#: Kinds of operations that sessions call.
 OpKind: TypeAlias = Literal["insert", "query", "together", "execute"]
+#: Of one that sessions do not call: a step of its own.
+Maintain: TypeAlias = Literal["maintain"]
+#: What the core runs and times, and what it does with the rows that a statement gives (`border/statement.py`).
+Repeated: TypeAlias = Literal["", "each_row", "until_no_rows"]
 
 #: Logical type -> approximate bytes of a value; 8 of every other.
 VALUE_BYTES = {
@@ -110,7 +114,7 @@ class Operation:
     """One timed call."""
 
     name: str
-    kind: OpKind
+    kind: OpKind | Maintain
     table: str | None = None
     #: Parameter name -> {"type": …, "gen": {...}} in logical form.
     params: Mapping[str, Parameter] = field(default_factory=dict)
@@ -134,6 +138,8 @@ class Operation:
     sql: Mapping[str, str] = field(default_factory=dict)
     #: Engine -> why it cannot do this.
     unsupported: Mapping[str, str] = field(default_factory=dict)
+    #: Of kind `maintain`: dialect -> its statements in order, each with its `repeat`.
+    statements: Mapping[str, tuple[tuple[str, Repeated], ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,15 @@ pub use generator::{AtLimit, CounterPlan, GenPlan, Increment, Per, DEFAULT_BITS}
 pub use operation::{Assertion, KeyLaw, KeyPlan, OpKind, OpPlan, ParamGen, ParamPlan};
 pub use segment::{
     ChecksumItem, CollectPlan, DriveSegment, Phase, ProbePlan, ProofPlan, RepeatPlan, RolePlan, SamplePlan,
-    Schedule, Segment, Until, ValueHash, Weighted, Work,
+    Schedule, Segment, StatementSegment, Until, ValueHash, Weighted, Work,
 };
 pub use statement::{Repeat, Statement};
 pub use table::{ColumnPlan, Limits, LogicalType, RowSource, TablePlan, TimeForm};
 
-/// Version 2: a statement may say `repeat`. Version 1 wrote it into its text, and is read too.
-pub const PLAN_VERSION: u32 = 2;
+/// Version 3: segments may belong to a step. Those before have none, and are read too.
+pub const PLAN_VERSION: u32 = 3;
+/// From here on a statement may say `repeat`. Version 1 wrote it into its text.
+const REPEAT_VERSION: u32 = 2;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -108,7 +110,7 @@ impl RunPlan {
         let mut plan: RunPlan = serde_json::from_str(text).map_err(|e| Error::Plan(e.to_string()))?;
         match plan.version {
             1 => plan.upgrade(),
-            PLAN_VERSION => {}
+            REPEAT_VERSION..=PLAN_VERSION => {}
             other => {
                 return Err(Error::Plan(format!(
                     "version {other} was written by another inrush; this one reads 1 to {PLAN_VERSION}"
@@ -128,7 +130,7 @@ impl RunPlan {
             };
             for statement in statements {
                 if statement.upgrade() {
-                    self.version = PLAN_VERSION;
+                    self.version = REPEAT_VERSION;
                 }
             }
         }

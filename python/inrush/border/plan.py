@@ -62,6 +62,7 @@ from inrush.border.segment import (
     Schedule,
     Segment,
     SettleSegment,
+    StatementSegment,
     SumHash,
     SumHigh,
     SumLength,
@@ -103,6 +104,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PLAIN_VERSION",
     "PLAN_VERSION",
+    "REPEAT_VERSION",
     "AskSegment",
     "Asked",
     "Assertion",
@@ -164,6 +166,7 @@ __all__ = [
     "SessionsPlan",
     "SettleSegment",
     "Statement",
+    "StatementSegment",
     "StoredTable",
     "SumHash",
     "SumHigh",
@@ -190,8 +193,10 @@ __all__ = [
 
 #: Of a plan with texts alone as statements.
 PLAIN_VERSION: Final = 1
-#: Of a plan that has a statement with `repeat`.
-PLAN_VERSION: Final = 2
+#: Of a plan that has a statement with `repeat`, and no step.
+REPEAT_VERSION: Final = 2
+#: Of a plan with steps.
+PLAN_VERSION: Final = 3
 
 
 class Target(TypedDict):

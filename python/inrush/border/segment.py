@@ -226,11 +226,22 @@ class RepeatPlan(TypedDict):
 class DriveSegment(TypedDict):
     kind: Literal["drive"]
     label: str
+    step: NotRequired[str]
     phase: Phase
     roles: Sequence[RolePlan]
     limit_ns: int
     retry_ns: NotRequired[int]
     repeat: NotRequired[RepeatPlan]
+    sample: NotRequired[SamplePlan]
+
+
+class StatementSegment(TypedDict):
+    kind: Literal["statement"]
+    label: str
+    step: NotRequired[str]
+    statements: Sequence[Statement]
+    #: Of all of them together.
+    limit_ns: int
     sample: NotRequired[SamplePlan]
 
 
@@ -243,6 +254,7 @@ class ProofSegment(TypedDict):
 class ProbeSegment(TypedDict):
     kind: Literal["probe"]
     label: str
+    step: NotRequired[str]
     probes: Sequence[ProbePlan]
 
 
@@ -256,15 +268,24 @@ class AskSegment(TypedDict):
 class SettleSegment(TypedDict):
     kind: Literal["settle"]
     label: str
+    step: NotRequired[str]
     ns: int
 
 
 class PauseSegment(TypedDict):
     kind: Literal["pause"]
     label: str
+    step: NotRequired[str]
     action: str
 
 
 Segment: TypeAlias = (
-    ControlSegment | DriveSegment | ProofSegment | ProbeSegment | AskSegment | SettleSegment | PauseSegment
+    ControlSegment
+    | DriveSegment
+    | StatementSegment
+    | ProofSegment
+    | ProbeSegment
+    | AskSegment
+    | SettleSegment
+    | PauseSegment
 )

@@ -68,3 +68,5 @@ class Probes:
     counters: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     version: str = ""
+    #: Of maintenance that runs: rows of (`progress:` and what is done, 0…1); empty where the engine does not report it.
+    progress: str = ""

@@ -87,6 +87,7 @@ def operation_document(
     keys: border.KeyPlan | None = None,
 ) -> border.OpPlan:
     table = index.get(operation.table) if operation.table is not None else None
+    assert operation.kind != "maintain", "it is a step, which no session calls"
     document: border.OpPlan = {
         "name": operation.name,
         "kind": operation.kind,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from inrush.border import plan as border
-from inrush.border.plan import PLAIN_VERSION, PLAN_VERSION, Command, Segment, Statement
+from inrush.border.plan import PLAIN_VERSION, REPEAT_VERSION, Command, Segment, Statement
 from inrush.plan.documents import last_sweep_ns, role_document, single_role
 from inrush.plan.retention import retain_role
 from inrush.plan.units import LOAD_BATCH_ROWS, ns
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 class Segments:
-    """The run from first statement to last."""
+    """The run from first statement to last: one measurement, in phases."""
+
+    asked_before: tuple[border.ProbeTable, ...] = ("settings", "counters")
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
@@ -25,18 +27,30 @@ class Segments:
         self.limit_ns = ns(self.schedule.limit_s)
 
     def all(self) -> list[Segment]:
+        """The first and the last of every run are the same; what is between them is its own."""
         draft = self.draft
-        loads = [name for name in draft.tables if draft.loaded_rows(name)]
-        after_load = [s for t in draft.plans.values() for s in t.after_load]
-        timed = draft.study.kind == "timed"
-        retained: list[Segment] = [self.retain(), *self.deleted()] if draft.retained else []
         return [
             self.control("create", [
                 *self.leftovers(),
                 *draft.server.open_namespace(draft.namespace),
                 *(s for t in draft.plans.values() for s in t.create),
             ]),
-            *self.probe("before", ("settings", "counters")),
+            *self.probe("before", self.asked_before),
+            *self.body(),
+            *self.proof("proof", list(draft.tables)),
+            *self.ask(),
+            *self.probe("after", ("sizes", "counters")),
+            self.control("drop", self.drop()),
+        ]  # fmt: skip
+
+    def body(self) -> list[Segment]:
+        """One measurement: loaded, warmed, measured, cooled."""
+        draft = self.draft
+        loads = [name for name in draft.tables if draft.loaded_rows(name)]
+        after_load = [s for t in draft.plans.values() for s in t.after_load]
+        timed = draft.study.kind == "timed"
+        retained: list[Segment] = [self.retain(), *self.deleted()] if draft.retained else []
+        return [
             *([self.load(loads)] if loads else []),
             *([self.control("after_load", after_load)] if after_load else []),
             *self.seen(loads),
@@ -44,11 +58,7 @@ class Segments:
             self.drive("measure", self.schedule.measure_s),
             *retained,
             *([self.drive("cool", self.schedule.cool_s)] if timed and self.schedule.cool_s else []),
-            *self.proof("proof", list(draft.tables)),
-            *self.ask(),
-            *self.probe("after", ("sizes", "counters")),
-            self.control("drop", self.drop()),
-        ]  # fmt: skip
+        ]
 
     def leftovers(self) -> tuple[Command, ...]:
         """A server may hold what a killed run of this point left; an embedded engine begins with a fresh file."""
@@ -118,10 +128,8 @@ class Segments:
         roles = [r for r in self.draft.roles if phase == "measure" or r.table is None]
         writers = [r for r in roles if r.table is not None]
         document = self.driven(phase, phase, [role_document(r, self.draft.index, seconds) for r in roles])
-        sizes_s = self.draft.study.record.sizes_s
-        if phase == "measure" and sizes_s is not None:
-            for segment in self.probe(phase, ("sizes",)):
-                document["sample"] = {"every_ns": ns(sizes_s), "probes": segment["probes"]}
+        if phase == "measure" and (sample := self.sample(phase)):
+            document["sample"] = sample
         repeats = self.draft.study.kind != "timed" and self.schedule.at_least_s > 0
         if writers and repeats:
             names = [name for name in self.draft.tables if name in self.draft.written]
@@ -135,6 +143,14 @@ class Segments:
                 "proofs": self.repetition_proofs(names),
             }
         return document
+
+    def sample(self, label: str) -> border.SamplePlan | None:
+        """Sizes as a curve, where the study asks for it and the engine has them."""
+        sizes_s = self.draft.study.record.sizes_s
+        probes = self.probe(label, ("sizes",))
+        if sizes_s is None or not probes:
+            return None
+        return {"every_ns": ns(sizes_s), "probes": probes[0]["probes"]}
 
     def repetition_proofs(self, names: Sequence[str]) -> list[border.ProofPlan]:
         """Of the table that a repetition has filled."""
@@ -173,7 +189,7 @@ def until_no_rows(queries: Iterable[str]) -> list[Statement]:
 
 def version_of(statements: Iterable[Statement]) -> int:
     """The least version of a plan that these statements can stand in: a plan without any `repeat` is as it always was."""
-    return PLAIN_VERSION if all(isinstance(s, str) for s in statements) else PLAN_VERSION
+    return PLAIN_VERSION if all(isinstance(s, str) for s in statements) else REPEAT_VERSION
 
 
 def statements_of(segments: Iterable[Segment]) -> Iterator[Statement]:
@@ -182,3 +198,5 @@ def statements_of(segments: Iterable[Segment]) -> Iterator[Statement]:
             yield from segment["statements"]
         elif segment["kind"] == "drive" and "repeat" in segment:
             yield from segment["repeat"]["fresh"]
+        elif segment["kind"] == "statement":
+            yield from segment["statements"]

@@ -2,6 +2,7 @@
 
 mod ask;
 mod observer;
+mod statement;
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
@@ -134,6 +135,7 @@ impl Running {
         let ended = match segment {
             Segment::Control { statements, limit_ns, .. } => self.control(statements, *limit_ns),
             Segment::Drive(drive) => self.drive(index, drive),
+            Segment::Statement(statement) => self.statements(index, statement),
             Segment::Proof { proofs, .. } => self.prove(index, 0, proofs).map(|_| EndedBy::Work),
             Segment::Probe { probes, .. } => self.probe(index, probes),
             Segment::Ask { operations, now_ns, .. } => self.ask(index, operations, *now_ns),
@@ -149,6 +151,7 @@ impl Running {
             end_ns: self.context.clock.now(),
             ended_by: ended.as_ref().map_or(EndedBy::Error, |e| *e).name(),
             client_cpu_ns: process_cpu_ns() - cpu_before,
+            step: segment.step().to_owned(),
         };
         self.tables.segment(&row);
         self.write_out()?;
@@ -346,6 +349,7 @@ fn name(segment: &Segment) -> (&'static str, &str, &'static str) {
     match segment {
         Segment::Control { label, .. } => ("control", label, ""),
         Segment::Drive(drive) => ("drive", &drive.label, phase_name(drive.phase)),
+        Segment::Statement(statement) => ("statement", &statement.label, ""),
         Segment::Proof { label, .. } => ("proof", label, ""),
         Segment::Probe { label, .. } => ("probe", label, ""),
         Segment::Ask { label, .. } => ("ask", label, ""),
