@@ -22,7 +22,10 @@ pub use segment::{
     Schedule, Segment, Until, ValueHash, Weighted, Work,
 };
 pub use statement::{Repeat, Statement};
-pub use table::{ColumnPlan, Limits, LogicalType, RowSource, TablePlan, TimeForm};
+pub use table::{
+    ColumnPlan, EventsPlan, Limits, LogicalType, OrderPlan, PinnedPlan, RatesPlan, RowSource, TablePlan,
+    TimeForm,
+};
 
 /// Version 2: a statement may say `repeat`. Version 1 wrote it into its text, and is read too.
 pub const PLAN_VERSION: u32 = 2;
