@@ -14,6 +14,7 @@ from inrush.engines.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.documents import (
     epoch_ns,
+    has_events,
     members_on,
     operation_document,
     param_document,
@@ -46,6 +47,7 @@ class Draft:
         server: Twin,
         method: str,
         layout: str,
+        order: str | None,
         namespace: str,
         roles: Sequence[ActiveRole],
         seed: int,
@@ -62,6 +64,8 @@ class Draft:
         self.seed = seed
         self.retained = {name: of for name, of in retained.items() if of.cut_ns > 0}
         self.layout = layout
+        #: Of the rows of generated tables.
+        self.order = order
         self.tables: dict[str, Table] = {
             name: workload.tables[name] for name in workload.tables if name in used
         }
@@ -213,7 +217,29 @@ class Draft:
     # --- documents of the border
 
     def table_documents(self) -> list[TableDocument]:
-        return [table_document(table, self.plans[name]) for name, table in self.tables.items()]
+        return [
+            table_document(table, self.plans[name], self.order, self.rows_of(name))
+            for name, table in self.tables.items()
+        ]
+
+    def order_problems(self) -> list[Problem]:
+        """Rows in an order, or at rates, of their own: how many there are must be known, and no rule may count sweeps."""
+        found = []
+        writers = {role.table: role for role in self.roles if role.table is not None}
+        for name, table in self.tables.items():
+            if not has_events(table, self.order):
+                continue
+            role = writers.get(name)
+            where = "order" if table.rates is None else f"tables.{name}.rates"
+            if not 0 < self.rows_of(name) < ALL_ROWS:
+                found.append(
+                    Problem(
+                        "", where, name, "needs the number of its rows: give its role `rows`, or load them"
+                    )
+                )
+            elif name in self.retained or (role is not None and role.samples is not None):
+                found.append(Problem("", where, name, "has no sweeps; samples and deletes by age count them"))
+        return found
 
     def proofs(self, names: Sequence[str], read_back: bool) -> list[ProofPlan]:
         """Of engines that store something."""
@@ -247,6 +273,8 @@ class Draft:
         return [column for column in uuids if column not in seen] if proof.checksum_query else []
 
     def ranges(self, name: str, read_back: str) -> list[ProofPlan]:
+        if has_events(self.tables[name], self.order):
+            return []
         at = epoch_ns(self.study.workload.epoch)
         found = read_back_ranges(self.server, self.tables[name], read_back, self.rows_of(name), self.seed, at)
         return [

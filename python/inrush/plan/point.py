@@ -66,11 +66,21 @@ def plan_point(
     if problems:
         return Impossible(tuple(problems))
     study = replace(study, workload=with_lists(workload, keys))
-    draft = Draft(study, server, method, resolve(study.layout, point), namespace, roles, seed, kept)
+    draft = Draft(
+        study,
+        server,
+        method,
+        resolve(study.layout, point),
+        resolve(study.order, point),
+        namespace,
+        roles,
+        seed,
+        kept,
+    )
     draft.keys, problems = planned_keys(
         study.workload, draft.roles, draft.index, draft.loaded_rows, draft.rows_of
     )
-    problems = [*problems, *draft.asked_problems()]
+    problems = [*problems, *draft.asked_problems(), *draft.order_problems()]
     if problems:
         return Impossible(tuple(problems))
     reason = draft.plan_operations()
