@@ -223,23 +223,18 @@ class Draft:
         ]
 
     def order_problems(self) -> list[Problem]:
-        """Rows in an order, or at rates, of their own: how many there are must be known, and no rule may count sweeps."""
-        found = []
-        writers = {role.table: role for role in self.roles if role.table is not None}
-        for name, table in self.tables.items():
-            if not has_events(table, self.order):
-                continue
-            role = writers.get(name)
-            where = "order" if table.rates is None else f"tables.{name}.rates"
-            if not 0 < self.rows_of(name) < ALL_ROWS:
-                found.append(
-                    Problem(
-                        "", where, name, "needs the number of its rows: give its role `rows`, or load them"
-                    )
-                )
-            elif name in self.retained or (role is not None and role.samples is not None):
-                found.append(Problem("", where, name, "has no sweeps; samples and deletes by age count them"))
-        return found
+        """Rules that count sweeps, of tables whose rows are not sweep after sweep."""
+        sampled = {role.table for role in self.roles if role.samples is not None}
+        return [
+            Problem(
+                "",
+                "row_order" if table.rates is None else f"tables.{name}.rates",
+                name,
+                "its rows are not sweep after sweep; samples and deletes by age count sweeps",
+            )
+            for name, table in self.tables.items()
+            if has_events(table, self.order) and (name in self.retained or name in sampled)
+        ]
 
     def proofs(self, names: Sequence[str], read_back: bool) -> list[ProofPlan]:
         """Of engines that store something."""

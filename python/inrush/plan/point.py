@@ -71,7 +71,7 @@ def plan_point(
         server,
         method,
         resolve(study.layout, point),
-        resolve(study.order, point),
+        resolve(study.row_order, point),
         namespace,
         roles,
         seed,

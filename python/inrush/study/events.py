@@ -1,4 +1,4 @@
-"""Which rows a generated table has and how they follow one another: `rates` of a table, `order` of a study. Pure."""
+"""Which rows a generated table has and how they follow one another: `rates` of a table, `row_order` of a study. Pure."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def parse_rates(node: Node, series: int) -> Rates | None:
 
 
 def parse_order(node: Node | None, factors: Factors, root: Node) -> str | FromFactor | None:
-    """An order that all generated tables have; the factor `order` is meant without a value."""
-    if node is None or node.value == "@order":
-        for i, value in enumerate(factors.get("order", ())):
-            check_order(root.at(f"factors.order[{i}]", value))
-        return FromFactor("order") if "order" in factors else None
+    """An order that all generated tables have; the factor `row_order` is meant without a value."""
+    if node is None or node.value == "@row_order":
+        for i, value in enumerate(factors.get("row_order", ())):
+            check_order(root.at(f"factors.row_order[{i}]", value))
+        return FromFactor("row_order") if "row_order" in factors else None
     check_order(node)
     return str(node.value)
 

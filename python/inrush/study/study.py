@@ -47,7 +47,7 @@ from inrush.workload import Workload
 SCHEMA = 1
 KINDS = ("fixed_volume", "mixed", "timed", pipeline.KIND)
 KEYS = (
-    "schema", "title", "question", "expect", "workload", "kind", "engines", "sizes", "factors", "layout", "order", "method",
+    "schema", "title", "question", "expect", "workload", "kind", "engines", "sizes", "factors", "layout", "row_order", "method",
     "options", "load", "schedule", "roles", "pipeline", "record", "repeats", "stop", "search", "answer", "accept", "unequal_durability",
     "published", "scale",
 )  # fmt: skip
@@ -86,7 +86,7 @@ class Study:
     #: Of every table; a table without it keeps `none`. "@layout" where it is a factor.
     layout: str | FromFactor = "none"
     #: Of the rows of generated tables; None: by time, sweep after sweep.
-    order: str | FromFactor | None = None
+    row_order: str | FromFactor | None = None
     #: None: the engine's fastest.
     method: str | FromFactor | None = None
     #: Rows that a table holds before anything is measured, if no role writes to it.
@@ -263,7 +263,7 @@ def read_tree(
         repeats=parse_repeats(fields.get("repeats")),
         record=parse_record(fields.get("record")),
         layout=parse_layout(fields.get("layout"), factors, workload, root),
-        order=parse_order(fields.get("order"), factors, root),
+        row_order=parse_order(fields.get("row_order"), factors, root),
         method=parse_method(fields.get("method"), factors, known, root),
         load_rows=parse_load(fields.get("load"), factors),
         options=parse_options(fields.get("options"), factors, known),
