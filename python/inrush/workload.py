@@ -77,6 +77,17 @@ class FileSource:
 
 
 @dataclass(frozen=True)
+class Rates:
+    """Series that differ in rate: log-normal around one row each period, with a phase of their own."""
+
+    #: Standard deviation of the rate's natural logarithm.
+    sigma: float
+    #: A series with this share of all rows, 0…1.
+    pinned: int | None = None
+    share: float = 0.0
+
+
+@dataclass(frozen=True)
 class Table:
     """Row i is sweep i // series, series i % series; sweeps are `period_s` apart in data time."""
 
@@ -89,6 +100,8 @@ class Table:
     #: Layout name -> indexes, each "+"-free tuple of columns; the first is the primary key when unique.
     layouts: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     files: FileSource | None = None
+    #: None: every series has a row each period.
+    rates: Rates | None = None
 
     def column(self, name: str) -> Column:
         return next(c for c in self.columns if c.name == name)

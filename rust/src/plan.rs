@@ -22,7 +22,10 @@ pub use segment::{
     Schedule, Segment, StatementSegment, Until, ValueHash, Weighted, Work,
 };
 pub use statement::{Repeat, Statement};
-pub use table::{ColumnPlan, Limits, LogicalType, RowSource, TablePlan, TimeForm};
+pub use table::{
+    ColumnPlan, EventsPlan, Limits, LogicalType, OrderPlan, PinnedPlan, RatesPlan, RowSource, TablePlan,
+    TimeForm,
+};
 
 /// Version 3: segments may belong to a step. Those before have none, and are read too.
 pub const PLAN_VERSION: u32 = 3;

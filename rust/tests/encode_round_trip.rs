@@ -143,12 +143,12 @@ fn one_column(ty: LogicalType, wire: &str, value: Value) -> (TablePlan, Columns)
         name: "t".into(),
         stream: "t".into(),
         columns: vec![column],
-        source: RowSource::Generated { series: 1, period_ns: 1 },
+        source: RowSource::Generated { series: 1, period_ns: 1, events: None },
         identity: vec![],
     };
     let mut column = Column::new("c", ty);
     push(&mut column.values, Some(&value));
-    (plan, Columns { rows: 1, columns: vec![column] })
+    (plan, Columns::new(1, vec![column]))
 }
 
 #[test]
@@ -215,7 +215,8 @@ fn a_batch_of_another_table_is_refused() {
     let (_, texts) = one_column(LogicalType::Text, "", Value::Text("1".into()));
     let mut out = Vec::new();
     assert!(encoder("pgcopy", &plan).expect("valid").encode(&texts, &mut out).is_err());
-    let short = Columns { rows: 2, ..one_column(LogicalType::I64, "", Value::I64(1)).1 };
+    let mut short = one_column(LogicalType::I64, "", Value::I64(1)).1;
+    short.rows = 2;
     assert!(encoder("pgcopy", &plan).expect("valid").encode(&short, &mut out).is_err());
     let wrong = one_column(LogicalType::I64, "money", Value::I64(1)).0;
     assert!(encoder("pgcopy", &wrong).err().expect("refused").to_string().contains("\"money\""));

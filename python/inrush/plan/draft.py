@@ -14,6 +14,7 @@ from inrush.engines.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.documents import (
     epoch_ns,
+    has_events,
     members_on,
     operation_document,
     param_document,
@@ -48,6 +49,7 @@ class Draft:
         server: Twin,
         method: str,
         layout: str,
+        order: str | None,
         namespace: str,
         roles: Sequence[ActiveRole],
         seed: int,
@@ -64,6 +66,8 @@ class Draft:
         self.seed = seed
         self.retained = {name: of for name, of in retained.items() if of.cut_ns > 0}
         self.layout = layout
+        #: Of the rows of generated tables.
+        self.order = order
         self.tables: dict[str, Table] = {
             name: workload.tables[name] for name in workload.tables if name in used
         }
@@ -222,7 +226,24 @@ class Draft:
     # --- documents of the border
 
     def table_documents(self) -> list[TableDocument]:
-        return [table_document(table, self.plans[name]) for name, table in self.tables.items()]
+        return [
+            table_document(table, self.plans[name], self.order, self.rows_of(name))
+            for name, table in self.tables.items()
+        ]
+
+    def order_problems(self) -> list[Problem]:
+        """Rules that count sweeps, of tables whose rows are not sweep after sweep."""
+        sampled = {role.table for role in self.roles if role.samples is not None}
+        return [
+            Problem(
+                "",
+                "row_order" if table.rates is None else f"tables.{name}.rates",
+                name,
+                "its rows are not sweep after sweep; samples and deletes by age count sweeps",
+            )
+            for name, table in self.tables.items()
+            if has_events(table, self.order) and (name in self.retained or name in sampled)
+        ]
 
     def proofs(self, names: Sequence[str], read_back: bool) -> list[ProofPlan]:
         """Of engines that store something."""
@@ -258,6 +279,8 @@ class Draft:
         return [column for column in uuids if column not in seen] if proof.checksum_query else []
 
     def ranges(self, name: str, read_back: str) -> list[ProofPlan]:
+        if has_events(self.tables[name], self.order):
+            return []
         at = epoch_ns(self.study.workload.epoch)
         found = read_back_ranges(self.server, self.tables[name], read_back, self.rows_of(name), self.seed, at)
         return [

@@ -74,12 +74,22 @@ def plan_point(
     if problems:
         return Impossible(tuple(problems))
     study = replace(study, workload=with_lists(workload, keys))
-    draft = Draft(study, server, method, resolve(study.layout, point), namespace, roles, seed, kept)
+    draft = Draft(
+        study,
+        server,
+        method,
+        resolve(study.layout, point),
+        resolve(study.row_order, point),
+        namespace,
+        roles,
+        seed,
+        kept,
+    )
     draft.steps, draft.steps_left_out = said, without
     draft.keys, problems = planned_keys(
         study.workload, draft.roles, draft.index, draft.rows_before, draft.rows_of
     )
-    problems = [*problems, *draft.asked_problems()]
+    problems = [*problems, *draft.asked_problems(), *draft.order_problems()]
     if problems:
         return Impossible(tuple(problems))
     reason = draft.plan_operations()

@@ -133,7 +133,7 @@ def by_command(problem: Problem, changes: Mapping[str, Change]) -> Problem:
 
 
 #: What a command line may set in a study; its text (title, question, …) is the author's.
-TOP = ("engines", "factors", "sizes", "layout", "method", "options", "load", "schedule", "roles", "pipeline", "record", "repeats", "accept")  # fmt: skip
+TOP = ("engines", "factors", "sizes", "layout", "row_order", "method", "options", "load", "schedule", "roles", "pipeline", "record", "repeats", "accept")  # fmt: skip
 
 
 def apply_overrides(tree: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

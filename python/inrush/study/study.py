@@ -14,6 +14,7 @@ from typing import Any
 from inrush.errors import Problem, StudyInvalid
 from inrush.study import pipeline
 from inrush.study.document import Node, unknown
+from inrush.study.events import parse_order
 from inrush.study.files import locate
 from inrush.study.forms import Factors, FromFactor, check_no_password, read_count, read_reference
 from inrush.study.overlay import apply_overrides, by_command, merged, parse_overrides
@@ -50,7 +51,7 @@ from inrush.workload import Workload
 SCHEMA = 1
 KINDS = ("fixed_volume", "mixed", "timed", pipeline.KIND, STEPS_KIND)
 KEYS = (
-    "schema", "title", "question", "expect", "workload", "kind", "engines", "sizes", "factors", "layout", "method",
+    "schema", "title", "question", "expect", "workload", "kind", "engines", "sizes", "factors", "layout", "row_order", "method",
     "options", "load", "schedule", "roles", "pipeline", "steps", "record", "repeats", "stop", "search", "answer", "accept", "unequal_durability",
     "published", "scale",
 )  # fmt: skip
@@ -92,6 +93,8 @@ class Study:
     steps: tuple[Step, ...] = ()
     #: Of every table; a table without it keeps `none`. "@layout" where it is a factor.
     layout: str | FromFactor = "none"
+    #: Of the rows of generated tables; None: by time, sweep after sweep.
+    row_order: str | FromFactor | None = None
     #: None: the engine's fastest.
     method: str | FromFactor | None = None
     #: Rows that a table holds before anything is measured, if no role writes to it.
@@ -276,6 +279,7 @@ def read_tree(
         repeats=parse_repeats(fields.get("repeats")),
         record=parse_record(fields.get("record")),
         layout=parse_layout(fields.get("layout"), factors, workload, root),
+        row_order=parse_order(fields.get("row_order"), factors, root),
         method=parse_method(fields.get("method"), factors, known, root),
         load_rows=parse_load(fields.get("load"), factors),
         options=parse_options(fields.get("options"), factors, known),

@@ -176,7 +176,9 @@ impl Check {
                 }
                 // Rows that are written meanwhile may be in the answer or not.
                 let settled = count.settled();
-                let gone = |(_, (&number, &came)): &(usize, (&u64, &bool))| !came && number < settled;
+                let gone = |(_, (&number, &came)): &(usize, (&u64, &bool))| {
+                    !came && rows.index.is_below(number, settled)
+                };
                 let mut missing = expected.iter().zip(came.iter()).enumerate().filter(gone);
                 let (_, (&first, _)) = missing.next()?;
                 let more = missing.count();
@@ -203,14 +205,22 @@ fn count_outside(answer: &Answer, floor: u64, ceiling: u64) -> Option<Broken> {
 /// Rows of `table` from which on every call of `op` has a row to return: those that its parameters are drawn from.
 /// None where a parameter may name no row.
 fn drawn_from(plan: &RunPlan, table: usize, op: &OpPlan) -> Option<u64> {
-    let RowSource::Generated { series, .. } = plan.tables[table].source else { return None };
+    let RowSource::Generated { series, events, .. } = &plan.tables[table].source else { return None };
+    // Any row may be the last one in an order of its own.
+    let last = events.as_ref().map(|events| events.rows);
+    let series = *series;
     op.params.iter().try_fold(1, |rows: u64, param| match &param.gen {
         ParamGen::OfSeries { table: of, .. } | ParamGen::SeriesAt { table: of, .. } if *of == table => {
-            Some(rows.max(series))
+            // Where series differ in rate, one may have no row.
+            events
+                .as_ref()
+                .is_none_or(|events| events.rates.is_none() && events.rows >= series)
+                .then_some(())?;
+            Some(rows.max(last.unwrap_or(series)))
         }
         ParamGen::Key { keys, .. } => {
             let keys = op.keys.get(*keys).filter(|keys| keys.table == table)?;
-            Some(rows.max(keys.first_row + keys.rows))
+            Some(rows.max(last.unwrap_or(keys.first_row + keys.rows)))
         }
         _ => None,
     })

@@ -389,7 +389,7 @@ impl<'a> RoleStage<'a> {
         let answers = self.drive_target.engine.answers(op);
         let caps = self.drive_target.engine.caps();
         let checks = if answers { Check::of(&self.generators, of, caps.reads_torn)? } else { Vec::new() };
-        let freshness = Freshness::of(plan, of)?;
+        let freshness = Freshness::of(&self.generators, of)?;
         Ok(OpWork {
             op,
             slot,

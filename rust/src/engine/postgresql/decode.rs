@@ -360,10 +360,10 @@ mod tests {
                 column("t", LogicalType::TimeMs, "timestamptz"),
                 column("l", LogicalType::ListF64, "float8[]"),
             ],
-            source: RowSource::Generated { series: 1, period_ns: 1 },
+            source: RowSource::Generated { series: 1, period_ns: 1, events: None },
             identity: vec![],
         };
-        let mut rows = Columns { rows: 3, columns: vec![] };
+        let mut rows = Columns::new(3, vec![]);
         for c in &plan.columns {
             rows.columns.push(Column::new(c.name.clone(), c.ty));
         }
@@ -381,7 +381,7 @@ mod tests {
 
     fn empty(like: &Columns) -> Columns {
         let columns = like.columns.iter().map(|c| Column::new(c.name.clone(), c.ty)).collect();
-        Columns { rows: 0, columns }
+        Columns::new(0, columns)
     }
 
     #[test]
