@@ -12,6 +12,7 @@ from inrush.errors import StudyInvalid
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.study.study import Known, Study, parse_study
+from inrush.worker.patience import Graces, Patience
 from tests.strategies import METHODS
 
 WORKLOAD: dict[str, Any] = {
@@ -247,3 +248,15 @@ def test_a_scale_changes_a_step_by_its_name() -> None:
     scale["xs"]["steps"]["none"] = {"calls": 2}
     with pytest.raises(StudyInvalid, match=r"steps\[2\]\.do"):
         parse_study(tree, WORKLOAD, name="steps", file="steps.toml", scale="xs", known=KNOWN)
+
+
+def test_a_worker_that_does_not_end_a_statement_at_its_limit_is_not_waited_for() -> None:
+    plan: Any = planned(LOAD, ANALYZE).runs[0].plan
+    at = next(i for i, s in enumerate(plan["segments"]) if s["kind"] == "statement")
+    patience = Patience(plan, Graces(limit_s=30.0))
+    patience.saw(
+        {"event": "segment", "index": at, "label": "analyze", "kind": "statement", "phase": "", "t_ns": 0},
+        100.0,
+    )
+    assert patience.over(100.0 + 5 + 29) is None
+    assert "after the limit of segment analyze, 5 s" in (patience.over(100.0 + 5 + 31) or "")
