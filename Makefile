@@ -28,6 +28,8 @@ export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export UV_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport VIRTUAL_ENV CONDA_PREFIX
+# Each run is a process of its own: without the bytecode of its modules it spends most of its start compiling them.
+unexport PYTHONDONTWRITEBYTECODE
 # Dependencies as `make core` compiled them; see rust/tests.toml.
 CARGO_TEST := cargo test --release --config rust/tests.toml --workspace
 # Runs a command that fetches packages; where it fails, its last line is all that is shown.
@@ -56,7 +58,7 @@ ifdef INRUSH_REQUIRE_SERVERS
 	@failed=0; for tests in "-n $(JOBS) --ignore $(ON_SERVERS)" "--durations 30 $(ON_SERVERS)"; do \
 	  echo "pytest $$tests"; $(BIN)/python -m pytest $$tests || failed=1; done; exit $$failed
 else
-	$(BIN)/python -m pytest -n $(JOBS)
+	INRUSH_START_NO_SERVERS=1 $(BIN)/python -m pytest -n $(JOBS)
 endif
 
 test-rust: ## tests of the Rust half

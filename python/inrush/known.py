@@ -16,4 +16,5 @@ ENGINES = {
     "mariadb": "mysql",
     "influxdb": "influxdb",
     "valkey": "valkey",
+    "questdb": "questdb",
 }

@@ -20,8 +20,12 @@ DIGIT_TYPES = ("bytes",)
 
 #: Of an operation, as a study's file says it: {"type": …, "gen": {…}}, and `list` where it stands for several.
 Parameter: TypeAlias = Mapping[str, Any]
-#: Kinds of operations.
+#: Kinds of operations that sessions call.
 OpKind: TypeAlias = Literal["insert", "query", "together", "execute"]
+#: Of one that sessions do not call: a step of its own.
+Maintain: TypeAlias = Literal["maintain"]
+#: What the core runs and times, and what it does with the rows that a statement gives (`border/statement.py`).
+Repeated: TypeAlias = Literal["", "each_row", "until_no_rows"]
 
 #: Logical type -> approximate bytes of a value; 8 of every other.
 VALUE_BYTES = {
@@ -73,6 +77,17 @@ class FileSource:
 
 
 @dataclass(frozen=True)
+class Rates:
+    """Series that differ in rate: log-normal around one row each period, with a phase of their own."""
+
+    #: Standard deviation of the rate's natural logarithm.
+    sigma: float
+    #: A series with this share of all rows, 0…1.
+    pinned: int | None = None
+    share: float = 0.0
+
+
+@dataclass(frozen=True)
 class Table:
     """Row i is sweep i // series, series i % series; sweeps are `period_s` apart in data time."""
 
@@ -85,6 +100,8 @@ class Table:
     #: Layout name -> indexes, each "+"-free tuple of columns; the first is the primary key when unique.
     layouts: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     files: FileSource | None = None
+    #: None: every series has a row each period.
+    rates: Rates | None = None
 
     def column(self, name: str) -> Column:
         return next(c for c in self.columns if c.name == name)
@@ -120,7 +137,7 @@ class Operation:
     """One timed call."""
 
     name: str
-    kind: OpKind
+    kind: OpKind | Maintain
     table: str | None = None
     #: Parameter name -> {"type": …, "gen": {...}} in logical form.
     params: Mapping[str, Parameter] = field(default_factory=dict)
@@ -146,6 +163,8 @@ class Operation:
     answers: Mapping[str, AnswerForm] = field(default_factory=dict)
     #: Engine -> why it cannot do this.
     unsupported: Mapping[str, str] = field(default_factory=dict)
+    #: Of kind `maintain`: dialect -> its statements in order, each with its `repeat`.
+    statements: Mapping[str, tuple[tuple[str, Repeated], ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

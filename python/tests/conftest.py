@@ -21,6 +21,8 @@ settings.load_profile("inrush")
 
 #: Where nothing may be left out: real servers are there, and so is the time for what is dear.
 REQUIRE = "INRUSH_REQUIRE_SERVERS"
+#: Where no server is started, whatever is fetched: `make test` runs the same tests on every machine.
+START_NONE = "INRUSH_START_NO_SERVERS"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -41,6 +43,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if count := config.stash.get(LEFT_OUT, 0):
         terminalreporter.write_line(
             f"{count} slow test{'s were' if count > 1 else ' was'} left out; `make test-all` runs them too"
+        )
+    skipped = [r for r in terminalreporter.stats.get("skipped", []) if START_NONE in str(r.longrepr)]
+    if skipped:
+        terminalreporter.write_line(
+            f"{len(skipped)} tests were skipped that start a server; `make test-all` runs them on those fetched"
         )
 
 

@@ -66,7 +66,13 @@ EMPTY = {
 def table(name: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     if not rows:
         return EMPTY[name]
-    return pa.table({c: pa.array([r.get(c, zero) for r in rows], kind) for c, kind, zero in COLUMNS[name]})
+    given = set().union(*rows)
+    return pa.table(
+        {
+            c: pa.array([r.get(c, zero) for r in rows] if c in given else [zero] * len(rows), kind)
+            for c, kind, zero in COLUMNS[name]
+        }
+    )
 
 
 def role_plan(

@@ -88,7 +88,7 @@ def loaded(engine: str, name: str, text: str, folder: Path) -> tuple[Loaded, lis
     return done, rows
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "sqlite"])
+@pytest.mark.parametrize("engine", [pytest.param("duckdb", marks=pytest.mark.slow), "sqlite"])
 @pytest.mark.parametrize("name", FILES)
 def test_every_row_is_stored_as_its_json_has_it(name: str, engine: str, tmp_path: Path) -> None:
     text, rows = FILES[name]

@@ -60,6 +60,7 @@ PARTS: dict[str, set[str]] = {
     "mariadb": {"lifecycle", "loading"},
     "influxdb": {"lifecycle"},
     "valkey": {"lifecycle"},
+    "questdb": {"lifecycle"},
 }
 
 

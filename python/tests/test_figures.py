@@ -80,18 +80,24 @@ def study() -> StudyRecord:
     )
 
 
-def test_every_kind_of_figure_is_drawn(study: StudyRecord) -> None:
-    names = {name.rsplit("-", 1)[0] for name in drawn(study)}
+@pytest.fixture(scope="module")
+def shown(study: StudyRecord) -> dict[str, Figure]:
+    """Drawing them takes a second."""
+    return drawn(study)
+
+
+def test_every_kind_of_figure_is_drawn(shown: dict[str, Figure]) -> None:
+    names = {name.rsplit("-", 1)[0] for name in shown}
     assert names == {"rate", "box", "curve", "latency", "time", "published"}
 
 
-def test_stopped_points_are_shown_as_stopped_with_their_reason(study: StudyRecord) -> None:
-    rows = [r for r in rows_of(drawn(study)["curve-0"]) if r.get("why") == "stopped"]
+def test_stopped_points_are_shown_as_stopped_with_their_reason(shown: dict[str, Figure]) -> None:
+    rows = [r for r in rows_of(shown["curve-0"]) if r.get("why") == "stopped"]
     assert rows[0]["x"] == 100 and "above 90 s" in rows[0]["reason"]
 
 
-def test_boxes_have_a_red_line_through_their_medians(study: StudyRecord) -> None:
-    figure = drawn(study)["box-0"]
+def test_boxes_have_a_red_line_through_their_medians(shown: dict[str, Figure]) -> None:
+    figure = shown["box-0"]
     styles = [layer["mark"]["style"] for layer in figure.spec["layer"]]
     assert styles == ["whisker", "box", "dot", "medians", "median"]
     for theme in themes().values():
@@ -104,23 +110,23 @@ def test_whiskers_end_at_the_last_run_within_one_and_a_half_boxes() -> None:
     assert found == {"low": 1.0, "q1": 2.0, "median": 3.0, "q3": 4.0, "high": 4.0}
 
 
-def test_latency_curves_end_where_there_are_no_more_calls(study: StudyRecord) -> None:
-    rows = rows_of(drawn(study)["latency-readers"])
+def test_latency_curves_end_where_there_are_no_more_calls(shown: dict[str, Figure]) -> None:
+    rows = rows_of(shown["latency-readers"])
     assert max(r["x"] for r in rows) == pytest.approx(np.log10(5 * 120), abs=1e-3)
     assert all(
         a["latency"] <= b["latency"] for a, b in itertools.pairwise(rows) if a["series"] == b["series"]
     )
 
 
-def test_panels_over_time_share_one_axis_and_one_zoom(study: StudyRecord) -> None:
-    spec = drawn(study)["time-0"].spec
+def test_panels_over_time_share_one_axis_and_one_zoom(shown: dict[str, Figure]) -> None:
+    spec = shown["time-0"].spec
     assert spec["resolve"]["scale"]["x"] == "shared"
     assert [p["name"] for p in spec["params"]] == ["zoom"]
     assert len(spec["params"][0]["views"]) == len(spec["vconcat"]) == 3
 
 
-def test_ours_stands_beside_the_published_figure_in_its_unit(study: StudyRecord) -> None:
-    rows = {r["name"]: r for r in rows_of(drawn(study)["published-0"])}
+def test_ours_stands_beside_the_published_figure_in_its_unit(shown: dict[str, Figure]) -> None:
+    rows = {r["name"]: r for r in rows_of(shown["published-0"])}
     assert rows["clickhouse (elsewhere)"]["value"] == 55
     assert 1000 < rows["duckdb (ours)"]["value"] < 2500
     assert rows["duckdb (ours)"]["hardware"] == "Imaginary 9000, 8 cores, 17.2 GB"
@@ -147,10 +153,10 @@ def test_a_spec_does_not_grow_with_the_number_of_operations() -> None:
     assert size(20_000) < 1.5 * size(1000)
 
 
-def test_figures_of_an_invalid_study_carry_the_word(study: StudyRecord) -> None:
+def test_figures_of_an_invalid_study_carry_the_word(study: StudyRecord, shown: dict[str, Figure]) -> None:
     bad = synthetic.study({("duckdb", 1): 1.0, ("duckdb", 2): 1.0}, env={"core_build_profile": "debug"})
     assert all("INVALID" in json.dumps(f.spec) and f.title.startswith("INVALID") for f in drawn(bad).values())
-    assert not any("INVALID" in json.dumps(f.spec) for f in drawn(study).values())
+    assert not any("INVALID" in json.dumps(f.spec) for f in shown.values())
 
 
 def test_figures_are_written_as_png_svg_and_pdf(tmp_path: Path) -> None:
@@ -163,8 +169,8 @@ def test_figures_are_written_as_png_svg_and_pdf(tmp_path: Path) -> None:
     assert b"INVALID" in next(p for p in written if p.suffix == ".svg").read_bytes()
 
 
-def test_a_dark_figure_differs_from_a_light_one_in_colours_alone(study: StudyRecord) -> None:
-    figure = drawn(study)["curve-0"]
+def test_a_dark_figure_differs_from_a_light_one_in_colours_alone(shown: dict[str, Figure]) -> None:
+    figure = shown["curve-0"]
     light, dark = render(figure, "svg"), render(figure, "svg", "dark")
     assert light != dark and light.count(b"<path") == dark.count(b"<path")
 
@@ -213,9 +219,9 @@ def marks_of(figure: Figure) -> list[Any]:
     return [layer["mark"]["type"] for layer in figure.spec["layer"]]
 
 
-def test_the_first_chart_is_a_rate_and_says_which_end_is_better(study: StudyRecord) -> None:
-    every = list(drawn(study).values())
-    first, makespan = every[0], drawn(study)["curve-0"]
+def test_the_first_chart_is_a_rate_and_says_which_end_is_better(shown: dict[str, Figure]) -> None:
+    every = list(shown.values())
+    first, makespan = every[0], shown["curve-0"]
     assert first.name == "rate-0" and first.title.startswith("Rate of writers along batch_rows")
     assert "rows/s (larger is better)" in json.dumps(first.spec)
     assert "makespan of writers, s (smaller is better)" in json.dumps(makespan.spec)
@@ -232,8 +238,8 @@ def test_an_invalid_rate_is_marked_on_its_chart_too() -> None:
     assert drawn(bad)["rate-0"].title.startswith("INVALID: ")
 
 
-def test_the_axis_of_latencies_is_one_of_percentiles(study: StudyRecord) -> None:
-    assert drawn(study)["latency-readers"].spec["encoding"]["x"]["title"] == "percentile"
+def test_the_axis_of_latencies_is_one_of_percentiles(shown: dict[str, Figure]) -> None:
+    assert shown["latency-readers"].spec["encoding"]["x"]["title"] == "percentile"
 
 
 def test_fewer_than_three_runs_of_a_point_are_dots_without_a_band_or_a_box() -> None:
@@ -331,12 +337,12 @@ def test_a_load_that_the_search_passed_over_is_not_drawn_as_stopped() -> None:
     assert "Crosses" not in alone.caption and {"x"} & set(rows_of(alone)[0])
 
 
-def test_the_times_of_a_fixed_job_stand_behind_all_that_its_rate_shows(study: StudyRecord) -> None:
-    names = list(drawn(study))
+def test_the_times_of_a_fixed_job_stand_behind_all_that_its_rate_shows(shown: dict[str, Figure]) -> None:
+    names = list(shown)
     assert names.index("curve-0") > max(
         names.index(n) for n in names if n.startswith(("rate", "box", "latency", "time"))
     )
-    assert "rows/s (larger is better)" in json.dumps(drawn(study)["box-0"].spec)
+    assert "rows/s (larger is better)" in json.dumps(shown["box-0"].spec)
 
 
 def test_a_chart_of_a_load_shows_the_load_that_the_answer_is_about() -> None:

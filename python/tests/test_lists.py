@@ -26,7 +26,17 @@ from inrush.study.toml import read_toml
 from tests import synthetic
 from tests.strategies import fake_servers, small_tree, workload_tree
 
-ENGINES = ("duckdb", "sqlite", "postgresql", "mysql", "mariadb", "clickhouse", "influxdb", "valkey")
+ENGINES = (
+    "duckdb",
+    "sqlite",
+    "postgresql",
+    "mysql",
+    "mariadb",
+    "clickhouse",
+    "influxdb",
+    "valkey",
+    "questdb",
+)
 
 
 def lookups(engine: str, keys: int) -> StudyPlan:

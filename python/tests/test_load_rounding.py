@@ -23,7 +23,7 @@ def loaded(folder: Path, kind: str, values: list[str], header: bool = True, **wo
 
 
 @pytest.mark.parametrize("verify", [False, True])
-@pytest.mark.parametrize("header", [False, True])
+@pytest.mark.parametrize("header", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize(
     ("kind", "values", "said"),
     [

@@ -92,6 +92,8 @@ def test_one_value_that_changes_in_a_repetition_is_found_by_reading_back(
     first = next(r for r in planned("xs").runs if r.plan["target"]["engine"] == "sqlite")
     plan: dict[str, Any] = json.loads(json.dumps(first.plan))
     table = plan["tables"][0]["name"]
+    [repeat] = [s["repeat"] for s in plan["segments"] if s.get("phase") == "measure"]
+    repeat |= {"at_least_ns": 10**12, "max": 2}  # twice on a slow machine too
     create = next(s for s in plan["segments"] if s["kind"] == "control")
     create["statements"].append(
         f"CREATE TRIGGER one AFTER INSERT ON {table} WHEN NEW.rowid = 1234 "
@@ -99,5 +101,5 @@ def test_one_value_that_changes_in_a_repetition_is_found_by_reading_back(
     )
     ran = made(Deployment(server("sqlite"), Target("sqlite", "")), plan, tmp_path)
     measured = [p for p in ran.tables["proofs"] if p["item"].startswith("read_back(")]
-    assert {p["repetition"] for p in measured} > {0} if holds else {p["repetition"] for p in measured} == {0}
+    assert {p["repetition"] for p in measured} == ({0, 1} if holds else {0})
     assert all(p["holds"] for p in measured) is holds

@@ -6,6 +6,7 @@ import html
 import os
 import shlex
 import shutil
+import tempfile
 import time
 import warnings
 from collections.abc import Iterator
@@ -222,9 +223,14 @@ def browser() -> Iterator[Any]:
             options.add_argument(argument)
         options.binary_location = chromium
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        held = webdriver.Chrome(options=options, service=Service(driver))
-    yield held
-    held.quit()
+        # The browser leaves the folder of its lock where it puts its temporary files.
+        folder = tempfile.TemporaryDirectory(prefix="inrush-test-", ignore_cleanup_errors=True)
+        held = webdriver.Chrome(
+            options=options, service=Service(driver, env={**os.environ, "TMPDIR": folder.name})
+        )
+    with folder:
+        yield held
+        held.quit()
 
 
 def wait(browser: Any, script: str, limit_s: float = 180.0) -> Any:

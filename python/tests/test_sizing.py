@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from inrush.analysis.analyse import analyse, analysis_of
 from inrush.analysis.points import Analysis
 from inrush.errors import UsageError
 from inrush.guards.verdicts import Outcome, Verdict
+from inrush.model.capacity import forecast_load
 from inrush.model.forecast import Forecast
 from inrush.model.intervals import REACHES
 from inrush.predict.costs import stored_for
@@ -28,8 +31,34 @@ from tests.terminal import Inrush
 from tests.test_predict import load_study
 
 
-def batch_study(per_batch_s: float = 2e-3, per_row_s: float = 1e-5, **how: Any) -> Analysis:
-    """50,000 rows by one writer in batches; a call takes what its batch costs."""
+@pytest.fixture(autouse=True, scope="module")
+def forecasts_made_once() -> Iterator[None]:
+    """A forecast of one load takes most of a second, and many tests ask for the same one."""
+    made: dict[str, Forecast] = {}
+
+    def once(*words: Any) -> Forecast:
+        key = repr(words)
+        if key not in made:
+            made[key] = forecast_load(*words)
+        return made[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("inrush.predict.sizing.forecast_load", once)
+        yield
+
+
+def batch_study(**how: Any) -> Analysis:
+    """50,000 rows by one writer in batches; without more words the same one for all, which nobody changes."""
+    return batches(**how) if how else usual_batches()
+
+
+@cache
+def usual_batches() -> Analysis:
+    return batches()
+
+
+def batches(per_batch_s: float = 2e-3, per_row_s: float = 1e-5, **how: Any) -> Analysis:
+    """A call takes what its batch costs."""
     runs = [
         synthetic.run("sqlite", {"batch_rows": b}, block, i, batch_rows=b, makespan_s=50_000 / b * (per_batch_s + b * per_row_s), **how)
         for block in (0, 1, 2, 3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -76,16 +77,23 @@ NAMED = {
 PRINTS = {"cli", "commands", "worker/worker.py"}
 
 
-def modules() -> Iterator[tuple[str, Path, ast.Module]]:
-    """Stage, path in the package and syntax tree of every module."""
-    for path in sorted(PACKAGE.rglob("*.py")):
-        place = path.relative_to(PACKAGE)
-        if place.parts != ("__init__.py",):
-            yield place.parts[0].removesuffix(".py"), place, ast.parse(path.read_text(encoding="utf-8"))
+@cache
+def modules() -> list[tuple[str, Path, ast.Module]]:
+    """Stage, path in the package and syntax tree of every module: parsed once, for parsing is what takes the time."""
+    return [
+        (place.parts[0].removesuffix(".py"), place, ast.parse(path.read_text(encoding="utf-8")))
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if (place := path.relative_to(PACKAGE)).parts != ("__init__.py",)
+    ]
 
 
-def imported(tree: ast.Module) -> Iterator[str]:
+@cache
+def imported(tree: ast.Module) -> list[str]:
     """Dotted names, wherever in the module they are imported."""
+    return list(imports_of(tree))
+
+
+def imports_of(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
@@ -187,9 +195,8 @@ def test_an_exception_from_types_is_seen() -> None:
     assert untyped(source) == ["Any", "# type: ignore"]
 
 
-def engines_named(source: str) -> set[str]:
+def engines_named(tree: ast.Module) -> set[str]:
     """Names of engines in a module's strings, whole words, and in its imports; docstrings are left out. Pure."""
-    tree = ast.parse(source)
     documented = {
         id(node.body[0].value)
         for node in ast.walk(tree)
@@ -209,9 +216,9 @@ def engines_named(source: str) -> set[str]:
 def test_only_twins_know_an_engine_by_its_name() -> None:
     found = {
         str(place): named
-        for stage, place, _ in modules()
+        for stage, place, tree in modules()
         if stage != "engines"
-        if (named := engines_named((PACKAGE / place).read_text(encoding="utf-8")))
+        if (named := engines_named(tree))
     }
     assert found == NAMED
 
@@ -229,7 +236,7 @@ def test_only_twins_know_an_engine_by_its_name() -> None:
     ],
 )
 def test_an_engine_that_is_named_is_seen(source: str, found: set[str]) -> None:
-    assert engines_named(source) == found
+    assert engines_named(ast.parse(source)) == found
 
 
 def test_commands_print_and_nothing_else_does() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ CALLS = 40
 
 def served(service_s: np.ndarray, role: str = "readers", block: int = 1, kind: str = "service") -> RunRecord:
     """A run with one histogram a second; service_s: shape (seconds, calls)."""
-    base = synthetic.run(block=block, makespan_s=float(len(service_s)), resources=False)
+    base = run_of(len(service_s), block)
     rows: list[dict[str, Any]] = [
         {"segment": 2, "repetition": 0, "role": role, "op": "insert" if role == "writers" else "page", "kind": kind,
          "t_ns": SECOND + i * SECOND, "dt_ns": SECOND, **synthetic.hist([int(s * 1e9) for s in of])}
@@ -34,6 +35,12 @@ def served(service_s: np.ndarray, role: str = "readers", block: int = 1, kind: s
     ]  # fmt: skip
     more = {"hist": synthetic.table("hist", rows)}
     return replace(base, tables={**base.tables, **more}, _rows={})
+
+
+@cache
+def run_of(seconds: int, block: int) -> RunRecord:
+    """What runs of any service times have in common, which is most of them."""
+    return synthetic.run(block=block, makespan_s=float(seconds), resources=False)
 
 
 def drawn(

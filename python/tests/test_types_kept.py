@@ -35,7 +35,7 @@ def asked(folder: Path, question: str) -> list[Any]:
         return connection.sql(question).fetchall()
 
 
-@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("strict", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("values", "first", "noun"),
     [

@@ -9,6 +9,7 @@ use inrush_core::rows::{row_hashes, Columns, Level, RowGen};
 const EPOCH_NS: i64 = 1_767_225_600_000_000_000;
 const BATCH: usize = 8192;
 const ROUNDS: usize = 7;
+const MANY: u64 = 100_000_000;
 
 fn main() {
     let json = std::env::args().any(|a| a == "--json");
@@ -31,6 +32,30 @@ fn main() {
         report(json, &table.name, "row_hashes", measure(&gen, 500_000, hash));
     }
     scale_free(json, &make(&tables[0]));
+    orders(json);
+}
+
+/// 10^8 rows of 4,000 series at unequal rates, in each order, and the memory that they take.
+fn orders(json: bool) {
+    let orders = [
+        serde_json::json!({"by": "key"}),
+        serde_json::json!({"by": "time"}),
+        serde_json::json!({"by": "file", "files": 60}),
+        serde_json::json!({"by": "random"}),
+    ];
+    for order in orders {
+        let table = archive(&order);
+        let before = resident_bytes();
+        let ns = measure_once(&make(&table), MANY);
+        report(json, "archive", &format!("by {}", order["by"].as_str().expect("a word")), ns);
+        let grown = resident_bytes().saturating_sub(before) as f64 / 1e6;
+        assert!(grown < 100.0, "{order}: {grown} MB for {MANY} rows");
+    }
+}
+
+fn resident_bytes() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").expect("this process");
+    4096 * pages.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).expect("resident pages")
 }
 
 fn report(json: bool, table: &str, what: &str, ns_per_row: f64) {
@@ -65,7 +90,7 @@ fn scale_free(json: bool, gen: &RowGen) {
     let (mut few, mut many) = (f64::INFINITY, f64::INFINITY);
     for _ in 0..3 {
         few = few.min(run(1_000_000));
-        many = many.min(run(100_000_000));
+        many = many.min(run(MANY));
     }
     report(json, "ten_columns", "10^6 rows", few);
     report(json, "ten_columns", "10^8 rows", many);
@@ -101,6 +126,26 @@ fn ten_columns() -> TablePlan {
     }
     let table = serde_json::json!({"name": "ten_columns", "stream": "ten_columns", "columns": columns,
         "source": {"kind": "generated", "series": 50_000, "period_ns": 1_000_000_000}});
+    serde_json::from_value(table).expect("a table of this build")
+}
+
+/// A row of a control system's archive: which attribute, when, its value and its quality.
+fn archive(order: &serde_json::Value) -> TablePlan {
+    let column = |name: &str, ty: &str, gen: serde_json::Value| serde_json::json!({"name": name, "type": ty, "wire": "", "gen": gen});
+    let columns = [
+        column("attribute", "i32", serde_json::json!({"kind": "cycle", "from": 1, "to": 4_000})),
+        column("data_time", "time_us", serde_json::json!({"kind": "sweep_time"})),
+        column("value", "f64", serde_json::json!({"kind": "walk", "from": 0, "to": 1_000, "bits": 16})),
+        column(
+            "quality",
+            "i16",
+            serde_json::json!({"kind": "categorical", "values": [0, 1, 2], "weights": [0.98, 0.01, 0.01]}),
+        ),
+    ];
+    let rates = serde_json::json!({"sigma": 1.2, "pinned": {"series": 17, "share_ppm": 12_000}});
+    let events = serde_json::json!({"rows": MANY, "order": order, "rates": rates});
+    let table = serde_json::json!({"name": "archive", "stream": "archive", "columns": columns,
+        "source": {"kind": "generated", "series": 4_000, "period_ns": 5_000_000_000u64, "events": events}});
     serde_json::from_value(table).expect("a table of this build")
 }
 

@@ -114,6 +114,7 @@ fn null(seconds: f64) -> Result<Json, Error> {
         until: Until::Time { ns: (seconds * 1e9) as u64 },
     };
     let segment = DriveSegment {
+        step: String::new(),
         label: "null".into(),
         phase: Phase::Measure,
         roles: vec![role],

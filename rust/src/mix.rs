@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::engine::{Ns, OpId, Ticket};
 use crate::error::Error;
-use crate::plan::{KeyLaw, KeyPlan, LogicalType, OpPlan, ParamGen, ParamPlan, RolePlan, RunPlan, Weighted};
+use crate::plan::{LogicalType, OpPlan, ParamGen, ParamPlan, RolePlan, RunPlan, Weighted};
 use crate::rows::hash::hash;
 use crate::rows::spelled::{uuid_bytes, uuid_text};
 use crate::rows::{Generators, Value};
@@ -173,9 +173,8 @@ fn key_sets(generators: &Generators, operation: &OpPlan) -> Result<Vec<Arc<KeySe
         found.push(Arc::new(set));
     }
     for (table, params) in &of_series {
-        let rows = generators.of(*table).map_err(|e| refuse(e.to_string()))?.series();
-        let plan = KeyPlan { table: *table, first_row: 0, rows, by: KeyLaw::Uniform {} };
-        found.push(Arc::new(KeySet::new(generators, &plan, params).map_err(|e| refuse(e.to_string()))?));
+        let set = KeySet::of_series(generators, *table, params).map_err(|e| refuse(e.to_string()))?;
+        found.push(Arc::new(set));
     }
     Ok(found)
 }

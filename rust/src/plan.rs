@@ -21,14 +21,18 @@ pub use generator::{AtLimit, CounterPlan, GenPlan, Increment, Per, DEFAULT_BITS}
 pub use operation::{Assertion, KeyLaw, KeyPlan, OpKind, OpPlan, ParamGen, ParamPlan};
 pub use segment::{
     ChecksumItem, CollectPlan, DriveSegment, Phase, ProbePlan, ProofPlan, RepeatPlan, RolePlan, SamplePlan,
-    Schedule, Segment, Until, ValueHash, Weighted, Work,
+    Schedule, Segment, StatementSegment, Until, ValueHash, Weighted, Work,
 };
 pub use statement::{Repeat, Statement};
-pub use table::{ColumnPlan, Limits, LogicalType, RowSource, TablePlan, TimeForm};
+pub use table::{
+    ColumnPlan, EventsPlan, Limits, LogicalType, OrderPlan, PinnedPlan, RatesPlan, RowSource, TablePlan,
+    TimeForm,
+};
 
-/// Version 2: a statement may say `repeat`; 3: it may have `directives`. Those before wrote it into the text, and are read
-/// too.
-pub const PLAN_VERSION: u32 = 3;
+/// Version 2: a statement may say `repeat`; 3: segments may belong to a step; 4: a statement may have `directives`. Those
+/// before 4 wrote directives into the text, and 1 `repeat` too; all are read.
+pub const PLAN_VERSION: u32 = 4;
+const REPEAT_VERSION: u32 = 2;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -110,7 +114,7 @@ impl RunPlan {
     pub fn from_json(text: &str) -> Result<RunPlan, Error> {
         let mut plan: RunPlan = serde_json::from_str(text).map_err(|e| Error::Plan(e.to_string()))?;
         match plan.version {
-            1 | 2 => plan.upgrade(),
+            1..PLAN_VERSION => plan.upgrade(),
             PLAN_VERSION => {}
             other => {
                 return Err(Error::Plan(format!(
@@ -121,13 +125,13 @@ impl RunPlan {
         Ok(plan)
     }
 
-    /// A plan of version 1 or 2 without a word in its texts is one of version 3 but for its number, which it keeps.
+    /// A plan without a word of an earlier version in its texts is one of today but for its number, which it keeps.
     fn upgrade(&mut self) {
         let (version, engine) = (self.version, &self.target.engine);
-        let mut changed = false;
+        let (mut repeats, mut has_directives) = (false, false);
         let mut upgrade = |statement: &mut Statement| {
-            changed |= version == 1 && statement.upgrade_repeat();
-            changed |= statement.upgrade(engine);
+            repeats |= version == 1 && statement.upgrade_repeat();
+            has_directives |= statement.upgrade(engine);
         };
         for segment in &mut self.segments {
             segment.each_statement(&mut upgrade);
@@ -136,11 +140,13 @@ impl RunPlan {
             let mut statement = Statement::from(operation.text.as_str());
             if statement.upgrade(engine) {
                 (operation.text, operation.directives) = (statement.text, statement.directives);
-                changed = true;
+                has_directives = true;
             }
         }
-        if changed {
+        if has_directives {
             self.version = PLAN_VERSION;
+        } else if repeats {
+            self.version = REPEAT_VERSION;
         }
     }
 }

@@ -143,12 +143,12 @@ fn one_column(ty: LogicalType, wire: &str, value: Value) -> (TablePlan, Columns)
         name: "t".into(),
         stream: "t".into(),
         columns: vec![column],
-        source: RowSource::Generated { series: 1, period_ns: 1 },
+        source: RowSource::Generated { series: 1, period_ns: 1, events: None },
         identity: vec![],
     };
     let mut column = Column::new("c", ty);
     push(&mut column.values, Some(&value));
-    (plan, Columns { rows: 1, columns: vec![column] })
+    (plan, Columns::new(1, vec![column]))
 }
 
 #[test]
@@ -178,6 +178,18 @@ fn a_value_that_its_wire_cannot_hold_is_refused_and_named() {
 }
 
 #[test]
+fn a_list_of_whole_numbers_is_a_list_of_floats_as_far_as_they_are_exact() {
+    let exact = Value::ListI64(vec![0, -1, 1 << 53, -(1 << 53)]);
+    for list in [exact, Value::ListI64(vec![])] {
+        let (plan, batch) = one_column(LogicalType::ListI64, "float8[]", list.clone());
+        assert_eq!(decode_pgcopy(&encoded("pgcopy", &plan, &batch), &plan), [[list]]);
+    }
+    let (plan, batch) = one_column(LogicalType::ListI64, "float8[]", Value::ListI64(vec![1, (1 << 53) + 1]));
+    let refused = encoder("pgcopy", &plan).expect("valid").encode(&batch, &mut Vec::new());
+    assert!(refused.expect_err("it would be rounded").to_string().contains("does not fit float8list"));
+}
+
+#[test]
 fn mysql_has_no_nan_and_no_year_10000() {
     for (ty, value) in [
         (LogicalType::F64, Value::F64(f64::NAN)),
@@ -203,7 +215,8 @@ fn a_batch_of_another_table_is_refused() {
     let (_, texts) = one_column(LogicalType::Text, "", Value::Text("1".into()));
     let mut out = Vec::new();
     assert!(encoder("pgcopy", &plan).expect("valid").encode(&texts, &mut out).is_err());
-    let short = Columns { rows: 2, ..one_column(LogicalType::I64, "", Value::I64(1)).1 };
+    let mut short = one_column(LogicalType::I64, "", Value::I64(1)).1;
+    short.rows = 2;
     assert!(encoder("pgcopy", &plan).expect("valid").encode(&short, &mut out).is_err());
     let wrong = one_column(LogicalType::I64, "money", Value::I64(1)).0;
     assert!(encoder("pgcopy", &wrong).err().expect("refused").to_string().contains("\"money\""));

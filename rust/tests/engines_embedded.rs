@@ -305,7 +305,7 @@ fn context(
         name: "t".into(),
         stream: "t".into(),
         columns: types.iter().enumerate().map(column).collect(),
-        source: RowSource::Generated { series: 1, period_ns: 1 },
+        source: RowSource::Generated { series: 1, period_ns: 1, events: None },
         identity: vec![],
     };
     let plan = RunPlan {
@@ -393,7 +393,7 @@ fn columns(types: &[(LogicalType, &str)], rows: &[Vec<Value>]) -> Columns {
         }
         column
     };
-    Columns { rows: rows.len(), columns: types.iter().enumerate().map(column).collect() }
+    Columns::new(rows.len(), types.iter().enumerate().map(column).collect())
 }
 
 fn push(values: &mut Values, value: &Value) {

@@ -27,7 +27,7 @@ fn table(nullable: bool) -> TablePlan {
         name: "\"ns\"..\"my table\"".into(),
         stream: "t".into(),
         columns: columns.collect(),
-        source: RowSource::Generated { series: 1, period_ns: 1 },
+        source: RowSource::Generated { series: 1, period_ns: 1, events: None },
         identity: ["host", "rank", "at"].map(str::to_owned).to_vec(),
     }
 }

@@ -143,7 +143,7 @@ fn batch(plan: &RunPlan, first: usize, rows: usize) -> Columns {
         }
         columns.push(column);
     }
-    Columns { rows, columns }
+    Columns::new(rows, columns)
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn a_batch_beyond_the_servers_packet_is_too_large_and_the_session_goes_on() {
         let mut texts = TextValues::default();
         texts.push(&vec![b'x'; bytes]);
         column.values = Values::Text(texts);
-        let columns = Columns { rows: 1, columns: vec![column] };
+        let columns = Columns::new(1, vec![column]);
         let mut payload = Payload::default();
         session.encode(multirow, &columns, &mut payload).expect("encoded");
         let done = run(&mut *session, 0, multirow, Work::Rows { columns: &columns, payload: &payload });

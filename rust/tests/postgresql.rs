@@ -115,7 +115,7 @@ fn batch(plan: &RunPlan, first: usize, rows: usize) -> Columns {
         }
         columns.push(column);
     }
-    Columns { rows, columns }
+    Columns::new(rows, columns)
 }
 
 fn inserts(table: &str) -> Json {

@@ -294,7 +294,7 @@ fn identities_lead_back_to_their_rows() {
         let index = SeriesIndex::new(&gen, &plan).unwrap();
         for row in [0, 1, 49_999, 50_000, 448_447, 448_448, 123_456_789] {
             let values = gen.row(row);
-            assert_eq!(index.row_of(|column| values.get(column)), Some(row), "{}", plan.name);
+            assert_eq!(index.number_of(|column| values.get(column)), Some(row), "{}", plan.name);
         }
     }
 }
@@ -343,7 +343,7 @@ fn identities_of_numbered_rows_and_own_periods_lead_back_too() {
         let index = SeriesIndex::new(&gen, &plan).unwrap();
         for row in [0, 5, 999, 1000, 987_654] {
             let values = gen.row(row);
-            assert_eq!(index.row_of(|column| values.get(column)), Some(row), "{:?}", plan.identity);
+            assert_eq!(index.number_of(|column| values.get(column)), Some(row), "{:?}", plan.identity);
         }
     }
 }

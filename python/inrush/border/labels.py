@@ -52,6 +52,10 @@ class OptionalLabels(TypedDict, total=False):
     keys: Mapping[str, KeyCoverage]
     #: Operation -> why the engine's mixes go without it.
     left_out: Mapping[str, str]
+    #: Step -> its kind, in order; those that are left out are among them.
+    steps: Mapping[str, str]
+    #: Step -> why this engine's runs go without it.
+    steps_left_out: Mapping[str, str]
     #: A fresh repeat of a point that turned out best.
     confirms: bool
 

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 PLAIN_VERSION: Final = 1
 #: Of a plan that has a statement with `repeat`, and none with directives.
 REPEAT_VERSION: Final = 2
+#: Of a plan with segments that belong to steps.
+STEP_VERSION: Final = 3
 #: Of a plan that has directives.
-PLAN_VERSION: Final = 3
+PLAN_VERSION: Final = 4
 
 
 class Target(TypedDict):

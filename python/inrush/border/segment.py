@@ -192,6 +192,8 @@ class ProofPlan(TypedDict):
     items: Sequence[ChecksumItem]
     #: All columns in order; empty: not read back.
     read_back: Statement
+    #: Asked until it gives no rows, before anything is read; absent: what was acknowledged is seen at once.
+    unseen: NotRequired[str]
 
 
 class ProbePlan(TypedDict):
@@ -224,11 +226,22 @@ class RepeatPlan(TypedDict):
 class DriveSegment(TypedDict):
     kind: Literal["drive"]
     label: str
+    step: NotRequired[str]
     phase: Phase
     roles: Sequence[RolePlan]
     limit_ns: int
     retry_ns: NotRequired[int]
     repeat: NotRequired[RepeatPlan]
+    sample: NotRequired[SamplePlan]
+
+
+class StatementSegment(TypedDict):
+    kind: Literal["statement"]
+    label: str
+    step: NotRequired[str]
+    statements: Sequence[Statement]
+    #: Of all of them together.
+    limit_ns: int
     sample: NotRequired[SamplePlan]
 
 
@@ -241,6 +254,7 @@ class ProofSegment(TypedDict):
 class ProbeSegment(TypedDict):
     kind: Literal["probe"]
     label: str
+    step: NotRequired[str]
     probes: Sequence[ProbePlan]
 
 
@@ -254,15 +268,24 @@ class AskSegment(TypedDict):
 class SettleSegment(TypedDict):
     kind: Literal["settle"]
     label: str
+    step: NotRequired[str]
     ns: int
 
 
 class PauseSegment(TypedDict):
     kind: Literal["pause"]
     label: str
+    step: NotRequired[str]
     action: str
 
 
 Segment: TypeAlias = (
-    ControlSegment | DriveSegment | ProofSegment | ProbeSegment | AskSegment | SettleSegment | PauseSegment
+    ControlSegment
+    | DriveSegment
+    | StatementSegment
+    | ProofSegment
+    | ProbeSegment
+    | AskSegment
+    | SettleSegment
+    | PauseSegment
 )

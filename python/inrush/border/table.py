@@ -35,10 +35,43 @@ class Limits(TypedDict, total=False):
     no_infinity: bool
 
 
+class RowOrder(TypedDict):
+    by: Literal["key", "time", "random"]
+
+
+class FileOrder(TypedDict):
+    by: Literal["file"]
+    files: int
+
+
+class PinnedSeries(TypedDict):
+    """One series that has this share of all rows."""
+
+    series: int
+    share_ppm: int
+
+
+class SeriesRates(TypedDict):
+    """Log-normal around one row each period."""
+
+    sigma: float
+    pinned: NotRequired[PinnedSeries]
+
+
+class RowEvents(TypedDict):
+    """Rows as events of series, where row i is not sweep i // series of series i % series."""
+
+    #: Of the whole table.
+    rows: int
+    order: RowOrder | FileOrder
+    rates: NotRequired[SeriesRates]
+
+
 class GeneratedRows(TypedDict):
     kind: Literal["generated"]
     series: int
     period_ns: int
+    events: NotRequired[RowEvents]
 
 
 class FileRows(TypedDict):

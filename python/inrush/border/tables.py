@@ -27,6 +27,8 @@ class SegmentRow(TypedDict):
     end_ns: int
     ended_by: str
     client_cpu_ns: int
+    #: Empty where it belongs to none; None in results of schema 5 and older.
+    step: str | None
 
 
 class RepetitionRow(Where):
@@ -149,6 +151,18 @@ class AnswerRow(TypedDict):
     value: str | None
 
 
+class StepRow(TypedDict):
+    segment: int
+    step: str
+    statement: int
+    text: str
+    start_ns: int
+    end_ns: int
+    ended_by: str
+    rows: int
+    message: str
+
+
 #: Table -> its rows.
 ROWS: Mapping[str, type] = {
     "segments": SegmentRow,
@@ -165,4 +179,5 @@ ROWS: Mapping[str, type] = {
     "settings": ProbeRow,
     "proofs": ProofRow,
     "answers": AnswerRow,
+    "steps": StepRow,
 }

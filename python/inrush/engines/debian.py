@@ -56,6 +56,15 @@ class Packages:
     #: Arguments with which the program prints its version; empty where it cannot, and the first package's version stands for it.
     version: tuple[str, ...] = ("--version",)
 
+    def release(self) -> Release:
+        return release(self)
+
+    def cached(self) -> Release | None:
+        return cached(self)
+
+    def program_in(self, folder: Path) -> Path:
+        return server_program(self, folder)
+
 
 @dataclass(frozen=True)
 class Package:

@@ -51,7 +51,7 @@ class Dialect(ABC):
         statement = self.foreign_objects(namespaces)
         return [str(row[0]) for row in ask(statement)] if statement else []
 
-    def drop_foreign_object(self, name: str) -> tuple[str, ...]:
+    def drop_foreign_object(self, name: str) -> tuple[Statement, ...]:
         """What `--force` does to one of them; nothing where it is no obstacle."""
         return ()
 
@@ -88,6 +88,11 @@ class Dialect(ABC):
 
     def deleting(self, plan: TablePlan) -> str:
         """A query with rows as long as deletes by age are worked on in the background; empty: they are done when answered."""
+        return ""
+
+    def unseen(self, plan: TablePlan) -> str:
+        """A query with rows as long as queries may not see what was acknowledged; empty: they see it at once. Twin of
+        `reads_late` in rust/src/engine/mod.rs."""
         return ""
 
     # proofs and probes

@@ -207,7 +207,7 @@ def log_lines(log: Path, lines: int = LOG_LINES) -> list[str]:
 
 def log_tail(log: Path) -> str:
     """The last lines of a log, indented."""
-    return "\n".join(f"  {line}" for line in log_lines(log)) or "  (nothing)"
+    return "\n".join(f"  {line.strip()}" for line in log_lines(log)) or "  (nothing)"
 
 
 def asked(port: int, path: str) -> tuple[int, bytes]:

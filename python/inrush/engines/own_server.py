@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from inrush.engines import debian, life, page_cache, profiles
+from inrush.engines import life, page_cache, profiles
 from inrush.engines.instance import Cold, Instance, NotCold, Release, Stop, Target
 from inrush.engines.lifecycle import Lifecycle
+from inrush.engines.offer import Offer
 from inrush.errors import TargetError, UsageError
 
 READY_S = 120.0
@@ -61,8 +62,8 @@ class OwnServer(Lifecycle):
 
     # what an engine says
 
-    #: Version → packages of what inrush fetches for it, the usual one first.
-    offers: ClassVar[Mapping[str, debian.Packages]] = {}
+    #: Version → what inrush fetches for it, the usual one first.
+    offers: ClassVar[Mapping[str, Offer]] = {}
 
     @abstractmethod
     def make(self, place: Place) -> None:
@@ -98,12 +99,12 @@ class OwnServer(Lifecycle):
     # its programs
 
     def fetch(self, version: str | None = None) -> Release:
-        return debian.release(self.offer(version))
+        return self.offer(version).release()
 
     def fetched(self, version: str | None = None) -> Release | None:
-        return debian.cached(self.offer(version))
+        return self.offer(version).cached()
 
-    def offer(self, version: str | None) -> debian.Packages:
+    def offer(self, version: str | None) -> Offer:
         chosen = version or next(iter(self.offers))
         if chosen not in self.offers:
             raise UsageError(
@@ -114,7 +115,7 @@ class OwnServer(Lifecycle):
 
     def program(self, release: Release) -> Path:
         """The server's program."""
-        return debian.server_program(next(iter(self.offers.values())), release.path)
+        return next(iter(self.offers.values())).program_in(release.path)
 
     # the life
 

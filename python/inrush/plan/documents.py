@@ -9,6 +9,7 @@ from inrush.border import plan as border
 from inrush.engines.plans import OpPlan, TablePlan
 from inrush.plan.roles import ALL_ROWS, ActiveRole, Sampling
 from inrush.plan.units import NS, ns
+from inrush.study.events import FILES
 from inrush.study.operations import tables_of
 from inrush.study.study import Study
 from inrush.workload import VALUE_BYTES, Operation, Table
@@ -86,6 +87,7 @@ def operation_document(
     keys: border.KeyPlan | None = None,
 ) -> border.OpPlan:
     table = index.get(operation.table) if operation.table is not None else None
+    assert operation.kind != "maintain", "it is a step, which no session calls"
     document: border.OpPlan = {
         "name": operation.name,
         "kind": operation.kind,
@@ -179,20 +181,28 @@ def stored_table(table: Table, planned: TablePlan) -> border.StoredTable:
     return {"name": planned.name, "stream": table.name, "columns": columns, "identity": list(table.identity)}
 
 
-def table_document(table: Table, planned: TablePlan) -> border.TablePlan:
+def table_document(table: Table, planned: TablePlan, order: str | None, rows: int) -> border.TablePlan:
+    """order: as a study says it; rows: of the whole table."""
     stored = stored_table(table, planned)
     return {
         "name": stored["name"],
         "stream": stored["stream"],
         "columns": stored["columns"],
-        "source": source_document(table),
+        "source": source_document(table, order, rows),
         "identity": stored["identity"],
     }
 
 
-def source_document(table: Table) -> border.RowSource:
+def source_document(table: Table, order: str | None, rows: int) -> border.RowSource:
     if table.files is None:
-        return {"kind": "generated", "series": table.series, "period_ns": ns(table.period_s)}
+        generated: border.GeneratedRows = {
+            "kind": "generated",
+            "series": table.series,
+            "period_ns": ns(table.period_s),
+        }
+        if has_events(table, order):
+            generated["events"] = events_document(table, order, rows)
+        return generated
     found: border.FileRows = {
         "kind": "files",
         "paths": list(table.files.paths),
@@ -208,6 +218,34 @@ def source_document(table: Table) -> border.RowSource:
     if table.files.times:
         found["times"] = dict(table.files.times)
     return found
+
+
+def has_events(table: Table, order: str | None) -> bool:
+    """Whether its rows are not sweep after sweep. By time they are, where all series have one rate."""
+    return table.files is None and (table.rates is not None or order not in (None, "time"))
+
+
+#: As a study says it -> as a plan does.
+ORDERS: Mapping[str, border.RowOrder] = {
+    "key": {"by": "key"},
+    "time": {"by": "time"},
+    "random": {"by": "random"},
+}
+
+
+def events_document(table: Table, order: str | None, rows: int) -> border.RowEvents:
+    files = FILES.match(order or "")
+    events: border.RowEvents = {"rows": rows, "order": {"by": "time"}}
+    if files:
+        events["order"] = {"by": "file", "files": int(files[1])}
+    elif order is not None:
+        events["order"] = ORDERS[order]
+    if table.rates is not None:
+        events["rates"] = {"sigma": table.rates.sigma}
+        if table.rates.pinned is not None:
+            share_ppm = round(table.rates.share * 1e6)
+            events["rates"]["pinned"] = {"series": table.rates.pinned, "share_ppm": share_ppm}
+    return events
 
 
 def last_sweep_ns(table: Table, rows: int) -> int:

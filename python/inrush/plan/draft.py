@@ -16,6 +16,7 @@ from inrush.engines.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.documents import (
     epoch_ns,
+    has_events,
     members_on,
     operation_document,
     param_document,
@@ -29,9 +30,11 @@ from inrush.plan.planned_point import PointPlan
 from inrush.plan.ranges import read_back_ranges
 from inrush.plan.retention import Retained, in_pieces, retain_operation
 from inrush.plan.roles import ALL_ROWS, ActiveRole
+from inrush.plan.steps import longest_step_s, read_s, settle_s
 from inrush.plan.units import LOAD_BATCH_ROWS, NS
 from inrush.plan.work import Lasts, read_back, read_until_time, works
 from inrush.study.operations import tables_of
+from inrush.study.steps import KIND as STEPS
 from inrush.study.study import Study
 from inrush.workload import Operation, Table
 
@@ -48,6 +51,7 @@ class Draft:
         server: Twin,
         method: str,
         layout: str,
+        order: str | None,
         namespace: str,
         roles: Sequence[ActiveRole],
         seed: int,
@@ -64,6 +68,8 @@ class Draft:
         self.seed = seed
         self.retained = {name: of for name, of in retained.items() if of.cut_ns > 0}
         self.layout = layout
+        #: Of the rows of generated tables.
+        self.order = order
         self.tables: dict[str, Table] = {
             name: workload.tables[name] for name in workload.tables if name in used
         }
@@ -76,6 +82,9 @@ class Draft:
         self.left_out: dict[str, str] = {}
         #: Page -> those of its members that its answers go without.
         self.missing: dict[str, tuple[str, ...]] = {}
+        #: Step -> its kind, those that are left out included; step -> why it is.
+        self.steps: dict[str, str] = {}
+        self.steps_left_out: dict[str, str] = {}
         self.roles = tuple(self.what_it_can(role) for role in roles)
         #: Table -> rows that roles write in one repetition.
         self.written = {role.table: role.rows for role in roles if role.table is not None}
@@ -88,6 +97,10 @@ class Draft:
         if name in self.written or self.tables[name].files is not None:
             return 0
         return self.roles[0].load_rows
+
+    def rows_before(self, name: str) -> int:
+        """Rows a table holds before it is read: those that are loaded, by a step too."""
+        return self.rows_of(name) if self.study.steps else self.loaded_rows(name)
 
     def rows_of(self, name: str) -> int:
         return self.written.get(name) or self.loaded_rows(name)
@@ -108,7 +121,7 @@ class Draft:
         return [
             Problem("", f"operations.{op.name}.holds", "asked", remedy.format(table=op.table))
             for op in asked
-            if not self.loaded_rows(op.table or "") or op.table in self.retained
+            if not self.rows_before(op.table or "") or op.table in self.retained
         ]
 
     def what_it_can(self, role: ActiveRole) -> ActiveRole:
@@ -209,12 +222,29 @@ class Draft:
         said += [
             r.rows / r.batch_rows / r.rate_per_s for r in paced if r.table is not None and r.rows < ALL_ROWS
         ]
-        return max(said)
+        return max(*said, longest_step_s(self.study))
 
     # --- documents of the border
 
     def table_documents(self) -> list[TableDocument]:
-        return [table_document(table, self.plans[name]) for name, table in self.tables.items()]
+        return [
+            table_document(table, self.plans[name], self.order, self.rows_of(name))
+            for name, table in self.tables.items()
+        ]
+
+    def order_problems(self) -> list[Problem]:
+        """Rules that count sweeps, of tables whose rows are not sweep after sweep."""
+        sampled = {role.table for role in self.roles if role.samples is not None}
+        return [
+            Problem(
+                "",
+                "row_order" if table.rates is None else f"tables.{name}.rates",
+                name,
+                "its rows are not sweep after sweep; samples and deletes by age count sweeps",
+            )
+            for name, table in self.tables.items()
+            if has_events(table, self.order) and (name in self.retained or name in sampled)
+        ]
 
     def proofs(self, names: Sequence[str], read_back: bool) -> list[ProofPlan]:
         """Of engines that store something."""
@@ -236,6 +266,8 @@ class Draft:
             }
             if not proof.checksum_query:
                 continue
+            if unseen := self.server.unseen(self.plans[name]):
+                document["unseen"] = unseen
             found.append(document)
             if read_back and not whole and not gone:
                 found += self.ranges(name, proof.read_back)
@@ -249,6 +281,8 @@ class Draft:
         return [column for column in uuids if column not in seen] if proof.checksum_query else []
 
     def ranges(self, name: str, read_back: str) -> list[ProofPlan]:
+        if has_events(self.tables[name], self.order):
+            return []
         at = epoch_ns(self.study.workload.epoch)
         found = read_back_ranges(self.server, self.tables[name], read_back, self.rows_of(name), self.seed, at)
         return [
@@ -282,6 +316,10 @@ class Draft:
             for name, rows in held.items()
             if rows > READ_BACK_ROWS and (unseen := self.unseen_uuids(name))
         ]
+        notes += [
+            f"{self.server.name}: step {step} is left out: {reason}"
+            for step, reason in self.steps_left_out.items()
+        ]
         covered = self.covered()
         record, watch = plan["record"]["interval_ns"] / NS, plan["watch"]["every_ns"] / NS
         asked = self.study.record.interval_s is not None and self.study.record.watch_s is not None
@@ -298,6 +336,10 @@ class Draft:
             some["keys"] = covered
         if self.left_out:
             some["left_out"] = dict(self.left_out)
+        if self.steps:
+            some["steps"] = self.steps
+        if self.steps_left_out:
+            some["steps_left_out"] = self.steps_left_out
         labels: PointLabels = {
             "kind": self.study.kind,
             "method": self.method,
@@ -319,7 +361,7 @@ class Draft:
             written_rows=written,
             batch_rows=min((role.batch_rows for role in writers), default=LOAD_BATCH_ROWS),
             bytes=sum(rows * row_bytes(self.tables[name]) for name, rows in held.items()),
-            fixed_s=schedule.warm_s + schedule.cool_s,
+            fixed_s=schedule.warm_s + schedule.cool_s + settle_s(self.study),
             lasts=self.lasts(),
             notes=tuple(dict.fromkeys(notes)),
             per_s={
@@ -337,8 +379,8 @@ class Draft:
 
         return Lasts(
             work=works(self.roles, self.tables, self.server),
-            measure_s=schedule.measure_s if read_until_time(self.roles) else 0.0,
-            at_least_s=0.0 if self.study.kind == "timed" else schedule.at_least_s,
+            measure_s=read_s(self.study) or (schedule.measure_s if read_until_time(self.roles) else 0.0),
+            at_least_s=0.0 if self.study.kind in ("timed", STEPS) else schedule.at_least_s,
             max_repetitions=schedule.max_repetitions,
             limit_s=schedule.limit_s,
             proven_rows=read_back(quiet, self.tables, READ_BACK_ROWS),

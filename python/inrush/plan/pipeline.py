@@ -121,7 +121,7 @@ def plan_pipeline(
     if isinstance(load_server, Unsupported):
         return load_server
     first = shards[0]["table"]
-    table_plan: border.TablePlan = {**first, "source": source_document(table)}
+    table_plan: border.TablePlan = {**first, "source": source_document(table, None, at.rows)}
     plan: PipelinePointPlan = {
         "version": version_of(s for of in shards for s in (*of["create"], *of["drop"])),
         "kind": KIND,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from inrush.border.plan import PLAIN_VERSION, STEP_VERSION
 from inrush.border.plan import PointPlan as Document
 from inrush.engines.instance import TCP, TRANSPORT
 from inrush.engines.plans import Unsupported
@@ -20,6 +21,8 @@ from inrush.plan.planned_point import Impossible, PointPlan, short_hash
 from inrush.plan.retention import retained
 from inrush.plan.roles import Broken, active_roles
 from inrush.plan.segments import Segments, statements_of, version_of
+from inrush.plan.step_segments import StepSegments
+from inrush.plan.steps import impossible_steps, steps_of
 from inrush.plan.units import ns
 from inrush.study.forms import Best, resolve
 from inrush.study.study import Study
@@ -53,6 +56,11 @@ def plan_point(
     namespace = f"inrush_{short_hash(study.name, point_id, seed)}"
     if study.pipeline is not None:
         return plan_pipeline(study, server, engine, point, namespace, method, seed)
+    impossible = impossible_steps(study, server, engine)
+    if impossible:
+        return Impossible(tuple(impossible))
+    said = {step.name: step.do for step in study.steps}
+    study, without = steps_of(study, server)
     roles = active_roles(study, server, {**point, "engine": engine}, best)
     if isinstance(roles, Broken):
         return Impossible(roles.problems)
@@ -66,20 +74,33 @@ def plan_point(
     if problems:
         return Impossible(tuple(problems))
     study = replace(study, workload=with_lists(workload, keys))
-    draft = Draft(study, server, method, resolve(study.layout, point), namespace, roles, seed, kept)
-    draft.keys, problems = planned_keys(
-        study.workload, draft.roles, draft.index, draft.loaded_rows, draft.rows_of
+    draft = Draft(
+        study,
+        server,
+        method,
+        resolve(study.layout, point),
+        resolve(study.row_order, point),
+        namespace,
+        roles,
+        seed,
+        kept,
     )
-    problems = [*problems, *draft.asked_problems()]
+    draft.steps, draft.steps_left_out = said, without
+    draft.keys, problems = planned_keys(
+        study.workload, draft.roles, draft.index, draft.rows_before, draft.rows_of
+    )
+    problems = [*problems, *draft.asked_problems(), *draft.order_problems()]
     if problems:
         return Impossible(tuple(problems))
     reason = draft.plan_operations()
     if reason is not None:
         return reason
     longest_s = draft.longest_s()
-    segments = Segments(draft).all()
+    segments = (StepSegments if study.steps else Segments)(draft).all()
     plan: Document = {
-        "version": version_of(statements_of(segments), draft.operations),
+        "version": version_of(
+            statements_of(segments), draft.operations, STEP_VERSION if study.steps else PLAIN_VERSION
+        ),
         "study": study.name,
         "seed": seed,
         "epoch_ns": epoch_ns(study.workload.epoch),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from inrush.engines.twin import Twin
 from inrush.errors import Problem
+from inrush.plan.units import LOAD_BATCH_ROWS
 from inrush.study.forms import Best, BestOf, PerSession, best_value, resolve, rows_of
 from inrush.study.keys import KeysOf
 from inrush.study.operations import tables_of
@@ -244,6 +245,8 @@ def batch_at(
 ) -> tuple[int, tuple[str, ...]]:
     """Rows of one insert. The best of another study is not larger than what a session has."""
     form = role.batch_rows
+    if form is None:  # of a step that loads: as rows are loaded anywhere
+        return min(LOAD_BATCH_ROWS, max(share, 1)), ()
     if not isinstance(form, BestOf):
         return int(resolve(form, point)), ()
     found = best_value(best.get(form.study, ()), point)

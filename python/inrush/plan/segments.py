@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 class Segments:
-    """The run from first statement to last."""
+    """The run from first statement to last: one measurement, in phases."""
+
+    asked_before: tuple[border.ProbeTable, ...] = ("settings", "counters")
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
@@ -25,29 +27,38 @@ class Segments:
         self.limit_ns = ns(self.schedule.limit_s)
 
     def all(self) -> list[Segment]:
+        """The first and the last of every run are the same; what is between them is its own."""
         draft = self.draft
-        loads = [name for name in draft.tables if draft.loaded_rows(name)]
-        after_load = [s for t in draft.plans.values() for s in t.after_load]
-        timed = draft.study.kind == "timed"
-        retained: list[Segment] = [self.retain(), *self.deleted()] if draft.retained else []
         return [
             self.control("create", [
                 *self.leftovers(),
                 *draft.server.open_namespace(draft.namespace),
                 *(s for t in draft.plans.values() for s in t.create),
             ]),
-            *self.probe("before", ("settings", "counters")),
-            *([self.load(loads)] if loads else []),
-            *([self.control("after_load", after_load)] if after_load else []),
-            *([self.drive("warm", self.schedule.warm_s)] if timed and self.schedule.warm_s else []),
-            self.drive("measure", self.schedule.measure_s),
-            *retained,
-            *([self.drive("cool", self.schedule.cool_s)] if timed and self.schedule.cool_s else []),
+            *self.probe("before", self.asked_before),
+            *self.body(),
             *self.proof("proof", list(draft.tables)),
             *self.ask(),
             *self.probe("after", ("sizes", "counters")),
             self.control("drop", self.drop()),
         ]  # fmt: skip
+
+    def body(self) -> list[Segment]:
+        """One measurement: loaded, warmed, measured, cooled."""
+        draft = self.draft
+        loads = [name for name in draft.tables if draft.loaded_rows(name)]
+        after_load = [s for t in draft.plans.values() for s in t.after_load]
+        timed = draft.study.kind == "timed"
+        retained: list[Segment] = [self.retain(), *self.deleted()] if draft.retained else []
+        return [
+            *([self.load(loads)] if loads else []),
+            *([self.control("after_load", after_load)] if after_load else []),
+            *self.seen(loads),
+            *([self.drive("warm", self.schedule.warm_s)] if timed and self.schedule.warm_s else []),
+            self.drive("measure", self.schedule.measure_s),
+            *retained,
+            *([self.drive("cool", self.schedule.cool_s)] if timed and self.schedule.cool_s else []),
+        ]
 
     def leftovers(self) -> tuple[Statement, ...]:
         """A server may hold what a killed run of this point left; an embedded engine begins with a fresh file."""
@@ -92,6 +103,14 @@ class Segments:
             roles.append(single_role(f"load/{name}", f"load/{name}", work))
         return self.driven("load", "load", roles)
 
+    def seen(self, names: Sequence[str]) -> list[border.ControlSegment]:
+        """Waits until queries see what was loaded."""
+        statements = self.until_seen(names)
+        return [self.control("seen", statements)] if statements else []
+
+    def until_seen(self, names: Sequence[str]) -> list[Statement]:
+        return until_no_rows([self.draft.server.unseen(self.draft.plans[name]) for name in names])
+
     def driven(self, label: str, phase: border.Phase, roles: list[border.RolePlan]) -> border.DriveSegment:
         document: border.DriveSegment = {
             "kind": "drive",
@@ -109,20 +128,29 @@ class Segments:
         roles = [r for r in self.draft.roles if phase == "measure" or r.table is None]
         writers = [r for r in roles if r.table is not None]
         document = self.driven(phase, phase, [role_document(r, self.draft.index, seconds) for r in roles])
-        sizes_s = self.draft.study.record.sizes_s
-        if phase == "measure" and sizes_s is not None:
-            for segment in self.probe(phase, ("sizes",)):
-                document["sample"] = {"every_ns": ns(sizes_s), "probes": segment["probes"]}
+        if phase == "measure" and (sample := self.sample(phase)):
+            document["sample"] = sample
         repeats = self.draft.study.kind != "timed" and self.schedule.at_least_s > 0
         if writers and repeats:
             names = [name for name in self.draft.tables if name in self.draft.written]
             document["repeat"] = {
                 "at_least_ns": ns(self.schedule.at_least_s),
                 "max": self.schedule.max_repetitions,
-                "fresh": [s for name in names for s in self.draft.plans[name].fresh],
+                "fresh": [
+                    *(s for name in names for s in self.draft.plans[name].fresh),
+                    *self.until_seen(names),
+                ],
                 "proofs": self.repetition_proofs(names),
             }
         return document
+
+    def sample(self, label: str) -> border.SamplePlan | None:
+        """Sizes as a curve, where the study asks for it and the engine has them."""
+        sizes_s = self.draft.study.record.sizes_s
+        probes = self.probe(label, ("sizes",))
+        if sizes_s is None or not probes:
+            return None
+        return {"every_ns": ns(sizes_s), "probes": probes[0]["probes"]}
 
     def repetition_proofs(self, names: Sequence[str]) -> list[border.ProofPlan]:
         """Of the table that a repetition has filled."""
@@ -139,8 +167,7 @@ class Segments:
         """Waits for deletes that an engine works on after it has answered: what is left is proven afterwards."""
         draft = self.draft
         asked = [draft.server.deleting(draft.plans[name]) for name in draft.retained]
-        statements: list[Statement] = [{"text": query, "repeat": "until_no_rows"} for query in asked if query]
-        return [self.control("deleted", statements)] if statements else []
+        return [self.control("deleted", until_no_rows(asked))] if any(asked) else []
 
     def proof(self, label: str, names: Sequence[str]) -> list[border.ProofSegment]:
         held = [n for n in names if self.draft.rows_of(n)]
@@ -156,12 +183,18 @@ class Segments:
         return [{"kind": "ask", "label": "quiet", "operations": names, "now_ns": last}]
 
 
-def version_of(statements: Iterable[Statement], operations: Iterable[border.OpPlan] = ()) -> int:
-    """The least version of a plan that these statements can stand in: a plan of texts alone is as it always was."""
+def until_no_rows(queries: Iterable[str]) -> list[Statement]:
+    return [{"text": query, "repeat": "until_no_rows"} for query in queries if query]
+
+
+def version_of(
+    statements: Iterable[Statement], operations: Iterable[border.OpPlan] = (), least: int = PLAIN_VERSION
+) -> int:
+    """The least version of a plan, `least` or later, that these can stand in: one of texts alone is as it always was."""
     detailed = [s for s in statements if not isinstance(s, str)]
     if any("directives" in s for s in detailed) or any("directives" in op for op in operations):
         return PLAN_VERSION
-    return REPEAT_VERSION if detailed else PLAIN_VERSION
+    return max(least, REPEAT_VERSION if detailed else PLAIN_VERSION)
 
 
 def statements_of(segments: Iterable[Segment]) -> Iterator[Statement]:
@@ -173,6 +206,10 @@ def statements_of(segments: Iterable[Segment]) -> Iterator[Statement]:
             if "repeat" in segment:
                 yield from segment["repeat"]["fresh"]
                 yield from of_proofs(segment["repeat"]["proofs"])
+            if "sample" in segment:
+                yield from (probe["statement"] for probe in segment["sample"]["probes"])
+        elif segment["kind"] == "statement":
+            yield from segment["statements"]
             if "sample" in segment:
                 yield from (probe["statement"] for probe in segment["sample"]["probes"])
         elif segment["kind"] == "proof":

@@ -205,7 +205,7 @@ def write_claims(analysis: Analysis, path: Path) -> Path:
     return path
 
 
-#: Figures of a role that are exported; Bencher keeps latencies in nanoseconds and rates in operations per second.
+#: Figures of a role, or of a step, that are exported; Bencher keeps latencies in nanoseconds and rates in operations per second.
 BMF_MEASURES: Mapping[str, tuple[str, float]] = {
     "makespan_s": ("makespan", 1e9),
     "latency_p50_s": ("latency-p50", 1e9),
@@ -213,6 +213,8 @@ BMF_MEASURES: Mapping[str, tuple[str, float]] = {
     "rows_per_s": ("throughput-rows", 1.0),
     "ops_per_s": ("throughput", 1.0),
     "failed_share": ("failed-calls", 1.0),
+    "duration_s": ("duration", 1e9),
+    "after_bytes": ("stored", 1.0),
 }
 
 

@@ -17,6 +17,7 @@ from inrush.report.latency import percentiles
 from inrush.report.pipeline import pipeline_figures
 from inrush.report.published import beside_published
 from inrush.report.size_curves import size_curves
+from inrush.report.steps import step_lines
 from inrush.report.time_lines import sample_lines, time_lines
 
 
@@ -26,6 +27,7 @@ def figures(analysis: Analysis, answer: Answer | None) -> list[Figure]:
         return []
     rated = by_rate(analysis, answer)
     found = [
+        *step_lines(analysis, answer),
         *rates(analysis, answer),
         *capacity_figures(analysis, answer),
         *pipeline_figures(analysis, answer),

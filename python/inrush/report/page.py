@@ -32,6 +32,7 @@ from inrush.report.overview import html_table
 from inrush.report.points import points_table
 from inrush.report.published import published_rows
 from inrush.report.steal import steal_table
+from inrush.report.step_table import left_out_steps, steps_table
 from inrush.stats import quantity
 from inrush.stats.files import is_pipeline
 from inrush.text import percent
@@ -75,6 +76,7 @@ def page(
         section("Guards that passed", passed_table(analysis)),
         section("Published claims, tried here", claims_table(analysis)),
         section("Published beside ours", published_table(analysis, answer)),
+        section("Steps", steps_table(analysis)),
         section("What each factor costs", effects_table(analysis, answer)),
         section("Bytes stored, planned and measured", stored_table(analysis)),
         section("Every point", points_table(analysis, answer)),
@@ -337,6 +339,7 @@ def absent_table(analysis: Analysis) -> str:
         [f"{escape(say(m.point))} <code>{escape(m.run.run_id)}</code>", "no figures", escape(next(v.sentence for v in m.verdicts if v.hides))]
         for m in analysis.runs if m.hidden
     ]  # fmt: skip
+    rows += left_out_steps(analysis)
     return table(["point", "why", "reason"], rows)
 
 

@@ -13,6 +13,7 @@ from inrush.report.charts import HEIGHT, WIDTH, Figure, finished, inline, label
 from inrush.report.drawn import shown_points
 from inrush.report.sampled import sample_panels
 from inrush.report.timeline import Panel, drawn_panels, panels, typical_runs
+from inrush.stats.steps import step_windows
 
 
 def time_lines(analysis: Analysis, answer: Answer) -> list[Figure]:
@@ -20,7 +21,7 @@ def time_lines(analysis: Analysis, answer: Answer) -> list[Figure]:
     found = []
     for n, m in enumerate(typical_runs(analysis, answer.figure, shown_points(analysis, answer))):
         held = drawn_panels(panels(m.run), m.run)
-        if not held:
+        if not held or step_windows(m.run):  # steps have a time line of their own
             continue
         drawn = [panel_chart(p, last=p is held[-1]) for p in held]
         found.append(Figure(
@@ -51,7 +52,7 @@ def sample_lines(analysis: Analysis, answer: Answer) -> list[Figure]:
     return found
 
 
-def stacked(drawn: Sequence[alt.Chart]) -> alt.VConcatChart:
+def stacked(drawn: Sequence[alt.Chart | alt.LayerChart]) -> alt.VConcatChart:
     """Panels over one time axis; one zoom moves them all."""
     zoom = alt.selection_interval(bind="scales", encodings=["x"], name="zoom")
     with (

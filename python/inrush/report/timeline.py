@@ -13,6 +13,7 @@ from inrush.analysis.points import Analysis, Measured, Point
 from inrush.stats.measures import cumulative, grouped, measured_windows, writing_roles
 from inrush.stats.rates import no_faster, role_rates, steps, worked
 from inrush.stats.record import FloatArray, RunRecord
+from inrush.stats.steps import step_windows
 
 MOST_POINTS, MOST_RUNS = 240, 4
 #: So few calls a second have no course over time.
@@ -47,12 +48,12 @@ def typical_runs(analysis: Analysis, figure: str, points: Sequence[Point]) -> li
 
 
 def panels(run: RunRecord) -> list[Panel]:
-    """Throughput of each role first, then resources of each watched role over the measured segments."""
-    windows = measured_windows(run)
+    """Throughput of each role first, then resources of each watched role over the measured segments, or over all steps."""
+    windows = [*(step_windows(run) or measured_windows(run)).values()]
     if not windows:
         return []
-    start_ns = min(start for start, _ in windows.values())
-    end_ns = max(end for _, end in windows.values())
+    start_ns = min(start for start, _ in windows)
+    end_ns = max(end for _, end in windows)
     found = throughput(run, start_ns / 1e9)
     if not found:
         return []

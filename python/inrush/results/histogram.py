@@ -9,6 +9,7 @@ histograms is the percentile of their merge.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -94,15 +95,18 @@ def bucket_of(value: int, grouping_power: int) -> int:
 
 def of_values(values_ns: Iterable[int], grouping_power: int = 7) -> Histogram:
     """Histogram of values in ns; for figures that reach Python one by one, and for tests."""
-    values = [int(v) for v in values_ns]
-    bucket, count = np.unique([bucket_of(v, grouping_power) for v in values], return_counts=True)
+    values = Counter(int(v) for v in values_ns)
+    found: Counter[int] = Counter()
+    for value, count in values.items():
+        found[bucket_of(value, grouping_power)] += count
+    bucket = sorted(found)
     return Histogram(
         grouping_power,
-        bucket.astype(np.int64),
-        count.astype(np.int64),
+        np.array(bucket, np.int64),
+        np.array([found[b] for b in bucket], np.int64),
         min(values, default=0),
         max(values, default=0),
-        sum(values),
+        sum(value * count for value, count in values.items()),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 #: Version of the result schema that this inrush writes; the history is in `docs/results.md`.
-RESULT_SCHEMA = 5
+RESULT_SCHEMA = 6
 
 _U16, _U32, _U64, _UTF8 = pa.uint16(), pa.uint32(), pa.uint64(), pa.string()
 
@@ -24,6 +24,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("end_ns", _U64),
             ("ended_by", _UTF8),
             ("client_cpu_ns", _U64),
+            ("step", _UTF8),
         ]
     ),
     "repetitions": pa.schema(
@@ -143,6 +144,19 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("col", _U32),
             ("name", _UTF8),
             ("value", _UTF8),
+        ]
+    ),
+    "steps": pa.schema(
+        [
+            ("segment", _U16),
+            ("step", _UTF8),
+            ("statement", _U32),
+            ("text", _UTF8),
+            ("start_ns", _U64),
+            ("end_ns", _U64),
+            ("ended_by", _UTF8),
+            ("rows", _U64),
+            ("message", _UTF8),
         ]
     ),
 }

@@ -44,6 +44,7 @@ def run_one(
     """One run from its folder to its seal; returns run.json."""
     data = folder.data_path / run.run_id
     data.mkdir(parents=True, exist_ok=True)
+    deployment.run_files = data
     files = folder.data_path / FILES
     kind = kind_of(run.plan)
     named = at_files(at_deployment(run.plan, deployment, data), folder.path / run.run_id, files)

@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from inrush.engines import server
+from inrush.engines import page_cache, server
 from inrush.engines.instance import TRANSPORT, UNIX
-from inrush.errors import UsageError
+from inrush.errors import Problem, StudyInvalid, UsageError
 from inrush.extras import need
 from inrush.results.store import Results, SealedRun, Store, StudyFolder
+from inrush.study.steps import Cold, Restart
 from inrush.targets import shards
 from inrush.targets.deployments import NamedTargets, known_engines, named_targets
 
@@ -90,6 +91,7 @@ def prepare(call: StudyCall, secret_targets: Sequence[str] | None = None) -> Pre
         reasons = "; ".join(dict.fromkeys(f"{m.point}: {m.reason}" for m in plan.unsupported))
         raise UsageError(f"{call.study}: nothing to run on {', '.join(found.engines)}: {reasons}")
     check_transports(plan, found)
+    check_steps(plan, found)
     return Prepared(call, plan, found)
 
 
@@ -106,6 +108,25 @@ def check_transports(plan: StudyPlan, found: NamedTargets) -> None:
             f"options.{engine}.{TRANSPORT}: {UNIX} is for servers that inrush starts (--start {engine}); name the socket of "
             "yours in its URL (docs/engines.md) and leave the option out"
         )
+
+
+def check_steps(plan: StudyPlan, found: NamedTargets) -> None:
+    """Raises StudyInvalid with every step for which inrush would have to stop and start a server that is not its own, or
+    lacks the right to drop the kernel's caches."""
+    problems = []
+    for i, step in enumerate(plan.study.steps):
+        for engine in plan.study.engines if isinstance(step, Cold | Restart) else ():
+            if server(engine).embedded:
+                continue
+            remedy = ""
+            if engine in found.urls:
+                remedy = f"inrush did not start this server and will not stop it; use --start {engine}, or leave the step out"
+            elif isinstance(step, Cold) and not page_cache.can_drop():
+                remedy = f"the kernel keeps {engine}'s files in memory: {page_cache.DROP} can be written by root only"
+            if remedy:
+                problems.append(Problem(plan.study.file, f"steps[{i}].do", step.do, remedy))
+    if problems:
+        raise StudyInvalid(problems)
 
 
 def over_shards(study: Study, found: NamedTargets) -> Study:

@@ -22,6 +22,13 @@ of the role before the slash (`writers`): its figures are those of all its parts
     on_time_p50_s, …    latency as if the client had been on time (paced roles); on_time_s the worst. `brackets.py`
     client_cpu_us_per_row      threads of the role in the client
     busy_cores, cpu_us_per_row      of a watched role (`client`, `server`, …): resources over the measured segments
+
+In a run with steps the role has the step's name, and so `<step>.<metric>` are figures of one step. What is watched is in
+them: `<step>.server_busy_cores`. And of every step:
+    duration_s                      from its begin to its end
+    client_read_bytes, server_write_bytes, …        of its time
+    before_bytes, after_bytes, grown_bytes          tables with their indexes, of steps that may change them
+    statements                      those that ended, of steps that are statements
 """
 
 from __future__ import annotations
@@ -41,6 +48,7 @@ from inrush.stats.failures import failed_calls, unsent_calls
 from inrush.stats.files import file_figures
 from inrush.stats.record import Absent, FloatArray, RunRecord, StudyRecord
 from inrush.stats.samples import role_samples, sample_figures
+from inrush.stats.steps import held_bytes, of_step, segments_of_steps, step_windows
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 KINDS = ("latency", "service", "wait", "lag", "on_time", "freshness")
@@ -77,7 +85,42 @@ def _point(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def figures_of_run(run: RunRecord) -> dict[str, float]:
-    """All figures of one run, by name; a figure that was not measured has no entry."""
+    """All figures of one run, by name; a figure that was not measured has no entry. Of a run with steps each is a step's."""
+    steps = segments_of_steps(run)
+    if not steps:
+        return figures_of_phase(run)
+    return {name: value for step in steps for name, value in figures_of_step(run, step).items()}
+
+
+def figures_of_step(run: RunRecord, step: str) -> dict[str, float]:
+    """`<step>.<metric>`: of its sessions, and of what everyone did between its begin and its end."""
+    start_ns, end_ns = step_windows(run)[step]
+    figures = {step_figure(step, name): value for name, value in figures_of_phase(of_step(run, step)).items()}
+    figures[f"{step}.duration_s"] = span_s = (end_ns - start_ns) / 1e9
+    for metric in ("cpu_s", "read_bytes", "write_bytes"):
+        for role, series in cumulative(run, metric).items():
+            used = grown(*series, start_ns, end_ns)
+            if metric != "cpu_s":
+                figures[f"{step}.{role}_{metric}"] = used
+            elif span_s > 0:
+                figures[f"{step}.{role}_busy_cores"] = used / span_s
+    if sizes := held_bytes(run, step):
+        figures |= {f"{step}.{when}_bytes": size for when, size in sizes.items()}
+        figures[f"{step}.grown_bytes"] = sizes["after"] - sizes["before"]
+    if done := [s for s in run.rows("steps") if s["step"] == step]:
+        figures[f"{step}.statements"] = float(sum(s["ended_by"] == "work" for s in done))
+    return figures
+
+
+def step_figure(step: str, name: str) -> str:
+    """The name in a step of a figure that is of its role, or of one that is watched: `server.busy_cores` of step `cold` is
+    `cold.server_busy_cores`."""
+    role, metric = name.rsplit(".", 1)
+    return name if whole(role) == step else f"{step}.{role}_{metric}"
+
+
+def figures_of_phase(run: RunRecord) -> dict[str, float]:
+    """The same of the drive segments of phase `measure` together."""
     windows = measured_windows(run)
     repetitions = [s for s in run.rows("repetitions") if s["segment"] in windows]
     figures: dict[str, float] = {}

@@ -95,9 +95,9 @@ def scale(value: float, figure: str) -> tuple[float, str]:
         return factor, f"{unit}/row"
     if metric.endswith("_s"):
         return fitting(value, "s")
-    if metric == "bytes":
+    if metric == "bytes" or metric.endswith("_bytes"):
         return fitting(value, "bytes")
-    if metric == "busy_cores":
+    if metric.endswith("busy_cores"):
         return 1.0, "cores"
     if metric.endswith("_share"):
         return 0.01, "%"

@@ -22,6 +22,7 @@ from inrush.border.tables import (
     SampleRow,
     SegmentRow,
     SessionRow,
+    StepRow,
 )
 
 FloatArray = NDArray[np.float64]
@@ -91,6 +92,8 @@ class RunRecord:
     def rows(self, table: Literal["proofs"]) -> list[ProofRow]: ...
     @overload
     def rows(self, table: Literal["answers"]) -> list[AnswerRow]: ...
+    @overload
+    def rows(self, table: Literal["steps"]) -> list[StepRow]: ...
     def rows(self, table: str) -> list[Any]:
         """Small tables as rows, read once; histograms and resources are read by column."""
         if table not in self._rows:

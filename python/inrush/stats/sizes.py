@@ -8,6 +8,7 @@ import numpy as np
 
 from inrush.stats.measures import measured_windows, role_series, writing_roles
 from inrush.stats.record import FloatArray, RunRecord
+from inrush.stats.steps import number
 
 #: A curve: rows stored in this repetition, and bytes; both of one length, in time order.
 Curve = tuple[FloatArray, FloatArray]
@@ -54,11 +55,3 @@ def rows_at(written: list[Curve], t_s: float) -> float | None:
         if times[0] <= t_s <= times[-1]:
             return float(np.interp(t_s, times, rows))
     return None
-
-
-def number(value: str) -> float | None:
-    """Bytes of a probe; None for what is no number (NULL of a table that is not there any more)."""
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return None

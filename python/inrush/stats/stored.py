@@ -13,14 +13,10 @@ from typing import Any
 from inrush.results.unanswered import at_the_end
 from inrush.stats.measures import measured_windows, writing_roles
 from inrush.stats.record import RunRecord
-from inrush.stats.sizes import number
+from inrush.stats.steps import INDEXES, ROWS, WHOLE, number, total
 from inrush.workload import VALUE_BYTES
 
 NS = 1e9
-#: What engines name their sizes: `table:NAME` and `indexes:NAME` (SQLite: one `index:NAME` each).
-ROWS, INDEXES = ("table",), ("indexes", "index")
-#: Engines that have one figure for a whole database: InfluxDB's shards with their logs.
-WHOLE = ("disk",)
 
 
 @dataclass(frozen=True)
@@ -114,14 +110,10 @@ def tables_of_roles(plan: Mapping[str, Any]) -> Iterable[tuple[str, int]]:
 
 
 def sizes_at_end(run: RunRecord) -> dict[str, float]:
-    """Name -> bytes, of probes outside of drives: those within are samples of a table that still grows."""
-    drives = {s["segment"] for s in run.rows("segments") if s["kind"] == "drive"}
+    """Name -> bytes, of probes outside of work: those within are samples of a table that still changes."""
+    drives = {s["segment"] for s in run.rows("segments") if s["kind"] in ("drive", "statement")}
     sizes = ((s["name"], number(s["value"])) for s in run.rows("sizes") if s["segment"] not in drives)
     return {name: size for name, size in sizes if size is not None}
-
-
-def total(sizes: Mapping[str, float], kinds: Iterable[str]) -> float:
-    return sum(size for name, size in sizes.items() if name.partition(":")[0] in kinds)
 
 
 def values_of(table: Mapping[str, Any]) -> int:

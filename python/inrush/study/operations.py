@@ -10,9 +10,11 @@ from inrush.known import ENGINES
 from inrush.study.document import I64, Node, plain, unknown
 from inrush.study.keys import keys_table, parse_keys
 from inrush.study.sizes import parse_seconds
-from inrush.workload import LOGICAL_TYPES, AnswerForm, Operation, OpKind, Table, Workload
+from inrush.workload import LOGICAL_TYPES, AnswerForm, Maintain, Operation, OpKind, Repeated, Table, Workload
 
-KINDS: tuple[OpKind, ...] = ("insert", "query", "together", "execute")
+KINDS: tuple[OpKind | Maintain, ...] = ("insert", "query", "together", "execute", "maintain")
+#: What may be done with the rows of a statement of maintenance; twin of `Repeat` in plan/statement.rs.
+REPEATS: tuple[Repeated, ...] = ("each_row", "until_no_rows")
 #: Engines that may have statements of their own: all but the instruments, and one that is not built yet.
 DIALECTS = (*(engine for engine, module in ENGINES.items() if module != "null"), "ndb")
 HOLDS = ("asked", "rows_regenerate", "count_bounds", "oracle", "freshness")
@@ -40,8 +42,10 @@ def parse_operation(
     )  # fmt: skip
     fields = node.fields(allowed, required=("kind",))
     named = fields["kind"].text(KINDS, "kind") if "kind" in fields else ""
-    kind: OpKind = next((kind for kind in KINDS if kind == named), "query")
+    kind: OpKind | Maintain = next((kind for kind in KINDS if kind == named), "query")
     table = (fields["table"].text(tables, "table") or None) if "table" in fields else None
+    if kind == "maintain":
+        return parse_maintenance(node, name, fields, table, tables)
     texts, answers = statements(fields.get("sql"))
     reasons = by_dialect(fields.get("unsupported"), DIALECTS)
     members = fields["members"].texts(names, "operation", at_least=1) if "members" in fields else ()
@@ -118,6 +122,46 @@ def parse_operation(
         answers=answers,
         unsupported=reasons,
     )
+
+
+def parse_maintenance(
+    node: Node, name: str, fields: Mapping[str, Node], table: str | None, tables: Mapping[str, Table]
+) -> Operation:
+    """What an engine does to its tables by itself: an index is built, a table is clustered. Each dialect has a text, or a
+    list of texts and of { text = "…", repeat = "each_row" }; an engine without any does not have it."""
+    for key in fields.keys() - {"kind", "table", "sql", "unsupported", "about"}:
+        fields[key].problem('kind = "maintain" has statements alone; remove it')
+    if "sql" not in fields or not fields["sql"].members():
+        node.problem("write sql, the statement of each engine that can do it, or sql.default for all")
+        return Operation(name, "maintain", table)
+    statements = {
+        dialect: parse_statements(child)
+        for dialect, child in fields["sql"].fields(("default", *DIALECTS)).items()
+    }
+    for dialect, each in statements.items():
+        for text, _ in each:
+            check_statement(fields["sql"].at(dialect, text), text, {}, tables, table)
+    return Operation(
+        name=name,
+        kind="maintain",
+        table=table,
+        sql={dialect: ";\n".join(text for text, _ in each) for dialect, each in statements.items()},
+        unsupported=by_dialect(fields.get("unsupported"), DIALECTS),
+        statements=statements,
+    )
+
+
+def parse_statements(node: Node) -> tuple[tuple[str, Repeated], ...]:
+    found: list[tuple[str, Repeated]] = []
+    for item in node.items(at_least=1) if isinstance(node.value, list) else [node]:
+        if not isinstance(item.value, dict):
+            found.append((item.text(), ""))
+            continue
+        fields = item.fields(("text", "repeat"), required=("text", "repeat"))
+        said = fields["repeat"].text(REPEATS, "repeat") if "repeat" in fields else ""
+        repeat = next((repeat for repeat in REPEATS if repeat == said), REPEATS[0])
+        found.append((fields["text"].text() if "text" in fields else "", repeat))
+    return tuple(found)
 
 
 #: column = :param, or column IN (:param), with the quotes of any dialect.

@@ -28,7 +28,7 @@ class Change:
 def merged(base: Mapping[str, Any], overlay: Any) -> dict[str, Any]:
     """`base` with the preset's values in place of its own.
 
-    In a preset `rows.<role>` is short for `roles.<role>.rows`.
+    In a preset `rows.<role>` is short for `roles.<role>.rows`, and `steps.<name>` changes the step of that name.
     """
     if not isinstance(overlay, dict):
         return dict(base)
@@ -39,7 +39,22 @@ def merged(base: Mapping[str, Any], overlay: Any) -> dict[str, Any]:
         overlay = merge(short, overlay)
     elif rows is not None:
         overlay["rows"] = rows  # an unknown key, and refused as such
+    steps, mine = overlay.get("steps"), base.get("steps")
+    if isinstance(steps, dict) and isinstance(mine, list):
+        overlay["steps"] = named_steps(mine, steps)
     return merge(base, overlay)
+
+
+def named_steps(steps: Sequence[Any], overlay: Mapping[str, Any]) -> list[Any]:
+    """The steps in their order, with the preset's values in those that it names. One that is not there is added as it is,
+    and refused for what it lacks."""
+    found = []
+    left = dict(overlay)
+    for step in steps:
+        name = step.get("name") if isinstance(step, dict) else None
+        changes = left.pop(name, None) if isinstance(name, str) else None
+        found.append(merge(step, changes) if isinstance(changes, dict) else step)
+    return [*found, *({"name": name, **(c if isinstance(c, dict) else {})} for name, c in left.items())]
 
 
 def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
@@ -118,7 +133,7 @@ def by_command(problem: Problem, changes: Mapping[str, Change]) -> Problem:
 
 
 #: What a command line may set in a study; its text (title, question, …) is the author's.
-TOP = ("engines", "factors", "sizes", "layout", "method", "options", "load", "schedule", "roles", "pipeline", "record", "repeats", "accept")  # fmt: skip
+TOP = ("engines", "factors", "sizes", "layout", "row_order", "method", "options", "load", "schedule", "roles", "pipeline", "record", "repeats", "accept")  # fmt: skip
 
 
 def apply_overrides(tree: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from inrush.study.document import I64, Node, Reader, given, unknown, whole, word
 from inrush.study.forms import Factors, FromFactor, read_form
@@ -32,6 +32,10 @@ RULES: Mapping[str, tuple[str, ...]] = {
 }
 #: Roles that are watched but do not stand in a study.
 WATCHED = ("client", "server", "load_server", "shards")
+
+
+#: Role, or step, of a study -> the figures that it has.
+Named: TypeAlias = Mapping[str, Collection[str]]
 
 
 @dataclass(frozen=True)
@@ -196,7 +200,7 @@ def parse_record(node: Node | None) -> Record:
     return Record(**found)
 
 
-def parse_stops(node: Node | None, factors: Factors, roles: Collection[str]) -> tuple[StopRule, ...]:
+def parse_stops(node: Node | None, factors: Factors, roles: Named) -> tuple[StopRule, ...]:
     rules = []
     for item in node.items() if node else ():
         fields = item.fields(("along", "above"), required=("along", "above"))
@@ -210,7 +214,7 @@ def parse_stops(node: Node | None, factors: Factors, roles: Collection[str]) -> 
     return tuple(rules)
 
 
-def parse_limits(node: Node, roles: Collection[str]) -> dict[str, float]:
+def parse_limits(node: Node, roles: Named) -> dict[str, float]:
     found = {}
     for name, child in node.members().items():
         check_measure(child, name, roles)
@@ -218,18 +222,20 @@ def parse_limits(node: Node, roles: Collection[str]) -> dict[str, float]:
     return found
 
 
-def check_measure(node: Node, name: str, roles: Collection[str]) -> None:
+def check_measure(node: Node, name: str, roles: Named) -> None:
     """`role.metric`, both known."""
     role, dot, metric = name.rpartition(".")
+    known = {**dict.fromkeys(WATCHED, METRICS), **roles}
+    of = role.split("/", 1)[0]
     if not dot:
         node.problem('name a figure as "role.metric", e.g. "writers.makespan_s"')
-    elif role.split("/", 1)[0] not in (*roles, *WATCHED):
-        node.problem(unknown("role", role, [*roles, *WATCHED]))
-    elif metric not in METRICS:
-        node.problem(unknown("figure", metric, METRICS))
+    elif of not in known:
+        node.problem(unknown("role", role, known))
+    elif metric not in known[of]:
+        node.problem(unknown("figure", metric, known[of]))
 
 
-def parse_search(node: Node | None, factors: Factors, roles: Collection[str]) -> Search | None:
+def parse_search(node: Node | None, factors: Factors, roles: Named) -> Search | None:
     if node is None:
         return None
     keys = ("along", "of", "at_least")
@@ -242,7 +248,7 @@ def parse_search(node: Node | None, factors: Factors, roles: Collection[str]) ->
     return Search(along, figure(roles)(fields["of"]), fields["at_least"].number())
 
 
-def parse_answer(node: Node | None, factors: Factors, roles: Collection[str]) -> Answer | None:
+def parse_answer(node: Node | None, factors: Factors, roles: Named) -> Answer | None:
     if node is None:
         return None
     names = [*factors, "engine"]
@@ -259,7 +265,7 @@ def parse_answer(node: Node | None, factors: Factors, roles: Collection[str]) ->
     return answer
 
 
-def figure(roles: Collection[str]) -> Reader:
+def figure(roles: Named) -> Reader:
     """`role.metric`, both known."""
 
     def read(node: Node) -> str:
@@ -270,11 +276,11 @@ def figure(roles: Collection[str]) -> Reader:
     return read
 
 
-def parse_accept(node: Node | None, roles: Collection[str]) -> dict[str, float]:
+def parse_accept(node: Node | None, roles: Named) -> dict[str, float]:
     return parse_limits(node, roles) if node else {}
 
 
-def parse_published(node: Node | None, factors: Factors, roles: Collection[str]) -> tuple[Published, ...]:
+def parse_published(node: Node | None, factors: Factors, roles: Named) -> tuple[Published, ...]:
     required = ("claim", "unit", "values", "source", "hardware")
     readers: dict[str, Reader] = {
         "claim": Node.text,
@@ -298,7 +304,7 @@ def parse_published(node: Node | None, factors: Factors, roles: Collection[str])
     return tuple(found)
 
 
-def parse_rule(node: Node, factors: Factors, roles: Collection[str]) -> dict[str, Any]:
+def parse_rule(node: Node, factors: Factors, roles: Named) -> dict[str, Any]:
     kind = (
         node.at("kind", node.members()["kind"].value).text(RULES, "rule") if "kind" in node.members() else ""
     )

@@ -14,11 +14,14 @@ from typing import Any
 from inrush.errors import Problem, StudyInvalid
 from inrush.study import pipeline
 from inrush.study.document import Node, unknown
+from inrush.study.events import parse_order
 from inrush.study.files import locate
 from inrush.study.forms import Factors, FromFactor, check_no_password, read_count, read_reference
 from inrush.study.overlay import apply_overrides, by_command, merged, parse_overrides
 from inrush.study.parts import (
+    METRICS,
     Answer,
+    Named,
     Published,
     Record,
     Repeats,
@@ -38,19 +41,23 @@ from inrush.study.pipeline import Pipeline, parse_pipeline
 from inrush.study.roles import Role, label, parse_factors, parse_roles
 from inrush.study.shipped import SHIPPED, find_study, workload_path
 from inrush.study.sizes import read_size
+from inrush.study.steps import KIND as STEPS_KIND
+from inrush.study.steps import RoleStep, Step, named_figures, parse_steps, with_load
 from inrush.study.tables import Catalogue
 from inrush.study.toml import read_toml
 from inrush.study.workload_file import parse_workload
 from inrush.workload import Workload
 
 SCHEMA = 1
-KINDS = ("fixed_volume", "mixed", "timed", pipeline.KIND)
+KINDS = ("fixed_volume", "mixed", "timed", pipeline.KIND, STEPS_KIND)
 KEYS = (
-    "schema", "title", "question", "expect", "workload", "kind", "engines", "sizes", "factors", "layout", "method",
-    "options", "load", "schedule", "roles", "pipeline", "record", "repeats", "stop", "search", "answer", "accept", "unequal_durability",
+    "schema", "title", "question", "expect", "workload", "kind", "engines", "sizes", "factors", "layout", "row_order", "method",
+    "options", "load", "schedule", "roles", "pipeline", "steps", "record", "repeats", "stop", "search", "answer", "accept", "unequal_durability",
     "published", "scale",
 )  # fmt: skip
 REQUIRED = ("schema", "title", "question", "expect", "workload", "kind", "engines")
+#: Kind -> the key that says what runs; `roles` of every other.
+WORK = {pipeline.KIND: "pipeline", STEPS_KIND: "steps"}
 #: More runs than this are a mistake in the factors.
 MAX_RUNS = 100_000
 
@@ -82,8 +89,12 @@ class Study:
     record: Record
     #: What runs in place of roles, of kind `pipeline`.
     pipeline: Pipeline | None = None
+    #: What runs in place of roles, of kind `steps`; those with sessions are among `roles` too, by the step's name.
+    steps: tuple[Step, ...] = ()
     #: Of every table; a table without it keeps `none`. "@layout" where it is a factor.
     layout: str | FromFactor = "none"
+    #: Of the rows of generated tables; None: by time, sweep after sweep.
+    row_order: str | FromFactor | None = None
     #: None: the engine's fastest.
     method: str | FromFactor | None = None
     #: Rows that a table holds before anything is measured, if no role writes to it.
@@ -228,12 +239,13 @@ def read_tree(
     problems: list[Problem],
 ) -> Study:
     root = Node(file, "", dict(tree), problems)
-    work = "pipeline" if tree.get("kind") == pipeline.KIND else "roles"
+    work = WORK.get(str(tree.get("kind")), "roles")
     fields = root.fields(KEYS, (*REQUIRED, work))
-    for other in {"pipeline", "roles"} - {work}:
-        if other in fields:
+    for other in ("pipeline", "roles", "steps"):
+        if other in fields and other != work:
             fields[other].problem(
-                f'a study of this kind has no `{other}`; kind = "pipeline" has `pipeline`, the others `roles`'
+                f'a study of this kind has no `{other}`; kind = "pipeline" has `pipeline`, kind = "steps" has `steps`, the '
+                "others `roles`"
             )
     if (schema := fields.get("schema")) and schema.value != SCHEMA:
         schema.problem(f"this inrush reads schema {SCHEMA}")
@@ -242,7 +254,13 @@ def read_tree(
     schedule = parse_schedule(fields.get("schedule"), factors)
     roles = parse_roles(fields.get("roles"), factors, workload)
     kind = (fields["kind"].text(KINDS, "kind") if "kind" in fields else "") or KINDS[0]
-    named = (pipeline.ROLE,) if work == "pipeline" else roles
+    stepped = parse_steps(fields.get("steps"), factors, workload)
+    if work == "steps":
+        workload, roles = with_load(workload), {s.name: s.role for s in stepped if isinstance(s, RoleStep)}
+        if "load" in fields:
+            fields["load"].problem('what is loaded is a step here, do = "load"; remove it')
+    named: Named = dict.fromkeys((pipeline.ROLE,) if work == "pipeline" else roles, METRICS)
+    named = named_figures(stepped) if work == "steps" else named
     check_kind(fields.get("schedule") or root.at("schedule", None), kind, schedule)
     study = Study(
         name=name,
@@ -256,10 +274,12 @@ def read_tree(
         factors=factors,
         roles=roles,
         pipeline=parse_pipeline(fields.get("pipeline"), factors, workload),
+        steps=stepped if work == "steps" else (),
         schedule=schedule,
         repeats=parse_repeats(fields.get("repeats")),
         record=parse_record(fields.get("record")),
         layout=parse_layout(fields.get("layout"), factors, workload, root),
+        row_order=parse_order(fields.get("row_order"), factors, root),
         method=parse_method(fields.get("method"), factors, known, root),
         load_rows=parse_load(fields.get("load"), factors),
         options=parse_options(fields.get("options"), factors, known),

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from inrush.study.document import Node, Reader, given, plain, unknown, word
+from inrush.study.events import parse_rates
 from inrush.study.formats import FORMATS
 from inrush.study.sizes import parse_seconds, parse_size
 from inrush.workload import LOGICAL_TYPES, Column, FileSource, Table
@@ -21,7 +22,7 @@ Catalogue = Mapping[str, Mapping[str, Any]]
 
 
 def parse_table(node: Node, name: str, sizes: Mapping[str, float], catalogue: Catalogue | None) -> Table:
-    allowed = ("columns", "series", "period_s", "identity", "layouts", "source", "files")
+    allowed = ("columns", "series", "period_s", "rates", "identity", "layouts", "source", "files")
     fields = node.fields(allowed, required=("columns",))
     from_files = "source" in fields and fields["source"].text(("files", "generated"), "source") == "files"
     columns: list[Column] = []
@@ -38,10 +39,12 @@ def parse_table(node: Node, name: str, sizes: Mapping[str, float], catalogue: Ca
     if files is not None and not from_files:
         fields["files"].problem('say source = "files" beside it, or remove it')
     identity = fields["identity"].texts(names, "column") if "identity" in fields else ()
+    series = parse_size(fields["series"], sizes) if "series" in fields else 1
     return Table(
         name=name,
         columns=tuple(columns),
-        series=parse_size(fields["series"], sizes) if "series" in fields else 1,
+        series=series,
+        rates=parse_rates(fields["rates"], series) if "rates" in fields else None,
         period_s=parse_seconds(fields["period_s"], sizes) if "period_s" in fields else 1.0,
         identity=identity,
         layouts=parse_layouts(fields.get("layouts"), names, identity),

@@ -13,9 +13,10 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from inrush.border.plan import Statement
-from inrush.engines import engine_of_url, life, server
+from inrush.engines import engine_of_url, life, page_cache, server
 from inrush.engines.instance import TRANSPORT, UNIX, Cold, Stop, Target
 from inrush.engines.lifecycle import Lifecycle
+from inrush.engines.sql import file_of
 from inrush.engines.survives import Durability, Survives
 from inrush.engines.twin import Twin
 from inrush.errors import TargetError, UsageError, from_core
@@ -40,6 +41,8 @@ class Deployment:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     #: Behind `target`, the coordinator, in the order of its partitions.
     shards: tuple[Target, ...] = ()
+    #: Where the run in hand keeps the files of an engine in its process.
+    run_files: Path | None = None
 
     def ask(self, statement: Statement, place: Target | None = None) -> list[list[Any]]:
         """Rows of one statement outside a run, at the target or one of its shards; raises what the core raises."""
@@ -68,6 +71,11 @@ class Deployment:
         if self.target.instance is not None:
             return self.target.instance.data
         return own if self.server.embedded else None
+
+    def own_files(self) -> Path | None:
+        """The folder of an embedded engine's files: the user's, or that of the run in hand."""
+        named = file_of(self.target.url)
+        return Path(named).absolute().parent if named else self.run_files
 
     def durability(self, settings: Mapping[str, str], own: Path) -> Durability:
         """What an acknowledged row survives: by the server's settings, and by what the engine's files lie on."""
@@ -207,9 +215,12 @@ def environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 def make_cold(deployment: Deployment, _: str) -> Doc:
     lifecycle = deployment.server.lifecycle
-    if lifecycle is None:
+    if lifecycle is not None:
+        result = lifecycle.make_cold(deployment.target)
+    elif deployment.server.embedded and (files := deployment.own_files()) is not None:
+        result = page_cache.cold_files(files)
+    else:
         return {"ok": False, "why": "this engine has no cold protocol"}
-    result = lifecycle.make_cold(deployment.target)
     if isinstance(result, Cold):
         return {"ok": True, "how": result.how}
     return {"ok": False, "why": result.reason}

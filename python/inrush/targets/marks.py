@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from inrush.border.plan import Statement
 from inrush.engines.sql import file_of
 from inrush.errors import TargetError, UsageError
 from inrush.plan.planned import StudyPlan
@@ -56,7 +57,7 @@ def foreign_objects(deployment: Deployment, namespaces: Sequence[str]) -> list[s
     return deployment.server.ask_file(path, statement) if held else []
 
 
-def drop(deployment: Deployment, name: str, statements: Sequence[str]) -> None:
+def drop(deployment: Deployment, name: str, statements: Sequence[Statement]) -> None:
     from inrush import _core
 
     try:

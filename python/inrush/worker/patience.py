@@ -70,7 +70,9 @@ class Patience:
     def begin(self, index: int, now: float) -> None:
         self.forget()
         segment = self.segments[index] if index < len(self.segments) else None
-        if segment is None or segment["kind"] != "drive" or segment["limit_ns"] <= 0 or self.stopping:
+        if segment is None or self.stopping:
+            return
+        if segment["kind"] not in ("drive", "statement") or segment["limit_ns"] <= 0:
             return
         limit_s = segment["limit_ns"] / 1e9
         grace_s = self.graces.limit_s

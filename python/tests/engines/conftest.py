@@ -7,6 +7,7 @@ from .servers import (
     mysql,
     postgresql,
     postgresql_programs,
+    questdb,
     timescaledb,
     valkey,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "mysql",
     "postgresql",
     "postgresql_programs",
+    "questdb",
     "timescaledb",
     "valkey",
 ]

@@ -1,7 +1,7 @@
 """Real servers for tests: one of each, started once a session, in a folder that `nobody` can enter.
 
-`INRUSH_<ENGINE>_URL` names one that runs already. A server that is not fetched is skipped, and says so; nothing is
-downloaded unless servers are required.
+`INRUSH_<ENGINE>_URL` names one that runs already. Another one is started if it is fetched, and its tests are skipped,
+and say so, if it is not. Nothing is downloaded unless servers are required. `make test` starts none.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from inrush.targets.ask import ask
 
 #: Set where real servers must be there: then a missing one fails instead of being skipped.
 REQUIRE = "INRUSH_REQUIRE_SERVERS"
+#: Set where none is started, as by `make test`.
+START_NONE = "INRUSH_START_NO_SERVERS"
 #: Small: six servers and their tests share a machine.
 SETTINGS: Mapping[str, Mapping[str, str]] = {
     "postgresql": {"shared_buffers": "64MB", "max_wal_size": "512MB"},
@@ -37,6 +39,7 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
     "influxdb": {},
     # What was acknowledged is there after a kill.
     "valkey": {"appendonly": "yes", "appendfsync": "always"},
+    "questdb": {},
 }
 
 
@@ -64,9 +67,11 @@ def own_server(engine: str) -> OwnServer:
 
 
 def need(engine: str) -> None:
-    """Skips, or fetches, or fails: see REQUIRE."""
+    """Skips, or fetches, or fails: see REQUIRE and START_NONE."""
     if os.environ.get(REQUIRE):
         own_server(engine).fetch()
+    elif os.environ.get(START_NONE):
+        pytest.skip(f"{START_NONE} is set; `make test-all` starts a {engine} that is fetched")
     elif own_server(engine).fetched() is None:
         pytest.skip(f"no {engine} here; `inrush engines fetch {engine}` gets one, {REQUIRE}=1 demands it")
 
@@ -99,6 +104,7 @@ mariadb = fixture_of("mariadb")
 clickhouse = fixture_of("clickhouse")
 influxdb = fixture_of("influxdb")
 valkey = fixture_of("valkey")
+questdb = fixture_of("questdb")
 
 
 @pytest.fixture(scope="session")

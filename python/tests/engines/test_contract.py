@@ -32,6 +32,7 @@ ENGINES = (
     "mysql",
     "mariadb",
     "valkey",
+    "questdb",
 )
 METHODS = ("bulk", "multirow")
 #: What each lie does to the proofs: found by counts and sums, or only when every row is read back.

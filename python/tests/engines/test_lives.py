@@ -29,6 +29,7 @@ WRONG = {
     "clickhouse": {"no_such_setting": "1"},
     "influxdb": {"data.index-version": "none"},
     "valkey": {"appendfsync": "sometimes"},
+    "questdb": {"no.such.setting": "1"},
 }
 
 

@@ -64,7 +64,7 @@ def test_a_new_file_and_one_that_inrush_left_are_used_unasked(inrush: Inrush, tm
         assert said.code == 0, said.err
 
 
-SERVERS = ("postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb", "valkey")
+SERVERS = ("postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb", "valkey", "questdb")
 #: A study that can be made there; `quickstart` where none is named.
 STUDIES = {"valkey": "telemetry-lookups"}
 
@@ -73,6 +73,9 @@ def make(there: Target, home: str) -> None:
     """A schema or database of the user's, with one row in its one table."""
     if there.engine == "valkey":
         control(there, f"HSET {home}.precious id 7")
+        return
+    if there.engine == "questdb":
+        control(there, f'CREATE TABLE "{home}.precious" AS (SELECT 7 AS id)')
         return
     kind = "SCHEMA" if there.engine in ("postgresql", "timescaledb") else "DATABASE"
     control(there, f'CREATE {kind} "{home}"')
@@ -90,9 +93,9 @@ def kept(there: Target, home: str) -> bool:
     """Whether the row of `make` is there."""
     if there.engine == "valkey":
         return control(there, f"HGET {home}.precious id") == [["7"]]
-    dots = ".." if there.engine == "influxdb" else "."
+    table = {"influxdb": f'"{home}"..precious', "questdb": f'"{home}.precious"'}.get(there.engine)
     try:
-        rows = control(there, f'SELECT id FROM "{home}"{dots}precious')
+        rows = control(there, f"SELECT id FROM {table}" if table else f'SELECT id FROM "{home}".precious')
     except _core.CoreFailure:
         return False
     return [str(row[-1]) for row in rows] == ["7"]

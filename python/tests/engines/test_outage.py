@@ -209,6 +209,7 @@ NEEDS_MB = {
     "clickhouse": 40,
     "influxdb": 20,
     "valkey": 20,
+    "questdb": 600,
 }
 ROOM_MB = 24
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import life, page_cache, postgresql_release
+from inrush.engines import life, maven, page_cache, postgresql_release
 from inrush.engines.instance import Cold, NotCold, Release, Stop, Target
 from inrush.engines.postgresql_life import PostgresqlLife
 from inrush.errors import TargetError
@@ -150,7 +150,9 @@ def test_a_named_folder_without_programs_is_refused(monkeypatch: pytest.MonkeyPa
 def test_a_jar_that_was_not_tried_is_refused(tmp_path: Path) -> None:
     (tmp_path / "some.jar").write_bytes(b"other")
     with pytest.raises(TargetError, match="not the build that was tried"):
-        postgresql_release.check(tmp_path / "some.jar", "0" * 64)
+        maven.check(
+            tmp_path / "some.jar", maven.Artifact("some", "of.some", "some", "1", "0" * 64, "install it")
+        )
 
 
 def test_the_newest_version_is_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

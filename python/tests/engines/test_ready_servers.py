@@ -14,7 +14,7 @@ from inrush.run.prepare import StudyCall, prepare
 from inrush.targets.deployment import Deployment
 from inrush.targets.ready import refuse_unready
 
-SERVERS = ("postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb", "valkey")
+SERVERS = ("postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb", "valkey", "questdb")
 #: A study that can be made there; `quickstart` where none is named.
 STUDIES = {"influxdb": "telemetry-keepup", "valkey": "telemetry-lookups"}
 
@@ -43,6 +43,7 @@ HOMES = {
     "clickhouse": "SELECT name FROM system.databases",
     "influxdb": "SHOW DATABASES",
     "valkey": "KEYS *",
+    "questdb": "SELECT table_name FROM tables()",
 }
 
 

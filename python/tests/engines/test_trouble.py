@@ -24,7 +24,7 @@ from .servers import SETTINGS, control, need, own_server
 
 STUDY = str(Path(__file__).parent / "contract.toml")
 SECOND = 10**9
-SERVERS = ("postgresql", "clickhouse", "influxdb", "mysql", "mariadb", "valkey")
+SERVERS = ("postgresql", "clickhouse", "influxdb", "mysql", "mariadb", "valkey", "questdb")
 
 
 def plan_of(engine: str) -> dict[str, Any]:
@@ -200,6 +200,8 @@ def at_time(series: list[tuple[int, float]], t_ns: int) -> float:
         ("clickhouse", "clickhouse://nobody:hidden@127.0.0.1:{port}/", "CLICKHOUSE_PASSWORD"),
         ("influxdb", "influxdb://127.0.0.1:1/", "nothing listens on port 1"),
         ("influxdb", "influxdb://127.0.0.1:{port}/nowhere", "nowhere"),
+        ("questdb", "questdb://127.0.0.1:1/", "nothing listens on port 1"),
+        ("questdb", "questdb://nobody:hidden@127.0.0.1:{port}/", "PGPASSWORD"),
         ("valkey", "valkey://127.0.0.1:1/", "nothing listens on port 1"),
         ("valkey", "valkey://127.0.0.1:{port}/999", "name another database in the URL"),
         ("valkey", "valkey://nobody:hidden@127.0.0.1:{port}/", "REDISCLI_AUTH"),

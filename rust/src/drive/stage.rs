@@ -387,9 +387,9 @@ impl<'a> RoleStage<'a> {
         let params = self.params[at].in_session(share)?;
         let of = &plan.operations[op];
         let answers = self.drive_target.engine.answers(op);
-        let torn = self.drive_target.engine.caps().reads_torn;
-        let checks = if answers { Check::of(&self.generators, of, torn)? } else { Vec::new() };
-        let freshness = Freshness::of(plan, of)?;
+        let caps = self.drive_target.engine.caps();
+        let checks = if answers { Check::of(&self.generators, of, caps.reads_torn)? } else { Vec::new() };
+        let freshness = Freshness::of(&self.generators, of)?;
         Ok(OpWork {
             op,
             slot,
@@ -401,6 +401,7 @@ impl<'a> RoleStage<'a> {
             freshness,
             deadline_ns: of.deadline_ns,
             is_insert: of.kind == OpKind::Insert,
+            reads_late: caps.reads_late,
         })
     }
 

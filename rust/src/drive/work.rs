@@ -122,6 +122,8 @@ pub struct OpWork {
     pub deadline_ns: u64,
     pub freshness: Option<Freshness>,
     pub is_insert: bool,
+    /// The engine's `Caps::reads_late`.
+    pub reads_late: bool,
 }
 
 impl Live {
@@ -173,7 +175,7 @@ impl OpWork {
     pub fn floors(&self, counts: &[TableCount]) -> Floors {
         let mut floors = Floors::default();
         for (floor, check) in floors.iter_mut().zip(&self.checks) {
-            *floor = check.floor(counts);
+            *floor = if self.reads_late { check.settled(counts) } else { check.floor(counts) };
         }
         floors
     }

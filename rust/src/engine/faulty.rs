@@ -339,7 +339,7 @@ mod tests {
         }
         host.values = Values::Text(texts);
         past.values = Values::List(ListValues { ends, items: Box::new(Values::F64(lists)) });
-        Columns { rows: n, columns: vec![id, at, load, host, past] }
+        Columns::new(n, vec![id, at, load, host, past])
     }
 
     fn table(columns: &Columns) -> Vec<Vec<Value>> {

@@ -268,7 +268,7 @@ impl Client {
         matches!(self.fill(Some(Instant::now())), Ok(1..))
     }
 
-    /// Reads what has come; 0 when the server has hung up.
+    /// Reads what has come; 0 when the server has closed the connection.
     fn fill(&mut self, until: Option<Instant>) -> Result<usize, HttpError> {
         let Some(connection) = &mut self.connection else {
             return Err(HttpError::Lost(io::ErrorKind::NotConnected.into()));

@@ -17,6 +17,7 @@ mod messages;
 mod mysql;
 mod null;
 mod postgresql;
+mod questdb;
 mod resp;
 pub(crate) mod secrets;
 pub(crate) mod shared;
@@ -56,6 +57,8 @@ pub struct Caps {
     pub identity_collapses: bool,
     /// A reader may see a row while its values are still being written, with NULL for those that are missing (InfluxDB).
     pub reads_torn: bool,
+    /// A row that was acknowledged may not be seen yet: queries find it soon after (QuestDB).
+    pub reads_late: bool,
 }
 
 /// How an operation ended. Only `Ok` has a latency in any figure.
@@ -278,7 +281,7 @@ struct Known {
 }
 
 /// Every engine, in the order of their names.
-const KNOWN: [Known; 12] = [
+const KNOWN: [Known; 13] = [
     Known { name: "adbc", max_depth: 1, new: |ctx| Ok(Arc::new(adbc::Adbc::new(ctx)?)) },
     Known { name: "clickhouse", max_depth: 1, new: |ctx| Ok(Arc::new(clickhouse::Clickhouse::new(ctx)?)) },
     Known { name: "duckdb", max_depth: 1, new: |ctx| Ok(Arc::new(duckdb::duckdb(ctx)?)) },
@@ -290,6 +293,11 @@ const KNOWN: [Known; 12] = [
         name: "postgresql",
         max_depth: postgresql::MAX_DEPTH,
         new: |ctx| Ok(Arc::new(postgresql::Postgresql::new(ctx)?)),
+    },
+    Known {
+        name: "questdb",
+        max_depth: postgresql::MAX_DEPTH,
+        new: |ctx| Ok(Arc::new(questdb::questdb(ctx)?)),
     },
     Known {
         name: "simulated",

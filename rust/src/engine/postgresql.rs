@@ -13,14 +13,16 @@ mod fuzz;
 mod insert;
 mod message;
 mod session;
+mod speaker;
 
 use std::sync::Arc;
 
 pub use address::Address;
+pub use failure::Failure;
+pub use speaker::{Speaker, POSTGRESQL};
 
 use connection::Connection;
 use decode::AnswerColumn;
-use failure::Failure;
 
 use super::messages::{await_message, Control, Messages};
 use super::shared::StatementLimit;
@@ -38,9 +40,13 @@ pub struct Postgresql {
 }
 
 impl Postgresql {
-    /// Connects once: a wrong port, password or database shows here.
     pub fn new(ctx: &Context) -> Result<Postgresql, Error> {
-        let address = Arc::new(Address::parse(&ctx.plan.target.url)?);
+        Postgresql::speaking(ctx, &POSTGRESQL)
+    }
+
+    /// Connects once: a wrong port, password or database shows here.
+    pub fn speaking(ctx: &Context, speaker: &'static Speaker) -> Result<Postgresql, Error> {
+        let address = Arc::new(Address::of(&ctx.plan.target.url, speaker)?);
         let control = Control::new(Connection::open(&address)?);
         Ok(Postgresql { ctx: ctx.clone(), address, control })
     }
@@ -48,7 +54,8 @@ impl Postgresql {
 
 impl Engine for Postgresql {
     fn caps(&self) -> Caps {
-        Caps { max_depth: MAX_DEPTH, inserts_whole: true, ..Caps::default() }
+        let reads_late = self.address.speaker.reads_late;
+        Caps { max_depth: MAX_DEPTH, inserts_whole: true, reads_late, ..Caps::default() }
     }
 
     fn open(&self, ops: &[OpId]) -> Result<Box<dyn Session>, Error> {

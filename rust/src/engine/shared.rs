@@ -186,7 +186,7 @@ pub fn value_bytes(columns: &Columns) -> u64 {
 /// The same columns without rows.
 pub fn empty_like(like: &Columns) -> Columns {
     let columns = like.columns.iter().map(|c| Column::new(c.name.clone(), c.ty)).collect();
-    Columns { rows: 0, columns }
+    Columns::new(0, columns)
 }
 
 /// Rows read back are handed over so many at a time.

@@ -33,8 +33,7 @@ fn rows() -> Columns {
         ("t", Text),
         ("l", ListF64),
     ];
-    let mut columns =
-        Columns { rows: 0, columns: types.iter().map(|(n, ty)| Column::new(*n, *ty)).collect() };
+    let mut columns = Columns::new(0, types.iter().map(|(n, ty)| Column::new(*n, *ty)).collect());
     for row in 0..20i64 {
         for column in &mut columns.columns {
             if row % 7 == 3 {

@@ -60,7 +60,7 @@ mod tests {
         let Values::Text(texts) = &mut column.values else { panic!("a column of texts") };
         [&b"00ff0a"[..], b"", b""].iter().for_each(|text| texts.push(text));
         column.present = vec![1, 1, 0];
-        let mut rows = Columns { rows: 3, columns: vec![column] };
+        let mut rows = Columns::new(3, vec![column]);
         make_raw(&mut rows, &BTreeMap::from([("b".into(), 0)])).unwrap();
         let Values::Text(texts) = &rows.columns[0].values else { panic!("a column of texts") };
         assert_eq!((texts.get(0), texts.get(1)), (&b"\0\xff\n"[..], &b""[..]));

@@ -89,7 +89,7 @@ pub fn files(plan: FilesPlan) -> Result<Json, Error> {
 /// The columns of these names.
 fn chosen(batch: &Columns, names: &[String]) -> Columns {
     let columns = batch.columns.iter().filter(|c| names.contains(&c.name)).cloned().collect();
-    Columns { rows: batch.rows, columns }
+    Columns::new(batch.rows, columns)
 }
 
 fn document(found: &Expected) -> Json {

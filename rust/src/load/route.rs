@@ -89,7 +89,7 @@ mod tests {
         if let Values::Text(t) = &mut text.values {
             texts.iter().for_each(|s| t.push(s.as_bytes()));
         }
-        Columns { rows: values.len(), columns: vec![number, text] }
+        Columns::new(values.len(), vec![number, text])
     }
 
     fn rows_of(columns: &Columns) -> Vec<(Option<i64>, String)> {

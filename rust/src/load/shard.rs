@@ -89,7 +89,7 @@ pub struct Pending {
 struct Waiting {
     /// Shards that do not have it yet.
     left: usize,
-    /// Who sent it; twice when a client came again while it was under way.
+    /// Where its answers go: two when a client connected again while it was under way.
     replies: Vec<Sender<Reply>>,
 }
 

@@ -10,6 +10,7 @@ use crate::engine::Ticket;
 use crate::error::Error;
 use crate::plan::{KeyLaw, KeyPlan, OpPlan, ParamGen, RowSource, RunPlan};
 use crate::rows::hash::{key, Permutation};
+use crate::rows::order::Ordered;
 use crate::rows::table::Zipf;
 use crate::rows::{Generators, Picked, RowGen, Value};
 
@@ -168,6 +169,8 @@ pub struct KeySet {
     places: Vec<u64>,
     /// By draw.
     wanted: Vec<Wanted>,
+    /// Rows are drawn in order of keys: they are found at once there, and all orders of a table have the same.
+    ordered: Option<Arc<Ordered>>,
 }
 
 /// A [`KeySet`] in one session.
@@ -178,8 +181,36 @@ pub struct SessionKeys {
 }
 
 impl KeySet {
-    /// `params`: (place of the parameter, its draw, its column), in order of places.
+    /// `params`: (place of the parameter, its draw, its column), in order of places. The rows of the first sweep, whatever
+    /// the order of the table.
+    pub fn of_series(
+        generators: &Generators,
+        table: usize,
+        params: &[(usize, u64, &str)],
+    ) -> Result<KeySet, Error> {
+        let rows = generators.of(table)?.series();
+        let plan = KeyPlan { table, first_row: 0, rows, by: KeyLaw::Uniform {} };
+        KeySet::of_numbers(generators, &plan, params)
+    }
+
+    /// `params`: as in `of_series`. Errors: rows that the table does not have, columns that it does not have.
     pub fn new(
+        generators: &Generators,
+        plan: &KeyPlan,
+        params: &[(usize, u64, &str)],
+    ) -> Result<KeySet, Error> {
+        let mut set = KeySet::of_numbers(generators, plan, params)?;
+        set.ordered = set.generator.ordered().cloned();
+        if let Some(rows) = set.ordered.as_ref().map(|ordered| ordered.events().rows()) {
+            let end = plan.first_row.saturating_add(plan.rows);
+            if end > rows {
+                return Err(Error::Plan(format!("keys: rows up to {end}; the table has {rows}")));
+            }
+        }
+        Ok(set)
+    }
+
+    fn of_numbers(
         generators: &Generators,
         plan: &KeyPlan,
         params: &[(usize, u64, &str)],
@@ -194,6 +225,7 @@ impl KeySet {
             generator,
             places: Vec::new(),
             wanted: Vec::with_capacity(params.len()),
+            ordered: None,
         };
         for &(param, name, column) in params {
             let column = set
@@ -234,6 +266,9 @@ impl SessionKeys {
         for (batch, places) in set.places.chunks(Picked::ROWS).enumerate() {
             for (row, &place) in rows.iter_mut().zip(places) {
                 *row = self.draw.row(drawn(seed ^ drawn(draw_at(ticket, place))));
+                if let Some(ordered) = &set.ordered {
+                    *row = ordered.events().number(ordered.events().by_key(*row));
+                }
             }
             self.picked.pick(&set.generator, &rows[..places.len()]);
             let first = batch * Picked::ROWS;

@@ -8,36 +8,36 @@ use super::Statement;
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Segment {
     /// Statements off the figures: DDL, settings, maintenance.
-    Control {
-        label: String,
-        statements: Vec<Statement>,
-        limit_ns: u64,
-    },
+    Control { label: String, statements: Vec<Statement>, limit_ns: u64 },
     /// Roles at work. Only phase `measure` enters figures.
     Drive(DriveSegment),
+    /// Statements that are what is measured: each is timed, and cancelled where the limit of all is over.
+    Statement(StatementSegment),
     /// Counted, checksummed and read back.
-    Proof {
-        label: String,
-        proofs: Vec<ProofPlan>,
-    },
+    Proof { label: String, proofs: Vec<ProofPlan> },
     /// Sizes, counters and settings, into the tables `sizes` and `counters`.
     Probe {
         label: String,
+        /// The step of the run that it belongs to; empty: none.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        step: String,
         probes: Vec<ProbePlan>,
     },
     /// Each operation once when quiet; answers go to the table `answers` for the oracle.
-    Ask {
-        label: String,
-        operations: Vec<String>,
-        now_ns: u64,
-    },
+    Ask { label: String, operations: Vec<String>, now_ns: u64 },
     Settle {
         label: String,
+        /// The step of the run that it belongs to; empty: none.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        step: String,
         ns: u64,
     },
     /// Python acts (restart, drop caches, …) and says `resume`.
     Pause {
         label: String,
+        /// The step of the run that it belongs to; empty: none.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        step: String,
         action: String,
     },
 }
@@ -55,6 +55,11 @@ impl Segment {
                 let probes = drive.sample.iter_mut().flat_map(|sample| &mut sample.probes);
                 probes.for_each(|probe| each(&mut probe.statement));
             }
+            Segment::Statement(segment) => {
+                segment.statements.iter_mut().for_each(&mut *each);
+                let probes = segment.sample.iter_mut().flat_map(|sample| &mut sample.probes);
+                probes.for_each(|probe| each(&mut probe.statement));
+            }
             Segment::Proof { proofs, .. } => proofs.iter_mut().for_each(|proof| proof.each_statement(each)),
             Segment::Probe { probes, .. } => probes.iter_mut().for_each(|probe| each(&mut probe.statement)),
             Segment::Ask { .. } | Segment::Settle { .. } | Segment::Pause { .. } => {}
@@ -66,6 +71,9 @@ impl Segment {
 #[serde(deny_unknown_fields)]
 pub struct DriveSegment {
     pub label: String,
+    /// The step of the run that it belongs to; empty: none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub step: String,
     pub phase: Phase,
     pub roles: Vec<RolePlan>,
     /// Whole segment; what is then unfinished is cut and said.
@@ -87,6 +95,33 @@ fn usual_retry_ns() -> u64 {
 
 fn is_usual_retry(ns: &u64) -> bool {
     *ns == usual_retry_ns()
+}
+
+/// Maintenance as a step: an index is built, a table is clustered, parts are merged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StatementSegment {
+    pub label: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub step: String,
+    pub statements: Vec<Statement>,
+    /// Of all statements together; what then runs is cancelled, and the run goes on.
+    pub limit_ns: u64,
+    /// Asked again and again meanwhile, on a connection of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<SamplePlan>,
+}
+
+impl Segment {
+    /// The step of the run that it belongs to; empty: none.
+    pub fn step(&self) -> &str {
+        match self {
+            Segment::Drive(drive) => &drive.step,
+            Segment::Statement(statement) => &statement.step,
+            Segment::Probe { step, .. } | Segment::Settle { step, .. } | Segment::Pause { step, .. } => step,
+            Segment::Control { .. } | Segment::Proof { .. } | Segment::Ask { .. } => "",
+        }
+    }
 }
 
 /// A fixed volume repeated into fresh tables until enough time was measured.
@@ -217,6 +252,9 @@ pub struct ProofPlan {
     /// All columns of the table in order, any row order. Empty: no read-back.
     #[serde(default)]
     pub read_back: Statement,
+    /// Asked until it gives no rows, before anything is read: what was acknowledged is then seen. Empty: it is at once.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unseen: String,
 }
 
 impl ProofPlan {

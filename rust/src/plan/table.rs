@@ -65,7 +65,13 @@ pub enum LogicalType {
 #[allow(clippy::large_enum_variant)]
 pub enum RowSource {
     /// Row `i` is sweep `i / series`, series `i % series`; `period_ns` between sweeps.
-    Generated { series: u64, period_ns: u64 },
+    Generated {
+        series: u64,
+        period_ns: u64,
+        /// Another order of these rows, or series that differ in rate.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        events: Option<EventsPlan>,
+    },
     /// The user's own files, in this order. `format`: csv, tsv, mysql, or arrow (IPC streams, which
     /// Parquet files are turned into before the run).
     Files {
@@ -91,6 +97,49 @@ pub enum RowSource {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         bytes: Vec<String>,
     },
+}
+
+/// Rows as events of series: which ones a table has, and how they follow one another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventsPlan {
+    /// Rows of the whole table: its first events by time, then by series.
+    pub rows: u64,
+    pub order: OrderPlan,
+    /// Absent: every series has an event each period.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rates: Option<RatesPlan>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "snake_case", deny_unknown_fields)]
+pub enum OrderPlan {
+    /// Series after series.
+    Key {},
+    Time {},
+    /// The table's time is cut into so many files of one length; series after series in each.
+    File {
+        files: u64,
+    },
+    Random {},
+}
+
+/// Rates of the series: log-normal around one event each period, each series with a phase of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RatesPlan {
+    /// Of the natural logarithm of the rate, 0 … 3.
+    pub sigma: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<PinnedPlan>,
+}
+
+/// One series that has this share of all rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PinnedPlan {
+    pub series: u64,
+    pub share_ppm: u32,
 }
 
 /// How the times of a column are written; a text of another form is rejected. Of text files alone.

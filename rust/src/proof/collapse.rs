@@ -97,6 +97,6 @@ impl Points {
 /// Of every row: the hash of its identity, and of all of it.
 fn hash(columns: &Columns, identity: &[usize], keys: &mut Vec<u128>, hashes: &mut Vec<u128>) {
     let own = identity.iter().map(|&at| columns.columns[at].clone()).collect();
-    row_hashes(&Columns { rows: columns.rows, columns: own }, keys);
+    row_hashes(&Columns::new(columns.rows, own), keys);
     row_hashes(columns, hashes);
 }

@@ -264,6 +264,7 @@ mod tests {
             checksum_query: Statement::default(),
             items: Vec::new(),
             read_back: Statement::default(),
+            unseen: String::new(),
         };
         let inserts = [insert(190, 50), insert(50, 50), insert(90, 20), insert(120, 10), insert(200, 10)];
         let found: Vec<_> = of_proof(&inserts, &proof, false).iter().map(Unanswered::range).collect();

@@ -97,7 +97,7 @@ impl AskedRows {
         &self.keys
     }
 
-    /// Fills `out` with the rows below `below` that have a key of the call: ascending, each once.
+    /// Fills `out` with the numbers of the rows below `below` that have a key of the call: ascending, each once.
     pub fn fill(
         &mut self,
         generator: &RowGen,
@@ -108,7 +108,7 @@ impl AskedRows {
     ) {
         out.clear();
         for k in 0..self.keys.count {
-            index.rows_of_key(|column| self.keys.value(params, k, column), below, out);
+            index.numbers_of_key(|column| self.keys.value(params, k, column), below, out);
         }
         out.sort_unstable();
         out.dedup();

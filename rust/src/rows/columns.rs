@@ -1,5 +1,6 @@
 //! A batch of rows by column: what generators fill, encoders read and scans return.
 
+use super::order::Cursor;
 use crate::plan::{LogicalType, TablePlan};
 
 /// Rows `first_row .. first_row + rows` of one table. Buffers are reused between batches.
@@ -7,6 +8,8 @@ use crate::plan::{LogicalType, TablePlan};
 pub struct Columns {
     pub rows: usize,
     pub columns: Vec<Column>,
+    /// Where the generator's last `fill` ended.
+    pub(super) cursor: Cursor,
 }
 
 #[derive(Debug, Clone)]
@@ -78,12 +81,13 @@ pub fn value_text(value: &Value) -> String {
 }
 
 impl Columns {
+    pub fn new(rows: usize, columns: Vec<Column>) -> Columns {
+        Columns { rows, columns, cursor: Cursor::default() }
+    }
+
     /// No rows yet, with the columns of `table`.
     pub fn of(table: &TablePlan) -> Columns {
-        Columns {
-            rows: 0,
-            columns: table.columns.iter().map(|c| Column::new(c.name.clone(), c.ty)).collect(),
-        }
+        Columns::new(0, table.columns.iter().map(|c| Column::new(c.name.clone(), c.ty)).collect())
     }
 }
 

@@ -139,7 +139,7 @@ impl FileRows {
     /// An empty batch of this table.
     pub fn columns(&self) -> Columns {
         let columns = self.specs.iter().map(|c| Column::new(c.name.clone(), c.ty)).collect();
-        Columns { rows: 0, columns }
+        Columns::new(0, columns)
     }
 
     /// Replaces `out` by the next `rows` good rows; fewer at the end or in a batch of very long

@@ -1,9 +1,12 @@
 //! Rows of a table as functions of (seed, stream, row): any row can be made again, alone, anywhere.
 
+use std::sync::Arc;
+
 use super::columns::{Column, Columns, Value, Values};
 use super::compile::{problems, share, ColumnGenerator, CompiledColumn, Setting, MAX_NARROW_SOURCES};
 use super::hash::{hash, key};
 use super::integers::{Chunk, IntGenerator, Sources, CHUNK, FEW};
+use super::order::{Cursor, Ordered};
 use super::remembered::Room;
 use super::simd::{vectorised, Level};
 use crate::error::Error;
@@ -15,6 +18,8 @@ pub struct RowGen {
     /// Columns so that sources come before what derives from them.
     order: Vec<usize>,
     series: u64,
+    /// Which event each row is; None: row `i` is event number `i`.
+    ordered: Option<Arc<Ordered>>,
     level: Level,
 }
 
@@ -54,7 +59,7 @@ impl RowGen {
         }
         remember(&mut columns, setting.series, room);
         let order = sources_first(&columns);
-        Ok(RowGen { columns, order, series: setting.series, level: Level::best() })
+        Ok(RowGen { columns, order, series: setting.series, ordered: setting.ordered, level: Level::best() })
     }
 
     /// The same rows by other instructions; for tests and benches. Panics if this machine lacks them.
@@ -68,6 +73,19 @@ impl RowGen {
         self.series
     }
 
+    /// Which event each row is, in a table that has an order or rates of its own.
+    pub fn ordered(&self) -> Option<&Arc<Ordered>> {
+        self.ordered.as_ref()
+    }
+
+    /// The row that is event number `number`. Panics if the table does not have it.
+    pub fn row_of(&self, number: u64) -> u64 {
+        self.ordered.as_ref().map_or(number, |ordered| {
+            let event = ordered.events().of_number(number).expect("a number that the index gives");
+            ordered.row(event).expect("of_number gives events of the table")
+        })
+    }
+
     /// Empty columns with room for `capacity` rows, so that `fill` allocates nothing for as many.
     pub fn columns(&self, capacity: usize) -> Columns {
         self.some_columns(&self.order, capacity)
@@ -76,7 +94,7 @@ impl RowGen {
     /// As `columns`, with room in those of `order` alone.
     pub(super) fn some_columns(&self, order: &[usize], capacity: usize) -> Columns {
         let columns = self.columns.iter().map(|ready| Column::new(ready.name.clone(), ready.ty));
-        let mut found = Columns { rows: 0, columns: columns.collect() };
+        let mut found = Columns::new(0, columns.collect());
         for &c in order {
             let (column, ready) = (&mut found.columns[c], &self.columns[c]);
             reserve(&mut column.values, &ready.compiled.column_generator, capacity);
@@ -87,24 +105,36 @@ impl RowGen {
         found
     }
 
-    /// Rows `first_row … first_row + rows - 1`, in place of what `out` held.
+    /// Rows `first_row … first_row + rows - 1`, in place of what `out` held. Those that follow the last ones of `out` are
+    /// cheaper in a table with an order of its own.
     ///
-    /// `out` comes from `columns`. Panics if it has other columns.
+    /// `out` comes from `columns`. Panics if it has other columns, or the table ends before.
     pub fn fill(&self, first_row: u64, rows: usize, out: &mut Columns) {
-        self.fill_some(&self.order, first_row, rows, out);
+        let Some(ordered) = &self.ordered else { return self.fill_some(&self.order, first_row, rows, out) };
+        let mut cursor = std::mem::take(&mut out.cursor);
+        let series = self.series;
+        self.fill_chunks(&self.order, rows, out, |places, at, n| {
+            places.ordered(ordered, &mut cursor, first_row + at as u64, n, series)
+        });
+        out.cursor = cursor;
     }
 
-    /// One row on its own, in column order.
+    /// The row of event number `number`, in place of what `out` held.
+    pub fn fill_number(&self, number: u64, out: &mut Columns) {
+        self.fill_some(&self.order, number, 1, out);
+    }
+
+    /// One row on its own, in column order. Panics if the table does not have it.
     pub fn row(&self, row: u64) -> Vec<Value> {
         let mut out = self.columns(1);
         self.fill(row, 1, &mut out);
         out.columns.iter().map(|c| c.value(0)).collect()
     }
 
-    /// One value on its own. Panics if there is no such column.
-    pub fn value(&self, row: u64, column: usize) -> Value {
+    /// One value of an event on its own. Panics if there is no such column.
+    pub fn value(&self, number: u64, column: usize) -> Value {
         let mut out = self.columns(1);
-        self.fill_some(&self.needed(&[column]), row, 1, &mut out);
+        self.fill_some(&self.needed(&[column]), number, 1, &mut out);
         out.columns[column].value(0)
     }
 
@@ -133,19 +163,43 @@ impl RowGen {
         self.order.iter().copied().filter(|&c| needed[c]).collect()
     }
 
-    /// Fills only the columns of `order`, which holds sources before what derives from them.
-    pub(super) fn fill_some(&self, order: &[usize], first_row: u64, rows: usize, out: &mut Columns) {
+    /// Fills only the columns of `order`, which holds sources before what derives from them: events with `rows` numbers
+    /// from `first` on, whatever the order of the table.
+    pub(super) fn fill_some(&self, order: &[usize], first: u64, rows: usize, out: &mut Columns) {
+        self.fill_chunks(order, rows, out, |places, at, n| {
+            places.numbered(first + at as u64, n, self.series)
+        });
+    }
+
+    /// `place(places, at, n)`: the places of rows `at … at + n - 1` of `out`.
+    #[inline(always)]
+    fn fill_chunks(
+        &self,
+        order: &[usize],
+        rows: usize,
+        out: &mut Columns,
+        mut place: impl for<'p> FnMut(&'p mut Places, usize, usize) -> Chunk<'p>,
+    ) {
         assert_eq!(out.columns.len(), self.columns.len(), "columns of another table");
         out.rows = rows;
         for &c in order {
             prepare(rows, &mut out.columns[c].values);
-            self.mark_nulls(c, first_row, rows, &mut out.columns[c].present);
+            out.columns[c].present.resize(if self.is_nullable(c) { rows } else { 0 }, 0);
         }
         let mut places = Places::new();
         for at in (0..rows).step_by(CHUNK) {
             let n = (rows - at).min(CHUNK);
-            let chunk = places.chunk(first_row + at as u64, n, self.series);
+            let chunk = place(&mut places, at, n);
             for &c in order {
+                if let Some(null) = &self.columns[c].null {
+                    presence(
+                        self.level,
+                        null.key,
+                        null.below,
+                        chunk.rows,
+                        &mut out.columns[c].present[at..at + n],
+                    );
+                }
                 self.fill_column::<CHUNK>(c, &chunk, at, &mut out.columns);
             }
             for &c in order {
@@ -154,7 +208,7 @@ impl RowGen {
         }
     }
 
-    /// Single rows of the columns of `order`, `FEW` at most: they need not follow one another.
+    /// Single events of the columns of `order` by number, `FEW` at most: they need not follow one another.
     pub(super) fn fill_single(&self, order: &[usize], rows: &[u64], out: &mut Columns) {
         let n = rows.len();
         out.rows = n;
@@ -190,16 +244,6 @@ impl RowGen {
     /// Whether some of its values are NULL.
     pub fn is_nullable(&self, column: usize) -> bool {
         self.columns[column].null.is_some()
-    }
-
-    fn mark_nulls(&self, c: usize, first_row: u64, rows: usize, present: &mut Vec<u8>) {
-        match &self.columns[c].null {
-            None => present.clear(),
-            Some(null) => {
-                present.resize(rows, 0);
-                presence(self.level, null.key, null.below, first_row, present);
-            }
-        }
     }
 
     /// `ROOM`: rows of the longest chunk.
@@ -284,19 +328,40 @@ impl Places {
         Places { rows: [0; CHUNK], series: [0; CHUNK], sweep: [0; CHUNK] }
     }
 
-    /// Row i is sweep i / series, series i % series; divided once, then counted along.
-    fn chunk(&mut self, first_row: u64, n: usize, series: u64) -> Chunk<'_> {
-        self.rows[..n].iter_mut().enumerate().for_each(|(i, row)| *row = first_row + i as u64);
+    /// Rows of an order of its own. What is drawn for a row is drawn for the number of its event.
+    fn ordered(
+        &mut self,
+        ordered: &Ordered,
+        cursor: &mut Cursor,
+        first_row: u64,
+        n: usize,
+        series: u64,
+    ) -> Chunk<'_> {
+        cursor.fill(ordered, first_row, &mut self.series[..n], &mut self.sweep[..n]);
+        let events = self.sweep.iter().zip(&self.series);
+        self.rows[..n].iter_mut().zip(events).for_each(|(row, (sweep, s))| *row = sweep * series + s);
+        Chunk {
+            rows: &self.rows[..n],
+            series: &self.series[..n],
+            sweep: &self.sweep[..n],
+            one_series: series == 1,
+            in_order: false,
+        }
+    }
+
+    /// Number i is sweep i / series, series i % series; divided once, then counted along.
+    fn numbered(&mut self, first: u64, n: usize, series: u64) -> Chunk<'_> {
+        self.rows[..n].iter_mut().enumerate().for_each(|(i, row)| *row = first + i as u64);
         if series == 1 {
             self.sweep = self.rows;
             self.series = [0; CHUNK];
         } else {
-            let (mut at, mut sweep, mut first) = (0, first_row / series, first_row % series);
+            let (mut at, mut sweep, mut next) = (0, first / series, first % series);
             while at < n {
-                let run = (series - first).min((n - at) as u64) as usize;
-                self.series[at..at + run].iter_mut().enumerate().for_each(|(i, s)| *s = first + i as u64);
+                let run = (series - next).min((n - at) as u64) as usize;
+                self.series[at..at + run].iter_mut().enumerate().for_each(|(i, s)| *s = next + i as u64);
                 self.sweep[at..at + run].fill(sweep);
-                (at, sweep, first) = (at + run, sweep + 1, 0);
+                (at, sweep, next) = (at + run, sweep + 1, 0);
             }
         }
         Chunk {
@@ -412,9 +477,9 @@ fn zero_nulls(column: &mut Column, at: usize, n: usize) {
 }
 
 vectorised! {
-    fn presence(key: u64, below: u64, first_row: u64, present: &mut [u8]) {
-        for (i, present) in present.iter_mut().enumerate() {
-            *present = ((hash(key, first_row + i as u64) >> 32) >= below) as u8;
+    fn presence(key: u64, below: u64, rows: &[u64], present: &mut [u8]) {
+        for (present, &row) in present.iter_mut().zip(rows) {
+            *present = ((hash(key, row) >> 32) >= below) as u8;
         }
     }
 }

@@ -1,4 +1,8 @@
-//! From the identity of a row in an answer back to its row number, so that it can be made again.
+//! From the identity of a row in an answer back to the number of its event, so that it can be made again.
+//!
+//! The number is the row's, unless its table has an order or rates of its own.
+
+use std::sync::Arc;
 
 use super::columns::Value;
 use super::compile::ColumnGenerator;
@@ -6,6 +10,7 @@ use super::digest::hash_bytes;
 use super::generate::RowGen;
 use super::hash::mix;
 use super::integers::{period_and_phase, IntGenerator, TimeBy};
+use super::order::Ordered;
 use super::spelled::uuid_bytes;
 use super::text::TextGenerator;
 use super::uuids::Uuids;
@@ -18,6 +23,7 @@ use crate::plan::{LogicalType, TablePlan};
 pub struct SeriesIndex {
     finds: Finds,
     series: u64,
+    ordered: Option<Arc<Ordered>>,
 }
 
 enum Finds {
@@ -72,11 +78,18 @@ impl SeriesIndex {
             Ok(row) => row,
             Err(columns) => find_sweeps(generator, columns).map_err(refuse)?,
         };
-        Ok(SeriesIndex { finds, series: generator.series() })
+        Ok(SeriesIndex { finds, series: generator.series(), ordered: generator.ordered().cloned() })
     }
 
     /// `named` gives the returned value of a table column; `None` if no row has this identity.
-    pub fn row_of<'v>(&self, named: impl Fn(usize) -> Option<&'v Value>) -> Option<u64> {
+    pub fn number_of<'v>(&self, named: impl Fn(usize) -> Option<&'v Value>) -> Option<u64> {
+        let number = self.any_number_of(named)?;
+        let has = |ordered: &Arc<Ordered>| ordered.events().of_number(number).is_some();
+        self.ordered.as_ref().is_none_or(has).then_some(number)
+    }
+
+    /// As `number_of`; the table may end before.
+    fn any_number_of<'v>(&self, named: impl Fn(usize) -> Option<&'v Value>) -> Option<u64> {
         match &self.finds {
             Finds::Row { column, numbers } => numbers.row(bits_of(column.ty, named(column.column)?)? as i64),
             Finds::Uuid { column, uuids } => match named(column.column)? {
@@ -95,7 +108,7 @@ impl SeriesIndex {
 }
 
 impl SeriesIndex {
-    /// Whether `rows_of_key` can be asked with the values of `columns`.
+    /// Whether `numbers_of_key` can be asked with the values of `columns`.
     pub fn takes_key(&self, columns: &[usize]) -> Result<(), String> {
         let has = |keyed: &Keyed| columns.contains(&keyed.column);
         match &self.finds {
@@ -106,10 +119,10 @@ impl SeriesIndex {
         }
     }
 
-    /// Adds the rows below `below` that have the key with the values of `named`: one row where it names the time of a
-    /// sweep, all sweeps of the series where it does not, none where there is no such series. Some of them may have
+    /// Adds the numbers of the rows below `below` that have the key with the values of `named`: one where it names the time
+    /// of a sweep, all sweeps of the series where it does not, none where there is no such series. Some of them may have
     /// another key, unless the index [`SeriesIndex::finds_exactly`].
-    pub fn rows_of_key<'v>(
+    pub fn numbers_of_key<'v>(
         &self,
         named: impl Fn(usize) -> Option<&'v Value>,
         below: u64,
@@ -117,15 +130,26 @@ impl SeriesIndex {
     ) {
         match &self.finds {
             Finds::Sweep { time, keys, series } if named(time.column).is_none() => {
-                if let Some(at) = series_of(keys, series, named) {
-                    out.extend((series[at].1..below).step_by(self.series.max(1) as usize));
+                let Some(at) = series_of(keys, series, named) else { return };
+                let of = series[at].1;
+                match &self.ordered {
+                    None => out.extend((of..below).step_by(self.series.max(1) as usize)),
+                    Some(ordered) => {
+                        let numbers = (0..ordered.events().count(of)).map(|sweep| sweep * self.series + of);
+                        out.extend(numbers.filter(|&number| is_below(ordered, number, below)));
+                    }
                 }
             }
-            _ => out.extend(self.row_of(named).filter(|&row| row < below)),
+            _ => out.extend(self.number_of(named).filter(|&number| self.is_below(number, below))),
         }
     }
 
-    /// Whether a key of `columns` is that of every row that `rows_of_key` finds by it. Not where it names columns that
+    /// Whether the row with this number is one of the first `below` of the table.
+    pub fn is_below(&self, number: u64, below: u64) -> bool {
+        self.ordered.as_ref().map_or(number < below, |ordered| is_below(ordered, number, below))
+    }
+
+    /// Whether a key of `columns` is that of every row that `numbers_of_key` finds by it. Not where it names columns that
     /// the index does not look at, times that jitter, or what takes another value in a later sweep (jobs that end).
     pub fn finds_exactly(&self, columns: &[usize]) -> bool {
         let moves = |keyed: &Keyed| matches!(keyed.int_generator.as_deref(), Some(IntGenerator::Job(_)));
@@ -143,6 +167,16 @@ impl SeriesIndex {
             }
         }
     }
+}
+
+/// Where all rows are below, their places need not be found.
+fn is_below(ordered: &Ordered, number: u64, below: u64) -> bool {
+    below >= ordered.events().rows()
+        || ordered
+            .events()
+            .of_number(number)
+            .and_then(|event| ordered.row(event))
+            .is_some_and(|row| row < below)
 }
 
 /// Whether both are the same value of a column of type `ty`, whatever types they came back in.
@@ -202,7 +236,11 @@ fn find_sweeps(generator: &RowGen, mut columns: Vec<Keyed>) -> Result<Finds, Str
     let is_time = |keyed: &Keyed| {
         matches!(
             keyed.int_generator.as_deref(),
-            Some(IntGenerator::Time { period: 1.., .. } | IntGenerator::SeriesTime { .. })
+            Some(
+                IntGenerator::Time { period: 1.., .. }
+                    | IntGenerator::SeriesTime { .. }
+                    | IntGenerator::EventTime { .. }
+            )
         )
     };
     let at = columns.iter().position(is_time).ok_or(
@@ -277,6 +315,12 @@ fn sweep_at(time: &IntGenerator, series: u64, at: i64) -> Option<u64> {
         IntGenerator::SeriesTime { key, base, period, .. } => {
             let (period, phase) = period_and_phase(*key, period, series);
             Some(u64::try_from(at.checked_sub(*base)?).ok()?.checked_sub(phase)? / period)
+        }
+        // Compiled so that the next event of the series is in a later unit than the jitter of this one reaches.
+        IntGenerator::EventTime { ordered, base, unit_ns, .. } => {
+            let units = u64::try_from(at.checked_sub(*base)?).ok()?;
+            let end_ns = units.checked_add(1)?.checked_mul(*unit_ns)?;
+            ordered.events().series()[series as usize].before(end_ns).checked_sub(1)
         }
         _ => None,
     }

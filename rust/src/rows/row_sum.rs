@@ -129,7 +129,7 @@ mod tests {
         }
         let mut float = Column::new("f", LogicalType::F64);
         float.values = Values::F64(rows.iter().map(|row| row.2).collect());
-        Columns { rows: rows.len(), columns: vec![number, text, float] }
+        Columns::new(rows.len(), vec![number, text, float])
     }
 
     fn sum(hash: ValueHash, rows: &[(Option<i64>, String, f64)]) -> i128 {
@@ -180,7 +180,7 @@ mod tests {
     fn the_widest_values_of_many_columns_are_summed_without_overflow() {
         let mut column = Column::new("n", LogicalType::I64);
         column.values = Values::I64(vec![i64::MIN, i64::MAX]);
-        let columns = Columns { rows: 2, columns: vec![column; 4_096] };
+        let columns = Columns::new(2, vec![column; 4_096]);
         let parts = (0..4_096).map(|column| Part::new(column, column % 2 == 0, false));
         let of = RowSum::new(ValueHash::Postgresql, parts.collect());
         assert_ne!(of.sum(&columns, &mut Vec::new()), 0);

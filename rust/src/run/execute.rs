@@ -2,6 +2,7 @@
 
 mod ask;
 mod observer;
+mod statement;
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
@@ -15,7 +16,7 @@ use crate::engine::abort::{self, Abort};
 use crate::engine::statement::perform;
 use crate::engine::{self, Context, Engine};
 use crate::error::Error;
-use crate::plan::{DriveSegment, Phase, ProbePlan, ProofPlan, RowSource, Segment, Statement};
+use crate::plan::{DriveSegment, Phase, ProbePlan, ProofPlan, Repeat, RowSource, Segment, Statement};
 use crate::proof::{self, prove, Expectations, Expected};
 use crate::rows::files::FileSummary;
 use crate::rows::Columns;
@@ -134,6 +135,7 @@ impl Running {
         let ended = match segment {
             Segment::Control { statements, limit_ns, .. } => self.control(statements, *limit_ns),
             Segment::Drive(drive) => self.drive(index, drive),
+            Segment::Statement(statement) => self.statements(index, statement),
             Segment::Proof { proofs, .. } => self.prove(index, 0, proofs).map(|_| EndedBy::Work),
             Segment::Probe { probes, .. } => self.probe(index, probes),
             Segment::Ask { operations, now_ns, .. } => self.ask(index, operations, *now_ns),
@@ -149,6 +151,7 @@ impl Running {
             end_ns: self.context.clock.now(),
             ended_by: ended.as_ref().map_or(EndedBy::Error, |e| *e).name(),
             client_cpu_ns: process_cpu_ns() - cpu_before,
+            step: segment.step().to_owned(),
         };
         self.tables.segment(&row);
         self.write_out()?;
@@ -213,6 +216,7 @@ impl Running {
         let plan = self.context.plan.clone();
         let mut holds = true;
         for proof in proofs {
+            self.see(engine.as_ref(), proof)?;
             let stored = match plan.tables[proof.table].source {
                 RowSource::Generated { .. } => None,
                 // No row of the files was acknowledged: none may be there.
@@ -244,6 +248,17 @@ impl Running {
             }
         }
         Ok(holds)
+    }
+
+    /// Returns when queries see what was acknowledged of the proof's table.
+    fn see(&self, engine: &dyn Engine, proof: &ProofPlan) -> Result<(), Error> {
+        if proof.unseen.is_empty() {
+            return Ok(());
+        }
+        let asked = Statement { repeat: Some(Repeat::UntilNoRows), ..Statement::from(proof.unseen.as_str()) };
+        let limit_ns = proof::limit_ns(proof.rows).min(self.most_ns);
+        // A run that is asked to stop is proven as far as it is seen.
+        perform(engine, &asked, limit_ns, &self.context.stop).map(drop)
     }
 
     fn probe(&mut self, index: usize, probes: &[ProbePlan]) -> Result<EndedBy, Error> {
@@ -334,6 +349,7 @@ fn name(segment: &Segment) -> (&'static str, &str, &'static str) {
     match segment {
         Segment::Control { label, .. } => ("control", label, ""),
         Segment::Drive(drive) => ("drive", &drive.label, phase_name(drive.phase)),
+        Segment::Statement(statement) => ("statement", &statement.label, ""),
         Segment::Proof { label, .. } => ("proof", label, ""),
         Segment::Probe { label, .. } => ("probe", label, ""),
         Segment::Ask { label, .. } => ("ask", label, ""),

@@ -18,7 +18,7 @@ use crate::engine::{self, Answer, Context};
 use crate::error::Error;
 use crate::handle::{self, WorkEvent};
 use crate::mix;
-use crate::plan::{RowSource, RunPlan, Segment, Statement, TablePlan, Target};
+use crate::plan::{RowSource, RunPlan, SamplePlan, Segment, Statement, TablePlan, Target};
 use crate::rows;
 use crate::rows::files::FileRows;
 use crate::rows::value_text;
@@ -125,6 +125,13 @@ fn table_problems(plan: &RunPlan, table: &TablePlan) -> Vec<String> {
     }
 }
 
+/// What is wrong with a segment's samples of sizes and counters.
+fn sample_problems(label: &str, sample: &SamplePlan) -> Vec<String> {
+    let never = (sample.every_ns == 0).then(|| format!("segment {label}: sample.every_ns is 0"));
+    let tables = sample.probes.iter().filter_map(|p| ProbeTable::named(&p.into).err());
+    never.into_iter().chain(tables.map(|e| format!("segment {label}: {e}"))).collect()
+}
+
 /// Everything the core would refuse before it starts.
 pub fn problems(plan: &RunPlan) -> Vec<String> {
     let mut found: Vec<String> = plan.tables.iter().flat_map(|table| table_problems(plan, table)).collect();
@@ -143,13 +150,8 @@ pub fn problems(plan: &RunPlan) -> Vec<String> {
     for segment in &plan.segments {
         match segment {
             Segment::Drive(drive) => {
-                if let Some(sample) = &drive.sample {
-                    if sample.every_ns == 0 {
-                        found.push(format!("segment {}: sample.every_ns is 0", drive.label));
-                    }
-                    let tables = sample.probes.iter().filter_map(|p| ProbeTable::named(&p.into).err());
-                    found.extend(tables.map(|e| format!("segment {}: {e}", drive.label)));
-                }
+                let sample = drive.sample.iter();
+                found.extend(sample.flat_map(|sample| sample_problems(&drive.label, sample)));
                 for role in &drive.roles {
                     let unknown = role.operations.iter().filter(|w| !known(&w.operation));
                     found
@@ -158,6 +160,16 @@ pub fn problems(plan: &RunPlan) -> Vec<String> {
                         found.push(format!("role {}: sessions is 0; leave the role out", role.name));
                     }
                 }
+            }
+            Segment::Statement(statement) => {
+                if statement.limit_ns == 0 {
+                    found.push(format!(
+                        "segment {}: limit_ns is 0; a step ends in some time",
+                        statement.label
+                    ));
+                }
+                let sample = statement.sample.iter();
+                found.extend(sample.flat_map(|sample| sample_problems(&statement.label, sample)));
             }
             Segment::Proof { label, proofs } => {
                 found.extend(

@@ -17,7 +17,7 @@ use crate::record::{
 };
 
 /// Version of the tables' shapes; stands in every file's schema metadata as `inrush_schema`.
-pub const SCHEMA_VERSION: u32 = 4;
+pub const SCHEMA_VERSION: u32 = 6;
 
 /// All tables of one run.
 pub struct Tables {
@@ -34,6 +34,7 @@ pub struct Tables {
     settings: Table<ProbeRow>,
     proofs: Table<ProofRow>,
     answers: Table<AnswerRow>,
+    steps: Table<StepRow>,
 }
 
 /// A segment that ran.
@@ -49,6 +50,26 @@ pub struct SegmentRow {
     /// `work`, `time`, `limit`, `stop`, `error`.
     pub ended_by: &'static str,
     pub client_cpu_ns: u64,
+    /// The step that it belongs to; empty: none.
+    pub step: String,
+}
+
+/// One statement of a step that is statements.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepRow {
+    pub segment: u16,
+    pub step: String,
+    /// In the order in which they ran: a query for statements counts, and so does each that it gives.
+    pub statement: u32,
+    pub text: String,
+    pub start_ns: u64,
+    pub end_ns: u64,
+    /// `work`, `limit`, `stop`, `error`.
+    pub ended_by: &'static str,
+    /// Of its answer.
+    pub rows: u64,
+    /// Why it failed; empty where it did not.
+    pub message: String,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -134,7 +155,7 @@ macro_rules! rows {
 }
 
 rows! {
-    SegmentRow { segment, kind, label, phase, start_ns, end_ns, ended_by, client_cpu_ns }
+    SegmentRow { segment, kind, label, phase, start_ns, end_ns, ended_by, client_cpu_ns, step }
     RepetitionRow {
         segment, repetition, role, start_ns, end_ns, rows, bytes, ops, ok, errors, wrong, late, unsent, sessions, cpu_ns,
     }
@@ -156,6 +177,7 @@ rows! {
     ProbeRow { segment, t_ns, name, value }
     ProofRow { segment, repetition, table, item, expected, found, holds }
     AnswerRow { segment, op, params, row, col, name, value }
+    StepRow { segment, step, statement, text, start_ns, end_ns, ended_by, rows, message }
 }
 
 impl Cell for Kind {
@@ -187,6 +209,7 @@ impl Tables {
             settings: Table::create(dir, "settings")?,
             proofs: Table::create(dir, "proofs")?,
             answers: Table::create(dir, "answers")?,
+            steps: Table::create(dir, "steps")?,
         })
     }
 
@@ -224,6 +247,10 @@ impl Tables {
         self.answers.append(row);
     }
 
+    pub fn step(&mut self, row: &StepRow) {
+        self.steps.append(row);
+    }
+
     /// Hands what was appended to the operating system, one batch per table that has rows.
     pub fn flush(&mut self) -> Result<(), Error> {
         self.all().into_iter().try_for_each(Stream::flush)
@@ -235,7 +262,7 @@ impl Tables {
         self.all().into_iter().try_for_each(Stream::finish)
     }
 
-    fn all(&mut self) -> [&mut Stream; 13] {
+    fn all(&mut self) -> [&mut Stream; 14] {
         [
             self.segments.stream(),
             self.repetitions.stream(),
@@ -250,6 +277,7 @@ impl Tables {
             self.settings.stream(),
             self.proofs.stream(),
             self.answers.stream(),
+            self.steps.stream(),
         ]
     }
 }

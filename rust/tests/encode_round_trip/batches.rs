@@ -86,10 +86,10 @@ pub fn words() -> impl Strategy<Value = (TablePlan, Columns)> {
     let types = prop::sample::select(vec![LogicalType::I64, LogicalType::U64, LogicalType::F64]);
     let column = prop_oneof![9 => types, 1 => Just(LogicalType::I32)];
     (1usize..140, prop::collection::vec((column, any::<u64>()), 1..21)).prop_map(|(rows, columns)| {
-        let source = RowSource::Generated { series: 1, period_ns: 1 };
+        let source = RowSource::Generated { series: 1, period_ns: 1, events: None };
         let mut plan =
             TablePlan { name: "t".into(), stream: "t".into(), columns: vec![], source, identity: vec![] };
-        let mut batch = Columns { rows, columns: vec![] };
+        let mut batch = Columns::new(rows, vec![]);
         for (index, (ty, salt)) in columns.into_iter().enumerate() {
             let name = format!("c{index}");
             plan.columns.push(ColumnPlan {
@@ -123,6 +123,7 @@ pub fn batch() -> impl Strategy<Value = (TablePlan, Columns)> {
             LogicalType::U64 => &["", "int8", "numeric"],
             LogicalType::I64 => &["", "numeric"],
             LogicalType::I32 | LogicalType::I16 => &["", "int4", "int8"],
+            LogicalType::Bool => &["", "int4"],
             LogicalType::F32 => &["", "float8"],
             LogicalType::ListF64 => &["", "float8[]"],
             _ => &[""],
@@ -140,10 +141,10 @@ pub fn batch() -> impl Strategy<Value = (TablePlan, Columns)> {
             name: "t".into(),
             stream: "t".into(),
             columns: vec![],
-            source: RowSource::Generated { series: 1, period_ns: 1 },
+            source: RowSource::Generated { series: 1, period_ns: 1, events: None },
             identity: vec![],
         };
-        let mut batch = Columns { rows, columns: vec![] };
+        let mut batch = Columns::new(rows, vec![]);
         for (index, (ty, wire, pool, nullable, salt)) in columns.into_iter().enumerate() {
             let name = format!("c{index}");
             let null_ppm = u32::from(nullable) * 250_000;

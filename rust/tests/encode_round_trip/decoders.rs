@@ -176,6 +176,7 @@ pub fn decode_binary(mut b: Bytes, c: &ColumnPlan) -> Value {
     let value = match PgType::of(c).expect("wires are valid here") {
         PgType::Bool => Value::Bool(b.take(1)[0] == 1),
         PgType::Int2 => integer(b.i16() as i64),
+        PgType::Int4 if c.ty == LogicalType::Bool => Value::Bool(b.i32() == 1),
         PgType::Int4 => integer(b.i32() as i64),
         PgType::Int8 => integer(b.i64()),
         PgType::Numeric => {
@@ -207,6 +208,9 @@ pub fn decode_binary(mut b: Bytes, c: &ColumnPlan) -> Value {
                 b.i64()
             });
             match list {
+                PgType::Float8List if c.ty == LogicalType::ListI64 => {
+                    Value::ListI64(bits.by_ref().map(|v| f64::from_bits(v as u64) as i64).collect())
+                }
                 PgType::Float8List => {
                     Value::ListF64(bits.by_ref().map(|v| f64::from_bits(v as u64)).collect())
                 }

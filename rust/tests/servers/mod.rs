@@ -83,7 +83,7 @@ pub fn numbers(name: &str, wire: &str) -> Json {
 pub fn keys(values: &[i64]) -> Columns {
     let mut column = Column::new("k", inrush_core::plan::LogicalType::I64);
     column.values = Values::I64(values.to_vec());
-    Columns { rows: values.len(), columns: vec![column] }
+    Columns::new(values.len(), vec![column])
 }
 
 pub fn query(name: &str, text: &str, params: &[(&str, &str)]) -> Json {

@@ -55,7 +55,7 @@ impl Rows {
         if returned.len() != self.columns.len() {
             return Err(format!("{} columns returned, {} promised", returned.len(), self.columns.len()));
         }
-        let number = self.index.row_of(|column| self.named(returned, column));
+        let number = self.index.number_of(|column| self.named(returned, column));
         let number = number
             .ok_or_else(|| format!("no row of {} has the identity of {}", self.table, text(returned)))?;
         match self.difference(number, returned) {
@@ -70,10 +70,11 @@ impl Rows {
     }
 
     fn difference(&mut self, number: u64, returned: &[Value]) -> Option<String> {
-        self.generator.fill(number, 1, &mut self.row);
+        self.generator.fill_number(number, &mut self.row);
         self.columns.iter().zip(returned).find_map(|(&at, found)| {
             let expected = self.row.columns[at].value(0);
-            let on_its_way = self.partly && number >= self.whole_below && *found == Value::Null;
+            let on_its_way =
+                self.partly && *found == Value::Null && !self.index.is_below(number, self.whole_below);
             (!same(&expected, found) && !on_its_way).then(|| {
                 let (table, column) = (&self.table, &self.row.columns[at].name);
                 let (expected, found) = (value_text(&expected), value_text(found));
@@ -84,7 +85,7 @@ impl Rows {
 
     /// Row `number` with the values that an answer would have.
     pub fn described(&mut self, number: u64) -> String {
-        self.generator.fill(number, 1, &mut self.row);
+        self.generator.fill_number(number, &mut self.row);
         let values: Vec<Value> = self.columns.iter().map(|&at| self.row.columns[at].value(0)).collect();
         format!("row {number} of {} ({})", self.table, text(&values))
     }

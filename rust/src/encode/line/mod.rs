@@ -221,7 +221,7 @@ mod tests {
                     gen: None,
                 })
                 .collect(),
-            source: RowSource::Generated { series: 1, period_ns: 1 },
+            source: RowSource::Generated { series: 1, period_ns: 1, events: None },
             identity: identity.iter().map(|&name| name.to_owned()).collect(),
         }
     }

@@ -9,10 +9,12 @@ use crate::rows::{Column, ListValues, Values};
 
 /// Times that `timestamptz` holds, in µs since 2000: 4714-11-24 BC to 294277 AD.
 const TIME_US: std::ops::Range<i64> = -211_813_488_000_000_000..9_223_371_331_200_000_000;
-/// Dimensions, flags, element type; then length and lower bound where there are elements.
-const EMPTY_LIST_BYTES: usize = 12;
+/// Dimensions, flags, element type, length, lower bound. An empty list has a dimension too: not every server that speaks
+/// the protocol takes one without.
 const LIST_HEAD_BYTES: usize = 20;
 const LIST_ITEM_BYTES: usize = 12;
+/// A double holds every whole number up to here.
+const EXACT_WHOLE: u64 = 1 << 53;
 
 /// Adds the bytes of each cell, length word included, to its row.
 pub fn add_sizes(sizes: &mut [usize], column: &Column, ty: PgType, first: usize) {
@@ -31,10 +33,7 @@ pub fn add_sizes(sizes: &mut [usize], column: &Column, ty: PgType, first: usize)
 }
 
 fn list_bytes(items: usize) -> usize {
-    match items {
-        0 => EMPTY_LIST_BYTES,
-        n => LIST_HEAD_BYTES + n * LIST_ITEM_BYTES,
-    }
+    LIST_HEAD_BYTES + items * LIST_ITEM_BYTES
 }
 
 /// Writes the cells of rows `first..last`; the first row with a value that does not fit, if there is one.
@@ -90,13 +89,15 @@ pub unsafe fn put_column(
             None
         }
         (Values::List(v), _) => {
+            let mut bad = None;
             for row in first..last {
                 match column.is_present(row) {
-                    true => put_list(place, row - first, v, row),
+                    true if put_list(place, row - first, v, row, ty) => {}
+                    true => bad = bad.or(Some(row - first)),
                     false => put_null(place, row - first),
                 }
             }
-            None
+            bad
         }
         _ => unreachable!("`check` let no other pair through"),
     };
@@ -210,29 +211,38 @@ unsafe fn put_text(place: &mut impl Place, row: usize, text: &[u8]) {
     std::ptr::copy_nonoverlapping(text.as_ptr(), at.add(4), text.len());
 }
 
-unsafe fn put_list(place: &mut impl Place, block_row: usize, list: &ListValues, row: usize) {
+/// False where an item has no value of the list's type.
+unsafe fn put_list(
+    place: &mut impl Place,
+    block_row: usize,
+    list: &ListValues,
+    row: usize,
+    ty: PgType,
+) -> bool {
     let range = list.range(row);
     let bytes = list_bytes(range.len());
-    let element = match &*list.items {
-        Values::F64(_) => PgType::Float8,
+    let element = match ty {
+        PgType::Float8List => PgType::Float8,
         _ => PgType::Int8,
     };
+    let mut fits = true;
     let mut at = place.take(block_row, 4 + bytes);
     let mut word = |word: u32| {
         put(at, word.to_be_bytes());
         at = at.add(4);
     };
-    let dimensions = u32::from(!range.is_empty());
-    for head in [bytes as u32, dimensions, 0, element.oid()] {
+    // Behind the length: one dimension, no flags; at the end the lower bound.
+    for head in [bytes as u32, 1, 0, element.oid(), range.len() as u32, 1] {
         word(head);
-    }
-    if !range.is_empty() {
-        word(range.len() as u32);
-        word(1); // lower bound
     }
     for item in range {
         let bits = match &*list.items {
             Values::F64(items) => items[item].to_bits(),
+            Values::I64(items) if element == PgType::Float8 => {
+                let float = items[item] as f64;
+                fits &= items[item].unsigned_abs() <= EXACT_WHOLE;
+                float.to_bits()
+            }
             Values::I64(items) => items[item] as u64,
             _ => unreachable!("`check` let lists of I64 and F64 through"),
         };
@@ -240,4 +250,5 @@ unsafe fn put_list(place: &mut impl Place, block_row: usize, list: &ListValues, 
         word((bits >> 32) as u32);
         word(bits as u32);
     }
+    fits
 }

@@ -111,7 +111,9 @@ pub(super) fn check(column: &Column, ty: PgType, rows: usize) -> Result<(), Erro
     use LogicalType as L;
     let wire_fits = match ty {
         PgType::Bool => column.ty == L::Bool,
-        PgType::Int2 | PgType::Int4 => matches!(column.ty, L::I16 | L::I32),
+        PgType::Int2 => matches!(column.ty, L::I16 | L::I32),
+        // A truth value as 0 or 1, for servers whose own has no NULL.
+        PgType::Int4 => matches!(column.ty, L::I16 | L::I32 | L::Bool),
         PgType::Int8 => matches!(column.ty, L::I16 | L::I32 | L::I64 | L::U64),
         PgType::Numeric => matches!(column.ty, L::I64 | L::U64),
         PgType::Float4 => column.ty == L::F32,
@@ -120,7 +122,8 @@ pub(super) fn check(column: &Column, ty: PgType, rows: usize) -> Result<(), Erro
         PgType::Text => column.ty == L::Text,
         PgType::Date => column.ty == L::Date,
         PgType::Uuid => column.ty == L::Uuid,
-        PgType::Float8List => column.ty == L::ListF64,
+        // Whole numbers too, for servers that have lists of floats alone.
+        PgType::Float8List => matches!(column.ty, L::ListF64 | L::ListI64),
         PgType::Int8List => column.ty == L::ListI64,
     };
     let length = match (&column.values, &Values::for_type(column.ty)) {

@@ -37,7 +37,7 @@ const THROWS: &str = "SELECT number, throwIf(number = 200000) FROM system.number
 fn stored() -> Columns {
     use LogicalType::*;
     let columns = [("k", I64), ("t", Text), ("f", F64), ("l", ListF64), ("ll", ListI64), ("s", I16)];
-    Columns { rows: 0, columns: columns.iter().map(|(name, ty)| Column::new(*name, *ty)).collect() }
+    Columns::new(0, columns.iter().map(|(name, ty)| Column::new(*name, *ty)).collect())
 }
 
 fn client(replay: Replay) -> Client {
@@ -196,8 +196,7 @@ fn ends_of_lists_that_fall_are_an_error() {
         bytes.extend_from_slice(&data);
         let column = Column::new(name, LogicalType::ListI64);
         let mut each = |found: &Columns| assert!(looked_at(found) < usize::MAX);
-        let mut reader =
-            ScanReader { batch: Columns { rows: 0, columns: vec![column] }, rows: 0, each: &mut each };
+        let mut reader = ScanReader { batch: Columns::new(0, vec![column]), rows: 0, each: &mut each };
         blocks(Replay::whole(bytes), &mut reader)
     };
     assert!(scan("Array(Int64)", "l", words(&[2, 1, 2, 7, 8])).is_err());
@@ -214,8 +213,7 @@ fn text_that_is_not_utf8_is_no_text_of_a_table() {
     let bytes = vec![1, 1, 1, b't', 6, b'S', b't', b'r', b'i', b'n', b'g', 1, 0xff];
     let column = Column::new("t", LogicalType::Text);
     let mut each = |_: &Columns| panic!("it is not handed on");
-    let mut reader =
-        ScanReader { batch: Columns { rows: 0, columns: vec![column] }, rows: 0, each: &mut each };
+    let mut reader = ScanReader { batch: Columns::new(0, vec![column]), rows: 0, each: &mut each };
     assert!(blocks(Replay::whole(bytes), &mut reader).unwrap_err().to_string().contains("column t"));
 }
 

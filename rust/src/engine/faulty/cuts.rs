@@ -17,7 +17,7 @@ pub fn cut_short(columns: &Columns, how: Lie) -> Columns {
     if let (Lie::CutChanged, Some(column)) = (how, kept.last_mut()) {
         flip(&mut column.values);
     }
-    Columns { rows: rows.len(), columns: kept }
+    Columns::new(rows.len(), kept)
 }
 
 /// One bit of the first value is another.

@@ -39,7 +39,7 @@ pub fn change(columns: &Columns, faults: &[Fault], rows_before: u64) -> Columns 
         }
         column
     });
-    Columns { rows: kept.len(), columns: changed.collect() }
+    Columns::new(kept.len(), changed.collect())
 }
 
 /// The zero of its type stands where NULL did: of texts the empty one, of UUIDs the one of zeros.

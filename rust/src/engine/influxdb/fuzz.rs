@@ -25,7 +25,7 @@ const QUESTION: &str = "SELECT * FROM t GROUP BY port";
 fn columns() -> Columns {
     use LogicalType::*;
     let columns = [("time", TimeMs), ("port", Text), ("d", I64), ("f", F64), ("s", Text), ("b", Bool)];
-    Columns { rows: 0, columns: columns.iter().map(|(name, ty)| Column::new(*name, *ty)).collect() }
+    Columns::new(0, columns.iter().map(|(name, ty)| Column::new(*name, *ty)).collect())
 }
 
 fn ty(name: &str) -> Option<LogicalType> {
@@ -119,10 +119,8 @@ fn a_row_with_fewer_cells_than_columns_is_an_error_and_in_an_answer_null() {
     let names = ["time".to_owned(), "d".to_owned()];
     let answer = Influxql::new("SELECT d FROM t", Some(&of_columns(&names))).answer(reader.series(), &ty);
     assert_eq!(answer.rows, [[crate::rows::Value::TimeMs(1_767_225_600_000), crate::rows::Value::Null]]);
-    let mut batch = Columns {
-        rows: 0,
-        columns: vec![Column::new("time", LogicalType::TimeMs), Column::new("d", LogicalType::I64)],
-    };
+    let mut batch =
+        Columns::new(0, vec![Column::new("time", LogicalType::TimeMs), Column::new("d", LogicalType::I64)]);
     let wrong = append(&reader.series()[0], &names, &mut batch).unwrap_err();
     assert!(wrong.contains("fewer cells"), "{wrong}");
 }

@@ -46,7 +46,7 @@ fn plan(url: &str) -> Context {
 fn rows(first: i64) -> Columns {
     let mut column = Column::new("k", LogicalType::I64);
     column.values = Values::I64((first..first + 3).collect());
-    Columns { rows: 3, columns: vec![column] }
+    Columns::new(3, vec![column])
 }
 
 /// What is read back, in columns of every kind.
@@ -54,7 +54,7 @@ fn read_back() -> Columns {
     use LogicalType::*;
     let columns =
         [("k", I64), ("t", Text), ("tm", TimeMs), ("f", F64), ("u", U64), ("l", ListF64), ("s", I16)];
-    Columns { rows: 0, columns: columns.iter().map(|(name, ty)| Column::new(*name, *ty)).collect() }
+    Columns::new(0, columns.iter().map(|(name, ty)| Column::new(*name, *ty)).collect())
 }
 
 fn outcomes(session: &mut MySession, calls: usize) -> Vec<Outcome> {

@@ -200,7 +200,7 @@ mod tests {
             name: "t".into(),
             stream: "t".into(),
             columns: (0..columns).map(column).collect(),
-            source: RowSource::Generated { series: 1, period_ns: 1 },
+            source: RowSource::Generated { series: 1, period_ns: 1, events: None },
             identity: vec![],
         }
     }
@@ -210,7 +210,7 @@ mod tests {
             values: Values::I64(vec![7; rows]),
             ..Column::new(format!("c{k}"), LogicalType::I64)
         };
-        Columns { rows, columns: (0..columns).map(column).collect() }
+        Columns::new(rows, (0..columns).map(column).collect())
     }
 
     fn insert() -> OpPlan {

@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use super::speaker::Speaker;
+#[cfg(test)]
+use super::speaker::POSTGRESQL;
 use crate::engine::secrets::private_text;
 use crate::engine::socket::{Endpoint, PATH_MOST};
 use crate::engine::tls::{is_loopback, Check, Roots, Tls, TlsOptions, When};
@@ -19,6 +22,7 @@ pub struct Address {
     pub user: String,
     pub database: String,
     pub tls: Tls,
+    pub speaker: &'static Speaker,
     /// From the URL only; see [`Address::password`].
     given: Option<String>,
 }
@@ -27,15 +31,16 @@ impl std::fmt::Display for Address {
     /// As people may read it: without password.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (user, host, port, database) = (&self.user, &self.host, self.port, &self.database);
+        let scheme = self.speaker.schemes[0];
         if self.socket_file().is_none() {
-            return write!(f, "postgresql://{user}@{host}:{port}/{database}");
+            return write!(f, "{scheme}://{user}@{host}:{port}/{database}");
         }
         let mut folder = String::new();
         for name in host.split('/').skip(1) {
             folder.push('/');
             escape(name, &mut folder);
         }
-        write!(f, "postgresql://{user}@:{port}/{database}?host={folder}")
+        write!(f, "{scheme}://{user}@:{port}/{database}?host={folder}")
     }
 }
 
@@ -44,12 +49,15 @@ impl Address {
     ///
     /// As libpq: `host` and `port` among the options count before those in front, and a host that begins with `/` is
     /// the folder of a Unix socket, where nothing is encrypted whatever `sslmode` says.
+    #[cfg(test)]
     pub fn parse(url: &str) -> Result<Address, Error> {
-        let mut url = Url::parse(
-            url,
-            &["postgresql", "postgres", "timescaledb"],
-            "postgresql://user@host:port/database",
-        )?;
+        Address::of(url, &POSTGRESQL)
+    }
+
+    /// The same of any speaker: its schemes, and what it has where the URL says nothing.
+    pub fn of(url: &str, speaker: &'static Speaker) -> Result<Address, Error> {
+        let form = format!("{}://user@host:port/database", speaker.schemes[0]);
+        let mut url = Url::parse(url, speaker.schemes, &form)?;
         let named = |name: String, default: &str| if name.is_empty() { default.to_owned() } else { name };
         for (name, value) in std::mem::take(&mut url.options) {
             match name.as_str() {
@@ -59,7 +67,7 @@ impl Address {
             }
         }
         let host = named(url.host, "localhost");
-        let port = url.port.unwrap_or(5432);
+        let port = url.port.unwrap_or(speaker.port);
         let tls_options = tls_options(&host, &url.options, |name| std::env::var(name).ok(), implied_roots())?;
         let tls_options = match socket_file(&host, port) {
             None => tls_options,
@@ -69,9 +77,10 @@ impl Address {
             tls: Tls::new(&tls_options, "sslrootcert")?,
             host,
             port,
-            user: named(url.user, "postgres"),
-            database: named(url.path, "postgres"),
+            user: named(url.user, speaker.user),
+            database: named(url.path, speaker.database),
             given: url.password,
+            speaker,
         })
     }
 
@@ -83,7 +92,7 @@ impl Address {
         socket_file(&self.host, self.port)
     }
 
-    /// From the URL, `PGPASSWORD`, the file `PGPASSFILE`, or `~/.pgpass`, in this order.
+    /// From the URL, `PGPASSWORD`, the file `PGPASSFILE`, or `~/.pgpass`, in this order; else the one as shipped.
     pub fn password(&self) -> Option<String> {
         let file = || {
             let path = std::env::var_os("PGPASSFILE")
@@ -91,7 +100,11 @@ impl Address {
                 .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".pgpass")))?;
             private_text(&path).and_then(|text| self.password_in(&text))
         };
-        self.given.clone().or_else(|| std::env::var("PGPASSWORD").ok()).or_else(file)
+        self.given
+            .clone()
+            .or_else(|| std::env::var("PGPASSWORD").ok())
+            .or_else(file)
+            .or_else(|| self.speaker.password.map(str::to_owned))
     }
 
     /// The first line `host:port:database:user:password` that matches; `*` matches everything.

@@ -94,23 +94,25 @@ fn binary_value(cell: &[u8], oid: u32) -> Option<Value> {
         FLOAT8 => Value::F64(f64::from_bits(bytes.i64()? as u64)),
         TIMESTAMP | TIMESTAMPTZ => Value::TimeUs(bytes.i64()?.checked_add(POSTGRES_EPOCH_US)?),
         TEXT | VARCHAR => Value::Text(String::from_utf8(cell.to_vec()).ok()?),
-        FLOAT8_LIST => Value::ListF64(list_bits(bytes)?.into_iter().map(f64::from_bits).collect()),
-        INT8_LIST => Value::ListI64(list_bits(bytes)?.into_iter().map(|bits| bits as i64).collect()),
+        FLOAT8_LIST => Value::ListF64(list_bits(bytes)?.1.into_iter().map(f64::from_bits).collect()),
+        INT8_LIST => Value::ListI64(list_bits(bytes)?.1.into_iter().map(|bits| bits as i64).collect()),
         _ => return None,
     })
 }
 
-/// Elements of a one-dimensional array of 8-byte values.
-fn list_bits(mut bytes: Bytes) -> Option<Vec<u64>> {
+/// Type and elements of a one-dimensional array of 8-byte values.
+fn list_bits(mut bytes: Bytes) -> Option<(u32, Vec<u64>)> {
     let dimensions = bytes.u32()?;
-    bytes.take(8)?; // flags, element type
+    bytes.take(4)?; // flags
+    let element = bytes.u32()?;
     if dimensions == 0 {
-        return Some(Vec::new());
+        return Some((element, Vec::new()));
     }
     let length = bytes.u32()?;
     bytes.take(4)?; // lower bound
     let mut item = || (bytes.i32()? == 8).then(|| bytes.i64())?.map(|bits| bits as u64);
-    (dimensions == 1).then(|| (0..length).map(|_| item()).collect())?
+    let items = (dimensions == 1).then(|| (0..length).map(|_| item()).collect::<Option<_>>())??;
+    Some((element, items))
 }
 
 /// Rows of "INSERT 0 5", "COPY 5", "SELECT 5", "DELETE 5"; 0 for commands that count nothing.
@@ -166,6 +168,14 @@ impl CopyReader {
     /// The trailer has come, and nothing is left over.
     pub fn is_complete(&self) -> bool {
         self.ended && self.rest.is_empty()
+    }
+}
+
+/// Appends the row of a DataRow with binary values, which has the form of a row of COPY.
+pub fn push_data_row(body: &[u8], batch: &mut Columns) -> Result<(), String> {
+    match row_length(body, batch.columns.len())? {
+        Some(length) if length == body.len() => push_row(body, batch),
+        _ => Err("a row could not be read".into()),
     }
 }
 
@@ -282,10 +292,17 @@ fn numeric_bits(cell: &[u8], unsigned: bool) -> Option<i64> {
 }
 
 fn push_list(list: &mut ListValues, cell: &[u8]) -> Option<()> {
-    let bits = list_bits(Bytes(cell))?;
+    let (element, bits) = list_bits(Bytes(cell))?;
     let end = list.ends.last().copied().unwrap_or(0) + bits.len() as u32;
     match &mut *list.items {
         Values::F64(items) => items.extend(bits.into_iter().map(f64::from_bits)),
+        Values::I64(items) if element == FLOAT8 => {
+            for bits in bits {
+                let float = f64::from_bits(bits);
+                // What is not whole was not stored so.
+                items.push((float as i64 as f64 == float).then_some(float as i64)?);
+            }
+        }
         Values::I64(items) => items.extend(bits.into_iter().map(|bits| bits as i64)),
         _ => return None,
     }
@@ -343,10 +360,10 @@ mod tests {
                 column("t", LogicalType::TimeMs, "timestamptz"),
                 column("l", LogicalType::ListF64, "float8[]"),
             ],
-            source: RowSource::Generated { series: 1, period_ns: 1 },
+            source: RowSource::Generated { series: 1, period_ns: 1, events: None },
             identity: vec![],
         };
-        let mut rows = Columns { rows: 3, columns: vec![] };
+        let mut rows = Columns::new(3, vec![]);
         for c in &plan.columns {
             rows.columns.push(Column::new(c.name.clone(), c.ty));
         }
@@ -364,7 +381,7 @@ mod tests {
 
     fn empty(like: &Columns) -> Columns {
         let columns = like.columns.iter().map(|c| Column::new(c.name.clone(), c.ty)).collect();
-        Columns { rows: 0, columns }
+        Columns::new(0, columns)
     }
 
     #[test]
@@ -416,6 +433,22 @@ mod tests {
         });
         assert_eq!(text_value("0.50", NUMERIC), Value::F64(0.5));
         assert_eq!(text_value("2026-01-01", 1082), Value::Text("2026-01-01".into()));
+    }
+
+    #[test]
+    fn a_data_row_is_read_as_a_row_of_a_copy() {
+        let mut batch = Columns::new(0, vec![Column::new("l", LogicalType::ListI64)]);
+        let list = |item: f64| {
+            let words = [1u32, 0, FLOAT8, 1, 1, 8];
+            let mut cell: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+            cell.extend_from_slice(&item.to_be_bytes());
+            [&1u16.to_be_bytes()[..], &(cell.len() as u32).to_be_bytes(), &cell].concat()
+        };
+        push_data_row(&list(7.0), &mut batch).unwrap();
+        assert_eq!((batch.rows, batch.columns[0].value(0)), (1, Value::ListI64(vec![7])));
+        assert!(push_data_row(&list(7.5), &mut batch).unwrap_err().contains("column l"), "no whole number");
+        assert!(push_data_row(&list(7.0)[..9], &mut batch).is_err(), "cut");
+        assert!(push_data_row(&[list(7.0), vec![0]].concat(), &mut batch).is_err(), "too long");
     }
 
     #[test]

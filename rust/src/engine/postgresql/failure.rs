@@ -3,6 +3,10 @@
 use crate::engine::Outcome;
 use crate::error::{Error, TargetFault};
 
+/// Successful completion: no state of a refusal.
+const NO_STATE: &str = "00000";
+const CHECK_LOG_IN: &str = "check the user in the URL and the password in PGPASSWORD or PGPASSFILE";
+
 /// An ErrorResponse, as far as inrush reads it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Failure {
@@ -64,9 +68,9 @@ impl Failure {
             "3D000" => (TargetFault::MissingDatabase, "create it, or name another one in the URL"),
             "53300" => (TargetFault::Other, "use fewer sessions, or raise max_connections"),
             "57P03" => (TargetFault::Unreachable, "the server is starting or stopping: try again shortly"),
-            state if state.starts_with("28") => {
-                (TargetFault::Auth, "check the user in the URL and the password in PGPASSWORD or PGPASSFILE")
-            }
+            // `NO_STATE`: of a speaker whose refusals all bear it.
+            NO_STATE if (address.speaker.outcome)(self) == Outcome::Auth => (TargetFault::Auth, CHECK_LOG_IN),
+            state if state.starts_with("28") => (TargetFault::Auth, CHECK_LOG_IN),
             _ => (TargetFault::Other, "see the server's log"),
         };
         Error::Target { target: address.to_string(), class, message: format!("{self}; {remedy}") }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::connection::Connection;
 use super::session::PgSession;
-use super::{simple_query, Address};
+use super::{simple_query, Address, Speaker, POSTGRESQL};
 use crate::engine::socket::{Peer, Socket};
 use crate::engine::stream::Stream;
 use crate::engine::{Context, Done, Outcome, Payload, Session, Work};
@@ -42,7 +42,7 @@ fn plan(url: &str) -> Context {
 fn rows(first: i64) -> Columns {
     let mut column = Column::new("k", LogicalType::I64);
     column.values = Values::I64((first..first + 3).collect());
-    Columns { rows: 3, columns: vec![column] }
+    Columns::new(3, vec![column])
 }
 
 /// What is read back, in columns of every kind.
@@ -50,7 +50,7 @@ fn read_back() -> Columns {
     use LogicalType::*;
     let columns =
         [("k", I64), ("t", Text), ("tm", TimeMs), ("f", F64), ("n", U64), ("l", ListF64), ("b", Bool)];
-    Columns { rows: 0, columns: columns.iter().map(|(name, ty)| Column::new(*name, *ty)).collect() }
+    Columns::new(0, columns.iter().map(|(name, ty)| Column::new(*name, *ty)).collect())
 }
 
 fn outcomes(session: &mut PgSession, calls: usize) -> Vec<Outcome> {
@@ -125,6 +125,33 @@ fn control_survives_mutated_answers() {
     fuzz::survives("postgresql control", &[CONTROL], MEMORY, |replay| {
         replayed(&address, replay).and_then(|c| control(&address, c)).unwrap_or(false)
     });
+}
+
+/// A server that has no COPY: its rows are read back by a query.
+#[test]
+fn a_read_back_by_a_query_survives_mutated_answers() {
+    static WITHOUT_COPY: Speaker = Speaker { copies: false, ..POSTGRESQL };
+    let (ctx, address) = (plan(URL), Arc::new(Address::of(URL, &WITHOUT_COPY).unwrap()));
+    let ready = b"Z\0\0\0\x05I";
+    let log_in =
+        CONTROL.windows(ready.len()).position(|found| found == ready).expect("it is ready") + ready.len();
+    let message = |tag: u8, body: &[u8]| [&[tag][..], &(body.len() as u32 + 4).to_be_bytes(), body].concat();
+    let row =
+        |k: i64| message(b'D', &[&1u16.to_be_bytes()[..], &8u32.to_be_bytes(), &k.to_be_bytes()].concat());
+    let (parsed, bound) = (message(b'1', b""), message(b'2', b""));
+    let answer = [parsed, bound, row(7), row(8), message(b'C', b"SELECT 2\0")].concat();
+    let stream = [&CONTROL[..log_in], &answer, ready].concat();
+    let like = Columns::new(0, vec![Column::new("k", LogicalType::I64)]);
+    let read_back = |connection| {
+        let mut session = PgSession::over(&ctx, &address, connection, &[])?;
+        session.scan(&"SELECT k FROM t".into(), &like, &mut |_| ())
+    };
+    fuzz::survives("postgresql read-back", &[&stream], MEMORY, |replay| {
+        replayed(&address, replay).and_then(read_back).is_ok_and(|rows| rows == 2)
+    });
+    let cut = [&CONTROL[..log_in], &row(7), ready].concat();
+    let connection = replayed(&address, Replay::whole(cut)).unwrap();
+    assert!(read_back(connection).unwrap_err().to_string().contains("ended before its last row"));
 }
 
 /// Statements off the clock: several at once, one that is refused, one that begins a COPY.

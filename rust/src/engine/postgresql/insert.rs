@@ -8,9 +8,6 @@ use crate::error::Error;
 use crate::plan::{OpPlan, TablePlan};
 use crate::rows::Columns;
 
-/// Parameters of one statement that the protocol can count.
-const MAX_PARAMS: usize = 65_535;
-
 /// What the server takes in one message (`MaxAllocSize`).
 const MAX_MESSAGE_BYTES: usize = 0x3fff_ffff;
 
@@ -46,8 +43,13 @@ pub struct MultiRow {
 }
 
 impl MultiRow {
-    /// `op.text` is the INSERT of one row; `batch_rows` the largest batch that will come.
-    pub fn new(op: &OpPlan, table: &TablePlan, batch_rows: usize) -> Result<MultiRow, Error> {
+    /// `op.text` is the INSERT of one row; `batch_rows` the largest batch that will come; `most_params` those of a statement.
+    pub fn new(
+        op: &OpPlan,
+        table: &TablePlan,
+        batch_rows: usize,
+        most_params: usize,
+    ) -> Result<MultiRow, Error> {
         let types = table.columns.iter().map(PgType::of).collect::<Result<Vec<_>, _>>()?;
         let group = op.text.rfind('(').filter(|_| op.text.trim_end().ends_with(')'));
         let head = match group {
@@ -59,7 +61,7 @@ impl MultiRow {
                 )))
             }
         };
-        let most = MAX_PARAMS / types.len().max(1);
+        let most = most_params / types.len().max(1);
         let statement_rows = batch_rows.clamp(1, most.max(1));
         let cells = Cells::new(table, RowHead::Nothing)?;
         Ok(MultiRow { head, types, cells, statement_rows, prepared: Vec::new() })
@@ -184,6 +186,8 @@ mod tests {
     use crate::plan::{ColumnPlan, LogicalType, OpKind, RowSource};
     use crate::rows::{Column, Values};
 
+    const MANY: usize = u16::MAX as usize;
+
     fn table(columns: usize) -> TablePlan {
         let column = |k: usize| ColumnPlan {
             name: format!("c{k}"),
@@ -196,7 +200,7 @@ mod tests {
             name: "t".into(),
             stream: "t".into(),
             columns: (0..columns).map(column).collect(),
-            source: RowSource::Generated { series: 1, period_ns: 1 },
+            source: RowSource::Generated { series: 1, period_ns: 1, events: None },
             identity: vec![],
         }
     }
@@ -222,7 +226,7 @@ mod tests {
             values: Values::I64(vec![7; rows]),
             ..Column::new(format!("c{k}"), LogicalType::I64)
         };
-        Columns { rows, columns: (0..columns).map(column).collect() }
+        Columns::new(rows, (0..columns).map(column).collect())
     }
 
     /// Tags of the messages in `bytes`.
@@ -237,15 +241,16 @@ mod tests {
 
     #[test]
     fn values_are_numbered_row_by_row() {
-        let multi = MultiRow::new(&insert("INSERT INTO t (a, b) VALUES ($1, $2)"), &table(2), 2).unwrap();
+        let multi =
+            MultiRow::new(&insert("INSERT INTO t (a, b) VALUES ($1, $2)"), &table(2), 2, MANY).unwrap();
         assert_eq!(multi.statement(2), "INSERT INTO t (a, b) VALUES ($1, $2), ($3, $4)");
-        assert!(MultiRow::new(&insert("INSERT INTO t SELECT 1"), &table(2), 2).is_err());
+        assert!(MultiRow::new(&insert("INSERT INTO t SELECT 1"), &table(2), 2, MANY).is_err());
     }
 
     #[test]
     fn a_batch_beyond_the_parameters_is_one_transaction_of_several_statements() {
         let op = insert("INSERT INTO t VALUES ($1)");
-        let mut multi = MultiRow::new(&op, &table(40), 5_000).unwrap();
+        let mut multi = MultiRow::new(&op, &table(40), 5_000, MANY).unwrap();
         assert_eq!(multi.statement_rows, 1_638);
         let mut parses = Vec::new();
         multi.prepare("i", &[5_000, 100], &mut parses);
@@ -261,7 +266,7 @@ mod tests {
     #[test]
     fn parts_of_a_batch_are_the_bytes_of_the_whole() {
         let op = insert("INSERT INTO t VALUES ($1)");
-        let mut multi = MultiRow::new(&op, &table(40), 5_000).unwrap();
+        let mut multi = MultiRow::new(&op, &table(40), 5_000, MANY).unwrap();
         multi.prepare("i", &[5_000], &mut Vec::new());
         let (mut whole, mut parted) = (Payload::default(), Payload::default());
         multi.encode_part(&rows(40, 5_000), Part::WHOLE, &mut whole).unwrap();
@@ -273,7 +278,7 @@ mod tests {
 
     #[test]
     fn an_unannounced_batch_is_parsed_on_the_way() {
-        let mut multi = MultiRow::new(&insert("INSERT INTO t VALUES ($1)"), &table(1), 10).unwrap();
+        let mut multi = MultiRow::new(&insert("INSERT INTO t VALUES ($1)"), &table(1), 10, MANY).unwrap();
         let mut payload = Payload::default();
         multi.encode_part(&rows(1, 3), Part::WHOLE, &mut payload).unwrap();
         assert_eq!(tags(&payload.bytes), "PBES");

@@ -97,6 +97,15 @@ pub fn parse(out: &mut Vec<u8>, name: &str, statement: &str, types: &[PgType]) {
     });
 }
 
+/// A query without parameters, whose rows come in binary.
+pub fn binary_query(out: &mut Vec<u8>, statement: &str) {
+    parse(out, "", statement, &[]);
+    let nothing: Result<(), std::convert::Infallible> = bind(out, "", 0, &[Format::Binary], |_| Ok(()));
+    let Ok(()) = nothing;
+    execute(out);
+    sync(out);
+}
+
 pub fn describe(out: &mut Vec<u8>, name: &str) {
     message(out, b'D', |out| {
         out.push(b'S');

@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::connection::Connection;
-use super::decode::CopyReader;
+use super::decode::{self, CopyReader};
 use super::failure::Failure;
 use super::message;
 use super::{lost, Address};
@@ -261,12 +261,16 @@ impl Session for PgSession {
         let address = self.address.clone();
         let lost = |e: io::Error| lost(&address, &e);
         messages::drain(self).map_err(lost)?;
+        let (copies, text) = (address.speaker.copies, text.trim_end_matches(';'));
         let mut out = Vec::new();
-        message::query(&mut out, &format!("COPY ({}) TO STDOUT (FORMAT binary)", text.trim_end_matches(';')));
+        match copies {
+            true => message::query(&mut out, &format!("COPY ({text}) TO STDOUT (FORMAT binary)")),
+            false => message::binary_query(&mut out, text),
+        }
         self.connection.send(&out).map_err(lost)?;
 
         let (mut reader, mut read) = (CopyReader::new(), ReadBack::new(like, each));
-        let mut failure: Option<String> = None;
+        let (mut failure, mut ended): (Option<String>, bool) = (None, false);
         loop {
             let (tag, body) = self.connection.receive().map_err(lost)?;
             match tag {
@@ -274,12 +278,17 @@ impl Session for PgSession {
                     failure = reader.read(body, &mut read.batch).err();
                     read.added();
                 }
+                b'D' if failure.is_none() && !copies => {
+                    failure = decode::push_data_row(body, &mut read.batch).err();
+                    read.added();
+                }
+                b'C' => ended = true,
                 b'E' => failure = Some(Failure::read(body).to_string()),
                 b'Z' => break,
                 _ => {}
             }
         }
-        if failure.is_none() && !reader.is_complete() {
+        if failure.is_none() && !(ended && (reader.is_complete() || !copies)) {
             failure = Some("the answer ended before its last row".into());
         }
         if let Some(message) = failure {

@@ -49,7 +49,7 @@ impl LookUp {
         let names = self.columns.iter().map(|&at| self.row.columns[at].name.to_string()).collect();
         let mut answer = Answer { names, rows: Vec::with_capacity(self.numbers.len()) };
         for &number in &self.numbers {
-            self.generator.fill(number, 1, &mut self.row);
+            self.generator.fill_number(number, &mut self.row);
             answer.rows.push(self.columns.iter().map(|&at| self.row.columns[at].value(0)).collect());
         }
         answer

@@ -23,10 +23,18 @@ const LONG: Duration = Duration::from_secs(60);
 
 type Served = StreamOwned<ServerConnection, TcpStream>;
 
+static MADE: OnceLock<tempfile::TempDir> = OnceLock::new();
+
+/// A static is never dropped: its folder would stay.
+extern "C" fn remove_certificates() {
+    let _ = MADE.get().map(|made| std::fs::remove_dir_all(made.path()));
+}
+
 /// `ca`, `server` signed by it, `alone` signed by itself: each `.crt` and `.key`, for localhost.
 fn certificates() -> &'static Path {
-    static MADE: OnceLock<tempfile::TempDir> = OnceLock::new();
     let made = MADE.get_or_init(|| {
+        // SAFETY: the function takes nothing, does not unwind, and touches a static that lives as long as the process.
+        unsafe { libc::atexit(remove_certificates) };
         let folder = tempfile::tempdir().unwrap();
         let make = |name: &str, more: &[&str]| {
             let done = Command::new("openssl")

@@ -82,7 +82,7 @@ fn converse(ctx: &Context, address: &Arc<Address>, replay: Replay) -> Result<boo
     fine &= session.answer(3).is_some_and(|answer| answer.rows == [[Value::I64(3)]]);
     let mut column = Column::new("k", LogicalType::I64);
     column.values = Values::I64(vec![1, 2, 2]);
-    let (columns, mut payload) = (Columns { rows: 3, columns: vec![column] }, Payload::default());
+    let (columns, mut payload) = (Columns::new(3, vec![column]), Payload::default());
     session.encode(0, &columns, &mut payload)?;
     session.submit(4, 0, Work::Rows { columns: &columns, payload: &payload });
     fine &= outcomes(&mut session, 1) == [Outcome::Ok];
@@ -92,7 +92,7 @@ fn converse(ctx: &Context, address: &Arc<Address>, replay: Replay) -> Result<boo
     let mut sum = 0;
     let count = session.scan(
         &"KEYS t/?*".into(),
-        &Columns { rows: 0, columns: vec![Column::new("k", LogicalType::I64)] },
+        &Columns::new(0, vec![Column::new("k", LogicalType::I64)]),
         &mut |found| {
             let Values::I64(values) = &found.columns[0].values else { panic!("a column keeps its type") };
             sum += values.iter().fold(0i64, |sum, v| sum.wrapping_add(*v));

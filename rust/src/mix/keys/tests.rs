@@ -246,7 +246,7 @@ fn parameters_of_one_draw_are_of_one_row_and_those_of_others_are_not() {
         let mut out = params.values();
         let drawn = (0..1_000).map(|ticket| {
             params.fill(ticket, 0, &mut out);
-            let row = index.row_of(|column| Some(&out[[2, 0, 3][column]])).expect("a row of the table");
+            let row = index.number_of(|column| Some(&out[[2, 0, 3][column]])).expect("a row of the table");
             (row, generator.row(row)[4] == out[1])
         });
         drawn.collect::<Vec<(u64, bool)>>()

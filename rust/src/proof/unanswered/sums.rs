@@ -142,7 +142,7 @@ mod tests {
         };
         let values = keys.clone().map(value).collect();
         let rows = (keys.end - keys.start) as usize;
-        let columns = Columns { rows, columns: vec![column("k", keys.collect()), column("v", values)] };
+        let columns = Columns::new(rows, vec![column("k", keys.collect()), column("v", values)]);
         let items = [
             ChecksumItem::Rows {},
             ChecksumItem::SumLow { column: "k".into() },

@@ -1,5 +1,6 @@
 //! From generators as they stand in a plan to compiled columns; every problem of a table at once.
 
+mod events;
 mod params;
 mod series;
 mod texts;
@@ -11,10 +12,12 @@ use super::catalogue;
 use super::counter::Excess;
 use super::hash::{key, Permutation};
 use super::integers::{Draw, IntGenerator, TimeBy};
+use super::order::Ordered;
 use super::table::{Alias, Quantiles};
 use super::text::{ListGenerator, TextGenerator};
 use crate::plan::{ColumnPlan, LogicalType, RowSource, TablePlan};
 use crate::plan::{GenPlan, Per};
+use events::{needs_equal_rates, ordered};
 pub use params::share;
 use params::*;
 
@@ -45,18 +48,28 @@ pub struct Setting<'a> {
     pub series: u64,
     pub period_ns: u64,
     pub by_name: BTreeMap<&'a str, usize>,
+    /// Which event each row is, where the plan says so.
+    pub ordered: Option<Arc<Ordered>>,
+    /// Whether its series differ in rate.
+    has_rates: bool,
 }
 
 impl<'a> Setting<'a> {
     pub fn new(table: &'a TablePlan, seed: u64, epoch_ns: i64) -> Result<Setting<'a>> {
-        let RowSource::Generated { series, period_ns } = table.source else {
+        let RowSource::Generated { series, period_ns, ref events } = table.source else {
             return Err("its rows come from files; there is nothing to generate".into());
         };
         if series == 0 {
             return Err("series is 0; a table has at least one".into());
         }
         let by_name = table.columns.iter().enumerate().map(|(i, c)| (c.name.as_str(), i)).collect();
-        Ok(Setting { table, seed, epoch_ns, series, period_ns, by_name })
+        let ordered = events
+            .as_ref()
+            .map(|plan| ordered(table, plan, seed, series, period_ns))
+            .transpose()?
+            .map(Arc::new);
+        let has_rates = events.as_ref().is_some_and(|plan| plan.rates.is_some());
+        Ok(Setting { table, seed, epoch_ns, series, period_ns, by_name, ordered, has_rates })
     }
 
     pub fn column(&self, at: usize) -> Result<CompiledColumn> {
@@ -125,6 +138,9 @@ impl<'a> Setting<'a> {
             }
             Ok((to.wrapping_sub(from) as u64).wrapping_add(1))
         };
+        if let Some(why) = needs_equal_rates(plan).filter(|_| self.has_rates) {
+            return Err(format!("`{}` {why}; series of this table differ in rate", kind_name(plan)));
+        }
         let draw = |per: Per| Draw { key: self.key(path, "draw"), per };
         Ok(match plan {
             GenPlan::Sequence { start, step } => IntGenerator::Sequence { start: *start, step: *step },
@@ -241,6 +257,9 @@ impl<'a> Setting<'a> {
             GenPlan::SweepTime { jitter_ms } => {
                 let unit_ns = unit_ns(ty);
                 let jitter = jitter_ms.saturating_mul(1_000_000) / unit_ns;
+                if let Some(ordered) = self.ordered.as_ref().filter(|_| self.has_rates) {
+                    return self.event_time(ordered, jitter, unit_ns, path);
+                }
                 let period = self.in_units("the table's period", self.period_ns, unit_ns)?;
                 self.time_generator(TimeBy::Sweep, period, jitter, unit_ns, path)?
             }
@@ -312,6 +331,32 @@ impl<'a> Setting<'a> {
         }
         let key = self.key(path, "jitter");
         Ok(IntGenerator::Time { by, key, base: self.epoch_in(unit_ns)?, period, jitter_range: jitter + 1 })
+    }
+
+    /// Times of events, with series that differ in rate.
+    fn event_time(
+        &self,
+        ordered: &Arc<Ordered>,
+        jitter: u64,
+        unit_ns: u64,
+        path: &[&str],
+    ) -> Result<IntGenerator> {
+        // An event is found by its time: the next one of its series is in a later unit, and jitter does not reach it.
+        let least_ns = (jitter as u128 + 1) * unit_ns as u128;
+        let shortest = ordered.events().series().iter().map(|s| s.period_ns).min().expect("a series");
+        if (shortest as u128) < least_ns {
+            return Err(format!(
+                "a series has an event every {shortest} ns, and times with their jitter are {least_ns} ns apart; give a \
+                 longer period, a smaller sigma or time_us"
+            ));
+        }
+        Ok(IntGenerator::EventTime {
+            ordered: Arc::clone(ordered),
+            key: self.key(path, "jitter"),
+            base: self.epoch_in(unit_ns)?,
+            unit_ns,
+            jitter_range: jitter + 1,
+        })
     }
 
     pub(super) fn epoch_in(&self, unit_ns: u64) -> Result<i64> {

@@ -166,7 +166,7 @@ impl Setting<'_> {
             return Err(format!("of is `{}`, which is no key; keys are {KEYS}", kind_name(of)));
         }
         let there = TablePlan {
-            source: RowSource::Generated { series, period_ns: self.period_ns },
+            source: RowSource::Generated { series, period_ns: self.period_ns, events: None },
             stream: stream.to_string(),
             columns: Vec::new(),
             ..self.table.clone()

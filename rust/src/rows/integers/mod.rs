@@ -15,12 +15,13 @@ use std::sync::Arc;
 
 use super::counter::{Counter, Excess};
 use super::hash::{hash, Permutation, Range};
+use super::order::Ordered;
 use super::simd::Level;
 use super::table::{Alias, Quantiles, Zipf};
 use counted::{cycle, each, each_run, sequence};
 use derived::{add, difference, offset, ratio};
 use drawn::{choice, flag, quantile, uniform};
-use times::{series_time, time};
+use times::{event_time, series_time, time};
 use walk::walk;
 
 pub use chunk::{Chunk, Draw, Sources, CHUNK, FEW};
@@ -126,6 +127,14 @@ pub enum IntGenerator {
         period: Arc<Quantiles>,
         jitter_range: u64,
     },
+    /// `base` + the event's time in whole units + uniform(0 … jitter_range - 1).
+    EventTime {
+        ordered: Arc<Ordered>,
+        key: u64,
+        base: i64,
+        unit_ns: u64,
+        jitter_range: u64,
+    },
     Pattern {
         prefix: u64,
         every: u64,
@@ -206,6 +215,9 @@ impl IntGenerator {
             }
             IntGenerator::SeriesTime { key, base, period, jitter_range } => {
                 series_time(level, *key, *base, period, *jitter_range, chunk, out)
+            }
+            IntGenerator::EventTime { ordered, key, base, unit_ns, jitter_range } => {
+                event_time(ordered, *key, *base, *unit_ns, *jitter_range, chunk, out)
             }
             IntGenerator::Pattern { prefix, every, order } => {
                 each_run(chunk.place(), *every, out, |number| (prefix | order.at(number)) as i64)

@@ -1,6 +1,7 @@
 //! Times: of a row or a sweep, or of a series with a period of its own.
 
 use super::super::hash::{hash, scale, second, Range};
+use super::super::order::Ordered;
 use super::super::simd::vectorised;
 use super::super::table::Quantiles;
 use super::Chunk;
@@ -48,5 +49,23 @@ vectorised! {
             let jitter = scale(hash(!key, rows[i]), jitter_range);
             out[i] = base.wrapping_add(period.wrapping_mul(sweep[i]).wrapping_add(phase + jitter) as i64);
         }
+    }
+}
+
+/// Times of events, in whole units.
+pub fn event_time(
+    ordered: &Ordered,
+    key: u64,
+    base: i64,
+    unit_ns: u64,
+    jitter_range: u64,
+    chunk: &Chunk,
+    out: &mut [i64],
+) {
+    let all = ordered.events().series();
+    for (i, out) in out.iter_mut().enumerate() {
+        let at = all[chunk.series[i] as usize].time_ns(chunk.sweep[i]) / unit_ns;
+        let jitter = if jitter_range > 1 { scale(hash(key, chunk.rows[i]), jitter_range) } else { 0 };
+        *out = base.wrapping_add((at + jitter) as i64);
     }
 }

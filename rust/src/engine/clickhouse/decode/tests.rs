@@ -33,7 +33,7 @@ fn table() -> TablePlan {
         name: "t".into(),
         stream: "t".into(),
         columns: columns.collect(),
-        source: RowSource::Generated { series: 1, period_ns: 1 },
+        source: RowSource::Generated { series: 1, period_ns: 1, events: None },
         identity: vec![],
     }
 }

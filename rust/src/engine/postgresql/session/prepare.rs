@@ -50,11 +50,11 @@ impl PgSession {
         columns_of(&self.ctx, op)?;
         let table = &self.ctx.plan.tables[op.table.expect("`columns_of` found it")];
         match op.method.as_str() {
-            "bulk" => Ok(Prepared::Copy(Box::new(Copy::new(op, table)?))),
+            "bulk" if self.address.speaker.copies => Ok(Prepared::Copy(Box::new(Copy::new(op, table)?))),
             "multirow" => {
                 let batches = batches(&self.ctx, id);
                 let largest = largest_batch(&self.ctx, id).unwrap_or(1000);
-                let mut insert = MultiRow::new(op, table, largest)?;
+                let mut insert = MultiRow::new(op, table, largest, self.address.speaker.most_params)?;
                 let mut out = Vec::new();
                 insert.prepare(&format!("i{id}"), &batches, &mut out);
                 self.exchange(out, &op.text, |_, _| Some(()))?;

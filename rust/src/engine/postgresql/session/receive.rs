@@ -67,7 +67,7 @@ impl PgSession {
                 _ => failure.to_string(),
             };
             self.ended.failures.note(ticket, why);
-            self.finish(at, failure.outcome());
+            self.finish(at, (self.address.speaker.outcome)(failure));
         }
     }
 

@@ -160,7 +160,7 @@ fn read(
     }
     let mut rejects = Rejects::new(rejected.to_str().unwrap(), u64::MAX);
     let columns = TYPES.iter().enumerate().map(|(k, ty)| Column::new(format!("c{k}"), *ty)).collect();
-    let mut out = Columns { rows: 0, columns };
+    let mut out = Columns::new(0, columns);
     files.fill(7, &mut out, &mut rejects).unwrap();
     files.fill(usize::MAX, &mut out, &mut rejects).unwrap();
     rejects.flush().unwrap();
@@ -271,15 +271,15 @@ fn plain_records_are_all_taken_and_what_is_cut_is_not() {
     let order: Vec<Option<usize>> = (0..TYPES.len()).map(Some).collect();
     let mut fast_path = FastPath::new(&layout("", &TYPES, true), &dialect(Quoting::Quotes), &order).unwrap();
     let columns = TYPES.iter().enumerate().map(|(k, ty)| Column::new(format!("c{k}"), *ty)).collect();
-    let mut out = Columns { rows: 0, columns };
+    let mut out = Columns::new(0, columns);
     let room = Room { rows: 1_000, bytes: usize::MAX, record_bytes: 1_000 };
     let taken = fast_path.take(&text, false, &room, &mut out);
     assert_eq!((taken.records, taken.bytes, out.rows), (50, whole, 50));
     let few = Room { rows: 1_000, bytes: 300, record_bytes: 1_000 };
-    let mut again = Columns { rows: 0, columns: TYPES.iter().map(|ty| Column::new("c", *ty)).collect() };
+    let mut again = Columns::new(0, TYPES.iter().map(|ty| Column::new("c", *ty)).collect());
     let taken = fast_path.take(&text, false, &few, &mut again);
     assert!((300..600).contains(&taken.bytes), "no record begins behind the limit");
     let short = Room { rows: 1_000, bytes: usize::MAX, record_bytes: 10 };
-    let mut none = Columns { rows: 0, columns: TYPES.iter().map(|ty| Column::new("c", *ty)).collect() };
+    let mut none = Columns::new(0, TYPES.iter().map(|ty| Column::new("c", *ty)).collect());
     assert_eq!(fast_path.take(&text, false, &short, &mut none).records, 0);
 }

@@ -1,0 +1,110 @@
+"""The segments of a run with steps: each step and what is probed after it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from inrush.border import plan as border
+from inrush.engines.plans import TablePlan
+from inrush.engines.sql import bind
+from inrush.engines.twin import Twin
+from inrush.plan.documents import role_document
+from inrush.plan.segments import Segments
+from inrush.plan.steps import texts
+from inrush.plan.units import ns
+from inrush.study.steps import Cold, Load, Read, Restart, RoleStep, Settle, Statement, Step
+from inrush.workload import Operation
+
+#: Between two looks at the progress of a statement.
+PROGRESS_S = 0.5
+
+
+class StepSegments(Segments):
+    """Begins and ends as every run does; between them are the steps."""
+
+    #: What the first step changes is the difference to these.
+    asked_before = ("settings", "counters", "sizes")
+
+    def body(self) -> list[border.Segment]:
+        return [segment for step in self.draft.study.steps for segment in self.step(step)]
+
+    def step(self, step: Step) -> list[border.Segment]:
+        """The step, and what is probed after it: sizes where it may have changed them, counters always."""
+        sizes = not isinstance(step, Read | Cold | Restart)
+        probes = self.probe(step.name, ("sizes", "counters") if sizes else ("counters",))
+        for probe in probes:
+            probe["step"] = step.name
+        return [self.work_of(step), *probes]
+
+    def work_of(self, step: Step) -> border.Segment:
+        match step:
+            case RoleStep():
+                return self.sessions(step)
+            case Statement():
+                return self.maintenance(step)
+            case Settle():
+                return {"kind": "settle", "label": step.name, "step": step.name, "ns": ns(step.seconds)}
+            case Cold():
+                return {"kind": "pause", "label": step.name, "step": step.name, "action": "make_cold"}
+            case Restart():
+                return {"kind": "pause", "label": step.name, "step": step.name, "action": "restart"}
+            case _:
+                raise AssertionError(f"the study's reader knows no step of kind {step.do}")
+
+    def sessions(self, step: RoleStep) -> border.DriveSegment:
+        seconds = step.seconds if isinstance(step, Read) else 0.0
+        mine = [role for role in self.draft.roles if role.name == step.name]
+        roles = [role_document(role, self.draft.index, seconds) for role in mine]
+        drive = self.driven(step.name, "measure", roles)
+        drive["step"], drive["limit_ns"] = step.name, self.limit_of(step)
+        if isinstance(step, Load) and (sample := self.sample(step.name)):
+            drive["sample"] = sample
+        return drive
+
+    def maintenance(self, step: Statement) -> border.StatementSegment:
+        draft = self.draft
+        found: border.StatementSegment = {
+            "kind": "statement",
+            "label": step.name,
+            "step": step.name,
+            "statements": statements(
+                draft.study.workload.operations[step.operation], draft.server, draft.plans
+            ),
+            "limit_ns": self.limit_of(step),
+        }
+        # Another connection to an engine in our process would wait for this one.
+        if not draft.server.embedded and (sample := self.meanwhile(step.name)):
+            found["sample"] = sample
+        return found
+
+    def meanwhile(self, label: str) -> border.SamplePlan | None:
+        """How far a statement is, where the engine reports it, and sizes where the study asks for them."""
+        progress = self.draft.server.probes(list(self.draft.plans.values())).progress
+        sizes = self.sample(label)
+        if not progress:
+            return sizes
+        first: border.ProbePlan = {"into": "counters", "statement": progress}
+        if sizes is None:
+            return {"every_ns": ns(PROGRESS_S), "probes": [first]}
+        return {"every_ns": sizes["every_ns"], "probes": [first, *sizes["probes"]]}
+
+    def limit_of(self, step: Step) -> int:
+        return self.limit_ns if step.limit_s is None else ns(step.limit_s)
+
+
+def statements(operation: Operation, server: Twin, tables: Mapping[str, TablePlan]) -> list[border.Statement]:
+    """Of maintenance, in the engine's dialect."""
+    names = {logical: plan.name for logical, plan in tables.items()}
+    if operation.table in names:
+        names.setdefault("table", names[operation.table])
+    found: list[border.Statement] = []
+    for text, repeat in texts(operation, server):
+        bound = bind(text, names)[0].strip()
+        match repeat:
+            case "each_row":
+                found.append({"text": bound, "repeat": "each_row"})
+            case "until_no_rows":
+                found.append({"text": bound, "repeat": "until_no_rows"})
+            case _:
+                found.append(bound)
+    return found

@@ -1,0 +1,82 @@
+"""The steps of a study at one point: which an engine has, and how long they last. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from inrush.engines.plans import Unsupported
+from inrush.engines.twin import Twin
+from inrush.errors import Problem
+from inrush.study.operations import tables_of
+from inrush.study.steps import Cold, Read, Restart, RoleStep, Settle, Statement, Step
+from inrush.study.study import Study
+from inrush.workload import Operation
+
+
+def steps_of(study: Study, server: Twin) -> tuple[Study, dict[str, str]]:
+    """The study without the steps that this engine cannot do, and why each is left out; so are those that follow one."""
+    left_out: dict[str, str] = {}
+    if not study.steps:
+        return study, left_out
+    for step in study.steps:
+        if step.after in left_out:
+            left_out[step.name] = f"it follows {step.after}, which is left out"
+        elif reason := cannot(step, study, server):
+            left_out[step.name] = reason
+    kept = tuple(step for step in study.steps if step.name not in left_out)
+    roles = {step.name: step.role for step in kept if isinstance(step, RoleStep)}
+    return replace(study, steps=kept, roles=roles), left_out
+
+
+def cannot(step: Step, study: Study, server: Twin) -> str:
+    """Why the engine has no such statement or query; empty where it has."""
+    operations = study.workload.operations
+    if isinstance(step, Statement):
+        operation = operations[step.operation]
+        if reason := operation.unsupported.get(server.name):
+            return reason
+        return "" if texts(operation, server) else f"{step.operation} has no statement for {server.name}"
+    if isinstance(step, Read):
+        names = [q for name in step.role.operations for q in operations[name].members or (name,)]
+        reasons = [reason for name in names if (reason := no_query(operations[name], study, server))]
+        return reasons[0] if len(reasons) == len(names) else ""
+    return ""
+
+
+def no_query(operation: Operation, study: Study, server: Twin) -> str:
+    tables = tables_of(operation, study.workload)
+    plans = {name: server.plan_table(study.workload.tables[name], "none", "inrush") for name in tables}
+    planned = server.plan_operation(operation, "", plans)
+    return planned.reason if isinstance(planned, Unsupported) else ""
+
+
+def impossible_steps(study: Study, server: Twin, engine: str) -> list[Problem]:
+    """Steps that no server of this kind can do, wherever it runs."""
+    found = []
+    for i, step in enumerate(study.steps):
+        remedy = ""
+        if isinstance(step, Cold) and server.lifecycle is None and not (server.embedded and server.answers):
+            remedy = f"{engine} has no cold protocol; leave the step out, or the engine"
+        if isinstance(step, Restart) and server.lifecycle is None:
+            remedy = f"{engine} is no server that inrush starts, so nothing can be restarted; leave the step out, or the engine"
+        if remedy:
+            found.append(Problem("", f"steps[{i}].do", step.do, remedy))
+    return found
+
+
+def texts(operation: Operation, server: Twin) -> Sequence[tuple[str, str]]:
+    return operation.statements.get(server.name, operation.statements.get("default", ()))
+
+
+def read_s(study: Study) -> float:
+    """Seconds of the reads that are given by time."""
+    return sum(step.seconds for step in study.steps if isinstance(step, Read))
+
+
+def settle_s(study: Study) -> float:
+    return sum(step.seconds for step in study.steps if isinstance(step, Settle))
+
+
+def longest_step_s(study: Study) -> float:
+    return max((s.seconds for s in study.steps if isinstance(s, Read | Settle)), default=0.0)

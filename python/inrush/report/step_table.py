@@ -1,0 +1,64 @@
+"""Every step at every point as a table, and the steps that an engine's runs go without. Pure."""
+
+from __future__ import annotations
+
+from html import escape
+from statistics import median
+
+from inrush.analysis.points import Analysis, Point, say
+from inrush.report.html import number, table
+from inrush.stats import quantity
+
+#: Metric of a step -> its column.
+COLUMNS = {
+    "duration_s": "duration",
+    "rows_per_s": "rows/s",
+    "latency_p50_s": "p50 of calls",
+    "server_busy_cores": "server",
+    "client_busy_cores": "client",
+    "server_read_bytes": "server read",
+    "server_write_bytes": "server wrote",
+    "grown_bytes": "size, change",
+}
+
+
+def steps_table(analysis: Analysis) -> str:
+    """Medians over the runs that count; figures that a guard makes invalid are marked."""
+    rows = [
+        [escape(say(point)), escape(step), escape(do), *(cell(analysis, point, f"{step}.{metric}") for metric in COLUMNS)]
+        for point in analysis.points
+        for step, do in steps_at(analysis, point).items()
+    ]  # fmt: skip
+    return (
+        table(["point", "step", "kind", *(f"#{title}" for title in COLUMNS.values())], rows) if rows else ""
+    )
+
+
+def steps_at(analysis: Analysis, point: Point) -> dict[str, str]:
+    """Step -> its kind, of those that ran."""
+    runs = [m.run for m in analysis.runs if m.counts and m.point == point]
+    if not runs:
+        return {}
+    labels = runs[0].labels
+    return {s: do for s, do in labels.get("steps", {}).items() if s not in labels.get("steps_left_out", {})}
+
+
+def cell(analysis: Analysis, point: Point, figure: str) -> str:
+    values = list(analysis.values(figure).get(point, {}).values())
+    if not values:
+        return number("–")
+    marked = " INVALID" if analysis.broken(figure, point) else ""
+    return number(quantity.show(median(values), figure) + marked)
+
+
+def left_out_steps(analysis: Analysis) -> list[list[str]]:
+    """Point, what it goes without, and why."""
+    found = {
+        (say(m.point), step, reason)
+        for m in analysis.runs
+        for step, reason in m.run.labels.get("steps_left_out", {}).items()
+    }
+    return [
+        [escape(point), f"without step {escape(step)}", escape(reason)]
+        for point, step, reason in sorted(found)
+    ]

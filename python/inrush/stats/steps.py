@@ -1,0 +1,79 @@
+"""The steps of a run: when each ran, what one of them is as a run by itself, and what it left on the disk. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from inrush.border.tables import SegmentRow
+from inrush.stats.record import RunRecord
+
+#: Tables whose rows belong to a segment and to the work in it.
+OF_SEGMENTS = ("segments", "repetitions", "samples", "intervals", "hist", "failures", "sessions")
+#: What engines name their sizes: `table:NAME` and `indexes:NAME` (SQLite: one `index:NAME` each).
+ROWS, INDEXES = ("table",), ("indexes", "index")
+#: Engines that have one figure for a whole database: InfluxDB's shards with their logs.
+WHOLE = ("disk",)
+
+
+def segments_of_steps(run: RunRecord) -> dict[str, SegmentRow]:
+    """Step -> the segment that is its work, in the order in which they ran; none of a run without steps."""
+    return {
+        str(s["step"]): s
+        for s in sorted(run.rows("segments"), key=lambda s: s["segment"])
+        if s.get("step") and s["kind"] != "probe"
+    }
+
+
+def step_windows(run: RunRecord) -> dict[str, tuple[int, int]]:
+    """Step -> (start_ns, end_ns)."""
+    return {name: (s["start_ns"], s["end_ns"]) for name, s in segments_of_steps(run).items()}
+
+
+def of_step(run: RunRecord, step: str) -> RunRecord:
+    """The run as if this step had been all of it: what is counted, timed and scheduled is its own."""
+    mine = [s["segment"] for s in run.rows("segments") if s.get("step") == step]
+    wanted = pa.array(mine, pa.uint16())
+    tables = {
+        name: table.filter(pc.is_in(table["segment"], value_set=wanted)) if name in OF_SEGMENTS else table
+        for name, table in run.tables.items()
+    }
+    segments = [s for s in run.plan.get("segments", ()) if s.get("step") == step]
+    return replace(run, plan={**run.plan, "segments": segments}, tables=tables, _rows={})
+
+
+def held_bytes(run: RunRecord, step: str) -> dict[str, float]:
+    """`before` and `after` of a step that was probed after it: tables with their indexes, in bytes."""
+    work = segments_of_steps(run)[step]["segment"]
+    of = {s["segment"]: s for s in run.rows("segments") if s["kind"] == "probe"}
+    sizes: dict[int, dict[str, float]] = {}
+    for row in run.rows("sizes"):
+        size = number(row["value"])
+        if row["segment"] in of and size is not None:
+            sizes.setdefault(row["segment"], {})[str(row["name"])] = size
+    after = [s for s in sizes if of[s].get("step") == step]
+    before = [s for s in sizes if s < work]
+    if not after or not before:
+        return {}
+    found = {"before": held(sizes[max(before)]), "after": held(sizes[after[0]])}
+    # An engine that gives no sizes of tables has none of them.
+    return found if found["after"] else {}
+
+
+def held(sizes: Mapping[str, float]) -> float:
+    return (total(sizes, ROWS) or total(sizes, WHOLE)) + total(sizes, INDEXES)
+
+
+def total(sizes: Mapping[str, float], kinds: Iterable[str]) -> float:
+    return sum(size for name, size in sizes.items() if name.partition(":")[0] in kinds)
+
+
+def number(value: str) -> float | None:
+    """Bytes of a probe; None for what is no number (NULL of a table that is not there any more)."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None

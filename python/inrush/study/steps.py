@@ -1,0 +1,279 @@
+"""A study's `[[steps]]`: what a run does, one after the other, each with a name and figures of its own. Pure.
+
+A kind of step is a small class: what it needs, and which figures it has. `plan/steps.py` has the segments that each becomes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
+
+from inrush.study.document import Node, unknown
+from inrush.study.forms import Factors
+from inrush.study.operations import tables_of
+from inrush.study.parts import METRICS, Named
+from inrush.study.roles import FACTOR_NAME, Role, parse_role
+from inrush.workload import Operation, Workload
+
+KIND: Final = "steps"
+#: What every step is given.
+COMMON = ("name", "do", "after", "limit_s")
+#: Of every step: its own length, what the client and a watched server computed in it, and bytes that were read and written.
+OF_ALL = (
+    "duration_s", "client_busy_cores", "server_busy_cores", "client_read_bytes", "client_write_bytes", "server_read_bytes",
+    "server_write_bytes",
+)  # fmt: skip
+#: Of steps with sessions: what is watched, by row.
+OF_WORK = ("client_cpu_us_per_row", "server_cpu_us_per_row")
+#: Of steps that may change what lies on the disk: of all tables with their indexes, by the engine's own figures.
+OF_SIZES = ("before_bytes", "after_bytes", "grown_bytes")
+#: Operation of a load that the study does not name.
+LOAD = "load"
+#: Longest that a step may be given.
+MOST_S = 1e7
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    name: str
+    #: Left out where this earlier step is.
+    after: str | None = None
+    #: None: `schedule.limit_s`.
+    limit_s: float | None = None
+
+    do: ClassVar[str]
+    #: Beside `COMMON`.
+    keys: ClassVar[Sequence[str]] = ()
+    required: ClassVar[Sequence[str]] = ()
+    #: What may be asked of it by `answer`, `accept` and rules.
+    figures: ClassVar[Sequence[str]] = OF_ALL
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleStep(Step):
+    """Sessions at work; their role has the step's name."""
+
+    role: Role
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load(RoleStep):
+    """Rows of one table, which nothing else writes."""
+
+    do = "load"
+    keys = ("operation", "table", "rows", "sessions", "depth", "batch_rows", "schedule")
+    required = ("table",)
+    figures = (*METRICS, *OF_WORK, *OF_ALL, *OF_SIZES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read(RoleStep):
+    """Calls of one operation or a mix of them, so many or for so long."""
+
+    #: Where the role has no number of calls.
+    seconds: float = 0.0
+    do = "read"
+    keys = (
+        "operation", "operations", "table", "sessions", "depth", "calls", "seconds", "keys", "keys_per_call", "schedule"
+    )  # fmt: skip
+    figures = (*METRICS, *OF_WORK, *OF_ALL)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement(Step):
+    """What an engine does by itself, as statements of its dialect: an operation of kind `maintain`."""
+
+    operation: str
+    do = "statement"
+    keys = ("operation",)
+    required = ("operation",)
+    figures = ("statements", *OF_ALL, *OF_SIZES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cold(Step):
+    """Neither the server nor the kernel has a page of the data in memory when it ends."""
+
+    do = "cold"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Restart(Step):
+    """A clean stop and a start of the server at the same data."""
+
+    do = "restart"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settle(Step):
+    """Nothing, for so long: background work of the server goes on."""
+
+    seconds: float
+    do = "settle"
+    keys = ("seconds",)
+    required = ("seconds",)
+    figures = (*OF_ALL, *OF_SIZES)
+
+
+STEPS: Mapping[str, type[Step]] = {kind.do: kind for kind in (Load, Read, Statement, Cold, Restart, Settle)}
+
+
+def parse_steps(node: Node | None, factors: Factors, workload: Workload) -> tuple[Step, ...]:
+    """Every mistake of every step is a problem; what cannot be read is left out."""
+    if node is None:
+        return ()
+    found: list[Step] = []
+    #: Names so far, also of steps that could not be read: what follows them is no mistake of its own.
+    before: dict[str, str] = {}
+    later = [item.value.get("name") for item in node.items(at_least=1) if isinstance(item.value, dict)]
+    for item in node.items():
+        step = parse_step(item, factors, workload, before, later)
+        if step is not None:
+            found.append(step)
+    check_order(node, found, workload)
+    return tuple(found)
+
+
+def parse_step(
+    node: Node, factors: Factors, workload: Workload, before: dict[str, str], later: Sequence[object]
+) -> Step | None:
+    members = node.members()
+    do = members["do"].text(STEPS, "kind of step") if "do" in members else ""
+    kind = STEPS.get(do)
+    keys = (*COMMON, *(kind.keys if kind else [k for each in STEPS.values() for k in each.keys]))
+    fields = node.fields(keys, required=("name", "do", *(kind.required if kind else ())))
+    name = fields["name"].text() if "name" in fields else ""
+    if name and not FACTOR_NAME.match(name):
+        fields["name"].problem("steps are named by lower case letters, digits and _")
+    if name in before:
+        fields["name"].problem("two steps have this name, and figures are named by it; give one another name")
+    after = read_after(fields["after"], name, before, later) if "after" in fields else None
+    before[name] = do
+    limit_s = read_seconds(fields["limit_s"]) if "limit_s" in fields else None
+    common = {"name": name, "after": after, "limit_s": limit_s}
+    if kind is None or any(key not in fields for key in kind.required):
+        return None
+    if kind is Load or kind is Read:
+        return role_step(kind, node, fields, factors, workload, common)
+    if kind is Statement:
+        operation = read_maintenance(fields["operation"], workload)
+        return Statement(operation=operation, **common) if operation else None  # type: ignore[arg-type]
+    if kind is Settle:
+        return Settle(seconds=read_seconds(fields["seconds"]), **common)  # type: ignore[arg-type]
+    return kind(**common)  # type: ignore[arg-type]
+
+
+def read_after(node: Node, name: str, before: Collection[str], later: Sequence[object]) -> str | None:
+    """An earlier step."""
+    wanted = node.text()
+    if not wanted or wanted in before:
+        return wanted or None
+    if wanted == name:
+        node.problem("a step does not follow itself; name one before it")
+    elif wanted in later:
+        node.problem("this step comes later; a step follows one before it")
+    else:
+        node.problem(unknown("step", wanted, before))
+    return None
+
+
+def read_seconds(node: Node) -> float:
+    found = node.number(above=True)
+    if found > MOST_S:
+        node.problem("more than a hundred days; write seconds")
+    return found
+
+
+def read_maintenance(node: Node, workload: Workload) -> str:
+    name = node.text()
+    known = [o.name for o in workload.operations.values() if o.kind == "maintain"]
+    if name and name not in known:
+        if name in workload.operations:
+            node.problem('is no maintenance; a statement is an operation of kind = "maintain"')
+        else:
+            node.problem(unknown("operation of kind maintain", name, known))
+        return ""
+    return name
+
+
+def role_step(
+    kind: type[Load] | type[Read],
+    node: Node,
+    fields: Mapping[str, Node],
+    factors: Factors,
+    workload: Workload,
+    common: Mapping[str, object],
+) -> RoleStep:
+    """The step as a role of its name, read as any role is."""
+    own = {key: value for key, value in node.value.items() if key in kind.keys and key != "seconds"}
+    name = str(common["name"])
+    if kind is Load:
+        own = {"operation": LOAD, "batch_rows": 1, **own}
+        workload = with_load(workload)
+    role = parse_role(Node(node.file, node.key, own, node.problems), name, factors, workload, ())
+    inserts = [o for o in role.operations if workload.operations[o].kind == "insert"]
+    others = [o for o in role.operations if workload.operations[o].kind in ("insert", "maintain")]
+    key = "operation" if "operation" in own else "operations"
+    if kind is Load:
+        if role.operations and not inserts:
+            node.at("operation", own["operation"]).problem(
+                "a load inserts; name an operation of kind insert, or none"
+            )
+        if isinstance(role.table, tuple) and len(role.table) > 1:
+            node.at("table", list(role.table)).problem("a load fills one table; write a step for each")
+        if "batch_rows" not in fields:  # said above, because every other role that inserts must say it
+            role = replace(role, batch_rows=None)
+        return Load(role=role, **common)  # type: ignore[arg-type]
+    if others:
+        remedy = f'{others[0]} is no query; rows go in by do = "load", maintenance by do = "statement"'
+        node.at(key, own.get(key)).problem(remedy)
+    if ("calls" in fields) == ("seconds" in fields):
+        node.problem("write calls = N or seconds = S: how much is read")
+    seconds = read_seconds(fields["seconds"]) if "seconds" in fields else 0.0
+    return Read(role=role, seconds=seconds, **common)  # type: ignore[arg-type]
+
+
+def with_load(workload: Workload) -> Workload:
+    """The workload with the insert of loads that name none."""
+    if LOAD in workload.operations:
+        return workload
+    operations = {**workload.operations, LOAD: Operation(LOAD, "insert")}
+    return Workload(workload.name, workload.epoch, workload.sizes, workload.tables, operations)
+
+
+def check_order(node: Node, steps: Sequence[Step], workload: Workload) -> None:
+    """What is read was loaded before, and by one step."""
+    loaded: dict[str, str] = {}
+    unknown_tables = False
+    for i, step in enumerate(steps):
+        if isinstance(step, Load):
+            filled = step.role.table
+            unknown_tables |= not isinstance(filled, tuple)
+            for name in filled if isinstance(filled, tuple) else ():
+                if name in loaded:
+                    node.at(i, name).at("table", name).problem(
+                        f"{loaded[name]} loads this table already; a table is loaded once"
+                    )
+                loaded.setdefault(name, step.name)
+        elif not unknown_tables:
+            for table in tables_touched(step, workload):
+                if table not in loaded:
+                    node.at(i, step.name).problem(
+                        f"it needs rows of {table}, which no step before it loads; load them first"
+                    )
+
+
+def tables_touched(step: Step, workload: Workload) -> list[str]:
+    names = list(step.role.operations) if isinstance(step, Read) else []
+    if isinstance(step, Statement):
+        names = [step.operation]
+    found = [
+        t for n in names if n in workload.operations for t in tables_of(workload.operations[n], workload)
+    ]
+    return list(dict.fromkeys(found))
+
+
+def named_figures(steps: Sequence[Step]) -> Named:
+    """Step -> the figures that can be asked of it."""
+    return {step.name: step.figures for step in steps}

@@ -1,0 +1,152 @@
+"""QuestDB's dialect: what is planned, and what a real server makes of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from inrush import _core
+from inrush.engines import questdb_life, server
+from inrush.engines.instance import Target
+from inrush.engines.plans import OpPlan, Unsupported
+from inrush.engines.questdb import COMMIT_MODE, MARK
+from inrush.engines.survives import Survives
+from inrush.plan.plan import plan_study
+from inrush.plan.segments import statements_of
+from inrush.run import oracle
+from inrush.study.study import load_study
+from inrush.targets.deployment import Deployment
+from inrush.workload import Column, Operation, Table
+
+from .border import run
+from .checksum_queries import PORTS
+from .servers import control
+
+TWIN = server("questdb")
+INSERT = Operation("insert", "insert", "ports")
+
+
+# decides
+
+
+def test_a_table_lies_in_the_order_of_its_time_and_has_a_log() -> None:
+    plan = TWIN.plan_table(PORTS, "pk_time", "inrush_ab")
+    assert plan.name == '"inrush_ab.ports"'
+    assert plan.create == (
+        'CREATE TABLE "inrush_ab.ports" ("guid" long, "port" int, "added_on" timestamp, "load" double, "host" varchar) '
+        'TIMESTAMP("added_on") PARTITION BY DAY WAL',
+    )
+    assert any("2^63 is NULL" in loss for loss in plan.losses)
+
+
+def test_a_table_that_grows_fast_is_cut_by_the_hour() -> None:
+    fast = replace(PORTS, series=50_000, period_s=1.0)
+    assert "PARTITION BY HOUR" in TWIN.plan_table(fast, "none", "n").create[0]
+
+
+def test_a_value_that_may_be_null_has_a_type_that_holds_null() -> None:
+    gen = {"kind": "any"}
+    columns = (
+        Column("at", "time_us", gen=gen),
+        Column("up", "bool", gen=gen, null_share=0.1),
+        Column("down", "bool", gen=gen),
+        Column("small", "i16", gen=gen, null_share=0.1),
+    )
+    plan = TWIN.plan_table(Table("t", columns), "none", "n")
+    assert '"up" int, "down" boolean, "small" int' in plan.create[0]
+    assert dict(plan.wire) == {"at": "timestamptz", "up": "int4", "down": "bool", "small": "int4"}
+
+
+def test_rows_without_a_time_are_unsupported_with_a_reason() -> None:
+    timeless = replace(PORTS, columns=PORTS.columns[:2], identity=("guid", "port"))
+    plan = TWIN.plan_operation(INSERT, "multirow", {"ports": TWIN.plan_table(timeless, "none", "n")})
+    assert isinstance(plan, Unsupported) and "no time that is never NULL" in plan.reason
+
+
+def test_operations_in_questdb() -> None:
+    tables = {"ports": TWIN.plan_table(PORTS, "none", "n")}
+    columns = '"guid", "port", "added_on", "load", "host"'
+    inserted = OpPlan(f'INSERT INTO "n.ports" ({columns}) VALUES ($1, $2, $3, $4, $5)', "multirow")
+    assert TWIN.plan_operation(INSERT, "multirow", tables) == inserted
+    assert isinstance(TWIN.plan_operation(INSERT, "unnest", tables), Unsupported)
+    text = {"default": "DELETE FROM {ports} WHERE added_on < :before"}
+    delete = Operation("d", "execute", "ports", {"before": {}}, sql=text, deletes_before="before")
+    refused = TWIN.plan_operation(delete, "", tables)
+    assert isinstance(refused, Unsupported) and "whole partitions" in refused.reason
+    own = replace(
+        delete, sql={**text, "questdb": "ALTER TABLE {ports} DROP PARTITION WHERE added_on < :before"}
+    )
+    assert isinstance(TWIN.plan_operation(own, "", tables), OpPlan)
+
+
+def test_proofs_and_repetitions_wait_until_what_was_acknowledged_is_seen() -> None:
+    study = load_study("telemetry-batch", "xs", engines=["questdb"])
+    plan = plan_study(study, {"questdb": TWIN}).runs[0].plan
+    proofs = [p for s in plan["segments"] if s["kind"] == "proof" for p in s["proofs"]]
+    assert proofs and all("writerTxn < sequencerTxn" in p["unseen"] for p in proofs)
+    waits = [
+        s
+        for s in statements_of(plan["segments"])
+        if not isinstance(s, str) and s["repeat"] == "until_no_rows"
+    ]
+    assert waits, "a repetition begins when the table is seen to be empty"
+
+
+def test_what_a_row_survives_is_read_from_the_commit_mode() -> None:
+    survived = {mode: TWIN.durability({COMMIT_MODE: mode}).survives for mode in ("nosync", "async", "sync")}
+    crash = Survives.PROCESS_CRASH
+    assert survived == {"nosync": crash, "async": crash, "sync": Survives.POWER_LOSS}
+    assert TWIN.durability({}).survives is Survives.NOTHING
+
+
+@pytest.mark.parametrize(
+    ("said", "old"),
+    [
+        ('openjdk version "17.0.15" 2025-04-15', False),
+        ('openjdk version "21" 2023-09-19', False),
+        ('openjdk version "1.8.0_392"', True),
+        ('openjdk version "11.0.2" 2019-01-15', True),
+        ("command not found", True),
+    ],
+)
+def test_a_java_that_is_too_old_is_known_by_what_it_says(said: str, old: bool) -> None:
+    assert questdb_life.too_old(said) is old
+
+
+# on a real server
+
+
+def test_a_namespace_without_the_mark_is_foreign_and_kept(questdb: Target) -> None:
+    home, other = "inrush_mark_of_ours", "inrush_mark_of_others"
+    control(questdb, f'CREATE TABLE "{other}.t" AS (SELECT 1 AS k)')
+    try:
+        for statement in (*TWIN.open_namespace(home), f'CREATE TABLE "{home}.t" AS (SELECT 1 AS k)'):
+            control(questdb, statement)
+        assert control(questdb, TWIN.foreign_objects([home, other, "inrush_mark_of_none"])) == [[other]]
+        for namespace in (home, other):
+            for statement in TWIN.drop_namespace(namespace):
+                control(questdb, statement)
+        left = {row[0] for row in control(questdb, "SELECT table_name FROM tables()")}
+        assert f"{other}.t" in left and not {f"{home}.t", f"{home}.{MARK}"} & left
+    finally:
+        control(questdb, TWIN.drop_foreign_object(other)[0])
+
+
+@pytest.mark.parametrize("name", ["queries", "lookups"])
+def test_every_question_of_the_workload_is_answered_as_duckdb_does(
+    name: str, questdb: Target, folder: Path
+) -> None:
+    plan = (
+        plan_study(load_study(f"telemetry-{name}", "xs", engines=["questdb"]), {"questdb": TWIN}).runs[0].plan
+    )
+    asked = sorted({o for s in plan["segments"] if s["kind"] == "ask" for o in s["operations"]})
+    ran = run(Deployment(TWIN, questdb), json.loads(json.dumps(plan)), folder)
+    assert ran.last == {"event": "finished", "ended_by": "work"} or ran.last["ended_by"] == "time", ran.last
+    assert not ran.broken() and not ran.tables["failures"], (ran.broken(), ran.tables["failures"])
+
+    verdicts = oracle.verdicts(ran.plan, ran.tables["answers"], _core.generate)
+    assert asked and {v.op for v in verdicts} <= set(asked)
+    assert all(v.holds for v in verdicts), verdicts

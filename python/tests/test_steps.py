@@ -1,0 +1,262 @@
+"""Steps of a study: how they are read, what is refused, and what they become in a plan."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from inrush.engines import server
+from inrush.errors import StudyInvalid
+from inrush.plan.plan import plan_study
+from inrush.plan.planned import StudyPlan
+from inrush.study.study import Known, Study, parse_study
+from inrush.worker.patience import Graces, Patience
+from tests.strategies import METHODS
+
+WORKLOAD: dict[str, Any] = {
+    "schema": 1,
+    "epoch": "2026-01-01T00:00:00Z",
+    "sizes": {"series": 10},
+    "tables": {
+        name: {
+            "series": "series",
+            "period_s": 1,
+            "identity": ["time", "id"],
+            "columns": [
+                {"name": "time", "type": "time_ms", "gen": "sweep_time"},
+                {"name": "id", "type": "i32", "gen": "cycle", "from": 1, "to": 10},
+                {"name": "value", "type": "i64", "gen": "uniform", "from": 0, "to": 99},
+            ],
+        }
+        for name in ("events", "others")
+    },
+    "operations": {
+        "one": {
+            "kind": "query",
+            "table": "events",
+            "params": {"id": {"gen": "of_series", "column": "id"}},
+            "sql": {"default": "SELECT count(*) FROM {events} WHERE id = :id"},
+        },
+        "of_others": {"kind": "query", "table": "others", "sql": {"default": "SELECT count(*) FROM {others}"}},
+        "no_sqlite": {
+            "kind": "query",
+            "table": "events",
+            "sql": {"default": "SELECT 1 FROM {events}"},
+            "unsupported": {"sqlite": "it has no such thing"},
+        },
+        "analyze": {"kind": "maintain", "table": "events", "sql": {"default": "ANALYZE {table}"}},
+        "cluster": {
+            "kind": "maintain",
+            "table": "events",
+            "sql": {"postgresql": ["CLUSTER {table}", {"text": "SELECT 1", "repeat": "each_row"}]},
+        },
+    },
+}  # fmt: skip
+KNOWN = Known(engines={**METHODS, "null": ("bulk",)})
+LOAD = {"name": "load", "do": "load", "table": "events", "rows": {"total": 1000}}
+WARM = {"name": "warm", "do": "read", "operation": "one", "calls": 5}
+ANALYZE = {"name": "analyze", "do": "statement", "operation": "analyze", "limit_s": 5}
+AGAIN = {"name": "again", "do": "read", "operation": "one", "calls": 5, "after": "analyze"}
+
+
+def study_of(*steps: dict[str, Any], **changes: Any) -> Study:
+    tree = {
+        "schema": 1, "title": "Steps", "question": "How?", "expect": "So.", "workload": "here", "kind": "steps",
+        "engines": ["sqlite"], "repeats": {"count": 1, "seed": 7}, "steps": list(steps), **changes,
+    }  # fmt: skip
+    return parse_study(
+        copy.deepcopy(tree), WORKLOAD, name="steps", file="steps.toml", workload_file="here.toml", known=KNOWN
+    )
+
+
+def planned(*steps: dict[str, Any], **changes: Any) -> StudyPlan:
+    study = study_of(*steps, **changes)
+    return plan_study(study, {name: server(name) for name in study.engines})
+
+
+def problems(*steps: dict[str, Any], **changes: Any) -> list[str]:
+    """Of reading and of planning."""
+    with pytest.raises(StudyInvalid) as refused:
+        planned(*steps, **changes)
+    return [f"{p.key}: {p.remedy}" for p in refused.value.problems]
+
+
+def segments(plan: StudyPlan) -> list[tuple[str, str, str]]:
+    return [(s["kind"], s["label"], s.get("step", "")) for s in plan.runs[0].plan["segments"]]
+
+
+def test_a_plan_is_its_steps_in_their_order_between_create_and_proof() -> None:
+    settle = {"name": "rest", "do": "settle", "seconds": 0.5}
+    assert segments(planned(LOAD, WARM, ANALYZE, settle, AGAIN)) == [
+        ("control", "create", ""),
+        ("probe", "before", ""),
+        ("drive", "load", "load"),
+        ("probe", "load", "load"),
+        ("drive", "warm", "warm"),
+        ("probe", "warm", "warm"),
+        ("statement", "analyze", "analyze"),
+        ("probe", "analyze", "analyze"),
+        ("settle", "rest", "rest"),
+        ("probe", "rest", "rest"),
+        ("drive", "again", "again"),
+        ("probe", "again", "again"),
+        ("proof", "proof", ""),
+        ("probe", "after", ""),
+        ("control", "drop", ""),
+    ]
+
+
+def test_the_role_of_a_step_has_its_name_and_a_statement_its_own_limit() -> None:
+    plan = planned(LOAD, WARM, ANALYZE, schedule={"limit_s": 60}).runs[0].plan
+    load, warm, analyze = (
+        s for s in plan["segments"] if s.get("step") and s["kind"] in ("drive", "statement")
+    )
+    assert [r["name"] for r in (*load["roles"], *warm["roles"])] == ["load", "warm"]
+    assert load["roles"][0]["work"]["rows"] == 1000
+    assert warm["roles"][0]["work"] == {"kind": "calls", "count": 5}
+    assert (load["limit_ns"], analyze["limit_ns"]) == (60 * 10**9, 5 * 10**9)
+    assert analyze["statements"][0].startswith('ANALYZE "inrush_')
+    assert plan["version"] == 3
+    assert plan["labels"]["steps"] == {"load": "load", "warm": "read", "analyze": "statement"}
+
+
+def test_cold_and_restart_are_what_python_does_in_a_pause() -> None:
+    plan = planned(
+        LOAD, {"name": "chill", "do": "cold"}, {"name": "anew", "do": "restart"}, WARM, engines=["postgresql"]
+    )
+    pauses = [s for s in plan.runs[0].plan["segments"] if s["kind"] == "pause"]
+    assert [(s["step"], s["action"]) for s in pauses] == [("chill", "make_cold"), ("anew", "restart")]
+
+
+def test_progress_is_asked_for_while_a_statement_runs_where_the_server_reports_it() -> None:
+    cluster = {"name": "cluster", "do": "statement", "operation": "cluster"}
+    plan = planned(LOAD, cluster, engines=["postgresql"], record={"sizes_s": 2})
+    (sample,) = (s["sample"] for s in plan.runs[0].plan["segments"] if s["kind"] == "statement")
+    assert sample["every_ns"] == 2 * 10**9
+    assert [p["into"] for p in sample["probes"]] == ["counters", "sizes", "sizes", "sizes"]
+    assert "pg_stat_progress_cluster" in sample["probes"][0]["statement"]
+    (alone,) = (
+        s["sample"]
+        for s in planned(LOAD, cluster, engines=["postgresql"]).runs[0].plan["segments"]
+        if s["kind"] == "statement"
+    )
+    assert (alone["every_ns"], len(alone["probes"])) == (500_000_000, 1)
+    embedded = planned(LOAD, ANALYZE, record={"sizes_s": 2}).runs[0].plan["segments"]
+    assert not any("sample" in s for s in embedded if s["kind"] == "statement")
+
+
+def test_a_statement_that_an_engine_has_not_is_left_out_with_what_follows_it() -> None:
+    cluster = {"name": "cluster", "do": "statement", "operation": "cluster"}
+    after = {**WARM, "name": "then", "after": "cluster"}
+    last = {**WARM, "name": "last", "after": "then"}
+    plan = planned(LOAD, WARM, cluster, after, last, engines=["sqlite", "postgresql"])
+    by_engine = {r.labels["engine"]: r for r in plan.runs}
+    assert by_engine["sqlite"].labels["steps_left_out"] == {
+        "cluster": "cluster has no statement for sqlite",
+        "then": "it follows cluster, which is left out",
+        "last": "it follows then, which is left out",
+    }
+    assert [s["step"] for s in by_engine["sqlite"].plan["segments"] if s["kind"] == "drive"] == [
+        "load",
+        "warm",
+    ]
+    assert "steps_left_out" not in by_engine["postgresql"].labels
+    assert [
+        s["statements"][1] for s in by_engine["postgresql"].plan["segments"] if s["kind"] == "statement"
+    ] == [{"text": "SELECT 1", "repeat": "each_row"}]
+    assert any("step cluster is left out" in note for p in plan.planned.values() for note in p.notes)
+
+
+def test_a_read_that_an_engine_cannot_answer_is_left_out_too() -> None:
+    plan = planned(LOAD, WARM, {"name": "odd", "do": "read", "operation": "no_sqlite", "calls": 1})
+    assert plan.runs[0].labels["steps_left_out"] == {"odd": "it has no such thing"}
+
+
+def test_every_mistake_of_the_steps_is_said_at_once() -> None:
+    said = problems(
+        LOAD,
+        {**WARM, "after": "analyze"},
+        ANALYZE,
+        {**WARM},
+        {"name": "odd", "do": "dance"},
+        {"name": "vague", "do": "read", "operation": "one"},
+        {"name": "wrong", "do": "read", "operation": "analyze", "calls": 1},
+        {"name": "unknown", "do": "statement", "operation": "one"},
+        {"name": "self", "do": "cold", "after": "self"},
+        {"name": "lost", "do": "cold", "after": "nowhere"},
+        {"name": "long", "do": "settle", "seconds": 0},
+        {"name": "twice", "do": "load", "table": "events", "rows": {"total": 5}},
+        {"name": "early", "do": "read", "operation": "of_others", "calls": 1},
+    )
+    expected = {
+        "steps[1].after": "comes later",
+        "steps[3].name": "two steps have this name",
+        "steps[4].do": "unknown kind of step",
+        "steps[5]": "calls = N or seconds = S",
+        "steps[6].operation": "is no query",
+        "steps[7].operation": "is no maintenance",
+        "steps[8].after": "does not follow itself",
+        "steps[9].after": "unknown step",
+        "steps[10].seconds": "above 0",
+    }
+    for key, remedy in expected.items():
+        assert any(line.startswith(f"{key}: ") and remedy in line for line in said), (key, said)
+    assert any("loads this table already" in line for line in said), said
+    assert any("needs rows of others" in line for line in said), said
+
+
+def test_what_no_server_of_an_engine_can_do_is_refused_for_all_of_them_at_once() -> None:
+    steps = (LOAD, {"name": "chill", "do": "cold"}, {"name": "anew", "do": "restart"}, WARM)
+    said = problems(*steps, engines=["sqlite", "null"])
+    assert [line.partition(",")[0].partition(" has no")[0] for line in said] == [
+        "steps[2].do: sqlite is no server that inrush starts",
+        "steps[1].do: null",
+        "steps[2].do: null is no server that inrush starts",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("of", "remedy"),
+    [("warm.latency_p50_s", ""), ("analyze.duration_s", ""), ("load.after_bytes", ""), ("warm.after_bytes", "unknown figure"),
+     ("analyze.latency_p50_s", "unknown figure"), ("later.duration_s", "unknown role")],
+)  # fmt: skip
+def test_an_answer_may_ask_for_figures_that_its_step_has(of: str, remedy: str) -> None:
+    answer = {"kind": "comparison", "of": of}
+    if remedy:
+        assert any(remedy in line for line in problems(LOAD, WARM, ANALYZE, answer=answer))
+    else:
+        assert planned(LOAD, WARM, ANALYZE, answer=answer).study.answer is not None
+
+
+def test_a_study_has_steps_or_roles_and_not_both() -> None:
+    roles = {"readers": {"operation": "one", "calls": 1}}
+    assert any(line.startswith("roles: ") for line in problems(LOAD, WARM, roles=roles))
+    assert any(line.startswith("steps: ") for line in problems(LOAD, WARM, kind="mixed", roles=roles))
+    assert any(line.startswith("load: ") for line in problems(LOAD, WARM, load={"rows": 5}))
+
+
+def test_a_scale_changes_a_step_by_its_name() -> None:
+    scale = {"xs": {"steps": {"load": {"rows": {"total": 7}}, "warm": {"calls": 2}}}}
+    tree = {
+        "schema": 1, "title": "Steps", "question": "How?", "expect": "So.", "workload": "here", "kind": "steps",
+        "engines": ["sqlite"], "steps": [LOAD, WARM], "scale": scale,
+    }  # fmt: skip
+    study = parse_study(tree, WORKLOAD, name="steps", file="steps.toml", scale="xs", known=KNOWN)
+    assert (study.roles["load"].rows.rows, study.roles["warm"].calls) == (7, 2)  # type: ignore[union-attr]
+    scale["xs"]["steps"]["none"] = {"calls": 2}
+    with pytest.raises(StudyInvalid, match=r"steps\[2\]\.do"):
+        parse_study(tree, WORKLOAD, name="steps", file="steps.toml", scale="xs", known=KNOWN)
+
+
+def test_a_worker_that_does_not_end_a_statement_at_its_limit_is_not_waited_for() -> None:
+    plan: Any = planned(LOAD, ANALYZE).runs[0].plan
+    at = next(i for i, s in enumerate(plan["segments"]) if s["kind"] == "statement")
+    patience = Patience(plan, Graces(limit_s=30.0))
+    patience.saw(
+        {"event": "segment", "index": at, "label": "analyze", "kind": "statement", "phase": "", "t_ns": 0},
+        100.0,
+    )
+    assert patience.over(100.0 + 5 + 29) is None
+    assert "after the limit of segment analyze, 5 s" in (patience.over(100.0 + 5 + 31) or "")
