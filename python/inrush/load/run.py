@@ -227,7 +227,14 @@ def prepare(
     try:
         described = describe(shards, targets[0][1], call.table)
         floats = {"nan", "inf"} <= shards.loading.not_finite
-        asked = Asked(call.strict, read_dates(call.dates), shards.loading.has_days, floats, True)
+        asked = Asked(
+            call.strict,
+            read_dates(call.dates),
+            shards.loading.has_days,
+            floats,
+            True,
+            not shards.loading.unsigned_is_signed,
+        )
         table = table_of(inputs, call.table.rpartition(".")[2], described, shards.loading.column_types, asked)
         times, undecided = times_or_not(inputs, table, described, asked)
         columns = columns_of(inputs, table.name, described, asked)

@@ -57,6 +57,8 @@ class Asked:
     not_finite: bool = False
     #: Columns may be of bytes.
     bytes: bool = False
+    #: It has whole numbers from 2^63 on.
+    unsigned: bool = True
 
     def order(self, column: str) -> str | None:
         return self.dates.get(column, self.dates.get(""))
@@ -115,7 +117,10 @@ def chosen_column(same: Sequence[Found], asked: Asked, complete: bool) -> Chosen
     if len(parts) < len(same):
         spans = [c.span_s for c in same if c.span_s is not None]
         far = any(not NEAR_S[0] <= low <= high < NEAR_S[1] for low, high in spans)
-        return Chosen(name, widest(same), nulls, longest=longest, far=far)
+        kind = widest(same)
+        if kind == "u64" and not asked.unsigned:
+            kind = "i64"  # a file with larger values is refused before anything is stored
+        return Chosen(name, kind, nulls, longest=longest, far=far)
     if asked.bytes and any(c.nul for c in same):
         return Chosen(name, "bytes", nulls, longest=longest)
     evidence = together(parts)
@@ -123,6 +128,8 @@ def chosen_column(same: Sequence[Found], asked: Asked, complete: bool) -> Chosen
         evidence = with_not_finite(evidence)
     choice = choose(evidence, asked.strict, asked.order(name), asked.days)
     kind = kind_with_room(choice.fit.type, complete)
+    if kind == "u64" and not asked.unsigned:
+        kind = "text"
     return Chosen(name, kind, nulls, choice.fit.form, evidence, choice, longest, evidence.count(is_far) > 0)
 
 
@@ -202,6 +209,10 @@ def column_line(c: Chosen, complete: bool, names: Sequence[str]) -> str | None:
     sampled = "" if complete else "sampled "
     if choice.values == 0:
         return f"column {c.name}: every {sampled}value is NULL; stored as text"
+    if c.type == "text" and choice.fit.type == "u64":
+        return (
+            f"column {c.name}: whole numbers from 2^63 on, for which the database has no type; stored as text"
+        )
     if choice.nearly is None:
         return order_line(c, sampled, names)
     evidence, noun = evidence_of(c), noun_of(choice.nearly.type, choice.nearly.form)
