@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from inrush.errors import UsageError
 from inrush.plan.plan import plan_study
+from inrush.study.chosen import choose_columns, lines
+from inrush.study.first_line import Said
 from inrush.study.new import write_new
 from inrush.study.sniff import sniff, text_dialect
 from inrush.study.study import load_study
@@ -117,6 +119,29 @@ def test_mysql_text_is_known_by_its_null(tmp_path: Path) -> None:
     assert (found.format, found.delimiter, found.header, found.null) == ("mysql", ",", False, None)
     assert types(path) == {"c01": "i32", "c02": "i32", "c03": "f64"}
     assert sniff(written(tmp_path, "id\tv\n1\t\\N\n", "t.tsv")).format == "tsv"
+
+
+@pytest.mark.parametrize("late", [0, 3_000])
+def test_backslashes_that_mysql_never_writes_stand_for_themselves(late: int, tmp_path: Path) -> None:
+    """late: rows before the one with such a backslash."""
+    rows = [f"{i},a,\\N\n" for i in range(late)] + ["1,C:\\temp\\new1,\\N\n", "2,D:\\x,5\n"]
+    found = sniff(written(tmp_path, "".join(rows)))
+    assert (found.format, found.null, found.escaped) == ("csv", "\\N", "")
+    of_mysql = sniff(written(tmp_path, "1,C:\\\\temp,\\N\n2,a\\,b,5\n", "m.csv"))
+    assert (of_mysql.format, of_mysql.escaped) == ("mysql", "C:\\\\temp")
+
+
+@pytest.mark.parametrize(
+    ("text", "whose"), [("1,C:\\\\temp,\\N\n", "MySQL's"), ("id\tv\n1\tC:\\temp\n", "PostgreSQL's")]
+)
+def test_a_format_in_which_backslashes_escape_is_named(text: str, whose: str, tmp_path: Path) -> None:
+    found = sniff(written(tmp_path, text))
+    [line] = [one for one in lines(choose_columns([found]), [found], ["a"]) if "backslash" in one]
+    assert line.startswith(f"read as {whose} text") and "temp`" in line and "--format csv" in line
+    plain = sniff(written(tmp_path, text.replace("\\", "/").replace("/N", "\\N"), "b.csv"))
+    assert not [one for one in lines(choose_columns([plain]), [plain], ["b"]) if "backslash" in one]
+    said = sniff(written(tmp_path, text * 3, "c.csv"), said=Said(format=found.format))
+    assert said.escaped == "", "the command line has named the format"
 
 
 def test_a_shorter_look_leaves_room_for_larger_integers_behind_it(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
 from inrush.errors import UsageError
+from inrush.study.formats import MYSQL
 from inrush.study.found import Found, Sniffed, kind_with_room
 from inrush.study.types import (
     NEAR_YEARS,
@@ -191,6 +192,13 @@ def lines(columns: Sequence[Chosen], files: Sequence[Sniffed], names: Sequence[s
     null = next((s.null for s in files if s.null is not None), None)
     if null is not None and (taken := [f"{c.nulls:,} in {c.name}" for c in columns if c.nulls]):
         found.append(f"NULL is written {null!r}: {', '.join(taken)}")
+    escaped = next((s for s in files if s.escaped), None)
+    if escaped is not None:
+        whose = "MySQL's" if escaped.format == MYSQL else "PostgreSQL's"
+        found.append(
+            f"read as {whose} text, in which a backslash escapes (`{escaped.escaped[:SHOWN_CHARS]}`); if backslashes stand "
+            'for themselves, the format is csv: --format csv, or format = "csv" in a workload'
+        )
     if not complete:
         found.append(
             f"types are decided by the first {max(s.rows for s in files):,} rows of a file; "

@@ -49,6 +49,8 @@ class Sniffed:
     named: bool = False
     #: All rows were looked at for NULL and for the longest text.
     every_row: bool = True
+    #: A value with a backslash, in a format that inrush chose and in which backslashes escape; empty: there is none.
+    escaped: str = ""
 
 
 def kind_with_room(kind: str, complete: bool) -> str:

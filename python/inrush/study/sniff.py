@@ -48,7 +48,9 @@ def sniff(path: Path, sample_rows: int = SAMPLE_ROWS, said: Said = NOTHING_SAID)
     except UsageError as refused:
         raise UsageError(f"{path}: {refused}") from None
     return replace(
-        sniff_text(path, dialect, sample_rows), no_header=dialect.no_header, named=bool(said.columns)
+        sniff_text(path, dialect, sample_rows, said.format is not None),
+        no_header=dialect.no_header,
+        named=bool(said.columns),
     )
 
 
@@ -78,12 +80,23 @@ def text_dialect(head: str, cut: bool, said: Said = NOTHING_SAID) -> Dialect:
     quotes = delimiter != "\t" and any(len(f) > 1 and f[0] == f[-1] == '"' for f in fields)
     escapes = not quotes and "\\N" in fields
     kind = "csv"
-    if escapes or delimiter == "\t":
-        kind = MYSQL if escapes and delimiter != "\t" else "tsv"
+    if delimiter == "\t":
+        kind = "tsv"
+    elif escapes and all(is_mysqls(field) for field in fields):
+        kind = MYSQL
     kind = said.format or kind
     rows = parsed_lines(lines, delimiter, quoted=kind == "csv")
     first = first_line(rows, said)
     return Dialect(kind, delimiter, first.header, first.names, first.why)
+
+
+#: What MySQL writes: a backslash only in front of what would not come back without one.
+WRITTEN = re.compile(r"""(?:[^\\]|\\[N0\\,;|"'\t\n\r])*\\?""", re.DOTALL)
+
+
+def is_mysqls(field: str) -> bool:
+    """Whether MySQL could have written it. `C:\\temp` is no text of MySQL's: there it is `C:\\\\temp`."""
+    return WRITTEN.fullmatch(field) is not None
 
 
 #: A line of MySQL's text, in which a backslash takes away the meaning of a line end, a tab and a backslash behind it.
@@ -120,12 +133,16 @@ def parsed_lines(lines: Sequence[str], delimiter: str, quoted: bool) -> list[lis
         return [line.split(delimiter) for line in lines]
 
 
-def sniff_text(path: Path, dialect: Dialect, sample_rows: int) -> Sniffed:
+def sniff_text(path: Path, dialect: Dialect, sample_rows: int, said: bool = False) -> Sniffed:
+    """said: the command line names the format."""
     quoted = dialect.format == "csv"
     rows, counts = values_of(path, dialect, sample_rows)
+    if dialect.format == MYSQL and not said and not all(is_mysqls(v) for column in counts for v in column):
+        return sniff_text(path, replace(dialect, format="csv"), sample_rows)
     if rows == 0:
         raise UsageError(f"{path}: has no rows{' below its header' if dialect.header else ''}")
     columns = [Values(column) for column in counts]
+    escaped = (v for column in counts for v in column if "\\" in v and v != "\\N")
     words = [word for word in NULL_WORDS if word == "" or any(word in column for column in counts)]
     tried = {word: [column.without(word) for column in columns] for word in (words if quoted else ("\\N",))}
     null = max(tried, key=lambda word: sum(choose(e).typed for e in tried[word]))
@@ -145,6 +162,7 @@ def sniff_text(path: Path, dialect: Dialect, sample_rows: int) -> Sniffed:
         rows=rows,
         complete=rows < sample_rows,
         every_row=rows < sample_rows,
+        escaped="" if quoted or said else next(escaped, ""),
     )
 
 
