@@ -47,7 +47,7 @@ def show_known(value: float, interval: Interval | None, figure: str) -> str:
 
 
 def scale_known(value: float, interval: Interval | None, figure: str) -> tuple[float, str]:
-    """The unit of the rounded value: 960 ms that are known to 200 ms are 1.0 s, not 1,000 ms."""
+    """The unit of the rounded value: 999.6 ms to two digits are 1.0 s, not 1,000 ms."""
     factor, _ = scale(value, figure)
     return scale(rounded(value, interval, factor) * factor, figure)
 
@@ -55,7 +55,8 @@ def scale_known(value: float, interval: Interval | None, figure: str) -> tuple[f
 def known(value: float, interval: Interval | None, factor: float = 1.0) -> str:
     """The number in units of `factor`, rounded to the first digit of the interval's half width: `1.9` of [1.8, 2.0].
 
-    Three significant digits at most and one at least; two where there is no interval.
+    Three significant digits at most and two at least: a single one is up to a third away from the value. Two where there
+    is no interval.
     """
     if value == 0 or not isfinite(value):
         return digits(value)
@@ -73,7 +74,7 @@ def last_known(value: float, interval: Interval | None, factor: float) -> int:
     half = (interval.high - interval.low) / 2 / factor if interval is not None else None
     first = place(float(f"{value / factor:.1e}"))  # two digits of 0.9996 are 1.0
     last = first - 1 if half is None else place(half) if half > 0 else first - 2
-    return max(first - 2, min(first, last))
+    return max(first - 2, min(first - 1, last))
 
 
 def place(value: float) -> int:
