@@ -38,8 +38,15 @@ def typed(pages: Mapping[str, Page]) -> Iterator[Typed]:
     seen = set()
     for page in pages.values():
         for line in page.lines():
-            first = line.text.strip().split(" ", 1)[0]
-            if line.code and first in PROGRAMS and first != "inrush" and line.text.strip() not in seen:
+            first, _, rest = line.text.strip().partition(" ")
+            is_setting = rest.startswith("=")  # a step's `do = "load"`
+            if (
+                line.code
+                and first in PROGRAMS
+                and first != "inrush"
+                and line.text.strip() not in seen
+                and not is_setting
+            ):
                 seen.add(line.text.strip())
                 yield Typed(page.path, line.number, tuple(line.text.strip().split()))
         for number, words in page.typed("inrush"):
