@@ -78,7 +78,7 @@ fn of_influxdb(version: u32, statement: &Value, operation: &Value) -> Value {
 }
 
 #[test]
-fn versions_1_and_2_wrote_directives_as_lines_in_front_of_a_text() {
+fn versions_before_4_wrote_directives_as_lines_in_front_of_a_text() {
     let lines = "\n-- on: db\n-- if marked: db2\n-- columns: a, b c ,\n-- empty: 0\n\
         -- pairs: s.a as b, s.*, s.c\n-- only: t=v\n-- of its author: x\nSHOW STATS";
     let said = serde_json::json!({
@@ -96,9 +96,9 @@ fn versions_1_and_2_wrote_directives_as_lines_in_front_of_a_text() {
     before["text"] = lines.into();
     let mut after = whole["operations"][1].clone();
     (after["text"], after["directives"]) = (text.into(), said.clone());
-    let new = of_influxdb(3, &serde_json::json!({"text": text, "directives": said}), &after);
+    let new = of_influxdb(4, &serde_json::json!({"text": text, "directives": said}), &after);
     let new = RunPlan::from_json(&new.to_string()).expect("a plan");
-    for version in [1, 2] {
+    for version in [1, 2, 3] {
         let old = of_influxdb(version, &lines.into(), &before);
         assert_eq!(RunPlan::from_json(&old.to_string()).expect("an old plan is read"), new);
     }
