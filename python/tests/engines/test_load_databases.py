@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -50,6 +51,25 @@ def test_a_missing_database_is_one_line_and_create_makes_it(
     again = load(Call(files, "t", missing, create=True), tmp_path / "loads", notes.append, silent)
     assert (again.rows_stored, again.rows_before) == (0, ROWS)
     assert not any("did not exist" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "why"),
+    [
+        ("1,2\n3,4\n", {"columns": "a,b,c"}, "--columns a,b,c"),
+        ("a,b\n1,2\n", {"key": ("d",)}, "--key d: the files have a, b"),
+        ("a,b\n1,03/01/2026\n", {}, "03/01/2026"),
+    ],
+)
+def test_files_that_are_refused_make_no_database(
+    postgresql: Target, tmp_path: Path, text: str, asked: dict[str, Any], why: str
+) -> None:
+    name, file = f"inrush_none_{random.randrange(1 << 40):x}", tmp_path / "a.csv"
+    file.write_text(text)
+    wanted = Call((str(file),), "t", with_database(postgresql.url, name), create=True, **asked)
+    with pytest.raises(UsageError, match=why):
+        load(wanted, tmp_path / "loads", silent, silent)
+    assert control(postgresql, f"SELECT 1 FROM pg_database WHERE datname = '{name}'") == []
 
 
 def test_the_url_of_a_server_takes_a_load_as_status_prints_it(server: Target, tmp_path: Path) -> None:
