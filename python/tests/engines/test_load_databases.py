@@ -56,7 +56,7 @@ def test_a_missing_database_is_one_line_and_create_makes_it(
 @pytest.mark.parametrize(
     ("text", "asked", "why"),
     [
-        ("1,2\n3,4\n", {"columns": "a,b,c"}, "--columns a,b,c"),
+        ("1,2\n3,4\n", {"columns": "a,b,c"}, "--columns names 3 columns"),
         ("a,b\n1,2\n", {"key": ("d",)}, "--key d: the files have a, b"),
         ("a,b\n1,03/01/2026\n", {}, "03/01/2026"),
     ],
@@ -70,6 +70,20 @@ def test_files_that_are_refused_make_no_database(
     with pytest.raises(UsageError, match=why):
         load(wanted, tmp_path / "loads", silent, silent)
     assert control(postgresql, f"SELECT 1 FROM pg_database WHERE datname = '{name}'") == []
+
+
+@pytest.mark.parametrize("table", ["my table", 'five" pipe', "O'Brien", "Mixed"])
+def test_a_table_may_have_any_name(postgresql: Target, tmp_path: Path, table: str) -> None:
+    """`to_regclass` reads its text as SQL does: a blank was a syntax error, a capital letter a small one."""
+    name = f"inrush_names_{random.randrange(1 << 40):x}"
+    url = with_database(postgresql.url, name)
+    try:
+        for begin, create in ((0, True), (50, False)):
+            files = (str(rows_file(tmp_path / f"{begin}.csv", begin, 50)),)
+            done = load(Call(files, table, url, create=create), tmp_path / "loads", silent, silent)
+            assert (done.verdict, done.rows_stored) == ("proven", 50)
+    finally:
+        control(postgresql, f"DROP DATABASE IF EXISTS {name}")
 
 
 def test_the_url_of_a_server_takes_a_load_as_status_prints_it(server: Target, tmp_path: Path) -> None:
