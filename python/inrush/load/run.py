@@ -45,6 +45,7 @@ from inrush.plan import ends
 from inrush.study.chosen import Asked, DatesUndecided
 from inrush.study.first_line import read_said, shown_line
 from inrush.study.found import SAMPLE_ROWS
+from inrush.targets.spoken import foreign_protocols
 from inrush.workload import Table
 
 Doc = dict[str, Any]
@@ -61,6 +62,9 @@ def found_shards(
     from inrush import _core
 
     shards = shards_of(call, note)
+    spoken = foreign_protocols([(shards.twin, target.url) for target in shards.targets])
+    if problems := [why for why in spoken if why is not None]:
+        raise UsageError("\n".join(problems))
     need_databases(shards, call.create, note, lambda: create.refuse_files(call, look(), shards.loading))
     try:
         found = with_shards(call, shards, note)

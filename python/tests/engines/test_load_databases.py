@@ -155,3 +155,14 @@ def test_a_user_who_may_make_no_database_gets_the_servers_words(postgresql: Targ
 def test_an_address_names_its_database(url: str, name: str, first: str) -> None:
     assert database_of(url) == name
     assert with_database(url, "postgres") == first
+
+
+@pytest.mark.parametrize("scheme", ["mysql", "clickhouse"])
+def test_a_port_of_another_protocol_is_said_to_be_one(
+    postgresql: Target, scheme: str, tmp_path: Path
+) -> None:
+    """A client of MySQL waits for a greeting that PostgreSQL never sends: ten seconds, and then a word of a firewall."""
+    port = urlsplit(postgresql.url).port
+    files = (str(rows_file(tmp_path / "a.csv", 0, 3)),)
+    with pytest.raises(UsageError, match=f"port {port} answers in the protocol of PostgreSQL, and {scheme}"):
+        load(Call(files, "t", f"{scheme}://me@127.0.0.1:{port}/x"), tmp_path / "loads", silent, silent)
