@@ -244,6 +244,40 @@ def test_values_that_are_not_distinguishable_from_the_best_are_named() -> None:
     assert "DuckDB takes 1.0 s in batches of 200 (not distinguishable: 2,000)" in sentence(analysis)
 
 
+def test_one_run_of_each_value_says_that_no_difference_is_known_and_not_that_there_is_none() -> None:
+    """With one run a point, 20,000 of 980 k rows/s was said to be not distinguishable from 200 of 45 k rows/s."""
+    once = [
+        synthetic.figured("duckdb", {"batch_rows": b}, 1, 0, {synthetic.MAKESPAN: s})
+        for b, s in ((200, 1.0), (2_000, 0.1))
+    ]
+    analysis = analysis_of(StudyRecord(synthetic.STUDY, [m.run for m in once]), once)
+    said = sentence(analysis)
+    assert "in batches of 2,000 (one run of each: it is not known whether 200 differs)" in said
+    assert "not distinguishable" not in said
+    found = answer(analysis)
+    assert (
+        found is not None
+        and "one run of each: it is not known whether another value differs (200)" in found.line
+    )
+
+
+def test_a_rate_with_one_size_of_batches_names_it() -> None:
+    """A rate without its batch cannot be compared with another one."""
+    runs = [
+        synthetic.run("postgresql", {"batch_rows": 200}, block, makespan_s=s, rows=50_000)
+        for block, s in enumerate((1.0, 1.1, 0.9), 1)
+    ]
+    sized = []
+    for run in runs:
+        segments = [
+            {**s, "roles": [{**r, "work": {"kind": "rows", "batch_rows": 200}} for r in s.get("roles", ())]}
+            for s in run.plan["segments"]
+        ]
+        sized.append(replace(run, plan={**run.plan, "segments": segments}))
+    assert "PostgreSQL stores 50 k rows/s in batches of 200. " in sentence(analysed(sized, {}))
+    assert "in batches" not in sentence(analysed(runs, {}))
+
+
 def test_a_best_value_among_invalid_ones_is_invalid() -> None:
     """The slow point may have been the best, had it been measured rightly."""
     runs = fixed(TRUTH).runs

@@ -19,7 +19,6 @@ from inrush.engines.postgresql_release import installed, is_file
 from inrush.errors import UsageError
 from inrush.machine import host
 from inrush.run.prepare import Prepared, StudyCall, prepare
-from inrush.targets import ready
 from inrush.targets.deployment import Deployment
 from inrush.targets.ready import refuse_unready
 from tests.terminal import Inrush
@@ -353,7 +352,7 @@ def test_a_host_that_does_not_answer_is_said_after_two_seconds(
     found = called()
     with pytest.raises(UsageError, match="no answer within 2 s; check host, port and firewall"):
         refuse_unready(found.plan, found.named_targets, tmp_path)
-    assert ready.greeting.CONNECT_S == 2
+    assert greeting.CONNECT_S == 2
 
 
 # Programs of this machine.

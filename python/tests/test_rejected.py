@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 from inrush.analysis.analyse import analyse
 from inrush.analysis.rejected import reject_lines
-from inrush.guards.notes import rows_rejected
+from inrush.guards.rows import rows_rejected
 from inrush.guards.verdicts import Outcome
 from inrush.report.page import page
 from inrush.report.report import closing_lines
@@ -73,6 +74,45 @@ def test_the_line_of_a_run_that_ended_tells_them() -> None:
         == "431 k rows/s, 26 of 26 proofs hold, 5 rows rejected"
     )
     assert with_rejected("431 k rows/s", fed(0).runs[0]) == "431 k rows/s"
+
+
+def all_rejected(rejects: dict[str, str]) -> StudyRecord:
+    made = fed(2000)
+    none = [
+        {"segment": 2, "name": f"inrush.files.mine.rows_{what}", "value": str(n)}
+        for what, n in (("read", 0), ("rejected", 200))
+    ]
+    table = synthetic.table("counters", none)
+    runs = [replace(r, tables={**r.tables, "counters": table}, rejects=rejects, _rows={}) for r in made.runs]
+    return replace(made, runs=runs)
+
+
+def test_a_study_of_which_every_row_was_rejected_is_invalid_and_names_the_first_reason() -> None:
+    record = all_rejected({"mine": "a.csv, line 2: column id: not an integer"})
+    analysis = analyse(record)
+    assert not analysis.valid
+    line = closing_lines(record)[-2]
+    assert line.startswith(
+        "INVALID: rows rejected: mine: all 200 rows rejected, the first is a.csv, line 2: column id: not an integer."
+    )
+    assert "No answer" in shown(record)
+
+
+def test_the_first_reject_is_read_from_the_folder_of_the_run(tmp_path: Path) -> None:
+    from inrush.results.store.reading import SealedRun
+
+    head = "file,line,column,reason,text\n"
+    (tmp_path / "reject-mine.csv").write_text(
+        f'{head}a.csv,2,id,not an integer,"x0,1"\nb.csv,3,,too few fields,1\n'
+    )
+    (tmp_path / "reject-short.csv").write_text(f"{head}b.csv,3,,too few fields,1\n")
+    (tmp_path / "rejects").mkdir()
+    (tmp_path / "rejects" / "000001.csv").write_text(f"{head}c.csv,9,v,no number,z\n")
+    assert SealedRun(tmp_path).first_rejects == {
+        "mine": "a.csv, line 2: column id: not an integer",
+        "short": "b.csv, line 3: too few fields",
+        "pipelines": "c.csv, line 9: column v: no number",
+    }
 
 
 def test_files_of_a_pipeline_count_too() -> None:

@@ -24,7 +24,8 @@ from inrush.analysis.overview import (
     overview,
 )
 from inrush.analysis.points import Analysis, Point, lower_is_better
-from inrush.analysis.settled import Values, ranked, say_with, settled
+from inrush.analysis.ran import measured_roles
+from inrush.analysis.settled import Values, ranked, run_once, say_with, settled
 from inrush.analysis.wording import listed, name, ordered, plain, ratio_of
 from inrush.engines import title
 from inrush.guards.verdicts import Outcome, counted, kind_and_quantile
@@ -159,8 +160,23 @@ def with_value(analysis: Analysis, seen: Overview, row: EngineRow) -> str:
     """` in batches of 20,000`: the value of `along` and of all else that is this engine's own."""
     shared = {"engine", *dict(seen.condition)}
     own = {k: v for k, v in row.point or () if k in analysis.factors and k not in shared}
-    batch = f" in batches of {plain(own.pop('batch_rows'))}" if "batch_rows" in own else ""
+    size = own.pop("batch_rows", None) or (None if "batch_rows" in shared else one_batch(analysis, row))
+    batch = f" in batches of {plain(size)}" if size else ""
     return batch + (f" with {', '.join(value_said(k, v) for k, v in own.items())}" if own else "")
+
+
+def one_batch(analysis: Analysis, row: EngineRow) -> int | None:
+    """Rows of a call of the writing role that is stated, where nothing varies it; None of tables with several sizes."""
+    if row.stated is None:
+        return None
+    role = row.stated.figure.rsplit(".", 1)[0]
+    sizes = {
+        part.get("work", {}).get("batch_rows")
+        for m in analysis.runs
+        if m.point == row.point and role in writing_roles(m.run.plan)
+        for part in measured_roles(m.run, role)
+    }
+    return sizes.pop() if len(sizes) == 1 else None
 
 
 def value_said(factor: str, value: Any) -> str:
@@ -195,7 +211,11 @@ def runner_up(analysis: Analysis, found: Answer, row: EngineRow, of: Values) -> 
         own = plain(held[along]) if along == "batch_rows" else value_said(along, held[along])
         return own + "".join(f" with {value_said(k, v)}" for k, v in rest)
 
-    together = settled(of, fresh(analysis, found, of), found.figure).together
+    again = fresh(analysis, found, of)
+    together = settled(of, again, found.figure).together
+    if together and run_once([best, *together], of, again):
+        others = ", ".join(said(p) for p in together)
+        return f" (one run of each: it is not known whether {others} differ{'s' * (len(together) == 1)})"
     if together:
         return f" (not distinguishable: {', '.join(said(p) for p in together)})"
     second = next(p for p, _ in ranked(of, found.figure) if p != best)

@@ -9,7 +9,7 @@ from typing import Any
 
 from inrush.analysis.deciding import tried
 from inrush.analysis.points import Analysis, Measured, Point, lower_is_better, say, say_value
-from inrush.analysis.settled import Values, at_edge, beside, settled
+from inrush.analysis.settled import Values, at_edge, beside, run_once, settled
 from inrush.analysis.wording import (
     ends,
     head,
@@ -85,6 +85,10 @@ def best_part(analysis: Analysis, figure: str, along: str, group: Point, of: Val
         sentence += shown(of[best], figure)
     if len(of) == 1:
         sentence += "; nothing else was measured"
+    elif found.together and run_once([best, *found.together], of, fresh):
+        sentence += (
+            f"; one run of each: it is not known whether another value differs ({named(found.together)})"
+        )
     elif found.together:
         sentence += f"; not distinguishable from it: {named(found.together)}"
     else:

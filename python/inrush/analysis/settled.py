@@ -60,6 +60,11 @@ def settled(of: Values, fresh: Values, figure: str) -> Settled:
     )
 
 
+def run_once(points: Collection[Point], *values: Values) -> bool:
+    """Whether all of these points have a single run: nothing tells then whether they differ."""
+    return all(len(of.get(p, ())) <= 1 for p in points for of in values)
+
+
 def beside(analysis: Analysis, point: Point, group: Point, along: str) -> str:
     """` with 4 writers`: what else varied and competed for the answer, at this point."""
     known = {along, *dict(group)}

@@ -8,7 +8,7 @@ from typing import ClassVar
 from inrush.engines import postgresql_checksum
 from inrush.engines.loading import Loading
 from inrush.engines.postgresql_checksum import load_figure
-from inrush.engines.sql import Item, bits_of, literal, quote
+from inrush.engines.sql import Item, bits_of, literal, oid, quote
 from inrush.workload import Column, Table
 
 #: As `format_type` names them, without length.
@@ -65,17 +65,15 @@ class PostgresqlLoading(Loading):
 
     def describe(self, schema: str, table: str) -> str:
         """By the catalogue: it names types as statements do, and columns of every kind of table."""
-        name = literal(f"{schema}.{table}" if schema else table)
         return (
             "SELECT attname, format_type(atttypid, atttypmod), attnotnull::int FROM pg_attribute "
-            f"WHERE attrelid = to_regclass({name}) AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
+            f"WHERE attrelid = {oid(schema, table)} AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
         )
 
     def schema_of(self, schema: str, table: str) -> str:
         """Where the search path finds it; a new one is made in the first schema of that path."""
-        name = literal(f"{schema}.{table}" if schema else table)
         otherwise = literal(schema) if schema else "current_schema()"
-        found = f"(SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass({name}))"
+        found = f"(SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = {oid(schema, table)})"
         return f"SELECT coalesce({found}, {otherwise})"
 
     def copy_table(self, name: str, like: str) -> str:

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from urllib.parse import quote as encoded
 
 from inrush.engines.cluster import HASH_PARTITIONS, Cluster, ShardedTable
-from inrush.engines.sql import literal, quote
+from inrush.engines.sql import literal, oid, quote
 from inrush.errors import UsageError
 
 #: A worker of ours on the coordinator, by its place among the shards.
@@ -176,7 +176,6 @@ def ask_table(schema: str, name: str) -> str:
 
     One row with NULL from `bound` on for a table without partitions; no row where there is no such table.
     """
-    oid = f"to_regclass({literal(f'{schema}.{name}' if schema else name)})"
     key = (
         "(SELECT json_agg(a.attname ORDER BY k.n)::text FROM pg_partitioned_table p "
         "CROSS JOIN LATERAL unnest(p.partattrs::int2[]) WITH ORDINALITY k(attnum, n) LEFT JOIN pg_attribute a "
@@ -186,7 +185,7 @@ def ask_table(schema: str, name: str) -> str:
         f"SELECT t.relkind::text, {key}, pg_get_expr(c.relpartbound, c.oid), {_WORKER}, "
         f"{_OPTIONS.format('f.ftoptions')} FROM pg_class t LEFT JOIN pg_inherits i ON i.inhparent = t.oid "
         "AND t.relkind = 'p' LEFT JOIN pg_class c ON c.oid = i.inhrelid LEFT JOIN pg_foreign_table f ON f.ftrelid = c.oid "
-        f"LEFT JOIN pg_foreign_server s ON s.oid = f.ftserver WHERE t.oid = {oid}"
+        f"LEFT JOIN pg_foreign_server s ON s.oid = f.ftserver WHERE t.oid = {oid(schema, name)}"
     )
 
 

@@ -48,6 +48,11 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def oid(schema: str, table: str) -> str:
+    """PostgreSQL's number of the table with exactly this name, NULL where there is none; without a schema, by the path."""
+    return f"to_regclass({literal('.'.join(quote(part) for part in (schema, table) if part))})"
+
+
 def instant_text(at_ns: int) -> str:
     """`2026-01-01 00:00:00.000000+00`: microseconds, UTC."""
     seconds, ns = divmod(at_ns, 1_000_000_000)

@@ -6,7 +6,6 @@ import numpy as np
 
 from inrush.guards.verdicts import Figures, Verdict, noted, paced_roles, passed
 from inrush.stats import series
-from inrush.stats.files import rejected_rows
 from inrush.stats.measures import cumulative, grown, measured_windows, role_series, writing_roles
 from inrush.stats.quantity import show
 from inrush.stats.rates import role_rates
@@ -22,24 +21,6 @@ SHORTEST_S = 1.0
 #: A study may ask for less than that, and not for less than this.
 SHORTEST_ASKED_S = 0.5
 WARM_UP_HEAD = 0.9  # head slower than this share of the rest
-
-
-def rows_rejected(run: RunRecord, _: Figures) -> Verdict | None:
-    """Of runs fed from files: what did not fit its columns is in no figure, and must be known of."""
-    found = rejected_rows(run)
-    if not found:
-        return None
-    lost = [
-        f"{table}: {rejected:,} of {of:,} rows rejected"
-        for table, (rejected, of) in found.items()
-        if rejected
-    ]
-    if lost:
-        return noted(
-            "rows rejected",
-            f"{', '.join(lost)}: they did not fit their columns, were not stored and are in no figure; the reject file says why",
-        )
-    return passed("rows rejected", "Every row of the files was stored")
 
 
 def keeps_the_rate(run: RunRecord, figures: Figures) -> Verdict | None:

@@ -14,6 +14,7 @@ from inrush.guards.verdicts import (
     role_figures,
 )
 from inrush.results.unanswered import Unanswered, unanswered
+from inrush.stats.files import rejected_rows
 from inrush.stats.measures import writing_roles
 from inrush.stats.record import RunRecord
 from inrush.text import percent
@@ -95,6 +96,36 @@ def rows_of_unanswered(run: RunRecord, figures: Figures, found: Unanswered) -> V
         "the inserts have no answer",
         figures=[f"{role}.makespan_s" for role in lacking],
     )
+
+
+def rows_rejected(run: RunRecord, _: Figures) -> Verdict | None:
+    """Of runs fed from files: what did not fit its columns is in no figure, and must be known of.
+
+    A table of which no row was stored measured no database.
+    """
+    found = rejected_rows(run)
+    if not found:
+        return None
+    for table, (rejected, of) in found.items():
+        if 0 < rejected == of:
+            first = run.rejects.get(table)
+            return invalid(
+                "rows rejected",
+                f"{table}: all {of:,} rows rejected{f', the first is {first}' if first else ''}. This run stored nothing and has "
+                "no figures; give the column another type, or repair the files",
+                hides=True,
+            )
+    lost = [
+        f"{table}: {rejected:,} of {of:,} rows rejected"
+        for table, (rejected, of) in found.items()
+        if rejected
+    ]
+    if lost:
+        return noted(
+            "rows rejected",
+            f"{', '.join(lost)}: they did not fit their columns, were not stored and are in no figure; the reject file says why",
+        )
+    return passed("rows rejected", "Every row of the files was stored")
 
 
 def suspects(run: RunRecord) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from inrush.guards import disk, lateness, laws, notes, saturation, settings, trends
-from inrush.guards.rows import WRONG, rows_proven
+from inrush.guards.rows import WRONG, rows_proven, rows_rejected
 from inrush.guards.steps import cold_steps, cut_step, guard_steps
 from inrush.guards.verdicts import (
     Figures,
@@ -243,7 +243,7 @@ OF_RUNS = frozenset(
 RUN_GUARDS: tuple[Guard, ...] = (
     Guard("ended as planned", ended_as_planned, "The run does not record its end"),
     Guard("rows proven", rows_proven, "No rows were written, or the engine keeps none"),
-    Guard("rows rejected", notes.rows_rejected, "No rows came from files"),
+    Guard("rows rejected", rows_rejected, "No rows came from files"),
     Guard("answers right", answers_right, "No operation that was called promises anything about its answers"),
     Guard("oracle agrees", oracle_agrees, "The oracle was asked no quiet query"),
     Guard("errors not counted as fast", errors_not_fast, "No call was timed"),

@@ -10,13 +10,14 @@ from inrush.border import plan as border
 from inrush.border.load import Rule
 from inrush.engines.cluster import HASH_PARTITIONS
 from inrush.engines.instance import Target
+from inrush.engines.loading import Loading
 from inrush.engines.sampled import Sampled
 from inrush.engines.twin import Twin
 from inrush.errors import UsageError
-from inrush.load.input import Input
+from inrush.load.input import Input, table_of, times_of
 from inrush.load.shards import Shards, loading_of
 from inrush.plan import ends
-from inrush.study.chosen import Chosen
+from inrush.study.chosen import Asked, Chosen, read_dates
 from inrush.targets.deployment import split_password
 from inrush.workload import Table
 
@@ -26,6 +27,29 @@ if TYPE_CHECKING:
 
     AnyShards = Shards | RemoteShards
 Described = Sequence[tuple[str, str, bool]]
+
+
+def asked_of(call: Call, loading: Loading) -> Asked:
+    """How types are chosen, by the command line and by what the engine's types can hold. Raises UsageError."""
+    floats = {"nan", "inf"} <= loading.not_finite
+    has_unsigned = not loading.unsigned_is_signed
+    return Asked(call.strict, read_dates(call.dates), loading.has_days, floats, True, has_unsigned)
+
+
+def refuse_files(call: Call, inputs: Sequence[Input], loading: Loading) -> None:
+    """Raises UsageError for files of which no table can be made, before anything is made for it. No files: nothing."""
+    if inputs:
+        asked = asked_of(call, loading)
+        table = table_of(inputs, call.table.rpartition(".")[2], (), loading.column_types, asked)
+        times_of(inputs, table, (), asked)
+        refuse_key(call, table)
+
+
+def refuse_key(call: Call, table: Table) -> None:
+    missing = [name for name in call.key if name not in {c.name for c in table.columns}]
+    if missing:
+        found = ", ".join(c.name for c in table.columns)
+        raise UsageError(f"--key {','.join(missing)}: the files have {found}")
 
 
 def without_null(inputs: Sequence[Input], columns: Sequence[Chosen], key: Sequence[str]) -> set[str]:
@@ -58,10 +82,7 @@ def make_table(
     columns: Sequence[Chosen],
 ) -> None:
     """The table on every shard. columns: as they were found in the files."""
-    missing = [name for name in call.key if name not in {c.name for c in table.columns}]
-    if missing:
-        found = ", ".join(c.name for c in table.columns)
-        raise UsageError(f"--key {','.join(missing)}: the files have {found}")
+    refuse_key(call, table)
     sampled = Sampled(
         longest={c.name: c.longest for c in columns if c.type == "text"},
         far=frozenset(c.name for c in columns if c.far),

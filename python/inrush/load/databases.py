@@ -14,8 +14,13 @@ from inrush.load.shards import Shards
 MISSING = "; create it, or name another one in the URL"
 
 
-def need_databases(shards: Shards, create: bool, note: Callable[[str], None]) -> None:
-    """Makes those that are missing, or raises UsageError that names the first; TargetError where a server cannot be reached."""
+def need_databases(
+    shards: Shards, create: bool, note: Callable[[str], None], check: Callable[[], None]
+) -> None:
+    """Makes those that are missing, or raises UsageError that names the first; TargetError where a server cannot be reached.
+
+    check: raises for what the load would be refused for later; asked before the first one is made.
+    """
     if shards.loading.first_database is None:
         return
     for target in shards.targets:
@@ -27,6 +32,7 @@ def need_databases(shards: Shards, create: bool, note: Callable[[str], None]) ->
             raise from_core(*failure)
         if not create:
             raise UsageError(f"{target.url}: database {name} does not exist; --create makes it")
+        check()
         make(shards, target, name)
         note(f"database {name} did not exist; it is made")
 

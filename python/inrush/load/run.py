@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -41,24 +42,30 @@ from inrush.load.remote import RemoteShards, link
 from inrush.load.rounding import with_rounding
 from inrush.load.shards import Shards, shards_at, shards_of
 from inrush.plan import ends
-from inrush.study.chosen import Asked, DatesUndecided, read_dates
+from inrush.study.chosen import Asked, DatesUndecided
 from inrush.study.first_line import read_said, shown_line
 from inrush.study.found import SAMPLE_ROWS
+from inrush.targets.spoken import foreign_protocols
 from inrush.workload import Table
 
 Doc = dict[str, Any]
 OnEvent = Callable[[Doc], None]
 
 
-def found_shards(call: Call, note: Callable[[str], None]) -> tuple[Call, Shards]:
+def found_shards(
+    call: Call, note: Callable[[str], None], look: Callable[[], Sequence[Input]] = tuple
+) -> tuple[Call, Shards]:
     """Where the rows go, by the command line or by the coordinator that it names. Raises UsageError, TargetError.
 
-    A database that is missing is made with `--create`.
+    look: at the files. A database that is missing is made with `--create`, after what the files can be refused for.
     """
     from inrush import _core
 
     shards = shards_of(call, note)
-    need_databases(shards, call.create, note)
+    spoken = foreign_protocols([(shards.twin, target.url) for target in shards.targets])
+    if problems := [why for why in spoken if why is not None]:
+        raise UsageError("\n".join(problems))
+    need_databases(shards, call.create, note, lambda: create.refuse_files(call, look(), shards.loading))
     try:
         found = with_shards(call, shards, note)
     except _core.CoreFailure as failure:
@@ -78,11 +85,18 @@ def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEven
     Raises UsageError, TargetError, CoreError, Interrupted; what was acknowledged by then is stored and not loaded again.
     """
     names = expand(call.files)
+
+    @cache
+    def look() -> list[Input]:
+        folder.mkdir(parents=True, exist_ok=True)
+        said = read_said(call.header, call.columns, call.format)
+        return open_inputs(names, folder / "spool", SAMPLE_ROWS if call.create else LOOK_ROWS, said)
+
     shards: Shards | RemoteShards
     if call.server:
         shards = remote_shards(call)
     else:
-        call, shards = found_shards(call, note)
+        call, shards = found_shards(call, note, look)
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
 
@@ -92,8 +106,7 @@ def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEven
 
         load_server = None if isinstance(shards, RemoteShards) else ahead("server", shards.secrets)
         client = ahead("client", {})
-        said = read_said(call.header, call.columns, call.format)
-        inputs = open_inputs(names, folder / "spool", SAMPLE_ROWS if call.create else LOOK_ROWS, said)
+        inputs = look()
         targets = shards.documents()
         wanted = prepare(call, inputs, shards, targets, folder, note)
         own = folder / wanted.import_id
@@ -226,15 +239,7 @@ def prepare(
     physical = ends.target_table(call.table)
     try:
         described = describe(shards, targets[0][1], call.table)
-        floats = {"nan", "inf"} <= shards.loading.not_finite
-        asked = Asked(
-            call.strict,
-            read_dates(call.dates),
-            shards.loading.has_days,
-            floats,
-            True,
-            not shards.loading.unsigned_is_signed,
-        )
+        asked = create.asked_of(call, shards.loading)
         table = table_of(inputs, call.table.rpartition(".")[2], described, shards.loading.column_types, asked)
         times, undecided = times_or_not(inputs, table, described, asked)
         columns = columns_of(inputs, table.name, described, asked)

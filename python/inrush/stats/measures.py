@@ -61,7 +61,7 @@ NEVER_SERVED = ("latency", "on_time")
 def study_record(results: Any) -> StudyRecord:
     """What statistics and the report need of `store.Results`; tables stay lazy."""
     doc: Mapping[str, Any] = results.study
-    runs = [RunRecord(r.id, r.plan, r.env, r.doc, r.tables) for r in results.runs]
+    runs = [RunRecord(r.id, r.plan, r.env, r.doc, r.tables, r.first_rejects) for r in results.runs]
     absent = [
         Absent(_point(entry), why, str(entry.get("reason", "")))
         for why in ("stopped", "unsupported")

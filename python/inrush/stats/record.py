@@ -40,6 +40,8 @@ class RunRecord:
     summary: Mapping[str, Any]
     #: Table of `docs/results.md` -> its rows; one that is missing has none.
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    #: Table that was fed from files -> the first row that was not stored and why: `a.csv, line 2: column v: not an integer`.
+    rejects: Mapping[str, str] = field(default_factory=dict)
     _rows: dict[str, list[Any]] = field(default_factory=dict, compare=False, repr=False)
 
     @property

@@ -10,12 +10,11 @@ import contextlib
 import os
 import re
 import uuid
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from inrush.engines import greeting, server
+from inrush.engines import server
 from inrush.engines.sql import file_of
 from inrush.errors import UsageError
 from inrush.machine import host
@@ -24,6 +23,7 @@ from inrush.plan.planned import StudyPlan
 from inrush.stats.quantity import show
 from inrush.targets.deployment import Deployment
 from inrush.targets.deployments import NamedTargets, deployment_at
+from inrush.targets.spoken import foreign_protocols
 
 #: Words of servers about a right that is missing.
 NOT_ALLOWED = re.compile(r"denied|privilege|read-?only|authori|forbidden|not allowed", re.IGNORECASE)
@@ -67,7 +67,7 @@ def refuse_unready(plan: StudyPlan, found: NamedTargets, data: Path) -> list[str
     if is_local:
         with noted(problems):
             check_folder(data)
-    foreign = foreign_protocols(servers)
+    foreign = foreign_protocols([(of.server, of.target.url) for of in servers])
     for deployment, why in zip(servers, foreign, strict=True):
         with noted(problems):
             if why is not None:
@@ -88,39 +88,6 @@ def noted(problems: list[str]) -> Iterator[None]:
 
 
 # Servers.
-
-
-def foreign_protocols(servers: Sequence[Deployment]) -> list[str | None]:
-    """Why a server is none of the engine's; asked of all at once, as one that is silent takes seconds."""
-    if not servers:
-        return []
-    with ThreadPoolExecutor(len(servers)) as pool:
-        return list(pool.map(foreign_protocol, servers))
-
-
-def foreign_protocol(deployment: Deployment) -> str | None:
-    twin, url = deployment.server, deployment.target.url
-    assert twin.protocol is not None, "the caller looked"
-    port = greeting.port_of(url, twin.protocol, twin.usual_port)
-    if port is None:
-        return None
-    try:
-        heard = greeting.heard(port, twin.protocol)
-    except TimeoutError:
-        return f"{url}: no answer within {greeting.CONNECT_S:g} s; check host, port and firewall"
-    except greeting.Silent:
-        return (
-            f"{url}: port {port.number} takes connections and says nothing within {greeting.SILENT_S:g} s; check the port, and "
-            f"that {twin.name} answers there"
-        )
-    except OSError:
-        return None  # the core says it in its own words
-    if heard in (None, twin.protocol):
-        return None
-    return (
-        f"{url}: port {port.number} answers in the protocol of {heard.value}, and {twin.name} speaks {twin.protocol.value}; "
-        "check scheme and port"
-    )
 
 
 def asked(deployment: Deployment, plan: StudyPlan) -> str:

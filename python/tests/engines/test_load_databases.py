@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -50,6 +51,39 @@ def test_a_missing_database_is_one_line_and_create_makes_it(
     again = load(Call(files, "t", missing, create=True), tmp_path / "loads", notes.append, silent)
     assert (again.rows_stored, again.rows_before) == (0, ROWS)
     assert not any("did not exist" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "why"),
+    [
+        ("1,2\n3,4\n", {"columns": "a,b,c"}, "--columns names 3 columns"),
+        ("a,b\n1,2\n", {"key": ("d",)}, "--key d: the files have a, b"),
+        ("a,b\n1,03/01/2026\n", {}, "03/01/2026"),
+    ],
+)
+def test_files_that_are_refused_make_no_database(
+    postgresql: Target, tmp_path: Path, text: str, asked: dict[str, Any], why: str
+) -> None:
+    name, file = f"inrush_none_{random.randrange(1 << 40):x}", tmp_path / "a.csv"
+    file.write_text(text)
+    wanted = Call((str(file),), "t", with_database(postgresql.url, name), create=True, **asked)
+    with pytest.raises(UsageError, match=why):
+        load(wanted, tmp_path / "loads", silent, silent)
+    assert control(postgresql, f"SELECT 1 FROM pg_database WHERE datname = '{name}'") == []
+
+
+@pytest.mark.parametrize("table", ["my table", 'five" pipe', "O'Brien", "Mixed"])
+def test_a_table_may_have_any_name(postgresql: Target, tmp_path: Path, table: str) -> None:
+    """`to_regclass` reads its text as SQL does: a blank was a syntax error, a capital letter a small one."""
+    name = f"inrush_names_{random.randrange(1 << 40):x}"
+    url = with_database(postgresql.url, name)
+    try:
+        for begin, create in ((0, True), (50, False)):
+            files = (str(rows_file(tmp_path / f"{begin}.csv", begin, 50)),)
+            done = load(Call(files, table, url, create=create), tmp_path / "loads", silent, silent)
+            assert (done.verdict, done.rows_stored) == ("proven", 50)
+    finally:
+        control(postgresql, f"DROP DATABASE IF EXISTS {name}")
 
 
 def test_the_url_of_a_server_takes_a_load_as_status_prints_it(server: Target, tmp_path: Path) -> None:
@@ -121,3 +155,14 @@ def test_a_user_who_may_make_no_database_gets_the_servers_words(postgresql: Targ
 def test_an_address_names_its_database(url: str, name: str, first: str) -> None:
     assert database_of(url) == name
     assert with_database(url, "postgres") == first
+
+
+@pytest.mark.parametrize("scheme", ["mysql", "clickhouse"])
+def test_a_port_of_another_protocol_is_said_to_be_one(
+    postgresql: Target, scheme: str, tmp_path: Path
+) -> None:
+    """A client of MySQL waits for a greeting that PostgreSQL never sends: ten seconds, and then a word of a firewall."""
+    port = urlsplit(postgresql.url).port
+    files = (str(rows_file(tmp_path / "a.csv", 0, 3)),)
+    with pytest.raises(UsageError, match=f"port {port} answers in the protocol of PostgreSQL, and {scheme}"):
+        load(Call(files, "t", f"{scheme}://me@127.0.0.1:{port}/x"), tmp_path / "loads", silent, silent)

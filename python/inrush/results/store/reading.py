@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -92,6 +93,13 @@ class SealedRun:
     def table(self, name: str) -> pa.Table:
         return self.tables[name]
 
+    @property
+    def first_rejects(self) -> dict[str, str]:
+        """Table that was fed from files -> the first row that was not stored and why; of a pipeline: `pipelines`."""
+        found = {p.stem.removeprefix("reject-"): first_reject(p) for p in self.path.glob("reject-*.csv")}
+        piped = next(iter(sorted((self.path / "rejects").glob("*.csv"))), None)
+        return found if piped is None else {**found, "pipelines": first_reject(piped)}
+
     def damage(self) -> list[str]:
         """What differs from what was sealed, as messages; empty when nothing does."""
         found = []
@@ -104,6 +112,22 @@ class SealedRun:
                     f"{path}: table {name} is not as it was sealed; restore it or run the study again"
                 )
         return found
+
+
+def first_reject(path: Path) -> str:
+    """`a.csv, line 2: column v: not an integer`; empty of a reject file without a row, and of one that is not read."""
+    try:
+        with path.open(newline="", encoding="utf-8", errors="replace") as lines:
+            row = next(csv.DictReader(lines), None)
+    except (OSError, csv.Error):
+        return ""
+    if row is None or not row.get("reason"):
+        return ""
+    return (
+        f"{row['file']}, line {row['line']}: "
+        + (f"column {row['column']}: " if row["column"] else "")
+        + row["reason"]
+    )
 
 
 class _Tables(Mapping[str, pa.Table]):
