@@ -61,7 +61,7 @@ def settled(of: Values, fresh: Values, figure: str) -> Settled:
 
 
 def run_once(points: Collection[Point], *values: Values) -> bool:
-    """Whether all of these points have a single run: nothing tells then whether they differ."""
+    """Whether all of these points have a single run: nothing shows then whether they differ."""
     return all(len(of.get(p, ())) <= 1 for p in points for of in values)
 
 
