@@ -31,6 +31,9 @@ OWN = {
     "line.tcp.enabled": "false",
     "telemetry.enabled": "false",
     "config.validation.strict": "true",
+    # inrush limits its statements itself; as shipped, the server ends them after 60 s and idle sessions after 300 s. In ms: a day.
+    "query.timeout": "86400000",
+    "pg.net.idle.timeout": "86400000",
 }
 PORT = "pg.net.bind.to"
 

@@ -133,8 +133,7 @@ def cold_steps(run: RunRecord, figures: Figures, guard: str) -> Verdict | None:
     failed = {k: step for k, step in asked.items() if done.get(k, {}).get("ok") is not True}
     if not failed:
         return passed(guard, "; ".join(f"Step {step}: {done[k].get('how', '')}" for k, step in asked.items()))
-    order, working = list(steps), working_steps(run)
-    warm = [next((s for s in order[order.index(step) :] if s in working), step) for step in failed.values()]
+    warm = list(dict.fromkeys(s for step in failed.values() for s in until_work(run, step)))
     k, step = next(iter(failed.items()))
     why = done.get(k, {}).get("why", "there is no record that the caches were dropped")
     return invalid(
@@ -142,6 +141,14 @@ def cold_steps(run: RunRecord, figures: Figures, guard: str) -> Verdict | None:
         f"Step {step} was to make the engine cold and did not: {why}. Read {', '.join(warm)} as warm, or give the rights",
         figures=of_steps(figures, [*failed.values(), *warm]),
     )
+
+
+def until_work(run: RunRecord, step: str) -> list[str]:
+    """The steps behind this one, up to the first that has sessions at work: all of them may have been meant cold."""
+    order, working = list(segments_of_steps(run)), working_steps(run)
+    behind = order[order.index(step) + 1 :]
+    last = next((at for at, name in enumerate(behind) if name in working), len(behind) - 1)
+    return behind[: last + 1]
 
 
 def is_cold(run: RunRecord, segment: int) -> bool:

@@ -57,6 +57,7 @@ class Segments:
             *([self.drive("warm", self.schedule.warm_s)] if timed and self.schedule.warm_s else []),
             self.drive("measure", self.schedule.measure_s),
             *retained,
+            *(self.seen(list(draft.written)) if timed and self.schedule.cool_s else []),
             *([self.drive("cool", self.schedule.cool_s)] if timed and self.schedule.cool_s else []),
         ]
 

@@ -26,15 +26,25 @@ class StepSegments(Segments):
     asked_before = ("settings", "counters", "sizes")
 
     def body(self) -> list[border.Segment]:
-        return [segment for step in self.draft.study.steps for segment in self.step(step)]
+        found: list[border.Segment] = []
+        cold = False
+        for step in self.draft.study.steps:
+            cold = isinstance(step, Cold) or (cold and isinstance(step, Settle | Restart))
+            found += self.step(step, cold)
+        return found
 
-    def step(self, step: Step) -> list[border.Segment]:
-        """The step, and what is probed after it: sizes where it may have changed them, counters always."""
-        sizes = not isinstance(step, Read | Cold | Restart)
+    def step(self, step: Step, cold: bool) -> list[border.Segment]:
+        """The step, and what is probed after it: sizes where it may have changed them, counters always.
+
+        cold: the engine is to stay cold for a later step; asking for sizes may read its files.
+        """
+        sizes = not cold and not isinstance(step, Read | Cold | Restart)
         probes = self.probe(step.name, ("sizes", "counters") if sizes else ("counters",))
         for probe in probes:
             probe["step"] = step.name
-        return [self.work_of(step), *probes]
+        loaded = [r.table for r in self.draft.roles if r.name == step.name and r.table is not None]
+        seen = self.seen(loaded) if isinstance(step, Load) else []
+        return [self.work_of(step), *seen, *probes]
 
     def work_of(self, step: Step) -> border.Segment:
         match step:

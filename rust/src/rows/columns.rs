@@ -9,7 +9,7 @@ pub struct Columns {
     pub rows: usize,
     pub columns: Vec<Column>,
     /// Where the generator's last `fill` ended.
-    pub(super) cursor: Cursor,
+    pub(super) cursor: Option<Box<Cursor>>,
 }
 
 #[derive(Debug, Clone)]
@@ -82,7 +82,7 @@ pub fn value_text(value: &Value) -> String {
 
 impl Columns {
     pub fn new(rows: usize, columns: Vec<Column>) -> Columns {
-        Columns { rows, columns, cursor: Cursor::default() }
+        Columns { rows, columns, cursor: None }
     }
 
     /// No rows yet, with the columns of `table`.

@@ -111,12 +111,12 @@ impl RowGen {
     /// `out` comes from `columns`. Panics if it has other columns, or the table ends before.
     pub fn fill(&self, first_row: u64, rows: usize, out: &mut Columns) {
         let Some(ordered) = &self.ordered else { return self.fill_some(&self.order, first_row, rows, out) };
-        let mut cursor = std::mem::take(&mut out.cursor);
+        let mut cursor = out.cursor.take().unwrap_or_default();
         let series = self.series;
         self.fill_chunks(&self.order, rows, out, |places, at, n| {
             places.ordered(ordered, &mut cursor, first_row + at as u64, n, series)
         });
-        out.cursor = cursor;
+        out.cursor = Some(cursor);
     }
 
     /// The row of event number `number`, in place of what `out` held.

@@ -183,7 +183,8 @@ impl Running {
         let whole = driven.as_ref().is_ok_and(|d| matches!(d.ended_by, EndedBy::Work | EndedBy::Time));
         observer.finish(!whole);
         let driven = driven?;
-        if driven.ended_by == EndedBy::Limit {
+        // A step has a limit of its own, which may be shorter than its tables take to be proven.
+        if driven.ended_by == EndedBy::Limit && segment.step.is_empty() {
             self.most_ns = segment.limit_ns;
         }
         self.count_files(index, &driven.files);
