@@ -33,8 +33,9 @@ def test_a_verdict_is_shown_of_a_study_that_ended_alone(inrush: Inrush) -> None:
     begun(inrush, "two", verdict="valid", status="interrupted")
     rows = {row["id"].partition("-")[0]: row["verdict"] for row in inrush("runs", "--json").json}
     assert rows == {"one": "invalid", "two": None}
-    one, two = inrush("runs").out.splitlines()[1:]
-    assert "INVALID" in one and " valid" not in two
+    begun(inrush, "three", verdict="valid", noted=True)
+    one, three, two = sorted(inrush("runs").out.splitlines()[1:])
+    assert "INVALID" in one and " valid" not in two and " valid, with notes " in three
 
 
 def test_one_study_is_deleted_and_the_others_stay(inrush: Inrush) -> None:
