@@ -117,3 +117,21 @@ def test_an_import_goes_on_with_the_first_row_that_is_stored() -> None:
         event({"event": "progress", "role": "client", "rows_stored": 5})
     before.end(5)
     assert notes == ["import f00 goes on: 20,000 rows are stored already"] and len(seen) == 3
+
+
+def test_a_load_beyond_its_limit_of_rejects_says_what_stays_stored(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("id,v\n" + "".join(f"{i},{i if i % 100 else 'x'}\n" for i in range(2_000)))
+    assert run([str(file), *words, "--strict", "--reject-limit", "5"], monkeypatch) == 1
+    (said,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("inrush: ")]
+    assert said.startswith(
+        f"inrush: 6 rows rejected, more than --reject-limit 5 takes; the last is {file}, line 502, column v: not an integer; "
+    )
+    assert said.endswith(
+        "rows that were stored by then stay stored, and the same command with a higher limit goes on"
+    )
+    # As it says.
+    assert run([str(file), *words, "--reject-limit", "50"], monkeypatch) == 0
+    assert "1,980 rows stored" in capsys.readouterr().out

@@ -37,7 +37,7 @@ from inrush.load.input import (
 )
 from inrush.load.look import Begun, begun_of
 from inrush.load.process import End
-from inrush.load.rejects import merge_rejects, reasons_of, with_names
+from inrush.load.rejects import merge_rejects, reasons_of, with_names, with_remedy
 from inrush.load.remote import RemoteShards, link
 from inrush.load.resumed import Resumed
 from inrush.load.rounding import with_rounding
@@ -430,7 +430,7 @@ def run_clients(
             try:
                 last = end.wait_for("finished", on_event, load_server)
             except (TargetError, CoreError) as failed:
-                raise type(failed)(with_names(str(failed), names)) from None
+                raise type(failed)(with_remedy(with_names(str(failed), names))) from None
         for name in counts:
             counts[name] += int(last[name])
         sums.append(last["sums"])
