@@ -110,9 +110,9 @@ def verified(
     }
     unread = [c.name for c in wanted.table.columns if c.name not in columns]
     if found.verdict == "proven" or not unread:
-        names = ", ".join(quote(name) for name in unread)
+        shown = ", ".join(quote(name) for name in unread)
         but = (
-            f" in all columns but {names}, of which the sums alone were compared; they are equal"
+            f" in all columns but {shown}, of which the sums alone were compared; they are equal"
             if unread
             else ""
         )
