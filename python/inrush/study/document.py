@@ -158,7 +158,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return close[0] if close else None
 
 
-#: A study has some thirty keys; a list beyond that is of columns or files, and is read by nobody.
+#: A study has some thirty keys; beyond that it is a list of columns or files.
 MOST_NAMES = 40
 
 
