@@ -241,7 +241,7 @@ def test_a_run_ends_in_the_answer_the_verdict_and_the_next_command(
     assert done.returncode == 0, done.stderr
     conclusion, empty, header, row, *_, verdict, following = done.stdout.splitlines()
     assert conclusion.startswith("SQLite stores ") and empty == "" and header.startswith("engine ")
-    assert row.startswith("sqlite ") and row.endswith(" valid")
+    assert row.startswith("sqlite ") and row.endswith(" valid, with notes")
     assert verdict.startswith("valid") and "inrush" in following
     assert "[1/2]" in done.stderr and "report:" in done.stderr
 
@@ -259,7 +259,7 @@ def test_what_was_run_is_listed_shown_and_reported(after: Inrush, tmp_path: Path
     (listed,) = after("runs", "--json").json
     assert listed["status"] == "done" and listed["runs"] == "2/2"
     assert listed["verdict"] == "valid" and listed["targets"] == ["sqlite"]
-    assert re.search(r"2/2 +valid +sqlite ", after("runs").out)
+    assert re.search(r"2/2 +valid, with notes +sqlite ", after("runs").out)
     shown = after("show", "--json").json
     assert shown["valid"] is True and shown["points"][0]["point"]["engine"] == "sqlite"
     checked = after("show", "--check")

@@ -10,7 +10,8 @@ import pytest
 
 from inrush.analysis.analyse import analysis_of
 from inrush.analysis.answer import answer
-from inrush.analysis.conclusion import conclusion
+from inrush.analysis.conclusion import beside, conclusion
+from inrush.analysis.keeping_up import headed
 from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis, Measured
 from inrush.guards.verdicts import Verdict, invalid
@@ -365,3 +366,20 @@ def test_a_time_that_rounds_to_a_larger_unit_is_in_that_unit(
 def test_three_digits_of_a_figure_are_never_a_thousand_of_its_unit() -> None:
     assert [show(v, "x.latency_s") for v in (0.9994, 0.9996, 1.0)] == ["999 ms", "1.00 s", "1.00 s"]
     assert show(999_600.0, "x.rows_per_s") == "1.00 M rows/s"
+
+
+def test_a_switch_is_on_or_off_and_not_a_place() -> None:
+    assert headed((("process_per_file", False),), "so") == "Without process_per_file: so"
+    assert headed((("process_per_file", True),), "so") == "With process_per_file: so"
+    mixed = (("table", "port_errors"), ("readers", 0), ("sort", False))
+    assert headed(mixed, "so") == "At port_errors, 0 readers, without sort: so"
+    assert headed((), "so") == "so"
+
+
+def test_the_conditions_that_the_sentence_leaves_out_are_counted_in_a_sentence() -> None:
+    analysis = fixed(TRUTH)
+    seen = overview(analysis, answer(analysis))
+    assert seen is not None and beside(analysis, seen) == []
+    for n, said in {1: "1 other condition too; the table of every point shows it",
+                    2: "2 other conditions too; the table of every point shows them"}.items():  # fmt: skip
+        assert beside(analysis, replace(seen, others=n)) == [f"The study has {said}"]

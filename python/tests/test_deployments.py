@@ -82,6 +82,10 @@ def test_settings_follow_the_engine_and_may_hold_commas() -> None:
     for wrong, says in {"mysql,fast": "'fast' is no setting", "mysql,=1": "is no setting"}.items():
         with pytest.raises(UsageError, match=says):
             started_words([wrong])
+    for option, says in {"--start ": "--start postgresql --start mysql", "": "postgresql mysql"}.items():
+        with pytest.raises(UsageError) as refused:
+            started_words(["postgresql,mysql"], option)
+        assert str(refused.value) == f"{option}postgresql,mysql: engines stand apart; write {says}"
     with pytest.raises(UsageError, match="named twice"):
         started_words(["mysql", "mysql,a=1"])
 

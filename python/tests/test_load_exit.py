@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from inrush.cli import main
 from inrush.load.rejects import reasons_of
+from inrush.load.resumed import Resumed
 
 
 def run(words: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
@@ -90,3 +92,46 @@ def test_a_quiet_load_says_its_last_lines_alone(
     assert said.err == "" and said.out.startswith("2 rows stored in ")
     assert run([str(file), *words, "--again", "-q"], monkeypatch) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_a_finished_load_that_is_repeated_is_complete_and_one_that_was_cut_goes_on(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("id,v\n" + "".join(f"{i},2\n" for i in range(2_000)))
+    assert run([str(file), *words], monkeypatch) == 0
+    assert "import" not in capsys.readouterr().err
+    assert run([str(file), *words], monkeypatch) == 0
+    said = capsys.readouterr().err
+    assert "is complete, with 2,000 rows; nothing to load" in said and "goes on" not in said
+
+
+def test_an_import_goes_on_with_the_first_row_that_is_stored() -> None:
+    notes: list[str] = []
+    before = Resumed(notes.append, "f00", 20_000)
+    seen: list[dict[str, Any]] = []
+    event = before.watched(seen.append)
+    event({"event": "progress", "role": "client", "rows_stored": 0})
+    assert notes == []
+    for _ in range(2):
+        event({"event": "progress", "role": "client", "rows_stored": 5})
+    before.end(5)
+    assert notes == ["import f00 goes on: 20,000 rows are stored already"] and len(seen) == 3
+
+
+def test_a_load_beyond_its_limit_of_rejects_says_what_stays_stored(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("id,v\n" + "".join(f"{i},{i if i % 100 else 'x'}\n" for i in range(2_000)))
+    assert run([str(file), *words, "--strict", "--reject-limit", "5"], monkeypatch) == 1
+    (said,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("inrush: ")]
+    assert said.startswith(
+        f"inrush: 6 rows rejected, more than --reject-limit 5 takes; the last is {file}, line 502, column v: not an integer; "
+    )
+    assert said.endswith(
+        "rows that were stored by then stay stored, and the same command with a higher limit goes on"
+    )
+    # As it says.
+    assert run([str(file), *words, "--reject-limit", "50"], monkeypatch) == 0
+    assert "1,980 rows stored" in capsys.readouterr().out

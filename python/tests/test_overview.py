@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -10,8 +11,8 @@ from inrush.analysis.analyse import analysis_of
 from inrush.analysis.answer import answer
 from inrush.analysis.overview import Overview, overview
 from inrush.analysis.points import Analysis, Measured
-from inrush.guards.verdicts import invalid
-from inrush.report.overview import WIDEST, full_table, html_table, markdown, text_table
+from inrush.guards.verdicts import invalid, noted
+from inrush.report.overview import WIDEST_TABLE, full_table, html_table, markdown, text_table
 from inrush.stats.headroom import client_share, idle_share
 from inrush.stats.measures import figures_of_run
 from inrush.stats.record import StudyRecord
@@ -48,7 +49,7 @@ def test_every_engine_has_a_row_at_its_own_best_point_of_a_question_of_best() ->
     assert "at duckdb batch_rows 5,000; sqlite batch_rows 200" in text_table(analysis, found)
 
 
-def test_a_terminal_shows_all_engines_in_sixty_columns_with_numbers_to_the_right() -> None:
+def test_a_terminal_shows_all_engines_in_seventy_columns_with_numbers_to_the_right() -> None:
     every = {
         (engine, readers): s
         for readers in (0, 4)
@@ -58,12 +59,25 @@ def test_a_terminal_shows_all_engines_in_sixty_columns_with_numbers_to_the_right
     lines = text_table(analysis, seen(analysis))
     header, *rows = lines[:6]
     assert [row.split()[0] for row in rows] == ["postgresql", "clickhouse", "timescaledb", "mariadb", "mysql"]
-    assert max(map(len, lines[:6])) <= WIDEST == 60
+    assert max(map(len, lines[:6])) <= WIDEST_TABLE == 72
     ends = [re.search(r"rows/s", header), *(re.search(r"20\.0 k", row) for row in rows)]
     assert len({m.end() for m in ends if m is not None}) == 1 and None not in ends
-    assert all(row.endswith("valid") for row in rows)
+    assert all(row.endswith("  valid, with notes") for row in rows)
     assert "write: p99 of writers, whole samples" in lines and "read: p99 of readers" in lines
     assert "at readers 4" in lines
+
+
+def test_a_row_without_a_note_is_plainly_valid() -> None:
+    analysis = fixed({("duckdb", 200): 2.0, ("sqlite", 200): 1.0})
+    quiet = [replace(m, verdicts=[]) for m in analysis.runs]
+    noisy = [
+        replace(m, verdicts=[noted("quiet machine", "busy")]) if m.run.engine == "sqlite" else m
+        for m in quiet
+    ]
+    analysis = analysis_of(analysis.record, noisy)
+    analysis.__dict__["study_verdicts"] = []
+    lines = text_table(analysis, seen(analysis))
+    assert [line.rpartition("  ")[2] for line in lines[1:3]] == ["valid", "valid, with notes"]
 
 
 def test_a_row_too_wide_for_a_terminal_says_what_its_rows_survive_below() -> None:

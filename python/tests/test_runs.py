@@ -33,8 +33,24 @@ def test_a_verdict_is_shown_of_a_study_that_ended_alone(inrush: Inrush) -> None:
     begun(inrush, "two", verdict="valid", status="interrupted")
     rows = {row["id"].partition("-")[0]: row["verdict"] for row in inrush("runs", "--json").json}
     assert rows == {"one": "invalid", "two": None}
-    one, two = inrush("runs").out.splitlines()[1:]
-    assert "INVALID" in one and " valid" not in two
+    begun(inrush, "three", verdict="valid", noted=True)
+    one, three, two = sorted(inrush("runs").out.splitlines()[1:])
+    assert "INVALID" in one and " valid" not in two and " valid, with notes " in three
+
+
+@pytest.mark.parametrize("words", [("runs",), ("show",), ("run", "quickstart", "sqlite", "--scale", "xs")])
+def test_a_file_in_the_place_of_the_results_is_said_to_be_one(
+    inrush: Inrush, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    file = tmp_path / "results.txt"
+    file.write_text("notes of mine")
+    monkeypatch.setenv("INRUSH_RESULTS", str(file))
+    said = inrush(*words)
+    assert (said.code, said.out) == (2, "")
+    assert (
+        said.err
+        == f"inrush: {file}: is a file, not a folder; name a folder for results: INRUSH_RESULTS=DIR\n"
+    )
 
 
 def test_one_study_is_deleted_and_the_others_stay(inrush: Inrush) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from inrush.errors import InrushError, Problem, StudyInvalid, UsageError
 from inrush.plan.plan import plan_study
+from inrush.study.document import unknown
 from inrush.study.forms import FromFactor, PerSession, Total
 from inrush.study.shipped import find_study, shipped_studies
 from inrush.study.study import Known, Study, load_study, parse_study
@@ -404,3 +405,9 @@ def test_some_mutations_are_valid_studies() -> None:
 def test_mutated_workloads_never_give_a_traceback(share: range) -> None:
     seeds = [random.Random(f"workload-{n}") for n in share]
     assert {outcome(use_workload, mutated_tree(WORKLOAD, rng)) for rng in seeds} >= {"invalid", "valid"}
+
+
+def test_an_unknown_name_is_answered_with_every_name_once() -> None:
+    names = [f"k{n:02}" for n in range(20)]
+    assert unknown("key", "zzz", [*names, "k00"]) == f"unknown key; choose from: {', '.join(names)}"
+    assert unknown("column", "zzz", (f"c{n:03}" for n in range(50))).endswith(", c039 and 10 more")

@@ -47,7 +47,11 @@ def test_results_without_a_point_in_common_are_said_to_have_none() -> None:
 def test_a_study_of_which_only_the_pilot_has_run_has_measured_nothing() -> None:
     runs = [synthetic.run("duckdb", {"batch_rows": 200}, block=0)]
     assert standing(analyse(StudyRecord(synthetic.STUDY, runs))) == "nothing measured yet"
-    assert standing(analysed("POWER_LOSS", "a")) == "valid"
+    noted = analysed("POWER_LOSS", "a")
+    assert standing(noted) == "valid, with notes"
+    plain = replace(noted, runs=[replace(m, verdicts=[]) for m in noted.runs])
+    plain.__dict__["study_verdicts"] = []
+    assert standing(plain) == "valid"
 
 
 MAKESPANS = {("duckdb", b): s for b, s in ((200, 3.0), (1000, 1.0))}

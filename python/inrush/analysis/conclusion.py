@@ -122,7 +122,9 @@ def beside(analysis: Analysis, seen: Overview) -> list[str]:
     if len([row for row in seen.rows if row.point]) > 1 and (why := refused(analysis)):
         said.append(f"These engines are not compared: acknowledged rows survive different things ({why})")
     if seen.others:
-        said.append(f"{counted(seen.others, 'other condition')} of the study: in the table of every point")
+        said.append(
+            f"The study has {counted(seen.others, 'other condition')} too; the table of every point shows {'it' if seen.others == 1 else 'them'}"
+        )
     return said
 
 

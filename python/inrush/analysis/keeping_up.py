@@ -164,6 +164,8 @@ def load_value(along: str, value: Any) -> str:
 
 
 def headed(condition: Point, sentence: str) -> str:
-    """What all of it was measured with, in front: `At port_data_counters, 0 readers: …`"""
-    words = ", ".join(say_with(k, v) for k, v in condition)
-    return f"At {words}: {sentence}" if words else sentence
+    """What all of it was measured with, in front: `At port_data_counters, 0 readers, without sort: …`"""
+    values = ", ".join(say_with(k, v) for k, v in condition if not isinstance(v, bool))
+    switches = [f"with{'' if v else 'out'} {k}" for k, v in condition if isinstance(v, bool)]
+    words = ", ".join([*([f"at {values}"] if values else []), *switches])
+    return f"{words[0].upper()}{words[1:]}: {sentence}" if words else sentence

@@ -21,7 +21,7 @@ from inrush.analysis.percentiles import merged_s, percentile_of
 from inrush.analysis.points import Analysis, Measured, Point, roles, say
 from inrush.analysis.settled import Values, settled
 from inrush.analysis.wording import interval_of, ordered
-from inrush.guards.verdicts import is_instrument, survives
+from inrush.guards.verdicts import Outcome, is_instrument, survives
 from inrush.stats import stats
 from inrush.stats.headroom import client_share, idle_share
 from inrush.stats.levels import levels_off
@@ -70,6 +70,8 @@ class EngineRow:
     broken: tuple[str, ...] = ()
     #: Guards that say so.
     guards: tuple[str, ...] = ()
+    #: Whether a guard has a note on a run of the row, or on the study at its points.
+    noted: bool = False
 
 
 @dataclass(frozen=True)
@@ -266,6 +268,18 @@ def engine_row(
         survives=" or ".join(dict.fromkeys(promised(m) for m in counted)),
         broken=tuple(dict.fromkeys(f for f, _ in verdicts)),
         guards=tuple(dict.fromkeys(v.guard for _, v in verdicts)),
+        noted=any(
+            v.outcome is Outcome.NOTE
+            for v in [
+                *(
+                    v
+                    for m in analysis.runs
+                    if m.point in behind and (m.counts or m.run.confirms)
+                    for v in m.verdicts
+                ),
+                *(v for v in analysis.study_verdicts if v.points is None or set(v.points) & set(behind)),
+            ]
+        ),
     )
 
 

@@ -57,26 +57,30 @@ def lines(done: Loaded) -> list[str]:
     from inrush.stats.quantity import digits, show
 
     rate = done.rows_stored / done.seconds if done.seconds > 0 else 0.0
-    first = f"{done.rows_stored:,} rows stored in {digits(done.seconds)} s ({show(rate, 'x.rows_per_s')}"
+    first = f"{rows(done.rows_stored)} stored in {digits(done.seconds)} s ({show(rate, 'x.rows_per_s')}"
     first += f", {show(done.bytes / done.seconds, 'x.bytes_per_s')})" if done.bytes else ")"
     if done.rows_before:
-        first += f", {done.rows_before:,} were stored before"
+        first += f", {done.rows_before:,} {'was' if done.rows_before == 1 else 'were'} stored before"
     shards = f" on {len(done.shards)} shards" if len(done.shards) > 1 else ""
     if done.rows_on_replicas is not None:
         shards = f" on {len(done.shards) // 2} shards, {done.rows_on_replicas:,} on their replicas"
     found = [
         first,
-        f"{VERDICTS[done.verdict]}: {done.why}; {done.rows_in_ledger:,} rows of this import in the ledger{shards}",
+        f"{VERDICTS[done.verdict]}: {done.why}; {rows(done.rows_in_ledger)} of this import in the ledger{shards}",
     ]
     found += [f"{column}: {how}" for column, how in done.columns.items() if NOT_EQUAL.search(how)]
     found.append(cost_line(done.costs))
     if done.rejected:
         why = f" ({done.reason})" if done.reason else ""
-        found.append(f"{done.rejected:,} rows rejected{why}, each with line and reason: {done.rejects}")
+        found.append(f"{rows(done.rejected)} rejected{why}, each with line and reason: {done.rejects}")
     else:
         found.append("no row rejected")
     found.append(f"import {done.import_id}, {KNOWN if is_good(done) else ANEW}")
     return found
+
+
+def rows(n: int) -> str:
+    return f"{n:,} row{'s' * (n != 1)}"
 
 
 #: The last words on an import that is as its files are, and on another one.
@@ -140,7 +144,7 @@ def progress_line(event: Mapping[str, Any]) -> str:
     seconds = max(float(event["seconds"]), 1e-9)
     parts = [
         f"{event['files_done']} of {event['files']} files",
-        f"{event['rows_stored']:,} rows stored",
+        f"{rows(event['rows_stored'])} stored",
         show(event["rows_stored"] / seconds, "x.rows_per_s"),
         show(event["bytes"] / seconds, "x.bytes_per_s"),
     ]

@@ -15,6 +15,10 @@ Figures = Mapping[str, float]
 Point = tuple[tuple[str, Any], ...]
 
 
+#: What is said of a result, or of a part of it, that a guard has a note on and none makes invalid.
+WITH_NOTES = "valid, with notes"
+
+
 class Outcome(Enum):
     PASS = "pass"
     NOT_CHECKED = "not checked"

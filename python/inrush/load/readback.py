@@ -12,6 +12,7 @@ from inrush.border.load import FilesPlan, Scan
 from inrush.border.plan import ChecksumItem, SumHash, SumRows
 from inrush.engines.loading import Loading
 from inrush.engines.plans import Proof
+from inrush.engines.sql import quote
 from inrush.engines.twin import Twin
 from inrush.load.look import Summed, begun_of
 from inrush.load.proof import Figures, LoadVerdict, figures
@@ -109,7 +110,12 @@ def verified(
     }
     unread = [c.name for c in wanted.table.columns if c.name not in columns]
     if found.verdict == "proven" or not unread:
-        but = f" but for {', '.join(unread)}; their sums are equal" if unread else ""
+        shown = ", ".join(quote(name) for name in unread)
+        but = (
+            f" in all columns but {shown}, of which the sums alone were compared; they are equal"
+            if unread
+            else ""
+        )
         why = f"the table was read back: every row is as the files have it{but}"
         return True, LoadVerdict("proven", why, columns_said)
     return True, LoadVerdict("counted", found.why, columns_said)

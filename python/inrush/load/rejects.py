@@ -62,3 +62,16 @@ def with_names(message: str, names: Mapping[int, str]) -> str:
         return f"of {names.get(int(found[1]) - 1, f'file {found[1]}')} ("
 
     return re.sub(r"of file (\d+) \(", name, message)
+
+
+def with_remedy(message: str) -> str:
+    """A load that more rows were rejected of than its limit takes, in the words of the command line; any other message as it is."""
+    found = re.search(
+        r"(?:plan: )?(\d+) rows rejected, more than reject_limit = (\d+); (.*)", message, re.DOTALL
+    )
+    if found is None:
+        return message
+    return (
+        f"{int(found[1]):,} rows rejected, more than --reject-limit {found[2]} takes; {found[3]}; rows that were stored by "
+        "then stay stored, and the same command with a higher limit goes on"
+    )

@@ -37,8 +37,9 @@ from inrush.load.input import (
 )
 from inrush.load.look import Begun, begun_of
 from inrush.load.process import End
-from inrush.load.rejects import merge_rejects, reasons_of, with_names
+from inrush.load.rejects import merge_rejects, reasons_of, with_names, with_remedy
 from inrush.load.remote import RemoteShards, link
+from inrush.load.resumed import Resumed
 from inrush.load.rounding import with_rounding
 from inrush.load.shards import Shards, shards_at, shards_of
 from inrush.plan import ends
@@ -122,8 +123,10 @@ def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEven
         document = ends.server_plan(wanted, shards.twin, targets, "127.0.0.1:0", token)
         load_server.begin(document, own / "server.log")
         listening = load_server.wait_for("listening", on_event)
+        before = None
         if listening["resumed_files"]:
-            note(f"import {wanted.import_id} goes on: {listening['resumed_rows']} rows are stored already")
+            before = Resumed(note, wanted.import_id, int(listening["resumed_rows"]))
+            on_event = before.watched(on_event)
         way = ends.link_plan(listening["address"], token)
         try:
             counts = run_clients(call, wanted, shards, client, load_server, way, own, on_event)
@@ -133,6 +136,8 @@ def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEven
             if not shards.loading.transactional:
                 load_server.settle()
             raise
+        if before is not None:
+            before.end(counts["rows_stored"])
         last = load_server.stop(on_event)
     return proven(wanted, shards, targets, counts, began, own, last["shards"])
 
@@ -425,7 +430,7 @@ def run_clients(
             try:
                 last = end.wait_for("finished", on_event, load_server)
             except (TargetError, CoreError) as failed:
-                raise type(failed)(with_names(str(failed), names)) from None
+                raise type(failed)(with_remedy(with_names(str(failed), names))) from None
         for name in counts:
             counts[name] += int(last[name])
         sums.append(last["sums"])

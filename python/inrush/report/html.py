@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from inrush.guards.verdicts import Outcome
+from inrush.guards.verdicts import WITH_NOTES, Outcome
 
 Cells = Sequence[str]
 
@@ -59,7 +59,7 @@ def badge(outcome: Outcome) -> str:
     words = {
         Outcome.PASS: ("pass", "valid"),
         Outcome.NOT_CHECKED: ("pass", "valid"),
-        Outcome.NOTE: ("note", "valid, with notes"),
+        Outcome.NOTE: ("note", WITH_NOTES),
         Outcome.INVALID: ("invalid-badge", "INVALID"),
     }
     kind, word = words[outcome]

@@ -10,7 +10,7 @@ from inrush.analysis.comparability import refused
 from inrush.analysis.overview import Cell, EngineRow, Overview, where
 from inrush.analysis.points import Analysis, lower_is_better, say
 from inrush.engines import title
-from inrush.guards.verdicts import kind_and_quantile, said_figures
+from inrush.guards.verdicts import WITH_NOTES, kind_and_quantile, said_figures
 from inrush.report.html import Cells, number, table
 from inrush.stats.quantity import show, show_known
 from inrush.text import Best, columns, percent
@@ -18,12 +18,12 @@ from inrush.text import Best, columns, percent
 NONE = "–"
 #: A value beside this is invalid; the line of its engine says by which guard.
 MARK = "!"
-#: Columns of the terminal.
-WIDEST = 60
+#: Columns of the terminal, and of the table of engines in it, whose last one has words.
+WIDEST, WIDEST_TABLE = 60, 72
 
 
 def text_table(analysis: Analysis, seen: Overview | None) -> list[str]:
-    """Lines for a terminal: at most WIDEST columns for ordinary names; what needs words stands below the table."""
+    """Lines for a terminal: at most WIDEST_TABLE columns for ordinary names; what needs words stands below the table."""
     if seen is None or not seen.rows:
         return []
     rows = [
@@ -40,7 +40,7 @@ def text_table(analysis: Analysis, seen: Overview | None) -> list[str]:
     ]
     header = ("engine", rate_unit(seen.rate), "write", "read", "idle", "survives", "verdict")
     lines = columns(rows, header, right=(1, 2, 3, 4))
-    wide = max(map(len, lines)) > WIDEST
+    wide = max(map(len, lines)) > WIDEST_TABLE
     if wide:
         lines = columns([(*row[:5], row[6]) for row in rows], (*header[:5], header[6]), right=(1, 2, 3, 4))
     best = best_engines(analysis, seen)
@@ -208,7 +208,9 @@ def headroom_words(row: EngineRow) -> str:
 
 
 def verdict_word(row: EngineRow) -> str:
-    return "no runs" if row.point is None else "INVALID" if row.broken else "valid"
+    if row.point is None:
+        return "no runs"
+    return "INVALID" if row.broken else WITH_NOTES if row.noted else "valid"
 
 
 def broken_words(row: EngineRow) -> str:

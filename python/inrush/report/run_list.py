@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from inrush.engines import engine_of_url
 from inrush.errors import UsageError
+from inrush.guards.verdicts import WITH_NOTES, Outcome
 
 if TYPE_CHECKING:
     from inrush.analysis.points import Analysis
@@ -28,6 +29,8 @@ class Row:
     runs: str
     #: None where the study has not ended, or its report was written by an older inrush.
     verdict: str | None
+    #: Whether a guard has a note on it; of older reports this is not known.
+    noted: bool
     targets: tuple[str, ...]
     title: str
 
@@ -36,7 +39,8 @@ class Row:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        verdict = {VALID: VALID, INVALID: "INVALID"}.get(self.verdict or "", "-")
+        valid = WITH_NOTES if self.noted else VALID
+        verdict = {VALID: valid, INVALID: "INVALID"}.get(self.verdict or "", "-")
         return self.id, self.status, self.runs, verdict, ", ".join(self.targets) or "-", self.title
 
 
@@ -53,6 +57,7 @@ def study_row(s: StudyFolder) -> Row:
         status(s),
         f"{sealed}/{wanted_runs(s.doc)}",
         s.doc.get("verdict") if ended else None,
+        bool(ended and s.doc.get("noted")),
         targets(s.doc),
         str(s.doc.get("title", "")),
     )
@@ -95,4 +100,5 @@ def keep_verdict(study: StudyFolder, analysis: Analysis) -> None:
     """
     with contextlib.suppress(UsageError), study.locked():
         if (ended := study.doc.get("status")) in ENDED:
-            study.write({"verdict": VALID if analysis.valid and ended == "done" else INVALID})
+            verdict = VALID if analysis.valid and ended == "done" else INVALID
+            study.write({"verdict": verdict, "noted": analysis.outcome is Outcome.NOTE})

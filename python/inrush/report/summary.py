@@ -15,7 +15,7 @@ from inrush.analysis.rejected import by_table, reject_lines
 from inrush.analysis.same_work import Work, by_rate, other_work, work
 from inrush.analysis.wording import shown
 from inrush.errors import UsageError
-from inrush.guards.verdicts import Outcome, Verdict, by_guard, conditions_last, counted, survives
+from inrush.guards.verdicts import WITH_NOTES, Outcome, Verdict, by_guard, conditions_last, counted, survives
 from inrush.report.overview import markdown, text_table
 from inrush.report.point_lines import point_lines
 from inrush.report.run_list import wanted_runs
@@ -79,7 +79,9 @@ def standing(analysis: Analysis) -> str:
     """`valid` is said of figures: a pilot has none."""
     if not analysis.valid:
         return "INVALID"
-    return "valid" if any(m.counts or m.run.confirms for m in analysis.runs) else "nothing measured yet"
+    if not any(m.counts or m.run.confirms for m in analysis.runs):
+        return "nothing measured yet"
+    return WITH_NOTES if analysis.outcome is Outcome.NOTE else "valid"
 
 
 def summed_up(s: PointSummary) -> str:

@@ -158,15 +158,20 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return close[0] if close else None
 
 
+#: A study has some thirty keys; beyond that it is a list of columns or files.
+MOST_NAMES = 40
+
+
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
     """Remedy for an unknown name."""
-    names = sorted(known)
+    names = sorted(set(known))
     if guess := nearest(name, names):
         return f"unknown {what}; did you mean `{guess}`?"
     if not names:
         return f"unknown {what}; there is none to choose from"
-    few = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
-    return f"unknown {what}; choose from: {few}"
+    few = ", ".join(names[:MOST_NAMES])
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return f"unknown {what}; choose from: {few}{more}"
 
 
 def plain(node: Node) -> Any:

@@ -104,16 +104,17 @@ def deployment_at(engine: str, url: str) -> tuple[Deployment, str | None]:
     return Deployment(server(engine), Target(engine, shown), environment), warning
 
 
-def started_words(words: Sequence[str]) -> dict[str, dict[str, str]]:
+def started_words(words: Sequence[str], option: str = "--start ") -> dict[str, dict[str, str]]:
     """Engine -> settings, of words like `mysql,profile=default,innodb_flush_log_at_trx_commit=2`.
 
-    A part without `=` goes on with the value before it. Raises UsageError.
+    A part without `=` goes on with the value before it. option: what stands before each word where it is typed. Raises
+    UsageError.
     """
     found: dict[str, dict[str, str]] = {}
     for word in words:
         engine, *parts = word.split(",")
         if engine in found:
-            raise UsageError(f"--start {word}: {engine} is named twice")
+            raise UsageError(f"{option}{word}: {engine} is named twice")
         settings: dict[str, str] = {}
         for part in parts:
             name, equals, value = part.partition("=")
@@ -123,7 +124,11 @@ def started_words(words: Sequence[str]) -> dict[str, dict[str, str]]:
                 last = next(reversed(settings))
                 settings[last] += f",{part}"
             else:
-                raise UsageError(f"--start {word}: {part!r} is no setting; write {engine},name=value")
+                if part.strip() in known_engines():
+                    raise UsageError(
+                        f"{option}{word}: engines stand apart; write {option}{engine} {option}{part.strip()}"
+                    )
+                raise UsageError(f"{option}{word}: {part!r} is no setting; write {engine},name=value")
         found[engine] = settings
     return found
 

@@ -198,7 +198,7 @@ def chosen(names: Sequence[str]) -> list[tuple[Twin, Mapping[str, str]]]:
     own = {twin.name: twin for twin in startable()}
     if not names:
         raise UsageError(f"say which engine; inrush can start {', '.join(own)}, or all of them: all")
-    asked = words(names)
+    asked = words(names, "")
     if list(asked) == [ALL]:
         return [(twin, asked[ALL]) for twin in own.values()]
     for name in asked:

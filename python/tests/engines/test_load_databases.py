@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from inrush.commands.load import lines
 from inrush.engines.instance import Target
 from inrush.errors import InrushError, TargetError, UsageError
 from inrush.load.call import Call
@@ -166,3 +167,24 @@ def test_a_port_of_another_protocol_is_said_to_be_one(
     files = (str(rows_file(tmp_path / "a.csv", 0, 3)),)
     with pytest.raises(UsageError, match=f"port {port} answers in the protocol of PostgreSQL, and {scheme}"):
         load(Call(files, "t", f"{scheme}://me@127.0.0.1:{port}/x"), tmp_path / "loads", silent, silent)
+
+
+def test_verify_names_the_columns_that_were_compared_by_their_sums_alone(
+    postgresql: Target, tmp_path: Path
+) -> None:
+    """`as the files have it but for at` read as if `at` were not in the sentence."""
+    table, file = f"padded_{random.randrange(1 << 40):x}", tmp_path / "a.csv"
+    file.write_text("id,at\n1,ab\n")
+    control(postgresql, f"CREATE TABLE {table} (id int, at char(4))")
+    try:
+        done = load(
+            Call((str(file),), table, postgresql.url, verify=True), tmp_path / "loads", silent, silent
+        )
+        assert done.verified and done.why == (
+            'the table was read back: every row is as the files have it in all columns but "at", of which the sums alone '
+            "were compared; they are equal"
+        )
+        assert any(line.startswith("1 row stored in ") for line in lines(done))
+        assert any("; 1 row of this import in the ledger" in line for line in lines(done))
+    finally:
+        control(postgresql, f"DROP TABLE {table}")

@@ -43,6 +43,7 @@ class Store(Root):
 
     def studies(self) -> list[StudyFolder]:
         """Oldest first."""
+        self.refuse_file()
         if not self.root.is_dir():
             return []
         found = [StudyFolder(p.parent) for p in self.root.glob("*/study.json")]

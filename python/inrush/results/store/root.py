@@ -30,8 +30,16 @@ class Root:
             return self.root / "instances"
         return Path("/var/tmp/inrush") / hashlib.sha256(str(self.root.resolve()).encode()).hexdigest()[:8]
 
+    def refuse_file(self) -> None:
+        """Raises UsageError where a file is in the place of the folder."""
+        if self.root.exists() and not self.root.is_dir():
+            raise UsageError(
+                f"{self.root.absolute()}: is a file, not a folder; name a folder for results: {RESULTS_VARIABLE}=DIR"
+            )
+
     def refuse_unwritable(self) -> None:
         """Raises UsageError where nothing can be written: before a server is started for it."""
+        self.refuse_file()
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.root):
