@@ -281,7 +281,11 @@ def test_the_answer_is_shown_as_markdown_and_nothing_else_is(after: Inrush) -> N
     assert sentence.startswith("SQLite stores ") and empty == ""
     assert names.startswith("| engine | ") and names.count("|") == aligned.count("|")
     (row,) = rows
-    assert row.startswith("| SQLite | ") and row.endswith(" | valid |") and row.count("|") == names.count("|")
+    assert (
+        row.startswith("| SQLite | ")
+        and row.endswith(" | valid, with notes |")
+        and row.count("|") == names.count("|")
+    )
 
 
 def test_results_of_an_older_inrush_get_their_verdict_by_a_report(
