@@ -54,7 +54,7 @@ WORKLOAD: dict[str, Any] = {
         },
     },
 }  # fmt: skip
-KNOWN = Known(engines={**METHODS, "null": ("bulk",)})
+KNOWN = Known(engines={**METHODS, "null": ("bulk",), "questdb": ("multirow",)})
 LOAD = {"name": "load", "do": "load", "table": "events", "rows": {"total": 1000}}
 WARM = {"name": "warm", "do": "read", "operation": "one", "calls": 5}
 ANALYZE = {"name": "analyze", "do": "statement", "operation": "analyze", "limit_s": 5}
@@ -128,6 +128,28 @@ def test_cold_and_restart_are_what_python_does_in_a_pause() -> None:
     )
     pauses = [s for s in plan.runs[0].plan["segments"] if s["kind"] == "pause"]
     assert [(s["step"], s["action"]) for s in pauses] == [("chill", "make_cold"), ("anew", "restart")]
+
+
+def test_what_a_load_acknowledged_is_waited_for_before_sizes_and_before_the_next_step() -> None:
+    plan = planned(LOAD, WARM, engines=["questdb"])
+    behind = segments(plan)[segments(plan).index(("drive", "load", "load")) + 1 :]
+    assert behind[:3] == [("control", "seen", ""), ("probe", "load", "load"), ("drive", "warm", "warm")]
+    seen = next(s for s in plan.runs[0].plan["segments"] if s["label"] == "seen")
+    assert [s["repeat"] for s in seen["statements"]] == ["until_no_rows"]
+    assert ("control", "seen", "") not in segments(planned(LOAD, WARM))
+
+
+def test_no_sizes_are_asked_for_between_a_cold_step_and_the_read_that_it_is_for() -> None:
+    chill, rest = {"name": "chill", "do": "cold"}, {"name": "rest", "do": "settle", "seconds": 0.5}
+    later = {**rest, "name": "later"}
+    plan = planned(LOAD, chill, rest, WARM, later)
+    asked = {
+        s["label"]: {probe["into"] for probe in s["probes"]}
+        for s in plan.runs[0].plan["segments"]
+        if s["kind"] == "probe"
+    }
+    assert "sizes" in asked["load"] and "sizes" in asked["later"]
+    assert all("sizes" not in asked.get(step, set()) for step in ("chill", "rest"))
 
 
 def test_progress_is_asked_for_while_a_statement_runs_where_the_server_reports_it() -> None:

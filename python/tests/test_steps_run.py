@@ -158,6 +158,32 @@ def test_a_statement_past_its_limit_is_cancelled_and_what_it_left_is_said(tmp_pa
         assert verdict(found, engine, "rows proven").outcome is Outcome.PASS
 
 
+def test_a_read_that_is_cut_at_its_limit_leaves_the_proofs_their_time(tmp_path: Path) -> None:
+    """The least limit that a read can have is far below what reading 20,000 rows back takes."""
+    study = STUDY.replace(
+        'operation = "one"\ncalls = 10', 'operation = "one"\ncalls = 100000000\nlimit_s = 0.01', 1
+    )
+    found = analyse(study_record(Results(run_study_file(write_study(tmp_path, study), tmp_path))))
+    for engine in ENGINES:
+        assert verdict(found, engine, "rows proven").outcome is Outcome.PASS
+        assert verdict(found, engine, "ended as planned").breaks("bare.latency_p50_s")
+        assert not verdict(found, engine, "ended as planned").breaks("load.rows_per_s")
+
+
+def test_every_step_up_to_the_next_read_is_as_warm_as_a_cold_step_that_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_cache, "forget", lambda folder: None)
+    monkeypatch.setattr(page_cache, "COLD_BYTES", 0)
+    study = STUDY.replace(
+        '[[steps]]\nname = "index"', '[[steps]]\nname = "early"\ndo = "cold"\n[[steps]]\nname = "index"'
+    )
+    found = analyse(study_record(Results(run_study_file(write_study(tmp_path, study), tmp_path))))
+    said = verdict(found, "sqlite", "cold was cold")
+    assert said.breaks("index.duration_s") and said.breaks("indexed.latency_p50_s")
+    assert not said.breaks("bare.latency_p50_s")
+
+
 def test_a_cold_step_that_could_not_be_is_said_of_the_step_that_follows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,12 +18,14 @@ from inrush.text import Best, columns, percent
 NONE = "–"
 #: A value beside this is invalid; the line of its engine says by which guard.
 MARK = "!"
-#: Columns of the terminal, and of the table of engines in it, whose last one has words.
-WIDEST, WIDEST_TABLE = 60, 72
+#: Columns of a terminal.
+WIDEST = 60
+#: `WITH_NOTES` in the terminal's table, and the line below it.
+NOTED, NOTED_WORDS = "valid*", "*: with notes; the report lists them"
 
 
 def text_table(analysis: Analysis, seen: Overview | None) -> list[str]:
-    """Lines for a terminal: at most WIDEST_TABLE columns for ordinary names; what needs words stands below the table."""
+    """Lines for a terminal: at most WIDEST columns for ordinary names; what needs words stands below the table."""
     if seen is None or not seen.rows:
         return []
     rows = [
@@ -34,20 +36,21 @@ def text_table(analysis: Analysis, seen: Overview | None) -> list[str]:
             time_cell(row.read),
             NONE if row.idle_share is None else percent(row.idle_share),
             row.survives or NONE,
-            verdict_word(row),
+            NOTED if verdict_word(row) == WITH_NOTES else verdict_word(row),
         )
         for row in seen.rows
     ]
+    noted = [NOTED_WORDS] if any(row[-1] == NOTED for row in rows) else []
     header = ("engine", rate_unit(seen.rate), "write", "read", "idle", "survives", "verdict")
     lines = columns(rows, header, right=(1, 2, 3, 4))
-    wide = max(map(len, lines)) > WIDEST_TABLE
+    wide = max(map(len, lines)) > WIDEST
     if wide:
         lines = columns([(*row[:5], row[6]) for row in rows], (*header[:5], header[6]), right=(1, 2, 3, 4))
     best = best_engines(analysis, seen)
     lines[1:] = [
         Best(line) if row.engine in best else line for line, row in zip(lines[1:], seen.rows, strict=True)
     ]
-    return [*lines, *legend(analysis, seen), *([survives_words(seen)] if wide else [])]
+    return [*lines, *noted, *legend(analysis, seen), *([survives_words(seen)] if wide else [])]
 
 
 def best_engines(analysis: Analysis, seen: Overview) -> set[str]:
