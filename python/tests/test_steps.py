@@ -96,6 +96,7 @@ def test_a_plan_is_its_steps_in_their_order_between_create_and_proof() -> None:
         ("probe", "load", "load"),
         ("drive", "warm", "warm"),
         ("probe", "warm", "warm"),
+        ("probe", "before", ""),
         ("statement", "analyze", "analyze"),
         ("probe", "analyze", "analyze"),
         ("settle", "rest", "rest"),
@@ -150,6 +151,25 @@ def test_no_sizes_are_asked_for_between_a_cold_step_and_the_read_that_it_is_for(
     }
     assert "sizes" in asked["load"] and "sizes" in asked["later"]
     assert all("sizes" not in asked.get(step, set()) for step in ("chill", "rest"))
+
+
+def test_a_statement_behind_a_cold_step_is_not_probed_before_and_one_behind_a_read_is() -> None:
+    chill = {"name": "chill", "do": "cold"}
+    assert ("probe", "before", "") in segments(planned(LOAD, WARM, ANALYZE))[3:]
+    assert ("probe", "before", "") not in segments(planned(LOAD, chill, ANALYZE))[3:]
+
+
+@pytest.mark.parametrize(
+    ("steps", "changes", "said"),
+    [
+        ((LOAD, {"name": "rest", "do": "settle", "seconds": 7, "limit_s": 1}), {}, "steps of kind load, read and statement have a limit"),
+        ((LOAD, {"name": "chill", "do": "cold", "limit_s": 1}), {}, "steps of kind load, read and statement have a limit"),
+        (({**LOAD, "name": "client"},), {}, "figures of a process have this name"),
+        ((LOAD, WARM), {"accept": {"client.busy_cores": 1}}, "<step>.client_busy_cores"),
+    ],
+)  # fmt: skip
+def test_keys_and_names_that_would_be_ignored_are_refused(steps: Any, changes: Any, said: str) -> None:
+    assert any(said in problem for problem in problems(*steps, **changes))
 
 
 def test_progress_is_asked_for_while_a_statement_runs_where_the_server_reports_it() -> None:

@@ -81,6 +81,11 @@ def test_sizes_before_and_after_a_step_say_what_it_added(finished: Analysis) -> 
     assert found["rest.grown_bytes"] == 0
 
 
+def test_what_a_row_costs_the_threads_and_the_process_are_two_figures(finished: Analysis) -> None:
+    found = figures(finished, "duckdb")
+    assert 0 < found["load.client_cpu_us_per_row"] < found["load.client_process_cpu_us_per_row"]
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_each_statement_of_a_step_is_timed(finished: Analysis, engine: str) -> None:
     run = run_on(finished, engine)

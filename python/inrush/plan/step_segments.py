@@ -27,18 +27,21 @@ class StepSegments(Segments):
 
     def body(self) -> list[border.Segment]:
         found: list[border.Segment] = []
-        cold = False
+        cold, looked = False, True
         for step in self.draft.study.steps:
-            cold = isinstance(step, Cold) or (cold and isinstance(step, Settle | Restart))
-            found += self.step(step, cold)
+            was_cold, cold = cold, isinstance(step, Cold) or (cold and isinstance(step, Settle | Restart))
+            sized = not isinstance(step, Read | Cold | Restart)
+            if sized and not looked and not was_cold:
+                found += self.probe("before", ("sizes",))
+            looked = sized and not cold
+            found += self.step(step, looked)
         return found
 
-    def step(self, step: Step, cold: bool) -> list[border.Segment]:
-        """The step, and what is probed after it: sizes where it may have changed them, counters always.
+    def step(self, step: Step, sizes: bool) -> list[border.Segment]:
+        """The step, and what is probed after it: counters, and sizes where it may have changed them.
 
-        cold: the engine is to stay cold for a later step; asking for sizes may read its files.
+        They are not asked for where the engine is to stay cold for a later step: that may read its files.
         """
-        sizes = not cold and not isinstance(step, Read | Cold | Restart)
         probes = self.probe(step.name, ("sizes", "counters") if sizes else ("counters",))
         for probe in probes:
             probe["step"] = step.name

@@ -114,9 +114,10 @@ def figures_of_step(run: RunRecord, step: str) -> dict[str, float]:
 
 def step_figure(step: str, name: str) -> str:
     """The name in a step of a figure that is of its role, or of one that is watched: `server.busy_cores` of step `cold` is
-    `cold.server_busy_cores`."""
+    `cold.server_busy_cores`. What a row costs is a figure of its sessions' threads and of the whole process."""
     role, metric = name.rsplit(".", 1)
-    return name if whole(role) == step else f"{step}.{role}_{metric}"
+    process = "process_" if metric == "cpu_us_per_row" else ""
+    return name if whole(role) == step else f"{step}.{role}_{process}{metric}"
 
 
 def figures_of_phase(run: RunRecord) -> dict[str, float]:

@@ -56,7 +56,11 @@ def held_bytes(run: RunRecord, step: str) -> dict[str, float]:
             sizes.setdefault(row["segment"], {})[str(row["name"])] = size
     after = [s for s in sizes if of[s].get("step") == step]
     before = [s for s in sizes if s < work]
-    if not after or not before:
+    # What lies on the disk may have changed in a step behind the last look at it.
+    between = [
+        s["segment"] for s in segments_of_steps(run).values() if before and max(before) < s["segment"] < work
+    ]
+    if not after or not before or between:
         return {}
     found = {"before": held(sizes[max(before)]), "after": held(sizes[after[0]])}
     # An engine that gives no sizes of tables has none of them.

@@ -231,6 +231,8 @@ def check_measure(node: Node, name: str, roles: Named) -> None:
         node.problem('name a figure as "role.metric", e.g. "writers.makespan_s"')
     elif of not in known:
         node.problem(unknown("role", role, known))
+    elif not known[of]:
+        node.problem(f"a study with steps has it for each of them: <step>.{of}_{metric}")
     elif metric not in known[of]:
         node.problem(unknown("figure", metric, known[of]))
 

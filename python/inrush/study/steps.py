@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 from inrush.study.document import Node, unknown
 from inrush.study.forms import Factors
 from inrush.study.operations import tables_of
-from inrush.study.parts import METRICS, Named
+from inrush.study.parts import METRICS, WATCHED, Named
 from inrush.study.roles import FACTOR_NAME, Role, parse_role
 from inrush.workload import Operation, Workload
 
@@ -146,11 +146,15 @@ def parse_step(
     name = fields["name"].text() if "name" in fields else ""
     if name and not FACTOR_NAME.match(name):
         fields["name"].problem("steps are named by lower case letters, digits and _")
+    if name in WATCHED:
+        fields["name"].problem("figures of a process have this name; give the step another one")
     if name in before:
         fields["name"].problem("two steps have this name, and figures are named by it; give one another name")
     after = read_after(fields["after"], name, before, later) if "after" in fields else None
     before[name] = do
     limit_s = read_seconds(fields["limit_s"]) if "limit_s" in fields else None
+    if limit_s is not None and kind in (Cold, Restart, Settle):
+        fields["limit_s"].problem("only steps of kind load, read and statement have a limit; remove it")
     common = {"name": name, "after": after, "limit_s": limit_s}
     if kind is None or any(key not in fields for key in kind.required):
         return None
@@ -276,4 +280,4 @@ def tables_touched(step: Step, workload: Workload) -> list[str]:
 
 def named_figures(steps: Sequence[Step]) -> Named:
     """Step -> the figures that can be asked of it."""
-    return {step.name: step.figures for step in steps}
+    return {**dict.fromkeys(WATCHED, ()), **{step.name: step.figures for step in steps}}
