@@ -230,3 +230,15 @@ def test_samples_of_sweeps_need_sweeps() -> None:
     roles = {"writers": {"operation": "insert", "table": "port_errors", "samples": {"count": 3}}}
     with pytest.raises(StudyInvalid, match="samples and deletes by age count sweeps"):
         changed(roles=roles, factors={}, row_order="random")
+
+
+def test_keys_of_the_first_rows_are_refused_where_each_order_has_others(tmp_path: Path) -> None:
+    workload = WORKLOAD.replace(
+        "params.at = { gen", 'keys = { by = "uniform", rows = 300 }\nparams.at = { gen'
+    )
+    with pytest.raises(StudyInvalid, match="the first rows of values are others in each order"):
+        planned_of(tmp_path, ASKING, workload=workload)
+    counted = workload.replace("rates = { sigma = 0.8, pinned = 3, share = 0.3 }", "")
+    with pytest.raises(StudyInvalid, match="the first rows of values"):
+        planned_of(tmp_path, ASKING, workload=counted)
+    assert planned_of(tmp_path, ASKING, 'row_order=["time"]', workload=counted).runs

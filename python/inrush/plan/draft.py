@@ -233,9 +233,22 @@ class Draft:
         ]
 
     def order_problems(self) -> list[Problem]:
-        """Rules that count sweeps, of tables whose rows are not sweep after sweep."""
+        """Rules that count sweeps or the first rows, of tables whose rows are not sweep after sweep."""
         sampled = {role.table for role in self.roles if role.samples is not None}
-        return [
+        own = {name for name, table in self.tables.items() if has_events(table, self.order)}
+        asked = {
+            member
+            for role in self.roles
+            for op in role.operations
+            for member in self.queries(op, role.tables)
+        }
+        found = []
+        for name in sorted(asked):
+            keys = self.study.workload.operations[name].key_rows
+            if keys is not None and keys.rows is not None and keys.table in own:
+                remedy = f"the first rows of {keys.table} are others in each order; remove it, and all rows are drawn from"
+                found.append(Problem("", f"operations.{name}.keys.rows", str(keys.rows), remedy))
+        return found + [
             Problem(
                 "",
                 "row_order" if table.rates is None else f"tables.{name}.rates",
@@ -243,7 +256,7 @@ class Draft:
                 "its rows are not sweep after sweep; samples and deletes by age count sweeps",
             )
             for name, table in self.tables.items()
-            if has_events(table, self.order) and (name in self.retained or name in sampled)
+            if name in own and (name in self.retained or name in sampled)
         ]
 
     def proofs(self, names: Sequence[str], read_back: bool) -> list[ProofPlan]:
