@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use super::Engine;
+use super::{Answer, Engine};
 use crate::error::Error;
 use crate::plan::{Repeat, Statement};
-use crate::rows::Value;
+use crate::rows::{value_text, Value};
 
 const ASKED_AGAIN: Duration = Duration::from_millis(100);
 
@@ -27,12 +27,24 @@ pub fn perform(
 }
 
 fn each_row(engine: &dyn Engine, query: &Statement, limit_ns: u64) -> Result<bool, Error> {
-    for row in engine.ask(query, limit_ns)?.rows {
-        if let Some(Value::Text(statement)) = row.first() {
-            engine.control(statement, limit_ns)?;
-        }
+    for statement in statements(query, engine.ask(query, limit_ns)?)? {
+        engine.control(&statement, limit_ns)?;
     }
     Ok(true)
+}
+
+/// The first value of each row of `answer` to a query for statements; NULL is none. Errors: one that is no text.
+pub fn statements(query: &Statement, answer: Answer) -> Result<Vec<String>, Error> {
+    let text = |row: Vec<Value>| match row.into_iter().next() {
+        Some(Value::Text(text)) => Some(Ok(text)),
+        Some(Value::Null) | None => None,
+        Some(other) => Some(Err(Error::Plan(format!(
+            "{}: a row of it begins with {}, which is no statement",
+            query.text,
+            value_text(&other)
+        )))),
+    };
+    answer.rows.into_iter().filter_map(text).collect()
 }
 
 fn until_no_rows(
@@ -52,4 +64,20 @@ fn until_no_rows(
         std::thread::sleep(ASKED_AGAIN);
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_a_query_for_statements_are_texts_or_null() {
+        let query = Statement::from("SELECT s");
+        let answer =
+            |first: Value| Answer { names: vec!["s".into()], rows: vec![vec![first, Value::I64(1)]] };
+        assert_eq!(statements(&query, answer(Value::Text("DROP".into()))).expect("texts"), ["DROP"]);
+        assert!(statements(&query, answer(Value::Null)).expect("none").is_empty());
+        let refused = statements(&query, answer(Value::I64(7))).expect_err("no statement");
+        assert!(refused.to_string().contains("SELECT s: a row of it begins with 7"), "{refused}");
+    }
 }

@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use super::Running;
 use crate::drive::EndedBy;
-use crate::engine::statement::perform;
+use crate::engine::statement::{perform, statements};
 use crate::engine::{self, Engine, Ns};
 use crate::error::Error;
 use crate::plan::{Repeat, Statement, StatementSegment};
-use crate::rows::Value;
 use crate::run::sampler::Sampler;
 use crate::tables::StepRow;
 
@@ -76,8 +75,7 @@ impl Step<'_> {
         match statement.repeat {
             Some(Repeat::EachRow) => {
                 let (ended, texts) = self.timed(&statement.text, |limit_ns| {
-                    let rows = engine.control(&statement.text, limit_ns)?.rows;
-                    let texts: Vec<String> = rows.into_iter().filter_map(first_text).collect();
+                    let texts = statements(statement, engine.ask(statement, limit_ns)?)?;
                     Ok((texts.len() as u64, Some(texts)))
                 })?;
                 if !matches!(ended, EndedBy::Work) {
@@ -99,7 +97,7 @@ impl Step<'_> {
             }
             None => {
                 let (ended, _) = self.timed(&statement.text, |limit_ns| {
-                    Ok((engine.control(&statement.text, limit_ns)?.rows.len() as u64, Some(())))
+                    Ok((engine.ask(statement, limit_ns)?.rows.len() as u64, Some(())))
                 })?;
                 Ok(ended)
             }
@@ -144,12 +142,5 @@ impl Step<'_> {
             Err(Error::Deadline { .. }) => Ok((ended, None)),
             Err(error) => Err(error),
         }
-    }
-}
-
-fn first_text(row: Vec<Value>) -> Option<String> {
-    match row.into_iter().next() {
-        Some(Value::Text(text)) => Some(text),
-        _ => None,
     }
 }
