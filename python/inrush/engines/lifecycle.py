@@ -41,6 +41,10 @@ class Lifecycle(ABC):
     def url_of(self, port: int) -> str:
         """The address of a server of ours on this port."""
 
+    def url_in(self, data: Path, port: int) -> str:
+        """The same with what only the files of its instance's folder say."""
+        return self.url_of(port)
+
     @abstractmethod
     def data_version(self, data: Path) -> str:
         """Version of the release that made the data in an instance's folder; empty where it is not known."""

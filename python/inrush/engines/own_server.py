@@ -143,7 +143,7 @@ class OwnServer(Lifecycle):
             life.end(process.pid, signal.SIGKILL, home, KILL_S)
             life.remove_record(data)
             raise
-        url = self.url_of(place.port)
+        url = self.url_in(data, place.port)
         return Instance(self.name, data, url, place.port, process.pid, place.log, release, dict(settings))
 
     def stop(self, instance: Instance, how: Stop) -> None:

@@ -1,4 +1,5 @@
-"""QuestDB: its dialect. Twin of rust/src/engine/questdb.rs, which speaks PostgreSQL's protocol; its life is questdb_life.py.
+"""QuestDB: its dialect. Twin of rust/src/engine/questdb.rs, which speaks PostgreSQL's protocol, and the line protocol over
+HTTP for inserts by `ilp`; its life is questdb_life.py.
 
 A namespace is a prefix of tables' names (`<namespace>.<table>`), and the table `<namespace>.made_by_inrush` is its mark.
 
@@ -13,8 +14,9 @@ from functools import partial
 from typing import ClassVar
 
 from inrush.border.plan import Statement
-from inrush.engines import sql
+from inrush.engines import questdb_http, sql
 from inrush.engines.greeting import Protocol
+from inrush.engines.instance import Target
 from inrush.engines.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.questdb_life import QuestdbLife
 from inrush.engines.sql import Item, literal, quote
@@ -64,9 +66,10 @@ class Questdb(Twin):
     title = "QuestDB"
     schemes = ("questdb",)
     lifecycle = QuestdbLife()
-    methods = ("multirow",)
+    methods = ("multirow", "ilp")
     ways: ClassVar[Mapping[str, str]] = {"bulk": "multirow"}
     max_depth = 1024
+    depths: ClassVar[Mapping[str, int]] = {"ilp": 1}
     indexes = False
     protocol = Protocol.POSTGRESQL
     usual_port = 8812
@@ -77,6 +80,15 @@ class Questdb(Twin):
         Survives.POWER_LOSS: "--start questdb,cairo.commit.mode=sync",
         Survives.PROCESS_CRASH: "--start questdb,cairo.commit.mode=nosync",
     }
+
+    def unready(self, target: Target, methods: frozenset[str]) -> str:
+        if "ilp" not in methods or questdb_http.takes_lines(target.url):
+            return ""
+        port = questdb_http.port_of(target.url)
+        return (
+            f"port {port} is not the HTTP of QuestDB 9.0 or later, which method ilp needs; add http=PORT to the URL, "
+            "or take method multirow"
+        )
 
     def open_namespace(self, namespace: str) -> tuple[str, ...]:
         return (f"CREATE TABLE {_named(namespace, MARK)} (made boolean)",)
@@ -123,7 +135,10 @@ class Questdb(Twin):
     ) -> OpPlan | Unsupported:
         if operation.deletes_before and self.name not in operation.sql:
             return Unsupported("QuestDB deletes no rows, only whole partitions")
-        inserts = {"multirow": partial(sql.insert_one_row, placeholder=sql.dollar)}
+        inserts: Mapping[str, sql.Insert] = {
+            "multirow": partial(sql.insert_one_row, placeholder=sql.dollar),
+            "ilp": sql.table_name,
+        }
         if operation.kind == "insert" and any(
             "no time" in loss for loss in tables[operation.table or ""].losses
         ):

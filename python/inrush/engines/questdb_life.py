@@ -24,10 +24,13 @@ OPTIONS = ("-XX:+UseParallelGC", "-Xmx1g")
 MAIN = "io.questdb/io.questdb.ServerMain"
 #: Longest wait for an answer of a server that may not be ready yet, s.
 READY_S = 0.5
-#: What inrush sets itself: one port, on the loopback address; what it does not know, it refuses.
+#: What inrush sets itself: two ports, on the loopback address; what it does not know, it refuses. Lines go into tables and
+#: columns that are there: a misspelt one is a refusal, as by SQL.
 OWN = {
-    "http.enabled": "false",
+    "http.enabled": "true",
     "http.min.enabled": "false",
+    "line.auto.create.new.tables": "false",
+    "line.auto.create.new.columns": "false",
     "line.tcp.enabled": "false",
     "telemetry.enabled": "false",
     "config.validation.strict": "true",
@@ -35,26 +38,34 @@ OWN = {
     "query.timeout": "86400000",
     "pg.net.idle.timeout": "86400000",
 }
-PORT = "pg.net.bind.to"
+USERS = ("pg.user", "pg.password", "http.user", "http.password")
+PORT, HTTP = "pg.net.bind.to", "http.bind.to"
 
 
 class QuestdbLife(OwnServer):
     name = "questdb"
     title = "QuestDB"
-    reserved = frozenset({*OWN, PORT, "cairo.root", "pg.user", "pg.password"})
+    reserved = frozenset({*OWN, *USERS, PORT, HTTP, "cairo.root"})
 
     offers = QUESTDB
 
     def url_of(self, port: int) -> str:
         return f"questdb://admin@127.0.0.1:{port}/qdb"
 
+    def url_in(self, data: Path, port: int) -> str:
+        return f"{self.url_of(port)}?http={http_port(data / self.home)}"
+
     def make(self, place: Place) -> None:
         """The server makes its files itself."""
 
     def command(self, place: Place) -> Sequence[str | Path]:
-        folder = life.own_folder(place.home / "conf", place.user)
-        (folder / "server.conf").write_text(config(place))
-        (folder / "server.conf").chmod(0o644)
+        # As before, where it is free: a run that restarts its server knows it by this port.
+        last = http_port(place.home)
+        http = last if last and life.is_free(last) else life.free_port()
+        life.own_folder(place.home / "conf", place.user)
+        file = config_file(place.home)
+        file.write_text(config(place, http))
+        file.chmod(0o644)
         return [java(), *OPTIONS, "-p", self.program(place.release), "-m", MAIN, "-d", place.home]
 
     def known_settings(self, release: Release) -> frozenset[str] | None:
@@ -62,7 +73,9 @@ class QuestdbLife(OwnServer):
         return None
 
     def is_ready(self, place: Place) -> bool:
-        """It listens last, when its tables are open."""
+        """It listens last, when its tables are open: for HTTP, then for PostgreSQL's protocol."""
+        if life.asked(http_port(place.home), "/ping")[0] != 204:
+            return False
         with contextlib.suppress(OSError):
             port = greeting.Port("127.0.0.1", place.port)
             said = greeting.answer(port, greeting.FIRST_WORDS[Protocol.POSTGRESQL], READY_S)
@@ -70,10 +83,22 @@ class QuestdbLife(OwnServer):
         return False
 
 
-def config(place: Place) -> str:
-    """The whole configuration; what is left out is as shipped. Pure."""
-    own = {**OWN, PORT: f"127.0.0.1:{place.port}"}
+def config_file(home: Path) -> Path:
+    return home / "conf" / "server.conf"
+
+
+def config(place: Place, http: int) -> str:
+    """The whole configuration; what is left out is as shipped. http: the port of HTTP. Pure."""
+    own = {**OWN, PORT: f"127.0.0.1:{place.port}", HTTP: f"127.0.0.1:{http}"}
     return "".join(f"{name}={value}\n" for name, value in {**own, **place.settings}.items())
+
+
+def http_port(home: Path) -> int:
+    """The port of HTTP that the last server with these files had; 0: there was none."""
+    file = config_file(home)
+    text = file.read_text() if file.is_file() else ""
+    found = re.search(rf"^{re.escape(HTTP)}=.*:(\d+)$", text, re.MULTILINE)
+    return int(found[1]) if found else 0
 
 
 def java() -> str:

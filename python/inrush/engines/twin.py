@@ -57,6 +57,8 @@ class Twin(Dialect):
     max_writers: ClassVar[int | None] = None
     #: Calls that one session can have in flight; twin of `max_depth` in rust/src/engine/mod.rs.
     max_depth: ClassVar[int] = 1
+    #: Insert method -> calls in flight, of those with fewer than `max_depth`.
+    depths: ClassVar[Mapping[str, int]] = {}
     #: Gives back what it was given; instruments keep nothing, so they are not asked.
     answers: ClassVar[bool] = True
     #: The engine that its quiet answers are compared with: one with the part `in_memory`, never itself.
@@ -77,6 +79,10 @@ class Twin(Dialect):
         """Where one run of the study goes. Embedded engines without a file of the user's get a fresh one in
         `data`, and the options that the core needs to open it (the driver's path)."""
         return target
+
+    def unready(self, target: Target, methods: frozenset[str]) -> str:
+        """What keeps a server that answers statements from taking rows by one of `methods`; empty: nothing."""
+        return ""
 
     def ask_file(self, path: Path, statement: str) -> list[str]:
         """First values of a query on an embedded engine's file, opened for reading alone: opening it as a run does

@@ -88,6 +88,11 @@ class StudyPlan:
         """Every marked home that a run on this engine creates."""
         return {r.namespace for r in (*self.runs, *self.confirmations) if r.labels["engine"] == engine}
 
+    def methods(self, engine: str) -> frozenset[str]:
+        """Insert methods of its runs on this engine, by the engine's own names."""
+        runs = [r for r in (*self.runs, *self.confirmations) if r.labels["engine"] == engine]
+        return frozenset(op["method"] for r in runs for op in r.plan["operations"] if op["method"])
+
     def block(self, number: int) -> list[PlannedRun]:
         return [run for run in self.runs if run.block == number]
 

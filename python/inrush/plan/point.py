@@ -19,7 +19,7 @@ from inrush.plan.lists import lengths, with_lists
 from inrush.plan.pipeline import plan_pipeline
 from inrush.plan.planned_point import Impossible, PointPlan, short_hash
 from inrush.plan.retention import retained
-from inrush.plan.roles import Broken, active_roles
+from inrush.plan.roles import Broken, active_roles, method_at
 from inrush.plan.segments import Segments, statements_of, version_of
 from inrush.plan.step_segments import StepSegments
 from inrush.plan.steps import impossible_steps, steps_of
@@ -40,8 +40,7 @@ def plan_point(
     """engine: the server's name, with its variant if it has one (`null:text`).
 
     Raises nothing: what the engine cannot do is `Unsupported`, what the study cannot mean `Impossible`."""
-    asked = resolve(study.method, point) or server.methods[0]
-    method = server.ways.get(asked, asked)
+    method = method_at(study, server, point)
     if method not in server.methods:
         return Unsupported(f"{engine} has no method {method}; it has {', '.join(server.methods)}")
     options = {key: str(resolve(value, point)) for key, value in study.options.get(engine, {}).items()}

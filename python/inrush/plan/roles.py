@@ -80,7 +80,7 @@ def active_roles(
             found += writers(study, server, role, sessions, tables or (), point, best, problems)
         else:
             found.append(reader(study, role, sessions, tables or (), point, problems))
-    problems += deep_problems(study, server, found, str(point.get("engine", server.name)))
+    problems += deep_problems(study, server, found, point)
     problems += deadline_problems(study, found)
     writing = [role for role in found if role.table is not None]
     if not writing and study.kind == "fixed_volume":
@@ -108,10 +108,14 @@ def deadline_problems(study: Study, roles: Sequence[ActiveRole]) -> list[Problem
     return found
 
 
-def deep_problems(study: Study, server: Twin, roles: Sequence[ActiveRole], engine: str) -> list[Problem]:
-    """Roles with sessions that would have more calls in flight than the engine can hold."""
-    found = []
+def deep_problems(
+    study: Study, server: Twin, roles: Sequence[ActiveRole], point: Mapping[str, object]
+) -> list[Problem]:
+    """Roles with sessions that would have more calls in flight than the engine, or its insert method, can hold."""
+    found, engine, method = [], str(point.get("engine", server.name)), method_at(study, server, point)
     for role in roles:
+        most = server.max_depth if role.table is None else server.depths.get(method, server.max_depth)
+        writing = "" if most == server.max_depth else f" that inserts by {method}"
         key = f"roles.{role.name.partition('/')[0]}.depth"
         pages = [name for name in role.operations if study.workload.operations[name].kind == "together"]
         if pages and role.depth > 1:
@@ -119,11 +123,17 @@ def deep_problems(study: Study, server: Twin, roles: Sequence[ActiveRole], engin
                 f"{pages[0]} is a page: its queries are sent at once, and one page after the other; remove it"
             )
             found.append(problem(key, str(role.depth), remedy))
-        elif role.depth > server.max_depth:
-            calls = f"{server.max_depth} call{'s' * (server.max_depth > 1)}"
-            remedy = f"a session of {engine} has {calls} in flight at most: lower it, or use more sessions"
+        elif role.depth > most:
+            calls = f"{most} call{'s' * (most > 1)}"
+            remedy = f"a session of {engine}{writing} has {calls} in flight at most: lower it, or use more sessions"
             found.append(problem(key, str(role.depth), remedy))
     return found
+
+
+def method_at(study: Study, server: Twin, point: Mapping[str, object]) -> str:
+    """The engine's name of the insert method; its first one where the study names none."""
+    asked = resolve(study.method, point) or server.methods[0]
+    return server.ways.get(asked, asked)
 
 
 def tables_at(role: Role, point: Mapping[str, object]) -> tuple[str, ...] | None:

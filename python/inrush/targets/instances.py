@@ -246,7 +246,7 @@ def leftover(twin: Twin, folder: Path) -> Instance | None:
         return None
     lifecycle = lifecycle_of(twin)
     release = Release(twin.name, lifecycle.data_version(folder), Path())
-    return Instance(twin.name, folder, lifecycle.url_of(port), port, pid, folder / LOG, release)
+    return Instance(twin.name, folder, lifecycle.url_in(folder, port), port, pid, folder / LOG, release)
 
 
 def row(twin: Twin, instance: Instance | None, running: bool, role: str | None = None) -> dict[str, Any]:

@@ -93,6 +93,8 @@ def noted(problems: list[str]) -> Iterator[None]:
 def asked(deployment: Deployment, plan: StudyPlan) -> str:
     """What a server says of itself, and that a study may make tables there. Raises NotReady."""
     line = f"{deployment.target.url}: reachable, version {version(deployment)}"
+    if problem := deployment.server.unready(deployment.target, plan.methods(deployment.server.name)):
+        raise NotReady(f"{deployment.target.url}: {problem}")
     if plan.namespaces(deployment.server.name):
         check_rights(deployment)
         line += ", tables can be made"

@@ -5,20 +5,26 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from inrush import _core
-from inrush.engines import questdb_life, server
-from inrush.engines.instance import Target
+from inrush.engines import questdb_http, questdb_life, server
+from inrush.engines.instance import Release, Target
+from inrush.engines.life import User
+from inrush.engines.own_server import Place
 from inrush.engines.plans import OpPlan, Unsupported
 from inrush.engines.questdb import COMMIT_MODE, MARK
 from inrush.engines.survives import Survives
+from inrush.errors import StudyInvalid, UsageError
 from inrush.plan.plan import plan_study
 from inrush.plan.segments import statements_of
 from inrush.run import oracle
+from inrush.run.prepare import StudyCall, prepare
 from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
+from inrush.targets.ready import refuse_unready
 from inrush.workload import Column, Operation, Table
 
 from .border import run
@@ -71,6 +77,7 @@ def test_operations_in_questdb() -> None:
     columns = '"guid", "port", "added_on", "load", "host"'
     inserted = OpPlan(f'INSERT INTO "n.ports" ({columns}) VALUES ($1, $2, $3, $4, $5)', "multirow")
     assert TWIN.plan_operation(INSERT, "multirow", tables) == inserted
+    assert TWIN.plan_operation(INSERT, "ilp", tables) == OpPlan('"n.ports"', "ilp")
     assert isinstance(TWIN.plan_operation(INSERT, "unnest", tables), Unsupported)
     text = {"default": "DELETE FROM {ports} WHERE added_on < :before"}
     delete = Operation("d", "execute", "ports", {"before": {}}, sql=text, deletes_before="before")
@@ -93,6 +100,41 @@ def test_proofs_and_repetitions_wait_until_what_was_acknowledged_is_seen() -> No
         if not isinstance(s, str) and s["repeat"] == "until_no_rows"
     ]
     assert waits, "a repetition begins when the table is seen to be empty"
+
+
+def test_a_session_of_the_line_protocol_has_one_call_in_flight() -> None:
+    def planned(method: str, depth: int) -> int:
+        changed = [f"method={method}", f"roles.writers.depth={depth}"]
+        study = load_study("telemetry-batch", "xs", changed, engines=["questdb"])
+        return len(plan_study(study, {"questdb": TWIN}).runs)
+
+    assert planned("ilp", 1) == planned("multirow", 8) > 0
+    with pytest.raises(StudyInvalid, match="questdb that inserts by ilp has 1 call in flight at most"):
+        planned("ilp", 8)
+
+
+def test_a_server_of_ours_is_named_with_the_port_of_its_http(tmp_path: Path) -> None:
+    own = questdb_life.QuestdbLife()
+    assert own.url_in(tmp_path, 4711) == "questdb://admin@127.0.0.1:4711/qdb?http=0", "never started"
+    file = questdb_life.config_file(tmp_path / own.home)
+    file.parent.mkdir(parents=True)
+    place = Place(Release("questdb", "9.3.4", tmp_path), tmp_path, tmp_path / own.home, User(), 4711, {})
+    file.write_text(questdb_life.config(place, 4712))
+    assert own.url_in(tmp_path, 4711) == "questdb://admin@127.0.0.1:4711/qdb?http=4712"
+
+
+@pytest.mark.parametrize(
+    ("body", "takes"),
+    [
+        (b'{"config":{"line.proto.support.versions":[1,2,3]}}', True),
+        (b'{"config":{"line.proto.support.versions":[1]}}', False),
+        (b'{"config":{}}', False),
+        (b"[]", False),
+        (b"<html>", False),
+    ],
+)
+def test_http_that_takes_no_binary_floats_is_known(body: bytes, takes: bool) -> None:
+    assert questdb_http.said_by(body) is takes
 
 
 def test_what_a_row_survives_is_read_from_the_commit_mode() -> None:
@@ -133,6 +175,90 @@ def test_a_namespace_without_the_mark_is_foreign_and_kept(questdb: Target) -> No
         assert f"{other}.t" in left and not {f"{home}.t", f"{home}.{MARK}"} & left
     finally:
         control(questdb, TWIN.drop_foreign_object(other)[0])
+
+
+@pytest.mark.parametrize("http", ["1", "{pg}"])
+def test_lines_without_a_port_that_takes_them_are_refused_before_the_first_run(
+    questdb: Target, http: str, tmp_path: Path
+) -> None:
+    pg = urlsplit(questdb.url).port
+    url = f"questdb://admin@127.0.0.1:{pg}/qdb?http={http.format(pg=pg)}"
+    for method, says in (("ilp", "which method ilp needs; add http=PORT"), ("bulk", "")):
+        found = prepare(StudyCall("telemetry-batch", "xs", (f"method={method}",), targets=(url,)))
+        if says:
+            with pytest.raises(UsageError, match=f"^[^\n]*{says}[^\n]*$"):
+                refuse_unready(found.plan, found.named_targets, tmp_path)
+        else:
+            assert "reachable" in refuse_unready(found.plan, found.named_targets, tmp_path)[0]
+
+
+def test_the_core_says_the_same_of_a_port_that_takes_no_lines(questdb: Target, folder: Path) -> None:
+    pg = urlsplit(questdb.url).port
+    study = load_study("telemetry-batch", "xs", ["method=ilp"], engines=["questdb"])
+    plan = plan_study(study, {"questdb": TWIN}).runs[0].plan
+    # The port of PostgreSQL's protocol is silent: it waits for words of its own.
+    for http, says in ((1, "nothing listens on port 1"), (pg, "no answer within")):
+        there = Target("questdb", f"questdb://admin@127.0.0.1:{pg}/qdb?http={http}")
+        ran = run(Deployment(TWIN, there), json.loads(json.dumps(plan)), folder / str(http))
+        assert (ran.last["event"], ran.last["kind"]) == ("failed", "target")
+        assert says in ran.last["message"] and "\n" not in ran.last["message"].strip()
+
+
+BEFORE_1970 = """
+schema = 1
+epoch = "1970-01-01T00:00:00Z"
+[tables.t]
+series = 100
+period_s = 1
+identity = ["k", "at"]
+columns = [
+  { name = "k", type = "u64", gen = "pattern", prefix = "b8" },
+  { name = "at", type = "time_ms", gen = "sweep_time" },
+]
+[operations.insert]
+kind = "insert"
+"""
+REFUSED = """
+schema = 1
+title = "Refused"
+question = "Are rows refused as a whole?"
+expect = "Yes."
+workload = "w.toml"
+kind = "fixed_volume"
+engines = ["questdb"]
+factors.writers = [1]
+method = "METHOD"
+schedule = { mode = "closed", at_least_s = 0, limit_s = 60 }
+[roles.writers]
+operation = "insert"
+table = "t"
+sessions = "@writers"
+batch_rows = 50
+rows = { total = 1_000 }
+[repeats]
+count = 1
+pilot = false
+[answer]
+kind = "best"
+of = "writers.makespan_s"
+along = "writers"
+"""
+
+
+@pytest.mark.parametrize("method", ["ilp", "multirow"])
+def test_a_batch_with_rows_before_1970_is_refused_by_either_method_and_others_are_stored(
+    method: str, questdb: Target, folder: Path, tmp_path: Path
+) -> None:
+    """The first sweep of 100 rows, two batches, lies a second before 1970."""
+    (tmp_path / "w.toml").write_text(BEFORE_1970)
+    (tmp_path / "s.toml").write_text(REFUSED.replace("METHOD", method))
+    plan = plan_study(load_study(str(tmp_path / "s.toml")), {"questdb": TWIN}).runs[0].plan
+    changed = {**plan, "epoch_ns": plan["epoch_ns"] - 10**9}
+    ran = run(Deployment(TWIN, questdb), json.loads(json.dumps(changed)), folder)
+    failures = [(f["op"], f["outcome"]) for f in ran.tables["failures"]]
+    assert failures and set(failures) == {("insert/t", "refused")}, (ran.last, ran.tables["failures"])
+    writers = ran.totals("writers")
+    assert (writers["ops"], writers["errors"], writers["rows"]) == (20, 2, 900), writers
 
 
 @pytest.mark.parametrize("name", ["queries", "lookups"])

@@ -243,6 +243,7 @@ kind = "fixed_volume"
 engines = ["{engine}"]
 sizes = {{ ports = 200 }}
 factors.writers = [2]
+method = "{method}"
 schedule = {{ mode = "closed", at_least_s = 0, limit_s = 40, retry_s = 3 }}
 [roles.writers]
 operation = "insert"
@@ -259,9 +260,9 @@ along = "writers"
 """
 
 
-def filling(engine: str, folder: Path) -> PlannedRun:
+def filling(engine: str, folder: Path, method: str = "bulk") -> PlannedRun:
     study = folder / "full.toml"
-    study.write_text(WRITES.format(engine=engine))
+    study.write_text(WRITES.format(engine=engine, method=method))
     found = load_study(str(study), overrides=["repeats.pilot=false"])
     return next(iter(plan_study(found, {engine: server(engine)}).block(1)))
 
@@ -287,8 +288,12 @@ def says_full(message: str) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("engine", sorted(NEEDS_MB))
-def test_a_server_whose_disk_is_full_ends_its_run_with_a_line_that_says_so(engine: str, folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("engine", "method"), [*((engine, "bulk") for engine in sorted(NEEDS_MB)), ("questdb", "ilp")]
+)
+def test_a_server_whose_disk_is_full_ends_its_run_with_a_line_that_says_so(
+    engine: str, method: str, folder: Path
+) -> None:
     need(engine)
     own = own_server(engine)
     with small_disk(folder / "small", NEEDS_MB[engine] + ROOM_MB) as disk:
@@ -296,7 +301,7 @@ def test_a_server_whose_disk_is_full_ends_its_run_with_a_line_that_says_so(engin
         deployment = Deployment(server(engine), Target(engine, instance.url, {}, instance))
         running = tree(processes(deployment))
         try:
-            message = ended_full(filling(engine, folder), deployment, folder / "results")
+            message = ended_full(filling(engine, folder, method), deployment, folder / "results")
         finally:
             own.stop(instance, Stop.KILL)
         assert says_full(message), message

@@ -297,7 +297,7 @@ const KNOWN: [Known; 13] = [
     Known {
         name: "questdb",
         max_depth: postgresql::MAX_DEPTH,
-        new: |ctx| Ok(Arc::new(questdb::questdb(ctx)?)),
+        new: |ctx| Ok(Arc::new(questdb::Questdb::new(ctx)?)),
     },
     Known {
         name: "simulated",

@@ -50,6 +50,10 @@ impl Postgresql {
         let control = Control::new(Connection::open(&address)?);
         Ok(Postgresql { ctx: ctx.clone(), address, control })
     }
+
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
 }
 
 impl Engine for Postgresql {

@@ -97,7 +97,7 @@ impl Cells<'_> {
     }
 }
 
-fn text_at<'a>(bytes: &'a [u8], ends: &[u32], row: usize) -> &'a [u8] {
+pub fn text_at<'a>(bytes: &'a [u8], ends: &[u32], row: usize) -> &'a [u8] {
     let start = if row == 0 { 0 } else { ends[row - 1] as usize };
     &bytes[start..ends[row] as usize]
 }

@@ -4,6 +4,7 @@
 //! nothing (`null:line`), the identity does: its first time is the point's, the others of it are tags.
 
 mod cells;
+mod ilp;
 mod roles;
 
 use super::decimal::{signed, INTEGER_BYTES};
@@ -14,6 +15,7 @@ use crate::plan::{ColumnPlan, LogicalType, TablePlan};
 use crate::rows::{Column, Columns, Values};
 use cells::{cells, Cells};
 
+pub use ilp::Ilp;
 pub use roles::{database, has_a_field_in_every_row, measurement, roles, Role, ROW_FIELD, TAG, TIME};
 
 /// Nanoseconds that a point's time may be away from 1970, either way.

@@ -23,6 +23,8 @@ pub struct Address {
     pub database: String,
     pub tls: Tls,
     pub speaker: &'static Speaker,
+    /// Those of the URL that its speaker has beside PostgreSQL's.
+    pub more_options: Vec<(String, String)>,
     /// From the URL only; see [`Address::password`].
     given: Option<String>,
 }
@@ -59,8 +61,10 @@ impl Address {
         let form = format!("{}://user@host:port/database", speaker.schemes[0]);
         let mut url = Url::parse(url, speaker.schemes, &form)?;
         let named = |name: String, default: &str| if name.is_empty() { default.to_owned() } else { name };
+        let mut more_options = Vec::new();
         for (name, value) in std::mem::take(&mut url.options) {
             match name.as_str() {
+                own if speaker.more_options.contains(&own) => more_options.push((name, value)),
                 "host" => url.host = value,
                 "port" => url.port = Some(port(&value)?),
                 _ => url.options.push((name, value)),
@@ -81,6 +85,7 @@ impl Address {
             database: named(url.path, speaker.database),
             given: url.password,
             speaker,
+            more_options,
         })
     }
 
