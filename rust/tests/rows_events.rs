@@ -140,8 +140,7 @@ fn an_event_that_the_table_does_not_have_is_not_found() {
     let plan = plan(events(&json!({"by": "key"}), Some(rates())));
     let gen = made(&plan, 7);
     let index = SeriesIndex::new(&gen, &plan).unwrap();
-    let mut last =
-        all_rows(&gen).into_iter().filter(|row| row[0] == Value::Text("s005".into())).next_back().unwrap();
+    let mut last = all_rows(&gen).into_iter().rfind(|row| row[0] == Value::Text("s005".into())).unwrap();
     assert!(index.number_of(|column| last.get(column)).is_some());
     let Value::TimeUs(at) = last[1] else { panic!("a time") };
     last[1] = Value::TimeUs(at + 10_000_000);
