@@ -128,7 +128,9 @@ def test_what_the_store_reads_becomes_a_record() -> None:
     run = synthetic.run("sqlite", {"batch_rows": 5}, 2, 3)
 
     stopped = [{"labels": {"factors": {"engine": "sqlite", "batch_rows": 9}}, "reason": "90 s"}]
-    sealed = SimpleNamespace(id=run.run_id, plan=run.plan, env=run.env, doc=run.summary, tables=run.tables)
+    sealed = SimpleNamespace(
+        id=run.run_id, plan=run.plan, env=run.env, doc=run.summary, tables=run.tables, first_rejects={}
+    )
     results = SimpleNamespace(study={"title": "t", "stopped": stopped}, runs=[sealed])
     record = study_record(results)
     assert record.runs[0].point == {"engine": "sqlite", "batch_rows": 5}

@@ -164,9 +164,9 @@ def test_a_statement_past_its_limit_is_cancelled_and_what_it_left_is_said(tmp_pa
 
 
 def test_a_read_that_is_cut_at_its_limit_leaves_the_proofs_their_time(tmp_path: Path) -> None:
-    """The least limit that a read can have is far below what reading 20,000 rows back takes."""
-    study = STUDY.replace(
-        'operation = "one"\ncalls = 10', 'operation = "one"\ncalls = 100000000\nlimit_s = 0.01', 1
+    """Reading 400,000 rows back takes longer than the limit of the read."""
+    study = STUDY.replace("total = 20_000", "total = 400_000").replace(
+        'operation = "one"\ncalls = 10', 'operation = "one"\ncalls = 100000000\nlimit_s = 0.2', 1
     )
     found = analyse(study_record(Results(run_study_file(write_study(tmp_path, study), tmp_path))))
     for engine in ENGINES:
