@@ -82,7 +82,7 @@ def text_dialect(head: str, cut: bool, said: Said = NOTHING_SAID) -> Dialect:
     kind = "csv"
     if delimiter == "\t":
         kind = "tsv"
-    elif escapes and all(is_mysqls(field) for field in fields):
+    elif escapes and is_mysqls(Counter(fields)):
         kind = MYSQL
     kind = said.format or kind
     rows = parsed_lines(lines, delimiter, quoted=kind == "csv")
@@ -94,9 +94,15 @@ def text_dialect(head: str, cut: bool, said: Said = NOTHING_SAID) -> Dialect:
 WRITTEN = re.compile(r"""(?:[^\\]|\\[N0\\,;|"'\t\n\r])*\\?""", re.DOTALL)
 
 
-def is_mysqls(field: str) -> bool:
-    """Whether MySQL could have written it. `C:\\temp` is no text of MySQL's: there it is `C:\\\\temp`."""
-    return WRITTEN.fullmatch(field) is not None
+def is_mysqls(fields: Mapping[str, int]) -> bool:
+    """Whether backslashes escape in most fields that have some. fields: field -> how often it stands there.
+
+    MySQL writes no `C:\\temp`: that is `C:\\\\temp` there.
+    """
+    escaped = {field: n for field, n in fields.items() if "\\" in field and field != "\\N"}
+    written = sum(n for field, n in escaped.items() if WRITTEN.fullmatch(field))
+    others = sum(escaped.values()) - written
+    return others == 0 or written > others
 
 
 #: A line of MySQL's text, in which a backslash takes away the meaning of a line end, a tab and a backslash behind it.
@@ -137,7 +143,7 @@ def sniff_text(path: Path, dialect: Dialect, sample_rows: int, said: bool = Fals
     """said: the command line names the format."""
     quoted = dialect.format == "csv"
     rows, counts = values_of(path, dialect, sample_rows)
-    if dialect.format == MYSQL and not said and not all(is_mysqls(v) for column in counts for v in column):
+    if dialect.format == MYSQL and not said and not is_mysqls(sum(counts, Counter())):
         return sniff_text(path, replace(dialect, format="csv"), sample_rows)
     if rows == 0:
         raise UsageError(f"{path}: has no rows{' below its header' if dialect.header else ''}")
