@@ -146,7 +146,7 @@ def progress_line(event: Mapping[str, Any]) -> str:
         f"{event['files_done']} of {event['files']} files",
         f"{rows(event['rows_stored'])} stored",
         show(event["rows_stored"] / seconds, "x.rows_per_s"),
-        show(event["bytes"] / seconds, "x.bytes_per_s"),
+        show(event.get("stored_bytes", event["bytes"]) / seconds, "x.bytes_per_s"),
     ]
     if event.get("left_s") is not None:
         parts.append(f"{digits(event['left_s'])} s left")

@@ -216,14 +216,24 @@ def proven(
 
 
 def with_time_left(on_event: OnEvent, total_bytes: int) -> OnEvent:
-    """Adds `left_s` to the client's progress, as its bytes so far promise it."""
+    """Adds `stored_bytes` and `left_s` to the client's progress. The client reads ahead of what is stored."""
 
     def on_progress(event: Doc) -> None:
-        if event["event"] == "progress" and event["role"] == "client" and event["bytes"]:
-            event = {**event, "left_s": (total_bytes - event["bytes"]) * event["seconds"] / event["bytes"]}
+        if event["event"] == "progress" and event["role"] == "client":
+            stored = stored_bytes(event)
+            event = {**event, "stored_bytes": stored}
+            if stored:
+                event["left_s"] = max(0.0, total_bytes - stored) * event["seconds"] / stored
         on_event(event)
 
     return on_progress
+
+
+def stored_bytes(event: Doc) -> float:
+    """Bytes of the files behind the rows that are stored, as far as all rows are alike. Pure."""
+    rows = event["rows_sent"] + event["rejected"]
+    done = event["rows_stored"] + event["rejected"]
+    return float(event["bytes"]) * min(1.0, done / rows) if rows else 0.0
 
 
 def prepare(
