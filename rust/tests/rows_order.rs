@@ -136,10 +136,16 @@ proptest! {
 
     #[test]
     fn lognormal_rates_keep_the_pinned_share_and_the_sum(
-        key: u64, series in 2u64..400, sigma in 0.0..2.5f64, share_ppm in 1_000u32..500_000, pinned: u64, period_ns in 1_000_000_000u64..50_000_000_000,
+        key: u64, series in 2u64..400, sigma in 0.0..3.0f64, share_ppm in 1_000u32..500_000, pinned: u64, period_ns in 1_000_000_000u64..1_000_000_000_000,
     ) {
         let law = Lognormal { sigma, pinned: Some(Pinned { series: pinned % series, share_ppm }) };
-        let made = lognormal(key, series, period_ns, &law).unwrap();
+        let Ok(made) = lognormal(key, series, period_ns, &law) else {
+            // Refused only where the rarest series has an event after more than 73 years: at a 1,000th it shows which.
+            let shorter = lognormal(key, series, period_ns / 1_000, &law).unwrap();
+            let longest = shorter.iter().map(|s| s.period_ns).max().unwrap();
+            prop_assert!(longest > LAST_NS / 1_001, "refused, and a period would be {} ns", longest as u128 * 1_000);
+            return Ok(());
+        };
         prop_assert!(made.iter().all(|s| s.phase_ns < s.period_ns));
         let rate = |s: &Series| 1.0 / s.period_ns as f64;
         let all: f64 = made.iter().map(rate).sum();

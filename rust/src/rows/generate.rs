@@ -6,7 +6,8 @@ use super::columns::{Column, Columns, Value, Values};
 use super::compile::{problems, share, ColumnGenerator, CompiledColumn, Setting, MAX_NARROW_SOURCES};
 use super::hash::{hash, key};
 use super::integers::{Chunk, IntGenerator, Sources, CHUNK, FEW};
-use super::order::{Cursor, Ordered};
+use super::order::Ordered;
+use super::places::Places;
 use super::remembered::Room;
 use super::simd::{vectorised, Level};
 use crate::error::Error;
@@ -313,64 +314,6 @@ impl RowGen {
             widened.iter_mut().zip(values).for_each(|(wide, &v)| *wide = v as i64);
         }
         int_generator.fill(self.level, chunk, &Sources { columns, rows, wide: &wide }, out);
-    }
-}
-
-/// Row, series and sweep of the rows of a chunk.
-struct Places {
-    rows: [u64; CHUNK],
-    series: [u64; CHUNK],
-    sweep: [u64; CHUNK],
-}
-
-impl Places {
-    fn new() -> Places {
-        Places { rows: [0; CHUNK], series: [0; CHUNK], sweep: [0; CHUNK] }
-    }
-
-    /// Rows of an order of its own. What is drawn for a row is drawn for the number of its event.
-    fn ordered(
-        &mut self,
-        ordered: &Ordered,
-        cursor: &mut Cursor,
-        first_row: u64,
-        n: usize,
-        series: u64,
-    ) -> Chunk<'_> {
-        cursor.fill(ordered, first_row, &mut self.series[..n], &mut self.sweep[..n]);
-        let events = self.sweep.iter().zip(&self.series);
-        self.rows[..n].iter_mut().zip(events).for_each(|(row, (sweep, s))| *row = sweep * series + s);
-        Chunk {
-            rows: &self.rows[..n],
-            series: &self.series[..n],
-            sweep: &self.sweep[..n],
-            one_series: series == 1,
-            in_order: false,
-        }
-    }
-
-    /// Number i is sweep i / series, series i % series; divided once, then counted along.
-    fn numbered(&mut self, first: u64, n: usize, series: u64) -> Chunk<'_> {
-        self.rows[..n].iter_mut().enumerate().for_each(|(i, row)| *row = first + i as u64);
-        if series == 1 {
-            self.sweep = self.rows;
-            self.series = [0; CHUNK];
-        } else {
-            let (mut at, mut sweep, mut next) = (0, first / series, first % series);
-            while at < n {
-                let run = (series - next).min((n - at) as u64) as usize;
-                self.series[at..at + run].iter_mut().enumerate().for_each(|(i, s)| *s = next + i as u64);
-                self.sweep[at..at + run].fill(sweep);
-                (at, sweep, next) = (at + run, sweep + 1, 0);
-            }
-        }
-        Chunk {
-            rows: &self.rows[..n],
-            series: &self.series[..n],
-            sweep: &self.sweep[..n],
-            one_series: series == 1,
-            in_order: true,
-        }
     }
 }
 

@@ -22,6 +22,7 @@ mod integers;
 pub(crate) mod lookup3;
 pub mod order;
 mod picked;
+mod places;
 mod remembered;
 mod row_sum;
 mod row_terms;

@@ -333,32 +333,6 @@ impl<'a> Setting<'a> {
         Ok(IntGenerator::Time { by, key, base: self.epoch_in(unit_ns)?, period, jitter_range: jitter + 1 })
     }
 
-    /// Times of events, with series that differ in rate.
-    fn event_time(
-        &self,
-        ordered: &Arc<Ordered>,
-        jitter: u64,
-        unit_ns: u64,
-        path: &[&str],
-    ) -> Result<IntGenerator> {
-        // An event is found by its time: the next one of its series is in a later unit, and jitter does not reach it.
-        let least_ns = (jitter as u128 + 1) * unit_ns as u128;
-        let shortest = ordered.events().series().iter().map(|s| s.period_ns).min().expect("a series");
-        if (shortest as u128) < least_ns {
-            return Err(format!(
-                "a series has an event every {shortest} ns, and times with their jitter are {least_ns} ns apart; give a \
-                 longer period, a smaller sigma or time_us"
-            ));
-        }
-        Ok(IntGenerator::EventTime {
-            ordered: Arc::clone(ordered),
-            key: self.key(path, "jitter"),
-            base: self.epoch_in(unit_ns)?,
-            unit_ns,
-            jitter_range: jitter + 1,
-        })
-    }
-
     pub(super) fn epoch_in(&self, unit_ns: u64) -> Result<i64> {
         if self.epoch_ns % unit_ns as i64 != 0 {
             return Err(format!("the epoch ({} ns) is not a whole number of the type's unit", self.epoch_ns));
