@@ -6,6 +6,7 @@
 mod answer;
 mod chunks;
 mod connection;
+pub mod exchange;
 #[cfg(test)]
 mod fuzz;
 pub mod options;

@@ -1,16 +1,12 @@
 //! One session: a kept connection with one request on its way.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-
 use super::answer::{self, Reader};
-use super::failure::Failure;
 use super::statement::Influxql;
 use super::{query_path, Address};
 use crate::encode::line::{database, roles, Line, Role};
 use crate::encode::{Part, PART_ROWS};
-use crate::engine::http::{Client, HttpError};
+use crate::engine::http::exchange::{Exchange, Flight};
+use crate::engine::http::HttpError;
 use crate::engine::shared::{send_limit, ReadBack};
 use crate::engine::url::escape;
 use crate::engine::{
@@ -23,19 +19,12 @@ use crate::rows::Columns;
 
 pub struct InfluxSession {
     ctx: Context,
-    client: Client,
+    exchange: Exchange,
     /// By operation; `None` for those that this session does not use.
     ops: Vec<Option<Prepared>>,
-    flight: Option<Flight>,
-    finished: Vec<Done>,
-    /// Of the answer on its way; read when it is complete, so that reading it is not part of its time.
-    body: Vec<u8>,
     reader: Reader,
     keep_answers: bool,
     answers: Answers,
-    failure: Option<String>,
-    /// Set by the canceller: the connection that is lost next was ended by us.
-    cancelled: Arc<AtomicBool>,
     path: String,
     statement: String,
 }
@@ -43,15 +32,6 @@ pub struct InfluxSession {
 enum Prepared {
     Write { path: String, encoder: Box<Line> },
     Query { statement: Influxql, types: Vec<(String, LogicalType)>, keep_answer: bool },
-}
-
-/// The request on its way.
-struct Flight {
-    ticket: Ticket,
-    op: OpId,
-    rows: u64,
-    bytes: u64,
-    status: Option<u16>,
 }
 
 impl InfluxSession {
@@ -65,27 +45,21 @@ impl InfluxSession {
         }
         Ok(InfluxSession {
             ctx: ctx.clone(),
-            client,
+            exchange: Exchange::new(client, ctx.clock),
             ops: prepared,
-            flight: None,
-            finished: Vec::with_capacity(4),
-            body: Vec::with_capacity(1 << 16),
             reader: Reader::new(false),
             keep_answers: false,
             answers: Answers::default(),
-            failure: None,
-            cancelled: Arc::new(AtomicBool::new(false)),
             path: String::with_capacity(4096),
             statement: String::with_capacity(4096),
         })
     }
 
     fn send(&mut self, op: OpId, work: &Work<'_>) -> Result<(), HttpError> {
-        self.body.clear();
         match (&self.ops[op], work) {
             (Some(Prepared::Write { path, .. }), Work::Rows { payload, .. }) => {
                 self.reader.clear(false);
-                self.client.send("POST", path, &[&payload.bytes], None)
+                self.exchange.client.send("POST", path, &[&payload.bytes], None)
             }
             (Some(Prepared::Query { statement, keep_answer, .. }), Work::Params(params)) => {
                 if statement.params() > params.len() {
@@ -97,31 +71,22 @@ impl InfluxSession {
                 self.statement.clear();
                 statement.bound(params, &mut self.statement);
                 query_path(statement.database(), &self.statement, &mut self.path);
-                self.client.send("POST", &self.path, &[], None)
+                self.exchange.client.send("POST", &self.path, &[], None)
             }
             _ => Err(HttpError::Garbled("the operation takes rows or parameters, and was given the other")),
         }
     }
 
-    /// Reads the answer; `Late` when `until` has passed before its end.
-    fn receive(&mut self, until: Option<Instant>) -> Result<(), HttpError> {
-        let flight = self.flight.as_mut().expect("asked only while a request is on its way");
-        if flight.status.is_none() {
-            flight.status = Some(self.client.receive(until)?);
-        }
-        self.client.read_all(&mut self.body, until)
-    }
-
     /// The answer is complete.
-    fn finish(&mut self, done_ns: Ns) {
-        let Some(flight) = self.flight.take() else { return };
-        let status = flight.status.expect("it stands in front of the answer");
+    fn finish(&mut self, flight: Flight, done_ns: Ns) {
         let (mut rows, mut bytes) = (flight.rows, flight.bytes);
-        self.reader.read(&self.body);
-        let outcome = match self.reader.end(status) {
+        self.reader.read(&self.exchange.body);
+        let outcome = match self.reader.end(flight.status) {
             Err(failure) => {
                 rows = 0;
-                self.fail(failure)
+                let outcome = failure.outcome();
+                self.exchange.fail(failure.message);
+                outcome
             }
             Ok(()) => {
                 if let Some(Prepared::Query { statement, types, .. }) = &self.ops[flight.op] {
@@ -132,29 +97,7 @@ impl InfluxSession {
                 Outcome::Ok
             }
         };
-        self.finished.push(Done { ticket: flight.ticket, done_ns, outcome, rows, bytes });
-    }
-
-    fn fail(&mut self, failure: Failure) -> Outcome {
-        let outcome = failure.outcome();
-        self.failure = Some(failure.message);
-        outcome
-    }
-
-    fn break_off(&mut self, http_error: &HttpError) {
-        let Some(flight) = self.flight.take() else { return };
-        self.client.forget();
-        let cancelled = self.cancelled.swap(false, Relaxed);
-        let outcome = if cancelled { Outcome::Timeout } else { http_error.outcome() };
-        self.failure = Some(http_error.to_string());
-        let done_ns = self.ctx.clock.now();
-        self.finished.push(Done { ticket: flight.ticket, done_ns, outcome, rows: 0, bytes: 0 });
-    }
-
-    /// `None` for as long as it takes.
-    fn instant(&self, until: Ns) -> Option<Instant> {
-        let left = until.saturating_sub(self.ctx.clock.now());
-        (until != Ns::MAX).then(|| Instant::now() + Duration::from_nanos(left))
+        self.exchange.end(Done { ticket: flight.ticket, done_ns, outcome, rows, bytes });
     }
 }
 
@@ -202,31 +145,23 @@ impl Session for InfluxSession {
     }
 
     fn submit(&mut self, ticket: Ticket, op: OpId, work: Work<'_>) -> Submit {
-        if self.flight.is_some() {
+        if !self.exchange.is_free() {
             return Submit::Full;
         }
         let (rows, bytes) = match &work {
             Work::Rows { payload, .. } => (payload.rows, payload.bytes.len() as u64),
             Work::Params(_) => (0, 0),
         };
-        // A cancel that came behind the answer has cut an idle connection: it says nothing of the next one.
-        self.cancelled.store(false, Relaxed);
-        self.flight = Some(Flight { ticket, op, rows, bytes, status: None });
-        if let Err(http_error) = self.send(op, &work) {
-            self.break_off(&http_error);
-        }
+        let sent = self.send(op, &work);
+        self.exchange.begin(Flight::new(ticket, op, rows, bytes), sent);
         Submit::Queued
     }
 
     fn poll(&mut self, until: Ns, done: &mut Vec<Done>) {
-        if self.flight.is_some() && self.finished.is_empty() {
-            match self.receive(self.instant(until)) {
-                Ok(()) => self.finish(self.ctx.clock.now()),
-                Err(HttpError::Late) => {}
-                Err(http_error) => self.break_off(&http_error),
-            }
+        if let Some((flight, done_ns)) = self.exchange.receive(until) {
+            self.finish(flight, done_ns);
         }
-        done.append(&mut self.finished);
+        self.exchange.hand_over(done);
         self.answers.hand_over();
     }
 
@@ -239,7 +174,7 @@ impl Session for InfluxSession {
     }
 
     fn failure(&mut self, _ticket: Ticket) -> Option<String> {
-        self.failure.take()
+        self.exchange.failure()
     }
 
     fn scan(
@@ -249,7 +184,7 @@ impl Session for InfluxSession {
         each: &mut dyn FnMut(&Columns),
     ) -> Result<u64, Error> {
         let query = Influxql::of(statement);
-        let target = self.client.place().target.clone();
+        let target = self.exchange.client.place().target.clone();
         let failed = |message: String| Error::Statement {
             target: target.clone(),
             statement: statement.text.clone(),
@@ -261,13 +196,13 @@ impl Session for InfluxSession {
         }
         query_path(query.database(), &query.text(), &mut self.path);
         self.reader.clear(true);
-        let place = self.client.place().clone();
+        let place = self.exchange.client.place().clone();
         let lost = |http_error: HttpError| http_error.error(&place);
-        self.client.send("POST", &self.path, &[], None).map_err(lost)?;
-        let status = self.client.receive(None).map_err(lost)?;
+        self.exchange.client.send("POST", &self.path, &[], None).map_err(lost)?;
+        let status = self.exchange.client.receive(None).map_err(lost)?;
         let mut read = ReadBack::new(like, each);
         loop {
-            let more = match self.client.piece(None).map_err(lost)? {
+            let more = match self.exchange.client.piece(None).map_err(lost)? {
                 Some(piece) => {
                     self.reader.read(piece);
                     true
@@ -288,25 +223,15 @@ impl Session for InfluxSession {
     }
 
     fn canceller(&self) -> Option<Canceller> {
-        let (hang_up, cancelled) = (self.client.hang_up(), self.cancelled.clone());
-        Some(Box::new(move || {
-            cancelled.store(true, Relaxed);
-            hang_up.now();
-        }))
+        Some(self.exchange.canceller())
     }
 
     fn close(mut self: Box<Self>) -> Result<(), Error> {
         let mut done = Vec::new();
-        while self.flight.is_some() {
+        while self.exchange.is_busy() {
             self.poll(Ns::MAX, &mut done);
         }
-        match done.iter().find(|d| d.outcome != Outcome::Ok) {
-            None => Ok(()),
-            Some(_) => Err(crate::engine::shared::lost(
-                &self.client.place().target,
-                &std::io::Error::other(self.failure.take().unwrap_or_default()),
-            )),
-        }
+        self.exchange.acknowledged(&done)
     }
 }
 

@@ -2,17 +2,16 @@
 //!
 //! A request is one transaction of its table: it is done when it is in the table's log (204), or refused as a whole.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde::Deserialize;
 
 use super::meaning;
 use crate::encode::line::Ilp;
 use crate::encode::{Part, PART_ROWS};
+use crate::engine::http::exchange::{Exchange, Flight};
 use crate::engine::http::{Client, HttpError};
-use crate::engine::shared::{columns_of, depth, lost, send_limit};
+use crate::engine::shared::{columns_of, depth, send_limit};
 use crate::engine::socket::CONNECT;
 use crate::engine::{Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work};
 use crate::error::{Error, TargetFault};
@@ -62,24 +61,10 @@ fn introduced(client: &mut Client, until: Option<Instant>) -> Result<(), Error> 
 
 pub struct IlpSession {
     ctx: Context,
-    client: Client,
+    /// The body of an answer is nothing, or why there are no rows.
+    exchange: Exchange,
     /// By operation; `None` for those that this session does not use.
     encoders: Vec<Option<Box<Ilp>>>,
-    flight: Option<Flight>,
-    finished: Vec<Done>,
-    /// Of the answer on its way: nothing, or why there are no rows.
-    body: Vec<u8>,
-    failure: Option<String>,
-    /// Set by the canceller: the connection that is lost next was ended by us.
-    cancelled: Arc<AtomicBool>,
-}
-
-/// The request on its way.
-struct Flight {
-    ticket: Ticket,
-    rows: u64,
-    bytes: u64,
-    status: Option<u16>,
 }
 
 impl IlpSession {
@@ -98,52 +83,20 @@ impl IlpSession {
             let table = ctx.op(op).table.expect("`columns_of` found it");
             encoders[op] = Some(Box::new(Ilp::new(&ctx.plan.tables[table])));
         }
-        Ok(IlpSession {
-            ctx: ctx.clone(),
-            client,
-            encoders,
-            flight: None,
-            finished: Vec::with_capacity(4),
-            body: Vec::with_capacity(4096),
-            failure: None,
-            cancelled: Arc::new(AtomicBool::new(false)),
-        })
-    }
-
-    /// Reads the answer; `Late` when `until` has passed before its end.
-    fn receive(&mut self, until: Ns) -> Result<(), HttpError> {
-        let flight = self.flight.as_mut().expect("asked only while a request is on its way");
-        let left = Duration::from_nanos(until.saturating_sub(self.ctx.clock.now()));
-        let until = (until != Ns::MAX).then(|| Instant::now() + left);
-        if flight.status.is_none() {
-            flight.status = Some(self.client.receive(until)?);
-        }
-        self.client.read_all(&mut self.body, until)
+        Ok(IlpSession { ctx: ctx.clone(), exchange: Exchange::new(client, ctx.clock), encoders })
     }
 
     /// The answer is complete.
-    fn finish(&mut self) {
-        let Some(Flight { ticket, rows, bytes, status }) = self.flight.take() else { return };
-        let done_ns = self.ctx.clock.now();
-        let status = status.expect("it stands in front of the answer");
+    fn finish(&mut self, flight: Flight, done_ns: Ns) {
+        let Flight { ticket, rows, bytes, status, .. } = flight;
         if matches!(status, 200 | 204) {
-            self.finished.push(Done { ticket, done_ns, outcome: Outcome::Ok, rows, bytes });
+            self.exchange.end(Done { ticket, done_ns, outcome: Outcome::Ok, rows, bytes });
             return;
         }
-        let message = refusal(status, &self.body);
+        let message = refusal(status, &self.exchange.body);
         let outcome = outcome(status, &message);
-        self.failure = Some(message);
-        self.finished.push(Done { ticket, done_ns, outcome, rows: 0, bytes });
-    }
-
-    fn break_off(&mut self, http_error: &HttpError) {
-        let Some(flight) = self.flight.take() else { return };
-        self.client.forget();
-        let cancelled = self.cancelled.swap(false, Relaxed);
-        let outcome = if cancelled { Outcome::Timeout } else { http_error.outcome() };
-        self.failure = Some(http_error.to_string());
-        let done_ns = self.ctx.clock.now();
-        self.finished.push(Done { ticket: flight.ticket, done_ns, outcome, rows: 0, bytes: 0 });
+        self.exchange.fail(message);
+        self.exchange.end(Done { ticket, done_ns, outcome, rows: 0, bytes });
     }
 }
 
@@ -180,41 +133,31 @@ impl Session for IlpSession {
         }
     }
 
-    fn submit(&mut self, ticket: Ticket, _op: OpId, work: Work<'_>) -> Submit {
-        if self.flight.is_some() {
+    fn submit(&mut self, ticket: Ticket, op: OpId, work: Work<'_>) -> Submit {
+        if !self.exchange.is_free() {
             return Submit::Full;
         }
-        // A cancel that came behind the answer has cut an idle connection: it says nothing of the next one.
-        self.cancelled.store(false, Relaxed);
-        self.body.clear();
         let (rows, bytes, sent) = match work {
             Work::Rows { payload, .. } => {
                 // Times bear their own unit.
-                let sent = self.client.send("POST", "/write", &[&payload.bytes], None);
+                let sent = self.exchange.client.send("POST", "/write", &[&payload.bytes], None);
                 (payload.rows, payload.bytes.len() as u64, sent)
             }
             Work::Params(_) => (0, 0, Err(HttpError::Garbled("the operation takes rows, not parameters"))),
         };
-        self.flight = Some(Flight { ticket, rows, bytes, status: None });
-        if let Err(http_error) = sent {
-            self.break_off(&http_error);
-        }
+        self.exchange.begin(Flight::new(ticket, op, rows, bytes), sent);
         Submit::Queued
     }
 
     fn poll(&mut self, until: Ns, done: &mut Vec<Done>) {
-        if self.flight.is_some() && self.finished.is_empty() {
-            match self.receive(until) {
-                Ok(()) => self.finish(),
-                Err(HttpError::Late) => {}
-                Err(http_error) => self.break_off(&http_error),
-            }
+        if let Some((flight, done_ns)) = self.exchange.receive(until) {
+            self.finish(flight, done_ns);
         }
-        done.append(&mut self.finished);
+        self.exchange.hand_over(done);
     }
 
     fn failure(&mut self, _ticket: Ticket) -> Option<String> {
-        self.failure.take()
+        self.exchange.failure()
     }
 
     fn scan(&mut self, _: &Statement, _: &Columns, _: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
@@ -222,25 +165,15 @@ impl Session for IlpSession {
     }
 
     fn canceller(&self) -> Option<Canceller> {
-        let (hang_up, cancelled) = (self.client.hang_up(), self.cancelled.clone());
-        Some(Box::new(move || {
-            cancelled.store(true, Relaxed);
-            hang_up.now();
-        }))
+        Some(self.exchange.canceller())
     }
 
     fn close(mut self: Box<Self>) -> Result<(), Error> {
         let mut done = Vec::new();
-        while self.flight.is_some() {
+        while self.exchange.is_busy() {
             self.poll(Ns::MAX, &mut done);
         }
-        match done.iter().find(|d| d.outcome != Outcome::Ok) {
-            None => Ok(()),
-            Some(_) => {
-                let why = std::io::Error::other(self.failure.take().unwrap_or_default());
-                Err(lost(&self.client.place().target, &why))
-            }
-        }
+        self.exchange.acknowledged(&done)
     }
 }
 
