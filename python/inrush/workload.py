@@ -88,6 +88,18 @@ class Rates:
 
 
 @dataclass(frozen=True)
+class Partitions:
+    """How one engine cuts a table by the time of its identity, from the workload's epoch on."""
+
+    #: Data time of one partition.
+    every_s: float
+    #: Of engines that make every partition beforehand; later rows go to one more.
+    count: int | None
+    #: The workload's epoch.
+    epoch: str
+
+
+@dataclass(frozen=True)
 class Table:
     """Row i is sweep i // series, series i % series; sweeps are `period_s` apart in data time."""
 
@@ -102,9 +114,17 @@ class Table:
     files: FileSource | None = None
     #: None: every series has a row each period.
     rates: Rates | None = None
+    #: Engine -> how it cuts the table; every other keeps it in one piece, or cuts it by a rule of its own.
+    partitions: Mapping[str, Partitions] = field(default_factory=dict)
 
     def column(self, name: str) -> Column:
         return next(c for c in self.columns if c.name == name)
+
+    @property
+    def time(self) -> Column | None:
+        """The column that the table is cut by: the time of its identity, else the first time that is never NULL."""
+        times = [c for c in self.columns if c.type in ("time_ms", "time_us") and not c.nullable]
+        return next((c for c in times if c.name in self.identity), times[0] if times else None)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,8 @@ SHARES = [
 
 def parsed(tree: dict[str, Any], **options: Any) -> Study:
     named = tree.get("workload") if isinstance(tree, dict) else None
-    workload = workload_tree("pipeline") if named == "pipeline" else WORKLOAD
+    families = {path.parent.name for path in shipped_files()}
+    workload = workload_tree(named) if isinstance(named, str) and named in families else WORKLOAD
     return parse_study(
         tree, workload, name="s", file="s.toml", workload_file="w.toml", known=KNOWN, **options
     )

@@ -80,6 +80,10 @@ class Dialect(ABC):
         self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0
     ) -> OpPlan | Unsupported: ...
 
+    def maintenance(self, text: str) -> str:
+        """A statement of an operation of kind `maintain`, its tables named, as this engine takes it."""
+        return text
+
     @staticmethod
     def spread_list(text: str, param: str, names: Sequence[str]) -> str:
         """`IN (:param)` with one parameter for each of `names`."""

@@ -83,6 +83,7 @@ class Mysql(Twin):
     lifecycle = MysqlLife()
     loading = MysqlLoading(collation)
     max_depth = 1024
+    partitions = "counted"
     methods: ClassVar[tuple[str, ...]] = ("load", "multirow")
     ways: ClassVar[Mapping[str, str]] = {"bulk": "load"}
     rate: ClassVar[tuple[float, float]] = (2e-3, 4e-6)
@@ -131,7 +132,9 @@ class Mysql(Twin):
         wire = {c.name: declared(c, c.name in indexed) for c in table.columns}
         return TablePlan(
             name=name,
-            create=(create_table(table, name, wire, indexes, self.collation),),
+            create=(
+                create_table(table, name, wire, indexes, self.collation, table.partitions.get(self.name)),
+            ),
             fresh=(f"TRUNCATE TABLE {name}",),
             drop=(_if_marked(namespace, f"DROP TABLE IF EXISTS {name}"),),
             wire=wire,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 
 from inrush.engines import sql
 from inrush.engines.sql import quote
-from inrush.workload import Column, Table
+from inrush.workload import Column, Partitions, Table
 
 #: Logical type -> type in the table and on the wire; texts see `text_type`.
 DECLARED: Mapping[str, str] = {
@@ -47,7 +48,12 @@ def declared(column: Column, indexed: bool) -> str:
 
 
 def create_table(
-    table: Table, name: str, wire: Mapping[str, str], indexes: Sequence[tuple[str, ...]], collation: str
+    table: Table,
+    name: str,
+    wire: Mapping[str, str],
+    indexes: Sequence[tuple[str, ...]],
+    collation: str,
+    cut: Partitions | None = None,
 ) -> str:
     parts = [f"{quote(c.name)} {wire[c.name]}{' NULL' if c.nullable else ' NOT NULL'}" for c in table.columns]
     for k, columns in enumerate(indexes):
@@ -57,4 +63,16 @@ def create_table(
         else:
             kind = "KEY"
         parts.append(f"{kind} ({', '.join(map(quote, columns))})")
-    return f"CREATE TABLE {name} ({', '.join(parts)}) ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE {collation}"
+    made = f"CREATE TABLE {name} ({', '.join(parts)}) ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE {collation}"
+    return made if cut is None or table.time is None else made + partitioned(table.time, cut)
+
+
+def partitioned(time: Column, cut: Partitions) -> str:
+    """Partitions by ranges of a time, and one for all that is later."""
+    begin = datetime.fromisoformat(cut.epoch.replace("Z", "+00:00"))
+    ends = [begin + timedelta(seconds=cut.every_s * k) for k in range(1, (cut.count or 1) + 1)]
+    each = [
+        f"PARTITION p{k} VALUES LESS THAN ('{end:%Y-%m-%d %H:%M:%S}')" for k, end in enumerate(ends, start=1)
+    ]
+    later = "PARTITION later VALUES LESS THAN (MAXVALUE)"
+    return f" PARTITION BY RANGE COLUMNS({quote(time.name)}) ({', '.join([*each, later])})"

@@ -21,7 +21,6 @@ from inrush.engines.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.questdb_life import QuestdbLife
 from inrush.engines.sql import Item, literal, quote
 from inrush.engines.survives import Durability, Survives
-from inrush.engines.timescaledb import time_column
 from inrush.engines.twin import Twin
 from inrush.workload import Column, Operation, Table
 
@@ -116,7 +115,7 @@ class Questdb(Twin):
         return f"SELECT holder FROM {_named(name, HOLDER)}"
 
     def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan:
-        name, time = _named(namespace, table.name), time_column(table)
+        name, time = _named(namespace, table.name), table.time.name if table.time else None
         types = {c.name: (NULLABLE if c.nullable else TYPES)[c.type] for c in table.columns}
         columns = ", ".join(f"{quote(column)} {declared}" for column, (declared, _) in types.items())
         cut = "HOUR" if table.series * 86_400 > DAY_ROWS * table.period_s else "DAY"

@@ -64,6 +64,7 @@ class TimescaledbLife(PostgresqlLife):
 class Timescaledb(Postgresql):
     name = "timescaledb"
     title = "TimescaleDB"
+    partitions = "cut"
     schemes = ("timescaledb",)
     lifecycle = TimescaledbLife()
     cluster = PostgresqlCluster("timescaledb")
@@ -74,7 +75,7 @@ class Timescaledb(Postgresql):
 
     def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan:
         plan = super().plan_table(table, layout, namespace)
-        time = time_column(table)
+        time = table.time.name if table.time else None
         keys = table.layouts.get(layout, ())
         if time is None:
             return replace(
@@ -103,6 +104,9 @@ class Timescaledb(Postgresql):
             else replace(planned, text=named_as_text(planned.text))
         )
 
+    def maintenance(self, text: str) -> str:
+        return named_as_text(text)
+
     def probes(self, tables: Sequence[TablePlan]) -> Probes:
         plain = super().probes([plan for plan in tables if not is_cut(plan)])
         cut = [plan.name for plan in tables if is_cut(plan)]
@@ -119,20 +123,18 @@ class Timescaledb(Postgresql):
 
 
 def named_as_text(statement: str) -> str:
-    """`drop_chunks({table}, …)`: the function takes a table by its name as a text."""
+    """`drop_chunks({table}, …)`, `show_chunks({table})`: the functions take a table by its name as a text."""
     return re.sub(
-        r'(drop_chunks\(\s*)("(?:[^"]|"")+"(?:\."(?:[^"]|"")+")?)', lambda m: m[1] + literal(m[2]), statement
+        r'((?:drop|show)_chunks\(\s*)("(?:[^"]|"")+"(?:\."(?:[^"]|"")+")?)',
+        lambda m: m[1] + literal(m[2]),
+        statement,
     )
-
-
-def time_column(table: Table) -> str | None:
-    """The column that chunks are cut by: the time of the identity, else the first time that is never NULL."""
-    times = [c.name for c in table.columns if c.type in ("time_ms", "time_us") and not c.nullable]
-    return next((name for name in times if name in table.identity), times[0] if times else None)
 
 
 def chunk_s(table: Table) -> int:
     """Seconds of data time in one chunk, from the table's rate of rows."""
+    if own := table.partitions.get(Timescaledb.name):
+        return int(own.every_s)
     if table.files is not None:
         return CHUNK_MOST_S
     seconds = int(CHUNK_ROWS * table.period_s / max(table.series, 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from inrush.engines.cluster import Cluster
 from inrush.engines.dialect import Dialect
@@ -61,6 +61,8 @@ class Twin(Dialect):
     depths: ClassVar[Mapping[str, int]] = {}
     #: Gives back what it was given; instruments keep nothing, so they are not asked.
     answers: ClassVar[bool] = True
+    #: Cuts a table by time as `partitions` of the workload says; `counted`: makes each partition beforehand.
+    partitions: ClassVar[Literal["", "cut", "counted"]] = ""
     #: The engine that its quiet answers are compared with: one with the part `in_memory`, never itself.
     oracle: ClassVar[str] = "duckdb"
     #: Seconds of a call, and of a row of ten columns: orders of magnitude for a forecast; the pilot replaces them.

@@ -16,6 +16,7 @@ from inrush.plan.draft import Draft
 from inrush.plan.intervals import interval_s, watch_s
 from inrush.plan.keys import as_roles_draw, planned_keys
 from inrush.plan.lists import lengths, with_lists
+from inrush.plan.partitions import partition_problems
 from inrush.plan.pipeline import plan_pipeline
 from inrush.plan.planned_point import Impossible, PointPlan, short_hash
 from inrush.plan.retention import retained
@@ -89,6 +90,7 @@ def plan_point(
         study.workload, draft.roles, draft.index, draft.rows_before, draft.rows_of
     )
     problems = [*problems, *draft.asked_problems(), *draft.order_problems()]
+    problems += partition_problems(draft.tables, server, draft.layout)
     if problems:
         return Impossible(tuple(problems))
     reason = draft.plan_operations()

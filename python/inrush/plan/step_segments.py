@@ -112,7 +112,7 @@ def statements(operation: Operation, server: Twin, tables: Mapping[str, TablePla
         names.setdefault("table", names[operation.table])
     found: list[border.Statement] = []
     for text, repeat in texts(operation, server):
-        bound = bind(text, names)[0].strip()
+        bound = server.maintenance(bind(text, names)[0].strip())
         match repeat:
             case "each_row":
                 found.append({"text": bound, "repeat": "each_row"})

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from inrush.study.document import Node
 from inrush.study.forms import Factors, FromFactor
+from inrush.study.sizes import read_place
 from inrush.workload import Rates
 
 ORDERS = ("key", "time", "random")
@@ -14,7 +16,7 @@ FILES = re.compile(r"([1-9][0-9]{0,8}) files?\Z")
 SIGMA_MOST = 3.0
 
 
-def parse_rates(node: Node, series: int) -> Rates | None:
+def parse_rates(node: Node, series: int, sizes: Mapping[str, float]) -> Rates | None:
     """`{ sigma = 1.2, pinned = 17, share = 0.012 }`; None where it says nothing that can be meant."""
     fields = node.fields(("sigma", "pinned", "share"), required=("sigma",))
     if "sigma" not in fields:
@@ -29,7 +31,7 @@ def parse_rates(node: Node, series: int) -> Rates | None:
         return None
     if "pinned" not in fields:
         return Rates(sigma)
-    pinned, share = fields["pinned"].integer(0, 10**12), fields["share"].number()
+    pinned, share = read_place(fields["pinned"], sizes), fields["share"].number()
     if pinned >= series:
         fields["pinned"].problem(f"the table has {series} series, from 0")
     if not 0 < share < 1:

@@ -22,6 +22,11 @@ def parse_size(node: Node, sizes: Mapping[str, float]) -> int:
     return int(sizes[node.value])
 
 
+def read_place(node: Node, sizes: Mapping[str, float]) -> int:
+    """A number from 0 on, or the name of one under `sizes`."""
+    return parse_size(node, sizes) if isinstance(node.value, str) else node.integer(0, 10**12)
+
+
 def parse_seconds(node: Node, sizes: Mapping[str, float]) -> float:
     """A number, or the name of a size in seconds."""
     if not isinstance(node.value, str):

@@ -148,7 +148,7 @@ def parse_step(
         fields["name"].problem("steps are named by lower case letters, digits and _")
     if name in WATCHED:
         fields["name"].problem("figures of a process have this name; give the step another one")
-    if name in before:
+    if name and name in before:
         fields["name"].problem("two steps have this name, and figures are named by it; give one another name")
     after = read_after(fields["after"], name, before, later) if "after" in fields else None
     before[name] = do

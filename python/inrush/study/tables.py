@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from inrush.study.document import Node, Reader, given, plain, unknown, word
 from inrush.study.events import parse_rates
 from inrush.study.formats import FORMATS
+from inrush.study.partitions import parse_partitions
 from inrush.study.sizes import parse_seconds, parse_size
 from inrush.workload import LOGICAL_TYPES, Column, FileSource, Table
 
@@ -21,8 +23,20 @@ NAME = re.compile(r"[a-z][a-z0-9_]{0,47}\Z")
 Catalogue = Mapping[str, Mapping[str, Any]]
 
 
-def parse_table(node: Node, name: str, sizes: Mapping[str, float], catalogue: Catalogue | None) -> Table:
-    allowed = ("columns", "series", "period_s", "rates", "identity", "layouts", "source", "files")
+def parse_table(
+    node: Node, name: str, sizes: Mapping[str, float], catalogue: Catalogue | None, epoch: str
+) -> Table:
+    allowed = (
+        "columns",
+        "series",
+        "period_s",
+        "rates",
+        "identity",
+        "layouts",
+        "partitions",
+        "source",
+        "files",
+    )
     fields = node.fields(allowed, required=("columns",))
     from_files = "source" in fields and fields["source"].text(("files", "generated"), "source") == "files"
     columns: list[Column] = []
@@ -40,16 +54,19 @@ def parse_table(node: Node, name: str, sizes: Mapping[str, float], catalogue: Ca
         fields["files"].problem('say source = "files" beside it, or remove it')
     identity = fields["identity"].texts(names, "column") if "identity" in fields else ()
     series = parse_size(fields["series"], sizes) if "series" in fields else 1
-    return Table(
+    table = Table(
         name=name,
         columns=tuple(columns),
         series=series,
-        rates=parse_rates(fields["rates"], series) if "rates" in fields else None,
+        rates=parse_rates(fields["rates"], series, sizes) if "rates" in fields else None,
         period_s=parse_seconds(fields["period_s"], sizes) if "period_s" in fields else 1.0,
         identity=identity,
         layouts=parse_layouts(fields.get("layouts"), names, identity),
         files=files,
     )
+    if "partitions" not in fields:
+        return table
+    return replace(table, partitions=parse_partitions(fields["partitions"], table, sizes, epoch))
 
 
 def parse_column(

@@ -40,11 +40,12 @@ def parse_workload(
         else {}
     )
     all_sizes = {**own_sizes, **(sizes or {})}
+    epoch = parse_epoch(fields.get("epoch"))
     tables = {}
     if "tables" in fields:
         for key, node in fields["tables"].members().items():
             check_name(node, key)
-            tables[key] = parse_table(node, key, all_sizes, catalogue)
+            tables[key] = parse_table(node, key, all_sizes, catalogue, epoch)
     operations = {}
     if "operations" in fields:
         members = fields["operations"].members()
@@ -54,7 +55,7 @@ def parse_workload(
         check_members(members, operations)
     return Workload(
         name=name,
-        epoch=parse_epoch(fields.get("epoch")),
+        epoch=epoch,
         sizes=all_sizes,
         tables=tables,
         operations=operations,

@@ -17,7 +17,7 @@ from inrush.engines.mysql_tables import DECLARED, declared, literal
 from inrush.engines.plans import OpPlan, Unsupported
 from inrush.engines.survives import Survives
 from inrush.engines.twin import Twin
-from inrush.workload import DIGIT_TYPES, FILE_TYPES, LOGICAL_TYPES, Column, Operation
+from inrush.workload import DIGIT_TYPES, FILE_TYPES, LOGICAL_TYPES, Column, Operation, Partitions
 from tests.engines.checksum_queries import ALL_TYPES, PORTS, expected, rows_of
 from tests.engines.servers import control
 
@@ -213,6 +213,22 @@ def test_a_table_can_be_emptied_and_dropped(twin: Twin, target: Target, namespac
     run(target, *plan.drop)
     of = "SELECT 1 FROM information_schema.tables WHERE table_schema = 'inrush_test' AND table_name = 'ports'"
     assert control(target, of) == []
+
+
+@both
+def test_rows_lie_in_the_partition_of_their_time_and_sizes_are_those_of_all(
+    twin: Twin, target: Target, namespace: str
+) -> None:
+    cut = {twin.name: Partitions(86_400, 2, "2026-01-01T00:00:00Z")}
+    plan = twin.plan_table(replace(PORTS, partitions=cut), "pk_time", namespace)
+    days = ("2025-12-31", "2026-01-01", "2026-01-02", "2026-01-03", "2026-06-01")
+    rows = ", ".join(f"({k}, 2, '{day} 12:00:00', NULL, '')" for k, day in enumerate(days))
+    run(target, *plan.create, f"INSERT INTO {plan.name} VALUES {rows}", f"ANALYZE TABLE {plan.name}")
+    for name, count in {"p1": 2, "p2": 1, "later": 2}.items():
+        assert control(target, f"SELECT COUNT(*) FROM {plan.name} PARTITION ({name})") == [[str(count)]], name
+    sizes = {str(n): int(b) for s in twin.probes([plan]).sizes for n, b in control(target, s)}
+    # A page of 16 kB for each of three partitions at least.
+    assert sizes['table:"inrush_test"."ports"'] >= 3 * 16_384
 
 
 @both
