@@ -89,6 +89,15 @@ def register_of_all_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_server_is_left() -> Iterator[None]:
+    """What a test or a fixture starts, it ends."""
+    yield
+    from inrush.engines import life
+
+    assert not (left := life.running_children()), f"servers were left running: processes {left}"
+
+
 @pytest.fixture(autouse=True)
 def own_register(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
