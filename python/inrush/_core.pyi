@@ -5,6 +5,7 @@ from typing import Any, final
 
 __all__ = [
     "ArrowStream",
+    "Control",
     "CoreFailure",
     "Load",
     "Run",
@@ -109,6 +110,15 @@ def generate(table_json: str, seed: int, epoch_ns: int, first_row: int, rows: in
 
 def control(target_json: str, text: str, limit_s: float, directives_json: str | None = None) -> str:
     """One statement outside a run, with `Directives` of rust/src/plan/directives.rs: JSON {"names": […], "rows": [[…]]}. Raises CoreFailure."""
+
+@final
+class Control:
+    """The same on a target that stays open: an embedded database is opened once for many statements, and no other process
+    can write it meanwhile. Raises CoreFailure."""
+
+    def __new__(cls, target_json: str) -> Control: ...
+    def ask(self, text: str, limit_s: float, directives_json: str | None = None) -> str: ...
+    def close(self) -> None: ...
 
 def calibrate(what: str, seconds: float) -> str:
     """JSON figures of the instrument: `clock`, `pacer`, `null`, `rows`, `encode_text`, `encode_binary`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,45 @@ def register_of_all_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     path = tmp_path_factory.getbasetemp() / "registers" / "session.json"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(register, "file", lambda: path)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_server_is_left() -> Iterator[None]:
+    """What a test or a fixture starts, it ends."""
+    yield
+    from inrush.engines import life
+
+    assert not (left := life.running_children()), f"servers were left running: processes {left}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def disk_is_probed_once() -> Iterator[None]:
+    """Of each file system: what studies in this process write before their first run takes 0.6 s each time.
+
+    That a folder cannot be written is found each time. A second probe in the middle of a study is a new one.
+    """
+    from inrush.machine import host
+
+    environment, probe = host.environment, host.disk_probe
+    probed: dict[int, dict[str, Any]] = {}
+
+    def known_or_probed(folder: Path) -> dict[str, Any]:
+        folder.mkdir(parents=True, exist_ok=True)
+        device = folder.stat().st_dev
+        if device not in probed:
+            probed[device] = probe(folder)
+        with tempfile.NamedTemporaryFile(dir=folder):
+            return dict(probed[device])
+
+    def environment_of(data_dir: Path) -> dict[str, Any]:
+        with pytest.MonkeyPatch.context() as patch:
+            if host.disk_probe is probe:  # not a test's own
+                patch.setattr(host, "disk_probe", known_or_probed)
+            return environment(data_dir)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(host, "environment", environment_of)
         yield
 
 

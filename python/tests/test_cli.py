@@ -315,8 +315,10 @@ def test_null_engines_run_beside_others_unasked_and_set_the_floor(inrush: Inrush
     """A study with readers whose answers an oracle checks: nobody asks an engine that keeps nothing."""
     options = ("-P", "batch_rows=1000", "-P", "repeats.count=1", "-P", "schedule.at_least_s=0.01")
     said = inrush("run", "quickstart", "null", "null:text", "sqlite", "--scale", "xs", *options, "--json")
-    assert said.code == 0, said.err
+    # 3: a busy machine made the client late; what is said of the null engines holds all the same.
+    assert said.code in (0, 3), said.err
     found = {v["guard"]: v for v in said.json["verdicts"]}
+    assert found["far from the null floor"]["outcome"] != "invalid"
     assert "None of 1 rate is above" in found["far from the null floor"]["sentence"]
     assert found["oracle agrees"]["outcome"] == "pass"
     assert {r.labels["engine"] for r in Results(inrush.store.latest().path).runs} == {

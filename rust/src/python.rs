@@ -35,6 +35,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Run>()?;
     m.add_class::<Load>()?;
     m.add_class::<ArrowStream>()?;
+    m.add_class::<Control>()?;
     m.add_function(wrap_pyfunction!(start, m)?)?;
     m.add_function(wrap_pyfunction!(start_load, m)?)?;
     m.add_function(wrap_pyfunction!(ask_load_server, m)?)?;
@@ -269,11 +270,56 @@ fn control(
     limit_s: f64,
     directives_json: Option<&str>,
 ) -> PyResult<String> {
-    let refused = |e: serde_json::Error| failure(Error::Plan(e.to_string()));
-    let target: Target = serde_json::from_str(target_json).map_err(refused)?;
-    let directives = directives_json.map(serde_json::from_str).transpose().map_err(refused)?;
-    let statement = Statement { directives, ..Statement::from(text) };
+    let (target, statement) = (target_of(target_json)?, statement_of(text, directives_json)?);
     py.detach(|| run::control(target, statement, (limit_s * 1e9) as u64)).map_err(failure)
+}
+
+#[pyclass]
+struct Control {
+    open: Mutex<Option<run::Control>>,
+}
+
+#[pymethods]
+impl Control {
+    #[new]
+    fn new(py: Python<'_>, target_json: &str) -> PyResult<Control> {
+        let target = target_of(target_json)?;
+        let open = py.detach(|| run::Control::open(target)).map_err(failure)?;
+        Ok(Control { open: Mutex::new(Some(open)) })
+    }
+
+    #[pyo3(signature = (text, limit_s, directives_json=None))]
+    fn ask(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        limit_s: f64,
+        directives_json: Option<&str>,
+    ) -> PyResult<String> {
+        let statement = statement_of(text, directives_json)?;
+        py.detach(|| match &*self.open.lock().unpoisoned() {
+            Some(open) => open.ask(statement, (limit_s * 1e9) as u64),
+            None => Err(Error::Plan("this target was closed; open it again".into())),
+        })
+        .map_err(failure)
+    }
+
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| drop(self.open.lock().unpoisoned().take()));
+    }
+}
+
+fn target_of(json: &str) -> PyResult<Target> {
+    serde_json::from_str(json).map_err(unread)
+}
+
+fn statement_of(text: &str, directives_json: Option<&str>) -> PyResult<Statement> {
+    let directives = directives_json.map(serde_json::from_str).transpose().map_err(unread)?;
+    Ok(Statement { directives, ..Statement::from(text) })
+}
+
+fn unread(error: serde_json::Error) -> PyErr {
+    failure(Error::Plan(error.to_string()))
 }
 
 #[pyfunction]

@@ -6,6 +6,7 @@ before the next start, and `stop` returns only when every process of the server 
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import fcntl
 import http.client
@@ -275,6 +276,7 @@ def end(pid: int, how: signal.Signals, folder: Path, limit_s: float) -> bool:
     Returns whether nothing had to be killed that was not asked to be.
     """
     processes = working_in(folder)
+    _reap([pid])  # one that ended by itself is no process any more, and still a child of ours
     if (began := started_at(pid)) is not None:
         processes[pid] = began
         with contextlib.suppress(ProcessLookupError):
@@ -310,6 +312,18 @@ def _reap(processes: Iterable[int]) -> None:
     for pid in processes:
         if pid in _CHILDREN and _CHILDREN[pid].poll() is not None:
             del _CHILDREN[pid]
+
+
+def running_children() -> list[int]:
+    """Servers that this process started and that have not ended."""
+    return [pid for pid, process in _CHILDREN.items() if process.poll() is None]
+
+
+@atexit.register
+def _leave_running() -> None:
+    """What was not stopped goes on without us, as `inrush engines start` means it to: Popen would warn of it."""
+    for pid in running_children():
+        _CHILDREN[pid].returncode = 0
 
 
 # The record beside the data.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,10 @@ class RemoteShards:
         question = {"ask": "scan", "shard": shard, "scan": scan}
         found: dict[str, Any] = json.loads(_core.ask_load_server(json.dumps(self.link), json.dumps(question)))
         return found
+
+    def held_open(self) -> AbstractContextManager[None]:
+        """As of `Shards`; the load server opens for each statement."""
+        return nullcontext()
 
     def ask_coordinator(self, statement: str) -> list[list[Any]]:
         return self._statement(None, statement)

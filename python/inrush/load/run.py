@@ -109,7 +109,8 @@ def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEven
         client = ahead("client", {})
         inputs = look()
         targets = shards.documents()
-        wanted = prepare(call, inputs, shards, targets, folder, note)
+        with shards.held_open():
+            wanted = prepare(call, inputs, shards, targets, folder, note)
         own = folder / wanted.import_id
         own.mkdir(parents=True, exist_ok=True)
         on_event = with_time_left(on_event, sum(i.bytes for i in inputs))
@@ -139,7 +140,8 @@ def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEven
         if before is not None:
             before.end(counts["rows_stored"])
         last = load_server.stop(on_event)
-    return proven(wanted, shards, targets, counts, began, own, last["shards"])
+    with shards.held_open():
+        return proven(wanted, shards, targets, counts, began, own, last["shards"])
 
 
 def remote_shards(call: Call) -> RemoteShards:

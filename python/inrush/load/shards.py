@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from inrush.border import plan as border
@@ -18,8 +19,11 @@ from inrush.engines.twin import Twin
 from inrush.errors import UsageError
 from inrush.extras import need
 from inrush.load.call import Call
-from inrush.targets.ask import ask
+from inrush.targets.ask import ask, connected
 from inrush.targets.deployment import environment, split_password
+
+if TYPE_CHECKING:
+    from inrush import _core
 
 Doc = dict[str, Any]
 
@@ -36,6 +40,10 @@ class Shards:
     targets: list[Target]
     #: Holds passwords: never written or shown.
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    #: Address -> the embedded database that is open for several statements.
+    _open: dict[str, tuple[_core.Control, ExitStack]] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
 
     @property
     def loading(self) -> Loading:
@@ -51,13 +59,44 @@ class Shards:
     def ask(self, target: border.Target, statement: str, limit_s: float = LOOK_S) -> list[list[Any]]:
         """Rows of one statement. Raises CoreFailure of the core."""
         with environment(self.secrets):
-            return ask(target, statement, limit_s)
+            return ask(target, statement, limit_s, self._connection(target))
+
+    @contextmanager
+    def held_open(self) -> Iterator[None]:
+        """Within the block an embedded database is opened once, not for each statement; then other processes may have it.
+
+        Servers are connected to for each statement in any case: a connection that waits may be lost.
+        """
+        if self._open is not None or not self.twin.embedded:
+            yield
+            return
+        self._open = {}
+        try:
+            yield
+        finally:
+            for _, stack in self._open.values():
+                stack.close()
+            self._open = None
+
+    def _connection(self, target: border.Target) -> _core.Control | None:
+        if self._open is None:
+            return None
+        if target["url"] not in self._open:
+            stack = ExitStack()
+            self._open[target["url"]] = (stack.enter_context(connected(target)), stack)
+        return self._open[target["url"]][0]
+
+    def _let_go(self, target: border.Target) -> None:
+        """Two that have one file open in a process would not see each other's locks."""
+        if self._open and (found := self._open.pop(target["url"], None)):
+            found[1].close()
 
     def scan(self, target: border.Target, scan: Scan) -> Doc:
         """Rows, digest and sums of a table that is read back."""
         from inrush import _core
 
         with environment(self.secrets):
+            self._let_go(target)
             plan: ScanPlan = {**scan, "target": target}
             found: Doc = json.loads(_core.read_table(json.dumps(plan)))
             return found

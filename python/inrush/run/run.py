@@ -57,7 +57,7 @@ def run_study(
     skip: Skip = lambda run, sealed: None,
     choose: Choose = lambda results: (),
     worker: Sequence[str] = (),
-    environment: Callable[[Path], Mapping[str, Any]] = host.environment,
+    environment: Callable[[Path], Mapping[str, Any]] | None = None,
     graces: Graces = USUAL,
 ) -> StudyEnd:
     """Makes every run that is not sealed yet, in order, then those that are chosen by what these have found.
@@ -70,7 +70,7 @@ def run_study(
     with folder.locked(), Stopping() as stopping, no_space_explained(folder):
         check_same_plan(runs, folder)
         clean_up(runs, folder, deployments)
-        facts = Facts(folder.data_path, environment)
+        facts = Facts(folder.data_path, environment or host.environment)
         for engine in dict.fromkeys(map(engine_of, runs)):  # before any of them keeps a disk busy
             facts.of(deployments[engine])
         ahead, failures = deque(runs), dict[str, int]()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from inrush.known import ENGINES
@@ -179,11 +180,16 @@ def compared_columns(params: Mapping[str, Any], texts: Mapping[str, str]) -> dic
         return {}
     found = {}
     for name in params:
-        form = COMPARED.format(name=re.escape(name))
-        columns = {tuple(re.findall(form, text, re.IGNORECASE)) for text in statements}
+        columns = {compared_with(name, text) for text in statements}
         if len(columns) == 1 and len(places := columns.pop()) == 1:
             found[name] = places[0]
     return found
+
+
+@lru_cache(maxsize=4096)
+def compared_with(name: str, text: str) -> tuple[str, ...]:
+    """Kept: a study is read several times, and its workload each time."""
+    return tuple(re.findall(COMPARED.format(name=re.escape(name)), text, re.IGNORECASE))
 
 
 def check_asked(

@@ -3,22 +3,47 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from inrush.border.plan import Directives, Statement
 from inrush.border.statement import run_statement
 
+if TYPE_CHECKING:
+    from inrush import _core
 
-def ask(target: Mapping[str, Any], statement: Statement, limit_s: float) -> list[list[Any]]:
-    """Rows of one statement. target: as a plan has it. Raises CoreFailure of the core."""
+
+def ask(
+    target: Mapping[str, Any], statement: Statement, limit_s: float, connection: _core.Control | None = None
+) -> list[list[Any]]:
+    """Rows of one statement. target: as a plan has it. Raises CoreFailure of the core.
+
+    connection: to the target, if one is open already.
+    """
     from inrush import _core
 
     address = json.dumps(target)
 
     def rows(text: str, directives: Directives | None) -> list[list[Any]]:
         wanted = None if directives is None else json.dumps(directives)
-        found: list[list[Any]] = json.loads(_core.control(address, text, limit_s, wanted))["rows"]
+        if connection is None:
+            answer = _core.control(address, text, limit_s, wanted)
+        else:
+            answer = connection.ask(text, limit_s, wanted)
+        found: list[list[Any]] = json.loads(answer)["rows"]
         return found
 
     return run_statement(statement, rows)
+
+
+@contextmanager
+def connected(target: Mapping[str, Any]) -> Iterator[_core.Control]:
+    """An embedded database, open for the statements of the block. Raises CoreFailure of the core."""
+    from inrush import _core
+
+    connection = _core.Control(json.dumps(target))
+    try:
+        yield connection
+    finally:
+        connection.close()
