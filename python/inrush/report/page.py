@@ -141,7 +141,7 @@ def asked(analysis: Analysis) -> str:
         parts.append(f'<p class="expected"><b>What ran</b><br>{escape(ran)}.</p>')
     if study.get("expect"):
         marks = "".join(
-            f'<br><span class="badge {MARKED[m.word]}">{m.word}</span> {escape(m.because)}'
+            f'<br><span class="badge {MARKED[m.word]}">{m.word}</span> {escape(m.said)}'
             for m in expectation_marks(analysis)
         )
         parts.append(

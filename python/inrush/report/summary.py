@@ -42,7 +42,7 @@ def summary_lines(results: Results, analysis: Analysis) -> list[str]:
         f"{study['id']} · {study.get('status', '')} · {len(results.runs)} of {wanted_runs(study)} runs sealed"
         f" · {standing(analysis)}",
         *([f"ran {ran}"] if (ran := ran_said(analysis)) else []),
-        *(f"expected: {m.word}: {m.because}" for m in expectation_marks(analysis)),
+        *(f"expected: {m.word}: {m.said}" for m in expectation_marks(analysis)),
         "",
         conclusion(analysis, found, seen),
         *(["", *table] if table else []),
@@ -69,10 +69,12 @@ def absent_lines(analysis: Analysis) -> list[str]:
 
 
 def markdown_lines(analysis: Analysis) -> list[str]:
-    """What was found and the table of engines, for a document."""
+    """What was found, the table of engines, and what became of the expectation, for a document."""
     found = answer(analysis)
     seen = overview(analysis, found)
-    return markdown(analysis, seen, conclusion(analysis, found, seen))
+    marks = [f"- {m.word}: {m.said}" for m in expectation_marks(analysis)]
+    expected = ["", f"Expected: {analysis.study['expect']}", "", *marks] if marks else []
+    return [*markdown(analysis, seen, conclusion(analysis, found, seen)), *expected]
 
 
 def standing(analysis: Analysis) -> str:
@@ -128,6 +130,7 @@ def summary(analysis: Analysis) -> dict[str, Any]:
     return {
         "study": analysis.study.get("id"),
         "valid": analysis.valid,
+        "expected": [mark.document for mark in expectation_marks(analysis)],
         "points": list(points.values()),
         "rejected": {
             table: {"rejected": rejected, "of": of}
