@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import Answer, answer
-from inrush.analysis.conclusion import conclusion
 from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis, say
 from inrush.analysis.rejected import reject_lines
 from inrush.errors import UsageError
 from inrush.guards import lateness
 from inrush.guards.verdicts import Outcome, by_guard, conditions_last, said_figures
+from inrush.report.first_sentence import first_sentence
 from inrush.report.overview import text_table
 from inrush.stats.measures import study_record
 from inrush.stats.record import StudyRecord
@@ -77,7 +77,7 @@ def closing_lines(results: Any) -> list[str]:
     seen = overview(analysis, found)
     rows = text_table(analysis, seen)
     return [
-        conclusion(analysis, found, seen),
+        first_sentence(analysis, found, seen),
         *(["", *rows, ""] if rows else []),
         *reject_lines(analysis),
         verdict_line(analysis),
