@@ -16,6 +16,7 @@ from inrush.analysis.points import Analysis, say
 from inrush.analysis.rejected import reject_lines
 from inrush.errors import UsageError
 from inrush.guards import lateness
+from inrush.guards.rows import MORE_THAN_LIMIT, REJECTED
 from inrush.guards.verdicts import Outcome, by_guard, conditions_last, said_figures
 from inrush.report.first_sentence import first_sentence
 from inrush.report.overview import text_table
@@ -128,6 +129,8 @@ def next_command(analysis: Analysis, found: Answer | None) -> str:
     """What a careful reader would type next."""
     again = str(analysis.study.get("command") or f"inrush run {analysis.study.get('study', 'STUDY')}")
     spot = str(analysis.study.get("id", ""))
+    if rows_do_not_fit(analysis):
+        return f"next: give the column another type in the workload file, or repair the files; then: {again}"
     if analysis.study.get("status") in ("running", "interrupted", "failed"):
         return f"next: inrush run --resume {spot}"
     if not analysis.valid:
@@ -137,6 +140,11 @@ def next_command(analysis: Analysis, found: Answer | None) -> str:
         again = re.sub(r" -P (repeats\.count=\S+|'repeats\.count ?=[^']*')", "", again)
         return f"next: {again} -P repeats.count=5   (five blocks are the least to publish a figure)"
     return f"next: inrush show {spot}".rstrip()
+
+
+def rows_do_not_fit(analysis: Analysis) -> bool:
+    """Whether files are what is wrong: every row of a table was rejected, or more than its limit takes. The same plan fails again."""
+    return any(v.guard == REJECTED or MORE_THAN_LIMIT in v.sentence for _, v in analysis.invalidating)
 
 
 def on_time_command(again: str, analysis: Analysis) -> str | None:

@@ -203,8 +203,14 @@ def parse_study(
                 if p not in problems
             ]
     if problems:
-        raise StudyInvalid(list(dict.fromkeys(problems)))
+        raise StudyInvalid(first_of_each_value(problems))
     return replace(study, scale=scale, scales=scales, overrides=tuple(overrides))
+
+
+def first_of_each_value(problems: Sequence[Problem]) -> list[Problem]:
+    """Without what is said of the stand-in of a wrong value: of one place, the value that was found there first."""
+    held: dict[tuple[str, str], str] = {}
+    return [p for p in dict.fromkeys(problems) if held.setdefault((p.file, p.key), p.value) == p.value]
 
 
 def scale_names(node: Node) -> tuple[str, ...]:
