@@ -92,7 +92,7 @@ def execute(
                 refuse_unable(prepared.named_targets.engines, prepared.plan.study.kind)
             listener = held.enter_context(listening(folder, quiet))
             deployments = held.enter_context(
-                opened(prepared.named_targets, data, listener.note, keep=bool(given))
+                opened(prepared.named_targets, data, listener.note, keep=data.absolute() != usual.absolute())
             )
             held.callback(folder.leave_data)
             refuse_unmarked(prepared.plan, deployments, force, listener.note)
