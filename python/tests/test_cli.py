@@ -280,7 +280,8 @@ def test_the_answer_is_shown_as_markdown_and_nothing_else_is(after: Inrush) -> N
     sentence, empty, names, aligned, *rows = after("show", "--markdown").out.splitlines()
     assert sentence.startswith("SQLite stores ") and empty == ""
     assert names.startswith("| engine | ") and names.count("|") == aligned.count("|")
-    (row,) = rows
+    row, nothing, expected, *marks = rows
+    assert nothing == "" and expected.startswith("Expected: DuckDB gains") and marks[-1].startswith("- ")
     assert (
         row.startswith("| SQLite | ")
         and row.endswith(" | valid, with notes |")
