@@ -15,7 +15,7 @@ from inrush.analysis.points import Analysis
 from inrush.errors import StudyInvalid
 from inrush.report.export import write_claims
 from inrush.stats.stats import Interval
-from inrush.study import parts
+from inrush.study import claims
 from inrush.study.shipped import shipped_studies
 from inrush.study.study import load_study
 from tests import synthetic
@@ -141,7 +141,7 @@ def test_every_published_row_of_the_monitor_is_a_claim_with_a_rule() -> None:
 
 
 def test_rules_of_files_and_rules_of_figures_are_the_same() -> None:
-    assert set(parts.RULES) == set(RULES)
+    assert set(claims.RULES) == set(RULES)
 
 
 def test_a_rule_that_names_nothing_is_refused(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -102,5 +103,51 @@ def test_what_was_started_is_stopped_also_when_the_study_fails(
         assert found["fake"].target.instance is not None and server.lifecycle.diary == ["start"]
         raise TargetError("the study failed")
     assert server.lifecycle.diary == ["start", "stop clean"] and notes == [
-        f"starting fake in {tmp_path / 'fake'}"
+        f"starting fake in {tmp_path / 'fake'}",
+        f"data of fake stays in {tmp_path / 'fake'}",
     ]
+
+
+@pytest.mark.parametrize("end", [None, KeyboardInterrupt, TargetError])
+@pytest.mark.parametrize("keep", [True, False])
+def test_data_that_nobody_asked_for_goes_with_the_server_however_the_study_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: type[BaseException] | None, keep: bool
+) -> None:
+    monkeypatch.setattr(deployments, "server", lambda _: FakeServer())
+    around = tmp_path / "around"
+    for name in ("fake", "fake-shard-0"):
+        (around / name).mkdir(parents=True)
+        (around / name / "rows").write_text("x")
+    with (
+        pytest.raises(end) if end else contextlib.nullcontext(),
+        opened(NamedTargets(("fake",), start={"fake": {}}), around, lambda _: None, keep=keep),
+    ):
+        if end:
+            raise end("now")
+    assert around.exists() == keep
+
+
+def test_the_data_of_other_servers_in_the_folder_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deployments, "server", lambda _: FakeServer())
+    (tmp_path / "fake-kept").mkdir()
+    (tmp_path / "fake").mkdir()
+    with opened(NamedTargets(("fake",), start={"fake": {}}), tmp_path, lambda _: None, keep=False):
+        pass
+    assert [p.name for p in tmp_path.iterdir()] == ["fake-kept"]
+
+
+def test_a_server_that_does_not_end_keeps_its_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def does_not_end(_: object) -> None:
+        raise TargetError("it goes on")
+
+    monkeypatch.setattr(deployments, "server", lambda _: FakeServer())
+    monkeypatch.setattr(deployments, "stop", does_not_end)
+    (tmp_path / "fake").mkdir()
+    with (
+        pytest.raises(TargetError, match="goes on"),
+        opened(NamedTargets(("fake",), start={"fake": {}}), tmp_path, lambda _: None, keep=False),
+    ):
+        pass
+    assert (tmp_path / "fake").is_dir()

@@ -8,16 +8,22 @@ from typing import Any
 
 import pytest
 
+from inrush.analysis import claims
 from inrush.analysis.analyse import analyse, analysis_of
 from inrush.analysis.expected import Mark, expectation_marks
 from inrush.analysis.points import Analysis
 from inrush.analysis.ran import due, ran_said
 from inrush.errors import StudyInvalid
 from inrush.guards.verdicts import invalid
+from inrush.plan.plan import plan_study
 from inrush.report.report import write_report
+from inrush.report.summary import markdown_lines, summary
 from inrush.stats.record import StudyRecord
-from inrush.study.study import load_study
+from inrush.stats.trials import Trial, Tried
+from inrush.study.shipped import shipped_studies
+from inrush.study.study import Known, load_study
 from tests import synthetic
+from tests.strategies import fake_servers
 from tests.test_conclusion import KEEPS_UP, SAMPLES, SPREAD, analysed, paced
 
 #: Makespans of 4, 2 and 1 s at batches of 100, 200 and 400.
@@ -43,11 +49,11 @@ def test_a_claim_that_says_what_was_expected_marks_it_right_or_wrong() -> None:
     assert words(studied(**gain(4.0), expected=True)) == ["right"]
     assert words(studied(**gain(16.0), expected=True)) == ["wrong"]
     (mark,) = expectation_marks(studied(**gain(4.0), expected=True))
-    assert mark.because.startswith("gain of duckdb: ") and "× [" in mark.because
+    assert mark.said.startswith("gain of duckdb: duckdb: 4.0") and "× [" in mark.because
 
 
 def test_an_expectation_that_no_claim_judges_is_not_judged() -> None:
-    none = [Mark("not judged", "no claim of the study says the same")]
+    none = [Mark("not judged", "the study gives no rule that says it in numbers")]
     assert expectation_marks(studied(**gain(4.0))) == none
     assert expectation_marks(analyse(synthetic.study(TRUTH, blocks=2))) == none
     assert words(studied(**gain(4.0, values={"mysql": 4.0}), expected=True)) == ["not judged"]
@@ -59,6 +65,115 @@ def test_an_invalid_figure_makes_no_expectation_right() -> None:
     broken = analysis_of(analysis.record, [replace(m, verdicts=[*m.verdicts, late]) for m in analysis.runs])
     (mark,) = expectation_marks(broken)
     assert mark.word == "not judged" and "INVALID" in mark.because and "client on time" in mark.because
+
+
+def expecting(value: float, engine: str = "duckdb", **rule: Any) -> Analysis:
+    record = synthetic.study(TRUTH, spread=0.01, resources=False, interval_s=10.0, rows=20_000)
+    told = {"kind": "speed_up", "of": synthetic.MAKESPAN, "along": "batch_rows", **rule}
+    parts = [{"claim": "larger gains", "values": {engine: value}, "rule": told}]
+    return analyse(replace(record, study={**record.study, "expect": "e", "expected": parts}))
+
+
+def test_a_part_of_the_expectation_is_judged_by_its_rule_from_the_smallest_to_the_largest_value() -> None:
+    assert words(expecting(2, bound="at_least")) == words(expecting(2, "all", bound="at_least")) == ["right"]
+    assert words(expecting(2, bound="at_most")) == words(expecting(5, bound="at_least")) == ["wrong"]
+    assert words(expecting(4)) == ["right"] and words(expecting(9)) == ["wrong"], "near it without a bound"
+    (mark,) = expectation_marks(expecting(2, bound="at_least"))
+    assert mark.said.startswith("larger gains: duckdb: 4.0") and mark.document["word"] == "right"
+
+
+def test_a_bound_within_the_interval_decides_nothing() -> None:
+    for bound in ("at_least", "at_most"):
+        (mark,) = expectation_marks(expecting(4.005, bound=bound))
+        assert mark.word == "not judged" and mark.because.endswith("too wide to decide")
+
+
+def test_what_was_not_measured_is_not_judged() -> None:
+    assert words(expecting(2, bound="at_least", to=800)) == ["not judged"]
+    (mark,) = expectation_marks(expecting(2, "mysql", bound="at_least"))
+    assert (mark.word, mark.because) == ("not judged", "mysql: not measured")
+
+
+def test_one_group_that_is_undecided_leaves_the_expectation_unjudged() -> None:
+    truth = {("duckdb", 100): 4.0, ("duckdb", 400): 1.0, ("sqlite", 100): 4.0}
+    record = synthetic.study(truth, spread=0.01, resources=False, interval_s=10.0, rows=20_000)
+    rule = {"kind": "speed_up", "of": synthetic.MAKESPAN, "along": "batch_rows", "bound": "at_least"}
+    parts = [{"claim": "c", "values": {"all": 2}, "rule": rule}]
+    found = analyse(replace(record, study={**record.study, "expect": "e", "expected": parts}))
+    (mark,) = expectation_marks(found)
+    assert mark.word == "not judged" and "sqlite" in mark.because
+
+
+def test_a_cost_and_a_rate_have_their_own_directions() -> None:
+    of = {"kind": "cost", "of": synthetic.MAKESPAN, "from": 400, "to": 100}
+    assert words(expecting(200, bound="at_least", **of)) == ["right"]
+    assert words(expecting(200, bound="at_most", **of)) == ["wrong"]
+    rate = synthetic.MAKESPAN.replace("makespan_s", "rows_per_s")
+    assert words(expecting(2, bound="at_least", of=rate)) == ["right"], "a rate that rises is a gain"
+
+
+@pytest.mark.parametrize(
+    ("study", "words_of"), [("telemetry-quickstart", 3), ("telemetry-sustained", 2), ("pipeline-filesize", 3)]
+)
+def test_a_shipped_expectation_says_itself_in_numbers(study: str, words_of: int) -> None:
+    assert len(load_study(study).expected) == words_of
+
+
+def test_every_shipped_study_gives_rules_and_they_are_no_part_of_a_plan() -> None:
+    for found in shipped_studies():
+        study = load_study(found.name, "xs")
+        assert study.expected, found.name
+        bare = replace(study, expected=(), expect="other")
+        one, other = (plan_study(s, fake_servers()) for s in (study, bare))
+        assert (one.hash, [r.plan for r in one.all_runs]) == (other.hash, [r.plan for r in other.all_runs])
+
+
+@pytest.mark.parametrize(
+    ("written", "remedy"),
+    [
+        ("claim = 'c'\nvalues = { duckdbb = 2 }\nrule = RULE }", "did you mean `duckdb`"),
+        ("claim = 'c'\nvalues = {}\nrule = RULE }", "name an engine and the value"),
+        ("claim = 'c'\nvalues = { all = 2 }\nrule = RULE, bound = 'least' }", "did you mean `at_least`"),
+        ("claim = 'c'\nvalues = { all = 2 }\nrule = RULE, from = 200 }", "write `to` too, or neither"),
+        ("claim = 'c'\nvalues = { all = 2 }", "is missing"),
+        (
+            "claim = 'c'\nvalues = { all = 2 }\nrule = { kind = 'at_most', of = 'writers.makespan_s', bound = 'at_most' }",
+            "unknown key",
+        ),
+    ],
+)
+def test_a_mistake_in_an_expectation_says_what_to_write(tmp_path: Path, written: str, remedy: str) -> None:
+    rule = "{ kind = 'speed_up', of = 'writers.makespan_s', along = 'batch_rows'"
+    own = tmp_path / "own.toml"
+    shipped = Path(load_study("telemetry-batch").file).read_text(encoding="utf-8")
+    own.write_text(shipped + "\n[[expected]]\n" + written.replace("RULE", rule))
+    with pytest.raises(StudyInvalid, match=remedy):
+        load_study(
+            str(own), known=Known(engines={"duckdb": ["bulk", "multirow"], "sqlite": ["bulk", "multirow"]})
+        )
+
+
+def test_the_terminal_and_a_document_say_what_became_of_the_expectation() -> None:
+    found = expecting(2, bound="at_least")
+    assert any(line.startswith("- right: larger gains: duckdb: 4.0") for line in markdown_lines(found))
+    assert summary(found)["expected"][0]["claim"] == "larger gains"
+
+
+def test_a_search_sustains_what_held_and_not_what_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    analysis = expecting(2)
+    rule = {"of": synthetic.MAKESPAN, "along": "batch_rows"}
+
+    def holds(value: float, **stood: Trial) -> bool | None:
+        runs = {int(v[1:]): [Tried(trial)] for v, trial in stood.items()}
+        monkeypatch.setattr(claims, "tries", lambda *_: runs)
+        (found,) = claims.sustains(analysis, rule, "duckdb", value)
+        return found.holds
+
+    assert holds(200, v200=Trial.HELD, v400=Trial.FAILED) is True
+    assert holds(400, v200=Trial.HELD, v400=Trial.FAILED) is False
+    assert holds(300, v200=Trial.HELD, v400=Trial.FAILED) is None
+    assert holds(400, v200=Trial.HELD, v400=Trial.UNDECIDED) is None
+    assert holds(100, v100=Trial.FAILED, v200=Trial.HELD) is False
 
 
 def test_the_report_says_what_ran_and_what_became_of_the_expectation(tmp_path: Path) -> None:

@@ -6,13 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
-from inrush.analysis.analyse import analyse
+import pytest
+
+from inrush.analysis.analyse import analyse, analysis_of
 from inrush.analysis.rejected import reject_lines
-from inrush.guards.rows import rows_rejected
-from inrush.guards.verdicts import Outcome
+from inrush.guards.rows import MORE_THAN_LIMIT, rows_rejected
+from inrush.guards.verdicts import Outcome, invalid
 from inrush.report.page import page
-from inrush.report.report import closing_lines
+from inrush.report.report import closing_lines, next_command
 from inrush.report.summary import summary, summary_lines
+from inrush.run.one import too_many_rejected
 from inrush.run.progress import with_rejected
 from inrush.stats.record import RunRecord, StudyRecord
 from tests import synthetic
@@ -127,3 +130,25 @@ def test_files_of_a_pipeline_count_too() -> None:
         and verdict.outcome is Outcome.NOTE
         and "3 of 33 rows rejected" in verdict.sentence
     )
+
+
+def test_a_run_that_ends_by_its_reject_limit_says_so_in_the_words_of_the_workload() -> None:
+    core = "sqlite:///x: plan: 1100 rows rejected, more than reject_limit = 1000; the last is m.csv, line 3: not an integer"
+    said = too_many_rejected({"kind": "plan", "message": core})
+    assert said is not None and said["kind"] == "plan"
+    assert said["message"].startswith(
+        "1,100 rows of the files were rejected, and the workload's reject_limit takes 1,000; the"
+    )
+    assert "plan:" not in said["message"] and "Give the column another type" in said["message"]
+    assert too_many_rejected(None) is None and too_many_rejected({"message": "x"}) == {"message": "x"}
+
+
+@pytest.mark.parametrize(
+    "verdict", [("rows rejected", "all"), ("ended as planned", f"11 rows, {MORE_THAN_LIMIT} 10")]
+)
+def test_what_follows_rows_that_do_not_fit_is_no_doctor(verdict: tuple[str, str]) -> None:
+    found = analyse(synthetic.study({("duckdb", 100): 4.0}, blocks=2))
+    broken = analysis_of(found.record, [replace(m, verdicts=[invalid(*verdict)]) for m in found.runs])
+    assert next_command(broken, None).startswith("next: give the column another type in the workload file")
+    other = analysis_of(found.record, [replace(m, verdicts=[invalid("other", "x")]) for m in found.runs])
+    assert next_command(other, None) == "next: inrush doctor"

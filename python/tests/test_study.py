@@ -412,3 +412,9 @@ def test_an_unknown_name_is_answered_with_every_name_once() -> None:
     names = [f"k{n:02}" for n in range(20)]
     assert unknown("key", "zzz", [*names, "k00"]) == f"unknown key; choose from: {', '.join(names)}"
     assert unknown("column", "zzz", (f"c{n:03}" for n in range(50))).endswith(", c039 and 10 more")
+
+
+def test_of_a_value_that_is_wrong_nothing_is_said_of_what_stands_in_for_it() -> None:
+    with pytest.raises(StudyInvalid) as refused:
+        load_study("telemetry-batch", "xs", ["readers=nan"])
+    assert [(p.value, p.remedy) for p in refused.value.problems] == [("nan", "write a finite number")]

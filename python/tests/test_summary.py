@@ -116,3 +116,8 @@ def test_a_percentile_is_shown_from_one_call_above_it_on() -> None:
 
     assert shown(9, 0.9) is None and shown(10, 0.9) is not None
     assert shown(99, 0.99) is None and shown(100, 0.99) is not None
+
+
+def test_a_comparison_says_that_the_two_were_not_run_in_turns() -> None:
+    one = analyse(synthetic.study({("duckdb", 100): 4.0}, blocks=3))
+    assert any("not in turns" in line for line in compare_lines(one, one))

@@ -1,16 +1,19 @@
 """What others published, held against what was measured here: confirmed, contradicted or not testable here. Pure.
 
-A claim stands in a study file with its rule. Each rule says which of our figures is asked, and how near is near:
+A claim stands in a study file with its rule; so does what the study expects (`expected`). Each rule says which of our
+figures is asked, and how near is near:
 
-speed_up   the figure at `from` over that at `to`: within a quarter of the claim's value
+speed_up   how many times better the figure is at `to` than at `from`: within a quarter of the claim's value
 cost       the figure at `to` over that at `from`, less 1, in %: from half to twice the value
 best       the value of `along` cannot be distinguished from the best, but others can, in every group that was measured
 at_most    the figure is not above the value
 keeps_up   every sample of every run was stored before the next was due
+sustains   the highest value of `along` that a search found to hold is not below the value
 
-An effect is confirmed where it lies within these limits and its interval excludes that there is none; contradicted
-where the whole interval lies outside of them. What is between is too wide to decide, which is not testable: noise
-confirms nothing.
+Without `from` and `to` an effect is that from the smallest to the largest value of the study. It is confirmed where it
+lies within these limits and its interval excludes that there is none; contradicted where the whole interval lies outside
+of them. What is between is too wide to decide, which is not testable: noise confirms nothing. With `bound` the limit has
+one side, and the whole interval must lie on it.
 
 A machine with fewer cores than the claim's (`cores`) can confirm it and cannot contradict it. Nor can a point that
 did not run. `all` in place of an engine speaks of every engine measured.
@@ -19,18 +22,19 @@ did not run. `all` in place of an engine speaks of every engine measured.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from math import inf, isfinite
 from typing import Any
 
 from inrush.analysis.answer import groups
-from inrush.analysis.parts import best_part
-from inrush.analysis.points import Analysis, say
-from inrush.analysis.wording import interval_of, ratio_of, shown
+from inrush.analysis.parts import best_part, tries
+from inrush.analysis.points import Analysis, lower_is_better, say
+from inrush.analysis.wording import interval_of, ordered, ratio_of, shown
 from inrush.guards.verdicts import is_instrument
 from inrush.stats import stats
 from inrush.stats.quantity import digits
+from inrush.stats.trials import Trial, standing
 
 #: How far a speed-up, and a cost, may lie from the claim's and still be called the same.
 SPEED_UP_WITHIN, COST_WITHIN = 1.25, 2.0
@@ -77,9 +81,8 @@ def judged_claims(analysis: Analysis) -> list[Judged]:
 
 def judge(analysis: Analysis, published: Mapping[str, Any], engine: str, value: float) -> Judged:
     rule: Mapping[str, Any] = published["rule"]
-    measured = [e for e in analysis.factors.get("engine", ()) if not is_instrument(str(e))]
-    asked = measured if engine == "all" else [e for e in measured if e == engine]
-    found = [finding for e in asked for finding in RULES[rule["kind"]](analysis, rule, e, value)]
+    asked = engines_asked(analysis, engine)
+    found = findings(analysis, rule, engine, value)
     status, because = verdict(found, cores_missing(analysis, rule))
     if not asked:
         because = f"{engine} was not measured"
@@ -92,6 +95,17 @@ def judge(analysis: Analysis, published: Mapping[str, Any], engine: str, value: 
         because,
         str(published["source"]),
     )
+
+
+def engines_asked(analysis: Analysis, engine: str) -> list[str]:
+    """The engines that were measured of those that a claim speaks of."""
+    measured = [str(e) for e in analysis.factors.get("engine", ()) if not is_instrument(str(e))]
+    return measured if engine == "all" else [e for e in measured if e == engine]
+
+
+def findings(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: float) -> list[Finding]:
+    """What each group of points says of a rule."""
+    return [f for e in engines_asked(analysis, engine) for f in RULES[rule["kind"]](analysis, rule, e, value)]
 
 
 def verdict(found: Sequence[Finding], missing: str) -> tuple[Status, str]:
@@ -128,54 +142,68 @@ def by_group(analysis: Analysis, rule: Mapping[str, Any], engine: str, along: st
     return found
 
 
+def ends_of(analysis: Analysis, rule: Mapping[str, Any]) -> tuple[Any, Any]:
+    """`from` and `to` of an effect; without them the smallest and the largest value that the study was to run."""
+    values = ordered(analysis.factors.get(str(rule["along"]), ())) or [None]
+    return rule.get("from", values[0]), rule.get("to", values[-1])
+
+
 def ratios(analysis: Analysis, rule: Mapping[str, Any], engine: str) -> dict[str, stats.Interval | None]:
-    """Group -> figure at `from` over figure at `to`, paired by block; None where one of them did not run."""
-    first, last = rule["from"], rule["to"]
+    """Group -> figure at `to` over figure at `from`, paired by block; None where one of them did not run."""
+    first, last = ends_of(analysis, rule)
     return {
-        group: ratio_of(of[first], of[last]) if first in of and last in of else None
+        group: ratio_of(of[last], of[first]) if first != last and first in of and last in of else None
         for group, of in by_group(analysis, rule, engine, str(rule["along"])).items()
     }
 
 
 def speed_up(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: float) -> list[Finding]:
-    return [
-        missing_ends(group, rule)
-        if ratio is None
-        else effect(
-            ratio,
-            value / SPEED_UP_WITHIN,
-            value * SPEED_UP_WITHIN,
-            f"{group}: {digits(ratio.value)}× [{digits(ratio.low)}, {digits(ratio.high)}]",
-        )
-        for group, ratio in ratios(analysis, rule, engine).items()
-    ]
+    found = []
+    least, most = within(rule, value, value / SPEED_UP_WITHIN, value * SPEED_UP_WITHIN)
+    for group, ratio in ratios(analysis, rule, engine).items():
+        if ratio is None:
+            found.append(missing_ends(analysis, group, rule))
+            continue
+        if lower_is_better(str(rule["of"])):
+            ratio = replace(ratio, value=1 / ratio.value, low=1 / ratio.high, high=1 / ratio.low)
+        because = f"{group}: {digits(ratio.value)}× [{digits(ratio.low)}, {digits(ratio.high)}]"
+        found.append(effect(ratio, least, most, because, "bound" in rule))
+    return found
 
 
 def cost(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: float) -> list[Finding]:
     found = []
-    for group, ratio in ratios(analysis, {**rule, "from": rule["to"], "to": rule["from"]}, engine).items():
+    least, most = within(rule, value, value / COST_WITHIN, value * COST_WITHIN)
+    for group, ratio in ratios(analysis, rule, engine).items():
         if ratio is None:
-            found.append(missing_ends(group, rule))
+            found.append(missing_ends(analysis, group, rule))
             continue
-        least, most = (1 + share / 100 for share in (value / COST_WITHIN, value * COST_WITHIN))
         percent, low, high = (100 * (r - 1) for r in (ratio.value, ratio.low, ratio.high))
-        found.append(effect(ratio, least, most, f"{group}: {percent:+.1f} % [{low:+.1f}, {high:+.1f}]"))
+        because = f"{group}: {percent:+.1f} % [{low:+.1f}, {high:+.1f}]"
+        found.append(effect(ratio, 1 + least / 100, 1 + most / 100, because, "bound" in rule))
     return found
 
 
-def effect(ratio: stats.Interval, least: float, most: float, because: str) -> Finding:
-    """Of a ratio that is claimed to lie from `least` to `most`; 1 is no effect."""
+def within(rule: Mapping[str, Any], value: float, least: float, most: float) -> tuple[float, float]:
+    """Limits of an effect: one side of the value where the rule has a bound, else what is near it."""
+    return {"at_least": (value, inf), "at_most": (-inf, value)}.get(str(rule.get("bound")), (least, most))
+
+
+def effect(ratio: stats.Interval, least: float, most: float, because: str, bound: bool = False) -> Finding:
+    """Of a ratio that is claimed to lie from `least` to `most`; 1 is no effect. bound: the limit has one side."""
     if ratio.high < least or ratio.low > most:
         return Finding(False, because)
-    if least <= ratio.value <= most and not ratio.low <= 1 <= ratio.high:
+    whole = least <= ratio.low and ratio.high <= most
+    near = not bound and least <= ratio.value <= most and not ratio.low <= 1 <= ratio.high
+    if near or (bound and whole):
         return Finding(True, because)
     return Finding(None, f"{because}: too wide to decide")
 
 
-def missing_ends(group: str, rule: Mapping[str, Any]) -> Finding:
+def missing_ends(analysis: Analysis, group: str, rule: Mapping[str, Any]) -> Finding:
+    first, last = ends_of(analysis, rule)
     return Finding(
-        None,
-        f"{group}: {rule['along']} {rule['from']} and {rule['to']} were not both measured, twice at least",
+        None, f"{group}: {rule['along']} {first} and {last} were not both measured, twice at least"
     )
 
 
@@ -231,12 +259,34 @@ def keeps_up(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: fl
     return found
 
 
+def sustains(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: float) -> list[Finding]:
+    along, figure = str(rule["along"]), str(rule["of"])
+    where = {**dict(rule.get("where") or {}), "engine": engine}
+    found = []
+    for group, of in groups(analysis, figure, along, ()).items():
+        mine = [p for p in of if all(dict(p).get(k) == w for k, w in where.items())]
+        if not mine:
+            continue
+        stood = {v: standing(runs) for v, runs in sorted(tries(analysis, figure, along, mine).items())}
+        failed = next((v for v, trial in stood.items() if trial is Trial.FAILED), None)
+        held = [v for v, trial in stood.items() if trial is Trial.HELD and (failed is None or v < failed)]
+        said = [f"holds {held[-1]:,g}"] if held else []
+        said += [f"{failed:,g} does not hold"] if failed is not None else ["nothing higher was tried"]
+        because = f"{say(group)}: {', '.join(said)}"
+        if held and held[-1] >= value:
+            found.append(Finding(True, because))
+        else:
+            found.append(Finding(False if failed is not None and failed <= value else None, because))
+    return found
+
+
 RULES: Mapping[str, Callable[[Analysis, Mapping[str, Any], str, float], list[Finding]]] = {
     "speed_up": speed_up,
     "cost": cost,
     "best": best,
     "at_most": at_most,
     "keeps_up": keeps_up,
+    "sustains": sustains,
 }
 
 #: Column -> what stands in it, of the exported table.

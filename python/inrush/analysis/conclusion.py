@@ -13,6 +13,7 @@ from typing import Any
 from inrush.analysis.answer import Answer
 from inrush.analysis.comparability import refused
 from inrush.analysis.keeping_up import headed, keeps_up_said, sustained_said
+from inrush.analysis.levelling import levels_off_said
 from inrush.analysis.overview import (
     PACED,
     Cell,
@@ -297,4 +298,8 @@ def runs_said(rows: Sequence[EngineRow]) -> str:
 
 
 Sayer = Callable[[Analysis, Answer, Overview, Sequence[EngineRow]], str]
-SAID: Mapping[str, Sayer] = {"keeps_up": keeps_up_said, "sustained": sustained_said}
+SAID: Mapping[str, Sayer] = {
+    "keeps_up": keeps_up_said,
+    "sustained": sustained_said,
+    "levels_off": levels_off_said,
+}

@@ -1,48 +1,100 @@
-"""Was a study's expectation right? Claims with the same rule judge it; the rest is not judged. Pure."""
+"""Was a study's expectation right? Each part of it that has a rule is judged by its figures; the rest is not judged. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from inrush.analysis.claims import Judged, Status, judged_claims
-from inrush.analysis.points import Analysis, say
+from inrush.analysis.claims import Finding, cores_missing, ends_of, engines_asked, findings
+from inrush.analysis.points import Analysis, Point, say
 
-#: What became of a claim -> what that makes of the expectation.
-WORDS = {Status.CONFIRMED: "right", Status.CONTRADICTED: "wrong", Status.NOT_TESTABLE: "not judged"}
+RIGHT, WRONG, NOT_JUDGED = "right", "wrong", "not judged"
+#: Groups of points that a mark names; the sentences of others are cut.
+MOST_GROUPS = 4
 
 
 @dataclass(frozen=True)
 class Mark:
     #: `right`, `wrong` or `not judged`.
     word: str
+    #: The figures that decide, or why nothing does.
     because: str
+    #: The part of the expectation; empty of an expectation without rules.
+    claim: str = ""
+    #: The engine that it speaks of, or `all`.
+    engine: str = ""
+
+    @property
+    def said(self) -> str:
+        return f"{self.claim}: {self.because}" if self.claim else self.because
+
+    @property
+    def document(self) -> dict[str, str]:
+        """For programs."""
+        return {"word": self.word, "claim": self.claim, "engine": self.engine, "because": self.because}
 
 
 def expectation_marks(analysis: Analysis) -> list[Mark]:
-    """One for every claim that judges the expectation (`expected = true`), and one that says so where there is none."""
+    """One for every part of the expectation with a rule, and one that says so where there is none."""
     if not analysis.study.get("expect"):
         return []
-    claims = [p for p in analysis.study.get("published") or () if p.get("expected") and p.get("rule")]
-    found = [
-        mark(analysis, p, j)
-        for p in claims
-        for j in judged_claims(analysis)
-        if (j.claim, j.source) == (str(p["claim"]), str(p["source"]))
-    ]
-    return found or [Mark("not judged", "no claim of the study says the same")]
+    return list(marks(analysis)) or [Mark(NOT_JUDGED, "the study gives no rule that says it in numbers")]
 
 
-def mark(analysis: Analysis, published: Mapping[str, Any], judged: Judged) -> Mark:
-    about = f"{judged.claim} of {judged.engine}"
-    figure = str(published["rule"]["of"])
-    asked = {**dict(published["rule"].get("where") or {})}
-    if judged.engine != "all":
-        asked["engine"] = judged.engine
-    points = [p for p in analysis.values(figure) if all(dict(p).get(k) == v for k, v in asked.items())]
-    broken = analysis.broken_points(figure, points)
+def marks(analysis: Analysis) -> Iterator[Mark]:
+    """Of published claims that say the same (`expected = true`), then of the expectation's own parts."""
+    for published in analysis.study.get("published") or ():
+        if published.get("expected") and published.get("rule"):
+            for engine, value in dict(published["values"]).items():
+                claim = f"{published['claim']} of {engine}"
+                yield mark(analysis, claim, published["rule"], str(engine), float(value))
+    for expected in analysis.study.get("expected") or ():
+        values = dict(expected["values"])
+        measured = {e: v for e, v in values.items() if engines_asked(analysis, str(e))}
+        for engine, value in measured.items():
+            yield mark(analysis, str(expected["claim"]), expected["rule"], str(engine), float(value))
+        if not measured:
+            because = f"{', '.join(values)}: not measured"
+            yield Mark(NOT_JUDGED, because, str(expected["claim"]), ", ".join(values))
+
+
+def mark(analysis: Analysis, claim: str, rule: Mapping[str, Any], engine: str, value: float) -> Mark:
+    figure = str(rule["of"])
+    broken = analysis.broken_points(figure, points_of(analysis, rule, engine))
     if broken:
         guard = analysis.broken(figure, broken[0])[0][1].guard
-        return Mark("not judged", f"{about}: {figure} is INVALID at {say(broken[0])} ({guard})")
-    return Mark(WORDS[judged.status], f"{about}: {judged.because}")
+        because = f"{figure} is INVALID at {say(broken[0])} ({guard})"
+        return Mark(NOT_JUDGED, because, claim, engine)
+    found = findings(analysis, rule, engine, value)
+    if not found:
+        because = "no point measured it" if engines_asked(analysis, engine) else f"{engine} was not measured"
+        return Mark(NOT_JUDGED, because, claim, engine)
+    wrong = [f for f in found if f.holds is False]
+    undecided = [f for f in found if f.holds is None]
+    if wrong and not (missing := cores_missing(analysis, rule)):
+        return Mark(WRONG, named(wrong), claim, engine)
+    if wrong:
+        return Mark(NOT_JUDGED, f"{named(wrong)}; {missing}", claim, engine)
+    if undecided:
+        return Mark(NOT_JUDGED, named(undecided), claim, engine)
+    return Mark(RIGHT, named(found), claim, engine)
+
+
+def points_of(analysis: Analysis, rule: Mapping[str, Any], engine: str) -> list[Point]:
+    """What the rule reads: of an effect the points at its two ends alone."""
+    asked = dict(rule.get("where") or {})
+    if engine != "all":
+        asked["engine"] = engine
+    found = [
+        p for p in analysis.values(str(rule["of"])) if all(dict(p).get(k) == v for k, v in asked.items())
+    ]
+    if rule["kind"] in ("speed_up", "cost"):
+        along, ends = str(rule["along"]), ends_of(analysis, rule)
+        found = [p for p in found if dict(p).get(along) in ends]
+    return found
+
+
+def named(found: Sequence[Finding]) -> str:
+    more = len(found) - MOST_GROUPS
+    return "; ".join(f.because for f in found[:MOST_GROUPS]) + (f"; and {more} more" if more > 0 else "")

@@ -13,7 +13,11 @@ from inrush.stats.quantity import show, show_interval
 
 
 def say_bytes(along: str, value: Any) -> str:
-    return show(float(value), "x.bytes") if along.endswith("_bytes") else plain(value)
+    """`400 kB` of a size, without digits that say nothing: a factor's value is exact."""
+    if not along.endswith("_bytes"):
+        return plain(value)
+    number, unit = show(float(value), "x.bytes").split(" ")
+    return f"{number.rstrip('0').rstrip('.') if '.' in number else number} {unit}"
 
 
 def ends(by_value: Mapping[Any, Any]) -> tuple[Any, Any]:

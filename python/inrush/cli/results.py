@@ -123,9 +123,14 @@ def compare(
 
     store = opened_store()
     first, second = (store.find(x) for x in (a, b))
-    lines = compare_lines(*(analyse(study_record(found)) for found in (first, second)))
     if (first.path.resolve(), first.only) == (second.path.resolve(), second.only):
-        say(f"{a} and {b} are the same results ({first.path.name}): every ratio is 1")
+        show(
+            [
+                f"{a} and {b} are the same results ({first.path.name}): nothing to compare; name two, see `inrush runs`"
+            ]
+        )
+        return
+    lines = compare_lines(*(analyse(study_record(found)) for found in (first, second)))
     show(lines)
 
 

@@ -91,7 +91,9 @@ def execute(
             if realtime:
                 refuse_unable(prepared.named_targets.engines, prepared.plan.study.kind)
             listener = held.enter_context(listening(folder, quiet))
-            deployments = held.enter_context(opened(prepared.named_targets, data, listener.note))
+            deployments = held.enter_context(
+                opened(prepared.named_targets, data, listener.note, keep=data.absolute() != usual.absolute())
+            )
             held.callback(folder.leave_data)
             refuse_unmarked(prepared.plan, deployments, force, listener.note)
             held.enter_context(locked(prepared.plan, deployments, folder.path, force, listener.note))

@@ -25,6 +25,11 @@ MISSING_SHARE = 0.05
 WRONG = ("wrong", "missing")
 LOOK = "look for lost, doubled or changed rows"
 
+#: Name of the guard.
+REJECTED = "rows rejected"
+#: What a run's failure says where more rows were rejected than its workload takes.
+MORE_THAN_LIMIT = "and the workload's reject_limit takes"
+
 
 def rows_proven(run: RunRecord, figures: Figures) -> Verdict | None:
     """Counts, checksums and read-back of what was loaded, against the generator."""
@@ -110,7 +115,7 @@ def rows_rejected(run: RunRecord, _: Figures) -> Verdict | None:
         if 0 < rejected == of:
             first = run.rejects.get(table)
             return invalid(
-                "rows rejected",
+                REJECTED,
                 f"{table}: all {of:,} rows rejected{f', the first is {first}' if first else ''}. This run stored nothing and has "
                 "no figures; give the column another type, or repair the files",
                 hides=True,
@@ -122,10 +127,10 @@ def rows_rejected(run: RunRecord, _: Figures) -> Verdict | None:
     ]
     if lost:
         return noted(
-            "rows rejected",
+            REJECTED,
             f"{', '.join(lost)}: they did not fit their columns, were not stored and are in no figure; the reject file says why",
         )
-    return passed("rows rejected", "Every row of the files was stored")
+    return passed(REJECTED, "Every row of the files was stored")
 
 
 def suspects(run: RunRecord) -> str:

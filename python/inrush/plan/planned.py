@@ -113,6 +113,7 @@ class StudyPlan:
             "answer": asdict(study.answer) if study.answer else None,
             "accept": dict(study.accept),
             "unequal_durability": study.unequal_durability,
+            "expected": [asdict(e) for e in study.expected],
             "published": [asdict(p) for p in study.published],
             "repeats": {**asdict(study.repeats), "pilot": study.has_pilot},
             "stop": [asdict(rule) for rule in study.stop],

@@ -22,6 +22,7 @@ from inrush.predict.training import Training, as_measured, trainings
 SMALL_REACH = 4.0
 #: A resource is confirmed full from this share of the predicted load on, and confirmed not full up to it.
 NEAR = 0.85
+NOT_TRIED = "not tried so far"
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def verdict(full_at: float, largest: float, share: float) -> str:
         return "confirmed: full" if is_full else "rejected: predicted to be full, and is not"
     if is_full:
         return "confirmed: full" if largest >= NEAR * full_at else "rejected: full earlier than predicted"
-    return "confirmed: not full yet" if largest >= NEAR * full_at else "not tried so far"
+    return "confirmed: not full yet" if largest >= NEAR * full_at else NOT_TRIED
 
 
 def curve(model: Pipeline, largest: float, points: int = 60) -> list[Mapping[str, float]]:

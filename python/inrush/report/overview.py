@@ -160,7 +160,14 @@ def full_table(analysis: Analysis, seen: Overview) -> tuple[list[str], list[list
         ]
         for row, place in zip(seen.rows, places, strict=True)
     ]  # fmt: skip
-    return names, rows
+    # A study without such calls (of pipelines, say) has no column for them.
+    empty = {
+        f"#{column_name(what, None)}"
+        for what, figure in (("writes", seen.write), ("reads", seen.read))
+        if figure is None
+    }
+    kept = [k for k, name in enumerate(names) if name not in empty]
+    return [names[k] for k in kept], [[row[k] for k in kept] for row in rows]
 
 
 # --- cells

@@ -11,7 +11,7 @@ from typing import Any
 from inrush.analysis.answer import Answer
 from inrush.analysis.claims import COLUMNS, claim_rows, judged_claims
 from inrush.analysis.comparability import left_out
-from inrush.analysis.conclusion import conclusion, other_conditions
+from inrush.analysis.conclusion import other_conditions
 from inrush.analysis.effects import effects
 from inrush.analysis.expected import expectation_marks
 from inrush.analysis.overview import overview
@@ -25,6 +25,7 @@ from inrush.guards.verdicts import Outcome, Verdict, by_guard
 from inrush.report.charts import Figure
 from inrush.report.conditions import machine, settings
 from inrush.report.draw import asset
+from inrush.report.first_sentence import first_sentence
 from inrush.report.footprint import HEADER, resource_rows
 from inrush.report.guards import doubts_table, passed_table
 from inrush.report.html import badge, data, number, outcome_word, section, table
@@ -141,7 +142,7 @@ def asked(analysis: Analysis) -> str:
         parts.append(f'<p class="expected"><b>What ran</b><br>{escape(ran)}.</p>')
     if study.get("expect"):
         marks = "".join(
-            f'<br><span class="badge {MARKED[m.word]}">{m.word}</span> {escape(m.because)}'
+            f'<br><span class="badge {MARKED[m.word]}">{m.word}</span> {escape(m.said)}'
             for m in expectation_marks(analysis)
         )
         parts.append(
@@ -204,9 +205,7 @@ def answered(analysis: Analysis, answer: Answer | None) -> str:
         said = '<p class="said">No counted run measured what was asked.</p>'
     else:
         seen = overview(analysis, answer)
-        said = (
-            f'<p class="said">{escape(conclusion(analysis, answer, seen))}</p>\n{html_table(analysis, seen)}'
-        )
+        said = f'<p class="said">{escape(first_sentence(analysis, answer, seen))}</p>\n{html_table(analysis, seen)}'
         said += others_said(other_conditions(analysis, answer, seen)) + parts_said(answer)
     crossed = "".join(
         f'<p><span class="badge note">limit crossed</span> {escape(c)}</p>' for c in analysis.crossed

@@ -12,6 +12,7 @@ import numpy as np
 
 from inrush.analysis.answer import Answer, groups
 from inrush.analysis.points import Analysis, Measured, Point, is_number, say
+from inrush.analysis.wording import say_bytes
 from inrush.report.charts import (
     HEIGHT,
     PERCENT,
@@ -29,7 +30,6 @@ from inrush.report.charts import (
 )
 from inrush.stats import stats
 from inrush.stats.files import Files, files_of
-from inrush.stats.quantity import show
 from inrush.text import number, percent
 
 MB = 1e6
@@ -43,22 +43,21 @@ Loaded = dict[float, list[tuple[Measured, Files]]]
 
 def pipeline_figures(analysis: Analysis, answer: Answer) -> list[Figure]:
     """Nothing for a study without files."""
-    found: list[Figure] = []
-    for n, (group, of) in enumerate(loads(analysis, answer)):
-        name, caption = f"pipeline-{n}", f": {say(group)}" if group else ""
-        drawn = (
-            (boxes, f"Ingest rate of a file by {words(answer)}"),
-            (every_file, "Every file of every run, in its order"),
-            (repeatability, "Repeatability: the runs over one another"),
-            (multiples, f"File after file, by {words(answer)}"),
-            (convergence, "How soon the median is known"),
-        )
-        found += [
-            Figure(f"{name}-{draw.__name__}", title + caption, *made)
-            for draw, title in drawn
-            if (made := draw(of, answer)) is not None
-        ]
-    return found
+    every = list(loads(analysis, answer))
+    drawn = (
+        (boxes, f"Ingest rate of a file by {words(answer)}"),
+        (repeatability, "Repeatability: the runs over one another"),
+        (multiples, f"File after file, by {words(answer)}"),
+        (convergence, "How soon the median is known"),
+    )
+    # One kind after the other, so that groups stand side by side; the samples themselves once, before any summary.
+    summaries = [
+        Figure(f"pipeline-{n}-{draw.__name__}", title + (f": {say(group)}" if group else ""), *made)
+        for draw, title in drawn
+        for n, (group, of) in enumerate(every)
+        if (made := draw(of, answer)) is not None
+    ]
+    return [*files_figure(every, answer), *summaries]
 
 
 def words(answer: Answer) -> str:
@@ -66,7 +65,7 @@ def words(answer: Answer) -> str:
 
 
 def shown(answer: Answer, value: float) -> str:
-    return show(value, "x.bytes") if along(answer).endswith("_bytes") else number(value)
+    return say_bytes(along(answer), value) if along(answer).endswith("_bytes") else number(value)
 
 
 def panel_name(answer: Answer, value: float) -> str:
@@ -140,24 +139,35 @@ def boxes(of: Loaded, answer: Answer) -> tuple[str, Spec] | None:
 # Every point, before any summary.
 
 
-def every_file(of: Loaded, answer: Answer) -> tuple[str, Spec] | None:
+def files_figure(every: Sequence[tuple[Point, Loaded]], answer: Answer) -> list[Figure]:
+    """All files of all groups in one figure: a panel a value, a colour a group."""
+    values = sorted({value for _, of in every for value in of})
+    chosen = values[-MOST_PANELS:]
     drawn = []
-    chosen = list(of.items())[-MOST_PANELS:]
-    for value, runs in chosen:
-        rows = [
-            {"x": k, "y": float(s), "series": f"run {m.run.block}"}
-            for m, files in runs
-            for k, s in enumerate(files.elapsed_s)
+    for value in chosen:
+        rows: list[Row] = [
+            {"x": k, "y": float(s), "series": say(group) or "all", "run": f"run {m.run.block}"}
+            for group, of in every
+            for m, files in of.get(value, ())
+            for k, s in enumerate(files.elapsed_s, 1)
         ]
-        last = value == chosen[-1][0]
-        drawn.append(
-            panel(rows, f"{panel_name(answer, value)}, s", "files of a run, in the order they began", last)
-        )
-    note = "" if len(chosen) == len(of) else f" The {len(chosen)} largest of {len(of)}."
-    return (
-        f"Seconds from first byte read to last row stored, one point a file, a colour a run.{note}",
-        stacked(drawn),
-    )
+        chart = panel(rows, "", "files of a run, in the order they began", value == chosen[-1])
+        seconds = [float(str(r["y"])) for r in rows]
+        y_scale = scale_of(seconds)
+        title = f"{panel_name(answer, value)}, s"
+        tip = [
+            alt.Tooltip("series:N", title="group"),
+            alt.Tooltip("run:N"),
+            alt.Tooltip("y:Q", title="s", format=".4g"),
+        ]
+        y = alt.Y("y:Q", title=title, scale=y_scale, axis=ticks(seconds, is_log(y_scale)))
+        chart = chart.encode(y=y, tooltip=tip)
+        drawn.append(chart)
+    if not drawn:
+        return []
+    note = "" if len(chosen) == len(values) else f" The {len(chosen)} largest of {len(values)}."
+    caption = f"Seconds from first byte read to last row stored, one point a file, a colour a group; all counted runs.{note}"
+    return [Figure("pipeline-files", "Every file of every run, in its order", caption, stacked(drawn))]
 
 
 def panel(rows: Sequence[Row], y_title: str, x_title: str, last: bool, whole: bool = True) -> alt.Chart:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import Answer, answer
-from inrush.analysis.conclusion import conclusion
 from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis, say
 from inrush.analysis.rejected import reject_lines
 from inrush.errors import UsageError
 from inrush.guards import lateness
+from inrush.guards.rows import MORE_THAN_LIMIT, REJECTED
 from inrush.guards.verdicts import Outcome, by_guard, conditions_last, said_figures
+from inrush.report.first_sentence import first_sentence
 from inrush.report.overview import text_table
 from inrush.stats.measures import study_record
 from inrush.stats.record import StudyRecord
@@ -77,7 +78,7 @@ def closing_lines(results: Any) -> list[str]:
     seen = overview(analysis, found)
     rows = text_table(analysis, seen)
     return [
-        conclusion(analysis, found, seen),
+        first_sentence(analysis, found, seen),
         *(["", *rows, ""] if rows else []),
         *reject_lines(analysis),
         verdict_line(analysis),
@@ -128,6 +129,8 @@ def next_command(analysis: Analysis, found: Answer | None) -> str:
     """What a careful reader would type next."""
     again = str(analysis.study.get("command") or f"inrush run {analysis.study.get('study', 'STUDY')}")
     spot = str(analysis.study.get("id", ""))
+    if rows_do_not_fit(analysis):
+        return f"next: give the column another type in the workload file, or repair the files; then: {again}"
     if analysis.study.get("status") in ("running", "interrupted", "failed"):
         return f"next: inrush run --resume {spot}"
     if not analysis.valid:
@@ -137,6 +140,11 @@ def next_command(analysis: Analysis, found: Answer | None) -> str:
         again = re.sub(r" -P (repeats\.count=\S+|'repeats\.count ?=[^']*')", "", again)
         return f"next: {again} -P repeats.count=5   (five blocks are the least to publish a figure)"
     return f"next: inrush show {spot}".rstrip()
+
+
+def rows_do_not_fit(analysis: Analysis) -> bool:
+    """Whether files are what is wrong: every row of a table was rejected, or more than its limit takes. The same plan fails again."""
+    return any(v.guard == REJECTED or MORE_THAN_LIMIT in v.sentence for _, v in analysis.invalidating)
 
 
 def on_time_command(again: str, analysis: Analysis) -> str | None:

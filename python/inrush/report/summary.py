@@ -6,7 +6,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from inrush.analysis.answer import answer
-from inrush.analysis.conclusion import conclusion, other_conditions
+from inrush.analysis.conclusion import other_conditions
 from inrush.analysis.expected import expectation_marks
 from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis, Point, PointSummary, headline, say
@@ -16,6 +16,7 @@ from inrush.analysis.same_work import Work, by_rate, other_work, work
 from inrush.analysis.wording import shown
 from inrush.errors import UsageError
 from inrush.guards.verdicts import WITH_NOTES, Outcome, Verdict, by_guard, conditions_last, counted, survives
+from inrush.report.first_sentence import first_sentence
 from inrush.report.overview import markdown, text_table
 from inrush.report.point_lines import point_lines
 from inrush.report.run_list import wanted_runs
@@ -42,9 +43,9 @@ def summary_lines(results: Results, analysis: Analysis) -> list[str]:
         f"{study['id']} · {study.get('status', '')} · {len(results.runs)} of {wanted_runs(study)} runs sealed"
         f" · {standing(analysis)}",
         *([f"ran {ran}"] if (ran := ran_said(analysis)) else []),
-        *(f"expected: {m.word}: {m.because}" for m in expectation_marks(analysis)),
+        *(f"expected: {m.word}: {m.said}" for m in expectation_marks(analysis)),
         "",
-        conclusion(analysis, found, seen),
+        first_sentence(analysis, found, seen),
         *(["", *table] if table else []),
     ]
     if figure is not None and (rows := point_lines(analysis, found, figure)):
@@ -69,10 +70,12 @@ def absent_lines(analysis: Analysis) -> list[str]:
 
 
 def markdown_lines(analysis: Analysis) -> list[str]:
-    """What was found and the table of engines, for a document."""
+    """What was found, the table of engines, and what became of the expectation, for a document."""
     found = answer(analysis)
     seen = overview(analysis, found)
-    return markdown(analysis, seen, conclusion(analysis, found, seen))
+    marks = [f"- {m.word}: {m.said}" for m in expectation_marks(analysis)]
+    expected = ["", f"Expected: {analysis.study['expect']}", "", *marks] if marks else []
+    return [*markdown(analysis, seen, first_sentence(analysis, found, seen)), *expected]
 
 
 def standing(analysis: Analysis) -> str:
@@ -128,6 +131,7 @@ def summary(analysis: Analysis) -> dict[str, Any]:
     return {
         "study": analysis.study.get("id"),
         "valid": analysis.valid,
+        "expected": [mark.document for mark in expectation_marks(analysis)],
         "points": list(points.values()),
         "rejected": {
             table: {"rejected": rejected, "of": of}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,7 @@ import pyarrow as pa
 
 from inrush.engines.survives import Durability
 from inrush.errors import Interrupted
+from inrush.guards.rows import MORE_THAN_LIMIT
 from inrush.machine import host
 from inrush.plan.planned import PlannedRun
 from inrush.results.store import Doc, OpenRun, StudyFolder, read_json
@@ -70,7 +72,7 @@ def run_one(
     if ended.failure is None and (code != 0 or ended.by is None):
         ended.failure = {"kind": "crash", "message": death_message(code, opened.log)}
     segments, failures = (opened.table(name).to_pylist() for name in ("segments", "failures"))
-    ended.failure = full_disk.explained(ended.failure, disk, segments, failures)
+    ended.failure = too_many_rejected(full_disk.explained(ended.failure, disk, segments, failures))
     if ended.failure is not None:
         deployment.drop_leftover(run.plan)
     ended_unix_ns, noise = time.time_ns(), host.noise(before, host.noise_counters())
@@ -101,6 +103,23 @@ def run_one(
             **({"disk_after": again} if again else {}),
         }
     )
+
+
+#: What the core says of a run that more rows are rejected of than its workload takes; target and files may have any name.
+REJECTED = re.compile(r"plan: (\d+) rows rejected, more than reject_limit = (\d+); (.*)\Z", re.DOTALL)
+
+
+def too_many_rejected(failure: Doc | None) -> Doc | None:
+    """The failure, in the words of the workload file and with what to do."""
+    found = REJECTED.search(str(failure.get("message", ""))) if failure is not None else None
+    if failure is None or found is None:
+        return failure
+    rows, limit = int(found[1]), int(found[2])
+    said = (
+        f"{rows:,} rows of the files were rejected, {MORE_THAN_LIMIT} {limit:,}; {found[3]}. Give the "
+        "column another type, repair the files, or write a higher reject_limit"
+    )
+    return {**failure, "message": said}
 
 
 def of_our_instance(deployment: Deployment) -> Doc:

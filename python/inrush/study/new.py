@@ -134,7 +134,7 @@ def study_text(name: str, workload: str, rows: int) -> str:
 schema = 1
 title = {quoted(f"{name}: batch size")}
 question = "How large should the batches be in which these rows are stored?"
-expect = "Larger is better, up to some ten thousand rows."
+expect = "The largest batch is at least 2 times as fast as the smallest."
 workload = {quoted(workload)}
 kind = "fixed_volume"
 engines = ["duckdb", "sqlite"]
@@ -160,6 +160,11 @@ kind = "best"
 of = "writers.makespan_s"
 along = "batch_rows"
 per = ["engine"]
+
+[[expected]]
+claim = "the largest batch is at least 2 times as fast"
+values = {{ all = 2 }}
+rule = {{ kind = "speed_up", of = "writers.makespan_s", along = "batch_rows", bound = "at_least" }}
 
 [accept]
 "writers.errors" = 0

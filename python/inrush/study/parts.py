@@ -1,10 +1,10 @@
-"""The smaller parts of a study file: schedule, repeats, stop rules, answer, limits, published figures. Pure."""
+"""The smaller parts of a study file: schedule, repeats, stop rules, answer, limits. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from inrush.study.document import I64, Node, Reader, given, unknown, whole, word
 from inrush.study.forms import Factors, FromFactor, read_form
@@ -22,14 +22,6 @@ METRICS = (
     *(f"{kind}_{q}_s" for kind in ("sample", "collect", "queue", "insert") for q in ("p50", "p90", "p99")),
     "latency_s", "busy_cores", "cpu_us_per_row", "files", "file_bytes_per_s", "file_p50_s", "file_p90_s",
 )  # fmt: skip
-#: Rule of a published claim -> what it needs to know beside the figure; twin of `RULES` in `analysis/claims.py`.
-RULES: Mapping[str, tuple[str, ...]] = {
-    "speed_up": ("along", "from", "to"),
-    "cost": ("along", "from", "to"),
-    "best": ("along",),
-    "at_most": (),
-    "keeps_up": (),
-}
 #: Roles that are watched but do not stand in a study.
 WATCHED = ("client", "server", "load_server", "shards")
 
@@ -112,25 +104,6 @@ class Answer:
     of: str
     along: str | None = None
     per: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Published:
-    """A published figure, to be set beside ours with its hardware."""
-
-    claim: str
-    unit: str
-    values: Mapping[str, Any]
-    source: str
-    hardware: str
-    about: str = ""
-    #: What of ours it stands beside: `role.metric`, `answer` or `cost of <factor>`; empty: it is only shown.
-    beside: str = ""
-    where: Mapping[str, Any] = field(default_factory=dict)
-    #: How it is held against ours (`analysis/claims.py`); empty: it only stands beside.
-    rule: Mapping[str, Any] = field(default_factory=dict)
-    #: The study's own expectation says the same: the rule judges it too.
-    expected: bool = False
 
 
 def parse_schedule(node: Node | None, factors: Factors, of_role: bool = False) -> Schedule:
@@ -280,58 +253,3 @@ def figure(roles: Named) -> Reader:
 
 def parse_accept(node: Node | None, roles: Named) -> dict[str, float]:
     return parse_limits(node, roles) if node else {}
-
-
-def parse_published(node: Node | None, factors: Factors, roles: Named) -> tuple[Published, ...]:
-    required = ("claim", "unit", "values", "source", "hardware")
-    readers: dict[str, Reader] = {
-        "claim": Node.text,
-        "unit": Node.text,
-        "source": Node.text,
-        "hardware": Node.text,
-        "about": Node.text,
-        "beside": Node.text,
-        "values": lambda values: {k: v.number(low=-1e18) for k, v in values.members().items()},
-        "where": scalars,
-        "expected": Node.flag,
-        "rule": lambda rule: parse_rule(rule, factors, roles),
-    }
-    found = []
-    for item in node.items() if node else ():
-        fields = item.fields((*required, "about", "beside", "where", "rule", "expected"), required)
-        published = Published(**given(fields, readers, claim="", unit="", values={}, source="", hardware=""))
-        if published.expected and "rule" not in fields:
-            fields["expected"].problem("give the claim a `rule`; without one nothing judges it")
-        found.append(published)
-    return tuple(found)
-
-
-def parse_rule(node: Node, factors: Factors, roles: Named) -> dict[str, Any]:
-    kind = (
-        node.at("kind", node.members()["kind"].value).text(RULES, "rule") if "kind" in node.members() else ""
-    )
-    wanted = ("kind", "of", *RULES.get(kind, ()))
-    fields = node.fields((*wanted, "where", "cores"), required=wanted)
-    readers: dict[str, Reader] = {
-        "of": figure(roles),
-        "along": lambda along: along.text([*factors, "engine"], "factor"),
-        "from": scalar,
-        "to": scalar,
-        "where": scalars,
-        "cores": whole(1, 10**6),
-    }
-    for key, child in fields["where"].members().items() if "where" in fields else ():
-        if key not in factors:
-            child.problem(unknown("factor", key, factors))
-    return given(fields, readers, kind=kind)
-
-
-def scalars(node: Node) -> dict[str, Any]:
-    return {key: scalar(child) for key, child in node.members().items()}
-
-
-def scalar(node: Node) -> Any:
-    if not isinstance(node.value, (str, int, float)):
-        node.problem("write a text or a number")
-        return ""
-    return node.value

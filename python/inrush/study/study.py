@@ -13,6 +13,7 @@ from typing import Any
 
 from inrush.errors import Problem, StudyInvalid
 from inrush.study import pipeline
+from inrush.study.claims import Expected, Published, parse_expected, parse_published
 from inrush.study.document import Node, unknown
 from inrush.study.events import parse_order
 from inrush.study.files import locate
@@ -22,7 +23,6 @@ from inrush.study.parts import (
     METRICS,
     Answer,
     Named,
-    Published,
     Record,
     Repeats,
     Schedule,
@@ -30,7 +30,6 @@ from inrush.study.parts import (
     StopRule,
     parse_accept,
     parse_answer,
-    parse_published,
     parse_record,
     parse_repeats,
     parse_schedule,
@@ -53,7 +52,7 @@ KINDS = ("fixed_volume", "mixed", "timed", pipeline.KIND, STEPS_KIND)
 KEYS = (
     "schema", "title", "question", "expect", "workload", "kind", "engines", "sizes", "factors", "layout", "row_order", "method",
     "options", "load", "schedule", "roles", "pipeline", "steps", "record", "repeats", "stop", "search", "answer", "accept", "unequal_durability",
-    "published", "scale",
+    "expected", "published", "scale",
 )  # fmt: skip
 REQUIRED = ("schema", "title", "question", "expect", "workload", "kind", "engines")
 #: Kind -> the key that says what runs; `roles` of every other.
@@ -108,6 +107,8 @@ class Study:
     accept: Mapping[str, float] = field(default_factory=dict)
     #: Compares engines although their rows survive different things.
     unequal_durability: bool = False
+    #: The expectation in numbers.
+    expected: tuple[Expected, ...] = ()
     published: tuple[Published, ...] = ()
     #: Preset in force; None: the file as it stands.
     scale: str | None = None
@@ -202,8 +203,14 @@ def parse_study(
                 if p not in problems
             ]
     if problems:
-        raise StudyInvalid(list(dict.fromkeys(problems)))
+        raise StudyInvalid(first_of_each_value(problems))
     return replace(study, scale=scale, scales=scales, overrides=tuple(overrides))
+
+
+def first_of_each_value(problems: Sequence[Problem]) -> list[Problem]:
+    """Without what is said of the stand-in of a wrong value: of one place, the value that was found there first."""
+    held: dict[tuple[str, str], str] = {}
+    return [p for p in dict.fromkeys(problems) if held.setdefault((p.file, p.key), p.value) == p.value]
 
 
 def scale_names(node: Node) -> tuple[str, ...]:
@@ -288,6 +295,7 @@ def read_tree(
         answer=parse_answer(fields.get("answer"), factors, named),
         accept=parse_accept(fields.get("accept"), named),
         unequal_durability="unequal_durability" in fields and fields["unequal_durability"].flag(),
+        expected=parse_expected(fields.get("expected"), factors, named),
         published=parse_published(fields.get("published"), factors, named),
     )
     check_used(root, study)

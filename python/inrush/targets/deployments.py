@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,18 +78,27 @@ def needs_target(engine: str) -> str:
 
 
 @contextlib.contextmanager
-def opened(found: NamedTargets, data: Path, note: Callable[[str], None]) -> Iterator[dict[str, Deployment]]:
+def opened(
+    found: NamedTargets, data: Path, note: Callable[[str], None], keep: bool = True
+) -> Iterator[dict[str, Deployment]]:
     """Sites of all engines; what is started here is stopped at the end, however that comes.
 
-    data: folder for the instances. Raises TargetError when a server does not start.
+    data: folder for the instances. keep: their data stays there; else it goes with them, unless a server does not end.
+    Raises TargetError when a server does not start; its folder stays, since its log is there.
     """
     with contextlib.ExitStack() as stack:
         deployments: dict[str, Deployment] = {}
         for engine, twin in found.servers().items():
             if engine in found.start:
                 register.remember(data)
-                deployments[engine] = started(twin, data / engine, found.start[engine], note)
-                stack.callback(stop, deployments[engine])
+                place = data / engine
+                try:
+                    deployments[engine] = started(twin, place, found.start[engine], note)
+                except KeyboardInterrupt:
+                    if not keep:
+                        removed(place)
+                    raise
+                stack.callback(ended, deployments[engine], place, keep, note)
                 continue
             deployments[engine], warning = deployment_at(engine, found.urls.get(engine, ""))
             if warning:
@@ -150,6 +160,24 @@ def stop(deployment: Deployment) -> None:
         for target in (*deployment.shards, deployment.target):
             if target.instance is not None:
                 stack.callback(lifecycle_of(deployment.server).stop, target.instance, Stop.CLEAN)
+
+
+def ended(deployment: Deployment, place: Path, keep: bool, note: Callable[[str], None]) -> None:
+    """Stops a server, and removes what it stored where it is not to stay."""
+    stop(deployment)
+    if keep:
+        note(f"data of {deployment.server.name} stays in {place}")
+    else:
+        removed(place)
+
+
+def removed(place: Path) -> None:
+    """A server's folder, those of its shards, and the folder around them if that is empty then."""
+    for folder in (place, *shards.folders(place)):
+        shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        place.parent.rmdir()
+        register.forget(place.parent)
 
 
 def known_engines() -> dict[str, tuple[str, ...]]:

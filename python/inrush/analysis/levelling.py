@@ -1,0 +1,88 @@
+"""The sentence of an answer of kind `levels_off`: from which value on doubling brings little, and what smaller ones lose. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from inrush.analysis.answer import Answer
+from inrush.analysis.keeping_up import headed
+from inrush.analysis.overview import EngineRow, Overview
+from inrush.analysis.points import Analysis, Point
+from inrush.analysis.settled import say_with
+from inrush.analysis.wording import ordered, ratio_of, say_bytes
+from inrush.engines import title
+from inrush.stats.levels import CONFIDENCE, LEAST_GAIN, Levels, levels_off
+from inrush.stats.quantity import known, show_known
+from inrush.text import percent, signed_percent
+
+
+def levels_off_said(analysis: Analysis, found: Answer, seen: Overview, rows: Sequence[EngineRow]) -> str:
+    """`DuckDB takes in 13 MB/s from files of 4 MB; a doubling gains less than 5 %; files of 64 kB are 3.1 times slower. …`"""
+    along = found.along or "engine"
+    return headed(
+        seen.condition, ". ".join(said for row in rows if (said := engine_said(analysis, found, along, row)))
+    )
+
+
+def engine_said(analysis: Analysis, found: Answer, along: str, row: EngineRow) -> str:
+    if row.stated is None or row.point is None:
+        return ""
+    points: dict[Any, Point] = {dict(p).get(along): p for p in row.tried}
+    values = analysis.values(found.figure)
+    levels = levels_off({v: values[p] for v, p in points.items() if p in values})
+    here = dict(row.point).get(along)
+    rate = show_known(row.stated.value, row.stated.interval, row.stated.figure)
+    largest = "" if levels.chosen is not None else ", the largest"
+    clauses = [
+        f"{title(row.engine)} takes in {rate} {with_(along, here)}{largest}",
+        gain_said(along, levels, here),
+        smaller_said(analysis, found, along, points, here),
+    ]
+    return "; ".join(clause for clause in clauses if clause)
+
+
+def gain_said(along: str, levels: Levels, here: Any) -> str:
+    """What doubling brings from the value on that is named; of the largest what the last step to it brought."""
+    little = f"less than {percent(LEAST_GAIN)}"
+    if levels.chosen is not None:
+        return f"doubling further gains {little}"
+    if not levels.steps:
+        return f"too few runs to show where doubling gains {little}"
+    last = levels.steps[-1]
+    # Of a gain that is small but not shown to be, its upper limit says why.
+    limit = (
+        f", at most {signed_percent(last.at_most)} at {percent(CONFIDENCE)} confidence"
+        if last.gain < LEAST_GAIN
+        else ""
+    )
+    return (
+        f"no size is shown from which doubling gains {little}: from {say_bytes(along, last.small)} to "
+        f"{say_bytes(along, last.large)} it gained {signed_percent(last.gain)} each{limit}"
+    )
+
+
+def smaller_said(analysis: Analysis, found: Answer, along: str, points: dict[Any, Point], here: Any) -> str:
+    """What the smallest value loses against the one that is named, paired by block."""
+    values = analysis.values(found.figure)
+    first = ordered(points)[0]
+    if first == here or analysis.broken(found.figure, points[first]) or points[first] not in values:
+        return ""
+    ratio = ratio_of(values[points[here]], values[points[first]])
+    if ratio is None:
+        return ""
+    those = of_value(along, first)
+    if ratio.holds(1.0):
+        return f"the rate of {those} is not distinguishable"
+    if ratio.value < 1:
+        return f"{those} are {known(1 / ratio.value, ratio)} times faster"
+    return f"{those} are {known(ratio.value, ratio)} times slower"
+
+
+def with_(along: str, value: Any) -> str:
+    return f"{'from' if along == 'file_bytes' else 'with'} {of_value(along, value)}"
+
+
+def of_value(along: str, value: Any) -> str:
+    """`files of 4 MB`; of other factors their name and value."""
+    return f"files of {say_bytes(along, value)}" if along == "file_bytes" else say_with(along, value)

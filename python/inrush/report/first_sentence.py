@@ -1,0 +1,52 @@
+"""The first sentence of a result, as page, terminal and document have it: the answer, of pipelines with what is full first. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+
+from inrush.analysis.answer import Answer
+from inrush.analysis.conclusion import NOTHING, conclusion
+from inrush.analysis.overview import Overview
+from inrush.analysis.points import Analysis
+from inrush.engines import title
+from inrush.predict.resources import NOT_TRIED, Resource, ResourceForecast, resource_forecasts
+from inrush.stats.files import is_pipeline
+from inrush.text import number, percent
+
+
+def first_sentence(analysis: Analysis, found: Answer | None, seen: Overview | None = None) -> str:
+    said = conclusion(analysis, found, seen)
+    if said == NOTHING or not any(is_pipeline(m.run) for m in analysis.runs):
+        return said
+    full = full_first(in_order(analysis, resource_forecasts(analysis)))
+    return f"{said} {full}" if full else said
+
+
+def full_first(forecasts: Sequence[ResourceForecast]) -> str:
+    """`Full first on DuckDB: load server, predicted at 7.5 pipelines (not reached; 53 % busy at 4); …`"""
+    said = [f"{on(f)}{resource_said(f.resources[0], f.training.along)}" for f in forecasts if f.resources]
+    return f"Full first {'; '.join(said)}." if said else ""
+
+
+def on(forecast: ResourceForecast) -> str:
+    """Which group: the engine by its title, other factors by name."""
+    words = [title(str(v)) if k == "engine" else f"{k} {v}" for k, v in forecast.group]
+    return f"on {', '.join(words)}: " if words else "of all: "
+
+
+def resource_said(resource: Resource, along: str) -> str:
+    share = min(resource.share, 1.0)
+    busy = f"{percent(share, 1 if share < 0.1 else 0)} busy at {number(resource.largest)}"
+    if not isfinite(resource.full_at):
+        return f"no resource by the small loads ({resource.name} comes nearest, {busy})"
+    found = "not reached" if resource.verdict == NOT_TRIED else resource.verdict
+    return f"{resource.name}, predicted at {number(resource.full_at, 3)} {along} ({found}; {busy})"
+
+
+def in_order(analysis: Analysis, forecasts: Sequence[ResourceForecast]) -> list[ResourceForecast]:
+    """As the study names its engines."""
+    engines = [str(e) for e in analysis.factors.get("engine", ())]
+    return sorted(
+        forecasts, key=lambda f: [engines.index(str(v)) for k, v in f.group if k == "engine" and v in engines]
+    )
