@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 #: Logical types; `docs/engines.md` maps each to every engine. With `FILE_TYPES` they are the core's `LogicalType`.
 LOGICAL_TYPES = (
-    "bool", "i16", "i32", "i64", "u64", "f32", "f64", "time_ms", "time_us", "text", "list_f64", "list_i64",
+    "bool", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "time_ms", "time_us", "text", "list_f64", "list_i64",
     "uuid",
 )  # fmt: skip
 
@@ -31,6 +31,9 @@ Repeated: TypeAlias = Literal["", "each_row", "until_no_rows"]
 VALUE_BYTES = {
     "bool": 1,
     "i16": 2,
+    "u8": 1,
+    "u16": 2,
+    "u32": 4,
     "i32": 4,
     "f32": 4,
     "text": 12,

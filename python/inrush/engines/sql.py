@@ -23,7 +23,9 @@ DEFAULT_FLOAT_BITS = 8
 #: The checksum query multiplies every value with this many key columns, so that a value moved to another row shows.
 PRODUCT_KEYS = 2
 
-WHOLE_TYPES = frozenset({"i16", "i32", "i64", "u64", "time_ms", "time_us"})
+WHOLE_TYPES = frozenset(
+    {"i16", "i32", "i64", "u8", "u16", "u32", "u64", "time_ms", "time_us"}
+)
 FLOAT_TYPES = frozenset({"f32", "f64"})
 #: A whole row as a number: what its values are divided by, and stands for NULL. Twin of rust/src/rows/row_sum.rs.
 ROW_DIVISOR = 2**31 - 1
