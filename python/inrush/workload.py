@@ -27,6 +27,10 @@ Maintain: TypeAlias = Literal["maintain"]
 #: What the core runs and times, and what it does with the rows that a statement gives (`border/statement.py`).
 Repeated: TypeAlias = Literal["", "each_row", "until_no_rows"]
 
+FLOAT_TYPES = frozenset({"f32", "f64"})
+#: Values of a float that are no finite numbers, as a column names their shares: `nan_share`, …
+NOT_FINITE = ("nan", "inf", "minus_inf")
+
 #: Logical type -> approximate bytes of a value; 8 of every other.
 VALUE_BYTES = {
     "bool": 1,
@@ -53,6 +57,8 @@ class Column:
     gen: Mapping[str, Any] | None = None
     #: Share of NULL, 0…1.
     null_share: float = 0.0
+    #: Of floats: what no generator makes by itself (nan, inf, minus_inf) -> its share, 0…1.
+    not_finite: Mapping[str, float] = field(default_factory=dict)
     #: Takes no NULL, although files might hold one.
     required: bool = False
     #: Of a table that `inrush load` fills: its type in the database.

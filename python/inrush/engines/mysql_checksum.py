@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from inrush.engines import sql
 from inrush.engines.sql import Item, bits_of, quote
-from inrush.workload import Column
+from inrush.workload import FLOAT_TYPES, Column
 
 
 def figure(item: Item, column: Callable[[str], Column]) -> str:
@@ -44,7 +44,7 @@ def figure(item: Item, column: Callable[[str], Column]) -> str:
 def _hash(column: Column) -> str:
     """A value's CRC-32: of a text's bytes in UTF-8, of a float's bits, which nothing but a geometry shows."""
     name = quote(column.name)
-    if column.type in sql.FLOAT_TYPES:
+    if column.type in FLOAT_TYPES:
         return f"CRC32(ST_AsBinary(Point({name} + 0e0, 0)))"
     if column.type == "bytes":
         return f"CRC32({digits(column)})"

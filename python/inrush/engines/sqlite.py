@@ -118,6 +118,7 @@ class SqliteLoading(Loading):
 class Sqlite(Twin):
     name = "sqlite"
     title = "SQLite"
+    keeps_not_finite: ClassVar[frozenset[str]] = frozenset({"inf", "minus_inf"})
     schemes = ("sqlite",)
     methods = ("bulk", "multirow")
     embedded = True

@@ -105,6 +105,7 @@ pub fn words() -> impl Strategy<Value = (TablePlan, Columns)> {
                 ty,
                 wire: String::new(),
                 null_ppm: 0,
+                not_finite: None,
                 gen: None,
             });
             let mut column = Column::new(name, ty);
