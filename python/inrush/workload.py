@@ -31,6 +31,9 @@ FLOAT_TYPES = frozenset({"f32", "f64"})
 #: Values of a float that are no finite numbers, as a column names their shares: `nan_share`, …
 NOT_FINITE = ("nan", "inf", "minus_inf")
 
+#: Character sets of `char(n)`, as MySQL names them.
+CHARSETS = ("utf8mb4", "latin1")
+
 #: Logical type -> approximate bytes of a value; 8 of every other.
 VALUE_BYTES = {
     "bool": 1,
@@ -59,6 +62,10 @@ class Column:
     null_share: float = 0.0
     #: Of floats: what no generator makes by itself (nan, inf, minus_inf) -> its share, 0…1.
     not_finite: Mapping[str, float] = field(default_factory=dict)
+    #: Of a text: it has at most so many characters, none of them a blank at its end; 0: any number.
+    chars: int = 0
+    #: Of such a text, one of `CHARSETS`.
+    charset: str = "utf8mb4"
     #: Takes no NULL, although files might hold one.
     required: bool = False
     #: Of a table that `inrush load` fills: its type in the database.

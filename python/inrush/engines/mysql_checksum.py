@@ -27,7 +27,9 @@ def figure(item: Item, column: Callable[[str], Column]) -> str:
     if kind == "sum_hash":
         return f"COALESCE(SUM({_hash(column(item['column']))}), 0)"
     if kind == "sum_length":
-        return f"COALESCE(SUM(LENGTH({name})), 0)"
+        # The generator counts bytes in UTF-8.
+        utf8 = name if column(item["column"]).charset == "utf8mb4" else f"CONVERT({name} USING utf8mb4)"
+        return f"COALESCE(SUM(LENGTH({utf8})), 0)"
     if kind == "sum_scaled":
         # Scaling a double by a power of two is exact, and so is the cast of a whole one.
         return f"COALESCE(SUM(CAST({name} * {2 ** item['bits']}e0 AS SIGNED)), 0)"

@@ -138,7 +138,7 @@ class Postgresql(Twin):
         key = "UNIQUE" if any(table.column(c).nullable for c in table.identity) else "PRIMARY KEY"
         return TablePlan(
             name=name,
-            create=sql.create_table(table, name, DECLARED, indexes, key=key),
+            create=sql.create_table(table, name, DECLARED, indexes, key=key, chars="varchar({})"),
             fresh=(f"TRUNCATE {name}",),
             drop=(_if_marked(namespace, f"DROP TABLE IF EXISTS {name}"),),
             wire={column.name: WIRE[column.type] for column in table.columns},

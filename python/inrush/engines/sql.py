@@ -166,12 +166,18 @@ def create_table(
     indexes: Sequence[tuple[str, ...]],
     stem: str | None = None,
     key: str = "PRIMARY KEY",
+    chars: str = "",
 ) -> tuple[str, ...]:
     """The table, then its indexes; the first one is its key where it is over the identity.
 
     types: logical type -> type of the engine. stem: what indexes' names begin with; None: the engine names them.
+    chars: type of a text of at most {} characters; empty: as of any text.
     """
-    columns = [f"{quote(c.name)} {types[c.type]}{'' if c.nullable else ' NOT NULL'}" for c in table.columns]
+
+    def declared(column: Column) -> str:
+        return chars.format(column.chars) if chars and column.chars else types[column.type]
+
+    columns = [f"{quote(c.name)} {declared(c)}{'' if c.nullable else ' NOT NULL'}" for c in table.columns]
     keyed = bool(indexes) and indexes[0] == table.identity
     if keyed:
         columns.append(f"{key} ({', '.join(map(quote, indexes[0]))})")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from inrush.study.chars import char_problem, parse_chars
 from inrush.study.document import Node, Reader, given, plain, unknown, word
 from inrush.study.events import parse_rates
 from inrush.study.formats import FORMATS
@@ -61,14 +62,17 @@ def parse_column(
         node.problem('every column has a name, { name = "…", type = "…", gen = "…" }')
     elif not from_files:
         check_name(node.at("name", name), name)
-    if "type" in members:
+    chars, charset = parse_chars(members)
+    if chars:
+        logical = "text"
+    elif "type" in members:
         logical = members["type"].text(LOGICAL_TYPES, "type") or "i64"
     else:
-        node.problem(f"column `{name}` needs a type: {', '.join(LOGICAL_TYPES)}")
+        node.problem(f"column `{name}` needs a type: {', '.join(LOGICAL_TYPES)}, char(n)")
         logical = "i64"
     share = parse_share(members.get("null_share"))
     not_finite = parse_not_finite(members, logical)
-    known = ("name", "type", "null_share", *map(share_name, NOT_FINITE))
+    known = ("name", "type", "charset", "null_share", *map(share_name, NOT_FINITE))
     rest = {key: child for key, child in members.items() if key not in known}
     if from_files:
         for key, child in rest.items():
@@ -77,12 +81,14 @@ def parse_column(
             node.problem(
                 f"`{share_name(next(iter(not_finite)))}` generates values; this table is fed from files"
             )
-        return Column(name, logical, None, share)
+        return Column(name, logical, None, share, chars=chars, charset=charset)
     if "gen" not in rest:
         node.problem(f'column `{name}` needs a generator, gen = "…"')
         return Column(name, logical, {"kind": "sequence"}, share)
     gen = parse_generator(node, rest, logical, sizes, catalogue)
-    return Column(name, logical, gen, share, not_finite)
+    if chars and (problem := char_problem(gen, chars, charset)):
+        members["gen"].problem(problem)
+    return Column(name, logical, gen, share, not_finite, chars, charset)
 
 
 def share_name(value: str) -> str:

@@ -158,7 +158,14 @@ pub fn batch() -> impl Strategy<Value = (TablePlan, Columns)> {
         for (index, (ty, wire, pool, nullable, salt)) in columns.into_iter().enumerate() {
             let name = format!("c{index}");
             let null_ppm = u32::from(nullable) * 250_000;
-            plan.columns.push(ColumnPlan { name: name.clone(), ty, wire: wire.into(), null_ppm, gen: None });
+            plan.columns.push(ColumnPlan {
+                name: name.clone(),
+                ty,
+                wire: wire.into(),
+                null_ppm,
+                not_finite: None,
+                gen: None,
+            });
             let mut column = Column::new(name, ty);
             for row in 0..rows as u64 {
                 let mix = (row ^ salt).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;

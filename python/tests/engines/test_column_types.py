@@ -1,4 +1,4 @@
-"""Unsigned numbers of every width, and floats that are no finite numbers: stored, proven and answered, each value."""
+"""Unsigned numbers of every width, floats that are not finite, texts of bounded length: stored, proven, answered."""
 
 from __future__ import annotations
 
@@ -32,6 +32,12 @@ FINITE_NOT = """
   { name = "ratio", type = "f32", gen = "uniform", from = -10, to = 10, SHARES, null_share = 0.1 },
   { name = "level", type = "f64", gen = "uniform", from = -10, to = 10, bits = 20, SHARES, null_share = 0.1 },
 """
+CHARS = """
+  { name = "id", type = "char(36)", charset = "latin1", gen = "uuid" },
+  { name = "guid", type = "char(28)", charset = "latin1", gen = "text", min_bytes = 0, max_bytes = 28, null_share = 0.1 },
+  { name = "town", type = "char(8)", charset = "latin1", gen = "categorical", values = ["Zürich", "Genève", ""] },
+  { name = "place", type = "char(8)", gen = "categorical", values = ["東京", "a b", "%_\'"], null_share = 0.1 },
+"""
 ALL_SHARES = "nan_share = 0.1, inf_share = 0.1, minus_inf_share = 0.1"
 WORKLOAD = """
 schema = 1
@@ -46,11 +52,18 @@ columns = [
 [operations.look]
 kind = "query"
 table = "numbers"
-params.n = { gen = "key", column = "n", list = true }
+PARAMS
 holds = ["asked", "oracle"]
 returns = ["n", NAMES]
-sql.default = "SELECT n, SELECTED FROM {table} WHERE n IN (:n)"
+sql.default = "SELECT n, SELECTED FROM {table} WHERE CONDITION"
 """
+#: How a row is asked for -> parameters and condition. A char is found by a key too.
+LISTED = ('params.n = { gen = "key", column = "n", list = true }', "n IN (:n)", "keys_per_call = 3")
+BY_CHAR = (
+    'params.n = { gen = "key", column = "n" }\nparams.id = { gen = "key", column = "id" }',
+    "n = :n AND id = :id",
+    "",
+)
 STUDY = """
 schema = 1
 title = "Numbers"
@@ -66,7 +79,7 @@ factors.method = ["bulk", "multirow"]
 repeats = { count = 1, pilot = false }
 [roles.users]
 operation = "look"
-keys_per_call = 3
+KEYS
 calls = 200
 """
 METHODS = dict.fromkeys(ENGINES, ("bulk", "multirow")) | dict.fromkeys(
@@ -80,7 +93,7 @@ KEEPS = {
     "clickhouse": ALL_SHARES,
     "sqlite": "inf_share = 0.1, minus_inf_share = 0.1",
 }
-WAYS = [(engine, method, UNSIGNED) for engine in ENGINES for method in METHODS[engine]]
+WAYS = [(e, method, columns) for columns in (UNSIGNED, CHARS) for e in ENGINES for method in METHODS[e]]
 WAYS += [
     (engine, method, FINITE_NOT.replace("SHARES", shares))
     for engine, shares in KEEPS.items()
@@ -90,9 +103,11 @@ WAYS += [
 
 def planned(engine: str, method: str, columns: str, folder: Path, rows: str = "2_000") -> StudyPlan:
     names = [line.split('"')[1] for line in columns.strip().splitlines()]
-    workload = WORKLOAD.replace("COLUMNS", columns).replace("SELECTED", ", ".join(names))
+    params, condition, keys = BY_CHAR if columns == CHARS else LISTED
+    workload = WORKLOAD.replace("PARAMS", params).replace("CONDITION", condition)
+    workload = workload.replace("COLUMNS", columns).replace("SELECTED", ", ".join(names))
     (folder / "w.toml").write_text(workload.replace("NAMES", ", ".join(f'"{name}"' for name in names)))
-    (folder / "s.toml").write_text(STUDY.replace("2_000", rows))
+    (folder / "s.toml").write_text(STUDY.replace("2_000", rows).replace("KEYS", keys))
     study = load_study(str(folder / "s.toml"), overrides=[f'factors.method=["{method}"]'], engines=[engine])
     return plan_study(study, {engine: server(engine)})
 
@@ -132,6 +147,10 @@ CHANGES: Mapping[str, tuple[Callable[[Any], bool], str, str]] = {
     "tiny": (lambda v: v is not None and v != 77, "77", "sum_low(tiny)"),
     "port": (lambda v: v is not None and v > 40_000, "port - 32768", "sum_low(port)"),
     "address": (lambda v: v is not None and v > 2**31, "address - 2147483648", "sum_low(address)"),
+    "id": (lambda v: v[-1] == "0", f"'{'0' * 36}'", ""),
+    "guid": (lambda v: v is not None and len(v) == 28, "'changed'", "sum_length(guid)"),
+    "town": (lambda v: v == "Zürich", "'Genève'", ""),
+    "place": (lambda v: v == "東京", "'a b'", "sum_length(place)"),
     "ratio": (lambda v: v == -math.inf, "0.5", ""),
     "level": (lambda v: v == math.inf, "0.5", ""),
 }
@@ -240,3 +259,19 @@ def change(engine: str, table: str, columns: list[str], column: str, value: str,
         f"DROP TABLE {table}",
         f"RENAME TABLE {copy} TO {table}",
     ]
+
+
+@pytest.mark.parametrize(
+    ("engine", "own"),
+    [
+        ("mysql", '"guid" CHAR(28) CHARACTER SET latin1 COLLATE latin1_bin'),
+        ("mariadb", '"place" CHAR(8)'),
+        ("postgresql", '"guid" varchar(28)'),
+        ("sqlite", '"guid" TEXT'),
+    ],
+)
+def test_the_type_in_the_table_has_its_length_where_the_engine_bounds_it(
+    engine: str, own: str, tmp_path: Path
+) -> None:
+    create = next(s for s in plan_of(engine, "bulk", CHARS, tmp_path)["segments"] if s["label"] == "create")
+    assert any(own in statement for statement in create["statements"]), create["statements"]
