@@ -17,14 +17,11 @@ use inrush_core::rows::{Column, Columns, ListValues, TextValues, Value, Values};
 use inrush_core::Error;
 use proptest::prelude::*;
 
-const TYPES: [(LogicalType, &str); 15] = [
+const TYPES: [(LogicalType, &str); 12] = [
     (LogicalType::Bool, "BOOLEAN INTEGER"),
     (LogicalType::I16, "SMALLINT"),
     (LogicalType::I32, "INTEGER"),
     (LogicalType::I64, "BIGINT"),
-    (LogicalType::U8, "TINYINT UNSIGNED"),
-    (LogicalType::U16, "SMALLINT UNSIGNED"),
-    (LogicalType::U32, "INTEGER UNSIGNED"),
     (LogicalType::U64, "UNSIGNED BIGINT"),
     (LogicalType::F32, "REAL"),
     (LogicalType::F64, "REAL"),
