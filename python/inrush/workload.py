@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 #: Logical types; `docs/engines.md` maps each to every engine. With `FILE_TYPES` they are the core's `LogicalType`.
 LOGICAL_TYPES = (
-    "bool", "i16", "i32", "i64", "u64", "f32", "f64", "time_ms", "time_us", "text", "list_f64", "list_i64",
+    "bool", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "time_ms", "time_us", "text", "list_f64", "list_i64",
     "uuid",
 )  # fmt: skip
 
@@ -27,10 +27,20 @@ Maintain: TypeAlias = Literal["maintain"]
 #: What the core runs and times, and what it does with the rows that a statement gives (`border/statement.py`).
 Repeated: TypeAlias = Literal["", "each_row", "until_no_rows"]
 
+FLOAT_TYPES = frozenset({"f32", "f64"})
+#: Values of a float that are no finite numbers, as a column names their shares: `nan_share`, …
+NOT_FINITE = ("nan", "inf", "minus_inf")
+
+#: Character sets of `char(n)`, as MySQL names them.
+CHARSETS = ("utf8mb4", "latin1")
+
 #: Logical type -> approximate bytes of a value; 8 of every other.
 VALUE_BYTES = {
     "bool": 1,
     "i16": 2,
+    "u8": 1,
+    "u16": 2,
+    "u32": 4,
     "i32": 4,
     "f32": 4,
     "text": 12,
@@ -50,6 +60,12 @@ class Column:
     gen: Mapping[str, Any] | None = None
     #: Share of NULL, 0…1.
     null_share: float = 0.0
+    #: Of floats: what no generator makes by itself (nan, inf, minus_inf) -> its share, 0…1.
+    not_finite: Mapping[str, float] = field(default_factory=dict)
+    #: Of a text: it has at most so many characters, none of them a blank at its end; 0: any number.
+    chars: int = 0
+    #: Of such a text, one of `CHARSETS`.
+    charset: str = "utf8mb4"
     #: Takes no NULL, although files might hold one.
     required: bool = False
     #: Of a table that `inrush load` fills: its type in the database.

@@ -140,3 +140,13 @@ def test_a_column_is_kept_as_its_cells_one_by_one_are(logical: str, data: st.Dat
     kind, cells = COLUMNS[logical]
     column = pa.array(data.draw(st.lists(st.none() | cells, max_size=8)), kind)
     assert stored_column(column, logical) == stored(column.to_pylist(), logical)
+
+
+def test_nan_is_nan_in_both_answers_and_no_number_is() -> None:
+    rows: list[list[str | None]] = [["1", "NaN"], ["2", "inf"], ["3", "0.5"], ["4", "NaN"]]
+    expected = [(3, 0.5), (4, float("nan")), (2, float("inf")), (1, float("nan"))]
+    assert oracle.compare("q", rows, expected).holds
+    assert not oracle.compare("q", rows, [*expected[:3], (1, 7.0)]).holds
+    assert not oracle.compare("q", rows, [(3, float("nan")), *expected[1:]]).holds
+    shuffled = [row[1:] for row in rows]
+    assert oracle.compare("q", shuffled, [row[1:] for row in expected]).holds

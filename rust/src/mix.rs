@@ -226,6 +226,9 @@ fn constant(ty: LogicalType, value: &serde_json::Value) -> Option<Value> {
     Some(match ty {
         LogicalType::Bool => Value::Bool(value.as_bool()?),
         LogicalType::I16 | LogicalType::I32 | LogicalType::I64 => Value::I64(value.as_i64()?),
+        LogicalType::U8 => Value::I64(u8::try_from(value.as_u64()?).ok()?.into()),
+        LogicalType::U16 => Value::I64(u16::try_from(value.as_u64()?).ok()?.into()),
+        LogicalType::U32 => Value::I64(u32::try_from(value.as_u64()?).ok()?.into()),
         LogicalType::U64 => Value::U64(value.as_u64()?),
         LogicalType::F32 | LogicalType::F64 => Value::F64(value.as_f64()?),
         LogicalType::TimeMs => Value::TimeMs(value.as_i64()?),

@@ -25,8 +25,8 @@ pub use segment::{
 };
 pub use statement::{Repeat, Statement};
 pub use table::{
-    ColumnPlan, EventsPlan, Limits, LogicalType, OrderPlan, PinnedPlan, RatesPlan, RowSource, TablePlan,
-    TimeForm,
+    ColumnPlan, EventsPlan, Limits, LogicalType, NotFinite, OrderPlan, PinnedPlan, RatesPlan, RowSource,
+    TablePlan, TimeForm,
 };
 
 /// Version 2: a statement may say `repeat`; 3: segments may belong to a step; 4: a statement may have `directives`. Those

@@ -138,7 +138,8 @@ fn rows_made_and_encoded_in_parts_are_the_bytes_of_the_whole_batch() {
 // ---- refusals ----
 
 fn one_column(ty: LogicalType, wire: &str, value: Value) -> (TablePlan, Columns) {
-    let column = ColumnPlan { name: "c".into(), ty, wire: wire.into(), null_ppm: 0, gen: None };
+    let column =
+        ColumnPlan { name: "c".into(), ty, wire: wire.into(), null_ppm: 0, not_finite: None, gen: None };
     let plan = TablePlan {
         name: "t".into(),
         stream: "t".into(),

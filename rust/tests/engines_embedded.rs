@@ -299,6 +299,7 @@ fn context(
         ty: *ty,
         wire: wire.to_string(),
         null_ppm: 0,
+        not_finite: None,
         gen: None,
     };
     let table = TablePlan {

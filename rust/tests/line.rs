@@ -21,6 +21,7 @@ fn table(nullable: bool) -> TablePlan {
         ty,
         wire: String::new(),
         null_ppm: if nullable && at > 2 { 1 } else { 0 },
+        not_finite: None,
         gen: Some(serde_json::from_value(gen.clone()).expect("a generator")),
     });
     TablePlan {

@@ -278,7 +278,7 @@ fn all_problems_are_told_at_once_with_column_and_remedy() {
     let expected = [
         "t.a: two columns have this name",
         "t.a: from is 9 and to is 3; from is not above to",
-        "t.b: `uniform` cannot fill type text; it fills i16, i32, i64, u64, f32, f64",
+        "t.b: `uniform` cannot fill type text; it fills i16, i32, i64, u8, u16, u32, u64, f32, f64",
         "t.c: values 0 … 40000 do not fit type i16 exactly; choose a wider type, a smaller range or fewer bits",
         "t.d: of names `nowhere`, which is not a column of the table",
         "t.e: derives from itself through other columns",

@@ -14,6 +14,14 @@ Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json
 Generator: TypeAlias = Mapping[str, Json]
 
 
+class NotFinite(TypedDict, total=False):
+    """Shares of a column's values."""
+
+    nan_ppm: int
+    inf_ppm: int
+    minus_inf_ppm: int
+
+
 class ColumnPlan(TypedDict):
     name: str
     #: One of `workload.LOGICAL_TYPES` or `workload.FILE_TYPES`.
@@ -21,6 +29,8 @@ class ColumnPlan(TypedDict):
     #: Type on the wire, chosen by the engine's twin.
     wire: str
     null_ppm: int
+    #: Of floats.
+    not_finite: NotRequired[NotFinite]
     #: Absent for tables fed from files.
     gen: NotRequired[Generator]
 

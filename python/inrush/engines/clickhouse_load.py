@@ -18,11 +18,13 @@ from inrush.workload import Column, Table
 
 #: Times of tables that inrush made are integers, but for `TIMES`: what a file holds says which they are.
 COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
-    "uint8": ("bool",),
+    "uint8": ("u8", "bool"),
     "bool": ("bool",),
     "int16": ("i16",),
     "int32": ("i32",),
     "int64": ("i64", "time_ms", "time_us"),
+    "uint16": ("u16",),
+    "uint32": ("u32",),
     "uint64": ("u64",),
     "float32": ("f32",),
     "float64": ("f64",),

@@ -67,6 +67,7 @@ FSYNC_DELAY = "config-data.wal-fsync-delay"
 class Influxdb(Twin):
     name = "influxdb"
     title = "InfluxDB"
+    keeps_not_finite: ClassVar[frozenset[str]] = frozenset()
     schemes = ("influxdb",)
     lifecycle = InfluxdbLife()
     methods = ("bulk",)

@@ -77,6 +77,7 @@ INSERTS: Mapping[str, Insert] = {"bulk": sql.insert_one_row, "load": load, "mult
 class Mysql(Twin):
     name: ClassVar[str] = "mysql"
     title = "MySQL"
+    keeps_not_finite: ClassVar[frozenset[str]] = frozenset()
     schemes: ClassVar[tuple[str, ...]] = ("mysql",)
     #: Texts are compared byte by byte, blanks at their end included.
     collation: ClassVar[str] = "utf8mb4_0900_bin"

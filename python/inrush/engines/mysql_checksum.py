@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from inrush.engines import sql
 from inrush.engines.sql import Item, bits_of, quote
-from inrush.workload import Column
+from inrush.workload import FLOAT_TYPES, Column
 
 
 def figure(item: Item, column: Callable[[str], Column]) -> str:
@@ -27,7 +27,9 @@ def figure(item: Item, column: Callable[[str], Column]) -> str:
     if kind == "sum_hash":
         return f"COALESCE(SUM({_hash(column(item['column']))}), 0)"
     if kind == "sum_length":
-        return f"COALESCE(SUM(LENGTH({name})), 0)"
+        # The generator counts bytes in UTF-8.
+        utf8 = name if column(item["column"]).charset == "utf8mb4" else f"CONVERT({name} USING utf8mb4)"
+        return f"COALESCE(SUM(LENGTH({utf8})), 0)"
     if kind == "sum_scaled":
         # Scaling a double by a power of two is exact, and so is the cast of a whole one.
         return f"COALESCE(SUM(CAST({name} * {2 ** item['bits']}e0 AS SIGNED)), 0)"
@@ -44,7 +46,7 @@ def figure(item: Item, column: Callable[[str], Column]) -> str:
 def _hash(column: Column) -> str:
     """A value's CRC-32: of a text's bytes in UTF-8, of a float's bits, which nothing but a geometry shows."""
     name = quote(column.name)
-    if column.type in sql.FLOAT_TYPES:
+    if column.type in FLOAT_TYPES:
         return f"CRC32(ST_AsBinary(Point({name} + 0e0, 0)))"
     if column.type == "bytes":
         return f"CRC32({digits(column)})"

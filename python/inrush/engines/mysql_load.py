@@ -24,6 +24,7 @@ COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
     "mediumint": ("i32",),
     "int": ("i32",),
     "bigint": ("i64",),
+    "tinyint unsigned": ("u8", "bool"),
     "smallint unsigned": ("i32",),
     "mediumint unsigned": ("i32",),
     "int unsigned": ("i64",),

@@ -15,6 +15,9 @@ DECLARED: Mapping[str, str] = {
     "i16": "SMALLINT",
     "i32": "INT",
     "i64": "BIGINT",
+    "u8": "TINYINT UNSIGNED",
+    "u16": "SMALLINT UNSIGNED",
+    "u32": "INT UNSIGNED",
     "u64": "BIGINT UNSIGNED",
     "f32": "FLOAT",
     "f64": "DOUBLE",
@@ -42,6 +45,13 @@ def declared(column: Column, indexed: bool) -> str:
         return column.declared or DECLARED["bytes"]
     if column.type != "text":
         return DECLARED[column.type]
+    if column.chars:
+        own = (
+            ""
+            if column.charset == "utf8mb4"
+            else f" CHARACTER SET {column.charset} COLLATE {column.charset}_bin"
+        )
+        return f"CHAR({column.chars}){own}"
     gen = column.gen or {}
     longest = int(gen.get("max_bytes", SHORT_TEXT)) if gen else SHORT_TEXT + 1
     return f"VARCHAR({SHORT_TEXT})" if indexed or longest <= SHORT_TEXT else DECLARED["text"]

@@ -28,6 +28,9 @@ DECLARED: Mapping[str, str] = {
     "i16": "smallint",
     "i32": "integer",
     "i64": "bigint",
+    "u8": "smallint",
+    "u16": "integer",
+    "u32": "bigint",
     "u64": "bigint",
     "f32": "real",
     "f64": "double precision",
@@ -46,6 +49,9 @@ WIRE: Mapping[str, str] = {
     "i16": "int2",
     "i32": "int4",
     "i64": "int8",
+    "u8": "int2",
+    "u16": "int4",
+    "u32": "int8",
     "u64": "int8",
     "f32": "float4",
     "f64": "float8",
@@ -132,7 +138,7 @@ class Postgresql(Twin):
         key = "UNIQUE" if any(table.column(c).nullable for c in table.identity) else "PRIMARY KEY"
         return TablePlan(
             name=name,
-            create=sql.create_table(table, name, DECLARED, indexes, key=key),
+            create=sql.create_table(table, name, DECLARED, indexes, key=key, chars="varchar({})"),
             fresh=(f"TRUNCATE {name}",),
             drop=(_if_marked(namespace, f"DROP TABLE IF EXISTS {name}"),),
             wire={column.name: WIRE[column.type] for column in table.columns},

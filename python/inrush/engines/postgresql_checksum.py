@@ -7,7 +7,7 @@ from functools import partial
 
 from inrush.engines import sql
 from inrush.engines.sql import Item, bits_of, quote
-from inrush.workload import Column
+from inrush.workload import FLOAT_TYPES, Column
 
 #: Twin of SEED in rust/src/rows/lookup3.rs.
 HASH_SEED = 0x7A5B_2236_7996_DCFD
@@ -57,7 +57,7 @@ def figure(item: Item, column: Callable[[str], Column], whole: Callable[[Column]
 def _hash(column: Column) -> str:
     """A value's hash of 64 bits: twin of rust/src/rows/lookup3.rs. `bpchar` loses its blanks as it becomes text."""
     name = quote(column.name)
-    if column.type in sql.FLOAT_TYPES:
+    if column.type in FLOAT_TYPES:
         return f"hash{'float4' if column.type == 'f32' else 'float8'}extended({name}, {HASH_SEED})"
     text = digits(column) if column.type == "bytes" else f"{name}::text"
     return f'hashtextextended({text} COLLATE "C", {HASH_SEED})'

@@ -30,6 +30,9 @@ TYPES: Mapping[str, tuple[str, str]] = {
     "i16": ("short", "int2"),
     "i32": ("int", "int4"),
     "i64": ("long", "int8"),
+    "u8": ("short", "int2"),
+    "u16": ("int", "int4"),
+    "u32": ("long", "int8"),
     "u64": ("long", "int8"),
     "f32": ("float", "float4"),
     "f64": ("double", "float8"),
@@ -41,7 +44,12 @@ TYPES: Mapping[str, tuple[str, str]] = {
     "uuid": ("uuid", "uuid"),
 }
 #: Where a value may be NULL: types without one of their own are stored wider.
-NULLABLE: Mapping[str, tuple[str, str]] = {**TYPES, "bool": ("int", "int4"), "i16": ("int", "int4")}
+NULLABLE: Mapping[str, tuple[str, str]] = {
+    **TYPES,
+    "bool": ("int", "int4"),
+    "i16": ("int", "int4"),
+    "u8": ("int", "int4"),
+}
 LEAST = "the least value of {} bits is NULL, and a proof finds it missing"
 LOSSES: Mapping[str, str] = {
     "i32": LEAST.format(32),
@@ -63,6 +71,7 @@ COMMIT_MODE = "cairo.commit.mode"
 class Questdb(Twin):
     name = "questdb"
     title = "QuestDB"
+    keeps_not_finite: ClassVar[frozenset[str]] = frozenset()
     schemes = ("questdb",)
     lifecycle = QuestdbLife()
     methods = ("multirow", "ilp")

@@ -9,7 +9,7 @@ from typing import Any
 
 from inrush.border.plan import ChecksumItem, Product, ValueHash
 from inrush.engines.plans import OpPlan, Proof, TablePlan, Unsupported
-from inrush.workload import Column, Operation, Table
+from inrush.workload import FLOAT_TYPES, Column, Operation, Table
 
 #: A `ChecksumItem`, for the dialects that read one.
 Item = Mapping[str, Any]
@@ -23,8 +23,7 @@ DEFAULT_FLOAT_BITS = 8
 #: The checksum query multiplies every value with this many key columns, so that a value moved to another row shows.
 PRODUCT_KEYS = 2
 
-WHOLE_TYPES = frozenset({"i16", "i32", "i64", "u64", "time_ms", "time_us"})
-FLOAT_TYPES = frozenset({"f32", "f64"})
+WHOLE_TYPES = frozenset({"i16", "i32", "i64", "u8", "u16", "u32", "u64", "time_ms", "time_us"})
 #: A whole row as a number: what its values are divided by, and stands for NULL. Twin of rust/src/rows/row_sum.rs.
 ROW_DIVISOR = 2**31 - 1
 BITS = re.compile(r"bit(?:\((\d+)\))?")
@@ -167,12 +166,18 @@ def create_table(
     indexes: Sequence[tuple[str, ...]],
     stem: str | None = None,
     key: str = "PRIMARY KEY",
+    chars: str = "",
 ) -> tuple[str, ...]:
     """The table, then its indexes; the first one is its key where it is over the identity.
 
     types: logical type -> type of the engine. stem: what indexes' names begin with; None: the engine names them.
+    chars: type of a text of at most {} characters; empty: as of any text.
     """
-    columns = [f"{quote(c.name)} {types[c.type]}{'' if c.nullable else ' NOT NULL'}" for c in table.columns]
+
+    def declared(column: Column) -> str:
+        return chars.format(column.chars) if chars and column.chars else types[column.type]
+
+    columns = [f"{quote(c.name)} {declared(c)}{'' if c.nullable else ' NOT NULL'}" for c in table.columns]
     keyed = bool(indexes) and indexes[0] == table.identity
     if keyed:
         columns.append(f"{key} ({', '.join(map(quote, indexes[0]))})")
@@ -213,13 +218,14 @@ def checksum_items(
 
     unsigned_is_signed: u64 is stored with its bits reinterpreted, so its upper half shifts arithmetically.
     hashing: the engine's function of `ValueHash`, for UUIDs; without one they are proven by the read-back alone.
-    Floats from files are not summed: only generated ones are known to be k * 2**-bits.
+    Floats from files are not summed: only generated ones are known to be k * 2**-bits. Nor are columns with NaN or an
+    infinity, whose sum would be one.
     """
     items: list[ChecksumItem] = [{"kind": "rows"}]
     for column in table.columns:
         name = column.name
         items += _counted(column, unsigned_is_signed)
-        if column.type in FLOAT_TYPES and column.gen is not None:
+        if column.type in FLOAT_TYPES and column.gen is not None and not column.not_finite:
             items.append({"kind": "sum_scaled", "column": name, "bits": float_bits(column)})
         elif column.type == "text":
             items.append({"kind": "sum_length", "column": name})

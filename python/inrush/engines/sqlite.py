@@ -30,6 +30,9 @@ DECLARED: Mapping[str, str] = {
     "i16": "SMALLINT",
     "i32": "INTEGER",
     "i64": "BIGINT",
+    "u8": "TINYINT UNSIGNED",
+    "u16": "SMALLINT UNSIGNED",
+    "u32": "INTEGER UNSIGNED",
     "u64": "UNSIGNED BIGINT",
     "f32": "REAL",
     "f64": "REAL",
@@ -48,6 +51,9 @@ COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("smallint", "int2", "int16"), ("i16",)),
     **dict.fromkeys(("int4", "int32", "mediumint", "smallint unsigned", "mediumint unsigned"), ("i32",)),
     **dict.fromkeys(("integer", "int", "bigint", "int8", "int64", "int unsigned"), ("i64",)),
+    **dict.fromkeys(("tinyint unsigned", "utinyint", "uint8"), ("u8",)),
+    **dict.fromkeys(("usmallint", "uint16"), ("u16",)),
+    **dict.fromkeys(("integer unsigned", "uinteger", "uint32"), ("u32",)),
     **dict.fromkeys(("unsigned bigint", "bigint unsigned", "ubigint", "uint64"), ("u64",)),
     **dict.fromkeys(("float4", "float32"), ("f32",)),
     **dict.fromkeys(("real", "float", "double", "double precision", "float8", "float64"), ("f64",)),
@@ -112,6 +118,7 @@ class SqliteLoading(Loading):
 class Sqlite(Twin):
     name = "sqlite"
     title = "SQLite"
+    keeps_not_finite: ClassVar[frozenset[str]] = frozenset({"inf", "minus_inf"})
     schemes = ("sqlite",)
     methods = ("bulk", "multirow")
     embedded = True

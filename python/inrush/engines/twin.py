@@ -14,6 +14,7 @@ from inrush.engines.instance import Target
 from inrush.engines.lifecycle import Lifecycle
 from inrush.engines.loading import Loading
 from inrush.engines.survives import Survives
+from inrush.workload import NOT_FINITE
 
 
 class Twin(Dialect):
@@ -67,6 +68,9 @@ class Twin(Dialect):
     oracle: ClassVar[str] = "duckdb"
     #: Seconds of a call, and of a row of ten columns: orders of magnitude for a forecast; the pilot replaces them.
     rate: ClassVar[tuple[float, float]] = (5e-3, 5e-6)
+
+    #: Of `workload.NOT_FINITE`, what its floats keep as it was written.
+    keeps_not_finite: ClassVar[frozenset[str]] = frozenset(NOT_FINITE)
 
     # what messages say of it
 

@@ -175,6 +175,13 @@ def stored_table(table: Table, planned: TablePlan) -> border.StoredTable:
             "wire": planned.wire[column.name],
             "null_ppm": round(column.null_share * 1e6),
         }
+        if column.not_finite:
+            share = {name: round(of * 1e6) for name, of in column.not_finite.items()}
+            document["not_finite"] = {
+                "nan_ppm": share.get("nan", 0),
+                "inf_ppm": share.get("inf", 0),
+                "minus_inf_ppm": share.get("minus_inf", 0),
+            }
         if column.gen is not None:
             document["gen"] = dict(column.gen)
         columns.append(document)

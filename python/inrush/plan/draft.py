@@ -24,6 +24,7 @@ from inrush.plan.documents import (
     table_document,
 )
 from inrush.plan.intervals import coarser
+from inrush.plan.kept import not_kept
 from inrush.plan.keys import coverage, sentence
 from inrush.plan.oracle import oracle_plan
 from inrush.plan.planned_point import PointPlan
@@ -187,6 +188,10 @@ class Draft:
             if operation.kind == "together":
                 self.operations.append(operation_document(operation, self.index, OpPlan(""), []))
                 continue
+            if operation.kind == "insert" and (
+                why := not_kept(self.server, self.tables[operation.table or ""])
+            ):
+                return Unsupported(f"{operation.name}: {why}")
             planned = self.server.plan_operation(operation, method, self.plans, batch_rows)
             if isinstance(planned, Unsupported):
                 return Unsupported(f"{operation.name}: {planned.reason}")
@@ -328,6 +333,12 @@ class Draft:
             f"{name}: UUIDs ({', '.join(unseen)}) are in no count or sum of {self.server.name}; read-back alone proves them"
             for name, rows in held.items()
             if rows > READ_BACK_ROWS and (unseen := self.unseen_uuids(name))
+        ]
+        notes += [
+            f"{name}: floats with values that are not finite ({', '.join(unseen)}) are in no sum; read-back alone proves them"
+            for name, rows in held.items()
+            if rows > READ_BACK_ROWS
+            and (unseen := [c.name for c in self.tables[name].columns if c.not_finite])
         ]
         notes += [
             f"{self.server.name}: step {step} is left out: {reason}"

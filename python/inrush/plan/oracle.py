@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from inrush.border.labels import OracleOperation, OraclePlan
 from inrush.engines import server
 from inrush.engines.plans import OpPlan
+from inrush.plan.kept import not_kept
 from inrush.workload import Operation, Table
 
 #: More rows than this are not loaded a second time only to be asked.
@@ -20,13 +21,16 @@ def oracle_plan(
     tables: Mapping[str, Table],
     rows: Mapping[str, int],
 ) -> OraclePlan | None:
-    """`labels.oracle`; None where nothing is asked, or where only files or the engine know the rows.
+    """`labels.oracle`; None where nothing is asked, or where only files or the engine know the rows, or where the
+    oracle could not keep them.
 
     name: the engine that is asked (`Twin.oracle` of the one measured). rows: table -> rows it holds when it is quiet.
     """
     if not asked or any(t.files is not None for t in tables.values()) or sum(rows.values()) > ROWS:
         return None
     twin = server(name)
+    if any(not_kept(twin, table) for table in tables.values()):
+        return None
     namespace = "inrush_oracle"
     plans = {key: twin.plan_table(table, "none", namespace) for key, table in tables.items()}
     found: dict[str, OracleOperation] = {}

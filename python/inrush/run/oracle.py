@@ -232,6 +232,8 @@ def same(a: Cell, b: Cell) -> bool:
     """Unsigned and signed readings of 64 bits are the same, and so are sums of floats in another order."""
     if a == b:
         return True
+    if isinstance(a, float) and isinstance(b, float) and math.isnan(a) and math.isnan(b):
+        return True
     if isinstance(a, int) and isinstance(b, int):
         return a % WHOLE == b % WHOLE
     if isinstance(a, int | float) and isinstance(b, int | float):
@@ -246,6 +248,7 @@ def ordered(rows: Sequence[Row]) -> Iterator[Row]:
         return tuple(str(c % WHOLE) if isinstance(c, int) else c if isinstance(c, str) else "" for c in row)
 
     def loose(row: Row) -> tuple[float, ...]:
-        return tuple(c for c in row if isinstance(c, float))
+        # NaN is before and behind every number: it has a place of its own.
+        return tuple(math.inf if math.isnan(c) else c for c in row if isinstance(c, float))
 
     return iter(sorted(rows, key=lambda row: (exact(row), loose(row))))

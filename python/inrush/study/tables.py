@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from inrush.study.chars import char_problem, parse_chars
 from inrush.study.document import Node, Reader, given, plain, unknown, word
 from inrush.study.events import parse_rates
 from inrush.study.formats import FORMATS
 from inrush.study.partitions import parse_partitions
 from inrush.study.sizes import parse_seconds, parse_size
-from inrush.workload import LOGICAL_TYPES, Column, FileSource, Table
+from inrush.workload import FLOAT_TYPES, LOGICAL_TYPES, NOT_FINITE, Column, FileSource, Table
 
 #: Types with texts of a given form.
 TIMES = ("time_ms", "time_us", "date")
@@ -78,24 +79,59 @@ def parse_column(
         node.problem('every column has a name, { name = "…", type = "…", gen = "…" }')
     elif not from_files:
         check_name(node.at("name", name), name)
-    if "type" in members:
+    chars, charset = parse_chars(members)
+    if chars:
+        logical = "text"
+    elif "type" in members:
         logical = members["type"].text(LOGICAL_TYPES, "type") or "i64"
     else:
-        node.problem(f"column `{name}` needs a type: {', '.join(LOGICAL_TYPES)}")
+        node.problem(f"column `{name}` needs a type: {', '.join(LOGICAL_TYPES)}, char(n)")
         logical = "i64"
-    share = members["null_share"].number() if "null_share" in members else 0.0
-    if share > 1:
-        members["null_share"].problem("write a share from 0 to 1")
-        share = 0.0
-    rest = {key: child for key, child in members.items() if key not in ("name", "type", "null_share")}
+    share = parse_share(members.get("null_share"))
+    not_finite = parse_not_finite(members, logical)
+    known = ("name", "type", "charset", "null_share", *map(share_name, NOT_FINITE))
+    rest = {key: child for key, child in members.items() if key not in known}
     if from_files:
         for key, child in rest.items():
             child.problem(f"`{key}` generates values; this table is fed from files")
-        return Column(name, logical, None, share)
+        if not_finite:
+            node.problem(
+                f"`{share_name(next(iter(not_finite)))}` generates values; this table is fed from files"
+            )
+        return Column(name, logical, None, share, chars=chars, charset=charset)
     if "gen" not in rest:
         node.problem(f'column `{name}` needs a generator, gen = "…"')
         return Column(name, logical, {"kind": "sequence"}, share)
-    return Column(name, logical, parse_generator(node, rest, logical, sizes, catalogue), share)
+    gen = parse_generator(node, rest, logical, sizes, catalogue)
+    if chars and (problem := char_problem(gen, chars, charset)):
+        members["gen"].problem(problem)
+    return Column(name, logical, gen, share, not_finite, chars, charset)
+
+
+def share_name(value: str) -> str:
+    """The key of a column that says how many of its values are this one."""
+    return f"{value}_share"
+
+
+def parse_share(node: Node | None) -> float:
+    share = 0.0 if node is None else node.number()
+    if node is not None and share > 1:
+        node.problem("write a share from 0 to 1")
+        return 0.0
+    return share
+
+
+def parse_not_finite(members: Mapping[str, Node], logical: str) -> dict[str, float]:
+    """`nan_share`, `inf_share` and `minus_inf_share` of a column of floats."""
+    named = {value: members[share_name(value)] for value in NOT_FINITE if share_name(value) in members}
+    for value, child in named.items():
+        if logical not in FLOAT_TYPES:
+            child.problem(f"`{share_name(value)}` is of floats (f32, f64); the column is {logical}")
+    shares = {value: parse_share(child) for value, child in named.items()}
+    if sum(shares.values()) > 1:
+        next(iter(named.values())).problem("the shares of values that are not finite are above 1 together")
+        return {}
+    return {value: share for value, share in shares.items() if share > 0}
 
 
 def check_name(node: Node, name: str) -> None:

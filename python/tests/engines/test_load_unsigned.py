@@ -79,3 +79,27 @@ def test_a_parquet_column_of_small_unsigned_numbers_stays_a_number(place: Target
     done, _ = loaded(parquet(tmp_path / "a.parquet", [0, 7, 2**63 - 1]), place)
     assert done.verdict == "proven", done.why
     assert [int(v) for v in asked(place, "SELECT v + 0 FROM t WHERE v < 100 ORDER BY id")] == [0, 7]
+
+
+#: Types of eight, sixteen and 32 bits, and how a table of them ends.
+SMALL = {
+    "clickhouse": ("a UInt8, b Nullable(UInt16), c UInt32", " ENGINE = MergeTree ORDER BY c"),
+    "mysql": ("a tinyint unsigned, b smallint unsigned, c int unsigned", ""),
+}
+
+
+@pytest.mark.parametrize("engine", SMALL)
+def test_small_unsigned_columns_are_filled_over_their_range_and_values_beyond_are_rejected(
+    engine: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    columns, tail = SMALL[engine]
+    file = tmp_path / "a.csv"
+    file.write_text(
+        "a,b,c\n0,0,0\n7,32768,5\n255,65535,4294967295\n256,1,1\n1,65536,2\n2,2,4294967296\n-1,3,3\n"
+    )
+    for made in database(request.getfixturevalue(engine)):
+        made.ask(f"CREATE TABLE t ({columns}){tail}")
+        done = made.load([file], tmp_path, verify=True)
+        assert (done.verdict, done.rows_stored, done.rejected) == ("proven", 3, 4), (done.why, done.columns)
+        found = control(made.target, "SELECT a, b, c FROM t ORDER BY c")
+        assert [[int(v) for v in row] for row in found] == [[0, 0, 0], [7, 32768, 5], [255, 65535, 2**32 - 1]]

@@ -12,6 +12,8 @@ pub enum Plain {
     Int16,
     Int32,
     Int64,
+    UInt16,
+    UInt32,
     UInt64,
     Float32,
     Float64,
@@ -27,11 +29,13 @@ pub struct ChType {
     pub nullable: bool,
 }
 
-const NAMES: [(Plain, &str); 10] = [
+const NAMES: [(Plain, &str); 12] = [
     (Plain::UInt8, "UInt8"),
     (Plain::Int16, "Int16"),
     (Plain::Int32, "Int32"),
     (Plain::Int64, "Int64"),
+    (Plain::UInt16, "UInt16"),
+    (Plain::UInt32, "UInt32"),
     (Plain::UInt64, "UInt64"),
     (Plain::Float32, "Float32"),
     (Plain::Float64, "Float64"),
@@ -82,10 +86,12 @@ impl ChType {
 impl Plain {
     pub fn usual(ty: LogicalType) -> Plain {
         match ty {
-            LogicalType::Bool => Plain::UInt8,
+            LogicalType::Bool | LogicalType::U8 => Plain::UInt8,
             LogicalType::I16 => Plain::Int16,
             LogicalType::I32 => Plain::Int32,
             LogicalType::I64 | LogicalType::TimeMs | LogicalType::TimeUs => Plain::Int64,
+            LogicalType::U16 => Plain::UInt16,
+            LogicalType::U32 => Plain::UInt32,
             LogicalType::U64 => Plain::UInt64,
             LogicalType::F32 => Plain::Float32,
             LogicalType::F64 => Plain::Float64,
@@ -112,8 +118,10 @@ pub fn types(table: &TablePlan) -> Result<Vec<ChType>, Error> {
 /// Values of one column as its type on the wire takes them.
 pub(super) enum Cells<'a> {
     U8(&'a [i32]),
-    I16(&'a [i32]),
+    /// Two bytes each, of either sign.
+    Two(&'a [i32]),
     I32(&'a [i32]),
+    U32(&'a [i64]),
     I64(&'a [i64]),
     F32(&'a [f32]),
     F64(&'a [f64]),
@@ -150,9 +158,17 @@ fn cells_of<'a>(column: &'a Column, ty: ChType, wire: &'static str) -> Result<Ce
         }
         (Values::I32(v), Plain::Int16) => {
             narrow(v, i16::MIN.into(), i16::MAX.into())?;
-            Cells::I16(v)
+            Cells::Two(v)
+        }
+        (Values::I32(v), Plain::UInt16) => {
+            narrow(v, 0, u16::MAX.into())?;
+            Cells::Two(v)
         }
         (Values::I32(v), Plain::Int32) => Cells::I32(v),
+        (Values::I64(v), Plain::UInt32) => match v.iter().find(|&&v| u32::try_from(v).is_err()) {
+            Some(value) => return Err(super::does_not_fit(&column.name, value, &ty.name())),
+            None => Cells::U32(v),
+        },
         (Values::I64(v), Plain::Int64 | Plain::UInt64) => Cells::I64(v),
         (Values::F32(v), Plain::Float32) => Cells::F32(v),
         (Values::F64(v), Plain::Float64) => Cells::F64(v),

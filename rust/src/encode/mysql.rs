@@ -12,8 +12,11 @@ use crate::rows::{Column, Columns, ListValues, Value, Values};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MyType {
     Tiny,
+    UnsignedTiny,
     Short,
+    UnsignedShort,
     Long,
+    UnsignedLong,
     LongLong,
     UnsignedLongLong,
     Float,
@@ -30,6 +33,9 @@ impl MyType {
             LogicalType::I16 => MyType::Short,
             LogicalType::I32 => MyType::Long,
             LogicalType::I64 => MyType::LongLong,
+            LogicalType::U8 => MyType::UnsignedTiny,
+            LogicalType::U16 => MyType::UnsignedShort,
+            LogicalType::U32 => MyType::UnsignedLong,
             LogicalType::U64 => MyType::UnsignedLongLong,
             LogicalType::F32 => MyType::Float,
             LogicalType::F64 => MyType::Double,
@@ -43,8 +49,11 @@ impl MyType {
     pub fn code(self) -> [u8; 2] {
         match self {
             MyType::Tiny => [1, 0],
+            MyType::UnsignedTiny => [1, 0x80],
             MyType::Short => [2, 0],
+            MyType::UnsignedShort => [2, 0x80],
             MyType::Long => [3, 0],
+            MyType::UnsignedLong => [3, 0x80],
             MyType::Float => [4, 0],
             MyType::Double => [5, 0],
             MyType::LongLong => [8, 0],
@@ -86,6 +95,7 @@ enum Field<'a> {
     One(&'a [i32]),
     Two(&'a [i32]),
     Four(&'a [i32]),
+    FourOfEight(&'a [i64]),
     Eight(&'a [i64]),
     F32(&'a [f32]),
     F64(&'a [f64]),
@@ -163,6 +173,7 @@ impl Cells {
                 Field::One(v) => tail.byte(v[row] as u8),
                 Field::Two(v) => tail.word(v[row] as u64, 2),
                 Field::Four(v) => tail.word(v[row] as u32 as u64, 4),
+                Field::FourOfEight(v) => tail.word(v[row] as u32 as u64, 4),
                 Field::Eight(v) => tail.word(v[row] as u64, 8),
                 Field::F32(v) if v[row].is_finite() => tail.word(v[row].to_bits() as u64, 4),
                 Field::F64(v) if v[row].is_finite() => tail.word(v[row].to_bits(), 8),
@@ -192,11 +203,12 @@ fn field(column: &Column, ty: LogicalType) -> Result<Field<'_>, Error> {
         return Err(mismatch(&column.name, "this table's column"));
     }
     Ok(match (&column.values, ty) {
-        (Values::I32(v), LogicalType::Bool) => Field::One(v),
-        (Values::I32(v), LogicalType::I16) => Field::Two(v),
+        (Values::I32(v), LogicalType::Bool | LogicalType::U8) => Field::One(v),
+        (Values::I32(v), LogicalType::I16 | LogicalType::U16) => Field::Two(v),
         (Values::I32(v), _) => Field::Four(v),
         (Values::I64(v), LogicalType::TimeMs) => Field::Time(v, 1_000),
         (Values::I64(v), LogicalType::TimeUs) => Field::Time(v, 1_000_000),
+        (Values::I64(v), LogicalType::U32) => Field::FourOfEight(v),
         (Values::I64(v), _) => Field::Eight(v),
         (Values::F32(v), _) => Field::F32(v),
         (Values::F64(v), _) => Field::F64(v),
@@ -322,6 +334,13 @@ pub fn param(out: &mut Vec<u8>, value: &Value, ty: LogicalType) -> Result<(), St
         }
         (LogicalType::I32, _) => {
             out.extend_from_slice(&i32::try_from(whole()?).map_err(|_| unfit())?.to_le_bytes());
+        }
+        (LogicalType::U8, _) => out.push(u8::try_from(whole()?).map_err(|_| unfit())?),
+        (LogicalType::U16, _) => {
+            out.extend_from_slice(&u16::try_from(whole()?).map_err(|_| unfit())?.to_le_bytes());
+        }
+        (LogicalType::U32, _) => {
+            out.extend_from_slice(&u32::try_from(whole()?).map_err(|_| unfit())?.to_le_bytes());
         }
         (LogicalType::I64 | LogicalType::U64, _) => out.extend_from_slice(&whole()?.to_le_bytes()),
         (LogicalType::F32, _) => out.extend_from_slice(&(float()? as f32).to_le_bytes()),

@@ -60,8 +60,9 @@ fn put_column(column: &Column, cells: &Cells, ty: ChType, first: usize, last: us
     }
     match cells {
         Cells::U8(v) => out.extend(v[first..last].iter().map(|&v| v as u8)),
-        Cells::I16(v) => out.extend(v[first..last].iter().flat_map(|&v| (v as i16).to_le_bytes())),
+        Cells::Two(v) => out.extend(v[first..last].iter().flat_map(|&v| (v as u16).to_le_bytes())),
         Cells::I32(v) => put_all(&v[first..last], out),
+        Cells::U32(v) => out.extend(v[first..last].iter().flat_map(|&v| (v as u32).to_le_bytes())),
         Cells::I64(v) => put_all(&v[first..last], out),
         Cells::F32(v) => put_all(&v[first..last], out),
         Cells::F64(v) => put_all(&v[first..last], out),

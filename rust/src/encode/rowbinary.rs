@@ -67,8 +67,9 @@ unsafe fn put_cell(tail: &mut Tail, cells: &Cells, ty: ChType, present: bool, ro
     }
     match cells {
         Cells::U8(v) => tail.byte(v[row] as u8),
-        Cells::I16(v) => tail.word(v[row] as u16 as u64, 2),
+        Cells::Two(v) => tail.word(v[row] as u16 as u64, 2),
         Cells::I32(v) => tail.word(v[row] as u32 as u64, 4),
+        Cells::U32(v) => tail.word(v[row] as u32 as u64, 4),
         Cells::I64(v) => tail.word(v[row] as u64, 8),
         Cells::F32(v) => tail.word(v[row].to_bits() as u64, 4),
         Cells::F64(v) => tail.word(v[row].to_bits(), 8),

@@ -21,14 +21,16 @@ use crate::rows::{Column, Columns, ListValues, TextValues, Value, Values};
 
 const UTC: &str = "UTC";
 
-/// Arrow schema of a table. An unsigned column travels as signed bits where its wire type has no `U`; a text of wire type
+/// Arrow schema of a table. An unsigned column travels as the signed bits of one of 64, or
+/// as a wider signed one, where its wire type has no `U`; a text of wire type
 /// `BLOB` travels as bytes.
 pub fn schema_of(columns: &[ColumnPlan]) -> SchemaRef {
     let field = |c: &ColumnPlan| {
-        let signed_bits =
-            c.ty == LogicalType::U64 && !c.wire.is_empty() && !c.wire.to_uppercase().contains('U');
+        let signed = !c.wire.is_empty() && !c.wire.to_uppercase().contains('U');
         let ty = match c.ty {
-            _ if signed_bits => DataType::Int64,
+            LogicalType::U8 if signed => DataType::Int16,
+            LogicalType::U16 if signed => DataType::Int32,
+            LogicalType::U32 | LogicalType::U64 if signed => DataType::Int64,
             LogicalType::Text if c.wire == "BLOB" => DataType::Binary,
             ty => data_type(ty),
         };
@@ -44,6 +46,9 @@ pub fn data_type(ty: LogicalType) -> DataType {
         LogicalType::I16 => DataType::Int16,
         LogicalType::I32 => DataType::Int32,
         LogicalType::I64 => DataType::Int64,
+        LogicalType::U8 => DataType::UInt8,
+        LogicalType::U16 => DataType::UInt16,
+        LogicalType::U32 => DataType::UInt32,
         LogicalType::U64 => DataType::UInt64,
         LogicalType::F32 => DataType::Float32,
         LogicalType::F64 => DataType::Float64,
@@ -85,7 +90,19 @@ fn array(column: &Column, ty: &DataType) -> ArrayRef {
             let narrow = ScalarBuffer::from_iter(v.iter().map(|&x| x as i16));
             Arc::new(PrimitiveArray::<Int16Type>::new(narrow, nulls))
         }
+        (Values::I32(v), DataType::UInt8) => {
+            let narrow = ScalarBuffer::from_iter(v.iter().map(|&x| x as u8));
+            Arc::new(PrimitiveArray::<UInt8Type>::new(narrow, nulls))
+        }
+        (Values::I32(v), DataType::UInt16) => {
+            let narrow = ScalarBuffer::from_iter(v.iter().map(|&x| x as u16));
+            Arc::new(PrimitiveArray::<UInt16Type>::new(narrow, nulls))
+        }
         (Values::I32(v), _) => primitive::<Int32Type, _>(v, nulls),
+        (Values::I64(v), DataType::UInt32) => {
+            let narrow = ScalarBuffer::from_iter(v.iter().map(|&x| x as u32));
+            Arc::new(PrimitiveArray::<UInt32Type>::new(narrow, nulls))
+        }
         (Values::I64(v), DataType::UInt64) => primitive::<UInt64Type, _>(v, nulls),
         (Values::I64(v), DataType::Timestamp(TimeUnit::Millisecond, _)) => {
             Arc::new(TimestampMillisecondArray::new(copied(v), nulls).with_timezone(UTC))
@@ -266,7 +283,24 @@ fn append_values(array: &ArrayRef, column: &mut Column) -> Result<(), String> {
             v.extend(or_zero::<Int16Type>(array).map(i32::from));
         }
         (Values::I32(v), DataType::Int32) if ty == LogicalType::I32 => extend::<Int32Type>(v, array),
-        (Values::I64(v), DataType::Int64) if matches!(ty, LogicalType::I64 | LogicalType::U64) => {
+        (Values::I32(v), DataType::UInt8) if ty == LogicalType::U8 => {
+            v.extend(or_zero::<UInt8Type>(array).map(i32::from));
+        }
+        (Values::I32(v), DataType::UInt16) if ty == LogicalType::U16 => {
+            v.extend(or_zero::<UInt16Type>(array).map(i32::from));
+        }
+        (Values::I32(v), DataType::Int16) if ty == LogicalType::U8 => {
+            narrowed(v, ty, or_zero::<Int16Type>(array).map(i64::from))?;
+        }
+        (Values::I32(v), DataType::Int32) if ty == LogicalType::U16 => {
+            narrowed(v, ty, or_zero::<Int32Type>(array).map(i64::from))?;
+        }
+        (Values::I64(v), DataType::UInt32) if ty == LogicalType::U32 => {
+            v.extend(or_zero::<UInt32Type>(array).map(i64::from));
+        }
+        (Values::I64(v), DataType::Int64)
+            if matches!(ty, LogicalType::I64 | LogicalType::U32 | LogicalType::U64) =>
+        {
             extend::<Int64Type>(v, array);
         }
         (Values::I64(v), DataType::UInt64) if ty == LogicalType::U64 => {
@@ -275,11 +309,7 @@ fn append_values(array: &ArrayRef, column: &mut Column) -> Result<(), String> {
         (Values::I64(v), DataType::Timestamp(unit, _)) => append_times(v, ty, array, unit)?,
         // Databases with one type of integer or float return the widest of it; what does not fit was never stored.
         (Values::I32(v), DataType::Int64) if ty != LogicalType::Bool => {
-            let bits = if ty == LogicalType::I16 { 16 } else { 32 };
-            for wide in or_zero::<Int64Type>(array) {
-                let fits = wide >> (bits - 1) == 0 || wide >> (bits - 1) == -1;
-                v.push(if fits { wide as i32 } else { return Err(format!("{wide}, which is no {ty:?}")) });
-            }
+            narrowed(v, ty, or_zero::<Int64Type>(array))?;
         }
         (Values::F32(v), DataType::Float64) => {
             for wide in or_zero::<Float64Type>(array) {
@@ -295,6 +325,24 @@ fn append_values(array: &ArrayRef, column: &mut Column) -> Result<(), String> {
         (Values::Text(v), DataType::Utf8View) => append_texts(v, array.as_string_view().iter()),
         (Values::List(v), DataType::List(_)) => return append_lists(v, array.as_list::<i32>()),
         _ => return other(),
+    }
+    Ok(())
+}
+
+/// Wider integers than their type, which hold no value beyond it.
+fn narrowed(out: &mut Vec<i32>, ty: LogicalType, wide: impl Iterator<Item = i64>) -> Result<(), String> {
+    let within = match ty {
+        LogicalType::I16 => i64::from(i16::MIN)..=i64::from(i16::MAX),
+        LogicalType::U8 => 0..=i64::from(u8::MAX),
+        LogicalType::U16 => 0..=i64::from(u16::MAX),
+        _ => i64::from(i32::MIN)..=i64::from(i32::MAX),
+    };
+    for wide in wide {
+        out.push(if within.contains(&wide) {
+            wide as i32
+        } else {
+            return Err(format!("{wide}, which is no {ty:?}"));
+        });
     }
     Ok(())
 }

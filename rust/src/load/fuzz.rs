@@ -69,6 +69,7 @@ fn chunk(rows: &Columns) -> Vec<u8> {
         ty: c.ty,
         wire: String::new(),
         null_ppm: 0,
+        not_finite: None,
         gen: None,
     };
     let schema = arrow::schema_of(&rows.columns.iter().map(plan).collect::<Vec<_>>());

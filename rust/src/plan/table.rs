@@ -30,9 +30,24 @@ pub struct ColumnPlan {
     pub wire: String,
     #[serde(default)]
     pub null_ppm: u32,
+    /// Of floats: values that no generator makes by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_finite: Option<NotFinite>,
     /// Absent for tables fed from files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gen: Option<GenPlan>,
+}
+
+/// Shares of a column's values; a NULL may stand in the place of any.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NotFinite {
+    #[serde(default)]
+    pub nan_ppm: u32,
+    #[serde(default)]
+    pub inf_ppm: u32,
+    #[serde(default)]
+    pub minus_inf_ppm: u32,
 }
 
 /// What a value means, independent of any engine. `docs/engines.md` maps it to each of them.
@@ -43,6 +58,9 @@ pub enum LogicalType {
     I16,
     I32,
     I64,
+    U8,
+    U16,
+    U32,
     U64,
     F32,
     F64,

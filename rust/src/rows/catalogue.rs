@@ -22,14 +22,14 @@ pub struct Param {
 }
 
 use LogicalType::*;
-const INTEGERS: &[LogicalType] = &[I16, I32, I64, U64];
+const INTEGERS: &[LogicalType] = &[I16, I32, I64, U8, U16, U32, U64];
 const WIDE: &[LogicalType] = &[I64, U64];
-const NUMBERS: &[LogicalType] = &[I16, I32, I64, U64, F32, F64];
-const DERIVED: &[LogicalType] = &[I16, I32, I64, U64, TimeMs, TimeUs];
+const NUMBERS: &[LogicalType] = &[I16, I32, I64, U8, U16, U32, U64, F32, F64];
+const DERIVED: &[LogicalType] = &[I16, I32, I64, U8, U16, U32, U64, TimeMs, TimeUs];
 const TIMES: &[LogicalType] = &[TimeMs, TimeUs];
 const TEXTS: &[LogicalType] = &[Text];
 const UUIDS: &[LogicalType] = &[Uuid, Text];
-const ANY: &[LogicalType] = &[Bool, I16, I32, I64, U64, F32, F64, TimeMs, TimeUs, Text];
+const ANY: &[LogicalType] = &[Bool, I16, I32, I64, U8, U16, U32, U64, F32, F64, TimeMs, TimeUs, Text];
 
 const fn need(name: &'static str, ty: &'static str, about: &'static str) -> Param {
     Param { name, ty, required: true, default: None, about }
@@ -114,7 +114,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "categorical",
         about: "one of a list of values",
-        types: &[I16, I32, I64, U64, Text],
+        types: &[I16, I32, I64, U8, U16, U32, U64, Text],
         params: &[
             need("values", "list", "integers or texts, as the column"),
             or("weights", "list of numbers", "[]", "one per value; equal if absent"),
@@ -124,7 +124,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "flag",
         about: "true or 1 with a given share",
-        types: &[Bool, I16, I32, I64, U64],
+        types: &[Bool, I16, I32, I64, U8, U16, U32, U64],
         params: &[need("true_ppm", "integer", "share of ones, parts per million"), PER],
     },
     Kind {
@@ -250,7 +250,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "foreign",
         about: "the value that a column of another table has for a random series",
-        types: &[I16, I32, I64, U64, Text, Uuid],
+        types: &[I16, I32, I64, U8, U16, U32, U64, Text, Uuid],
         params: &[
             need("stream", "text", "stream of the other table"),
             need("column", "text", "its column"),

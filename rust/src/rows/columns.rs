@@ -24,9 +24,9 @@ pub struct Column {
 /// Physical values. Null positions hold a zero or an empty text.
 #[derive(Debug, Clone)]
 pub enum Values {
-    /// Bool (0/1), I16, I32.
+    /// Bool (0/1), I16, I32, U8, U16.
     I32(Vec<i32>),
-    /// I64, U64 (bit pattern), TimeMs, TimeUs (in their own unit).
+    /// I64, U32, U64 (bit pattern), TimeMs, TimeUs (in their own unit).
     I64(Vec<i64>),
     F32(Vec<f32>),
     F64(Vec<f64>),
@@ -113,10 +113,14 @@ impl ListValues {
 impl Values {
     pub fn for_type(ty: LogicalType) -> Values {
         match ty {
-            LogicalType::Bool | LogicalType::I16 | LogicalType::I32 => Values::I32(Vec::new()),
-            LogicalType::I64 | LogicalType::U64 | LogicalType::TimeMs | LogicalType::TimeUs => {
-                Values::I64(Vec::new())
+            LogicalType::Bool | LogicalType::I16 | LogicalType::I32 | LogicalType::U8 | LogicalType::U16 => {
+                Values::I32(Vec::new())
             }
+            LogicalType::I64
+            | LogicalType::U32
+            | LogicalType::U64
+            | LogicalType::TimeMs
+            | LogicalType::TimeUs => Values::I64(Vec::new()),
             LogicalType::F32 => Values::F32(Vec::new()),
             LogicalType::F64 => Values::F64(Vec::new()),
             LogicalType::Text | LogicalType::Date | LogicalType::Uuid => Values::Text(TextValues::default()),

@@ -6,6 +6,7 @@ use super::columns::{Column, Columns, Value, Values};
 use super::compile::{problems, share, ColumnGenerator, CompiledColumn, Setting, MAX_NARROW_SOURCES};
 use super::hash::{hash, key};
 use super::integers::{Chunk, IntGenerator, Sources, CHUNK, FEW};
+use super::not_finite::NotFiniteShares;
 use super::order::Ordered;
 use super::places::Places;
 use super::remembered::Room;
@@ -29,6 +30,7 @@ struct Ready {
     ty: LogicalType,
     compiled: CompiledColumn,
     null: Option<Null>,
+    not_finite: Option<NotFiniteShares>,
 }
 
 struct Null {
@@ -56,7 +58,8 @@ impl RowGen {
             let below = share("null_ppm", plan.null_ppm).map_err(Error::Plan)?;
             let null_key = key(seed, &[&table.stream, &plan.name, "null"]);
             let null = (below > 0).then_some(Null { key: null_key, below });
-            columns.push(Ready { name: plan.name.clone(), ty: plan.ty, compiled, null });
+            let not_finite = NotFiniteShares::of(table, plan, seed).map_err(Error::Plan)?;
+            columns.push(Ready { name: plan.name.clone(), ty: plan.ty, compiled, null, not_finite });
         }
         remember(&mut columns, setting.series, room);
         let order = sources_first(&columns);
@@ -285,6 +288,9 @@ impl RowGen {
                 column_generator.append(self.level, chunk, present, lists)
             }
             _ => unreachable!("columns() made the values by type"),
+        }
+        if let Some(shares) = &ready.not_finite {
+            shares.put(chunk.rows, at, &mut values);
         }
         columns[c].values = values;
     }

@@ -20,6 +20,7 @@ pub(crate) mod hash;
 mod index;
 mod integers;
 pub(crate) mod lookup3;
+mod not_finite;
 pub mod order;
 mod picked;
 mod places;

@@ -5,7 +5,10 @@ use inrush_core::rows::spelled;
 use inrush_core::rows::{Column, Columns, Value, Values};
 use proptest::prelude::*;
 
-pub const TYPES: [LogicalType; 14] = [
+pub const TYPES: [LogicalType; 17] = [
+    LogicalType::U8,
+    LogicalType::U16,
+    LogicalType::U32,
     LogicalType::Bool,
     LogicalType::I16,
     LogicalType::I32,
@@ -38,6 +41,11 @@ pub fn value_of(ty: LogicalType) -> BoxedStrategy<Value> {
     let float =
         prop_oneof![any::<f64>(), Just(f64::NAN), Just(-0.0), (-4096i32..4096).prop_map(|k| k as f64 / 64.0)];
     match ty {
+        LogicalType::U8 => any::<u8>().prop_map(|v| Value::I64(v.into())).boxed(),
+        LogicalType::U16 => any::<u16>().prop_map(|v| Value::I64(v.into())).boxed(),
+        LogicalType::U32 => {
+            prop_oneof![any::<u32>(), Just(u32::MAX), 0..9u32].prop_map(|v| Value::I64(v.into())).boxed()
+        }
         LogicalType::Bool => any::<bool>().prop_map(Value::Bool).boxed(),
         LogicalType::I16 => any::<i16>().prop_map(|v| Value::I64(v as i64)).boxed(),
         LogicalType::I32 => {
@@ -97,6 +105,7 @@ pub fn words() -> impl Strategy<Value = (TablePlan, Columns)> {
                 ty,
                 wire: String::new(),
                 null_ppm: 0,
+                not_finite: None,
                 gen: None,
             });
             let mut column = Column::new(name, ty);
@@ -122,7 +131,8 @@ pub fn batch() -> impl Strategy<Value = (TablePlan, Columns)> {
         let wires: &[&str] = match ty {
             LogicalType::U64 => &["", "int8", "numeric"],
             LogicalType::I64 => &["", "numeric"],
-            LogicalType::I32 | LogicalType::I16 => &["", "int4", "int8"],
+            LogicalType::U32 => &["", "int8", "numeric"],
+            LogicalType::I32 | LogicalType::I16 | LogicalType::U8 | LogicalType::U16 => &["", "int4", "int8"],
             LogicalType::Bool => &["", "int4"],
             LogicalType::F32 => &["", "float8"],
             LogicalType::ListF64 => &["", "float8[]"],
@@ -148,7 +158,14 @@ pub fn batch() -> impl Strategy<Value = (TablePlan, Columns)> {
         for (index, (ty, wire, pool, nullable, salt)) in columns.into_iter().enumerate() {
             let name = format!("c{index}");
             let null_ppm = u32::from(nullable) * 250_000;
-            plan.columns.push(ColumnPlan { name: name.clone(), ty, wire: wire.into(), null_ppm, gen: None });
+            plan.columns.push(ColumnPlan {
+                name: name.clone(),
+                ty,
+                wire: wire.into(),
+                null_ppm,
+                not_finite: None,
+                gen: None,
+            });
             let mut column = Column::new(name, ty);
             for row in 0..rows as u64 {
                 let mix = (row ^ salt).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;

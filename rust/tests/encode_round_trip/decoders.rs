@@ -21,9 +21,12 @@ pub fn parse(cell: Option<&str>, ty: LogicalType, wire: &str) -> Value {
     };
     match ty {
         LogicalType::Bool => Value::Bool(text == "1"),
-        LogicalType::I16 | LogicalType::I32 | LogicalType::I64 => {
-            Value::I64(text.parse().expect("an integer"))
-        }
+        LogicalType::I16
+        | LogicalType::I32
+        | LogicalType::I64
+        | LogicalType::U8
+        | LogicalType::U16
+        | LogicalType::U32 => Value::I64(text.parse().expect("an integer")),
         LogicalType::U64 if wire == "int8" => Value::U64(text.parse::<i64>().expect("signed") as u64),
         LogicalType::U64 => Value::U64(text.parse().expect("unsigned")),
         LogicalType::F32 => Value::F64(match text {
@@ -265,6 +268,9 @@ pub fn rowbinary_cell(bytes: &[u8], at: &mut usize, column: &ColumnPlan) -> Valu
     }
     match column.ty {
         LogicalType::Bool => Value::Bool(take::<1>(bytes, at) == [1]),
+        LogicalType::U8 => Value::I64(u8::from_le_bytes(take(bytes, at)).into()),
+        LogicalType::U16 => Value::I64(u16::from_le_bytes(take(bytes, at)).into()),
+        LogicalType::U32 => Value::I64(u32::from_le_bytes(take(bytes, at)).into()),
         LogicalType::I16 => Value::I64(i16::from_le_bytes(take(bytes, at)).into()),
         LogicalType::I32 => Value::I64(i32::from_le_bytes(take(bytes, at)).into()),
         LogicalType::I64 => Value::I64(i64::from_le_bytes(take(bytes, at))),
@@ -304,6 +310,9 @@ pub fn mysql_cell(b: &mut Bytes, ty: LogicalType) -> Value {
     let mut low = |n: usize| b.take(n).iter().rev().fold(0u64, |v, &byte| v << 8 | byte as u64);
     match ty {
         LogicalType::Bool => Value::Bool(low(1) != 0),
+        LogicalType::U8 => Value::I64(low(1) as i64),
+        LogicalType::U16 => Value::I64(low(2) as i64),
+        LogicalType::U32 => Value::I64(low(4) as i64),
         LogicalType::I16 => Value::I64(low(2) as i16 as i64),
         LogicalType::I32 => Value::I64(low(4) as i32 as i64),
         LogicalType::I64 => Value::I64(low(8) as i64),

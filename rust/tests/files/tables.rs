@@ -181,6 +181,7 @@ pub fn table(
         ty: *ty,
         wire: String::new(),
         null_ppm: 0,
+        not_finite: None,
         gen: None,
     };
     TablePlan {

@@ -220,6 +220,7 @@ mod tests {
                     ty,
                     wire: wire.into(),
                     null_ppm: 0,
+                    not_finite: None,
                     gen: None,
                 })
                 .collect(),

@@ -55,9 +55,9 @@ impl PgType {
     pub fn usual(ty: LogicalType) -> PgType {
         match ty {
             LogicalType::Bool => PgType::Bool,
-            LogicalType::I16 => PgType::Int2,
-            LogicalType::I32 => PgType::Int4,
-            LogicalType::I64 | LogicalType::U64 => PgType::Int8,
+            LogicalType::I16 | LogicalType::U8 => PgType::Int2,
+            LogicalType::I32 | LogicalType::U16 => PgType::Int4,
+            LogicalType::I64 | LogicalType::U32 | LogicalType::U64 => PgType::Int8,
             LogicalType::F32 => PgType::Float4,
             LogicalType::F64 => PgType::Float8,
             LogicalType::TimeMs | LogicalType::TimeUs => PgType::Timestamptz,
@@ -111,11 +111,13 @@ pub(super) fn check(column: &Column, ty: PgType, rows: usize) -> Result<(), Erro
     use LogicalType as L;
     let wire_fits = match ty {
         PgType::Bool => column.ty == L::Bool,
-        PgType::Int2 => matches!(column.ty, L::I16 | L::I32),
+        PgType::Int2 => matches!(column.ty, L::I16 | L::I32 | L::U8 | L::U16),
         // A truth value as 0 or 1, for servers whose own has no NULL.
-        PgType::Int4 => matches!(column.ty, L::I16 | L::I32 | L::Bool),
-        PgType::Int8 => matches!(column.ty, L::I16 | L::I32 | L::I64 | L::U64),
-        PgType::Numeric => matches!(column.ty, L::I64 | L::U64),
+        PgType::Int4 => matches!(column.ty, L::I16 | L::I32 | L::U8 | L::U16 | L::Bool),
+        PgType::Int8 => {
+            matches!(column.ty, L::I16 | L::I32 | L::I64 | L::U8 | L::U16 | L::U32 | L::U64)
+        }
+        PgType::Numeric => matches!(column.ty, L::I64 | L::U32 | L::U64),
         PgType::Float4 => column.ty == L::F32,
         PgType::Float8 => matches!(column.ty, L::F32 | L::F64),
         PgType::Timestamptz => matches!(column.ty, L::TimeMs | L::TimeUs),

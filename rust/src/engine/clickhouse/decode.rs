@@ -235,8 +235,14 @@ fn append_plain(values: &mut Values, ty: &Type, rows: usize, cursor: &mut Cursor
         (Values::I32(v), Type::Int { bytes: 2, signed: true }) => {
             v.extend(cursor.numbers(rows, |b| i32::from(i16::from_le_bytes(b)))?);
         }
+        (Values::I32(v), Type::Int { bytes: 2, signed: false }) => {
+            v.extend(cursor.numbers(rows, |b| i32::from(u16::from_le_bytes(b)))?);
+        }
         (Values::I32(v), Type::Int { bytes: 4, signed: true }) => {
             v.extend(cursor.numbers(rows, i32::from_le_bytes)?);
+        }
+        (Values::I64(v), Type::Int { bytes: 4, signed: false }) => {
+            v.extend(cursor.numbers(rows, |b| i64::from(u32::from_le_bytes(b)))?);
         }
         (Values::I64(v), Type::Int { bytes: 8, .. }) => v.extend(cursor.numbers(rows, i64::from_le_bytes)?),
         (Values::F32(v), Type::Float32) => v.extend(cursor.numbers(rows, f32::from_le_bytes)?),

@@ -182,7 +182,12 @@ pub fn value(cell: &serde_json::Value, ty: Option<LogicalType>, time: bool) -> O
         Json::String(text) => return text_value(text, ty),
         Json::Bool(v) if ty == LogicalType::Bool => Value::Bool(*v),
         Json::Number(n) => match ty {
-            LogicalType::I16 | LogicalType::I32 | LogicalType::I64 => Value::I64(n.as_i64()?),
+            LogicalType::I16
+            | LogicalType::I32
+            | LogicalType::I64
+            | LogicalType::U8
+            | LogicalType::U16
+            | LogicalType::U32 => Value::I64(n.as_i64()?),
             LogicalType::U64 => Value::U64(n.as_i64()? as u64),
             LogicalType::F32 | LogicalType::F64 => Value::F64(n.as_f64()?),
             LogicalType::TimeMs => Value::TimeMs(in_unit(n.as_i64()?, if time { 1_000_000 } else { 1 })?),
@@ -203,7 +208,12 @@ pub fn text_value(text: &str, ty: LogicalType) -> Option<Value> {
     Some(match ty {
         LogicalType::Text | LogicalType::Date | LogicalType::Uuid => Value::Text(text.to_owned()),
         LogicalType::Bool => Value::Bool(text == "t"),
-        LogicalType::I16 | LogicalType::I32 | LogicalType::I64 => Value::I64(text.parse().ok()?),
+        LogicalType::I16
+        | LogicalType::I32
+        | LogicalType::I64
+        | LogicalType::U8
+        | LogicalType::U16
+        | LogicalType::U32 => Value::I64(text.parse().ok()?),
         LogicalType::U64 => Value::U64(text.parse().ok()?),
         LogicalType::F32 | LogicalType::F64 => Value::F64(text.parse().ok()?),
         LogicalType::TimeMs => Value::TimeMs(text.parse().ok()?),

@@ -242,8 +242,10 @@ fn push_cell(column: &mut Column, cell: &Cell) -> Option<()> {
         (Values::I64(v), LogicalType::TimeUs, Cell::Time(us)) => v.push(us),
         (Values::I64(v), LogicalType::U64, Cell::Unsigned(n)) => v.push(n as i64),
         (Values::I64(v), LogicalType::U64, Cell::Signed(n)) => v.push(u64::try_from(n).ok()? as i64),
-        (Values::I64(v), LogicalType::I64, Cell::Signed(n)) => v.push(n),
-        (Values::I64(v), LogicalType::I64, Cell::Unsigned(n)) => v.push(n.try_into().ok()?),
+        (Values::I64(v), LogicalType::I64 | LogicalType::U32, Cell::Signed(n)) => v.push(n),
+        (Values::I64(v), LogicalType::I64 | LogicalType::U32, Cell::Unsigned(n)) => {
+            v.push(n.try_into().ok()?)
+        }
         (Values::F32(v), _, Cell::F32(x)) => v.push(x),
         (Values::F64(v), _, Cell::F64(x)) => v.push(x),
         (Values::Text(v), _, Cell::Text(text)) => v.push(std::str::from_utf8(text).ok()?.as_bytes()),

@@ -194,6 +194,7 @@ mod tests {
             ty: LogicalType::I64,
             wire: "BIGINT".into(),
             null_ppm: 0,
+            not_finite: None,
             gen: None,
         };
         TablePlan {

@@ -349,6 +349,7 @@ mod tests {
             ty,
             wire: wire.into(),
             null_ppm: 0,
+            not_finite: None,
             gen: None,
         };
         let plan = TablePlan {

@@ -179,9 +179,13 @@ pub fn param(out: &mut Vec<u8>, value: &Value, ty: LogicalType) -> Result<(), St
             Value::Bool(v) => cell(out, &[u8::from(*v)]),
             _ => return Err(unfit()),
         },
-        LogicalType::I16 => cell(out, &i16::try_from(whole()?).map_err(|_| unfit())?.to_be_bytes()),
-        LogicalType::I32 => cell(out, &i32::try_from(whole()?).map_err(|_| unfit())?.to_be_bytes()),
-        LogicalType::I64 | LogicalType::U64 => cell(out, &whole()?.to_be_bytes()),
+        LogicalType::I16 | LogicalType::U8 => {
+            cell(out, &i16::try_from(whole()?).map_err(|_| unfit())?.to_be_bytes())
+        }
+        LogicalType::I32 | LogicalType::U16 => {
+            cell(out, &i32::try_from(whole()?).map_err(|_| unfit())?.to_be_bytes())
+        }
+        LogicalType::I64 | LogicalType::U32 | LogicalType::U64 => cell(out, &whole()?.to_be_bytes()),
         LogicalType::F32 => cell(out, &(float(value).ok_or_else(unfit)? as f32).to_be_bytes()),
         LogicalType::F64 => cell(out, &float(value).ok_or_else(unfit)?.to_be_bytes()),
         LogicalType::TimeMs | LogicalType::TimeUs => {

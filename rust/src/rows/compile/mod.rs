@@ -12,6 +12,7 @@ use super::catalogue;
 use super::counter::Excess;
 use super::hash::{key, Permutation};
 use super::integers::{Draw, IntGenerator, TimeBy};
+use super::not_finite;
 use super::order::Ordered;
 use super::table::{Alias, Quantiles};
 use super::text::{ListGenerator, TextGenerator};
@@ -79,6 +80,9 @@ impl<'a> Setting<'a> {
         };
         if column.null_ppm > 1_000_000 {
             return Err(format!("null_ppm is {}; parts per million end at 1,000,000", column.null_ppm));
+        }
+        if let Some(problem) = not_finite::problem(column) {
+            return Err(problem);
         }
         let path = [self.table.stream.as_str(), column.name.as_str()];
         let sources = self.sources(at, plan)?;

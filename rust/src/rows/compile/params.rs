@@ -77,6 +77,9 @@ pub fn check_bounds(ty: LogicalType, int_generator: &IntGenerator, bits: u32) ->
         LogicalType::Bool => (0, 1),
         LogicalType::I16 => (i16::MIN as i64, i16::MAX as i64),
         LogicalType::I32 => (i32::MIN as i64, i32::MAX as i64),
+        LogicalType::U8 => (0, u8::MAX as i64),
+        LogicalType::U16 => (0, u16::MAX as i64),
+        LogicalType::U32 => (0, u32::MAX as i64),
         LogicalType::F32 => (-(1 << 24), 1 << 24),
         LogicalType::F64 => (-(1 << 53), 1 << 53),
         // These may use all 64 bits; their values were read as unsigned.
@@ -241,7 +244,7 @@ pub fn unit_ns(ty: LogicalType) -> u64 {
 }
 
 pub fn is_wide(ty: LogicalType) -> bool {
-    is_time(ty) || matches!(ty, LogicalType::I64 | LogicalType::U64)
+    is_time(ty) || matches!(ty, LogicalType::I64 | LogicalType::U32 | LogicalType::U64)
 }
 
 pub fn is_time(ty: LogicalType) -> bool {

@@ -9,7 +9,7 @@ use std::ops::Range;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
-    TimestampMillisecondType, UInt64Type,
+    TimestampMillisecondType, UInt16Type, UInt32Type, UInt64Type, UInt8Type,
 };
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, RecordBatch};
 use arrow_ipc::reader::StreamReader;
@@ -159,6 +159,9 @@ fn holds(found: &DataType, ty: LogicalType) -> bool {
         | (LogicalType::I16, DataType::Int16)
         | (LogicalType::I32, DataType::Int32)
         | (LogicalType::I64, DataType::Int64)
+        | (LogicalType::U8, DataType::UInt8)
+        | (LogicalType::U16, DataType::UInt16)
+        | (LogicalType::U32, DataType::UInt32)
         | (LogicalType::U64, DataType::UInt64)
         | (LogicalType::F32, DataType::Float32)
         | (LogicalType::F64, DataType::Float64)
@@ -211,6 +214,9 @@ fn integer(array: &ArrayRef, ty: LogicalType, row: usize) -> Option<i64> {
         LogicalType::I16 => array.as_primitive::<Int16Type>().value(row).into(),
         LogicalType::I32 => array.as_primitive::<Int32Type>().value(row).into(),
         LogicalType::I64 => array.as_primitive::<Int64Type>().value(row),
+        LogicalType::U8 => array.as_primitive::<UInt8Type>().value(row).into(),
+        LogicalType::U16 => array.as_primitive::<UInt16Type>().value(row).into(),
+        LogicalType::U32 => array.as_primitive::<UInt32Type>().value(row).into(),
         LogicalType::TimeMs => array.as_primitive::<TimestampMillisecondType>().value(row),
         LogicalType::TimeUs => array.as_primitive::<TimestampMicrosecondType>().value(row),
         _ => return None,
@@ -233,9 +239,12 @@ fn append_column(array: &ArrayRef, rows: Range<usize>, before: usize, column: &m
                 v.extend(rows.clone().map(|r| i32::from(!bits.is_null(r) && bits.value(r))));
             }
             LogicalType::I16 => extend::<Int16Type, _>(array, rows.clone(), v, i32::from),
+            LogicalType::U8 => extend::<UInt8Type, _>(array, rows.clone(), v, i32::from),
+            LogicalType::U16 => extend::<UInt16Type, _>(array, rows.clone(), v, i32::from),
             _ => extend::<Int32Type, _>(array, rows.clone(), v, |n| n),
         },
         Values::I64(v) => match ty {
+            LogicalType::U32 => extend::<UInt32Type, _>(array, rows.clone(), v, i64::from),
             LogicalType::U64 => extend::<UInt64Type, _>(array, rows.clone(), v, |n| n as i64),
             LogicalType::TimeMs => extend::<TimestampMillisecondType, _>(array, rows.clone(), v, |n| n),
             LogicalType::TimeUs => extend::<TimestampMicrosecondType, _>(array, rows.clone(), v, |n| n),

@@ -7,7 +7,7 @@ use crate::encode::encoder;
 use crate::plan::{LogicalType, RowSource, TablePlan};
 use crate::rows::Value;
 
-const TYPES: [LogicalType; 12] = [
+const TYPES: [LogicalType; 15] = [
     LogicalType::Bool,
     LogicalType::I16,
     LogicalType::I32,
@@ -20,6 +20,9 @@ const TYPES: [LogicalType; 12] = [
     LogicalType::Text,
     LogicalType::ListF64,
     LogicalType::ListI64,
+    LogicalType::U8,
+    LogicalType::U16,
+    LogicalType::U32,
 ];
 
 fn table() -> TablePlan {
@@ -53,6 +56,9 @@ fn rows_of(table: &TablePlan, seeds: &[u64]) -> Columns {
             match (&mut column.values, plan.ty) {
                 (Values::I32(v), LogicalType::Bool) => v.push((seed % 2) as i32),
                 (Values::I32(v), LogicalType::I16) => v.push((seed as i16).into()),
+                (Values::I32(v), LogicalType::U8) => v.push((seed as u8).into()),
+                (Values::I32(v), LogicalType::U16) => v.push((seed as u16).into()),
+                (Values::I64(v), LogicalType::U32) => v.push((seed as u32).into()),
                 (Values::I32(v), _) => v.push(seed as i32),
                 (Values::I64(v), _) => v.push(seed as i64),
                 (Values::F32(v), _) => v.push(seed as f32),

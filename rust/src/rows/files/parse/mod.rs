@@ -28,9 +28,12 @@ pub fn push(column: &mut Column, text: &[u8]) -> Result<(), Reason> {
         Values::I32(v) => v.push(match ty {
             LogicalType::Bool => i32::from(truth(text)?),
             LogicalType::I16 => integer_within(text, ty, i64::from(i16::MIN), i64::from(i16::MAX))? as i32,
+            LogicalType::U8 => integer_within(text, ty, 0, u8::MAX.into())? as i32,
+            LogicalType::U16 => integer_within(text, ty, 0, u16::MAX.into())? as i32,
             _ => integer_within(text, ty, i64::from(i32::MIN), i64::from(i32::MAX))? as i32,
         }),
         Values::I64(v) => v.push(match ty {
+            LogicalType::U32 => integer_within(text, ty, 0, u32::MAX.into())?,
             LogicalType::U64 => unsigned(text)? as i64,
             LogicalType::TimeMs => time(text, 1_000)?,
             LogicalType::TimeUs => time(text, 1_000_000)?,

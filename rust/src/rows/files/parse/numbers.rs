@@ -78,6 +78,9 @@ mod tests {
             (LogicalType::I16, i128::from(i16::MIN), i128::from(i16::MAX)),
             (LogicalType::I32, i128::from(i32::MIN), i128::from(i32::MAX)),
             (LogicalType::I64, i128::from(i64::MIN), i128::from(i64::MAX)),
+            (LogicalType::U8, 0, i128::from(u8::MAX)),
+            (LogicalType::U16, 0, i128::from(u16::MAX)),
+            (LogicalType::U32, 0, i128::from(u32::MAX)),
             (LogicalType::U64, 0, i128::from(u64::MAX)),
         ] {
             for edge in [low, high] {

@@ -8,7 +8,7 @@ use super::*;
 use crate::plan::{Limits, LogicalType, TimeForm};
 use crate::rows::Column;
 
-const TYPES: [LogicalType; 13] = [
+const TYPES: [LogicalType; 16] = [
     LogicalType::I64,
     LogicalType::I32,
     LogicalType::F64,
@@ -22,6 +22,9 @@ const TYPES: [LogicalType; 13] = [
     LogicalType::Date,
     LogicalType::Uuid,
     LogicalType::Text,
+    LogicalType::U8,
+    LogicalType::U16,
+    LogicalType::U32,
 ];
 
 /// Values at the edges of what is plain, of any type: most are wrong in most columns.
@@ -181,6 +184,9 @@ fn good(k: usize, seed: u64) -> String {
         LogicalType::Bool => (if seed.is_multiple_of(2) { "t" } else { "false" }).into(),
         LogicalType::I16 => format!("{}", seed as i16),
         LogicalType::I32 => format!("{}", seed as i32),
+        LogicalType::U8 => format!("{}", seed as u8),
+        LogicalType::U16 => format!("{}", seed as u16),
+        LogicalType::U32 => format!("{}", seed as u32),
         LogicalType::I64 => format!("{}", (seed as i64) >> (seed % 64)),
         LogicalType::U64 => format!("{}", seed >> (seed % 64)),
         LogicalType::F32 => format!("{}", f32::from_bits(seed as u32)),

@@ -1,0 +1,277 @@
+"""Unsigned numbers of every width, floats that are not finite, texts of bounded length: stored, proven, answered."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from inrush import _core
+from inrush.engines import server
+from inrush.engines.instance import Target
+from inrush.plan.plan import plan_study
+from inrush.plan.planned import StudyPlan
+from inrush.study.study import load_study
+from inrush.targets.deployment import Deployment
+
+from .border import run
+
+SERVERS = ("postgresql", "timescaledb", "mysql", "mariadb", "clickhouse")
+ENGINES = ("duckdb", "sqlite", *SERVERS)
+UNSIGNED = """
+  { name = "tiny", type = "u8", gen = "uniform", from = 0, to = 255, null_share = 0.1 },
+  { name = "port", type = "u16", gen = "uniform", from = 0, to = 65535, null_share = 0.1 },
+  { name = "address", type = "u32", gen = "uniform", from = 0, to = 4294967295, null_share = 0.1 },
+"""
+FINITE_NOT = """
+  { name = "ratio", type = "f32", gen = "uniform", from = -10, to = 10, SHARES, null_share = 0.1 },
+  { name = "level", type = "f64", gen = "uniform", from = -10, to = 10, bits = 20, SHARES, null_share = 0.1 },
+"""
+CHARS = """
+  { name = "id", type = "char(36)", charset = "latin1", gen = "uuid" },
+  { name = "guid", type = "char(28)", charset = "latin1", gen = "text", min_bytes = 0, max_bytes = 28, null_share = 0.1 },
+  { name = "town", type = "char(8)", charset = "latin1", gen = "categorical", values = ["Zürich", "Genève", ""] },
+  { name = "place", type = "char(8)", gen = "categorical", values = ["東京", "a b", "%_\'"], null_share = 0.1 },
+"""
+ALL_SHARES = "nan_share = 0.1, inf_share = 0.1, minus_inf_share = 0.1"
+WORKLOAD = """
+schema = 1
+epoch = "2026-01-01T00:00:00Z"
+[tables.numbers]
+identity = ["n"]
+layouts = { none = [], pk = ["identity"] }
+columns = [
+  { name = "n", type = "i64", gen = "sequence", start = 0, step = 1 },
+  COLUMNS
+]
+[operations.look]
+kind = "query"
+table = "numbers"
+PARAMS
+holds = ["asked", "oracle"]
+returns = ["n", NAMES]
+sql.default = "SELECT n, SELECTED FROM {table} WHERE CONDITION"
+"""
+#: How a row is asked for -> parameters and condition. A char is found by a key too.
+LISTED = ('params.n = { gen = "key", column = "n", list = true }', "n IN (:n)", "keys_per_call = 3")
+BY_CHAR = (
+    'params.n = { gen = "key", column = "n" }\nparams.id = { gen = "key", column = "id" }',
+    "n = :n AND id = :id",
+    "",
+)
+STUDY = """
+schema = 1
+title = "Numbers"
+question = "Is each number stored and found?"
+expect = "Yes."
+workload = "w.toml"
+kind = "mixed"
+engines = ["duckdb"]
+layout = "pk"
+load = { rows = 2_000 }
+schedule = { mode = "closed" }
+factors.method = ["bulk", "multirow"]
+repeats = { count = 1, pilot = false }
+[roles.users]
+operation = "look"
+KEYS
+calls = 200
+"""
+METHODS = dict.fromkeys(ENGINES, ("bulk", "multirow")) | dict.fromkeys(
+    ("postgresql", "timescaledb"), ("bulk", "multirow", "unnest")
+)
+#: Engine -> the shares that it can be told to keep.
+KEEPS = {
+    "duckdb": ALL_SHARES,
+    "postgresql": ALL_SHARES,
+    "timescaledb": ALL_SHARES,
+    "clickhouse": ALL_SHARES,
+    "sqlite": "inf_share = 0.1, minus_inf_share = 0.1",
+}
+WAYS = [(e, method, columns) for columns in (UNSIGNED, CHARS) for e in ENGINES for method in METHODS[e]]
+WAYS += [
+    (engine, method, FINITE_NOT.replace("SHARES", shares))
+    for engine, shares in KEEPS.items()
+    for method in METHODS[engine]
+]
+
+
+def planned(engine: str, method: str, columns: str, folder: Path, rows: str = "2_000") -> StudyPlan:
+    names = [line.split('"')[1] for line in columns.strip().splitlines()]
+    params, condition, keys = BY_CHAR if columns == CHARS else LISTED
+    workload = WORKLOAD.replace("PARAMS", params).replace("CONDITION", condition)
+    workload = workload.replace("COLUMNS", columns).replace("SELECTED", ", ".join(names))
+    (folder / "w.toml").write_text(workload.replace("NAMES", ", ".join(f'"{name}"' for name in names)))
+    (folder / "s.toml").write_text(STUDY.replace("2_000", rows).replace("KEYS", keys))
+    study = load_study(str(folder / "s.toml"), overrides=[f'factors.method=["{method}"]'], engines=[engine])
+    return plan_study(study, {engine: server(engine)})
+
+
+def plan_of(engine: str, method: str, columns: str, folder: Path) -> dict[str, Any]:
+    (found,) = planned(engine, method, columns, folder).block(1)
+    return dict(found.plan)
+
+
+@pytest.fixture
+def deployment(
+    engine: str, method: str, columns: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[Deployment]:
+    if server(engine).embedded:
+        yield Deployment(server(engine), Target(engine, ""))
+        return
+    deployment = Deployment(server(engine), request.getfixturevalue(engine))
+    yield deployment
+    deployment.drop_leftover(plan_of(engine, method, columns, tmp_path))
+
+
+@pytest.mark.parametrize(("engine", "method", "columns"), WAYS)
+def test_every_value_is_stored_proven_and_found_by_its_key(
+    engine: str, method: str, columns: str, deployment: Deployment, folder: Path, tmp_path: Path
+) -> None:
+    plan = plan_of(engine, method, columns, tmp_path)
+    ran = run(deployment, plan, folder)
+    assert ran.last == {"event": "finished", "ended_by": "work"}, ran.last
+    assert not ran.broken(), ran.broken()
+    assert {"rows", "read_back"} <= {p["item"] for p in ran.tables["proofs"]}
+    assert not ran.tables["failures"], ran.tables["failures"]
+    assert (ran.totals("users")["ok"], ran.totals("users")["wrong"]) == (200, 0)
+
+
+#: Column -> which of its values is changed, by which one; and the figure beside the read-back that sees it.
+CHANGES: Mapping[str, tuple[Callable[[Any], bool], str, str]] = {
+    "tiny": (lambda v: v is not None and v != 77, "77", "sum_low(tiny)"),
+    "port": (lambda v: v is not None and v > 40_000, "port - 32768", "sum_low(port)"),
+    "address": (lambda v: v is not None and v > 2**31, "address - 2147483648", "sum_low(address)"),
+    "id": (lambda v: v[-1] == "0", f"'{'0' * 36}'", ""),
+    "guid": (lambda v: v is not None and len(v) == 28, "'changed'", "sum_length(guid)"),
+    "town": (lambda v: v == "Zürich", "'Genève'", ""),
+    "place": (lambda v: v == "東京", "'a b'", "sum_length(place)"),
+    "ratio": (lambda v: v == -math.inf, "0.5", ""),
+    "level": (lambda v: v == math.inf, "0.5", ""),
+}
+CHANGED = [
+    (engine, "bulk", columns, column)
+    for engine, method, columns in WAYS
+    if method == "bulk"
+    for column in CHANGES
+    if f'"{column}"' in columns
+]
+
+
+@pytest.mark.parametrize(("engine", "method", "columns", "column"), CHANGED)
+def test_one_value_that_changed_breaks_the_proof(
+    engine: str,
+    method: str,
+    columns: str,
+    column: str,
+    deployment: Deployment,
+    folder: Path,
+    tmp_path: Path,
+) -> None:
+    chosen, value, figure = CHANGES[column]
+    ran = changed(engine, columns, column, chosen, value, deployment, folder, tmp_path)
+    broken = {p["item"] for p in ran.broken() if not p["item"].startswith(("difference", "product"))}
+    assert broken == {"read_back", figure} - {""}
+    assert any(column in str(p) for p in ran.broken() if p["item"].startswith("difference")), ran.broken()
+
+
+@pytest.mark.parametrize(
+    ("engine", "method", "columns"),
+    [(e, "bulk", FINITE_NOT.replace("SHARES", ALL_SHARES)) for e in KEEPS if e != "sqlite"],
+)
+@pytest.mark.parametrize("column", ["ratio", "level"])
+def test_a_nan_that_became_another_value_breaks_the_proof(
+    engine: str,
+    method: str,
+    columns: str,
+    column: str,
+    deployment: Deployment,
+    folder: Path,
+    tmp_path: Path,
+) -> None:
+    is_nan = lambda v: v is not None and math.isnan(v)  # noqa: E731
+    ran = changed(engine, columns, column, is_nan, "0.5", deployment, folder, tmp_path)
+    assert "read_back" in {p["item"] for p in ran.broken()}
+
+
+@pytest.mark.parametrize("engine", ["mysql", "mariadb", "sqlite", "influxdb", "questdb"])
+def test_an_engine_without_nan_is_planned_with_none_and_says_what_to_do(engine: str, tmp_path: Path) -> None:
+    columns = FINITE_NOT.replace("SHARES", "nan_share = 0.1")
+    plan = planned(engine, "bulk", columns, tmp_path)
+    assert not plan.runs
+    said = f"{server(engine).title} keeps no NaN, and column ratio (f32) of numbers has it; leave out its nan_share, or"
+    assert all(said in missing.reason for missing in plan.unsupported), plan.unsupported
+
+
+@pytest.mark.parametrize("engine", ["mysql", "mariadb", "influxdb", "questdb"])
+def test_an_engine_without_infinities_is_planned_with_none(engine: str, tmp_path: Path) -> None:
+    plan = planned(engine, "bulk", FINITE_NOT.replace("SHARES", "minus_inf_share = 0.1"), tmp_path)
+    assert not plan.runs
+    assert all("keeps no negative infinity" in missing.reason for missing in plan.unsupported)
+
+
+def test_a_plan_says_which_floats_of_a_large_table_no_sum_proves(tmp_path: Path) -> None:
+    (run_of,) = planned(
+        "duckdb", "bulk", FINITE_NOT.replace("SHARES", "nan_share = 0.1"), tmp_path, "10_000_001"
+    ).block(1)
+    said = "numbers: floats with values that are not finite (ratio, level) are in no sum; read-back alone proves them"
+    assert said in run_of.plan["labels"]["notes"]
+
+
+def changed(
+    engine: str,
+    columns: str,
+    column: str,
+    chosen: Callable[[Any], bool],
+    value: str,
+    deployment: Deployment,
+    folder: Path,
+    tmp_path: Path,
+) -> Any:
+    """A run with one value of the first such row changed by SQL, between load and proof."""
+    plan = plan_of(engine, "bulk", columns, tmp_path)
+    made = _core.generate(json.dumps(plan["tables"][0]), plan["seed"], plan["epoch_ns"], 0, 500)
+    rows = pa.RecordBatchReader.from_stream(made).read_all().to_pylist()
+    row = next(row for row in rows if chosen(row[column]))
+    at = next(k for k, s in enumerate(plan["segments"]) if s["label"] == "load") + 1
+    statements = change(engine, plan["tables"][0]["name"], list(row), column, value, row["n"])
+    control = {"kind": "control", "label": "change", "statements": statements, "limit_ns": 30 * 10**9}
+    plan["segments"] = [*plan["segments"][:at], control, *plan["segments"][at:]]
+    ran = run(deployment, plan, folder)
+    assert ran.last["event"] == "finished", ran.last
+    return ran
+
+
+def change(engine: str, table: str, columns: list[str], column: str, value: str, n: int) -> list[str]:
+    if engine != "clickhouse":
+        return [f"UPDATE {table} SET {column} = {value} WHERE n = {n}"]
+    # An update is asynchronous there: the table is copied.
+    copy = table.replace("numbers", "copied")
+    values = ", ".join(f"if(n = {n}, {value}, {c})" if c == column else c for c in columns)
+    return [
+        f"CREATE TABLE {copy} AS {table}",
+        f"INSERT INTO {copy} ({', '.join(columns)}) SELECT {values} FROM {table}",
+        f"DROP TABLE {table}",
+        f"RENAME TABLE {copy} TO {table}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("engine", "own"),
+    [
+        ("mysql", '"guid" CHAR(28) CHARACTER SET latin1 COLLATE latin1_bin'),
+        ("mariadb", '"place" CHAR(8)'),
+        ("postgresql", '"guid" varchar(28)'),
+        ("sqlite", '"guid" TEXT'),
+    ],
+)
+def test_the_type_in_the_table_has_its_length_where_the_engine_bounds_it(
+    engine: str, own: str, tmp_path: Path
+) -> None:
+    create = next(s for s in plan_of(engine, "bulk", CHARS, tmp_path)["segments"] if s["label"] == "create")
+    assert any(own in statement for statement in create["statements"]), create["statements"]
