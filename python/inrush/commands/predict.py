@@ -130,9 +130,10 @@ def predict_results(
     store = opened_store()
     kept = Predictions(store)
     analysis = analyse(study_record(store.find(which)))
-    archive, sources = archive_of(kept.scores(MODEL_VERSION))
+    archives = {of_rows: archive_of(kept.scores(MODEL_VERSION, of_rows)) for of_rows in (False, True)}
     frozen, refused = [], []
     for training in chosen(trainings(analysis, along, figure), where):
+        archive, sources = archives[training.growth is not None]
         for n in to:
             try:
                 made = forecast_of(training, n, archive, level)

@@ -81,7 +81,7 @@ def forecast_growth(
     refuse_misfit(float(chosen.errors(of)[-1]), chosen.name)
     refuse_far(to, float(of.x[-1]))
     beyond = device_s(to, chosen, store)
-    found = interval(of, to, chosen, [f for f in candidates(of, store) if f.name != chosen.name or f is not chosen], beyond, archive, level)  # fmt: skip
+    found = interval(of, to, chosen, candidates(of, store), beyond, archive, level)  # fmt: skip
     if beyond:
         why = (
             *why,

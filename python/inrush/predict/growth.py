@@ -19,7 +19,7 @@ SAME = 0.01
 TIMES, RATES = ("duration_s", "makespan_s"), ("rows_per_s",)
 #: Parts of the names of figures that are the time of one read.
 READS = ("latency_", "service_")
-#: Settings of the page that the device is probed with, largest first.
+#: Bytes of a page -> the key of its probe in the environment of a run.
 PROBED = {16_384: "disk_read_16k_s", 8_192: "disk_read_8k_s"}
 
 
@@ -66,37 +66,36 @@ def load_step(runs: Sequence[Measured], along: str) -> str | None:
 
 def store_of(runs: Sequence[Measured], along: str, load: str) -> Store:
     """From plans, settings, sizes and environments; of several runs the least memory and the slowest device."""
-    first = runs[0]
-    batch = float((first.run.labels.get("batch_rows") or {}).get(load) or 1)
-    pages = server(first.run.engine).pages
-    grown = [
-        (dict(m.point)[along], m.figures[f"{load}.grown_bytes"])
-        for m in runs
-        if m.figures.get(f"{load}.grown_bytes", 0) > 0
-    ]
-    row = fit_proportion(*zip(*grown, strict=True)).per_unit_s if len({n for n, _ in grown}) > 1 else None
-    memory = [float(v) for m in runs for v in [free_memory(m.run.env)] if v]
-    if pages is None:
-        return Store(batch, row_bytes=row or None, memory_bytes=min(memory, default=None))
-    settings = {str(r["name"]): str(r["value"]) for r in first.run.rows("settings")}
+    first = runs[0].run
+    batch = float((first.labels.get("batch_rows") or {}).get(load) or 1)
+    free = min((v for m in runs for v in [free_memory(m.run.env)] if v), default=None)
+    row, pages = row_bytes(runs, along, load), server(first.engine).pages
+    if pages is None or not out_of_order(first.plan, first.labels):
+        return Store(batch, row_bytes=row, memory_bytes=free)
+    settings = {str(r["name"]): str(r["value"]) for r in first.rows("settings")}
     page, cache = float(pages.page_of(settings)), float(pages.cache_of(settings))
+    memory = None if free is None else free + cache
     if pages.goes_round_kernel(settings):
-        memory = [cache]
-    elif memory:
-        memory = [min(memory) + cache]
-    slowest = [
-        float(m.run.env[PROBED[size]])
-        for m in runs
-        for size in PROBED
-        if size >= page or size == min(PROBED)
-        if m.run.env.get(PROBED[size])
-    ]
-    held = Store(batch, page, cache, row or None, min(memory, default=None), max(slowest, default=None))
-    return (
-        held
-        if out_of_order(first.run.plan, first.run.labels)
-        else Store(batch, None, None, row or None, held.memory_bytes)
-    )
+        memory = cache
+    times = [v for m in runs for v in [page_read_s(m.run.env, page)] if v]
+    return Store(batch, page, cache, row, memory, max(times, default=None))
+
+
+def row_bytes(runs: Sequence[Measured], along: str, load: str) -> float | None:
+    """On disk for each row, from the sizes before and after the loads; None where they show no slope."""
+    held = [(dict(m.point)[along], m.figures.get(f"{load}.grown_bytes", 0.0)) for m in runs]
+    grown = [(n, size) for n, size in held if size > 0]
+    if len({n for n, _ in grown}) < 2:
+        return None
+    return fit_proportion(*zip(*grown, strict=True)).per_unit_s or None
+
+
+def page_read_s(env: Mapping[str, Any], page: float) -> float | None:
+    """Of the smallest probed page that is not smaller; None where the probe could not go past the kernel's cache."""
+    if not env.get("disk_direct"):
+        return None
+    size = min((size for size in PROBED if size >= page), default=max(PROBED))
+    return float(env[PROBED[size]]) if env.get(PROBED[size]) else None
 
 
 def free_memory(env: Mapping[str, Any]) -> float | None:
