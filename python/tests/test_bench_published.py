@@ -14,6 +14,7 @@ from benches.published import (
     extraction_cases,
     load_cases,
     pipeline_limits,
+    size_cases,
     source,
     table,
     writer_cases,
@@ -75,6 +76,10 @@ def test_a_warm_scan_of_more_pages_than_memory_is_claimed_cold_again() -> None:
     by_time = [c for c in extraction_cases() if "by time, warm" in c.what and not c.what.startswith("mysql")]
     assert len(by_time) == 2 and all(c.error < 0.2 for c in by_time)
     assert all(c.error < 0.05 for c in load_cases()[:3])
+
+
+def test_a_fill_out_of_a_book_misses_published_trees() -> None:
+    assert [round(c.error, 2) for c in size_cases()] == [0.09, 0.17, 0.29, 0.49]
 
 
 @pytest.mark.parametrize("name", ["curves", "intervals", "extractions", "archives", "writers", "pipeline"])

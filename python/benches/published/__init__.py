@@ -223,3 +223,29 @@ def load_cases() -> list[Claimed]:
         *found,
         Claimed("timescaledb: with two indexes more, from the key alone", claimed, float(full["load_hours"])),
     ]
+
+
+#: Share of a leaf that is full: after inserts in random order, and where the tree was filled in the order of its key.
+RANDOM_FILL, ORDERED_FILL = float(np.log(2)), 0.9
+
+
+def size_cases() -> list[Claimed]:
+    """GB of trees loaded by time from those in the order of the key, by how full a leaf is said to be; and the other way."""
+    rows = {(r["system"], r["load_order"]): r for r in table("archives")}
+    looser = ORDERED_FILL / RANDOM_FILL
+    cases = (
+        ("mysql: by time, from by key", ("mysql", "key"), ("mysql", "time"), "total_gb", looser),
+        ("postgresql, index: by time, from by key", ("postgresql", "key"), ("postgresql", "time"), "index_gb", looser),
+        (
+            "timescaledb, three indexes: after CLUSTER, from by time", ("timescaledb_2_indexes", "time"),
+            ("timescaledb_2_indexes_clustered", "time"), "index_gb", 1 / looser,
+        ),
+        (
+            "timescaledb, key alone: after CLUSTER, from by time", ("timescaledb_pk_only", "time"),
+            ("timescaledb_pk_only_clustered", "time"), "index_gb", 1 / looser,
+        ),
+    )  # fmt: skip
+    return [
+        Claimed(name, float(rows[known][column]) * times, float(rows[asked][column]))
+        for name, known, asked, column, times in cases
+    ]

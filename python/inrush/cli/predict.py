@@ -20,7 +20,12 @@ def predict(
         ),
     ] = None,
     to: Annotated[
-        list[float] | None, typer.Option("--to", metavar="N", help="Load to predict; may be given again.")
+        list[str] | None,
+        typer.Option(
+            "--to",
+            metavar="[FACTOR=]N",
+            help="Load to predict, such as 16 or rows=3_200_000; may be given again.",
+        ),
     ] = None,
     within: Annotated[
         list[float] | None,
@@ -59,7 +64,8 @@ def predict(
     if rows_per_s is not None:
         command.predict_need(rows_per_s, p99_ms, days, [what] if what else [], as_json)
         return
-    command.predict(what, to or (), within or (), of, along, where or (), level, as_json)
+    at, continued = command.targets(to or (), along)
+    command.predict(what, at, within or (), of, continued, where or (), level, as_json)
 
 
 def prove(

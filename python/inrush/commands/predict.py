@@ -17,6 +17,25 @@ if TYPE_CHECKING:
 KINDS = ("rate", "time", "latency")
 
 
+def targets(to: Sequence[str], along: str | None) -> tuple[list[float], str | None]:
+    """Loads of --to, and the factor to continue, which may stand before them: `rows=3_200_000`."""
+    found = []
+    for given in to:
+        factor, named, n = given.rpartition("=")
+        if named and along not in (None, factor):
+            raise UsageError(
+                f"--to {given}: continues {factor or 'no factor'}, and {along} was named before; name one factor"
+            )
+        along = factor if named else along
+        try:
+            found.append(float(n))
+        except ValueError:
+            raise UsageError(
+                f"--to {given}: {n!r} is no number; write --to 16 or --to rows=3_200_000"
+            ) from None
+    return found, along
+
+
 def predict(
     what: str | None,
     to: Sequence[float],
@@ -111,9 +130,10 @@ def predict_results(
     store = opened_store()
     kept = Predictions(store)
     analysis = analyse(study_record(store.find(which)))
-    archive, sources = archive_of(kept.scores(MODEL_VERSION))
+    archives = {of_rows: archive_of(kept.scores(MODEL_VERSION, of_rows)) for of_rows in (False, True)}
     frozen, refused = [], []
     for training in chosen(trainings(analysis, along, figure), where):
+        archive, sources = archives[training.growth is not None]
         for n in to:
             try:
                 made = forecast_of(training, n, archive, level)

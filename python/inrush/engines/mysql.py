@@ -19,6 +19,7 @@ from inrush.engines.mysql_checksum import figure
 from inrush.engines.mysql_life import MariadbLife, MysqlLife
 from inrush.engines.mysql_load import MariadbLoading, MysqlLoading
 from inrush.engines.mysql_tables import create_table, declared, literal
+from inrush.engines.pages import Pages
 from inrush.engines.plans import TLS, OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.sql import Insert, bits_of, quote
 from inrush.engines.survives import Durability, Survives
@@ -88,6 +89,13 @@ class Mysql(Twin):
     methods: ClassVar[tuple[str, ...]] = ("load", "multirow")
     ways: ClassVar[Mapping[str, str]] = {"bulk": "load"}
     rate: ClassVar[tuple[float, float]] = (2e-3, 4e-6)
+    pages = Pages(
+        "innodb_page_size",
+        16_384,
+        "innodb_buffer_pool_size",
+        128 << 20,
+        direct=("innodb_flush_method", "O_DIRECT"),
+    )
     protocol = Protocol.MYSQL
     usual_port = 3306
     transports = TRANSPORTS

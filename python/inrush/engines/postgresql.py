@@ -12,6 +12,7 @@ from typing import ClassVar
 from inrush.engines import sql
 from inrush.engines.greeting import Protocol
 from inrush.engines.instance import TRANSPORTS
+from inrush.engines.pages import Pages
 from inrush.engines.plans import LOG, TLS, OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.postgresql_checksum import figure
 from inrush.engines.postgresql_life import PostgresqlLife
@@ -102,6 +103,7 @@ class Postgresql(Twin):
     transports = TRANSPORTS
     grant = "GRANT CREATE ON DATABASE … TO the user"
     rate = (1e-3, 1.5e-6)
+    pages: ClassVar[Pages | None] = Pages("block_size", 8192, "shared_buffers", 16_384 * 8192)
     password_variable = "PGPASSWORD"
     survive_by: ClassVar[Mapping[Survives, str]] = {
         Survives.POWER_LOSS: "--start {engine},fsync=on,full_page_writes=on,synchronous_commit=on",

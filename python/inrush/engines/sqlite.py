@@ -17,6 +17,7 @@ from inrush.border.plan import Statement
 from inrush.engines import sql
 from inrush.engines.instance import Target
 from inrush.engines.loading import Loading
+from inrush.engines.pages import Pages
 from inrush.engines.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.sql import Item, file_of, literal, quote
 from inrush.engines.sqlite_memory import SqliteInMemory
@@ -126,6 +127,7 @@ class Sqlite(Twin):
     loading = SqliteLoading()
     in_memory = SqliteInMemory
     rate = (1e-3, 1.5e-6)
+    pages = Pages("page_size", 4096, "cache_size", 2000 * 1024, counts_pages=True)
     survive_by: ClassVar[Mapping[Survives, str]] = {
         Survives.POWER_LOSS: "[options.sqlite] synchronous = 'FULL'",
         Survives.PROCESS_CRASH: "[options.sqlite] synchronous = 'NORMAL'",

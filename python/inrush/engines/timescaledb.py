@@ -69,6 +69,7 @@ class Timescaledb(Postgresql):
     lifecycle = TimescaledbLife()
     cluster = PostgresqlCluster("timescaledb")
     rate = (5e-3, 5e-6)
+    pages = None  # a tree of each chunk, of which a load in time order fills one after the other
 
     def open_namespace(self, namespace: str) -> tuple[str, ...]:
         return ("CREATE EXTENSION IF NOT EXISTS timescaledb", *super().open_namespace(namespace))

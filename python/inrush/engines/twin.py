@@ -13,6 +13,7 @@ from inrush.engines.in_memory import InMemory
 from inrush.engines.instance import Target
 from inrush.engines.lifecycle import Lifecycle
 from inrush.engines.loading import Loading
+from inrush.engines.pages import Pages
 from inrush.engines.survives import Survives
 from inrush.workload import NOT_FINITE
 
@@ -68,6 +69,8 @@ class Twin(Dialect):
     oracle: ClassVar[str] = "duckdb"
     #: Seconds of a call, and of a row of ten columns: orders of magnitude for a forecast; the pilot replaces them.
     rate: ClassVar[tuple[float, float]] = (5e-3, 5e-6)
+    #: Where its B-trees lie; None: it keeps no tables in them.
+    pages: ClassVar[Pages | None] = None
 
     #: Of `workload.NOT_FINITE`, what its floats keep as it was written.
     keeps_not_finite: ClassVar[frozenset[str]] = frozenset(NOT_FINITE)

@@ -371,8 +371,10 @@ def _fsyncs(path: Path, limit_s: float, most: int) -> float:
 
 
 def environment(data_dir: Path) -> dict[str, Any]:
-    """What `env.json` of a run holds: the snapshot, the disk's ceilings, and what cores with two threads are worth."""
-    found = {**snapshot(data_dir), **disk_probe(data_dir)}
+    """What `env.json` of a run holds: the snapshot, the disk's ceilings, what its pages cost, and what cores with two threads are worth."""
+    from inrush.machine.device_probe import device_probe
+
+    found = {**snapshot(data_dir), **disk_probe(data_dir), **device_probe(data_dir)}
     if found.get("cpu_smt") != "on" or not found.get("cpu_logical"):
         return found
     from inrush.machine.cpu_probe import cpu_capacity

@@ -13,6 +13,7 @@ from inrush.model.curve import curve, forecast
 from inrush.model.forecast import MODEL_VERSION, UNCALIBRATED, Forecast, Refused
 from inrush.model.intervals import LEVEL, Scored
 from inrush.model.scaling import fit_batch
+from inrush.predict.growth import forecast_of_growth
 from inrush.predict.samples import KeepsUp, keeps_up
 from inrush.predict.training import Training, as_measured
 from inrush.results.predictions import PREDICTION_SCHEMA
@@ -29,6 +30,10 @@ def forecast_of(
         )
     if training.kind == "load" and training.curve_kind == "rate":
         return forecast_load(as_measured(training), training.parts, to, archive, level)
+    if training.growth is not None:
+        return forecast_of_growth(
+            training.growth, [(r.x, r.value) for r in training.runs], to, archive, level
+        )
     of = curve([r.x for r in training.runs], [r.value for r in training.runs])
     found = forecast(of, to, training.curve_kind, archive, level)
     if training.kind != "batch":

@@ -13,14 +13,15 @@ from inrush.guards.notes import stored_bytes
 from inrush.guards.verdicts import Outcome
 from inrush.model.capacity import Measured as Load
 from inrush.model.pipeline import Part
+from inrush.predict.growth import Growth, growth_of
 from inrush.predict.pipelines import quota_busy, quota_parts
 from inrush.predict.samples import interval_s, slowest_s
 from inrush.stats.measures import cumulative, grown, measured_windows
 from inrush.stats.record import RunRecord
 
-#: load: sessions that share an engine; batch: rows of a call; volume: work to do; offered: a paced rate; sample: whatever
+#: load: sessions that share an engine; batch: rows of a call; volume: work to do; rows: of a table that a step fills; offered: a paced rate; sample: whatever
 #: is varied of a role with samples due one after the other; other: the rest.
-Kind = Literal["load", "batch", "volume", "offered", "sample", "other"]
+Kind = Literal["load", "batch", "volume", "rows", "offered", "sample", "other"]
 SAME = 0.01
 #: Not a figure of a run's clock, and predicted like one: the size of what was stored.
 STORED = "stored.bytes"
@@ -55,6 +56,8 @@ class Training:
     waves: str | None = None
     #: Seconds until the next sample is due, of a role that writes samples.
     every_s: float | None = None
+    #: Of kind rows: which figure of which step, and where its rows go.
+    growth: Growth | None = None
 
     @property
     def curve_kind(self) -> Literal["rate", "time", "latency"]:
@@ -76,13 +79,16 @@ def trainings(analysis: Analysis, along: str | None = None, figure: str | None =
     found = []
     for group, runs in grouped(analysis, along).items():
         measured = asked if figure else stand_in(runs, along, asked)
-        kind = kind_of(runs, along, measured)
+        growth = growth_of(runs, along, measured)
+        kind: Kind = "rows" if growth else kind_of(runs, along, measured)
         name = figure or figure_for(kind, measured, runs)
         used = [m for m in runs if 0 < value_of(m, name) < float("inf") and not m.broken(name)]
         if len({dict(m.point)[along] for m in used}) >= 2:
             trained = tuple(as_trained(m, along, name) for m in used)
             every_s = interval_s(used[0].run, role_of(name)) if kind == "sample" else None
-            found.append(Training(group, along, name, kind, trained, parts_of(used), waves_of(used), every_s))
+            found.append(
+                Training(group, along, name, kind, trained, parts_of(used), waves_of(used), every_s, growth)
+            )
     if not found:
         broken = next((v for m in analysis.runs for v in m.verdicts if v.outcome is Outcome.INVALID), None)
         why = f" Invalid runs train nothing, here: {broken.guard}: {broken.sentence}" if broken else ""

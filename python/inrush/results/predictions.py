@@ -49,9 +49,18 @@ class Predictions:
         found = [Claim(p) for p in self.path.glob("*.json") if not p.name.endswith(".score.json")]
         return sorted(found, key=lambda c: (c.created_unix_ns, c.id))
 
-    def scores(self, model_version: int) -> list[Doc]:
-        """What came of the claims of one version of the model: errors of another say nothing of it."""
-        return [s for c in self.all() if c.doc["model_version"] == model_version and (s := c.score)]
+    def scores(self, model_version: int, of_rows: bool = False) -> list[Doc]:
+        """What came of the claims of one version of the model: errors of another say nothing of it.
+
+        of_rows: of claims about tables that grow, or of all others; neither says how wrong the other is.
+        """
+        return [
+            s
+            for c in self.all()
+            if c.doc["model_version"] == model_version
+            and (c.doc.get("kind") == "rows") == of_rows
+            and (s := c.score)
+        ]
 
     def find(self, spec: str) -> Claim:
         """By path, id, or the unique beginning of an id or of a hash; `latest`."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from inrush.machine import host
+from inrush.machine.device_probe import device_probe
 
 Calibrate = Callable[[str, float], str]
 
@@ -37,7 +38,7 @@ def examine(calibrate: Calibrate, build_profile: str, data: Path, seconds: float
     Noise is observed while nothing of ours runs, then the instrument is measured.
     """
     before = host.noise_counters()
-    disk = host.disk_probe(data, seconds)
+    disk = {**host.disk_probe(data, seconds), **device_probe(data, seconds)}
     noise = host.noise(before, host.noise_counters())
     found = {
         what: json.loads(calibrate(what, seconds))
@@ -55,6 +56,7 @@ def examine(calibrate: Calibrate, build_profile: str, data: Path, seconds: float
         Figure("pacer_lag_us_p50", pick(found["pacer"], "lag_us_p50"), "µs", "lateness of a paced operation, median"),
         Figure("pacer_lag_us_p99", pick(found["pacer"], "lag_us_p99"), "µs", "the same, 99th percentile"),
         *[Figure(key, value, units(key), about(key)) for key, value in {**disk, **noise}.items() if isinstance(value, float) and key != "disk_probe_s"],
+        Figure("disk_direct", "yes" if disk.get("disk_direct") else "no", "", "whether reads and writes of the probe went past the kernel's cache"),
         Figure("data_filesystem", filesystem(data), "", "of the data folder"),
         Figure("build_profile", build_profile, "", "figures of a debug core are invalid"),
     ]  # fmt: skip
@@ -76,6 +78,8 @@ def pick(found: Mapping[str, Any], key: str) -> float:
 
 
 def units(key: str) -> str:
+    if key.startswith("disk_read_"):
+        return "s"
     return "B/s" if key.endswith("bytes_per_s") else "1/s" if key.endswith("_per_s") else "share"
 
 
@@ -83,6 +87,10 @@ def about(key: str) -> str:
     return {
         "disk_write_bytes_per_s": "sequential write to the data folder, on the device",
         "disk_fsync_per_s": "appends of 4 KiB made durable, one by one",
+        "disk_read_16k_s": "a random read of 16 KiB past the kernel's cache, median",
+        "disk_read_8k_s": "the same of 8 KiB",
+        "disk_direct_read_bytes_per_s": "sequential read past the kernel's cache",
+        "disk_direct_write_bytes_per_s": "sequential write past the kernel's cache",
         "steal_share": "time that the host gave to other machines",
         "busy_share": "processors busy while only the disk was probed",
     }.get(key, "time that processes waited for it (PSI)")

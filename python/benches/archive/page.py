@@ -1,0 +1,61 @@
+"""The page of the archive's claims, from the files in `claims`: `python -m benches.archive.page`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from inrush.stats.quantity import show
+from inrush.text import number, percent
+
+HERE = Path(__file__).parent
+INTRO = (HERE / "findings.md").read_text(encoding="utf-8")
+HEADER = ("engine", "figure", "at rows", "claimed [90 %]", "law", "observed", "error", "inside", "proportion", "largest load scaled", "hash")  # fmt: skip
+
+
+def entries() -> list[tuple[dict[str, Any], dict[str, Any] | None]]:
+    """Claims and their scores, by engine and figure."""
+    found = []
+    for path in sorted((HERE / "claims").glob("*.json")):
+        if path.name.endswith(".score.json"):
+            continue
+        scored = path.with_name(f"{path.stem}.score.json")
+        found.append(
+            (json.loads(path.read_text()), json.loads(scored.read_text()) if scored.is_file() else None)
+        )
+    return sorted(found, key=lambda e: (e[0]["group"]["engine"], e[0]["figure"]))
+
+
+def row(claim: Mapping[str, Any], score: Mapping[str, Any] | None) -> list[str]:
+    made, figure = claim["forecast"], claim["figure"]
+    claimed = f"{show(made['median'], figure)} [{show(made['lo'], figure)}, {show(made['hi'], figure)}]"
+    start = [claim["group"]["engine"], figure, number(made["x"]), claimed, made["model"]]
+    if score is None or score["verdict"] == "invalid":
+        return [*start, "open", "", "", "", "", f"`{claim['sha256'][:8]}`"]
+    seen = score["observed"]
+    others = [
+        percent(abs(seen - made["baselines"][k]) / seen, 1) if k in made["baselines"] else "–"
+        for k in ("proportion", "linear")
+    ]
+    return [
+        *start, observed(score, figure), percent(score["error"], 1), "yes" if score["inside"] else "**no**", *others, f"`{claim['sha256'][:8]}`",
+    ]  # fmt: skip
+
+
+def observed(score: Mapping[str, Any], figure: str) -> str:
+    """With the 95 % interval of its runs, where there were several that differed."""
+    low, high = score["observed_low"], score["observed_high"]
+    if low is None or low == high:
+        return show(score["observed"], figure)
+    return f"{show(score['observed'], figure)} [{show(low, figure)}, {show(high, figure)}]"
+
+
+def page() -> str:
+    rows = [list(HEADER), ["---"] * len(HEADER), *(row(c, s) for c, s in entries())]
+    return INTRO.replace("{TABLE}", "\n".join("| " + " | ".join(r) + " |" for r in rows))
+
+
+if __name__ == "__main__":
+    print(page(), end="")

@@ -1,0 +1,283 @@
+"""Loads and reads of a table with more rows than were tried: one rule chooses the law, and refuses. Pure.
+
+The rule:
+
+1. Without evidence the time of a load is a fixed cost and one for each row.
+2. There is evidence that a row costs more as rows are added if rows a second have fallen from their peak by more than
+   noise (three sd). Then the law is that of a B-tree where the table is one, loaded in no order of its key; else that of merges.
+3. A target beyond the engine's cache is refused unless a run went to twice the rows that fill it, by every number of rows
+   a leaf that explains the small loads: nothing else shows what a page costs there.
+4. A target beyond the memory of the machine adds the device's time for each page read; refused without a probe of it.
+5. A read in memory follows its own small figures: a fixed cost and one for each row of the table; with the evidence of 2
+   and a tree, one more for each row that the engine's cache does not hold. Beyond memory the
+   share of pages that are not there costs what a cold read of the same study costs; refused without one.
+6. A law that misses the largest point by more than 15 %, or is asked for more than 32 times it, is refused.
+
+The interval holds every law, and every number of rows a leaf, that explains the small loads as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inrush.model.curve import FALL_SD, Curve, Fitted, Law, explains, fitted_proportion, linear, point_spread
+from inrush.model.fits import fit_sum
+from inrush.model.forecast import UNCALIBRATED, Forecast, Refused, refuse_far, refuse_misfit
+from inrush.model.intervals import LEVEL, Scored, parameter_spread, spread, width
+from inrush.model.storage import LEAF_SHARES, Tree, merged
+from inrush.text import number, percent
+
+FloatArray = NDArray[np.float64]
+#: A probed time of a device is believed within this factor: caches of its host and its queue are not seen.
+DEVICE_FACTOR = 2.0
+#: What a page costs beyond the cache is seen where the largest load has so many times the rows that fill it.
+SEEN_BEYOND = 2.0
+
+
+@dataclass(frozen=True)
+class Store:
+    """What a run recorded of where rows go; bytes and seconds. None: not known, or the engine has no such thing."""
+
+    batch_rows: float = 1.0
+    #: Of the engine's trees; None for engines that merge, and for tables loaded in the order of the key.
+    page_bytes: float | None = None
+    cache_bytes: float | None = None
+    #: On disk for each row, all of a table's structures together.
+    row_bytes: float | None = None
+    #: The engine's cache with that of the kernel.
+    memory_bytes: float | None = None
+    #: One page at random from the device, by the probe.
+    read_s: float | None = None
+
+    @property
+    def is_tree(self) -> bool:
+        return bool(self.page_bytes and self.row_bytes)
+
+    def tree(self, share: float) -> Tree:
+        """share: of LEAF_SHARES."""
+        return Tree(share * (self.page_bytes or 1.0) / (self.row_bytes or 1.0), self.batch_rows)
+
+    def knee(self, share: float = 1.0) -> float:
+        """Rows that fill the engine's cache."""
+        if not (self.is_tree and self.cache_bytes):
+            return float("inf")
+        return self.tree(share).knee_rows(self.cache_bytes, self.page_bytes or 1.0)
+
+    @property
+    def full_at(self) -> float:
+        """Rows that fill the memory of the machine."""
+        return self.memory_bytes / self.row_bytes if self.memory_bytes and self.row_bytes else float("inf")
+
+
+def forecast_growth(
+    of: Curve, to: float, store: Store, rate: bool = False, archive: Sequence[Scored] = (), level: float = LEVEL
+) -> Forecast:  # fmt: skip
+    """Of a load, at `to` rows. of: seconds against rows; rate: the answer is rows a second. Raises Refused."""
+    chosen, why = choose(of, to, store)
+    refuse_misfit(float(chosen.errors(of)[-1]), chosen.name)
+    refuse_far(to, float(of.x[-1]))
+    beyond = device_s(to, chosen, store)
+    found = interval(of, to, chosen, candidates(of, store), beyond, archive, level)  # fmt: skip
+    if beyond:
+        why = (
+            *why,
+            f"beyond memory from {number(store.full_at, 3)} rows on: pages read from the device add {number(beyond, 3)} s",
+        )
+    knee = chosen.parameters.get("knee_rows", float("inf"))
+    made = Forecast(
+        to, found.median, found.lo, found.hi, level, chosen.name, found.calibrated, to / float(of.x[-1]), chosen.parameters,
+        {"proportion": float(fitted_proportion(of).law(np.array([to]))[0]), "linear": linear(of, to, "time")},
+        knee if np.isfinite(knee) else None, why if found.calibrated else (*why, UNCALIBRATED),
+    )  # fmt: skip
+    return inverted(made, to) if rate else made
+
+
+def choose(of: Curve, to: float, store: Store) -> tuple[Fitted, tuple[str, ...]]:
+    """The law of a load, and why it is that one. Raises Refused beyond a knee that no run has passed."""
+    largest, knee = float(of.x[-1]), store.knee()
+    if largest <= knee < to:
+        raise Refused(
+            f"the table outgrows the engine's cache at {number(knee, 3)} rows, and the largest load has {number(largest)}: no run "
+            f"shows what a page costs beyond it. Measure a load of at least {number(2 * knee, 2)} rows, or predict below {number(knee, 3)}"
+        )
+    fallen = fall(of)
+    if fallen is None:
+        return fitted_proportion(of), ("proportion: rows a second have not fallen by more than noise",)
+    of_tree = [f for f in candidates(of, store) if f.name == "b-tree"]
+    if of_tree:
+        best = min(of_tree, key=lambda f: float((of.runs * f.errors(of) ** 2).sum()))
+        refuse_hidden_knee(of, to, best, of_tree)
+        return best, (f"b-tree: {fallen}",)
+    if len(of.x) < 3:
+        raise Refused(f"{fallen}, and two points do not show how it goes on; measure a third")
+    return fitted_merges(of, store), (f"merges: {fallen}",)
+
+
+def refuse_hidden_knee(of: Curve, to: float, best: Fitted, trees: Sequence[Fitted]) -> None:
+    """Raises Refused where the small loads leave open what a page costs beyond the knee: it may begin at their end."""
+    run, seen = point_spread(of, best), float(of.x[-1]) / SEEN_BEYOND
+    hidden = [k for f in trees if explains(of, f, run) and seen < (k := f.parameters["knee_rows"]) < to]
+    if hidden:
+        raise Refused(
+            f"the tree may outgrow the engine's cache at up to {number(max(hidden), 3)} rows, and the largest load has "
+            f"{number(of.x[-1])}: what a page costs beyond it is not seen. Measure a load of {number(SEEN_BEYOND * max(hidden), 2)} "
+            "rows or more, or with a smaller cache"
+        )
+
+
+def fall(of: Curve) -> str | None:
+    """Evidence that a row costs more as rows are added, as a sentence; None without any."""
+    rate, run = of.x / of.y, spread(of.squares, of.df)
+    top = int(np.argmax(rate))
+    fallen = float(np.log(rate[top] / rate[-1]))
+    if fallen <= FALL_SD * run.sd * float(np.sqrt(1 / of.runs[top] + 1 / of.runs[-1])):
+        return None
+    return f"rows a second have fallen by {percent(1 - np.exp(-fallen))} since {number(of.x[top])} rows"
+
+
+def candidates(of: Curve, store: Store) -> list[Fitted]:
+    """Every law that the curve has points enough for."""
+    found = [fitted_proportion(of)]
+    if len(of.x) < 3:
+        return found
+    found.append(fitted_merges(of, store))
+    return [*found, *(fitted_tree(of, store, share) for share in LEAF_SHARES if store.is_tree)]
+
+
+def fitted_merges(of: Curve, store: Store) -> Fitted:
+    def columns(n: FloatArray) -> FloatArray:
+        return np.stack([np.ones_like(n), n, merged(n, store.batch_rows)], axis=1)
+
+    return fitted("merges", of, columns, ("fixed_s", "row_s", "level_s"), {"part_rows": store.batch_rows})
+
+
+def fitted_tree(of: Curve, store: Store, share: float) -> Fitted:
+    tree, knee = store.tree(share), store.knee(share)
+
+    def columns(n: FloatArray) -> FloatArray:
+        return np.stack([np.ones_like(n), n, tree.written(n), tree.read(n, knee)], axis=1)
+
+    known = {"rows_per_leaf": tree.rows_per_leaf, "knee_rows": knee}
+    return fitted("b-tree", of, columns, ("fixed_s", "row_s", "write_s", "read_s"), known)
+
+
+def fitted(
+    name: str, of: Curve, columns: Callable[[FloatArray], FloatArray], names: Sequence[str], known: dict[str, float]
+) -> Fitted:  # fmt: skip
+    """A sum of costs, none of them negative."""
+    at = columns(of.x)
+
+    def law(parts: FloatArray) -> Law:
+        return lambda n: np.asarray(columns(np.asarray(n, np.float64)) @ parts)
+
+    parts = fit_sum(at, of.y, of.runs)
+    return Fitted(
+        name, law(parts), {**dict(zip(names, map(float, parts), strict=True)), **known},
+        lambda y: law(fit_sum(at, y, of.runs)), max(1, int((parts > 0).sum())),
+    )  # fmt: skip
+
+
+def device_s(to: float, chosen: Fitted, store: Store) -> float:
+    """Seconds that a load adds by reading pages from the device; 0 of what fits memory or is only appended."""
+    if to <= store.full_at or not store.is_tree:
+        return 0.0
+    if not store.read_s:
+        raise Refused(
+            f"{number(to)} rows outgrow the memory of the machine at {number(store.full_at, 3)}, and no probe says how long a page takes "
+            "from the device; run the study again, which probes it"
+        )
+    rows_per_leaf = chosen.parameters.get("rows_per_leaf", store.tree(1.0).rows_per_leaf)
+    return float(Tree(rows_per_leaf, store.batch_rows).read(to, store.full_at)[0]) * store.read_s
+
+
+@dataclass(frozen=True)
+class Interval:
+    median: float
+    lo: float
+    hi: float
+    calibrated: bool
+
+
+def interval(
+    of: Curve, to: float, chosen: Fitted, others: Sequence[Fitted], beyond_s: float, archive: Sequence[Scored], level: float
+) -> Interval:  # fmt: skip
+    run, target = point_spread(of, chosen), np.array([to])
+    inside = float(chosen.law(target)[0])
+    sd = float(
+        parameter_spread(
+            lambda y: chosen.again(y)(target), np.log(chosen.law(of.x)), run.sd / np.sqrt(of.runs)
+        )[0]
+    )
+    wide = width(sd, run, float(np.median(of.runs)), archive, to / float(of.x[-1]), level)
+    median, half = inside + beyond_s, float(np.exp(wide.half))
+    if wide.calibrated:
+        return Interval(median, median / half, median * half, True)
+    equal = [inside, *(float(f.law(target)[0]) for f in others if explains(of, f, run))]
+    lo, hi = min([inside / half, *equal]), max([inside * half, *equal])
+    return Interval(median, lo + beyond_s / DEVICE_FACTOR, hi + beyond_s * DEVICE_FACTOR, False)
+
+
+def inverted(made: Forecast, rows: float) -> Forecast:
+    """Rows a second in place of seconds."""
+    of = {**made.__dict__, "median": rows / made.median, "lo": rows / made.hi, "hi": rows / made.lo}
+    return Forecast(**{**of, "baselines": {k: rows / v for k, v in made.baselines.items()}})
+
+
+def forecast_read(
+    warm: Curve, cold: Curve | None, to: float, store: Store, archive: Sequence[Scored] = (), level: float = LEVEL
+) -> Forecast:  # fmt: skip
+    """Seconds of a read when the table has `to` rows. cold: the same read with nothing in memory, of the same runs."""
+    held, others = fitted_read(warm, to, store)
+    refuse_misfit(float(held.errors(warm)[-1]), held.name)
+    refuse_far(to, float(warm.x[-1]))
+    share = max(0.0, 1 - store.full_at / to)
+    found = interval(warm, to, held, others, 0.0, archive, level)
+    why: tuple[str, ...] = (f"{held.name}: of reads in memory",)
+    median, lo, hi, name = found.median, found.lo, found.hi, held.name
+    if share > 0:
+        if cold is None:
+            raise Refused(
+                f"the table outgrows memory at {number(store.full_at, 3)} rows, and no cold read of the same operation says what its pages "
+                "cost; add steps `cold` and `read` to the study"
+            )
+        priced, rivals = fitted_read(cold, to, Store())
+        refuse_misfit(float(priced.errors(cold)[-1]), priced.name)
+        dear = interval(cold, to, priced, rivals, 0.0, archive, level)
+        median = median * (1 - share) + max(median, dear.median) * share
+        # A scan that repeats in one order finds nothing of itself in memory; a look-up may find all but the leaf.
+        lo, hi, name = min(lo, dear.lo), max(hi, dear.hi), "pages read"
+        why = (
+            f"pages read: beyond {number(store.full_at, 3)} rows {percent(share)} of the pages are not in memory",
+        )
+    full_at = store.full_at
+    return Forecast(
+        to, median, lo, hi, level, name, found.calibrated, to / float(warm.x[-1]), held.parameters,
+        {"linear": linear(warm, to, "time"), "in memory": found.median}, full_at if np.isfinite(full_at) else None,
+        why if found.calibrated else (*why, UNCALIBRATED),
+    )  # fmt: skip
+
+
+def fitted_read(of: Curve, to: float, store: Store) -> tuple[Fitted, list[Fitted]]:
+    """The law of a read, and those that it was chosen from. Raises Refused where a knee may hide."""
+    plain, pages = fitted_proportion(of), []
+    if store.is_tree and len(of.x) > 2 and fall(of) is not None:
+        pages = [fitted_pages(of, store, share) for share in LEAF_SHARES]
+    if not pages:
+        return plain, []
+    best = min(pages, key=lambda f: float((of.runs * f.errors(of) ** 2).sum()))
+    refuse_hidden_knee(of, to, best, pages)
+    return best, [plain, *pages]
+
+
+def fitted_pages(of: Curve, store: Store, share: float) -> Fitted:
+    """A fixed cost, one for each row of the table, and one for each row that the engine's cache does not hold."""
+    knee = store.knee(share)
+
+    def columns(n: FloatArray) -> FloatArray:
+        return np.stack([np.ones_like(n), n, np.maximum(0.0, n - knee)], axis=1)
+
+    return fitted("pages", of, columns, ("fixed_s", "row_s", "missed_row_s"), {"knee_rows": knee})

@@ -1,0 +1,27 @@
+"""The archive's claims: what they were frozen as, that they were frozen before their runs, and the page of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benches.archive.page import entries, page
+from inrush.results.predictions import digest
+
+PAGE = Path(__file__).parents[2] / "docs" / "findings" / "archive.md"
+
+
+def test_every_claim_is_as_it_was_frozen_and_its_score_is_of_it() -> None:
+    held = entries()
+    assert len(held) == 5
+    for claim, score in held:
+        assert digest({k: v for k, v in claim.items() if k != "sha256"}) == claim["sha256"]
+        assert claim["forecast"]["reach"] == pytest.approx(16)
+        if score is not None:
+            assert score["sha256"] == claim["sha256"]
+            assert score["scored_unix_ns"] > claim["created_unix_ns"]
+
+
+def test_the_page_is_what_the_command_writes_today() -> None:
+    assert page() == PAGE.read_text(encoding="utf-8")
