@@ -61,13 +61,13 @@ ANALYZE = {"name": "analyze", "do": "statement", "operation": "analyze", "limit_
 AGAIN = {"name": "again", "do": "read", "operation": "one", "calls": 5, "after": "analyze"}
 
 
-def study_of(*steps: dict[str, Any], **changes: Any) -> Study:
+def study_of(*steps: dict[str, Any], workload: dict[str, Any] = WORKLOAD, **changes: Any) -> Study:
     tree = {
         "schema": 1, "title": "Steps", "question": "How?", "expect": "So.", "workload": "here", "kind": "steps",
         "engines": ["sqlite"], "repeats": {"count": 1, "seed": 7}, "steps": list(steps), **changes,
     }  # fmt: skip
     return parse_study(
-        copy.deepcopy(tree), WORKLOAD, name="steps", file="steps.toml", workload_file="here.toml", known=KNOWN
+        copy.deepcopy(tree), workload, name="steps", file="steps.toml", workload_file="here.toml", known=KNOWN
     )
 
 
