@@ -69,7 +69,7 @@ struct Shared {
 struct Inbox {
     stop: bool,
     added: Vec<(String, i32)>,
-    /// Somebody waits for a look.
+    /// The run waits for a look.
     asked: bool,
     /// Looks that were asked for, so far.
     asked_looks: u64,
@@ -249,7 +249,7 @@ impl Eye {
         let mut due = next(self.clock.now());
         loop {
             let Woken { stop, asked } = self.wait_until(due);
-            // The looks that nobody asked for keep their times: they alone see the host.
+            // The looks that are due keep their times: they alone see the host.
             let is_due = stop || self.clock.now() >= due;
             self.look(is_due);
             if asked {

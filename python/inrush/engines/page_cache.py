@@ -74,7 +74,7 @@ def cold_files(place: Path) -> Cold | NotCold:
         after = of(place)
     except PermissionError as e:
         return NotCold(
-            f"{e.filename}: this user may not write it, and only who may is told what the kernel holds of it; "
+            f"{e.filename}: this user may not write it, and the kernel says of no other file what it holds in memory; "
             "give the right to write it, or leave the step out"
         )
     if not is_cold(after):

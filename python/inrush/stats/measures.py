@@ -26,7 +26,7 @@ of the role before the slash (`writers`): its figures are those of all its parts
 In a run with steps the role has the step's name, and so `<step>.<metric>` are figures of one step. What is watched is in
 them: `<step>.server_busy_cores`. And of every step:
     duration_s                      from the begin to the end of its work
-    client_read_bytes, server_write_bytes, …        of its time; absent where nobody looked at its begin and its end
+    client_read_bytes, server_write_bytes, …        of its time; absent where the watch did not look at its begin and its end
     before_bytes, after_bytes, grown_bytes          tables with their indexes, of steps that may change them
     statements                      those that ended, of steps that are statements
 """
