@@ -227,6 +227,35 @@ def test_a_server_that_dies_in_a_statement_is_one_clear_line(own: Deployment, fo
     assert "\n" not in message
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("own", ("postgresql",), indirect=True)
+def test_the_exit_code_of_a_study_whose_server_died_is_that_of_a_workload_with_errors(
+    own: Deployment, folder: Path
+) -> None:
+    rest = ('name = "anew"\ndo = "restart"', 'name = "anew"\ndo = "settle"\nseconds = 0.1')
+    path = study_on("postgresql", folder, ('operation = "index"', 'operation = "slow"'), without_cold(), rest)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "INRUSH_RESULTS": str(folder / "r"),
+    }
+    words = [sys.executable, "-m", "inrush.cli", "run", str(path), own.target.url]
+    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as inrush:
+        try:
+            busy = "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'UPDATE%' AND state = 'active'"
+            until_s = time.monotonic() + 120
+            while not own.ask(busy):
+                assert time.monotonic() < until_s and inrush.poll() is None, "the statement did not begin"
+                time.sleep(0.2)
+            assert own.target.instance is not None
+            own_server("postgresql").stop(own.target.instance, Stop.KILL)
+            said = inrush.communicate(timeout=120)[0].decode()
+        finally:
+            inrush.kill()
+    assert inrush.returncode == 1, said
+    assert "the connection was lost" in said, said
+
+
 KINDS: Mapping[str, str] = {
     "load": "load", "bare": "read", "index": "statement", "rest": "settle", "chill": "cold", "anew": "restart"
 }  # fmt: skip
