@@ -320,7 +320,7 @@ def cpu_figures(run: RunRecord, windows: Mapping[int, tuple[int, int]], rows: in
         return {}
     figures = {}
     for role, series in cumulative(run, "cpu_s").items():
-        used_s = spent(series, windows.values())
+        used_s = spent_in(run, series, windows.values())
         if used_s is None:
             continue
         figures[f"{role}.busy_cores"] = used_s / span_s
@@ -345,6 +345,15 @@ def cumulative(run: RunRecord, metric: str, device: str = "") -> dict[str, tuple
         order = np.argsort(t_ns[mine], kind="stable")
         series[role] = (t_ns[mine][order], value[mine][order])
     return series
+
+
+def spent_in(
+    run: RunRecord, series: tuple[FloatArray, FloatArray], windows: Iterable[tuple[int, int]]
+) -> float | None:
+    """`spent` of a run with steps. Of one measurement, which is planned to last, what was not looked at is interpolated."""
+    if any(s.get("step") for s in run.rows("segments")):
+        return spent(series, windows)
+    return sum(grown(*series, *window) for window in windows)
 
 
 def spent(series: tuple[FloatArray, FloatArray], windows: Iterable[tuple[int, int]]) -> float | None:
