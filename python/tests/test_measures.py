@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from inrush.results.histogram import of_values
-from inrush.stats.measures import figures_of_run, role_series, study_record
+from inrush.stats.measures import figures_of_run, role_series, spent, study_record
 from inrush.stats.record import RunRecord
 from tests import synthetic
 from tests.synthetic import SECOND
@@ -144,3 +144,18 @@ def test_a_paced_role_that_left_calls_out_has_the_rate_of_the_time_that_they_wer
     """100 calls a second: 50 are sent within half a second, and 150 more were due in the two seconds of the schedule."""
     run = synthetic.run("postgresql", schedule="constant", makespan_s=0.5, totals={"unsent": 150})
     assert figures_of_run(run)["writers.ops_per_s"] == pytest.approx(25.0)
+
+
+def test_what_grew_between_two_looks_is_of_no_window_that_lies_between_them() -> None:
+    looks = (np.array([0.0, 200.0, 400.0, 600.0]), np.array([0.0, 0.0, 90.0, 90.0]))
+    assert spent(looks, [(190, 410)]) == pytest.approx(90.0)
+    assert spent(looks, [(0, 600)]) == 90.0
+    for between in ((250, 350), (210, 260), (150, 350), (390, 450)):
+        assert spent(looks, [between]) is None, between
+    assert spent(looks, [(0, 600), (250, 350)]) is None
+    # Looked at when it began and when it ended.
+    short = (np.array([0.0, 249.0, 351.0, 400.0]), np.array([0.0, 10.0, 80.0, 90.0]))
+    assert spent(short, [(250, 350)]) == pytest.approx(70.0, rel=0.05)
+    # Both looks lie behind it.
+    late = (np.array([0.0, 349.0, 351.0, 400.0]), np.array([0.0, 80.0, 80.0, 90.0]))
+    assert spent(late, [(250, 350)]) is None

@@ -61,13 +61,13 @@ ANALYZE = {"name": "analyze", "do": "statement", "operation": "analyze", "limit_
 AGAIN = {"name": "again", "do": "read", "operation": "one", "calls": 5, "after": "analyze"}
 
 
-def study_of(*steps: dict[str, Any], **changes: Any) -> Study:
+def study_of(*steps: dict[str, Any], workload: dict[str, Any] = WORKLOAD, **changes: Any) -> Study:
     tree = {
         "schema": 1, "title": "Steps", "question": "How?", "expect": "So.", "workload": "here", "kind": "steps",
         "engines": ["sqlite"], "repeats": {"count": 1, "seed": 7}, "steps": list(steps), **changes,
     }  # fmt: skip
     return parse_study(
-        copy.deepcopy(tree), WORKLOAD, name="steps", file="steps.toml", workload_file="here.toml", known=KNOWN
+        copy.deepcopy(tree), workload, name="steps", file="steps.toml", workload_file="here.toml", known=KNOWN
     )
 
 
@@ -132,11 +132,15 @@ def test_cold_and_restart_are_what_python_does_in_a_pause() -> None:
 
 
 def test_what_a_load_acknowledged_is_waited_for_before_sizes_and_before_the_next_step() -> None:
-    plan = planned(LOAD, WARM, engines=["questdb"])
+    plan = planned({**LOAD, "limit_s": 20}, WARM, engines=["questdb"])
     behind = segments(plan)[segments(plan).index(("drive", "load", "load")) + 1 :]
     assert behind[:3] == [("control", "seen", ""), ("probe", "load", "load"), ("drive", "warm", "warm")]
     seen = next(s for s in plan.runs[0].plan["segments"] if s["label"] == "seen")
     assert [s["repeat"] for s in seen["statements"]] == ["until_no_rows"]
+    assert seen["limit_ns"] == 20 * 10**9, (
+        "a table that is suspended is waited for as long as its load may take"
+    )
+    assert "is suspended" in seen["statements"][0]["text"]
     assert ("control", "seen", "") not in segments(planned(LOAD, WARM))
 
 
@@ -247,6 +251,41 @@ def test_every_mistake_of_the_steps_is_said_at_once() -> None:
         assert any(line.startswith(f"{key}: ") and remedy in line for line in said), (key, said)
     assert any("loads this table already" in line for line in said), said
     assert any("needs rows of others" in line for line in said), said
+
+
+def test_what_no_step_heeds_and_reads_beyond_their_limit_are_refused_all_at_once() -> None:
+    said = problems(
+        LOAD,
+        {"name": "long", "do": "read", "operation": "one", "seconds": 61},
+        {"name": "own", "do": "read", "operation": "one", "seconds": 61, "limit_s": 7},
+        {"name": "fits", "do": "read", "operation": "one", "seconds": 60},
+        {"name": "given", "do": "read", "operation": "one", "seconds": 100, "limit_s": 101},
+        schedule={"limit_s": 60, "at_least_s": 0, "measure_s": 5, "max_repetitions": 3, "proof": "read_back"},
+    )
+    assert [line for line in said if line.startswith("steps")] == [
+        "steps[1].seconds: it would be cut at 60 s, schedule.limit_s; raise limit_s or read for less",
+        "steps[2].seconds: it would be cut at 7 s, its limit_s; raise limit_s or read for less",
+    ]
+    unheeded = [line.partition(":")[0] for line in said if "no step heeds it" in line]
+    assert unheeded == [f"schedule.{key}" for key in ("at_least_s", "max_repetitions", "measure_s", "proof")]
+    assert len(said) == 6
+
+
+def test_a_load_whose_table_is_a_factor_is_before_its_reads_at_each_of_its_values() -> None:
+    load = {**LOAD, "table": "@table"}
+    both, others = {"table": ["events", "others"]}, {"table": ["others"]}
+    early = problems(WARM, load, factors={"table": ["events"]})
+    assert early == [
+        "steps[0]: it needs rows of events, which no step before it loads, where table is events; load them first"
+    ]
+    (one,) = problems(load, WARM, factors=both)
+    assert one.startswith(
+        "steps[1]: it needs rows of events, which no step before it loads, where table is others"
+    )
+    (twice,) = problems({**LOAD, "name": "first"}, load, WARM, factors=both)
+    assert "first loads this table already, where table is events" in twice
+    assert planned({**LOAD, "name": "first"}, load, WARM, factors=others).runs
+    assert planned(load, WARM, factors={"table": ["events"]}).runs
 
 
 def test_what_no_server_of_an_engine_can_do_is_refused_for_all_of_them_at_once() -> None:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from inrush.analysis.analyse import analyse
@@ -15,6 +19,7 @@ from inrush.analysis.points import Analysis
 from inrush.engines import page_cache
 from inrush.engines.instance import Cold, NotCold
 from inrush.errors import StudyInvalid
+from inrush.guards.steps import cut_step
 from inrush.guards.verdicts import Outcome, Verdict
 from inrush.report.export import exported
 from inrush.report.figures import figures as figures_of
@@ -22,7 +27,7 @@ from inrush.report.step_table import steps_table
 from inrush.report.steps import step_bars
 from inrush.results.store import Results
 from inrush.run.prepare import StudyCall, prepare
-from inrush.stats.measures import study_record
+from inrush.stats.measures import figures_of_run, study_record
 from inrush.stats.record import RunRecord
 from inrush.stats.steps import of_step, step_windows
 from tests.steps import STUDY, run_study_file, write_study
@@ -41,6 +46,12 @@ def run_on(analysis: Analysis, engine: str) -> RunRecord:
 
 def figures(analysis: Analysis, engine: str) -> Mapping[str, float]:
     return next(m.figures for m in analysis.runs if m.run.engine == engine and m.run.block > 0)
+
+
+def with_rows(run: RunRecord, **rows: Any) -> RunRecord:
+    """The run with other rows in some of its tables."""
+    tables = {name: pa.Table.from_pylist(found, run.tables[name].schema) for name, found in rows.items()}
+    return replace(run, tables={**run.tables, **tables}, _rows={})
 
 
 def verdict(analysis: Analysis, engine: str, guard: str) -> Verdict:
@@ -161,6 +172,45 @@ def test_a_statement_past_its_limit_is_cancelled_and_what_it_left_is_said(tmp_pa
         assert said.breaks("indexed.latency_p50_s")
         assert not said.breaks("bare.latency_p50_s")
         assert verdict(found, engine, "rows proven").outcome is Outcome.PASS
+
+
+def test_a_statement_that_its_cancel_did_not_end_is_not_called_cancelled(finished: Analysis) -> None:
+    run = run_on(finished, "sqlite")
+    found = figures(finished, "sqlite")
+    segments = [
+        {**s, "ended_by": "limit"} if s["step"] == "index" and s["kind"] == "statement" else s
+        for s in run.rows("segments")
+    ]
+
+    def said(*ends: str) -> str:
+        rows = [{**row, "ended_by": end} for row, end in zip(run.rows("steps"), ends, strict=True)]
+        verdict = cut_step(with_rows(run, segments=segments, steps=rows), found, "ended as planned")
+        assert verdict is not None and verdict.outcome is Outcome.INVALID
+        return verdict.sentence
+
+    assert said("work", "limit").startswith("Step index was cancelled at its limit, ")
+    goes_on = said("work", "running")
+    assert goes_on.startswith("Step index was to be cancelled at its limit and goes on in the server, ")
+    assert "1 statement had ended, `ANALYZE` had not" in goes_on
+    assert said("work", "unknown").startswith("Step index was left at its limit, and the server may go on")
+
+
+def test_a_step_shorter_than_the_time_between_two_looks_has_figures_of_its_own_time(tmp_path: Path) -> None:
+    study = STUDY.replace("watch_s = 0.1", "watch_s = 600")
+    found = analyse(study_record(Results(run_study_file(write_study(tmp_path, study), tmp_path))))
+    for engine in ENGINES:
+        of = figures(found, engine)
+        assert {f"{step}.client_busy_cores" for step in STEPS} <= set(of), "looked at when it began and ended"
+        assert of["rest.client_busy_cores"] < of["load.client_busy_cores"] / 2
+        assert of["load.client_write_bytes"] > 0
+        # What lies between two looks is of no step.
+        run = run_on(found, engine)
+        looks = run.tables["resources"]
+        start, end = step_windows(run)["rest"]
+        inside = pc.and_(pc.greater(looks["t_ns"], start - 10**8), pc.less(looks["t_ns"], end + 10**8))
+        blind = replace(run, tables={**run.tables, "resources": looks.filter(pc.invert(inside))}, _rows={})
+        assert "rest.client_busy_cores" not in figures_of_run(blind)
+        assert "rest.client_read_bytes" not in figures_of_run(blind)
 
 
 def test_a_read_that_is_cut_at_its_limit_leaves_the_proofs_their_time(tmp_path: Path) -> None:

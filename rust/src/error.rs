@@ -27,8 +27,41 @@ pub enum Error {
     #[error("interrupted")]
     Interrupted,
     /// A time limit of the plan passed.
-    #[error("{what}: not finished after {limit_s} s")]
-    Deadline { what: String, limit_s: f64 },
+    #[error("{what}: not finished after {limit_s} s{}", after.said())]
+    Deadline { what: String, limit_s: f64, after: AfterLimit },
+}
+
+/// What is known of work whose limit has passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterLimit {
+    /// Nothing was at work when it passed: it was asked again and again, or it had not begun.
+    Idle,
+    /// It was cancelled, and the engine says that it has ended.
+    Cancelled,
+    /// It was cancelled, and the engine goes on with it.
+    Running,
+    /// Its connection was closed; whether the engine goes on is not known.
+    Unknown,
+}
+
+impl AfterLimit {
+    fn said(self) -> &'static str {
+        match self {
+            AfterLimit::Idle => "",
+            AfterLimit::Cancelled => "; it was cancelled",
+            AfterLimit::Running => "; it was cancelled, and the server goes on with it",
+            AfterLimit::Unknown => "; its connection was closed, and the server may go on with it",
+        }
+    }
+
+    /// How a statement ended, in the table `steps`.
+    pub fn name(self) -> &'static str {
+        match self {
+            AfterLimit::Idle | AfterLimit::Cancelled => "limit",
+            AfterLimit::Running => "running",
+            AfterLimit::Unknown => "unknown",
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -69,8 +69,10 @@ struct Shared {
 struct Inbox {
     stop: bool,
     added: Vec<(String, i32)>,
-    /// Looks that were the first at what had been added.
-    first_looks: u64,
+    /// The run waits for a look.
+    asked: bool,
+    /// Looks that were asked for, so far.
+    asked_looks: u64,
 }
 
 /// Samples not yet drained; never grows.
@@ -102,7 +104,7 @@ impl Watch {
             return Ok(Watch { shared, thread: None });
         }
         let mut eye = Eye::new(plan, clock, shared.clone());
-        eye.look();
+        eye.look(true);
         let every_ns = plan.every_ns;
         let thread = std::thread::Builder::new()
             .name("inrush-watch".into())
@@ -115,16 +117,27 @@ impl Watch {
     ///
     /// Returns after a sample of them: what they use from now on is what the samples rise by.
     pub fn add(&self, processes: &Processes) {
-        let Some(thread) = &self.thread else { return };
         let each = processes.iter().flat_map(|(role, pids)| pids.iter().map(|pid| (role.clone(), *pid)));
-        let mut inbox = self.shared.inbox();
-        inbox.added.extend(each);
-        if inbox.added.is_empty() {
-            return;
+        let each: Vec<(String, i32)> = each.collect();
+        if !each.is_empty() {
+            self.ask_for_look(each);
         }
-        let before = inbox.first_looks;
+    }
+
+    /// Returns after a sample of every role: what they use from now on, or used until now, is what the samples rise by.
+    /// The host is not looked at, whose clock ticks are longer than what may lie between two such looks.
+    pub fn look_now(&self) {
+        self.ask_for_look(Vec::new());
+    }
+
+    fn ask_for_look(&self, added: Vec<(String, i32)>) {
+        let Some(thread) = &self.thread else { return };
+        let mut inbox = self.shared.inbox();
+        inbox.added.extend(added);
+        inbox.asked = true;
+        let before = inbox.asked_looks;
         self.shared.wake.notify_all();
-        while inbox.first_looks == before && !thread.is_finished() {
+        while inbox.asked_looks == before && !thread.is_finished() {
             let waited = self.shared.looked.wait_timeout(inbox, ASK);
             inbox = waited.expect("nothing panics while it holds the inbox").0;
         }
@@ -185,7 +198,7 @@ impl Buffer {
 /// Why the sampling thread does not sleep any more.
 struct Woken {
     stop: bool,
-    added: bool,
+    asked: bool,
 }
 
 /// The state of the sampling thread.
@@ -229,32 +242,34 @@ impl Eye {
         }
     }
 
-    /// Looks at every multiple of `every_ns`; a missed one is skipped, never made up for. What is added is looked at
-    /// when it comes.
+    /// Looks at every multiple of `every_ns`, and when it is asked; a missed one is skipped, never made up for.
     fn watch(mut self, every_ns: u64) {
         self.cost_zero_ns = Some(thread_cpu_ns());
-        let mut shortest_ns = 0;
+        let next = |now_ns: u64| (now_ns / every_ns + 1) * every_ns;
+        let mut due = next(self.clock.now());
         loop {
-            let due = ((self.clock.now() + shortest_ns) / every_ns + 1) * every_ns;
-            let Woken { stop, added } = self.wait_until(due);
-            self.look();
-            if added {
-                self.shared.inbox().first_looks += 1;
+            let Woken { stop, asked } = self.wait_until(due);
+            // The looks that are due keep their times: they alone see the host.
+            let is_due = stop || self.clock.now() >= due;
+            self.look(is_due);
+            if asked {
+                self.shared.inbox().asked_looks += 1;
                 self.shared.looked.notify_all();
             }
-            // Two looks side by side would show rates made of rounding.
-            shortest_ns = if added { every_ns / 2 } else { 0 };
+            if is_due {
+                due = next(self.clock.now());
+            }
             if stop {
                 return;
             }
         }
     }
 
-    /// Sleeps until `due`, until it is asked to stop, or until something is added, which it takes in.
+    /// Sleeps until `due`, or until it is asked to stop or to look; takes in what was added.
     fn wait_until(&mut self, due: u64) -> Woken {
         let shared = self.shared.clone();
         let mut inbox = shared.inbox();
-        while !inbox.stop && inbox.added.is_empty() {
+        while !inbox.stop && !inbox.asked {
             let left = due.saturating_sub(self.clock.now());
             if left == 0 {
                 break;
@@ -262,17 +277,18 @@ impl Eye {
             let waited = shared.wake.wait_timeout(inbox, Duration::from_nanos(left));
             inbox = waited.expect("nothing panics while it holds the inbox").0;
         }
-        let woken = Woken { stop: inbox.stop, added: !inbox.added.is_empty() };
+        let woken = Woken { stop: inbox.stop, asked: std::mem::take(&mut inbox.asked) };
         for (role, pid) in inbox.added.drain(..) {
             role_named(&mut self.roles, &role).add(pid, &mut self.fresh_notes);
         }
-        if woken.added {
+        if woken.asked {
             self.next_scan_ns = 0; // their children belong to the same look
         }
         woken
     }
 
-    fn look(&mut self) {
+    /// `whole`: at the host too.
+    fn look(&mut self, whole: bool) {
         let scan = self.clock.now() >= self.next_scan_ns;
         if scan {
             self.next_scan_ns = self.clock.now() + RESCAN_NS;
@@ -283,7 +299,9 @@ impl Eye {
         for role in &mut self.roles {
             role.sample(&self.clock, scan, &mut self.scratch, &mut out);
         }
-        self.host.sample(&self.clock, &mut self.scratch, &mut out);
+        if whole {
+            self.host.sample(&self.clock, &mut self.scratch, &mut out);
+        }
         self.sample_cost(&mut out);
         drop(out);
         if !self.fresh_notes.is_empty() {

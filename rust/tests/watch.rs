@@ -174,6 +174,29 @@ fn what_a_server_used_before_it_was_added_is_in_the_sample_that_add_waits_for() 
 }
 
 #[test]
+fn a_look_that_is_asked_for_tells_what_was_used_until_then_and_leaves_the_host_alone() {
+    let every_ns = 60_000_000_000;
+    let mut watch = Watch::start(&plan(&[], "", every_ns), Clock::start()).unwrap();
+    watch.look_now();
+    let mut samples = Vec::new();
+    watch.drain(&mut samples);
+    let before = last(&samples, "client", "cpu_s", "");
+    let hosts = series(&samples, "host", "cpu_total_s", "").count();
+    burn_thread(0.1);
+    watch.look_now();
+    watch.drain(&mut samples);
+    let used = last(&samples, "client", "cpu_s", "") - before;
+    assert!(used > 0.095, "{used} s: long before the next look is due");
+    assert_eq!(
+        series(&samples, "host", "cpu_total_s", "").count(),
+        hosts,
+        "its ticks are longer than a look"
+    );
+    samples.extend(finish(&mut watch));
+    assert!(series(&samples, "host", "cpu_total_s", "").count() > hosts, "the last look is a whole one");
+}
+
+#[test]
 fn cumulative_figures_never_fall_and_the_host_s_are_all_there() {
     let mut watch = watching(&[], env!("CARGO_TARGET_TMPDIR"));
     burn_thread(0.35);

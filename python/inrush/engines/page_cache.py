@@ -18,6 +18,8 @@ COLD_SHARE = 0.01
 COLD_BYTES = 1 << 20
 #: Bytes mapped at a time: a table of 100 GB needs no address space of its own.
 WINDOW_BYTES = 1 << 30
+#: What SQLite and DuckDB keep beside a database's file, by its name; the last is a folder of DuckDB's.
+BESIDE = ("", "-wal", "-shm", "-journal", ".wal", ".tmp")
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,12 @@ def drop() -> None:
     DROP.write_text("3\n")
 
 
-def forget(folder: Path) -> None:
-    """Writes back and forgets the files below a folder, and no other: it needs no right but to write them."""
-    for file in _files(folder):
+def forget(place: Path) -> None:
+    """Writes back and forgets the files of a place, and no other: it needs no right but to write them.
+
+    A place is a folder, with all files below it, or the file of a database, with what its engine keeps beside it.
+    """
+    for file in _files(place):
         with contextlib.suppress(FileNotFoundError):
             fd = os.open(file, os.O_RDWR)
             try:
@@ -48,26 +53,33 @@ def forget(folder: Path) -> None:
                 os.close(fd)
 
 
-def holders(folder: Path) -> list[int]:
-    """Process ids that have a file below a folder open, of those that we may look at."""
+def holders(place: Path) -> list[int]:
+    """Process ids that have a file of a place open, of those that we may look at."""
+    files = {file.resolve() for file in _files(place)}
     held = set()
     for link in Path("/proc").glob("[0-9]*/fd/*"):
         with contextlib.suppress(OSError):  # gone meanwhile, or another user's
-            if link.readlink().is_relative_to(folder):
+            if link.readlink() in files:
                 held.add(int(link.parts[2]))
     return sorted(held)
 
 
-def cold_files(folder: Path) -> Cold | NotCold:
+def cold_files(place: Path) -> Cold | NotCold:
     """What makes an engine cold that has no server: it has closed its files, and the kernel forgets them."""
-    if pids := holders(folder):
-        return NotCold(f"process {pids[0]} has files in {folder} open, and may hold their pages itself")
-    before = of(folder)
-    forget(folder)
-    after = of(folder)
+    if pids := holders(place):
+        return NotCold(f"process {pids[0]} has files of {place} open, and may hold their pages itself")
+    try:
+        before = of(place)
+        forget(place)
+        after = of(place)
+    except PermissionError as e:
+        return NotCold(
+            f"{e.filename}: this user may not write it, and the kernel says of no other file what it holds in memory; "
+            "give the right to write it, or leave the step out"
+        )
     if not is_cold(after):
         return NotCold(
-            f"{after.cached_bytes:,} of the {after.size_bytes:,} bytes in {folder} were still in memory although the kernel was "
+            f"{after.cached_bytes:,} of the {after.size_bytes:,} bytes of {place} were still in memory although the kernel was "
             "asked to forget them; this filesystem does not let go of pages"
         )
     return Cold(
@@ -81,13 +93,13 @@ def is_cold(left: Cached) -> bool:
     return left.cached_bytes <= COLD_BYTES + COLD_SHARE * left.size_bytes
 
 
-def of(folder: Path) -> Cached:
-    """The files below a folder, and how much of them is in memory. Files that end meanwhile count as nothing.
+def of(place: Path) -> Cached:
+    """The files of a place, and how much of them is in memory. Files that end meanwhile count as nothing.
 
     The kernel reports it for files that we own or may write; for others it reports that all is in memory.
     """
     total = Cached(0, 0)
-    for file in _files(folder):
+    for file in _files(place):
         with contextlib.suppress(FileNotFoundError):
             one = of_file(file)
             total = Cached(total.size_bytes + one.size_bytes, total.cached_bytes + one.cached_bytes)
@@ -125,9 +137,14 @@ def _resident(fd: int, offset: int, length: int) -> int:
     return min(length, sum(page & 1 for page in bytes(resident)) * mmap.PAGESIZE)
 
 
-def _files(folder: Path) -> Iterable[Path]:
-    for place, _, names in os.walk(folder):
-        for name in names:
-            path = Path(place) / name
+def _files(place: Path) -> Iterable[Path]:
+    if not place.is_dir():
+        # An engine names what lies beside it by the name that it was given, or by the file behind a link.
+        names = {near.with_name(near.name + end) for near in (place, place.resolve()) for end in BESIDE}
+        yield from (path for path in sorted(names) if path.is_file() and not path.is_symlink())
+        place = place.with_name(place.name + BESIDE[-1])
+    for folder, _, below in os.walk(place):
+        for name in below:
+            path = Path(folder) / name
             if path.is_file() and not path.is_symlink():
                 yield path

@@ -30,6 +30,10 @@ class TablePlan:
     wire: Mapping[str, str]
     #: What the engine cannot keep exactly, as sentences for the report.
     losses: tuple[str, ...] = ()
+    #: Why no rows can go into it; empty where they can.
+    takes_no_rows: str = ""
+    #: Cut into chunks by time, which have sizes of their own.
+    chunked: bool = False
     #: Applied after the load where the layout asks for it (create index, cluster, …).
     after_load: tuple[str, ...] = ()
 

@@ -64,8 +64,12 @@ DROPS = """SELECT 'DROP TABLE "' || table_name || '"' AS text"""
 HOLDER = sql.HOLDER
 #: Rows of a day above which a table is cut by the hour.
 DAY_ROWS = 100_000_000
-NO_TIME = "{}: a table of QuestDB lies in the order of a time, and this one has no time that is never NULL"
+NO_TIME = (
+    "{}: a table of QuestDB lies in the order of a time, and this one has no time that is never NULL; of a table from files "
+    "that is one of its identity or of files.required"
+)
 COMMIT_MODE = "cairo.commit.mode"
+SUSPENDED = "the table is suspended, see errorMessage in wal_tables() and the server log"
 
 
 class Questdb(Twin):
@@ -135,7 +139,8 @@ class Questdb(Twin):
             fresh=(f"TRUNCATE TABLE {name}",),
             drop=(_drop_marked(namespace, f"table_name = {literal(f'{namespace}.{table.name}')}"),),
             wire={column: wire for column, (_, wire) in types.items()},
-            losses=sql.losses(table, LOSSES) + ((NO_TIME.format(name),) if time is None else ()),
+            losses=sql.losses(table, LOSSES),
+            takes_no_rows=NO_TIME.format(name) if time is None else "",
         )
 
     def plan_operation(
@@ -147,15 +152,16 @@ class Questdb(Twin):
             "multirow": partial(sql.insert_one_row, placeholder=sql.dollar),
             "ilp": sql.table_name,
         }
-        if operation.kind == "insert" and any(
-            "no time" in loss for loss in tables[operation.table or ""].losses
-        ):
-            return Unsupported(NO_TIME.format(tables[operation.table or ""].name))
+        if operation.kind == "insert" and (reason := tables[operation.table or ""].takes_no_rows):
+            return Unsupported(reason)
         return sql.operation(operation, method, self.name, tables, inserts, sql.dollar)
 
     def unseen(self, plan: TablePlan) -> str:
         table = literal(plan.name.strip('"'))
-        return f"SELECT name FROM wal_tables() WHERE name = {table} AND writerTxn < sequencerTxn"
+        return (
+            f"SELECT name, CASE WHEN suspended THEN {literal(SUSPENDED)} ELSE 'its log is not applied yet' END AS state "
+            f"FROM wal_tables() WHERE name = {table} AND writerTxn < sequencerTxn"
+        )
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         return sql.proof(table, plan, figure, unsigned_is_signed=True)

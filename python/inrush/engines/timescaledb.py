@@ -34,8 +34,6 @@ CHUNK_ROWS = 10_000_000
 #: TimescaleDB's own interval, for tables of unknown rate.
 CHUNK_MOST_S = 7 * 86_400
 CHUNK_LEAST_S = 60
-#: How a plan's statements show that its table is cut into chunks.
-CUT = "create_hypertable("
 
 
 class TimescaledbLife(PostgresqlLife):
@@ -85,11 +83,11 @@ class Timescaledb(Postgresql):
         if keys and keys[0] == table.identity and time not in keys[0]:
             return replace(plan, losses=(*plan.losses, "a plain table: the key of its layout holds no time"))
         cut = (
-            f"SELECT {CUT}{literal(plan.name)}, {literal(time)}, create_default_indexes => FALSE, "
+            f"SELECT create_hypertable({literal(plan.name)}, {literal(time)}, create_default_indexes => FALSE, "
             f"chunk_time_interval => INTERVAL '{chunk_s(table)} s')"
         )
         # A table is cut while it is empty and before it has indexes, which its chunks then have too.
-        return replace(plan, create=(plan.create[0], cut, *plan.create[1:]))
+        return replace(plan, create=(plan.create[0], cut, *plan.create[1:]), chunked=True)
 
     def plan_operation(
         self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0
@@ -109,8 +107,8 @@ class Timescaledb(Postgresql):
         return named_as_text(text)
 
     def probes(self, tables: Sequence[TablePlan]) -> Probes:
-        plain = super().probes([plan for plan in tables if not is_cut(plan)])
-        cut = [plan.name for plan in tables if is_cut(plan)]
+        plain = super().probes([plan for plan in tables if not plan.chunked])
+        cut = [plan.name for plan in tables if plan.chunked]
         return replace(
             plain,
             sizes=(*plain.sizes, *(size for name in cut for size in chunk_sizes(name))),
@@ -140,10 +138,6 @@ def chunk_s(table: Table) -> int:
         return CHUNK_MOST_S
     seconds = int(CHUNK_ROWS * table.period_s / max(table.series, 1))
     return max(CHUNK_LEAST_S, min(CHUNK_MOST_S, seconds))
-
-
-def is_cut(plan: TablePlan) -> bool:
-    return any(CUT in statement for statement in plan.create)
 
 
 def chunk_sizes(name: str) -> tuple[str, ...]:

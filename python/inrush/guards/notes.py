@@ -6,7 +6,7 @@ import numpy as np
 
 from inrush.guards.verdicts import Figures, Verdict, noted, paced_roles, passed
 from inrush.stats import series
-from inrush.stats.measures import cumulative, grown, measured_windows, role_series, writing_roles
+from inrush.stats.measures import cumulative, measured_windows, role_series, spent_in, writing_roles
 from inrush.stats.quantity import show
 from inrush.stats.rates import role_rates
 from inrush.stats.record import RunRecord
@@ -192,7 +192,8 @@ def noise_shares(run: RunRecord) -> dict[str, float]:
     def over_windows(metric: str, role: str | None = "host") -> float | None:
         held = cumulative(run, metric)
         chosen = [held[role]] if role in held else [] if role else list(held.values())
-        return sum(grown(*s, *w) for s in chosen for w in windows) if chosen else None
+        over = [spent_in(run, s, windows) for s in chosen]
+        return sum(s for s in over if s is not None) if over and None not in over else None
 
     wall_s = sum(end - start for start, end in windows) / 1e9
     total_s, busy_s, steal_s, ours_s = (

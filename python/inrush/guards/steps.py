@@ -93,7 +93,7 @@ def cut_step(run: RunRecord, figures: Figures, guard: str) -> Verdict | None:
             after = f"; {', '.join(later[1:])} ran on what it left" if later[1:] else ""
             return invalid(
                 guard,
-                f"Step {step} was cancelled at its limit, {show((segment['end_ns'] - segment['start_ns']) / 1e9, 'duration_s')}: "
+                f"Step {step} {how_cut(run, step)}, {show((segment['end_ns'] - segment['start_ns']) / 1e9, 'duration_s')}: "
                 f"{left(run, step)}{after}. Raise limit_s or lower the work",
                 figures=of_steps(figures, later),
             )
@@ -105,12 +105,24 @@ def cut_step(run: RunRecord, figures: Figures, guard: str) -> Verdict | None:
     return None
 
 
+#: How a statement ended -> what became of a step whose limit it passed.
+CUT = {
+    "running": "was to be cancelled at its limit and goes on in the server",
+    "unknown": "was left at its limit, and the server may go on with it",
+}
+
+
+def how_cut(run: RunRecord, step: str) -> str:
+    ends = [s["ended_by"] for s in run.rows("steps") if s["step"] == step]
+    return next((CUT[end] for end in ends if end in CUT), "was cancelled at its limit")
+
+
 def left(run: RunRecord, step: str) -> str:
     """What is there after a step that was cut."""
     done = [s for s in run.rows("steps") if s["step"] == step]
     ended = sum(s["ended_by"] == "work" for s in done)
     said = [f"{counted(ended, 'statement')} had ended"] if done else []
-    said += [f"`{shortened(s['text'])}` had not" for s in done if s["ended_by"] == "limit"]
+    said += [f"`{shortened(s['text'])}` had not" for s in done if s["ended_by"] != "work"]
     if sizes := held_bytes(run, step):
         before, after = (show(sizes[when], "bytes") for when in ("before", "after"))
         said.append(f"tables and indexes held {before} before it and hold {after} after")

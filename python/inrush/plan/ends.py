@@ -147,7 +147,13 @@ def table_plan(server: Twin, table: Table, physical: str) -> TablePlan:
     planned = server.plan_table(table, "", "inrush_load")
     create = tuple(first.replace(planned.name, physical, 1) for first in planned.create[:1])
     return TablePlan(
-        name=physical, create=create, fresh=(), drop=(), wire=planned.wire, losses=planned.losses
+        name=physical,
+        create=create,
+        fresh=(),
+        drop=(),
+        wire=planned.wire,
+        losses=planned.losses,
+        takes_no_rows=planned.takes_no_rows,
     )
 
 

@@ -71,12 +71,14 @@ class Segments:
         tables = () if draft.server.namespace_holds_tables else draft.plans.values()
         return [*(s for plan in tables for s in plan.drop), *draft.server.drop_namespace(draft.namespace)]
 
-    def control(self, label: str, statements: Sequence[Statement]) -> border.ControlSegment:
+    def control(
+        self, label: str, statements: Sequence[Statement], limit_ns: int | None = None
+    ) -> border.ControlSegment:
         return {
             "kind": "control",
             "label": label,
             "statements": list(statements),
-            "limit_ns": self.limit_ns,
+            "limit_ns": self.limit_ns if limit_ns is None else limit_ns,
         }
 
     def probe(self, label: str, wanted: Sequence[border.ProbeTable]) -> list[border.ProbeSegment]:
@@ -104,10 +106,10 @@ class Segments:
             roles.append(single_role(f"load/{name}", f"load/{name}", work))
         return self.driven("load", "load", roles)
 
-    def seen(self, names: Sequence[str]) -> list[border.ControlSegment]:
+    def seen(self, names: Sequence[str], limit_ns: int | None = None) -> list[border.ControlSegment]:
         """Waits until queries see what was loaded."""
         statements = self.until_seen(names)
-        return [self.control("seen", statements)] if statements else []
+        return [self.control("seen", statements, limit_ns)] if statements else []
 
     def until_seen(self, names: Sequence[str]) -> list[Statement]:
         return until_no_rows([self.draft.server.unseen(self.draft.plans[name]) for name in names])

@@ -46,7 +46,7 @@ class StepSegments(Segments):
         for probe in probes:
             probe["step"] = step.name
         loaded = [r.table for r in self.draft.roles if r.name == step.name and r.table is not None]
-        seen = self.seen(loaded) if isinstance(step, Load) else []
+        seen = self.seen(loaded, self.limit_of(step)) if isinstance(step, Load) else []
         return [self.work_of(step), *seen, *probes]
 
     def work_of(self, step: Step) -> border.Segment:

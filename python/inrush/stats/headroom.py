@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from inrush.stats.measures import cumulative, grown, measured_windows
+from inrush.stats.measures import cumulative, measured_windows, spent_in
 from inrush.stats.record import RunRecord
 
 
@@ -14,7 +14,7 @@ def idle_share(run: RunRecord) -> float | None:
 
     def over_windows(metric: str) -> float | None:
         held = cumulative(run, metric).get("host")
-        return None if held is None else sum(grown(*held, *window) for window in windows)
+        return None if held is None else spent_in(run, held, windows)
 
     total_s, busy_s = over_windows("cpu_total_s"), over_windows("cpu_busy_s")
     if not total_s or busy_s is None:

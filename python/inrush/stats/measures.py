@@ -25,8 +25,8 @@ of the role before the slash (`writers`): its figures are those of all its parts
 
 In a run with steps the role has the step's name, and so `<step>.<metric>` are figures of one step. What is watched is in
 them: `<step>.server_busy_cores`. And of every step:
-    duration_s                      from its begin to its end
-    client_read_bytes, server_write_bytes, …        of its time
+    duration_s                      from the begin to the end of its work
+    client_read_bytes, server_write_bytes, …        of its time; absent where the watch did not look at its begin and its end
     before_bytes, after_bytes, grown_bytes          tables with their indexes, of steps that may change them
     statements                      those that ended, of steps that are statements
 """
@@ -52,6 +52,8 @@ from inrush.stats.steps import held_bytes, of_step, segments_of_steps, step_wind
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 KINDS = ("latency", "service", "wait", "lag", "on_time", "freshness")
+#: A look at a process this share of a step before or behind it is as good as one at its begin or end.
+NEAR_SHARE = 0.1
 #: Kinds in which a failed call is slower than every other.
 OF_CALLS = ("latency", "service", "on_time")
 #: Kinds in which a call that was due and never sent is slower than every other: it had no service.
@@ -99,7 +101,9 @@ def figures_of_step(run: RunRecord, step: str) -> dict[str, float]:
     figures[f"{step}.duration_s"] = span_s = (end_ns - start_ns) / 1e9
     for metric in ("cpu_s", "read_bytes", "write_bytes"):
         for role, series in cumulative(run, metric).items():
-            used = grown(*series, start_ns, end_ns)
+            used = spent(series, [(start_ns, end_ns)])
+            if used is None:
+                continue
             if metric != "cpu_s":
                 figures[f"{step}.{role}_{metric}"] = used
             elif span_s > 0:
@@ -315,8 +319,10 @@ def cpu_figures(run: RunRecord, windows: Mapping[int, tuple[int, int]], rows: in
     if span_s <= 0:
         return {}
     figures = {}
-    for role, (t_ns, cpu_s) in cumulative(run, "cpu_s").items():
-        used_s = sum(grown(t_ns, cpu_s, start, end) for start, end in windows.values())
+    for role, series in cumulative(run, "cpu_s").items():
+        used_s = spent_in(run, series, windows.values())
+        if used_s is None:
+            continue
         figures[f"{role}.busy_cores"] = used_s / span_s
         if rows:
             figures[f"{role}.cpu_us_per_row"] = used_s * 1e6 / rows
@@ -339,6 +345,35 @@ def cumulative(run: RunRecord, metric: str, device: str = "") -> dict[str, tuple
         order = np.argsort(t_ns[mine], kind="stable")
         series[role] = (t_ns[mine][order], value[mine][order])
     return series
+
+
+def spent_in(
+    run: RunRecord, series: tuple[FloatArray, FloatArray], windows: Iterable[tuple[int, int]]
+) -> float | None:
+    """`spent` of a run with steps. Of one measurement, which is planned to last, what was not looked at is interpolated."""
+    if any(s.get("step") for s in run.rows("segments")):
+        return spent(series, windows)
+    return sum(grown(*series, *window) for window in windows)
+
+
+def spent(series: tuple[FloatArray, FloatArray], windows: Iterable[tuple[int, int]]) -> float | None:
+    """By how much a cumulative series grew in all windows; None where it was not looked at in one of them.
+
+    Between two looks only their difference is known: a window that lies there whole has no figure of its own.
+    """
+    total = 0.0
+    for start_ns, end_ns in windows:
+        if not looked_at(series[0], start_ns, end_ns):
+            return None
+        total += grown(*series, start_ns, end_ns)
+    return total
+
+
+def looked_at(t_ns: FloatArray, start_ns: float, end_ns: float) -> bool:
+    """Whether at least half of a window lies between two looks in it, or right before and behind it."""
+    near_ns = NEAR_SHARE * (end_ns - start_ns)
+    inside = t_ns[(t_ns >= start_ns - near_ns) & (t_ns <= end_ns + near_ns)]
+    return len(inside) >= 2 and bool(inside[-1] - inside[0] >= (end_ns - start_ns) / 2)
 
 
 def grown(t_ns: FloatArray, value: FloatArray, start_ns: float, end_ns: float) -> float:

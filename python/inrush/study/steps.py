@@ -5,15 +5,16 @@ A kind of step is a small class: what it needs, and which figures it has. `plan/
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from inrush.study.document import Node, unknown
-from inrush.study.forms import Factors
+from inrush.study.forms import Factors, FromFactor
 from inrush.study.operations import tables_of
-from inrush.study.parts import METRICS, WATCHED, Named
-from inrush.study.roles import FACTOR_NAME, Role, parse_role
+from inrush.study.parts import METRICS, WATCHED, Named, Schedule
+from inrush.study.roles import FACTOR_NAME, Role, label, parse_role
 from inrush.workload import Operation, Workload
 
 KIND: Final = "steps"
@@ -30,6 +31,13 @@ OF_WORK = ("client_cpu_us_per_row", "server_cpu_us_per_row")
 OF_SIZES = ("before_bytes", "after_bytes", "grown_bytes")
 #: Operation of a load that the study does not name.
 LOAD = "load"
+#: Keys of a study's schedule that no step heeds -> what says it instead.
+UNHEEDED: Mapping[str, str] = {
+    "at_least_s": "a step runs once: load more rows, or remove it",
+    "max_repetitions": "a step runs once: remove it",
+    "measure_s": "a read lasts for its calls or its seconds: remove it",
+    "proof": "the rows are proven at the end of the run, both ways: remove it",
+}
 #: Longest that a step may be given.
 MOST_S = 1e7
 
@@ -131,7 +139,7 @@ def parse_steps(node: Node | None, factors: Factors, workload: Workload) -> tupl
         step = parse_step(item, factors, workload, before, later)
         if step is not None:
             found.append(step)
-    check_order(node, found, workload)
+    check_order(node, found, factors, workload)
     return tuple(found)
 
 
@@ -246,36 +254,73 @@ def with_load(workload: Workload) -> Workload:
     return Workload(workload.name, workload.epoch, workload.sizes, workload.tables, operations)
 
 
-def check_order(node: Node, steps: Sequence[Step], workload: Workload) -> None:
-    """What is read was loaded before, and by one step."""
+def check_order(node: Node, steps: Sequence[Step], factors: Factors, workload: Workload) -> None:
+    """What is read was loaded before, and by one step: at each value of the factors that say which tables."""
+    forms = [step.role.table for step in steps if isinstance(step, RoleStep)]
+    named = list(dict.fromkeys(form.factor for form in forms if isinstance(form, FromFactor)))
+    for values in itertools.product(*(factors[name] for name in named)):
+        check_order_at(node, steps, dict(zip(named, values, strict=True)), workload)
+
+
+def check_order_at(node: Node, steps: Sequence[Step], point: Mapping[str, Any], workload: Workload) -> None:
     loaded: dict[str, str] = {}
-    unknown_tables = False
+    where = "".join(f", where {name} is {label(value)}" for name, value in point.items())
     for i, step in enumerate(steps):
         if isinstance(step, Load):
-            filled = step.role.table
-            unknown_tables |= not isinstance(filled, tuple)
-            for name in filled if isinstance(filled, tuple) else ():
+            for name in tables_at(step.role, point):
                 if name in loaded:
                     node.at(i, name).at("table", name).problem(
-                        f"{loaded[name]} loads this table already; a table is loaded once"
+                        f"{loaded[name]} loads this table already{where}; a table is loaded once"
                     )
                 loaded.setdefault(name, step.name)
-        elif not unknown_tables:
-            for table in tables_touched(step, workload):
-                if table not in loaded:
-                    node.at(i, step.name).problem(
-                        f"it needs rows of {table}, which no step before it loads; load them first"
-                    )
+            continue
+        for table in tables_touched(step, point, workload):
+            if table not in loaded:
+                node.at(i, step.name).problem(
+                    f"it needs rows of {table}, which no step before it loads{where}; load them first"
+                )
 
 
-def tables_touched(step: Step, workload: Workload) -> list[str]:
-    names = list(step.role.operations) if isinstance(step, Read) else []
-    if isinstance(step, Statement):
+def tables_at(role: Role, point: Mapping[str, Any]) -> tuple[str, ...]:
+    """Those that a role names; none where it names none."""
+    form = role.table
+    if isinstance(form, FromFactor):
+        value = point[form.factor]
+        form = value[form.field] if form.field else value
+    return (form,) if isinstance(form, str) else tuple(form or ())
+
+
+def tables_touched(step: Step, point: Mapping[str, Any], workload: Workload) -> list[str]:
+    names, only = [], set[str]()
+    if isinstance(step, Read):
+        names, only = list(step.role.operations), set(tables_at(step.role, point))
+    elif isinstance(step, Statement):
         names = [step.operation]
-    found = [
-        t for n in names if n in workload.operations for t in tables_of(workload.operations[n], workload)
+    each = [
+        tables_of(workload.operations[member], workload)
+        for name in names
+        if name in workload.operations
+        for member in workload.operations[name].members or (name,)
     ]
-    return list(dict.fromkeys(found))
+    # A page goes without its members that look at other tables than its role names.
+    each = [tables for tables in each if not only or set(tables) <= only]
+    return list(dict.fromkeys(table for tables in each for table in tables))
+
+
+def check_schedule(steps_node: Node, steps: Sequence[Step], schedule_node: Node, schedule: Schedule) -> None:
+    """What a study's schedule says and no step heeds, and reads that would last longer than they may."""
+    written = schedule_node.members() if isinstance(schedule_node.value, dict) else {}
+    for key, remedy in UNHEEDED.items():
+        if key in written:
+            written[key].problem(f"no step heeds it; {remedy}")
+    names = [item.get("name") for item in steps_node.value] if isinstance(steps_node.value, list) else []
+    for step in steps:
+        limit_s = schedule.limit_s if step.limit_s is None else step.limit_s
+        if isinstance(step, Read) and step.seconds > limit_s:
+            whose = "schedule.limit_s" if step.limit_s is None else "its limit_s"
+            steps_node.at(names.index(step.name), step.name).at("seconds", step.seconds).problem(
+                f"it would be cut at {limit_s:g} s, {whose}; raise limit_s or read for less"
+            )
 
 
 def named_figures(steps: Sequence[Step]) -> Named:

@@ -41,7 +41,7 @@ from inrush.study.roles import Role, label, parse_factors, parse_roles
 from inrush.study.shipped import SHIPPED, find_study, workload_path
 from inrush.study.sizes import read_size
 from inrush.study.steps import KIND as STEPS_KIND
-from inrush.study.steps import RoleStep, Step, named_figures, parse_steps, with_load
+from inrush.study.steps import RoleStep, Step, check_schedule, named_figures, parse_steps, with_load
 from inrush.study.tables import Catalogue
 from inrush.study.toml import read_toml
 from inrush.study.workload_file import parse_workload
@@ -263,6 +263,10 @@ def read_tree(
     kind = (fields["kind"].text(KINDS, "kind") if "kind" in fields else "") or KINDS[0]
     stepped = parse_steps(fields.get("steps"), factors, workload)
     if work == "steps":
+        if "steps" in fields:
+            check_schedule(
+                fields["steps"], stepped, fields.get("schedule") or root.at("schedule", None), schedule
+            )
         workload, roles = with_load(workload), {s.name: s.role for s in stepped if isinstance(s, RoleStep)}
         if "load" in fields:
             fields["load"].problem('what is loaded is a step here, do = "load"; remove it')

@@ -54,6 +54,10 @@ def parse_table(
     if files is not None and not from_files:
         fields["files"].problem('say source = "files" beside it, or remove it')
     identity = fields["identity"].texts(names, "column") if "identity" in fields else ()
+    if files is not None:
+        # The reader rejects rows without a value there, so that no table ever holds one.
+        firm = {*files.required, *identity}
+        columns = [replace(column, required=column.name in firm) for column in columns]
     series = parse_size(fields["series"], sizes) if "series" in fields else 1
     table = Table(
         name=name,

@@ -73,9 +73,9 @@ class Deployment:
         return own if self.server.embedded else None
 
     def own_files(self) -> Path | None:
-        """The folder of an embedded engine's files: the user's, or that of the run in hand."""
+        """Where an embedded engine's files lie: the user's database by its file, else the folder of the run in hand."""
         named = file_of(self.target.url)
-        return Path(named).absolute().parent if named else self.run_files
+        return Path(named).absolute() if named else self.run_files
 
     def durability(self, settings: Mapping[str, str], own: Path) -> Durability:
         """What an acknowledged row survives: by the server's settings, and by what the engine's files lie on."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -14,15 +15,17 @@ from inrush.engines import questdb_http, questdb_life, server
 from inrush.engines.instance import Release, Target
 from inrush.engines.life import User
 from inrush.engines.own_server import Place
-from inrush.engines.plans import OpPlan, Unsupported
+from inrush.engines.plans import OpPlan, TablePlan, Unsupported
 from inrush.engines.questdb import COMMIT_MODE, MARK
 from inrush.engines.survives import Survives
-from inrush.errors import StudyInvalid, UsageError
+from inrush.errors import Problem, StudyInvalid, UsageError
 from inrush.plan.plan import plan_study
 from inrush.plan.segments import statements_of
 from inrush.run import oracle
 from inrush.run.prepare import StudyCall, prepare
+from inrush.study.document import Node
 from inrush.study.study import load_study
+from inrush.study.tables import parse_table
 from inrush.targets.deployment import Deployment
 from inrush.targets.ready import refuse_unready
 from inrush.workload import Column, Operation, Table
@@ -70,6 +73,31 @@ def test_rows_without_a_time_are_unsupported_with_a_reason() -> None:
     timeless = replace(PORTS, columns=PORTS.columns[:2], identity=("guid", "port"))
     plan = TWIN.plan_operation(INSERT, "multirow", {"ports": TWIN.plan_table(timeless, "none", "n")})
     assert isinstance(plan, Unsupported) and "no time that is never NULL" in plan.reason
+
+
+def test_a_table_from_files_lies_in_the_order_of_a_time_that_its_reader_asks_for() -> None:
+    columns = [
+        {"name": "id", "type": "i64"},
+        {"name": "at", "type": "time_ms"},
+        {"name": "up", "type": "bool"},
+    ]
+    files = {"paths": ["a.csv"], "format": "csv"}
+
+    def planned(tree: dict[str, Any]) -> TablePlan:
+        problems: list[Problem] = []
+        node = Node("w.toml", "", {"source": "files", "columns": columns, "files": files, **tree}, problems)
+        table = parse_table(node, "mine", {}, None)
+        assert not problems, problems
+        return TWIN.plan_table(table, "none", "n")
+
+    for fits in ({"identity": ["id", "at"]}, {"files": {**files, "required": ["at"]}}):
+        plan = planned(fits)
+        assert 'TIMESTAMP("at")' in plan.create[0] and '"up" int' in plan.create[0]
+        assert isinstance(
+            TWIN.plan_operation(Operation("insert", "insert", "mine"), "ilp", {"mine": plan}), OpPlan
+        )
+    refused = TWIN.plan_operation(Operation("insert", "insert", "mine"), "ilp", {"mine": planned({})})
+    assert isinstance(refused, Unsupported) and "files.required" in refused.reason
 
 
 def test_operations_in_questdb() -> None:

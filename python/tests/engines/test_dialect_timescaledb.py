@@ -11,7 +11,7 @@ from inrush.engines.instance import Target
 from inrush.engines.plans import LOG, OpPlan, Unsupported
 from inrush.engines.postgresql import Postgresql
 from inrush.engines.survives import Survives
-from inrush.engines.timescaledb import CHUNK_LEAST_S, CHUNK_MOST_S, Timescaledb, chunk_s, is_cut
+from inrush.engines.timescaledb import CHUNK_LEAST_S, CHUNK_MOST_S, Timescaledb, chunk_s
 from inrush.workload import Operation
 from tests.engines.checksum_queries import PORTS
 from tests.engines.servers import control
@@ -30,8 +30,8 @@ def test_a_table_is_cut_by_its_time_before_it_has_indexes() -> None:
 def test_a_table_that_cannot_be_cut_is_a_plain_one_and_says_so() -> None:
     keyless = replace(PORTS, identity=("guid", "port"), layouts={"pk": (("guid", "port"),), "none": ()})
     assert "holds no time" in TIMESCALEDB.plan_table(keyless, "pk", "n").losses[-1]
-    assert not is_cut(TIMESCALEDB.plan_table(keyless, "pk", "n"))
-    assert is_cut(TIMESCALEDB.plan_table(keyless, "none", "n"))
+    assert not TIMESCALEDB.plan_table(keyless, "pk", "n").chunked
+    assert TIMESCALEDB.plan_table(keyless, "none", "n").chunked
     timeless = replace(
         PORTS, columns=tuple(c for c in PORTS.columns if c.name != "added_on"), identity=("guid",)
     )

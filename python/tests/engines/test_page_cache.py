@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from inrush.engines import page_cache
+from inrush.engines.instance import Cold, NotCold
 from inrush.engines.page_cache import Cached
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -34,6 +35,42 @@ def test_what_the_kernel_forgot_is_not(folder: Path, monkeypatch: pytest.MonkeyP
             break
     os.close(fd)
     assert page_cache.of_file(file) == Cached(100 * PAGE, 0)
+
+
+def test_a_database_of_the_users_is_forgotten_and_what_else_lies_in_its_folder_is_not(folder: Path) -> None:
+    own = [folder / name for name in ("mine.db", "mine.db-wal", "mine.db-shm", "mine.db.wal")]
+    (folder / "mine.db.tmp").mkdir()
+    own.append(folder / "mine.db.tmp" / "spilled")
+    other = [folder / "mine.db2", folder / "other.db", folder / "notes.txt"]
+    for file in (*own, *other):
+        file.write_bytes(os.urandom(64 * PAGE))
+    with other[0].open("rb"):  # what others do with other files is their own affair
+        done = page_cache.cold_files(folder / "mine.db")
+    assert isinstance(done, Cold)
+    assert f"of {len(own) * 64 * PAGE:,} bytes" in done.how
+    assert all(page_cache.of_file(file).cached_bytes == 64 * PAGE for file in other)
+    (folder / "link.db").symlink_to(own[0])
+    assert page_cache.of(folder / "link.db").size_bytes == 4 * 64 * PAGE, "the files behind a link"
+    with own[1].open("rb"):
+        held = page_cache.cold_files(folder / "mine.db")
+    assert isinstance(held, NotCold) and f"process {os.getpid()} has files of" in held.reason
+
+
+def test_a_file_that_we_may_not_write_is_one_clear_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = folder / "mine.db"
+    file.write_bytes(b"x" * PAGE)
+
+    def refused(path: Path, flags: int) -> int:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", refused)
+        done = page_cache.cold_files(file)
+    assert isinstance(done, NotCold)
+    assert done.reason.startswith(f"{file}: this user may not write it")
+    assert "\n" not in done.reason
 
 
 def test_a_little_in_memory_is_cold_and_much_is_not() -> None:

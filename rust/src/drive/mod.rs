@@ -25,7 +25,7 @@ use serde::{Serialize, Serializer};
 
 use crate::clock::process_cpu_ns;
 use crate::engine::{Context, Engine, Ns};
-use crate::error::Error;
+use crate::error::{AfterLimit, Error};
 use crate::plan::{DriveSegment, RolePlan, Until, Work};
 use crate::record::{Collector, Recorded, RoleEnd};
 use crate::rows::files::FileSummary;
@@ -219,6 +219,7 @@ impl Driver<'_> {
                 self.segment.label
             ),
             limit_s: self.segment.limit_ns as f64 / 1e9,
+            after: AfterLimit::Unknown,
         }
     }
 

@@ -22,7 +22,7 @@ use arrow_schema::SchemaRef;
 use self::session::{collect, AdbcSession};
 use super::shared::{columns_of, largest_batch, repeat_values, statement_sizes};
 use super::{arrow, Answer, Caps, Context, Engine, OpId, Outcome, Session};
-use crate::error::{Error, TargetFault};
+use crate::error::{AfterLimit, Error, TargetFault};
 use crate::plan::{ColumnPlan, OpKind, OpPlan, Target};
 
 /// Parameters of one INSERT of method `multirow`: drivers take them one by one, so that more saves nothing.
@@ -137,9 +137,11 @@ impl Engine for Adbc {
         match (answer, cut) {
             (Ok(answer), _) => Ok(answer),
             (Err(_), Some(Cut::Stop)) => Err(Error::Interrupted),
-            (Err(_), Some(Cut::Limit)) => {
-                Err(Error::Deadline { what: text.into(), limit_s: limit.as_secs_f64() })
-            }
+            (Err(_), Some(Cut::Limit)) => Err(Error::Deadline {
+                what: text.into(),
+                limit_s: limit.as_secs_f64(),
+                after: AfterLimit::Cancelled,
+            }),
             (Err(error), None) => Err(failed(target, text, &error)),
         }
     }

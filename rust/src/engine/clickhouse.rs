@@ -22,8 +22,9 @@ use failure::Failure;
 use request::Requests;
 
 use super::http::{Client, HttpError};
+use super::shared::STEP;
 use super::{Answer, Caps, Context, Engine, OpId, Session};
-use crate::error::Error;
+use crate::error::{AfterLimit, Error};
 use crate::lock::Unpoisoned;
 
 pub struct Clickhouse {
@@ -74,7 +75,9 @@ impl Engine for Clickhouse {
         let mut answer = Answer::default();
         for one in statement::split(text) {
             answer = control.ask(&self.address, one, until, false).map_err(|error| match error {
-                Error::Deadline { what, .. } => Error::Deadline { what, limit_s: limit_ns as f64 / 1e9 },
+                Error::Deadline { what, after, .. } => {
+                    Error::Deadline { what, limit_s: limit_ns as f64 / 1e9, after }
+                }
                 error => error,
             })?;
         }
@@ -99,10 +102,33 @@ impl Control {
             Ok(Err(failure)) => Err(statement_failed(address, text, &failure.to_string())),
             Err(HttpError::Late) => {
                 self.client.forget();
-                address.kill(&self.requests.own_queries(), CANCEL);
-                Err(Error::Deadline { what: text.to_owned(), limit_s: 0.0 })
+                let after = self.after_kill(address);
+                Err(Error::Deadline { what: text.to_owned(), limit_s: 0.0, after })
             }
             Err(http_error) => Err(http_error.error(&address.place)),
+        }
+    }
+}
+
+impl Control {
+    /// Kills what this connection has asked for, and says what has become of it: a merge goes on though its OPTIMIZE was
+    /// killed.
+    fn after_kill(&mut self, address: &Address) -> AfterLimit {
+        let own = self.requests.own_queries();
+        if !address.kill(&own, CANCEL) {
+            return AfterLimit::Unknown;
+        }
+        let until = Instant::now() + CANCEL;
+        let text = format!("SELECT 1 FROM system.processes WHERE {own}");
+        loop {
+            let mut client = address.client();
+            let asked = exchange(&mut client, "/?default_format=Native", &text, Some(until));
+            match asked {
+                Ok(Ok(answer)) if answer.rows.is_empty() => return AfterLimit::Cancelled,
+                Ok(Ok(_)) if Instant::now() < until => std::thread::sleep(STEP),
+                Ok(Ok(_)) => return AfterLimit::Running,
+                _ => return AfterLimit::Unknown,
+            }
         }
     }
 }

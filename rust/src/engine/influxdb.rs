@@ -23,7 +23,7 @@ use statement::Influxql;
 use super::http::{Client, HttpError};
 use super::url::escape;
 use super::{Answer, Caps, Context, Engine, OpId, Session};
-use crate::error::{Error, TargetFault};
+use crate::error::{AfterLimit, Error, TargetFault};
 use crate::lock::Unpoisoned;
 use crate::plan::Statement;
 
@@ -74,7 +74,11 @@ impl Engine for Influxdb {
         controlled(&mut client, &Influxql::of(statement), until).map_err(|failed| match failed {
             Failed::HttpError(HttpError::Late) => {
                 client.forget(); // the server ends a query without a client
-                Error::Deadline { what: statement.text.clone(), limit_s: limit_ns as f64 / 1e9 }
+                Error::Deadline {
+                    what: statement.text.clone(),
+                    limit_s: limit_ns as f64 / 1e9,
+                    after: AfterLimit::Unknown,
+                }
             }
             Failed::HttpError(http_error) => http_error.error(client.place()),
             Failed::Failure(failure) => Error::Statement {

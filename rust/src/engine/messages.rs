@@ -5,7 +5,7 @@
 
 use std::io::{self, IoSlice};
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::answers::Answers;
 use super::failures::Failures;
@@ -218,9 +218,12 @@ impl<C: Messages> Control<C> {
             None => open()?,
         };
         connection.limit_sends(limit_of(limit_ns)).map_err(|e| lost(target, &e))?;
+        let begun = Instant::now();
         let answer = ask(&mut connection);
+        let in_time = limit_of(limit_ns).is_none_or(|limit| begun.elapsed() < limit);
         // A connection that was lost, or still waits for an answer, is not kept; after a refusal it is as good as before.
-        if !matches!(answer, Err(Error::Target { .. } | Error::Deadline { .. })) {
+        // One whose statement ended by itself at its limit may still meet the cancel, which would end the next statement.
+        if in_time && !matches!(answer, Err(Error::Target { .. } | Error::Deadline { .. })) {
             *kept = Some(connection);
         }
         answer

@@ -78,7 +78,7 @@ fn text_query(
     connection.send(&out).map_err(|e| lost(address, &e))?;
     match answers(connection, address, text, &mut limit)? {
         Ok(answer) => Ok(answer),
-        Err(_) if limit.has_passed() => Err(limit.error(text)),
+        Err(failure) if limit.has_cancelled(failure.outcome()) => Err(limit.cancelled(text)),
         Err(failure) => Err(statement_failed(address, text, &failure.to_string())),
     }
 }

@@ -111,7 +111,9 @@ fn simple_query(
     }
     match failure {
         None => Ok(answer),
-        Some(_) if limit.has_passed() => Err(limit.error(text)),
+        Some(failure) if limit.has_cancelled((address.speaker.outcome)(&failure)) => {
+            Err(limit.cancelled(text))
+        }
         Some(failure) => Err(Error::Statement {
             target: address.to_string(),
             statement: text.to_owned(),

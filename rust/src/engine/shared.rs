@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Context, OpId};
-use crate::error::{Error, TargetFault};
+use super::{Context, OpId, Outcome};
+use crate::error::{AfterLimit, Error, TargetFault};
 use crate::plan::{OpPlan, RolePlan, Segment, Work};
 use crate::rows::{Column, Columns, Values};
 
@@ -24,6 +24,7 @@ const CANCEL_GRACE: Duration = Duration::from_secs(5);
 /// Time limit of a control statement: cancels it, then gives up.
 pub struct StatementLimit {
     limit_ns: u64,
+    grace: Duration,
     until: Option<Instant>,
     passed: bool,
 }
@@ -32,12 +33,13 @@ impl StatementLimit {
     /// 0: no limit.
     pub fn new(limit_ns: u64) -> StatementLimit {
         let until = (limit_ns > 0).then(|| Instant::now() + Duration::from_nanos(limit_ns));
-        StatementLimit { limit_ns, until, passed: false }
+        StatementLimit { limit_ns, grace: CANCEL_GRACE, until, passed: false }
     }
 
-    /// The statement was cancelled: its failure is the limit's.
-    pub fn has_passed(&self) -> bool {
-        self.passed
+    /// The statement was to be cancelled, and failed with `outcome`: whether that is the limit's. A statement may end by
+    /// itself, or fail, before it hears of it.
+    pub fn has_cancelled(&self, outcome: Outcome) -> bool {
+        self.passed && outcome == Outcome::Timeout
     }
 
     /// To be called while waiting; an error when even the cancelled statement does not end.
@@ -45,19 +47,23 @@ impl StatementLimit {
         match self.until {
             Some(until) if Instant::now() >= until => {
                 if self.passed {
-                    return Err(self.error(text));
+                    return Err(self.error(text, AfterLimit::Running));
                 }
                 cancel();
                 self.passed = true;
-                self.until = Some(Instant::now() + CANCEL_GRACE);
+                self.until = Some(Instant::now() + self.grace);
                 Ok(())
             }
             _ => Ok(()),
         }
     }
 
-    pub fn error(&self, text: &str) -> Error {
-        Error::Deadline { what: text.to_owned(), limit_s: self.limit_ns as f64 / 1e9 }
+    pub fn cancelled(&self, text: &str) -> Error {
+        self.error(text, AfterLimit::Cancelled)
+    }
+
+    fn error(&self, text: &str, after: AfterLimit) -> Error {
+        Error::Deadline { what: text.to_owned(), limit_s: self.limit_ns as f64 / 1e9, after }
     }
 }
 
@@ -257,6 +263,35 @@ fn clear_values(values: &mut Values) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn after(error: &Error) -> Option<AfterLimit> {
+        match error {
+            Error::Deadline { after, .. } => Some(*after),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_statement_that_does_not_end_when_it_is_cancelled_goes_on() {
+        let mut limit = StatementLimit { grace: Duration::ZERO, ..StatementLimit::new(1) };
+        std::thread::sleep(Duration::from_millis(1));
+        let mut cancels = 0;
+        assert!(limit.check(|| cancels += 1, "VACUUM").is_ok());
+        let error = limit.check(|| unreachable!("it was cancelled already"), "VACUUM").unwrap_err();
+        assert_eq!((cancels, after(&error)), (1, Some(AfterLimit::Running)));
+        assert!(error.to_string().ends_with("the server goes on with it"), "{error}");
+    }
+
+    #[test]
+    fn a_failure_behind_a_cancel_is_the_limits_where_it_says_so() {
+        let mut limit = StatementLimit::new(1);
+        assert!(!limit.has_cancelled(Outcome::Timeout), "nobody has cancelled it");
+        std::thread::sleep(Duration::from_millis(1));
+        limit.check(|| (), "VACUUM").unwrap();
+        assert!(limit.has_cancelled(Outcome::Timeout));
+        assert!(!limit.has_cancelled(Outcome::Refused), "it failed by itself");
+        assert_eq!(after(&limit.cancelled("VACUUM")), Some(AfterLimit::Cancelled));
+    }
 
     #[test]
     fn a_full_batch_needs_no_statement_of_one_row_more_than_once() {

@@ -18,7 +18,7 @@ use super::{
     answers::Answers, Answer, Canceller, Caps, Context, Done, Engine, Ns, OpId, Outcome, Payload, Session,
     Submit, Ticket, Work,
 };
-use crate::error::{Error, TargetFault};
+use crate::error::{AfterLimit, Error, TargetFault};
 use crate::plan::{self, OpKind, Target};
 use crate::rows::Columns;
 
@@ -397,5 +397,5 @@ fn over_limit(ctx: &Context, text: &str, limit_ns: u64) -> Error {
     if ctx.stop.load(std::sync::atomic::Ordering::Relaxed) {
         return Error::Interrupted;
     }
-    Error::Deadline { what: text.into(), limit_s: limit_ns as f64 / 1e9 }
+    Error::Deadline { what: text.into(), limit_s: limit_ns as f64 / 1e9, after: AfterLimit::Cancelled }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use super::{Answer, Engine};
-use crate::error::Error;
+use crate::error::{AfterLimit, Error};
 use crate::plan::{Repeat, Statement};
 use crate::rows::{value_text, Value};
 
@@ -54,21 +54,52 @@ fn until_no_rows(
     stop: &AtomicBool,
 ) -> Result<bool, Error> {
     let until = (limit_ns > 0).then(|| Instant::now() + Duration::from_nanos(limit_ns));
-    while !engine.ask(query, limit_ns)?.rows.is_empty() {
+    loop {
+        let answer = engine.ask(query, limit_ns)?;
+        let Some(row) = answer.rows.first() else { return Ok(true) };
         if stop.load(Relaxed) {
             return Ok(false);
         }
         if until.is_some_and(|until| Instant::now() > until) {
-            return Err(Error::Deadline { what: query.text.clone(), limit_s: limit_ns as f64 / 1e9 });
+            // What is still there says more than the question: the table that is waited for, and why.
+            let there: Vec<String> = row.iter().map(value_text).collect();
+            let what = format!("{}; still there: {}", query.text, there.join(", "));
+            return Err(Error::Deadline { what, limit_s: limit_ns as f64 / 1e9, after: AfterLimit::Idle });
         }
         std::thread::sleep(ASKED_AGAIN);
     }
-    Ok(true)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Caps, OpId, Session};
     use super::*;
+
+    /// Has a table that is never ready.
+    struct Suspended;
+
+    impl Engine for Suspended {
+        fn caps(&self) -> Caps {
+            Caps::default()
+        }
+        fn open(&self, _ops: &[OpId]) -> Result<Box<dyn Session>, Error> {
+            unreachable!("it is asked off the clock")
+        }
+        fn control(&self, _text: &str, _limit_ns: u64) -> Result<Answer, Error> {
+            let row = vec![Value::Text("ports".into()), Value::Text("suspended".into())];
+            Ok(Answer { names: vec!["name".into(), "state".into()], rows: vec![row] })
+        }
+    }
+
+    #[test]
+    fn a_wait_ends_at_its_limit_and_says_what_it_waited_for() {
+        let waited = Statement { repeat: Some(Repeat::UntilNoRows), ..Statement::from("SELECT unseen") };
+        let ended = perform(&Suspended, &waited, 1, &AtomicBool::new(false)).expect_err("it waits for ever");
+        assert_eq!(
+            ended.to_string(),
+            "SELECT unseen; still there: ports, suspended: not finished after 0.000000001 s"
+        );
+    }
 
     #[test]
     fn rows_of_a_query_for_statements_are_texts_or_null() {

@@ -15,7 +15,7 @@ use super::messages::{Control, Messages};
 use super::resp::{Address, Connection, Reply};
 use super::shared::{limit_of, lost};
 use super::{Answer, Caps, Context, Engine, OpId, Session};
-use crate::error::Error;
+use crate::error::{AfterLimit, Error};
 use template::Template;
 
 /// Calls of one session in flight.
@@ -89,9 +89,11 @@ fn controlled(
     let (mut last, mut refusal) = (Reply::Null, None);
     for _ in 0..commands.commands() {
         last = connection.reply(until).map_err(|e| match e.kind() {
-            std::io::ErrorKind::TimedOut => {
-                Error::Deadline { what: text.to_owned(), limit_s: limit_ns as f64 / 1e9 }
-            }
+            std::io::ErrorKind::TimedOut => Error::Deadline {
+                what: text.to_owned(),
+                limit_s: limit_ns as f64 / 1e9,
+                after: AfterLimit::Unknown,
+            },
             _ => lost(&address.to_string(), &e),
         })?;
         if let Reply::Error(message) = &last {

@@ -15,7 +15,7 @@ use crate::drive::{drive, DriveTarget, EndedBy};
 use crate::engine::abort::{self, Abort};
 use crate::engine::statement::perform;
 use crate::engine::{self, Context, Engine};
-use crate::error::Error;
+use crate::error::{AfterLimit, Error};
 use crate::plan::{DriveSegment, Phase, ProbePlan, ProofPlan, Repeat, RowSource, Segment, Statement};
 use crate::proof::{self, prove, Expectations, Expected};
 use crate::rows::files::FileSummary;
@@ -70,6 +70,12 @@ fn heed_stop(context: &Context) -> Option<Sender<()>> {
     std::thread::Builder::new().name("inrush-stop".into()).spawn(watch).ok().map(|_| running)
 }
 
+#[derive(Default)]
+struct Work {
+    begun_ns: u64,
+    ended_ns: Option<u64>,
+}
+
 struct Running {
     context: Context,
     engine: Option<Arc<dyn Engine>>,
@@ -80,6 +86,8 @@ struct Running {
     expectations: Expectations,
     /// A server over which a segment was cut by its limit is given no longer for proofs and probes.
     most_ns: u64,
+    /// When the work of the segment in hand began and ended, where that is not when the segment did.
+    work: Work,
     events: Sender<Event>,
     resumed: Receiver<Processes>,
 }
@@ -104,6 +112,7 @@ impl Running {
             counts: plan.tables.iter().map(|_| TableCount::default()).collect(),
             expectations: Expectations::default(),
             most_ns: u64::MAX,
+            work: Work::default(),
             context,
             events,
             resumed,
@@ -127,6 +136,9 @@ impl Running {
 
     /// Runs one segment and writes down that it ran, also when it failed.
     fn segment(&mut self, index: usize, segment: &Segment) -> Result<EndedBy, Error> {
+        self.work = Work::default();
+        let looks = !segment.step().is_empty() && !matches!(segment, Segment::Probe { .. });
+        self.begin(looks && !matches!(segment, Segment::Statement(_)));
         let start_ns = self.context.clock.now();
         let cpu_before = process_cpu_ns();
         let (kind, label, phase) = name(segment);
@@ -142,13 +154,17 @@ impl Running {
             Segment::Settle { ns, .. } => self.settle(*ns),
             Segment::Pause { action, .. } => self.pause(index, action),
         };
+        if self.work.ended_ns.is_none() {
+            self.end(looks);
+        }
+        let Work { begun_ns, ended_ns } = std::mem::take(&mut self.work);
         let row = SegmentRow {
             segment: index as u16,
             kind,
             label,
             phase,
-            start_ns,
-            end_ns: self.context.clock.now(),
+            start_ns: begun_ns,
+            end_ns: ended_ns.unwrap_or_else(|| self.context.clock.now()),
             ended_by: ended.as_ref().map_or(EndedBy::Error, |e| *e).name(),
             client_cpu_ns: process_cpu_ns() - cpu_before,
             step: segment.step().to_owned(),
@@ -156,6 +172,29 @@ impl Running {
         self.tables.segment(&row);
         self.write_out()?;
         ended
+    }
+
+    /// The work of a segment begins now; `looks`: after a look at what everyone has used so far.
+    fn begin(&mut self, looks: bool) {
+        if looks {
+            self.look();
+        }
+        self.work.begun_ns = self.context.clock.now();
+    }
+
+    /// It has ended now: what is done from now on is not its own.
+    fn end(&mut self, looks: bool) {
+        self.work.ended_ns = Some(self.context.clock.now());
+        if looks {
+            self.look();
+        }
+    }
+
+    /// A step may be shorter than the time between two looks of the watch.
+    fn look(&self) {
+        if let Some(watch) = &self.watch {
+            watch.look_now();
+        }
     }
 
     fn control(&mut self, statements: &[Statement], limit_ns: u64) -> Result<EndedBy, Error> {
@@ -181,6 +220,7 @@ impl Running {
         let mut observer = RunObserver::start(self, engine.clone(), index, segment)?;
         let driven = drive(&drive_target, segment, &mut observer);
         let whole = driven.as_ref().is_ok_and(|d| matches!(d.ended_by, EndedBy::Work | EndedBy::Time));
+        observer.ended();
         observer.finish(!whole);
         let driven = driven?;
         // A step has a limit of its own, which may be shorter than its tables take to be proven.
@@ -238,7 +278,11 @@ impl Running {
             let rows = match proven {
                 Err(_) if cut => {
                     let what = format!("proving table {}", plan.tables[proof.table].name);
-                    return Err(Error::Deadline { what, limit_s: most_ns as f64 / 1e9 });
+                    return Err(Error::Deadline {
+                        what,
+                        limit_s: most_ns as f64 / 1e9,
+                        after: AfterLimit::Unknown,
+                    });
                 }
                 proven => proven?,
             };
@@ -257,7 +301,12 @@ impl Running {
             return Ok(());
         }
         let asked = Statement { repeat: Some(Repeat::UntilNoRows), ..Statement::from(proof.unseen.as_str()) };
-        let limit_ns = proof::limit_ns(proof.rows).min(self.most_ns);
+        // What took so long at most to be written is seen in that time too, or never.
+        let written_in = self.context.plan.segments.iter().filter_map(|segment| match segment {
+            Segment::Drive(drive) if drive.limit_ns > 0 => Some(drive.limit_ns),
+            _ => None,
+        });
+        let limit_ns = written_in.max().unwrap_or_else(|| proof::limit_ns(proof.rows)).min(self.most_ns);
         // A run that is asked to stop is proven as far as it is seen.
         perform(engine, &asked, limit_ns, &self.context.stop).map(drop)
     }

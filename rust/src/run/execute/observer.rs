@@ -8,7 +8,7 @@ use crate::clock::process_cpu_ns;
 use crate::drive::{Observer, Progress, STUCK_NS};
 use crate::engine::statement::perform;
 use crate::engine::{Engine, Ns};
-use crate::error::Error;
+use crate::error::{AfterLimit, Error};
 use crate::plan::DriveSegment;
 use crate::record::Recorded;
 use crate::run::sampler::Sampler;
@@ -48,6 +48,11 @@ impl<'a> RunObserver<'a> {
         };
         let heartbeat = Heartbeat::start(clock)?;
         Ok(RunObserver { run, engine, index, segment, measured_ns: 0, cpu, sampler, heartbeat })
+    }
+
+    /// The sessions have ended; the sampler has not.
+    pub fn ended(&mut self) {
+        self.run.end(!self.segment.step.is_empty());
     }
 
     /// Takes the sampler's last answers. After a segment that was cut its current statement is not waited for: what
@@ -129,7 +134,7 @@ impl Observer for RunObserver<'_> {
 
     fn stuck(&mut self, role: &str) {
         let what = format!("a call of {role} that was cancelled");
-        let error = Error::Deadline { what, limit_s: STUCK_NS as f64 / 1e9 };
+        let error = Error::Deadline { what, limit_s: STUCK_NS as f64 / 1e9, after: AfterLimit::Running };
         self.run.emit(Event::Failed { kind: error.kind(), message: error.to_string() });
     }
 }

@@ -6,13 +6,16 @@ use super::Running;
 use crate::drive::EndedBy;
 use crate::engine::statement::{perform, statements};
 use crate::engine::{self, Engine, Ns};
-use crate::error::Error;
+use crate::error::{AfterLimit, Error};
 use crate::plan::{Repeat, Statement, StatementSegment};
 use crate::run::sampler::Sampler;
 use crate::tables::StepRow;
 
 /// How long the step waits for the sizes that were asked for last.
 const LAST_SAMPLE_MOST: Duration = Duration::from_secs(5);
+
+/// What probes and proofs are given at least beside a statement that was not ended at its limit.
+const BESIDE_LEAST_NS: u64 = 60_000_000_000;
 
 /// One step at work.
 struct Step<'a> {
@@ -38,9 +41,12 @@ impl Running {
             }
             None => None,
         };
+        self.begin(true);
         let until_ns = self.context.clock.now().saturating_add(plan.limit_ns);
         let mut step = Step { run: self, engine: engine.as_ref(), plan, segment, until_ns, statements: 0 };
         let ended = step.all(&mut sampler);
+        // Before the sampler has taken its last answer: that is waited for, and no part of the work.
+        self.end(true);
         if let Some(mut sampler) = sampler {
             sampler.stop(LAST_SAMPLE_MOST);
             self.keep(&sampler);
@@ -116,13 +122,27 @@ impl Step<'_> {
         let left_ns = self.until_ns.saturating_sub(start_ns);
         let worked = match left_ns {
             // 0 would be no limit at all.
-            0 => Err(Error::Deadline { what: text.to_owned(), limit_s: self.plan.limit_ns as f64 / 1e9 }),
+            0 => Err(Error::Deadline {
+                what: text.to_owned(),
+                limit_s: self.plan.limit_ns as f64 / 1e9,
+                after: AfterLimit::Idle,
+            }),
             left_ns => work(left_ns),
         };
         let ended = match &worked {
             Ok(_) => EndedBy::Work,
-            Err(Error::Deadline { .. }) => EndedBy::Limit,
+            Err(Error::Deadline { after, .. }) => {
+                if matches!(after, AfterLimit::Running | AfterLimit::Unknown) {
+                    // It may hold what probes and proofs wait for.
+                    self.run.most_ns = self.run.most_ns.min(self.plan.limit_ns.max(BESIDE_LEAST_NS));
+                }
+                EndedBy::Limit
+            }
             Err(_) => EndedBy::Error,
+        };
+        let ended_by = match &worked {
+            Err(Error::Deadline { after, .. }) => after.name(),
+            _ => ended.name(),
         };
         let rows = worked.as_ref().map_or(0, |(rows, _)| *rows);
         self.run.tables.step(&StepRow {
@@ -132,7 +152,7 @@ impl Step<'_> {
             text: text.to_owned(),
             start_ns,
             end_ns: clock.now(),
-            ended_by: ended.name(),
+            ended_by,
             rows,
             message: worked.as_ref().err().map(Error::to_string).unwrap_or_default(),
         });
