@@ -114,6 +114,7 @@ class Sqlite(Twin):
     title = "SQLite"
     schemes = ("sqlite",)
     methods = ("bulk", "multirow")
+    ways_out = ("rows",)
     embedded = True
     works_in_client = True
     loading = SqliteLoading()

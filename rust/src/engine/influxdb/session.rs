@@ -207,7 +207,7 @@ impl Session for InfluxSession {
         }
         let (rows, bytes) = match &work {
             Work::Rows { payload, .. } => (payload.rows, payload.bytes.len() as u64),
-            Work::Params(_) => (0, 0),
+            Work::Params(_) | Work::Extract { .. } => (0, 0),
         };
         // A cancel that came behind the answer has cut an idle connection: it says nothing of the next one.
         self.cancelled.store(false, Relaxed);
