@@ -61,8 +61,8 @@ def parse_range(
     for name in needed:
         if name not in columns:
             operation.problem(
-                f'needs a parameter {{ gen = "range", column = "{name}" }}: {name} is a part of what tells one series of '
-                f"{table.name} from the others"
+                f'needs a parameter {{ gen = "range", column = "{name}" }}: {name} is a part of the key of one series of '
+                f"{table.name}"
             )
     if table.series > 1 and found.time not in table.identity:
         operation.problem(

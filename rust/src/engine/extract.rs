@@ -1,4 +1,4 @@
-//! Rows of a call of kind `extract`, on their way from the wire to whoever looks at them.
+//! Rows of a call of kind `extract`, on their way from the wire to the driver.
 
 use super::shared::clear;
 use super::{Context, OpId};

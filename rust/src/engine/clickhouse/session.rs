@@ -188,7 +188,7 @@ impl ChSession {
         Ok(Ok((rows, bytes)))
     }
 
-    /// Runs the call to its end, and tells how it ended.
+    /// Runs the call to its end, and reports how it ended.
     fn extract(&mut self, ticket: Ticket, op: OpId, params: &[Value], sink: &mut dyn Sink) {
         let Some(Prepared::Extract { template, batch }) = &mut self.ops[op] else {
             unreachable!("the driver submits what it has opened")

@@ -9,7 +9,7 @@ use crate::rows::Columns;
 const AS_STORED: [(Lie, Lie); 3] =
     [(Lie::AnswerDrop, Lie::Drop), (Lie::AnswerDouble, Lie::Double), (Lie::AnswerSwap, Lie::Swap)];
 
-/// Between the engine and whoever looks at its rows.
+/// Between the engine and the driver that looks at its rows.
 pub struct Lying<'a> {
     faults: Vec<Fault>,
     /// Rows of earlier answers.

@@ -16,7 +16,7 @@ use crate::rows::{Columns, Value};
 
 pub(super) struct Extract {
     pub(super) way: Way,
-    /// Rows on their way to whoever looks at them.
+    /// Rows on their way to the sink.
     pub(super) batch: Columns,
 }
 
@@ -36,7 +36,7 @@ struct Came {
 }
 
 impl PgSession {
-    /// Runs the call to its end, and tells how it ended.
+    /// Runs the call to its end, and reports how it ended.
     pub(super) fn extract(&mut self, ticket: Ticket, op: OpId, params: &[Value], sink: &mut dyn Sink) {
         if let Err(error) = messages::drain(self) {
             return self.ended.lose(ticket, Outcome::Lost, 0, 0, &error);
