@@ -84,6 +84,7 @@ class Mysql(Twin):
     loading = MysqlLoading(collation)
     max_depth = 1024
     methods: ClassVar[tuple[str, ...]] = ("load", "multirow")
+    ways_out = ("binary",)
     ways: ClassVar[Mapping[str, str]] = {"bulk": "load"}
     rate: ClassVar[tuple[float, float]] = (2e-3, 4e-6)
     protocol = Protocol.MYSQL
