@@ -21,7 +21,7 @@ DIGIT_TYPES = ("bytes",)
 #: Of an operation, as a study's file says it: {"type": …, "gen": {…}}, and `list` where it stands for several.
 Parameter: TypeAlias = Mapping[str, Any]
 #: Kinds of operations that sessions call.
-OpKind: TypeAlias = Literal["insert", "query", "together", "execute"]
+OpKind: TypeAlias = Literal["insert", "query", "together", "execute", "extract"]
 #: Of one that sessions do not call: a step of its own.
 Maintain: TypeAlias = Literal["maintain"]
 #: What the core runs and times, and what it does with the rows that a statement gives (`border/statement.py`).
@@ -159,6 +159,20 @@ class KeyRows:
 
 
 @dataclass(frozen=True)
+class RangeOf:
+    """Rows of one series in a half-open interval of time. One of the lengths is said."""
+
+    #: Column of `table` that the interval is of.
+    time: str
+    rows: int | None = None
+    #: Of the rows of the series, 0…1.
+    share: float | None = None
+    seconds: float | None = None
+    #: None: drawn among those that are long enough, each in proportion to its rows.
+    series: int | None = None
+
+
+@dataclass(frozen=True)
 class AnswerForm:
     """What an answer is to look like, where the engine's language cannot say it."""
 
@@ -179,6 +193,12 @@ class Operation:
     params: Mapping[str, Parameter] = field(default_factory=dict)
     #: The rows that its parameters with gen = "key" are columns of.
     key_rows: KeyRows | None = None
+    #: Of kind `extract`: the rows that a call asks for.
+    range: RangeOf | None = None
+    #: Of kind `extract`: its way out and, of a cursor, the rows that it fetches at a time, as the role says; empty: the
+    #: engine's first.
+    method: str = ""
+    fetch_rows: int | None = None
     members: tuple[str, ...] = ()
     holds: tuple[str, ...] = ()
     #: Column of `table` behind each column of the answer, where rows of the answer are rows of the table.

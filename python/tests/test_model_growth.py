@@ -10,7 +10,7 @@ import pytest
 from inrush.model import growth
 from inrush.model.curve import Curve, curve
 from inrush.model.forecast import Refused
-from inrush.model.growth import Store, forecast_growth, forecast_read
+from inrush.model.growth import MEMORY_UNKNOWN, Store, forecast_growth, forecast_read
 from inrush.model.intervals import Scored
 from inrush.model.storage import LEAF_SHARES, Tree, merged
 
@@ -198,3 +198,11 @@ def test_a_read_beyond_memory_costs_the_pages_of_a_cold_one_and_is_refused_witho
     assert made.lo <= forecast_read(warm, None, TARGET, STORE).median <= made.hi
     with pytest.raises(Refused, match=r"no cold read of the same operation.*add steps"):
         forecast_read(warm, None, TARGET, small)
+
+
+def test_a_claim_says_where_the_memory_of_the_server_is_not_known() -> None:
+    elsewhere = Store(1000, 4096, 5e5, 52)
+    load, read = simulated(tree_load(1), 1), reads(2e-6, 1)
+    for store, said in ((STORE, False), (elsewhere, True)):
+        for made in (forecast_growth(load, TARGET, store), forecast_read(read, None, TARGET, store)):
+            assert (MEMORY_UNKNOWN in made.why) is said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ from inrush.engines import server
 from inrush.engines.pages import Pages, bytes_of
 from inrush.errors import UsageError
 from inrush.predict.claims import forecast_of
-from inrush.predict.growth import out_of_order, page_read_s
+from inrush.predict.growth import here, out_of_order, page_read_s
 from inrush.predict.training import Training, trainings
 from inrush.results.predictions import Predictions
 from inrush.results.store import Store
 from inrush.stats.measures import study_record
+from inrush.stats.record import RunRecord
+from tests import synthetic
 from tests.steps import WORKLOAD
 from tests.terminal import Inrush
 
@@ -177,3 +180,15 @@ def test_a_page_costs_what_the_probe_of_the_next_larger_one_says_if_that_was_dir
     assert [page_read_s(env, page) for page in (4096, 8192, 16_384, 65_536)] == [1e-4, 1e-4, 2e-4, 2e-4]
     assert page_read_s({**env, "disk_direct": False}, 8192) is None
     assert page_read_s({}, 8192) is None
+
+
+def test_the_memory_of_this_machine_is_not_that_of_a_server_elsewhere() -> None:
+    facts = {"mem_available_bytes": 8e9}
+    base = synthetic.run("postgresql", {})
+
+    def at(url: str) -> RunRecord:
+        target = {**base.plan["target"], "engine": "postgresql", "url": url}
+        return replace(base, env=facts, plan={**base.plan, "target": target, "watch": {}})
+
+    assert here(at("postgresql://u@127.0.0.1:5432/db")) == facts
+    assert here(at("postgresql://u@db.example:5432/db")) == {}

@@ -93,7 +93,7 @@ fn recorder(schedule: Schedule) -> (Collector, Recorder) {
         schedule,
         seed: 1,
         count: None,
-        freshness: false,
+        looks: Default::default(),
         choose: None,
     };
     let (collector, mut recorders) = Collector::new(0, 1_000_000_000, vec![role]);

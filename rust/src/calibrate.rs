@@ -144,6 +144,7 @@ fn null(seconds: f64) -> Result<Json, Error> {
             directives: None,
             method: String::new(),
             params: Vec::new(),
+            range: None,
             keys: Vec::new(),
             members: Vec::new(),
             holds: Vec::new(),

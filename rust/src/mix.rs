@@ -1,6 +1,7 @@
 //! Which operation a ticket is, and with which parameters: functions of (seed, role, ticket).
 
 mod keys;
+mod ranges;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,10 +11,11 @@ use crate::error::Error;
 use crate::plan::{LogicalType, OpPlan, ParamGen, ParamPlan, RolePlan, RunPlan, Weighted};
 use crate::rows::hash::hash;
 use crate::rows::spelled::{uuid_bytes, uuid_text};
-use crate::rows::{Generators, Value};
+use crate::rows::{Generators, Interval, Value};
 use crate::schedule::arrival_seed;
 
 pub use keys::{key_problems, KeySet, RowDraw, SessionKeys, Share};
+pub use ranges::{range_problems, Ranges};
 
 /// Chooses the operation of each ticket of a role by weight.
 #[derive(Clone)]
@@ -64,6 +66,7 @@ pub struct Params {
 pub struct Shared {
     param_generators: Vec<ParamGenerator>,
     keys: Vec<Arc<KeySet>>,
+    ranges: Option<Arc<Ranges>>,
     seed: u64,
     epoch_ns: i64,
 }
@@ -93,6 +96,7 @@ impl Shared {
         Ok(Arc::new(Shared {
             param_generators: param_generators.collect::<Result<_, _>>()?,
             keys: key_sets(generators, operation)?,
+            ranges: Ranges::of(generators, operation)?.map(Arc::new),
             seed: arrival_seed(plan.seed, &format!("{role}/{}", operation.name)),
             epoch_ns: plan.epoch_ns,
         }))
@@ -133,6 +137,19 @@ impl Params {
         for keys in &mut self.keys {
             keys.fill(shared.seed, ticket, out);
         }
+        if let Some(ranges) = &shared.ranges {
+            ranges.fill(&ranges.interval(shared.seed, ticket), out);
+        }
+    }
+
+    /// The ranges that calls of the operation ask for, if it has any.
+    pub fn ranges(&self) -> Option<Arc<Ranges>> {
+        self.shared.ranges.clone()
+    }
+
+    /// The range that a call asks for.
+    pub fn interval(&self, ticket: Ticket) -> Option<Interval> {
+        self.shared.ranges.as_ref().map(|ranges| ranges.interval(self.shared.seed, ticket))
     }
 }
 
@@ -201,10 +218,16 @@ fn param_generator(
             span: (*to as i128 - *from as i128 + 1).min(u64::MAX as i128) as u64,
         }),
         ParamGen::Uniform { from, to } => Err(refuse(format!("from {from} lies above to {to}"))),
-        ParamGen::OfSeries { .. } | ParamGen::Key { .. } => Ok(ParamGenerator::Later),
+        ParamGen::OfSeries { .. } | ParamGen::Key { .. } | ParamGen::RangeKey { .. } => {
+            Ok(ParamGenerator::Later)
+        }
         ParamGen::SeriesAt { table, column, series } => {
             Ok(ParamGenerator::Constant(series_value(generators, *table, column, *series).map_err(refuse)?))
         }
+        ParamGen::RangeFrom {} | ParamGen::RangeTo {} => match param.ty {
+            LogicalType::TimeMs | LogicalType::TimeUs => Ok(ParamGenerator::Later),
+            other => Err(refuse(format!("the ends of a range are times, not {other:?}"))),
+        },
         ParamGen::SeenUntil {} => match param.ty {
             LogicalType::TimeMs | LogicalType::TimeUs => Ok(ParamGenerator::Later),
             other => Err(refuse(format!("seen_until gives a time, not {other:?}"))),

@@ -18,7 +18,9 @@ use crate::error::Error;
 
 pub use directives::{Directives, Pick, Tag};
 pub use generator::{AtLimit, CounterPlan, GenPlan, Increment, Per, DEFAULT_BITS};
-pub use operation::{Assertion, KeyLaw, KeyPlan, OpKind, OpPlan, ParamGen, ParamPlan};
+pub use operation::{
+    Assertion, KeyLaw, KeyPlan, OpKind, OpPlan, ParamGen, ParamPlan, RangeLength, RangePlan,
+};
 pub use segment::{
     ChecksumItem, CollectPlan, DriveSegment, Phase, ProbePlan, ProofPlan, RepeatPlan, RolePlan, SamplePlan,
     Schedule, Segment, StatementSegment, Until, ValueHash, Weighted, Work,
@@ -29,9 +31,10 @@ pub use table::{
     TablePlan, TimeForm,
 };
 
-/// Version 2: a statement may say `repeat`; 3: segments may belong to a step; 4: a statement may have `directives`. Those
-/// before 4 wrote directives into the text, and 1 `repeat` too; all are read.
-pub const PLAN_VERSION: u32 = 4;
+/// Version 2: a statement may say `repeat`; 3: segments may belong to a step; 4: a statement may have `directives`; 5:
+/// operations may be extracts. Those before 4 wrote directives into the text, and 1 `repeat` too; all are read.
+pub const PLAN_VERSION: u32 = 5;
+const DIRECTIVES_VERSION: u32 = 4;
 const REPEAT_VERSION: u32 = 2;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -114,8 +117,8 @@ impl RunPlan {
     pub fn from_json(text: &str) -> Result<RunPlan, Error> {
         let mut plan: RunPlan = serde_json::from_str(text).map_err(|e| Error::Plan(e.to_string()))?;
         match plan.version {
-            1..PLAN_VERSION => plan.upgrade(),
-            PLAN_VERSION => {}
+            1..DIRECTIVES_VERSION => plan.upgrade(),
+            DIRECTIVES_VERSION..=PLAN_VERSION => {}
             other => {
                 return Err(Error::Plan(format!(
                     "version {other} was written by another inrush; this one reads 1 to {PLAN_VERSION}"
@@ -144,7 +147,7 @@ impl RunPlan {
             }
         }
         if has_directives {
-            self.version = PLAN_VERSION;
+            self.version = DIRECTIVES_VERSION;
         } else if repeats {
             self.version = REPEAT_VERSION;
         }

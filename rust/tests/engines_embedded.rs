@@ -340,6 +340,7 @@ fn op(kind: OpKind, text: String) -> OpPlan {
         directives: None,
         method: String::new(),
         params: vec![],
+        range: None,
         keys: Vec::new(),
         members: vec![],
         holds: vec![],

@@ -128,7 +128,7 @@ impl Session for LossySession {
     fn submit(&mut self, ticket: Ticket, _: OpId, work: Work<'_>) -> Submit {
         let rows = match work {
             Work::Rows { columns, .. } => columns.rows as u64,
-            Work::Params(_) => 0,
+            Work::Params(_) | Work::Extract { .. } => 0,
         };
         std::thread::sleep(Duration::from_nanos(self.behaviour.service_ns));
         let hangs = self.behaviour.hangs_from.is_some_and(|from| self.calls >= from);

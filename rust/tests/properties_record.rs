@@ -158,7 +158,7 @@ fn record(calls: &[Call], interval_ns: u64, take_every: usize, paced: bool) -> R
         schedule,
         seed: 0,
         count: None,
-        freshness: false,
+        looks: Default::default(),
         choose: Some(std::sync::Arc::new(|ticket| (ticket % 2) as usize)),
     };
     let (mut collector, mut recorders) = Collector::new(0, interval_ns, vec![role]);

@@ -52,7 +52,33 @@ class KeyParam(TypedDict):
     column: str
 
 
-ParamGen: TypeAlias = ConstantParam | NowMinus | OfSeries | SeriesAt | SeenUntil | UniformParam | KeyParam
+class RangeKey(TypedDict):
+    """A column of the series of a range."""
+
+    kind: Literal["range_key"]
+    column: str
+
+
+class RangeFrom(TypedDict):
+    kind: Literal["range_from"]
+
+
+class RangeTo(TypedDict):
+    kind: Literal["range_to"]
+
+
+ParamGen: TypeAlias = (
+    ConstantParam
+    | NowMinus
+    | OfSeries
+    | SeriesAt
+    | SeenUntil
+    | UniformParam
+    | KeyParam
+    | RangeKey
+    | RangeFrom
+    | RangeTo
+)
 
 
 class ParamPlan(TypedDict):
@@ -92,6 +118,42 @@ class KeyPlan(TypedDict):
     by: KeyLaw
 
 
+class RowsLength(TypedDict):
+    kind: Literal["rows"]
+    rows: int
+
+
+class ShareLength(TypedDict):
+    kind: Literal["share"]
+    #: Of the rows of a series.
+    ppm: int
+
+
+class TimeLength(TypedDict):
+    kind: Literal["time"]
+    ns: int
+
+
+RangeLength: TypeAlias = RowsLength | ShareLength | TimeLength
+
+
+class RangePlan(TypedDict):
+    """Rows of one series in an interval of time, drawn anew for every call."""
+
+    table: int
+    #: Of the whole table, which does not change while it is read.
+    rows: int
+    #: Column of the table behind each column of the answer.
+    columns: Sequence[str]
+    #: The interval is of it, and the answer sorted by it.
+    time: str
+    length: RangeLength
+    #: Absent: one that is long enough, each in proportion to its rows.
+    series: NotRequired[int]
+    #: Rows that a `cursor` fetches at a time.
+    fetch_rows: NotRequired[int]
+
+
 class RowsRegenerate(TypedDict):
     kind: Literal["rows_regenerate"]
     table: int
@@ -129,6 +191,8 @@ class OpPlan(TypedDict):
     directives: NotRequired[Directives]
     method: str
     params: Sequence[ParamPlan]
+    #: Of kind `extract`.
+    range: NotRequired[RangePlan]
     keys: NotRequired[Sequence[KeyPlan]]
     members: NotRequired[Sequence[str]]
     holds: NotRequired[Sequence[Assertion]]

@@ -27,7 +27,9 @@ REPEAT_VERSION: Final = 2
 #: Of a plan with segments that belong to steps.
 STEP_VERSION: Final = 3
 #: Of a plan that has directives.
-PLAN_VERSION: Final = 4
+DIRECTIVES_VERSION: Final = 4
+#: Of a plan that has extracts.
+PLAN_VERSION: Final = 5
 
 
 class Target(TypedDict):

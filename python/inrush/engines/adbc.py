@@ -48,6 +48,7 @@ class Adbc(Twin):
     title = "ADBC"
     schemes = ("adbc",)
     methods = ("bulk", "multirow")
+    ways_out = ("arrow",)
     namespace_holds_tables = False
     works_in_client = True
 

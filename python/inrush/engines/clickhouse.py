@@ -60,6 +60,7 @@ class Clickhouse(Twin):
     loading = ClickhouseLoading()
     schemes = ("clickhouse",)
     methods = ("native", "rowbinary", "tsv", "values")
+    ways_out = ("native",)
     ways: ClassVar[Mapping[str, str]] = {"bulk": "native", "multirow": "values"}
     protocol = Protocol.HTTP
     usual_port = 8123

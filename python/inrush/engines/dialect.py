@@ -20,6 +20,8 @@ class Dialect(ABC):
     name: ClassVar[str]
     #: Insert methods, fastest first; factor `method`.
     methods: ClassVar[tuple[str, ...]]
+    #: How rows of an extract come out, the usual way first; empty: it has none. Twin of `check_way` in rust/src/engine.
+    ways_out: ClassVar[tuple[str, ...]] = ()
     #: What studies call a method on every engine (`bulk`: whole batches, `multirow`: INSERTs of many rows) -> its name here.
     ways: ClassVar[Mapping[str, str]] = {}
     #: Dropping the namespace drops its tables.

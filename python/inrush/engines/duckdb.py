@@ -93,6 +93,7 @@ class DuckDB(Twin):
     title = "DuckDB"
     schemes = ("duckdb",)
     methods = ("bulk", "multirow")
+    ways_out = ("arrow",)
     embedded = True
     extra = "duckdb"
     oracle = "sqlite"

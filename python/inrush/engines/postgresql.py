@@ -97,6 +97,7 @@ class Postgresql(Twin):
     cluster = PostgresqlCluster("postgresql")
     loading = PostgresqlLoading()
     methods = ("bulk", "multirow", "unnest")
+    ways_out = ("copy", "binary", "cursor")
     max_depth = 1024
     protocol = Protocol.POSTGRESQL
     usual_port = 5432

@@ -122,6 +122,7 @@ class Sqlite(Twin):
     keeps_not_finite: ClassVar[frozenset[str]] = frozenset({"inf", "minus_inf"})
     schemes = ("sqlite",)
     methods = ("bulk", "multirow")
+    ways_out = ("rows",)
     embedded = True
     works_in_client = True
     loading = SqliteLoading()

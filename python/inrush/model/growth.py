@@ -38,6 +38,12 @@ DEVICE_FACTOR = 2.0
 SEEN_BEYOND = 2.0
 
 
+#: Of a server on another machine, or of a machine that could not be asked.
+MEMORY_UNKNOWN = (
+    "the server's memory for pages is not known: a table that outgrows it takes longer than claimed here"
+)
+
+
 @dataclass(frozen=True)
 class Store:
     """What a run recorded of where rows go; bytes and seconds. None: not known, or the engine has no such thing."""
@@ -82,6 +88,8 @@ def forecast_growth(
     refuse_far(to, float(of.x[-1]))
     beyond = device_s(to, chosen, store)
     found = interval(of, to, chosen, candidates(of, store), beyond, archive, level)  # fmt: skip
+    if store.is_tree and store.memory_bytes is None:
+        why = (*why, MEMORY_UNKNOWN)
     if beyond:
         why = (
             *why,
@@ -237,6 +245,8 @@ def forecast_read(
     share = max(0.0, 1 - store.full_at / to)
     found = interval(warm, to, held, others, 0.0, archive, level)
     why: tuple[str, ...] = (f"{held.name}: of reads in memory",)
+    if store.memory_bytes is None:
+        why = (*why, MEMORY_UNKNOWN)
     median, lo, hi, name = found.median, found.lo, found.hi, held.name
     if share > 0:
         if cold is None:

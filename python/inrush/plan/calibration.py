@@ -6,8 +6,11 @@ What a row or a call costs there is the client's own; `client_overhead` takes it
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from inrush.border.plan import (
     PLAIN_VERSION,
+    PLAN_VERSION,
     STEP_VERSION,
     ColumnPlan,
     DriveSegment,
@@ -37,12 +40,18 @@ def calibration_plan(plan: SessionsPlan) -> PointPlan:
     measured = [s for s in plan["segments"] if s["kind"] == "drive" and s["phase"] == "measure"]
     return {
         **plan,
-        "version": STEP_VERSION if any(s.get("step") for s in measured) else PLAIN_VERSION,
+        "version": version(plan, measured),
         "target": {"engine": FLOOR, "url": "", "options": {}},
         "tables": [without_wire(table) for table in plan["tables"]],
         "operations": [operation(o) for o in plan["operations"]],
         "segments": [shortened(segment) for segment in measured],
     }
+
+
+def version(plan: SessionsPlan, measured: Sequence[DriveSegment]) -> int:
+    if any("range" in o for o in plan["operations"]):
+        return PLAN_VERSION
+    return STEP_VERSION if any(s.get("step") for s in measured) else PLAIN_VERSION
 
 
 def without_wire(table: TablePlan) -> TablePlan:

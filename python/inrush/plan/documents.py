@@ -151,6 +151,12 @@ def param_document(operation: Operation, name: str, index: Mapping[str, int]) ->
             gen = {"kind": "of_series", "table": index[asked["table"]], "column": asked["column"]}
         case "seen_until":
             gen = {"kind": "seen_until"}
+        case "range" if "column" in asked:
+            gen = {"kind": "range_key", "column": asked["column"]}
+        case "range" if asked["end"] == "from":
+            gen = {"kind": "range_from"}
+        case "range":
+            gen = {"kind": "range_to"}
         case "key":
             gen = {"kind": "key", "keys": 0, "draw": asked.get("draw", 0), "column": asked["column"]}
         case "uniform":

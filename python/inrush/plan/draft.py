@@ -23,6 +23,7 @@ from inrush.plan.documents import (
     row_bytes,
     table_document,
 )
+from inrush.plan.extracts import ends_as, range_document, range_problems, way_out
 from inrush.plan.intervals import coarser
 from inrush.plan.kept import not_kept
 from inrush.plan.keys import coverage, sentence
@@ -125,6 +126,18 @@ class Draft:
             if not self.rows_before(op.table or "") or op.table in self.retained
         ]
 
+    def extract_problems(self) -> list[Problem]:
+        """Ranges of tables whose rows do not lie there."""
+        names = {name: None for role in self.roles for name in role.operations}
+        extracts = [
+            op for op in map(self.study.workload.operations.__getitem__, names) if op.kind == "extract"
+        ]
+
+        def changes(table: str) -> bool:
+            return table in self.retained or (table in self.written and not self.study.steps)
+
+        return range_problems(extracts, self.rows_before, changes)
+
     def what_it_can(self, role: ActiveRole) -> ActiveRole:
         """A mix, or a page, without the queries that the engine cannot answer, as long as one is left."""
         cannot = {name: self.unsupported(name, role.tables) for name in role.operations if not role.table}
@@ -185,6 +198,11 @@ class Draft:
                 wanted[name] = (replace(operation, members=members), 0)
         for operation, batch_rows in wanted.values():
             method = self.method if operation.kind == "insert" else ""
+            if operation.kind == "extract":
+                out = way_out(operation, self.server)
+                if isinstance(out, Unsupported):
+                    return Unsupported(f"{operation.name}: {out.reason}")
+                method = out
             if operation.kind == "together":
                 self.operations.append(operation_document(operation, self.index, OpPlan(""), []))
                 continue
@@ -196,15 +214,19 @@ class Draft:
             if isinstance(planned, Unsupported):
                 return Unsupported(f"{operation.name}: {planned.reason}")
             params = [param_document(operation, p, self.index) for p in planned.params]
-            self.operations.append(
-                operation_document(
-                    operation,
-                    self.index,
-                    replace(planned, method=planned.method or method),
-                    params,
-                    self.keys.get(operation.name),
-                )
+            document = operation_document(
+                operation,
+                self.index,
+                replace(planned, method=planned.method or method),
+                params,
+                self.keys.get(operation.name),
             )
+            if operation.kind == "extract":
+                rows = self.rows_before(operation.table or "")
+                document["range"] = range_document(operation, method, self.index, rows)
+                of_time = self.tables[operation.table or ""].column(document["range"]["time"])
+                document["params"] = ends_as(of_time.type, params)
+            self.operations.append(document)
             kept = self.retained.get(operation.table or "")
             if kept is not None and planned.piece_s and kept.operation == operation.name:
                 self.retained[kept.table] = in_pieces(

@@ -13,6 +13,7 @@ from inrush.engines.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.documents import epoch_ns
 from inrush.plan.draft import Draft
+from inrush.plan.extracts import as_roles_extract
 from inrush.plan.intervals import interval_s, watch_s
 from inrush.plan.keys import as_roles_draw, planned_keys
 from inrush.plan.lists import lengths, with_lists
@@ -70,6 +71,7 @@ def plan_point(
     if problems:
         return Impossible(tuple(problems))
     workload, roles = as_roles_draw(study.workload, roles)
+    workload, roles = as_roles_extract(workload, roles)
     keys, problems = lengths(workload, roles)
     if problems:
         return Impossible(tuple(problems))
@@ -89,7 +91,7 @@ def plan_point(
     draft.keys, problems = planned_keys(
         study.workload, draft.roles, draft.index, draft.rows_before, draft.rows_of
     )
-    problems = [*problems, *draft.asked_problems(), *draft.order_problems()]
+    problems = [*problems, *draft.asked_problems(), *draft.extract_problems(), *draft.order_problems()]
     problems += partition_problems(draft.tables, server, draft.layout)
     if problems:
         return Impossible(tuple(problems))

@@ -56,6 +56,9 @@ class ActiveRole:
     keys_per_call: int = 1
     #: How its keys are drawn, in plain values; None: as its operations say.
     keys: KeysOf | None = None
+    #: Way out of its extracts, empty: the engine's first; and rows that a cursor fetches at a time.
+    method: str = ""
+    fetch_rows: int | None = None
     #: Of tables that no role writes.
     load_rows: int = 0
     notes: tuple[str, ...] = ()
@@ -118,7 +121,11 @@ def deep_problems(
         writing = "" if most == server.max_depth else f" that inserts by {method}"
         key = f"roles.{role.name.partition('/')[0]}.depth"
         pages = [name for name in role.operations if study.workload.operations[name].kind == "together"]
-        if pages and role.depth > 1:
+        extracts = [n for n in role.operations if study.workload.operations[n].kind == "extract"]
+        if extracts and role.depth > 1:
+            remedy = f"{extracts[0]} is an extract, and a session reads one answer to its end; remove it, or use more sessions"
+            found.append(problem(key, str(role.depth), remedy))
+        elif pages and role.depth > 1:
             remedy = (
                 f"{pages[0]} is a page: its queries are sent at once, and one page after the other; remove it"
             )
@@ -303,6 +310,8 @@ def reader(
         until=role.until,
         keys_per_call=1 if role.keys_per_call is None else int(resolve(role.keys_per_call, point)),
         keys=None if role.keys is None else role.keys.at(point),
+        method=str(resolve(role.method, point) or ""),
+        fetch_rows=None if role.fetch_rows is None else int(resolve(role.fetch_rows, point)),
     )
 
 

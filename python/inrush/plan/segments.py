@@ -6,7 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from inrush.border import plan as border
-from inrush.border.plan import PLAIN_VERSION, PLAN_VERSION, REPEAT_VERSION, Segment, Statement
+from inrush.border.plan import (
+    DIRECTIVES_VERSION,
+    PLAIN_VERSION,
+    PLAN_VERSION,
+    REPEAT_VERSION,
+    Segment,
+    Statement,
+)
 from inrush.plan.documents import last_sweep_ns, role_document, single_role
 from inrush.plan.retention import retain_role
 from inrush.plan.units import LOAD_BATCH_ROWS, ns
@@ -195,8 +202,11 @@ def version_of(
 ) -> int:
     """The least version of a plan, `least` or later, that these can stand in: one of texts alone is as it always was."""
     detailed = [s for s in statements if not isinstance(s, str)]
-    if any("directives" in s for s in detailed) or any("directives" in op for op in operations):
+    called = list(operations)
+    if any("range" in op for op in called):
         return PLAN_VERSION
+    if any("directives" in s for s in detailed) or any("directives" in op for op in called):
+        return DIRECTIVES_VERSION
     return max(least, REPEAT_VERSION if detailed else PLAIN_VERSION)
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from inrush.engines.plans import Unsupported
 from inrush.engines.twin import Twin
 from inrush.errors import Problem
+from inrush.plan.extracts import way_out
 from inrush.study.operations import tables_of
 from inrush.study.steps import Cold, Read, Restart, RoleStep, Settle, Statement, Step
 from inrush.study.study import Study
@@ -38,6 +39,10 @@ def cannot(step: Step, study: Study, server: Twin) -> str:
             return reason
         return "" if texts(operation, server) else f"{step.operation} has no statement for {server.name}"
     if isinstance(step, Read):
+        extracts = [operations[name] for name in step.role.operations if operations[name].kind == "extract"]
+        if extracts and not server.ways_out:
+            found = way_out(extracts[0], server)
+            return found.reason if isinstance(found, Unsupported) else ""
         names = [q for name in step.role.operations for q in operations[name].members or (name,)]
         reasons = [reason for name in names if (reason := no_query(operations[name], study, server))]
         return reasons[0] if len(reasons) == len(names) else ""

@@ -8,11 +8,14 @@ from typing import Any, Literal
 
 from inrush.analysis.points import Measured
 from inrush.engines import server
+from inrush.guards.lateness import beside_a_server
+from inrush.guards.verdicts import is_embedded
 from inrush.model.curve import curve, forecast
 from inrush.model.forecast import Forecast
 from inrush.model.growth import Store, forecast_growth, forecast_read
 from inrush.model.intervals import LEVEL, Scored
 from inrush.model.work import fit_proportion
+from inrush.stats.record import RunRecord
 
 SAME = 0.01
 #: Figures of a load that say how long it takes, and those that say it the other way round.
@@ -65,10 +68,13 @@ def load_step(runs: Sequence[Measured], along: str) -> str | None:
 
 
 def store_of(runs: Sequence[Measured], along: str, load: str) -> Store:
-    """From plans, settings, sizes and environments; of several runs the least memory and the slowest device."""
+    """From plans, settings, sizes and environments; of several runs the least memory and the slowest device.
+
+    What the machine has counts for an engine that runs on it: of a server elsewhere it is not known.
+    """
     first = runs[0].run
     batch = float((first.labels.get("batch_rows") or {}).get(load) or 1)
-    free = min((v for m in runs for v in [free_memory(m.run.env)] if v), default=None)
+    free = min((v for m in runs for v in [free_memory(here(m.run))] if v), default=None)
     row, pages = row_bytes(runs, along, load), server(first.engine).pages
     if pages is None or not out_of_order(first.plan, first.labels):
         return Store(batch, row_bytes=row, memory_bytes=free)
@@ -77,8 +83,13 @@ def store_of(runs: Sequence[Measured], along: str, load: str) -> Store:
     memory = None if free is None else free + cache
     if pages.goes_round_kernel(settings):
         memory = cache
-    times = [v for m in runs for v in [page_read_s(m.run.env, page)] if v]
+    times = [v for m in runs for v in [page_read_s(here(m.run), page)] if v]
     return Store(batch, page, cache, row, memory, max(times, default=None))
+
+
+def here(run: RunRecord) -> Mapping[str, Any]:
+    """The facts of the machine that the engine runs on; none where that is not the client's."""
+    return run.env if is_embedded(run) or beside_a_server(run) else {}
 
 
 def row_bytes(runs: Sequence[Measured], along: str, load: str) -> float | None:

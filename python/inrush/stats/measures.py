@@ -5,7 +5,8 @@ of the role before the slash (`writers`): its figures are those of all its parts
 
 `<role>.<metric>`, from the drive segments of phase `measure` alone:
     makespan_s          first due to last done, mean over the repetitions of a fixed volume
-    rows_per_s, bytes_per_s, ops_per_s          what succeeded over the sum of makespans; of roles with equally spaced calls
+    rows_per_s, bytes_per_s, ops_per_s          what succeeded over the sum of makespans (rows and bytes of extracts: over
+                        the time in which their calls ran); of roles with equally spaced calls
                         a makespan lasts at least until the next call would be due, so that no rate is above the schedule's
     attempts_per_s      all calls that ended, failed ones included, over the same
     keys_per_s          of roles with calls for lists of keys: keys of calls that were answered correctly
@@ -15,6 +16,7 @@ of the role before the slash (`writers`): its figures are those of all its parts
     samples, stored_share, in_time_share, caught_up, sample_s, sample_p50_s, …     of roles that write samples: `samples.py`
     files, file_bytes_per_s (median over files), file_p50_s, file_p90_s      of pipelines: `files.py`
     freshness_p50_s, …  of readers that look for rows; freshness_n rows seen
+    first_row_p50_s, …  of extracts: from when a call was due until its first row came; of calls with the right answer
     latency_n           calls in the latency histograms; latency_s the worst of them;
                         latency_p50_s, _p90_s, _p99_s, _p999_s, and the same of service_, wait_, lag_
                         A failed call is slower than every other, and so is one that was due and never sent: a
@@ -51,7 +53,7 @@ from inrush.stats.samples import role_samples, sample_figures
 from inrush.stats.steps import held_bytes, of_step, segments_of_steps, step_windows
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
-KINDS = ("latency", "service", "wait", "lag", "on_time", "freshness")
+KINDS = ("latency", "service", "wait", "lag", "on_time", "freshness", "first_row")
 #: A look at a process this share of a step before or behind it is as good as one at its begin or end.
 NEAR_SHARE = 0.1
 #: Kinds in which a failed call is slower than every other.
@@ -144,6 +146,8 @@ def figures_of_phase(run: RunRecord) -> dict[str, float]:
             figures[f"{role}.latency_n"] = float(histogram.n)
         if kind in ("latency", "on_time") and histogram.calls:
             figures[f"{role}.{kind}_s"] = np.inf if histogram.failed else histogram.max_ns / 1e9
+    for role, busy_s in extracting_s(run, windows).items():
+        figures |= {f"{role}.{name}_per_s": figures[f"{role}.{name}"] / busy_s for name in ("rows", "bytes")}
     for role, sampled in role_samples(run, windows).items():
         figures |= {f"{role}.{name}": value for name, value in sample_figures(sampled).items()}
     figures |= file_figures(run)
@@ -284,6 +288,21 @@ def scheduled_operations(plan: Mapping[str, Any]) -> dict[str, set[str]]:
         for role in segment.get("roles", ()):
             roles.setdefault(role["name"], set()).update(w["operation"] for w in role["operations"])
     return roles
+
+
+def extracting_s(run: RunRecord, windows: Collection[int]) -> dict[str, float]:
+    """Role that only extracts -> seconds in which its calls ran, for each of its sessions.
+
+    Between two calls the session makes the rows again that it compares with: that is no time of the engine.
+    """
+    extracts = {o["name"] for o in run.plan.get("operations", ()) if o["kind"] == "extract"}
+    roles = {role for role, names in scheduled_operations(run.plan).items() if names and names <= extracts}
+    busy: dict[str, list[float]] = {}
+    for s in run.rows("sessions") if roles else ():
+        if s["segment"] in windows and s["role"] in roles:
+            busy.setdefault(s["role"], []).append(s["busy_ns"] / 1e9)
+    sessions = {role: len({s["session"] for s in run.rows("sessions") if s["role"] == role}) for role in busy}
+    return {role: total / sessions[role] for role, each in busy.items() if (total := sum(each)) > 0}
 
 
 def writing_roles(plan: Mapping[str, Any]) -> set[str]:

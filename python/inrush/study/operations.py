@@ -10,10 +10,11 @@ from typing import Any
 from inrush.known import ENGINES
 from inrush.study.document import I64, Node, plain, unknown
 from inrush.study.keys import keys_table, parse_keys
+from inrush.study.ranges import parse_range, range_param
 from inrush.study.sizes import parse_seconds
 from inrush.workload import LOGICAL_TYPES, AnswerForm, Maintain, Operation, OpKind, Repeated, Table, Workload
 
-KINDS: tuple[OpKind | Maintain, ...] = ("insert", "query", "together", "execute", "maintain")
+KINDS: tuple[OpKind | Maintain, ...] = ("insert", "query", "together", "execute", "extract", "maintain")
 #: What may be done with the rows of a statement of maintenance; twin of `Repeat` in plan/statement.rs.
 REPEATS: tuple[Repeated, ...] = ("each_row", "until_no_rows")
 #: Engines that may have statements of their own: all but the instruments, and one that is not built yet.
@@ -25,6 +26,7 @@ PARAM_GENS: Mapping[str, tuple[str, ...]] = {
     "key": ("column",),
     "now_minus": ("seconds",),
     "of_series": ("column", "table", "series"),
+    "range": ("column", "end"),
     "seen_until": (),
     "uniform": ("from", "to"),
 }
@@ -38,7 +40,7 @@ def parse_operation(
     node: Node, name: str, tables: Mapping[str, Table], names: Sequence[str], sizes: Mapping[str, float]
 ) -> Operation:
     allowed = (
-        "kind", "table", "params", "keys", "members", "holds", "returns", "may_be_empty", "deletes_before",
+        "kind", "table", "params", "keys", "range", "members", "holds", "returns", "may_be_empty", "deletes_before",
         "deadline_s", "sql", "unsupported", "about",
     )  # fmt: skip
     fields = node.fields(allowed, required=("kind",))
@@ -55,7 +57,7 @@ def parse_operation(
             node.problem("a together needs members = [operations]")
     elif members:
         fields["members"].problem('only kind = "together" has members')
-    if kind in ("query", "execute") and "default" not in texts:
+    if kind in ("query", "execute", "extract") and "default" not in texts:
         node.problem("write sql.default, the statement for every engine without its own")
     if kind in ("insert", "together") and texts:
         fields["sql"].problem(f"the statement of kind `{kind}` is the engine's own; remove it")
@@ -86,6 +88,11 @@ def parse_operation(
         fields["may_be_empty"].problem("only an answer that promises rows_regenerate may be empty; remove it")
     if "count_bounds" in holds and table not in tables:
         fields["holds"].problem("count_bounds needs `table`")
+    of_range = None
+    if kind == "extract":
+        of_range = parse_range(fields, node, params, texts, returns, tables.get(table or ""), sizes)
+    else:
+        check_no_range(fields, params)
     series = {p["gen"]["series"] for p in params.values() if "series" in p["gen"]}
     looks = [p for p in params.values() if p["gen"]["kind"] == "seen_until"]
     if "freshness" in holds and (table not in tables or len(series) != 1 or len(looks) != 1):
@@ -111,6 +118,7 @@ def parse_operation(
         table=table,
         params=params,
         key_rows=key_rows,
+        range=of_range,
         members=members,
         holds=holds,
         returns=returns,
@@ -269,7 +277,7 @@ def parse_param(
         return {"type": "i64", "gen": {"kind": "constant", "value": 0}}
     fields = node.fields(
         ("gen", "type", "list", *PARAM_GENS[kind]),
-        required=[k for k in PARAM_GENS[kind] if k not in ("table", "series")],
+        required=[k for k in PARAM_GENS[kind] if k not in ("table", "series") and kind != "range"],
     )
     gen: dict[str, Any] = {"kind": kind}
     logical = "time_ms" if kind in ("now_minus", "seen_until") else "i64"
@@ -290,6 +298,8 @@ def parse_param(
         columns = {c.name: c.type for c in tables[of_keys].columns} if of_keys and of_keys in tables else {}
         gen |= {"table": of_keys or "", "column": fields["column"].text()}
         logical = columns.get(gen["column"], logical)
+    elif kind == "range":
+        gen, logical = range_param(fields, node, tables.get(table or ""))
     elif kind == "uniform":
         gen |= {key: fields[key].integer(*I64) for key in ("from", "to") if key in fields}
         if gen.get("from", 0) > gen.get("to", 0):
@@ -307,6 +317,15 @@ def parse_param(
             fields["list"].problem(f"keys of a list are drawn, by gen = {' or '.join(LISTED)}; remove it")
         found["list"] = True
     return found
+
+
+def check_no_range(fields: Mapping[str, Node], params: Mapping[str, Any]) -> None:
+    """Of every kind but extract."""
+    if "range" in fields:
+        fields["range"].problem('only kind = "extract" reads a range; remove it')
+    for name, param in params.items():
+        if param["gen"]["kind"] == "range":
+            fields["params"].at(name, "range").problem('only kind = "extract" has parameters of a range')
 
 
 def check_lists(fields: Mapping[str, Node], params: Mapping[str, Any], texts: Mapping[str, str]) -> None:

@@ -16,6 +16,7 @@ from inrush.study.forms import (
     Total,
     count,
     read_batch,
+    read_form,
     read_reference,
     read_rows,
     values_of,
@@ -27,7 +28,7 @@ from inrush.workload import Workload
 
 ROLE_KEYS = (
     "operation", "operations", "table", "sessions", "depth", "batch_rows", "rows", "samples", "calls", "schedule", "until",
-    "keys_per_call", "keys",
+    "keys_per_call", "keys", "method", "fetch_rows",
 )  # fmt: skip
 FACTOR_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}\Z")
 #: Names that points carry already.
@@ -35,6 +36,10 @@ TAKEN = ("engine", "block", "order", "point")
 MAX_SESSIONS = 4096
 #: Placeholders of one statement: SQLite takes 32,766.
 MAX_KEYS = 30_000
+#: Rows of one fetch.
+MAX_FETCH = 2**31 - 1
+#: Ways out of all engines, by what each calls its own; `Twin.ways_out` says which has which.
+WAYS_OUT = ("rows", "arrow", "copy", "binary", "cursor", "text", "native", "rowbinary")
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,9 @@ class Role:
     keys_per_call: int | FromFactor | None = None
     #: How its keys are drawn; None: as its operations say.
     keys: KeysOf | None = None
+    #: Way out of an extract, None: the engine's first; and rows that its cursor fetches at a time.
+    method: str | FromFactor | None = None
+    fetch_rows: int | FromFactor | None = None
     #: None: the study's.
     schedule: Schedule | None = None
     #: Ends with this role; None: when its work is done, or with the measured time.
@@ -146,6 +154,8 @@ def parse_role(node: Node, name: str, factors: Factors, workload: Workload, othe
         "until": lambda until: until.text(others, "role") or None,
         "keys_per_call": count(factors, 1, MAX_KEYS),
         "keys": lambda keys: parse_keys_of(keys, factors),
+        "method": lambda method: read_form(method, factors, lambda one: one.text(WAYS_OUT, "way out"), ""),
+        "fetch_rows": count(factors, 1, MAX_FETCH),
     }
     role = Role(name=name, operations=operations, **given(fields, readers))
     if "keys" in fields and operations and not any(has_keys(o, workload) for o in operations):
@@ -157,6 +167,10 @@ def parse_role(node: Node, name: str, factors: Factors, workload: Workload, othe
         fields["keys_per_call"].problem(
             f"operation {alone[0]} asks for no list of keys; give it a parameter with list = true, or remove this line"
         )
+    if operations and not any(workload.operations[o].kind == "extract" for o in operations):
+        for key in ("method", "fetch_rows"):
+            if key in fields:
+                fields[key].problem("only a role that extracts has a way out; remove it")
     if inserts and len(operations) > 1:
         node.problem("an insert is a role of its own; give the other operations to another role")
     if inserts:

@@ -82,9 +82,21 @@ class Read(RoleStep):
     #: Where the role has no number of calls.
     seconds: float = 0.0
     do = "read"
-    keys = (
+    keys: ClassVar[Sequence[str]] = (
         "operation", "operations", "table", "sessions", "depth", "calls", "seconds", "keys", "keys_per_call", "schedule"
     )  # fmt: skip
+    figures = (*METRICS, *OF_WORK, *OF_ALL)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extract(Read):
+    """Calls whose rows are looked at as they come, and not kept."""
+
+    do = "extract"
+    keys: ClassVar[Sequence[str]] = (
+        "operation", "sessions", "calls", "seconds", "method", "fetch_rows", "schedule"
+    )  # fmt: skip
+    required = ("operation",)
     figures = (*METRICS, *OF_WORK, *OF_ALL)
 
 
@@ -124,7 +136,9 @@ class Settle(Step):
     figures = (*OF_ALL, *OF_SIZES)
 
 
-STEPS: Mapping[str, type[Step]] = {kind.do: kind for kind in (Load, Read, Statement, Cold, Restart, Settle)}
+STEPS: Mapping[str, type[Step]] = {
+    kind.do: kind for kind in (Load, Read, Extract, Statement, Cold, Restart, Settle)
+}
 
 
 def parse_steps(node: Node | None, factors: Factors, workload: Workload) -> tuple[Step, ...]:
@@ -162,11 +176,13 @@ def parse_step(
     before[name] = do
     limit_s = read_seconds(fields["limit_s"]) if "limit_s" in fields else None
     if limit_s is not None and kind in (Cold, Restart, Settle):
-        fields["limit_s"].problem("only steps of kind load, read and statement have a limit; remove it")
+        fields["limit_s"].problem(
+            "only steps of kind load, read, extract and statement have a limit; remove it"
+        )
     common = {"name": name, "after": after, "limit_s": limit_s}
     if kind is None or any(key not in fields for key in kind.required):
         return None
-    if kind is Load or kind is Read:
+    if kind is Load or kind is Read or kind is Extract:
         return role_step(kind, node, fields, factors, workload, common)
     if kind is Statement:
         operation = read_maintenance(fields["operation"], workload)
@@ -226,6 +242,7 @@ def role_step(
     role = parse_role(Node(node.file, node.key, own, node.problems), name, factors, workload, ())
     inserts = [o for o in role.operations if workload.operations[o].kind == "insert"]
     others = [o for o in role.operations if workload.operations[o].kind in ("insert", "maintain")]
+    extracts = [o for o in role.operations if workload.operations[o].kind == "extract"]
     key = "operation" if "operation" in own else "operations"
     if kind is Load:
         if role.operations and not inserts:
@@ -237,13 +254,20 @@ def role_step(
         if "batch_rows" not in fields:  # said above, because every other role that inserts must say it
             role = replace(role, batch_rows=None)
         return Load(role=role, **common)  # type: ignore[arg-type]
-    if others:
+    if kind is Extract and role.operations and not extracts:
+        node.at(key, own.get(key)).problem(
+            'no extract; an extract is an operation of kind = "extract", and queries are read by do = "read"'
+        )
+    elif kind is Read and extracts:
+        node.at(key, own.get(key)).problem(f'{extracts[0]} is an extract; its step is do = "extract"')
+    elif others:
         remedy = f'{others[0]} is no query; rows go in by do = "load", maintenance by do = "statement"'
         node.at(key, own.get(key)).problem(remedy)
     if ("calls" in fields) == ("seconds" in fields):
         node.problem("write calls = N or seconds = S: how much is read")
     seconds = read_seconds(fields["seconds"]) if "seconds" in fields else 0.0
-    return Read(role=role, seconds=seconds, **common)  # type: ignore[arg-type]
+    made = Extract if kind is Extract else Read
+    return made(role=role, seconds=seconds, **common)  # type: ignore[arg-type]
 
 
 def with_load(workload: Workload) -> Workload:

@@ -6,6 +6,7 @@
 pub mod assertion;
 mod barrier;
 mod cancel;
+mod extract;
 pub mod freshness;
 pub mod page;
 pub mod role_queue;

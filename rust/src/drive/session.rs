@@ -62,6 +62,8 @@ pub struct Worker<'a> {
     unanswered: Vec<Unanswered>,
     /// When this session first saw that the segment ends early.
     halted_since: Option<Ns>,
+    /// CPU time of making rows again that an extract's are compared with: it is no cost of reading them.
+    checked_cpu_ns: u64,
     fatal: Option<String>,
 }
 
@@ -110,6 +112,7 @@ impl<'a> Worker<'a> {
             stored: None,
             unanswered: Vec::with_capacity(role.depth),
             halted_since: None,
+            checked_cpu_ns: 0,
             fatal: None,
         }
     }
@@ -132,14 +135,15 @@ impl<'a> Worker<'a> {
         for freshness in self.ops.iter_mut().filter_map(|op| op.freshness.as_mut()) {
             freshness.restart(self.role.queues);
         }
-        self.published = Published::default();
+        (self.published, self.checked_cpu_ns) = (Published::default(), 0);
         self.live.clear();
         self.recorder.begin(repetition, t0);
         let cpu_before = thread_cpu_ns();
         self.first = if self.role.queue.is_paced() { Some(self.make_next()) } else { None };
         self.pace.wait_until(t0);
         self.work();
-        self.recorder.finish(self.role.clock.now(), thread_cpu_ns() - cpu_before);
+        let cpu_ns = thread_cpu_ns() - cpu_before - self.checked_cpu_ns;
+        self.recorder.finish(self.role.clock.now(), cpu_ns);
         if let (Some(batch), Some(stored)) = (&self.role.batch, self.stored.take()) {
             self.role.counts[batch.table].store(stored);
         }
@@ -304,11 +308,14 @@ impl<'a> Worker<'a> {
         if rows > 0 && !self.rows.are_made() && !self.send_rest(made) {
             return;
         }
-        let work = &self.ops[at];
-        let parcel = if work.is_insert {
-            Work::Rows { columns: &self.columns, payload: &self.payload }
-        } else {
-            Work::Params(&work.values)
+        let work = &mut self.ops[at];
+        let parcel = match &mut work.extract {
+            _ if work.is_insert => Work::Rows { columns: &self.columns, payload: &self.payload },
+            Some(extract) => {
+                extract.begin();
+                Work::Extract { params: &work.values, sink: &mut **extract }
+            }
+            None => Work::Params(&work.values),
         };
         if let Submit::Full = self.session.submit(ticket, work.op, parcel) {
             let (before, depth) = (self.flights.len() - 1, self.role.depth);

@@ -7,6 +7,7 @@ use std::thread::Scope;
 
 use crate::drive::assertion::Check;
 use crate::drive::barrier::Barrier;
+use crate::drive::extract::Extract;
 use crate::drive::freshness::{watched, Freshness};
 use crate::drive::page::{Member, PageBarrier, PageRepetition};
 use crate::drive::role_queue::RoleQueue;
@@ -19,7 +20,7 @@ use crate::error::Error;
 use crate::mix::{operation_id, Mix, Share, Shared};
 use crate::pace::raise_realtime_priority;
 use crate::plan::{DriveSegment, OpKind, Phase, RolePlan, Schedule, Until, Work};
-use crate::record::{Recorder, RoleSpec};
+use crate::record::{Looks, Recorder, RoleSpec};
 use crate::rows::{Columns, Generators};
 use crate::schedule;
 
@@ -64,6 +65,7 @@ pub fn roles<'a>(
         check_depth(drive_target, role)?;
         let mix = Mix::new(plan, role)?;
         let chosen = mix.operations();
+        check_extracts(drive_target, &chosen)?;
         let page = chosen.iter().copied().find(|&op| plan.operations[op].kind == OpKind::Together);
         let ops = match page {
             Some(op) if chosen.len() == 1 => members(drive_target.context, op)?,
@@ -135,6 +137,19 @@ fn check_depth(drive_target: &DriveTarget<'_>, role: &RolePlan) -> Result<(), Er
         "role {name}: depth {depth}; a session of {engine} has {most} call(s) in flight at most: lower `depth`, or use \
          more sessions"
     )))
+}
+
+/// The twin leaves out what its engine has not got; a plan may come from elsewhere.
+fn check_extracts(drive_target: &DriveTarget<'_>, ops: &[OpId]) -> Result<(), Error> {
+    let context = drive_target.context;
+    let extract = ops.iter().map(|&op| context.op(op)).find(|op| op.kind == OpKind::Extract);
+    match extract {
+        Some(op) if !drive_target.engine.extracts() => {
+            let engine = &context.plan.target.engine;
+            Err(Error::Plan(format!("operation {}: {engine} hands over no rows as they come", op.name)))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn members(context: &Context, page: OpId) -> Result<Vec<OpId>, Error> {
@@ -226,7 +241,10 @@ impl<'a> RoleStage<'a> {
             schedule: self.plan.schedule.clone(),
             seed: schedule::arrival_seed(self.drive_target.context.plan.seed, &self.plan.name),
             count: self.queue().count(),
-            freshness: self.ops.iter().any(|&op| watched(self.drive_target.context.op(op)).is_some()),
+            looks: Looks {
+                freshness: self.ops.iter().any(|&op| watched(self.drive_target.context.op(op)).is_some()),
+                first_row: self.ops.iter().any(|&op| self.drive_target.context.op(op).range.is_some()),
+            },
             choose: None,
         };
         match self.page {
@@ -390,6 +408,7 @@ impl<'a> RoleStage<'a> {
         let caps = self.drive_target.engine.caps();
         let checks = if answers { Check::of(&self.generators, of, caps.reads_torn)? } else { Vec::new() };
         let freshness = Freshness::of(&self.generators, of)?;
+        let extract = params.ranges().map(|ranges| Box::new(Extract::new(self.work.clock, ranges)));
         Ok(OpWork {
             op,
             slot,
@@ -399,6 +418,8 @@ impl<'a> RoleStage<'a> {
             is_judged: answers && (!checks.is_empty() || freshness.is_some()),
             checks,
             freshness,
+            extract,
+            is_answered: answers,
             deadline_ns: of.deadline_ns,
             is_insert: of.kind == OpKind::Insert,
             reads_late: caps.reads_late,

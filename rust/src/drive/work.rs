@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::clock::Clock;
 use crate::drive::assertion::{Asked, Broken, Check, Floors};
+use crate::drive::extract::Extract;
 use crate::drive::freshness::Freshness;
 use crate::drive::role_queue::RoleQueue;
 use crate::drive::source::{Source, TableCount};
@@ -121,6 +122,10 @@ pub struct OpWork {
     pub is_judged: bool,
     pub deadline_ns: u64,
     pub freshness: Option<Freshness>,
+    /// Its rows are looked at as they come; with what they are compared.
+    pub extract: Option<Box<Extract>>,
+    /// The engine is no instrument: an answer that is not there is wrong.
+    pub is_answered: bool,
     pub is_insert: bool,
     /// The engine's `Caps::reads_late`.
     pub reads_late: bool,

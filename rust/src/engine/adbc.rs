@@ -20,10 +20,12 @@ use adbc_driver_manager::{ManagedConnection, ManagedDatabase, ManagedDriver, Man
 use arrow_schema::SchemaRef;
 
 use self::session::{collect, AdbcSession};
+use super::extract::{answer_columns, check_way};
 use super::shared::{columns_of, largest_batch, repeat_values, statement_sizes};
 use super::{arrow, Answer, Caps, Context, Engine, OpId, Outcome, Session};
 use crate::error::{AfterLimit, Error, TargetFault};
 use crate::plan::{ColumnPlan, OpKind, OpPlan, Target};
+use crate::rows::Columns;
 
 /// Parameters of one INSERT of method `multirow`: drivers take them one by one, so that more saves nothing.
 const MULTIROW_PARAMS: usize = 1_024;
@@ -122,6 +124,10 @@ impl Engine for Adbc {
         Ok(Box::new(AdbcSession::new(&self.ctx, connection, ready, self.driven)))
     }
 
+    fn extracts(&self) -> bool {
+        true
+    }
+
     fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error> {
         let mut connection = self.control.lock().expect("no holder of this lock panics");
         let target = &self.ctx.plan.target;
@@ -183,6 +189,10 @@ enum Ready {
     },
     Execute {
         statement: ManagedStatement,
+    },
+    Extract {
+        statement: ManagedStatement,
+        batch: Columns,
     },
     /// Its members are operations of their own.
     Together,
@@ -247,6 +257,13 @@ impl Ready {
                 has_assertions: !plan.holds.is_empty(),
             },
             OpKind::Execute => Ready::Execute { statement: prepared(connection, &plan.text)? },
+            OpKind::Extract => {
+                check_way(ctx, op, &target.engine, &["arrow"])?;
+                Ready::Extract {
+                    statement: prepared(connection, &plan.text)?,
+                    batch: answer_columns(ctx, op)?,
+                }
+            }
             OpKind::Together => Ready::Together,
         })
     }

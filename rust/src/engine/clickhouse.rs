@@ -6,6 +6,7 @@
 
 mod address;
 mod decode;
+mod extract;
 mod failure;
 #[cfg(test)]
 mod fuzz;
@@ -66,6 +67,10 @@ impl Engine for Clickhouse {
 
     fn open(&self, ops: &[OpId]) -> Result<Box<dyn Session>, Error> {
         Ok(Box::new(session::ChSession::open(&self.ctx, &self.address, ops)?))
+    }
+
+    fn extracts(&self) -> bool {
+        true
     }
 
     /// Several statements stand behind one another with `;`; the first that fails ends them, the last one's answer is given.

@@ -9,9 +9,13 @@
 //! Of one batch in `every` (10) of all sessions the connection is lost before its answer: it was stored (`cut`), not
 //! stored (`cut_before`), stored by half (`cut_half`), stored twice (`cut_twice`), or with a value that is another
 //! (`cut_changed`).
+//!
+//! Of rows that are handed over as they come one in `every` (1000) is missing (`answer_drop`), comes twice
+//! (`answer_double`), has a value of another (`answer_swap`), or comes before the one that is before it (`answer_turn`).
 
 mod calls;
 mod cuts;
+mod extracts;
 mod rows;
 
 use std::collections::HashMap;
@@ -27,6 +31,7 @@ use crate::rows::Columns;
 
 use calls::Calls;
 use cuts::{cut_short, CUTS};
+use extracts::Lying;
 use rows::change;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +57,10 @@ enum Lie {
     CutHalf,
     CutTwice,
     CutChanged,
+    AnswerDrop,
+    AnswerDouble,
+    AnswerSwap,
+    AnswerTurn,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -61,7 +70,7 @@ struct Fault {
 }
 
 /// Faults with their names, and how rarely each strikes when the plan does not say.
-const FAULTS: [(&str, Lie, u64); 21] = [
+const FAULTS: [(&str, Lie, u64); 25] = [
     ("drop", Lie::Drop, 1000),
     ("double", Lie::Double, 1000),
     ("swap", Lie::Swap, 1000),
@@ -83,6 +92,10 @@ const FAULTS: [(&str, Lie, u64); 21] = [
     ("cut_half", Lie::CutHalf, 10),
     ("cut_twice", Lie::CutTwice, 10),
     ("cut_changed", Lie::CutChanged, 10),
+    ("answer_drop", Lie::AnswerDrop, 1000),
+    ("answer_double", Lie::AnswerDouble, 1000),
+    ("answer_swap", Lie::AnswerSwap, 1000),
+    ("answer_turn", Lie::AnswerTurn, 1000),
 ];
 
 pub struct Faulty {
@@ -140,6 +153,10 @@ impl Engine for Faulty {
         self.inner.answers(op)
     }
 
+    fn extracts(&self) -> bool {
+        self.inner.extracts()
+    }
+
     /// Proofs and probes see the truth.
     fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error> {
         self.inner.control(text, limit_ns)
@@ -178,6 +195,13 @@ impl Session for FaultySession {
             Work::Params(values) => {
                 let values = self.calls.params(&self.faults, op, values);
                 return self.inner.submit(ticket, op, Work::Params(&values));
+            }
+            Work::Extract { params, sink } => {
+                let mut lying = Lying::new(&self.faults, self.rows_seen, sink);
+                let submitted = self.inner.submit(ticket, op, Work::Extract { params, sink: &mut lying });
+                self.rows_seen += lying.seen();
+                self.claimed.insert(ticket, lying.claims());
+                return submitted;
             }
             Work::Rows { columns, payload } => (columns, payload.bytes.len() as u64),
         };

@@ -8,6 +8,7 @@ mod answers;
 pub(crate) mod arrow;
 mod clickhouse;
 mod duckdb;
+pub mod extract;
 mod failures;
 mod faulty;
 mod http;
@@ -38,6 +39,8 @@ use crate::encode::{Encoder, Part};
 use crate::error::Error;
 use crate::plan::{OpPlan, RunPlan, Statement};
 use crate::rows::{Columns, Value};
+
+use extract::Sink;
 
 /// Nanoseconds since the run's [`Clock`] was started.
 pub type Ns = u64;
@@ -154,8 +157,16 @@ impl Payload {
 }
 
 pub enum Work<'a> {
-    Rows { columns: &'a Columns, payload: &'a Payload },
+    Rows {
+        columns: &'a Columns,
+        payload: &'a Payload,
+    },
     Params(&'a [Value]),
+    /// Of kind `extract`: the call ends in `submit`, and the sink has seen all rows then.
+    Extract {
+        params: &'a [Value],
+        sink: &'a mut dyn Sink,
+    },
 }
 
 pub enum Submit {
@@ -173,6 +184,10 @@ pub trait Engine: Send + Sync {
     /// Whether its sessions can give back the answers of `op`; false of instruments, of which no promise is checked.
     fn answers(&self, _op: OpId) -> bool {
         true
+    }
+    /// Whether its sessions take [`Work::Extract`].
+    fn extracts(&self) -> bool {
+        false
     }
     /// DDL, proofs, probes: text of the plan. One result set, or none.
     fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error>;

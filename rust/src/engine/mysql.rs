@@ -57,6 +57,10 @@ impl Engine for Mysql {
         Ok(Box::new(session::MySession::open(&self.ctx, &self.address, ops)?))
     }
 
+    fn extracts(&self) -> bool {
+        true
+    }
+
     fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error> {
         let open = || Connection::open(&self.address);
         self.control.ask(&self.address.to_string(), limit_ns, open, |connection| {

@@ -63,6 +63,11 @@ impl Engine for Null {
         false
     }
 
+    /// Nothing comes, and nothing is looked at.
+    fn extracts(&self) -> bool {
+        true
+    }
+
     fn control(&self, _text: &str, _limit_ns: u64) -> Result<Answer, Error> {
         Ok(Answer::default())
     }
@@ -103,7 +108,7 @@ impl Session for NullSession {
         }
         let (rows, bytes) = match work {
             Work::Rows { payload, .. } => (payload.rows, payload.bytes.len() as u64),
-            Work::Params(_) => (0, 0),
+            Work::Params(_) | Work::Extract { .. } => (0, 0),
         };
         self.ready.push(Done { ticket, done_ns: self.clock.now(), outcome: Outcome::Ok, rows, bytes });
         Submit::Queued

@@ -7,6 +7,7 @@
 mod address;
 mod connection;
 mod decode;
+mod extract;
 mod failure;
 #[cfg(test)]
 mod fuzz;
@@ -64,6 +65,10 @@ impl Engine for Postgresql {
 
     fn open(&self, ops: &[OpId]) -> Result<Box<dyn Session>, Error> {
         Ok(Box::new(session::PgSession::open(&self.ctx, &self.address, ops)?))
+    }
+
+    fn extracts(&self) -> bool {
+        self.address.speaker.copies
     }
 
     fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error> {

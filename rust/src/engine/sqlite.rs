@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use self::statement::{interrupt_when, Failure, Over, Statement};
+use super::extract::{answer_columns, check_way, Extraction};
 use super::shared::{columns_of, largest_batch, repeat_values, statement_sizes, value_bytes, ReadBack};
 use super::{
     answers::Answers, Answer, Canceller, Caps, Context, Done, Engine, Ns, OpId, Outcome, Payload, Session,
@@ -77,6 +78,10 @@ impl Engine for Sqlite {
         }))
     }
 
+    fn extracts(&self) -> bool {
+        true
+    }
+
     fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error> {
         let db = self.control.lock().expect("no holder of this lock panics");
         let over = Over { until: Instant::now() + Duration::from_nanos(limit_ns), stop: &self.ctx.stop };
@@ -105,6 +110,10 @@ enum Ready {
     },
     Execute {
         statement: Statement,
+    },
+    Extract {
+        statement: Statement,
+        batch: Columns,
     },
     /// Its members are operations of their own.
     Together,
@@ -136,6 +145,14 @@ impl Ready {
                 has_assertions: !plan.holds.is_empty(),
             },
             OpKind::Execute => Ready::Execute { statement: prepare(db, target, &plan.text)? },
+            OpKind::Extract => {
+                check_way(ctx, op, "sqlite", &["rows"])?;
+                let (statement, batch) = (prepare(db, target, &plan.text)?, answer_columns(ctx, op)?);
+                if statement.columns() != batch.columns.len() {
+                    return Err(statement_failed(target, &plan.text, columns_differ(&statement, &batch)));
+                }
+                Ready::Extract { statement, batch }
+            }
             OpKind::Together => Ready::Together,
         })
     }
@@ -207,7 +224,7 @@ impl Session for SqliteSession {
         let failed = |message: String| statement_failed(target, text, message);
         let mut statement = prepare(&self.db, target, text)?;
         if statement.columns() != like.columns.len() {
-            return Err(failed(format!("gives {} columns of {}", statement.columns(), like.columns.len())));
+            return Err(failed(columns_differ(&statement, like)));
         }
         let mut read = ReadBack::new(like, each);
         while statement.step().map_err(|e| failed(e.message))? {
@@ -261,6 +278,10 @@ impl SqliteSession {
                 }
                 Ok((rows, bytes))
             }
+            (Ready::Extract { statement, batch }, Work::Extract { params, sink }) => {
+                statement.bind_values(params)?;
+                extract(statement, &mut Extraction::new(batch, sink))
+            }
             (Ready::Execute { statement }, Work::Params(values)) => {
                 statement.bind_values(values)?;
                 statement.run()?;
@@ -271,6 +292,28 @@ impl SqliteSession {
             ),
         }
     }
+}
+
+/// Rows and bytes of an answer.
+fn extract(statement: &mut Statement, extraction: &mut Extraction<'_>) -> Result<(u64, u64), Failure> {
+    let mut bytes = 0;
+    while statement.step()? {
+        let batch = &mut *extraction.batch;
+        for (k, column) in batch.columns.iter_mut().enumerate() {
+            if let Err(message) = statement.push_into(k, column, batch.rows) {
+                statement.reset();
+                return Err(Failure { code: rusqlite::ffi::SQLITE_MISMATCH, message });
+            }
+        }
+        batch.rows += 1;
+        bytes += statement.row_bytes();
+        extraction.added();
+    }
+    Ok((extraction.end(), bytes))
+}
+
+fn columns_differ(statement: &Statement, like: &Columns) -> String {
+    format!("gives {} columns of {}", statement.columns(), like.columns.len())
 }
 
 /// All rows or none. The lock is taken at the start: a transaction that grows into a writer may be refused half-way.

@@ -17,12 +17,15 @@ pub struct OpPlan {
     pub text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directives: Option<Directives>,
-    /// `bulk`, `multirow`, …; empty for queries.
+    /// `bulk`, `multirow`, …; of kind `extract` its way out: `copy`, `cursor`, …; empty for queries.
     #[serde(default)]
     pub method: String,
     /// In placeholder order.
     #[serde(default)]
     pub params: Vec<ParamPlan>,
+    /// Of kind `extract`: the rows that its calls ask for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<RangePlan>,
     /// Where keys among the parameters come from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<KeyPlan>,
@@ -46,6 +49,8 @@ pub enum OpKind {
     Together,
     /// A statement without answer: delete by age, maintenance.
     Execute,
+    /// A query whose rows are looked at as they come, and not kept.
+    Extract,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -89,6 +94,50 @@ pub enum ParamGen {
         keys: usize,
         draw: u32,
         column: String,
+    },
+    /// Of kind `extract`: `column` of the series of its range, in the first sweep.
+    RangeKey {
+        column: String,
+    },
+    /// The time from which on its rows are.
+    RangeFrom {},
+    /// The time before which its rows are.
+    RangeTo {},
+}
+
+/// Rows of one series of a generated table in a half-open interval of time, drawn anew for every call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RangePlan {
+    pub table: usize,
+    /// Of the whole table, which does not change while it is read.
+    pub rows: u64,
+    /// Column of the table behind each column of the answer.
+    pub columns: Vec<String>,
+    /// The column that the interval is of, and that the answer is sorted by.
+    pub time: String,
+    pub length: RangeLength,
+    /// Absent: one that is long enough, each in proportion to its rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<u64>,
+    /// Rows that a `cursor` fetches at a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fetch_rows: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum RangeLength {
+    /// From the time of one row to that of the row so many later.
+    Rows {
+        rows: u64,
+    },
+    /// The same, of so many parts per million of the series' rows.
+    Share {
+        ppm: u32,
+    },
+    Time {
+        ns: u64,
     },
 }
 

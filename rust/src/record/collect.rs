@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
-use super::recorder::Recorder;
+use super::recorder::{Looks, Recorder};
 use super::role::{open_role, Place, Role, Span};
 use super::total::{Ending, Total};
 use super::Recorded;
@@ -24,8 +24,7 @@ pub struct RoleSpec {
     pub seed: u64,
     /// Tickets there are; `None`: without end.
     pub count: Option<u64>,
-    /// Its operations look for rows that others write.
-    pub freshness: bool,
+    pub looks: Looks,
     /// Needed for the backlog by operation, where there are several.
     pub choose: Option<Choose>,
 }

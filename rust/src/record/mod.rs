@@ -14,7 +14,7 @@ mod total;
 
 pub use collect::{Collector, Progress, RoleEnd, RoleSpec};
 pub use hist::{bucket_of, bucket_range, Hist, SparseHist, BUCKETS, GROUPING_POWER};
-pub use recorder::{Recorder, Times};
+pub use recorder::{Looks, Recorder, Times};
 
 /// The histograms of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -32,11 +32,13 @@ pub enum Kind {
     OnTime,
     /// First seen by a reader − due, of rows that another role wrote. Readers that look for it only.
     Freshness,
+    /// First row of the answer − due: calls that hand over their rows as they come. Of those that ended ok.
+    FirstRow,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 6] =
-        [Kind::Latency, Kind::Service, Kind::Wait, Kind::Lag, Kind::OnTime, Kind::Freshness];
+    pub const ALL: [Kind; 7] =
+        [Kind::Latency, Kind::Service, Kind::Wait, Kind::Lag, Kind::OnTime, Kind::Freshness, Kind::FirstRow];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -46,6 +48,7 @@ impl Kind {
             Kind::Lag => "lag",
             Kind::OnTime => "on_time",
             Kind::Freshness => "freshness",
+            Kind::FirstRow => "first_row",
         }
     }
 }

@@ -37,6 +37,15 @@ impl Times {
     }
 }
 
+/// What the answers of a role are looked at for, beside how long they take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Looks {
+    /// Rows that others write.
+    pub freshness: bool,
+    /// When the first row has come.
+    pub first_row: bool,
+}
+
 /// Counts of one session; owned by its thread.
 ///
 /// Between `begin` and `finish`, for every operation `sent` and then, once it has ended, `record`.
@@ -81,6 +90,7 @@ pub(super) struct OpCounts {
     pub service: Hist,
     pub paced: Option<PacedHists>,
     pub freshness: Option<Hist>,
+    pub first_row: Option<Hist>,
     /// All outcomes.
     pub ops: u64,
     pub rows: u64,
@@ -200,6 +210,13 @@ impl Recorder {
         seen.expect("the role's spec says that it looks for rows").record(ns);
     }
 
+    /// The first row of operation `op`, recorded just now as ok, came `ns` after its due.
+    pub fn first_row(&mut self, op: usize, ns: u64) {
+        let snapshot = self.current.as_mut().expect("`record` comes before `first_row`");
+        let seen = snapshot.ops[op].first_row.as_mut();
+        seen.expect("the role's spec says that its rows are looked at as they come").record(ns);
+    }
+
     /// Why an operation failed: the first message of each class is kept.
     pub fn failed(&mut self, op: usize, outcome: Outcome, message: Option<String>, at_ns: u64) {
         let known = self.failures.iter().any(|f| f.op == op && f.outcome == outcome);
@@ -284,14 +301,14 @@ impl Drop for Recorder {
 }
 
 impl Snapshot {
-    pub(super) fn new(ops: usize, paced: bool, freshness: bool) -> Snapshot {
+    pub(super) fn new(ops: usize, paced: bool, looks: Looks) -> Snapshot {
         Snapshot {
             session: 0,
             repetition: 0,
             origin_ns: 0,
             first: 0,
             end: 0,
-            ops: (0..ops).map(|_| OpCounts::new(paced, freshness)).collect(),
+            ops: (0..ops).map(|_| OpCounts::new(paced, looks)).collect(),
             start_ns: u64::MAX,
             last_done_ns: 0,
             busy_ns: 0,
@@ -320,13 +337,14 @@ impl Snapshot {
 }
 
 impl OpCounts {
-    pub(super) fn new(paced: bool, freshness: bool) -> OpCounts {
+    pub(super) fn new(paced: bool, looks: Looks) -> OpCounts {
         let hists =
             || PacedHists { latency: Hist::new(), wait: Hist::new(), lag: Hist::new(), on_time: Hist::new() };
         OpCounts {
             service: Hist::new(),
             paced: paced.then(hists),
-            freshness: freshness.then(Hist::new),
+            freshness: looks.freshness.then(Hist::new),
+            first_row: looks.first_row.then(Hist::new),
             ops: 0,
             rows: 0,
             bytes: 0,
@@ -361,6 +379,9 @@ impl OpCounts {
         if let (Some(mine), Some(theirs)) = (self.freshness.as_mut(), other.freshness.as_ref()) {
             mine.merge(theirs);
         }
+        if let (Some(mine), Some(theirs)) = (self.first_row.as_mut(), other.first_row.as_ref()) {
+            mine.merge(theirs);
+        }
         self.ops += other.ops;
         self.rows += other.rows;
         self.bytes += other.bytes;
@@ -380,6 +401,9 @@ impl OpCounts {
         }
         if let Some(freshness) = &mut self.freshness {
             freshness.clear();
+        }
+        if let Some(first_row) = &mut self.first_row {
+            first_row.clear();
         }
         self.ops = 0;
         self.rows = 0;

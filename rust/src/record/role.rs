@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::collect::RoleSpec;
 use super::hist::{Hist, SparseHist};
-use super::recorder::{OpCounts, Recorder, Snapshot};
+use super::recorder::{Looks, OpCounts, Recorder, Snapshot};
 use super::total::Total;
 use super::{HistRow, IntervalRow, Kind, Recorded};
 use crate::schedule::is_paced;
@@ -56,7 +56,7 @@ pub(super) fn open_role(spec: RoleSpec, interval_ns: u64) -> (Role, Vec<Recorder
     for session in 0..sessions {
         let (free_in, free_out) = sync_channel(SNAPSHOTS);
         for _ in 0..SNAPSHOTS {
-            let snapshot = Box::new(Snapshot::new(spec.ops.len(), paced, spec.freshness));
+            let snapshot = Box::new(Snapshot::new(spec.ops.len(), paced, spec.looks));
             free_in.try_send(snapshot).expect("the queue holds every snapshot");
         }
         let mark = Arc::new(AtomicU64::new(0));
@@ -110,7 +110,7 @@ impl Role {
         }
         let paced = is_paced(&self.spec.schedule);
         let ops = self.spec.ops.len();
-        let mut span = merged.unwrap_or_else(|| Span::with_ops(end, ops, paced, self.spec.freshness));
+        let mut span = merged.unwrap_or_else(|| Span::with_ops(end, ops, paced, self.spec.looks));
         span.end = end;
         self.pending.entry(first).or_insert(span)
     }
@@ -191,6 +191,8 @@ fn hists(counts: &OpCounts) -> Vec<(Kind, SparseHist)> {
         }
     };
     found.extend(seen.map(|hist| (Kind::Freshness, hist.to_sparse())));
+    let first = counts.first_row.as_ref().filter(|hist| hist.n() > 0);
+    found.extend(first.map(|hist| (Kind::FirstRow, hist.to_sparse())));
     found
 }
 
@@ -199,8 +201,8 @@ impl Span {
         Span { end, ops: Vec::new(), in_flight: Vec::new() }
     }
 
-    fn with_ops(end: u64, ops: usize, paced: bool, freshness: bool) -> Span {
-        let ops = (0..ops).map(|_| OpCounts::new(paced, freshness)).collect();
+    fn with_ops(end: u64, ops: usize, paced: bool, looks: Looks) -> Span {
+        let ops = (0..ops).map(|_| OpCounts::new(paced, looks)).collect();
         Span { end, ops, in_flight: Vec::new() }
     }
 

@@ -13,7 +13,7 @@ fn role(schedule: Schedule, sessions: u32) -> RoleSpec {
         schedule,
         seed: 1,
         count: None,
-        freshness: false,
+        looks: Default::default(),
         choose: None,
     }
 }

@@ -128,6 +128,13 @@ impl RowGen {
         self.fill_some(&self.order, number, 1, out);
     }
 
+    /// Rows of one series from sweep `first_sweep` on, in place of what `out` held, whatever the order of the table.
+    pub fn fill_series(&self, series: u64, first_sweep: u64, rows: usize, out: &mut Columns) {
+        self.fill_chunks(&self.order, rows, out, |places, at, n| {
+            places.of_series(series, first_sweep + at as u64, n, self.series)
+        });
+    }
+
     /// One row on its own, in column order. Panics if the table does not have it.
     pub fn row(&self, row: u64) -> Vec<Value> {
         let mut out = self.columns(1);
@@ -147,7 +154,7 @@ impl RowGen {
         self.columns.iter().position(|c| c.name == name)
     }
 
-    pub(super) fn ty(&self, column: usize) -> LogicalType {
+    pub fn ty(&self, column: usize) -> LogicalType {
         self.columns[column].ty
     }
 

@@ -2,7 +2,8 @@
 //!
 //! Reading order: `spec` (what a plan says), `catalogue` (what there is), `compile` (plan → integer generators),
 //! `int_generator`, `counter`, `text` (the generators), `generate` (rows), `digest` (proofs), `index` (back to rows),
-//! `asked` (from keys to rows); `files` reads rows instead. `order` is which event each row is, where series differ in rate.
+//! `asked` (from keys to rows), `range` (rows of a series in an interval); `files` reads rows instead. `order` is which
+//! event each row is, where series differ in rate.
 
 pub mod asked;
 pub mod calendar;
@@ -24,6 +25,7 @@ mod not_finite;
 pub mod order;
 mod picked;
 mod places;
+mod range;
 mod remembered;
 mod row_sum;
 mod row_terms;
@@ -42,4 +44,5 @@ pub use generate::RowGen;
 pub use generators::Generators;
 pub use index::SeriesIndex;
 pub use picked::Picked;
+pub use range::{Interval, Remade, SeriesRows};
 pub use simd::Level;

@@ -37,6 +37,21 @@ impl Places {
         }
     }
 
+    /// Sweeps `first_sweep …` of one series.
+    #[inline]
+    pub(super) fn of_series(&mut self, of: u64, first_sweep: u64, n: usize, series: u64) -> Chunk<'_> {
+        self.sweep[..n].iter_mut().zip(first_sweep..).for_each(|(sweep, k)| *sweep = k);
+        self.series[..n].fill(of);
+        self.rows[..n].iter_mut().zip(&self.sweep).for_each(|(row, sweep)| *row = sweep * series + of);
+        Chunk {
+            rows: &self.rows[..n],
+            series: &self.series[..n],
+            sweep: &self.sweep[..n],
+            one_series: series == 1,
+            in_order: false,
+        }
+    }
+
     /// Number i is sweep i / series, series i % series; divided once, then counted along.
     #[inline]
     pub(super) fn numbered(&mut self, first: u64, n: usize, series: u64) -> Chunk<'_> {

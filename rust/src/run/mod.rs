@@ -147,6 +147,7 @@ pub fn problems(plan: &RunPlan) -> Vec<String> {
         );
     }
     found.extend(plan.operations.iter().flat_map(|op| mix::key_problems(plan, op)));
+    found.extend(plan.operations.iter().flat_map(|op| mix::range_problems(plan, op)));
     for segment in &plan.segments {
         match segment {
             Segment::Drive(drive) => {

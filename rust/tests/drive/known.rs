@@ -103,6 +103,7 @@ impl KnownSession {
                 let Value::I64(k) = columns.columns[0].value(row) else { panic!("k is an i64") };
                 (k % 10 == 3).then_some((now + after, EPOCH_MS + k / 10 * 1000))
             })),
+            Work::Extract { .. } => unreachable!("it extracts nothing"),
             Work::Params(values) => {
                 let Value::TimeMs(seen) = values[0] else { panic!("{values:?}") };
                 let again = self.behaviour.shows_again;
@@ -131,6 +132,7 @@ impl Session for KnownSession {
         }
         let rows = match &work {
             Work::Rows { columns, .. } => columns.rows as u64,
+            Work::Extract { .. } => unreachable!("it extracts nothing"),
             Work::Params(values) => {
                 self.behaviour.params.lock().unwrap().extend(values.first().cloned());
                 0

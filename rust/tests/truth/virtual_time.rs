@@ -68,7 +68,7 @@ impl Record {
             schedule: simulation.schedule.clone(),
             seed: simulation.seed,
             count: Some(simulation.count),
-            freshness: false,
+            looks: Default::default(),
             choose: None,
         };
         let (mut collector, mut recorders) = Collector::new(0, simulation.interval_ns, vec![role]);

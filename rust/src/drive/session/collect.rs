@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::flights::{Flight, Place};
 use super::Worker;
+use crate::clock::thread_cpu_ns;
 use crate::engine::{Done, Ns, Outcome};
 
 impl Worker<'_> {
@@ -62,6 +63,13 @@ impl Worker<'_> {
                 (outcome, message) = (how, Some(why));
             }
         }
+        if let (Some(extract), Outcome::Ok, true) = (&mut work.extract, outcome, work.is_answered) {
+            let cpu_before = thread_cpu_ns();
+            if let Some((how, why)) = extract.broken(&work.params, flight.ticket, done.rows) {
+                (outcome, message) = (how, Some(why));
+            }
+            self.checked_cpu_ns += thread_cpu_ns() - cpu_before;
+        }
         // An answer that came is no timeout, wrong or not.
         if self.live.was_cancelled(done.outcome != Outcome::Ok, oldest) {
             outcome = Outcome::Timeout;
@@ -73,6 +81,9 @@ impl Worker<'_> {
             if let Some(answer) = self.session.answer(done.ticket) {
                 freshness.look(answer, done.done_ns, self.role.queues, &mut self.recorder, work.slot);
             }
+        }
+        if let (Some(first_ns), Outcome::Ok) = (work.extract.as_ref().and_then(|e| e.first_ns()), outcome) {
+            self.recorder.first_row(work.slot, first_ns.saturating_sub(flight.due));
         }
         self.published.ops += 1;
         self.live.ops.store(self.published.ops, Relaxed);

@@ -9,6 +9,7 @@ use adbc_driver_manager::{ManagedConnection, ManagedStatement};
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 
 use super::{cancel, failed, is_locked, set_running, statement, Driven, Multirow, Ready, Running};
+use crate::engine::extract::{Extraction, Sink, BATCH_ROWS};
 use crate::engine::shared::{clear, empty_like, value_bytes};
 use crate::engine::{
     answers::Answers, arrow, Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit,
@@ -22,11 +23,13 @@ use crate::rows::{Columns, Value};
 struct Failed {
     error: AdbcError,
     unusable: bool,
+    /// A value came back that was never stored.
+    wrong: bool,
 }
 
 impl From<AdbcError> for Failed {
     fn from(error: AdbcError) -> Failed {
-        Failed { error, unusable: false }
+        Failed { error, unusable: false, wrong: false }
     }
 }
 
@@ -219,6 +222,11 @@ impl AdbcSession {
                 }
                 Ok(drain(reader)?)
             }
+            (Ready::Extract { statement, batch }, Work::Extract { params, sink }) => {
+                set_running(&self.running, Some(statement.get_cancel_handle()));
+                bind_values(statement, params)?;
+                extract(statement.execute()?, batch, sink)
+            }
             (Ready::Execute { statement }, Work::Params(values)) => {
                 set_running(&self.running, Some(statement.get_cancel_handle()));
                 bind_values(statement, values)?;
@@ -271,7 +279,7 @@ fn in_transaction<T>(
     let restored = ended.and_then(|()| connection.set_option(OptionConnection::AutoCommit, "true".into()));
     match (result, restored) {
         (result, Ok(())) => Ok(result?),
-        (Ok(_), Err(error)) | (Err(error), Err(_)) => Err(Failed { error, unusable: true }),
+        (Ok(_), Err(error)) | (Err(error), Err(_)) => Err(Failed { error, unusable: true, wrong: false }),
     }
 }
 
@@ -280,6 +288,30 @@ fn bind_values(statement: &mut ManagedStatement, values: &[Value]) -> Result<(),
         return Ok(());
     }
     statement.bind(arrow::parameters(values))
+}
+
+/// Rows and bytes of an answer, handed over batch by batch as the driver gives them.
+fn extract(reader: Reader, like: &mut Columns, sink: &mut dyn Sink) -> Result<(u64, u64), Failed> {
+    let (given, wanted) = (reader.schema().fields().len(), like.columns.len());
+    let wrong = |message: String| Failed {
+        wrong: true,
+        ..AdbcError::with_message_and_status(message, Status::InvalidData).into()
+    };
+    if given != wanted {
+        return Err(wrong(format!("gives {given} columns of {wanted}")));
+    }
+    let (mut extraction, mut bytes) = (Extraction::new(like, sink), 0);
+    for batch in reader {
+        let batch = batch.map_err(AdbcError::from)?;
+        bytes += arrow::bytes(&batch);
+        // A driver's batches may be long: what is copied at a time stays short.
+        for first in (0..batch.num_rows()).step_by(BATCH_ROWS) {
+            let part = batch.slice(first, BATCH_ROWS.min(batch.num_rows() - first));
+            arrow::append(&part, extraction.batch).map_err(wrong)?;
+            extraction.added();
+        }
+    }
+    Ok((extraction.end(), bytes))
 }
 
 /// Rows and bytes of an answer. A stream repeats its error for ever: the first one ends it.
@@ -315,6 +347,9 @@ fn outcome(failed: &Failed, classify: fn(&str) -> Option<Outcome>) -> Outcome {
     let error = &failed.error;
     if failed.unusable {
         return Outcome::Lost;
+    }
+    if failed.wrong {
+        return Outcome::Wrong;
     }
     if let Some(outcome) = classify(&error.message) {
         return outcome;

@@ -179,24 +179,30 @@ pub struct ScanReader<'a> {
 
 impl Reader for ScanReader<'_> {
     fn block(&mut self, block: &Block<'_>) -> Result<(), String> {
-        if block.columns.len() != self.batch.columns.len() {
-            let (found, wanted) = (block.columns.len(), self.batch.columns.len());
-            return Err(format!("{found} columns came, the table has {wanted}"));
-        }
-        crate::engine::shared::clear(&mut self.batch);
-        for (found, column) in block.columns.iter().zip(&mut self.batch.columns) {
-            let mut cursor = Cursor { bytes: found.data, at: 0 };
-            append(column, &found.ty, block.rows, &mut cursor).ok_or_else(|| {
-                format!("column {} came as {:?}, which is not how it was stored", found.name, found.ty)
-            })?;
-        }
-        self.batch.rows = block.rows;
+        fill(block, &mut self.batch)?;
         self.rows += block.rows as u64;
         if block.rows > 0 {
             (self.each)(&self.batch);
         }
         Ok(())
     }
+}
+
+/// The rows of a block, in place of what `batch` held. Errors: what is not how it was stored.
+pub fn fill(block: &Block<'_>, batch: &mut Columns) -> Result<(), String> {
+    crate::engine::shared::clear(batch);
+    if block.columns.len() != batch.columns.len() {
+        let (found, wanted) = (block.columns.len(), batch.columns.len());
+        return Err(format!("{found} columns came of {wanted}"));
+    }
+    for (found, column) in block.columns.iter().zip(&mut batch.columns) {
+        let mut cursor = Cursor { bytes: found.data, at: 0 };
+        append(column, &found.ty, block.rows, &mut cursor).ok_or_else(|| {
+            format!("column {} came as {:?}, which is not how it was stored", found.name, found.ty)
+        })?;
+    }
+    batch.rows = block.rows;
+    Ok(())
 }
 
 /// The values of one column behind those that are there; `None` where the type is not one that rows are stored as.

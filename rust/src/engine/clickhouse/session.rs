@@ -5,11 +5,13 @@ use std::time::{Duration, Instant};
 
 use super::address::Address;
 use super::decode::{AnswerReader, CountReader, ScanReader, Stream};
+use super::extract::ExtractReader;
 use super::failure::Failure;
 use super::request::{insert, Requests};
 use super::statement::Template;
 use super::{read_blocks, statement_failed};
 use crate::encode::{encoder, Encoder, Part, PART_ROWS};
+use crate::engine::extract::{answer_columns, check_way, Extraction, Sink};
 use crate::engine::http::{Client, HttpError};
 use crate::engine::shared::{columns_of, empty_like, send_limit};
 use crate::engine::{
@@ -45,6 +47,7 @@ pub struct ChSession {
 enum Prepared {
     Insert { encoder: Box<dyn Encoder>, query: String },
     Statement { template: Template, kind: Kind },
+    Extract { template: Template, batch: Columns },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +100,7 @@ impl ChSession {
             failure: None,
         };
         for &op in ops {
-            session.ops[op] = Some(prepare(ctx, ctx.op(op))?);
+            session.ops[op] = Some(prepare(ctx, op)?);
         }
         session.client.limit_sends(send_limit(ctx, ops));
         session.client.connect()?;
@@ -185,6 +188,39 @@ impl ChSession {
         Ok(Ok((rows, bytes)))
     }
 
+    /// Runs the call to its end, and reports how it ended.
+    fn extract(&mut self, ticket: Ticket, op: OpId, params: &[Value], sink: &mut dyn Sink) {
+        let Some(Prepared::Extract { template, batch }) = &mut self.ops[op] else {
+            unreachable!("the driver submits what it has opened")
+        };
+        if let Err(message) = template.fill(params, &mut self.text) {
+            return self.fail_in(op, ticket, Outcome::Other, &message);
+        }
+        self.requests.next_query();
+        let mut reader = ExtractReader::new(Extraction::new(batch, sink));
+        let client = &mut self.client;
+        let read = client
+            .send("POST", self.requests.path(), &[&self.text], None)
+            .and_then(|()| client.receive(None))
+            .and_then(|_| read_blocks(client, &mut self.stream, None, &mut reader));
+        let (rows, unread) = (reader.end(), reader.unread);
+        match read {
+            Ok(Ok(bytes)) => self.finish(ticket, Outcome::Ok, rows, bytes),
+            Ok(Err(failure)) => {
+                let outcome = if unread { Outcome::Wrong } else { failure.outcome() };
+                if unread {
+                    // What follows on this connection is the rest of an answer that is not read.
+                    self.client.forget();
+                }
+                self.fail(ticket, outcome, failure.to_string());
+            }
+            Err(http_error) => {
+                self.client.forget();
+                self.fail(ticket, http_error.outcome(), http_error.to_string());
+            }
+        }
+    }
+
     fn fail_in(&mut self, op: OpId, ticket: Ticket, outcome: Outcome, message: &str) {
         let name = &self.ctx.op(op).name;
         let message = format!("operation {name}: {message}");
@@ -252,8 +288,12 @@ impl Session for ChSession {
         }
         let (rows, mut bytes) = match &work {
             Work::Rows { payload, .. } => (payload.rows, payload.bytes.len() as u64),
-            Work::Params(_) => (0, 0),
+            Work::Params(_) | Work::Extract { .. } => (0, 0),
         };
+        if let Work::Extract { params, sink } = work {
+            self.extract(ticket, op, params, sink);
+            return Submit::Queued;
+        }
         let sent = self.send(op, &work);
         bytes += self.sending.take().map_or(0, |(_, sent_bytes)| sent_bytes);
         match sent {
@@ -342,7 +382,8 @@ impl Session for ChSession {
     }
 }
 
-fn prepare(ctx: &Context, op: &OpPlan) -> Result<Prepared, Error> {
+fn prepare(ctx: &Context, id: OpId) -> Result<Prepared, Error> {
+    let op = ctx.op(id);
     let statement = |kind| Ok(Prepared::Statement { template: Template::new(&op.text), kind });
     match op.kind {
         OpKind::Insert => prepare_insert(ctx, op),
@@ -350,6 +391,10 @@ fn prepare(ctx: &Context, op: &OpPlan) -> Result<Prepared, Error> {
         OpKind::Query => statement(Kind::Kept),
         OpKind::Execute if op.method == EACH => statement(Kind::Each),
         OpKind::Execute => statement(Kind::Counted),
+        OpKind::Extract => {
+            check_way(ctx, id, "clickhouse", &["native"])?;
+            Ok(Prepared::Extract { template: Template::new(&op.text), batch: answer_columns(ctx, id)? })
+        }
         OpKind::Together => Err(Error::Plan(format!(
             "operation {} is made of others; a session is opened for its members",
             op.name

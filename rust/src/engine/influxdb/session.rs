@@ -150,7 +150,7 @@ impl Session for InfluxSession {
         }
         let (rows, bytes) = match &work {
             Work::Rows { payload, .. } => (payload.rows, payload.bytes.len() as u64),
-            Work::Params(_) => (0, 0),
+            Work::Params(_) | Work::Extract { .. } => (0, 0),
         };
         let sent = self.send(op, &work);
         self.exchange.begin(Flight::new(ticket, op, rows, bytes), sent);

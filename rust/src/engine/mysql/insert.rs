@@ -223,6 +223,7 @@ mod tests {
             directives: None,
             method: "multirow".into(),
             params: vec![],
+            range: None,
             keys: Vec::new(),
             members: vec![],
             holds: vec![],

@@ -1,5 +1,6 @@
 //! One session: what it has sent, and what has come back of it.
 
+mod extract;
 mod prepare;
 mod store;
 
@@ -233,6 +234,10 @@ impl Session for MySession {
             return Submit::Queued;
         }
         match work {
+            Work::Extract { params, sink } => {
+                self.flush();
+                self.extract(ticket, op, params, sink);
+            }
             Work::Params(params) => match self.bind(op, params) {
                 Ok(()) => self.sent.push_back(Sent { ticket, op, rows: 0, bytes: 0 }),
                 Err(message) => {

@@ -133,6 +133,29 @@ impl Connection {
         Ok(self.take())
     }
 
+    /// The bodies of the messages in front that have this tag and are there as a whole; their bytes.
+    pub fn each_there(&mut self, tag: u8, mut each: impl FnMut(&[u8])) -> u64 {
+        let unread = self.inbox.unread();
+        let (mut at, mut bytes) = (0, 0);
+        while unread.len() - at >= 5 && unread[at] == tag {
+            let length = word(unread, at + 1) as usize;
+            if length < 4 || unread.len() - at - 1 < length {
+                break;
+            }
+            let body = &unread[at + 5..at + 1 + length];
+            bytes += body.len() as u64;
+            each(body);
+            at += 1 + length;
+        }
+        self.inbox.take(at);
+        bytes
+    }
+
+    /// Whether the next message has this tag, as far as is known.
+    pub fn may_start_with(&self, tag: u8) -> bool {
+        self.inbox.unread().first().is_none_or(|&first| first == tag)
+    }
+
     /// The next message, which is there.
     fn take(&mut self) -> (u8, &[u8]) {
         let length = word(self.inbox.unread(), 1) as usize;

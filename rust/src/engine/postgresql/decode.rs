@@ -136,6 +136,12 @@ impl CopyReader {
 
     /// Appends the rows that `piece` completes to `batch`.
     pub fn read(&mut self, piece: &[u8], batch: &mut Columns) -> Result<(), String> {
+        if self.header_seen && self.rest.is_empty() {
+            // As servers send them: whole rows, which are read where they lie.
+            let used = self.rows(piece, batch)?;
+            self.rest.extend_from_slice(&piece[used..]);
+            return Ok(());
+        }
         self.rest.extend_from_slice(piece);
         let mut used = 0;
         if !self.header_seen {
@@ -152,17 +158,25 @@ impl CopyReader {
             used = HEADER.len() + extension;
             self.header_seen = true;
         }
-        while let Some(length) = row_length(&self.rest[used..], batch.columns.len())? {
-            if length == 0 {
-                self.ended = true;
-                used = self.rest.len();
-                break;
-            }
-            push_row(&self.rest[used..used + length], batch)?;
-            used += length;
-        }
+        let rest = std::mem::take(&mut self.rest);
+        used += self.rows(&rest[used..], batch)?;
+        self.rest = rest;
         self.rest.drain(..used);
         Ok(())
+    }
+
+    /// Appends the whole rows in front; their bytes, or all where the trailer has come.
+    fn rows(&mut self, bytes: &[u8], batch: &mut Columns) -> Result<usize, String> {
+        let mut used = 0;
+        while let Some(length) = row_length(&bytes[used..], batch.columns.len())? {
+            if length == 0 {
+                self.ended = true;
+                return Ok(bytes.len());
+            }
+            push_row(&bytes[used..used + length], batch)?;
+            used += length;
+        }
+        Ok(used)
     }
 
     /// The trailer has come, and nothing is left over.

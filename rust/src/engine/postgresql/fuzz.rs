@@ -17,6 +17,8 @@ use crate::fuzz::{self, Memory, Replay};
 use crate::plan::LogicalType;
 use crate::rows::{Column, Columns, Value, Values};
 
+mod extracts;
+
 const SESSION: &[u8] = include_bytes!("../../../tests/captures/postgresql-session.bin");
 const CONTROL: &[u8] = include_bytes!("../../../tests/captures/postgresql-control.bin");
 const TABLE: &str = "inrush_capture";

@@ -138,10 +138,20 @@ pub fn bind<E>(
 }
 
 pub fn execute(out: &mut Vec<u8>) {
+    execute_rows(out, 0);
+}
+
+/// The next `rows` of the portal; 0: all that are left.
+pub fn execute_rows(out: &mut Vec<u8>, rows: u32) {
     message(out, b'E', |out| {
         text(out, ""); // unnamed portal
-        out.extend_from_slice(&0u32.to_be_bytes()); // all rows
+        out.extend_from_slice(&rows.to_be_bytes());
     });
+}
+
+/// What the server has is sent; the transaction goes on.
+pub fn flush(out: &mut Vec<u8>) {
+    message(out, b'H', |_| ());
 }
 
 pub fn sync(out: &mut Vec<u8>) {

@@ -1,5 +1,6 @@
 //! One session: what it has sent, and what has come back of it.
 
+mod extract;
 mod prepare;
 mod receive;
 
@@ -196,6 +197,10 @@ impl Session for PgSession {
         }
         let mut sent = Sent::new(ticket, op);
         match work {
+            Work::Extract { params, sink } => {
+                self.flush();
+                self.extract(ticket, op, params, sink);
+            }
             Work::Params(params) => {
                 if let Err(message) = self.bind(op, params) {
                     let name = &self.ctx.op(op).name;

@@ -143,7 +143,9 @@ impl Session for IlpSession {
                 let sent = self.exchange.client.send("POST", "/write", &[&payload.bytes], None);
                 (payload.rows, payload.bytes.len() as u64, sent)
             }
-            Work::Params(_) => (0, 0, Err(HttpError::Garbled("the operation takes rows, not parameters"))),
+            Work::Params(_) | Work::Extract { .. } => {
+                (0, 0, Err(HttpError::Garbled("the operation takes rows, not parameters")))
+            }
         };
         self.exchange.begin(Flight::new(ticket, op, rows, bytes), sent);
         Submit::Queued

@@ -111,6 +111,7 @@ impl Session for SimulatedSession {
             Work::Params(params) => {
                 self.look_up(op, params).map_or((0, None), |found| (found.rows.len() as u64, Some(found)))
             }
+            Work::Extract { .. } => unreachable!("the driver has asked `extracts`"),
         };
         if let Work::Rows { .. } = &work {
             burn(rows * self.burn_ns_per_row);

@@ -29,6 +29,8 @@ impl Failure {
             (_, ffi::SQLITE_BUSY_SNAPSHOT) => Outcome::Conflict,
             (ffi::SQLITE_LOCKED, _) => Outcome::Conflict,
             (ffi::SQLITE_BUSY | ffi::SQLITE_INTERRUPT, _) => Outcome::Timeout,
+            // A value came back that was never stored.
+            (ffi::SQLITE_MISMATCH, _) => Outcome::Wrong,
             (ffi::SQLITE_TOOBIG, _) => Outcome::TooLarge,
             (ffi::SQLITE_CONSTRAINT | ffi::SQLITE_READONLY | ffi::SQLITE_AUTH | ffi::SQLITE_PERM, _) => {
                 Outcome::Refused

@@ -2,7 +2,9 @@
 
 use std::io;
 
+use super::extract::Extract;
 use super::{lost, statement_failed, MySession};
+use crate::engine::extract::{answer_columns, check_way};
 use crate::engine::messages::Messages;
 use crate::engine::mysql::connection::garbled;
 use crate::engine::mysql::failure::Failure;
@@ -18,6 +20,7 @@ pub(super) enum Prepared {
     Bulk(Box<Bulk>),
     MultiRow(Box<MultiRow>),
     Statement(Statement),
+    Extract(Box<Extract>),
 }
 
 pub(super) struct Statement {
@@ -37,6 +40,7 @@ impl MySession {
                 types: op.params.iter().map(|p| p.ty).collect(),
                 keep_answer: !op.holds.is_empty(),
             })),
+            OpKind::Extract => self.prepare_extract(id, op),
             OpKind::Together => Err(Error::Plan(format!(
                 "operation {} is made of others; a session is opened for its members",
                 op.name
@@ -76,6 +80,18 @@ impl MySession {
                 op.name
             ))),
         }
+    }
+
+    fn prepare_extract(&mut self, id: OpId, op: &OpPlan) -> Result<Prepared, Error> {
+        let ctx = self.ctx.clone();
+        check_way(&ctx, id, &self.address.engine, &["binary"])?;
+        let batch = answer_columns(&ctx, id)?;
+        let statement = Statement {
+            id: self.prepare_text(&op.text)?,
+            types: op.params.iter().map(|p| p.ty).collect(),
+            keep_answer: false,
+        };
+        Ok(Prepared::Extract(Box::new(Extract { statement, batch })))
     }
 
     /// The id of a statement, prepared; off the clock.

@@ -2,10 +2,13 @@
 
 use std::io;
 
+use super::extract::{Extract, Way};
 use super::{statement_failed, PgSession};
 use crate::encode::pgcopy::PgType;
+use crate::engine::extract::{answer_columns, check_way};
 use crate::engine::messages::Messages;
 use crate::engine::postgresql::decode::{self, AnswerColumn};
+use crate::engine::postgresql::extract::{Written, WAYS};
 use crate::engine::postgresql::failure::Failure;
 use crate::engine::postgresql::insert::{Copy, MultiRow, Unnest};
 use crate::engine::postgresql::message::{self, Format};
@@ -15,11 +18,15 @@ use crate::engine::OpId;
 use crate::error::Error;
 use crate::plan::{LogicalType, OpKind, OpPlan};
 
+/// Rows that a cursor fetches at a time, where the plan does not say.
+const FETCH_ROWS: u32 = 10_000;
+
 pub(super) enum Prepared {
     Copy(Box<Copy>),
     MultiRow(Box<MultiRow>),
     Unnest(Box<Unnest>),
     Statement(Statement),
+    Extract(Box<Extract>),
 }
 
 pub(super) struct Statement {
@@ -39,6 +46,9 @@ impl PgSession {
         match op.kind {
             OpKind::Insert => self.prepare_insert(id, op),
             OpKind::Query | OpKind::Execute => self.prepare_statement(id, op).map(Prepared::Statement),
+            OpKind::Extract => {
+                self.prepare_extract(id, op).map(|extract| Prepared::Extract(Box::new(extract)))
+            }
             OpKind::Together => Err(Error::Plan(format!(
                 "operation {} is made of others; a session is opened for its members",
                 op.name
@@ -90,6 +100,30 @@ impl PgSession {
         let formats = columns.iter().map(|c| decode::format_of(c.oid)).collect();
         let changes = op.kind == OpKind::Execute;
         Ok(Statement { name, types, columns, formats, changes, keep_answer: !op.holds.is_empty() })
+    }
+
+    fn prepare_extract(&mut self, id: OpId, op: &OpPlan) -> Result<Extract, Error> {
+        check_way(&self.ctx, id, "postgresql", &WAYS)?;
+        let batch = answer_columns(&self.ctx, id)?;
+        // COPY is not prepared: the query shows here whether it is one, and what it gives.
+        let mut statement = self.prepare_statement(id, op)?;
+        if statement.columns.len() != batch.columns.len() {
+            let (given, wanted) = (statement.columns.len(), batch.columns.len());
+            let message = format!("gives {given} columns of {wanted}");
+            return Err(statement_failed(&self.address, &op.text, &message));
+        }
+        statement.formats = vec![Format::Binary];
+        let range = op.range.as_ref().expect("`answer_columns` found it");
+        let way = match op.method.as_str() {
+            "copy" => {
+                let text = Written::new(&op.text, op.params.len());
+                let text = text.map_err(|e| Error::Plan(format!("operation {}: {e}", op.name)))?;
+                Way::Copy { text, types: statement.types }
+            }
+            "cursor" => Way::Rows { statement, fetch_rows: range.fetch_rows.unwrap_or(FETCH_ROWS) },
+            _ => Way::Rows { statement, fetch_rows: 0 },
+        };
+        Ok(Extract { way, batch })
     }
 
     /// Sends `out` and a Sync, off the clock; `each` sees the messages up to ready, and says if it can read them.

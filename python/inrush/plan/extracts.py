@@ -1,0 +1,110 @@
+"""Extracts as the core reads them: which rows each asks for, and by which way out of the engine. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from inrush.border.plan import ParamPlan, RangeLength, RangePlan
+from inrush.engines.plans import Unsupported
+from inrush.engines.twin import Twin
+from inrush.errors import Problem
+from inrush.plan.roles import ActiveRole
+from inrush.plan.units import ns
+from inrush.workload import Operation, RangeOf, Workload
+
+#: The way out that takes rows in fetches of so many; and how many, where the study does not say.
+CURSOR, FETCH_ROWS = "cursor", 10_000
+
+
+def as_roles_extract(workload: Workload, roles: Sequence[ActiveRole]) -> tuple[Workload, list[ActiveRole]]:
+    """The workload with extracts that go the ways of the roles, and the roles as they call them.
+
+    An operation has one way out in a plan. Where roles go several with one operation, each has a copy of it, `all/cold`.
+    """
+    wanted: dict[str, dict[str, tuple[str, int | None]]] = {}
+    for role in roles:
+        for name in role.operations:
+            if workload.operations[name].kind == "extract":
+                wanted.setdefault(name, {})[role.name] = (role.method, role.fetch_rows)
+    operations = dict(workload.operations)
+    copies: dict[tuple[str, str], str] = {}
+    for name, by_role in wanted.items():
+        for role_name, (method, fetch_rows) in by_role.items():
+            copy = name if len(set(by_role.values())) == 1 else f"{name}/{role_name}"
+            operations[copy] = replace(
+                workload.operations[name], name=copy, method=method, fetch_rows=fetch_rows
+            )
+            copies[name, role_name] = copy
+    called = [
+        replace(
+            role, operations={copies.get((name, role.name), name): n for name, n in role.operations.items()}
+        )
+        for role in roles
+    ]
+    return replace(workload, operations=operations), called
+
+
+def way_out(operation: Operation, server: Twin) -> str | Unsupported:
+    """How an engine hands over the rows of an extract."""
+    if not server.ways_out:
+        return Unsupported(f"{server.name} hands over no rows as they come yet: it has no extracts")
+    method = operation.method or server.ways_out[0]
+    if method not in server.ways_out:
+        return Unsupported(f"{server.name} has no way out {method}; it has {', '.join(server.ways_out)}")
+    if operation.fetch_rows is not None and method != CURSOR:
+        return Unsupported(f"fetch_rows is of the way out {CURSOR}, and this one is {method}")
+    return method
+
+
+def range_problems(
+    operations: Sequence[Operation], before: Callable[[str], int], changes: Callable[[str], bool]
+) -> list[Problem]:
+    """Extracts of tables without rows that lie there before, and stay.
+
+    before: table -> rows that lie there when it is read. changes: whether rows come or go meanwhile.
+    """
+    found = []
+    for operation in operations:
+        of, table = operation.range, operation.table or ""
+        key = f"operations.{operation.name}.range"
+        rows = before(table)
+        if of is None:
+            continue
+        if not rows or changes(table):
+            remedy = f"{table} has no rows that are loaded and stay: load them first, with load = {{ rows = N }} or a step"
+            found.append(Problem("", key, table, remedy))
+        elif of.rows is not None and of.rows > rows:
+            remedy = f"{table} has {rows:,} rows in all; ask for fewer"
+            found.append(Problem("", f"{key}.rows", f"{of.rows:,}", remedy))
+    return found
+
+
+def range_document(operation: Operation, method: str, index: Mapping[str, int], rows: int) -> RangePlan:
+    of = operation.range
+    assert of is not None, "every extract has one"
+    found: RangePlan = {
+        "table": index[operation.table or ""],
+        "rows": rows,
+        "columns": list(operation.returns),
+        "time": of.time,
+        "length": length_document(of),
+    }
+    if of.series is not None:
+        found["series"] = of.series
+    if method == CURSOR:
+        found["fetch_rows"] = operation.fetch_rows or FETCH_ROWS
+    return found
+
+
+def length_document(of: RangeOf) -> RangeLength:
+    if of.rows is not None:
+        return {"kind": "rows", "rows": of.rows}
+    if of.share is not None:
+        return {"kind": "share", "ppm": max(1, round(of.share * 1e6))}
+    return {"kind": "time", "ns": ns(of.seconds or 0.0)}
+
+
+def ends_as(time_type: str, params: Sequence[ParamPlan]) -> list[ParamPlan]:
+    """The ends of an interval are of the type of its column."""
+    return [{**p, "type": time_type} if p["gen"]["kind"] in ("range_from", "range_to") else p for p in params]

@@ -1,0 +1,93 @@
+"""Every engine with extracts hands over the rows of a range by each of its ways, of all types, and none unseen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from inrush.engines import server
+from inrush.engines.instance import Target
+from inrush.plan.plan import plan_study
+from inrush.study.study import load_study
+from inrush.targets.deployment import Deployment
+from tests.extracting import STUDY, write_study
+
+from .border import Ran, run
+
+ENGINES = ("duckdb", "sqlite", "postgresql", "timescaledb", "mysql", "mariadb", "clickhouse")
+WAYS = [(engine, way) for engine in ENGINES for way in server(engine).ways_out]
+COLUMNS = "time, k, b, i, j, u, f, d, ms, s, lf, li"
+WORKLOAD = f"""
+schema = 1
+epoch = "2026-01-01T00:00:00Z"
+[tables.values]
+series = 20
+period_s = 0.05
+identity = ["id", "k", "time"]
+layouts = {{ none = [], pk = ["identity"] }}
+rates = {{ sigma = 1.2, pinned = 7, share = 0.3 }}
+columns = [
+  {{ name = "id", type = "u64", gen = "pattern", prefix = "b8599f03" }},
+  {{ name = "k", type = "i32", gen = "cycle", from = -9, to = 10 }},
+  {{ name = "time", type = "time_us", gen = "sweep_time", jitter_ms = 5 }},
+  {{ name = "b", type = "bool", gen = "flag", true_ppm = 400_000, null_share = 0.1 }},
+  {{ name = "i", type = "i16", gen = "uniform", from = -9, to = 9, null_share = 0.1 }},
+  {{ name = "j", type = "i64", gen = "uniform", from = -9_000_000_000, to = 9_000_000_000, null_share = 0.1 }},
+  {{ name = "u", type = "u64", gen = "uniform", from = 0, to = 9_000_000_000, null_share = 0.1 }},
+  {{ name = "f", type = "f32", gen = "uniform", from = -99, to = 99, null_share = 0.1 }},
+  {{ name = "d", type = "f64", gen = "uniform", from = -999, to = 999, null_share = 0.1 }},
+  {{ name = "ms", type = "time_ms", gen = "sweep_time" }},
+  {{ name = "s", type = "text", gen = "text", min_bytes = 0, max_bytes = 20, null_share = 0.1 }},
+  {{ name = "lf", type = "list_f64", gen = "array", min_items = 0, max_items = 5, of = {{ kind = "uniform", from = 0, to = 9 }} }},
+  {{ name = "li", type = "list_i64", gen = "array", min_items = 0, max_items = 5, of = {{ kind = "uniform", from = 0, to = 9 }} }},
+]
+[operations.all]
+kind = "extract"
+table = "values"
+params.id = {{ gen = "range", column = "id" }}
+params.k = {{ gen = "range", column = "k" }}
+params.from = {{ gen = "range", end = "from" }}
+params.to = {{ gen = "range", end = "to" }}
+range = {{ rows = 400, time = "time" }}
+returns = [{", ".join(f'"{name}"' for name in COLUMNS.split(", "))}]
+sql.default = '''
+SELECT {COLUMNS} FROM {{table}} WHERE id = :id AND k = :k AND time >= :from AND time < :to ORDER BY time'''
+"""
+
+
+@pytest.fixture
+def deployment(engine: str, request: pytest.FixtureRequest) -> Iterator[Deployment]:
+    target = Target(engine, "") if server(engine).embedded else request.getfixturevalue(engine)
+    yield Deployment(server(engine), target)
+
+
+def ran(engine: str, way: str, deployment: Deployment, folder: Path, faults: list[str]) -> Ran:
+    cold = STUDY.index('[[steps]]\nname = "chill"')
+    text = STUDY[:cold].replace('"sqlite", "duckdb"', f'"{engine}"')
+    said = f'calls = 12\nmethod = "{way}"' + ("\nfetch_rows = 70" if way == "cursor" else "")
+    folder.mkdir(exist_ok=True)
+    path = write_study(folder, text.replace("calls = 12", said), WORKLOAD)
+    study = load_study(str(path))
+    planned = plan_study(study, {engine: server(engine)}).block(1)
+    plan = next(r for r in planned if r.labels["engine"] == engine).plan
+    result = run(deployment, plan, folder / f"run{len(faults)}", faults)
+    deployment.drop_leftover(plan)
+    return result
+
+
+@pytest.mark.parametrize("engine, way", WAYS)
+def test_rows_of_a_range_come_whole_and_in_order_and_others_are_told_from_them(
+    engine: str, way: str, deployment: Deployment, folder: Path
+) -> None:
+    honest = ran(engine, way, deployment, folder / "honest", [])
+    totals = honest.totals("warm")
+    assert (totals["ok"], totals["errors"]) == (12, 0), (honest.tables["failures"], honest.last)
+    assert totals["rows"] == pytest.approx(12 * 400, rel=0.02)
+    assert totals["bytes"] > 40 * totals["rows"]
+    first, last = (honest.histograms["warm", kind] for kind in ("first_row", "latency"))
+    assert first.n == last.n == 12 and first.quantile_ns(0.5) <= last.quantile_ns(0.5)
+    for lie, outcome in (("answer_drop:60", "missing"), ("answer_swap:60", "wrong")):
+        lying = ran(engine, way, deployment, folder / lie, [lie])
+        assert {(f["outcome"], f["count"]) for f in lying.tables["failures"]} == {(outcome, 12)}

@@ -1,0 +1,111 @@
+"""A small study with extracts, and how it is run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from inrush.engines import server
+from inrush.engines.instance import Target
+from inrush.plan.plan import plan_study
+from inrush.results.store import Results, Store
+from inrush.run.listener import Silent
+from inrush.run.run import run_study
+from inrush.stats.measures import figures_of_run, study_record
+from inrush.study.study import load_study
+from inrush.targets.deployment import Deployment
+
+SERIES = 20
+WORKLOAD = """
+schema = 1
+epoch = "2026-01-01T00:00:00Z"
+sizes = { length = 300 }
+[tables.values]
+series = 20
+period_s = 0.05
+identity = ["id", "time"]
+layouts = { none = [], pk = ["identity"] }
+rates = { sigma = 1.2, pinned = 7, share = 0.3 }
+columns = [
+  { name = "id", type = "i32", gen = "cycle", from = 1, to = 20 },
+  { name = "time", type = "time_us", gen = "sweep_time", jitter_ms = 5 },
+  { name = "value", type = "f64", gen = "uniform", from = 0, to = 999, null_share = 0.1 },
+  { name = "quality", type = "i16", gen = "uniform", from = -9, to = 9 },
+  { name = "state", type = "text", gen = "text", min_bytes = 0, max_bytes = 20 },
+]
+[operations.all]
+kind = "extract"
+table = "values"
+params.id = { gen = "range", column = "id" }
+params.from = { gen = "range", end = "from" }
+params.to = { gen = "range", end = "to" }
+range = { rows = "length" }
+returns = ["time", "value", "quality", "state"]
+sql.default = '''
+SELECT time, value, quality, state FROM {table} WHERE id = :id AND time >= :from AND time < :to ORDER BY time'''
+"""
+STUDY = """
+schema = 1
+title = "Ranges"
+question = "How fast do rows of one series come out?"
+expect = "Slower where the series lies scattered."
+workload = "work.toml"
+kind = "steps"
+engines = ["sqlite", "duckdb"]
+layout = "pk"
+row_order = "random"
+repeats = { count = 1, seed = 1, pilot = false }
+record = { watch_s = 0.1 }
+answer = { kind = "comparison", of = "warm.rows_per_s" }
+[[steps]]
+name = "load"
+do = "load"
+table = "values"
+rows = { total = 20_000 }
+[[steps]]
+name = "warm"
+do = "extract"
+operation = "all"
+calls = 12
+[[steps]]
+name = "chill"
+do = "cold"
+[[steps]]
+name = "cold"
+do = "extract"
+operation = "all"
+calls = 3
+"""
+
+
+def write_study(folder: Path, study: str = STUDY, workload: str = WORKLOAD) -> Path:
+    (folder / "work.toml").write_text(workload)
+    path = folder / "ranged.toml"
+    path.write_text(study)
+    return path
+
+
+def planned(path: Path) -> Any:
+    study = load_study(str(path))
+    return plan_study(study, {engine: server(engine) for engine in study.engines})
+
+
+def run_study_file(path: Path, folder: Path, faults: Sequence[str] = ()) -> dict[str, Any]:
+    """Runs it on its embedded engines, which lie so -> engine -> its run."""
+    study = load_study(str(path))
+    plan = plan_study(study, {engine: server(engine) for engine in study.engines})
+    for run in plan.all_runs:
+        if faults and run.plan["target"]["engine"] != "null":
+            run.plan["target"]["faults"] = list(faults)
+    document = {**plan.document(), "begun_unix_ns": time.time_ns()}
+    results = Store(folder / "results").new_study(study.name, document)
+    deployments = {e: Deployment(server(e), Target(e, "")) for e in (*study.engines, "null")}
+    run_study(plan.all_runs, results, deployments, Silent())
+    record = study_record(Results(results.path))
+    return {str(run.labels["engine"]): run for run in record.runs}
+
+
+def figures(run: Any) -> dict[str, float]:
+    return figures_of_run(run)
