@@ -138,13 +138,28 @@ def refuse_hidden_knee(of: Curve, to: float, best: Fitted, trees: Sequence[Fitte
 
 
 def fall(of: Curve) -> str | None:
-    """Evidence that a row costs more as rows are added, as a sentence; None without any."""
+    """Evidence that a row costs more as rows are added, as a sentence; None without any.
+
+    Either rows a second fall, or what the rows of the larger loads add costs more than those of the smaller ones: a fixed
+    cost at the beginning hides the first and not the second.
+    """
     rate, run = of.x / of.y, spread(of.squares, of.df)
     top = int(np.argmax(rate))
     fallen = float(np.log(rate[top] / rate[-1]))
-    if fallen <= FALL_SD * run.sd * float(np.sqrt(1 / of.runs[top] + 1 / of.runs[-1])):
+    if fallen > FALL_SD * run.sd * float(np.sqrt(1 / of.runs[top] + 1 / of.runs[-1])):
+        return f"rows a second have fallen by {percent(1 - np.exp(-fallen))} since {number(of.x[top])} rows"
+    if len(of.x) < 3:
         return None
-    return f"rows a second have fallen by {percent(1 - np.exp(-fallen))} since {number(of.x[top])} rows"
+    middle = len(of.x) // 2
+    steps = np.array([of.x[middle] - of.x[0], of.x[-1] - of.x[middle]])
+    below, above = np.array([of.y[middle] - of.y[0], of.y[-1] - of.y[middle]]) / steps
+    # Both hold the middle one, which moves them against each other.
+    weights = np.array([1 / steps[0], 1 / steps[0] + 1 / steps[1], 1 / steps[1]])
+    ends = [0, middle, -1]
+    sd = float(np.linalg.norm(weights * of.y[ends] * run.sd / np.sqrt(of.runs[ends])))
+    if below <= 0 or above - below <= FALL_SD * sd:
+        return None
+    return f"a row costs {percent(above / below - 1)} more beyond {number(of.x[middle])} rows than before"
 
 
 def candidates(of: Curve, store: Store) -> list[Fitted]:
