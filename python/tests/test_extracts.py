@@ -51,6 +51,7 @@ def test_an_extract_is_planned_with_its_range_and_the_engines_first_way_out(tmp_
     "said, length",
     [
         ("{ rows = 7, series = 3 }", {"kind": "rows", "rows": 7}),
+        ('{ rows = 7, series = "third" }', {"kind": "rows", "rows": 7}),
         ("{ share = 0.25, series = 3 }", {"kind": "share", "ppm": 250_000}),
         ("{ seconds = 1.5, series = 3 }", {"kind": "time", "ns": 1_500_000_000}),
     ],
@@ -59,6 +60,7 @@ def test_a_range_is_so_many_rows_a_share_of_a_series_or_a_time(
     tmp_path: Path, said: str, length: dict[str, Any]
 ) -> None:
     text = WORKLOAD.replace('range = { rows = "length" }', f"range = {said}")
+    text = text.replace("sizes = { ", "sizes = { third = 3, ")
     (extract,) = operations(planned(write_study(tmp_path, workload=text)))
     assert (extract["range"]["length"], extract["range"]["series"]) == (length, 3)
 
@@ -120,6 +122,7 @@ Change = Callable[[str], str]
             "held to the rows of its range",
         ),
         (lambda t: t.replace('rows = "length"', "rows = 3, series = 20"), "a whole number from 0 to 19"),
+        (lambda t: t.replace('rows = "length"', 'rows = 3, series = "length"'), "has 20 series, from 0"),
     ],
 )
 def test_mistakes_of_an_operation_are_named(tmp_path: Path, change: Change, said: str) -> None:

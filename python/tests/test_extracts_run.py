@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from inrush.analysis.overview import reading_roles
 from tests.extracting import STUDY, WORKLOAD, figures, run_study_file, write_study
 
 ENGINES = ("sqlite", "duckdb")
@@ -32,6 +33,8 @@ def test_cold_and_warm_extracts_have_figures_of_their_own(finished: dict[str, An
         for name in ("rows", "bytes"):
             assert found[f"{step}.{name}_per_s"] == pytest.approx(found[f"{step}.{name}"] / busy_s)
         assert busy_s < found[f"{step}.makespan_s"]
+    # The table of engines shows them as reads.
+    assert set(reading_roles(finished[engine])) == {"warm", "cold"}
 
 
 LIES = {

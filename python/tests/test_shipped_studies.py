@@ -16,6 +16,7 @@ PROOFS = ("rows proven", "answers right", "oracle agrees", "ended as planned", "
 ALL = '"port_data_counters", "port_errors", "mpi_process_info"'
 #: Study -> engines, and its smallest point.
 SMALLEST = {
+    "archive-extract": (["sqlite"], ["row_order=time"]),
     "archive-load": (["sqlite"], ["row_order=time", "layout=pk_two"]),
     "pipeline-filesize": (["sqlite"], ["file_bytes=[20000, 100000]"]),
     "pipeline-parallel": (["duckdb", "sqlite"], ["pipelines=2", "pipeline.shards=2"]),
@@ -33,7 +34,7 @@ SMALLEST = {
 }  # fmt: skip
 #: Studies that write alone, or whose readers only look for what was written.
 WITHOUT_QUERIES = {
-    "archive-load", "pipeline-filesize", "pipeline-parallel", "telemetry-indexes", "telemetry-sustained", "telemetry-production",
+    "archive-extract", "archive-load", "pipeline-filesize", "pipeline-parallel", "telemetry-indexes", "telemetry-sustained", "telemetry-production",
     "telemetry-volume",
 }  # fmt: skip
 

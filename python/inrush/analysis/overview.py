@@ -232,7 +232,7 @@ def reading_roles(run: RunRecord) -> list[str]:
     ]
 
 
-READS = ("query", "together")
+READS = ("query", "together", "extract")
 
 
 # --- a row

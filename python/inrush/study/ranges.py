@@ -106,8 +106,18 @@ def read_range(node: Node, table: Table, sizes: Mapping[str, float]) -> RangeOf 
         rows=parse_size(fields["rows"], sizes) if "rows" in fields else None,
         share=share,
         seconds=parse_seconds(fields["seconds"], sizes) if "seconds" in fields else None,
-        series=fields["series"].integer(0, table.series - 1) if "series" in fields else None,
+        series=read_series(fields["series"], table, sizes) if "series" in fields else None,
     )
+
+
+def read_series(node: Node, table: Table, sizes: Mapping[str, float]) -> int:
+    """A number, or the name of a size."""
+    if not isinstance(node.value, str):
+        return node.integer(0, table.series - 1)
+    found = parse_size(node, sizes)
+    if found >= table.series:
+        node.problem(f"{table.name} has {table.series} series, from 0")
+    return found
 
 
 def read_time(node: Node, table: Table, times: Sequence[Column], is_said: bool) -> str:
