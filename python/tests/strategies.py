@@ -36,10 +36,12 @@ class FakeServer(Twin):
         name: str = "duckdb",
         methods: Sequence[str] = ("bulk", "multirow"),
         max_writers: int | None = None,
+        embedded: bool = False,
     ):
         self.name = name  # type: ignore[misc]
         self.methods = tuple(methods)  # type: ignore[misc]
         self.max_writers = max_writers  # type: ignore[misc]
+        self.embedded = embedded  # type: ignore[misc]
 
     def open_namespace(self, namespace: str) -> tuple[str, ...]:
         return (f"CREATE SCHEMA {namespace}",)
@@ -87,6 +89,15 @@ def fake_servers() -> dict[str, Twin]:
         "duckdb": FakeServer("duckdb"),
         "sqlite": FakeServer("sqlite", max_writers=1),
         "postgresql": FakeServer("postgresql", ("copy", "multirow")),
+    }
+
+
+def embedded_servers() -> dict[str, Twin]:
+    """The same, of which two run in the client's process: a study may have them cold."""
+    return {
+        **fake_servers(),
+        "duckdb": FakeServer("duckdb", embedded=True),
+        "sqlite": FakeServer("sqlite", max_writers=1, embedded=True),
     }
 
 

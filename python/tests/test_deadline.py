@@ -89,7 +89,7 @@ def test_calls_past_their_deadline_are_timeouts_and_others_are_answered(tmp_path
 
 def looked_up(operations: dict[str, Any], calls: dict[str, int]) -> Study:
     tree = read_toml(SHIPPED / "telemetry" / "lookups.toml")
-    tree.pop("scale")
+    del tree["scale"], tree["expected"]
     tree["factors"] = {"sessions": [1]}
     tree["roles"] = {"users": {"operations": calls, "sessions": "@sessions"}}
     tree["answer"] |= {"of": "users.ops_per_s", "along": "sessions"}

@@ -21,7 +21,14 @@ from inrush.plan.stops import stopped
 from inrush.report.plan_text import plan_lines
 from inrush.study.forms import Best
 from inrush.study.study import Study, load_study, parse_study
-from tests.strategies import FakeServer, fake_servers, shipped_files, small_tree, workload_tree
+from tests.strategies import (
+    FakeServer,
+    embedded_servers,
+    fake_servers,
+    shipped_files,
+    small_tree,
+    workload_tree,
+)
 
 GOLDEN = Path(__file__).parent / "golden" / "plan.json"
 WORKLOAD = workload_tree()
@@ -68,7 +75,7 @@ def test_the_golden_plan_is_still_what_we_write() -> None:
 
 @pytest.mark.parametrize("path", shipped_files(), ids=lambda p: p.stem)
 def test_equal_studies_give_plans_of_equal_bytes(path: Path) -> None:
-    one, two = (plan_study(load_study(str(path), "xs"), fake_servers()) for _ in range(2))
+    one, two = (plan_study(load_study(str(path), "xs"), embedded_servers()) for _ in range(2))
     assert [canonical(r.plan) for r in one.runs] == [canonical(r.plan) for r in two.runs]
     assert one.hash == two.hash
 
@@ -239,7 +246,7 @@ def test_points_that_only_read_find_their_tables_filled_and_last_the_measured_ti
 
 @pytest.mark.parametrize("path", shipped_files(), ids=lambda p: p.stem)
 def test_every_reference_inside_a_plan_is_met(path: Path) -> None:
-    for run in plan_study(load_study(str(path), "xs"), fake_servers()).runs:
+    for run in plan_study(load_study(str(path), "xs"), embedded_servers()).runs:
         names = {o["name"] for o in run.plan["operations"]}
         assert len(names) == len(run.plan["operations"])
         for operation in run.plan["operations"]:
@@ -363,14 +370,14 @@ def test_the_pilot_replaces_the_forecast() -> None:
 
 def test_a_larger_scale_never_costs_less() -> None:
     for path in shipped_files():
-        small, full = (cost(plan_study(load_study(str(path), s), fake_servers())) for s in ("xs", "full"))
+        small, full = (cost(plan_study(load_study(str(path), s), embedded_servers())) for s in ("xs", "full"))
         assert small.seconds <= full.seconds
         assert small.rows <= full.rows
 
 
 def test_every_shipped_study_is_a_matter_of_seconds_at_xs() -> None:
     for path in shipped_files():
-        found = cost(plan_study(load_study(str(path), "xs"), fake_servers()))
+        found = cost(plan_study(load_study(str(path), "xs"), embedded_servers()))
         assert found.seconds < 90, path
         assert found.peak_bytes < 100 << 20
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from inrush.border.plan import PLAN_VERSION
+from inrush.border.plan import DIRECTIVES_VERSION
 from inrush.engines import ENGINES, server
 from inrush.engines.plans import Unsupported
 from inrush.errors import Problem, StudyInvalid
@@ -59,7 +59,7 @@ def test_no_plan_has_control_words_in_its_texts(engine: str) -> None:
 
 def test_plans_with_directives_have_the_version_that_knows_them() -> None:
     of_engine = plans("influxdb")
-    assert {plan["version"] for plan in of_engine} == {PLAN_VERSION}
+    assert {plan["version"] for plan in of_engine} == {DIRECTIVES_VERSION}
     directives = [op["directives"] for plan in of_engine for op in plan["operations"] if "directives" in op]
     assert {"columns": ("n",), "zero_when_empty": True} in directives
 

@@ -393,7 +393,8 @@ def test_mutated_values_of_a_study_never_give_a_traceback(path: Path, share: ran
 
 def test_some_mutations_are_valid_studies() -> None:
     """Else the others were refused before they were looked at."""
-    tree = parse_toml(shipped_files()[0].read_bytes(), "s.toml")
+    batch = next(path for path in shipped_files() if path.stem == "batch")
+    tree = parse_toml(batch.read_bytes(), "s.toml")
     seeds = (random.Random(f"valid-{n}") for n in range(MUTATIONS))
     assert "valid" in (outcome(use_study, mutated_tree(tree, rng)) for rng in seeds)
 

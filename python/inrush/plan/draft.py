@@ -13,7 +13,6 @@ from inrush.border.plan import TablePlan as TableDocument
 from inrush.border.statement import statement
 from inrush.engines.plans import OpPlan, TablePlan, Unsupported
 from inrush.engines.twin import Twin
-from inrush.errors import Problem
 from inrush.plan.documents import (
     epoch_ns,
     has_events,
@@ -23,7 +22,7 @@ from inrush.plan.documents import (
     row_bytes,
     table_document,
 )
-from inrush.plan.extracts import ends_as, range_document, range_problems, way_out
+from inrush.plan.extracts import ends_as, range_document, way_out
 from inrush.plan.intervals import coarser
 from inrush.plan.kept import not_kept
 from inrush.plan.keys import coverage, sentence
@@ -108,35 +107,6 @@ class Draft:
         return self.written.get(name) or self.loaded_rows(name)
 
     # --- operations
-
-    def asked_problems(self) -> list[Problem]:
-        """Operations that answer with the rows of a key: these must lie there before, and stay."""
-        operations = self.study.workload.operations
-        names = {
-            member
-            for role in self.roles
-            for name in role.operations
-            for member in self.queries(name, role.tables)
-        }
-        asked = [operations[name] for name in sorted(names) if "asked" in operations[name].holds]
-        remedy = "{table} has no rows that are loaded and stay: say load = {{ rows = N }}, or promise rows_regenerate"
-        return [
-            Problem("", f"operations.{op.name}.holds", "asked", remedy.format(table=op.table))
-            for op in asked
-            if not self.rows_before(op.table or "") or op.table in self.retained
-        ]
-
-    def extract_problems(self) -> list[Problem]:
-        """Ranges of tables whose rows do not lie there."""
-        names = {name: None for role in self.roles for name in role.operations}
-        extracts = [
-            op for op in map(self.study.workload.operations.__getitem__, names) if op.kind == "extract"
-        ]
-
-        def changes(table: str) -> bool:
-            return table in self.retained or (table in self.written and not self.study.steps)
-
-        return range_problems(extracts, self.rows_before, changes)
 
     def what_it_can(self, role: ActiveRole) -> ActiveRole:
         """A mix, or a page, without the queries that the engine cannot answer, as long as one is left."""
@@ -257,33 +227,6 @@ class Draft:
         return [
             table_document(table, self.plans[name], self.order, self.rows_of(name))
             for name, table in self.tables.items()
-        ]
-
-    def order_problems(self) -> list[Problem]:
-        """Rules that count sweeps or the first rows, of tables whose rows are not sweep after sweep."""
-        sampled = {role.table for role in self.roles if role.samples is not None}
-        own = {name for name, table in self.tables.items() if has_events(table, self.order)}
-        asked = {
-            member
-            for role in self.roles
-            for op in role.operations
-            for member in self.queries(op, role.tables)
-        }
-        found = []
-        for name in sorted(asked):
-            keys = self.study.workload.operations[name].key_rows
-            if keys is not None and keys.rows is not None and keys.table in own:
-                remedy = f"the first rows of {keys.table} are others in each order; remove it, and all rows are drawn from"
-                found.append(Problem("", f"operations.{name}.keys.rows", str(keys.rows), remedy))
-        return found + [
-            Problem(
-                "",
-                "row_order" if table.rates is None else f"tables.{name}.rates",
-                name,
-                "its rows are not sweep after sweep; samples and deletes by age count sweeps",
-            )
-            for name, table in self.tables.items()
-            if name in own and (name in self.retained or name in sampled)
         ]
 
     def proofs(self, names: Sequence[str], read_back: bool) -> list[ProofPlan]:

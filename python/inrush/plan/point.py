@@ -17,9 +17,9 @@ from inrush.plan.extracts import as_roles_extract
 from inrush.plan.intervals import interval_s, watch_s
 from inrush.plan.keys import as_roles_draw, planned_keys
 from inrush.plan.lists import lengths, with_lists
-from inrush.plan.partitions import partition_problems
 from inrush.plan.pipeline import plan_pipeline
 from inrush.plan.planned_point import Impossible, PointPlan, short_hash
+from inrush.plan.refusals import draft_problems
 from inrush.plan.retention import retained
 from inrush.plan.roles import Broken, active_roles, method_at
 from inrush.plan.segments import Segments, statements_of, version_of
@@ -91,8 +91,7 @@ def plan_point(
     draft.keys, problems = planned_keys(
         study.workload, draft.roles, draft.index, draft.rows_before, draft.rows_of
     )
-    problems = [*problems, *draft.asked_problems(), *draft.extract_problems(), *draft.order_problems()]
-    problems += partition_problems(draft.tables, server, draft.layout)
+    problems = [*problems, *draft_problems(draft)]
     if problems:
         return Impossible(tuple(problems))
     reason = draft.plan_operations()

@@ -337,7 +337,8 @@ def check_schedule(steps_node: Node, steps: Sequence[Step], schedule_node: Node,
     for key, remedy in UNHEEDED.items():
         if key in written:
             written[key].problem(f"no step heeds it; {remedy}")
-    names = [item.get("name") for item in steps_node.value] if isinstance(steps_node.value, list) else []
+    given = steps_node.value if isinstance(steps_node.value, list) else []
+    names = [item.get("name") for item in given if isinstance(item, dict)]
     for step in steps:
         limit_s = schedule.limit_s if step.limit_s is None else step.limit_s
         if isinstance(step, Read) and step.seconds > limit_s:
