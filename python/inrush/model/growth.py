@@ -6,11 +6,13 @@ The rule:
 2. There is evidence that a row costs more as rows are added if rows a second have fallen from their peak by more than
    noise (three sd). Then the law is that of a B-tree where the table is one, loaded in no order of its key; else that of merges.
 3. A target beyond the engine's cache is refused unless a run went to twice the rows that fill it, by every number of rows
-   a leaf that explains the small loads: nothing else shows what a page costs there.
-4. A target beyond the memory of the machine adds the device's time for each page read; refused without a probe of it.
+   a leaf that explains the small loads, with evidence or without: nothing else shows what a page costs there.
+4. A target beyond the memory of the machine adds the device's time for each page read, if every small load fits memory;
+   refused without a probe of it, and if small loads lie on both sides. Of an engine that goes round the kernel's cache
+   nothing is added: what a page costs beyond its cache is that of the device already.
 5. A read in memory follows its own small figures: a fixed cost and one for each row of the table; with the evidence of 2
    and a tree, one more for each row that the engine's cache does not hold. Beyond memory the
-   share of pages that are not there costs what a cold read of the same study costs; refused without one.
+   share of pages that are not there costs what a cold read of the same study costs; refused without one, and as loads in 4.
 6. A law that misses the largest point by more than 15 %, or is asked for more than 32 times it, is refused.
 
 The interval holds every law, and every number of rows a leaf, that explains the small loads as well.
@@ -54,8 +56,12 @@ class Store:
     cache_bytes: float | None = None
     #: On disk for each row, all of a table's structures together.
     row_bytes: float | None = None
-    #: The engine's cache with that of the kernel.
+    #: Memory that holds pages for certain, that of the kernel included.
     memory_bytes: float | None = None
+    #: What may hold pages besides: a cache that a server may have filled before memory was asked for.
+    spare_bytes: float = 0.0
+    #: The engine goes round the kernel's cache: beyond its own every page comes from the device.
+    direct: bool = False
     #: One page at random from the device, by the probe.
     read_s: float | None = None
 
@@ -78,22 +84,28 @@ class Store:
         """Rows that fill the memory of the machine."""
         return self.memory_bytes / self.row_bytes if self.memory_bytes and self.row_bytes else float("inf")
 
+    @property
+    def full_at_most(self) -> float:
+        """The same, if all that may hold pages does."""
+        return self.full_at + (self.spare_bytes / self.row_bytes if self.row_bytes else 0.0)
+
 
 def forecast_growth(
     of: Curve, to: float, store: Store, rate: bool = False, archive: Sequence[Scored] = (), level: float = LEVEL
 ) -> Forecast:  # fmt: skip
     """Of a load, at `to` rows. of: seconds against rows; rate: the answer is rows a second. Raises Refused."""
+    refuse_unknown_rows(store)
     chosen, why = choose(of, to, store)
     refuse_misfit(float(chosen.errors(of)[-1]), chosen.name)
     refuse_far(to, float(of.x[-1]))
-    beyond = device_s(to, chosen, store)
+    beyond = device_s(of, to, chosen, store)
     found = interval(of, to, chosen, candidates(of, store), beyond, archive, level)  # fmt: skip
     if store.is_tree and store.memory_bytes is None:
         why = (*why, MEMORY_UNKNOWN)
-    if beyond:
+    if beyond.s:
         why = (
             *why,
-            f"beyond memory from {number(store.full_at, 3)} rows on: pages read from the device add {number(beyond, 3)} s",
+            f"beyond memory from {number(store.full_at, 3)} rows on: pages read from the device add {number(beyond.s, 3)} s",
         )
     knee = chosen.parameters.get("knee_rows", float("inf"))
     made = Forecast(
@@ -114,26 +126,46 @@ def choose(of: Curve, to: float, store: Store) -> tuple[Fitted, tuple[str, ...]]
         )
     fallen = fall(of)
     if fallen is None:
-        return fitted_proportion(of), ("proportion: rows a second have not fallen by more than noise",)
+        plain = fitted_proportion(of)
+        refuse_hidden_knee(of, to, plain, store, fitted_tree)
+        return plain, ("proportion: rows a second have not fallen by more than noise",)
     of_tree = [f for f in candidates(of, store) if f.name == "b-tree"]
     if of_tree:
         best = min(of_tree, key=lambda f: float((of.runs * f.errors(of) ** 2).sum()))
-        refuse_hidden_knee(of, to, best, of_tree)
+        refuse_hidden_knee(of, to, best, store, fitted_tree)
         return best, (f"b-tree: {fallen}",)
     if len(of.x) < 3:
         raise Refused(f"{fallen}, and two points do not show how it goes on; measure a third")
     return fitted_merges(of, store), (f"merges: {fallen}",)
 
 
-def refuse_hidden_knee(of: Curve, to: float, best: Fitted, trees: Sequence[Fitted]) -> None:
-    """Raises Refused where the small loads leave open what a page costs beyond the knee: it may begin at their end."""
+def refuse_unknown_rows(store: Store) -> None:
+    """Raises Refused of a tree where nothing says when it outgrows its cache."""
+    if store.page_bytes and not store.row_bytes:
+        raise Refused(
+            "the bytes of a row on disk are not known, and so not when the table outgrows the engine's cache: the results have no "
+            "two loads of different sizes on disk. Measure larger loads"
+        )
+
+
+def refuse_hidden_knee(
+    of: Curve, to: float, best: Fitted, store: Store, law: Callable[[Curve, Store, float], Fitted]
+) -> None:  # fmt: skip
+    """Raises Refused where the small loads leave open what a page costs beyond the knee: it may begin at their end.
+
+    law: by the rows of a leaf. Each of them goes through two points.
+    """
     run, seen = point_spread(of, best), float(of.x[-1]) / SEEN_BEYOND
-    hidden = [k for f in trees if explains(of, f, run) and seen < (k := f.parameters["knee_rows"]) < to]
+    hidden = [
+        knee
+        for share in LEAF_SHARES
+        if seen < (knee := store.knee(share)) < to and explains(of, law(of, store, share), run)
+    ]
     if hidden:
         raise Refused(
             f"the tree may outgrow the engine's cache at up to {number(max(hidden), 3)} rows, and the largest load has "
             f"{number(of.x[-1])}: what a page costs beyond it is not seen. Measure a load of {number(SEEN_BEYOND * max(hidden), 2)} "
-            "rows or more, or with a smaller cache"
+            f"rows or more, or with a smaller cache, or predict up to {number(min(hidden), 3)}"
         )
 
 
@@ -204,17 +236,45 @@ def fitted(
     )  # fmt: skip
 
 
-def device_s(to: float, chosen: Fitted, store: Store) -> float:
-    """Seconds that a load adds by reading pages from the device; 0 of what fits memory or is only appended."""
-    if to <= store.full_at or not store.is_tree:
-        return 0.0
+@dataclass(frozen=True)
+class Device:
+    """Seconds that a load adds by reading pages from the device, and what it is believed within."""
+
+    s: float = 0.0
+    lo: float = 0.0
+    hi: float = 0.0
+
+
+def device_s(of: Curve, to: float, chosen: Fitted, store: Store) -> Device:
+    """Nothing of what fits memory, is only appended, or has the device in its small loads already."""
+    if not store.is_tree or not outgrows_memory(of, to, store):
+        return Device()
     if not store.read_s:
         raise Refused(
             f"{number(to)} rows outgrow the memory of the machine at {number(store.full_at, 3)}, and no probe says how long a page takes "
             "from the device; run the study again, which probes it"
         )
     rows_per_leaf = chosen.parameters.get("rows_per_leaf", store.tree(1.0).rows_per_leaf)
-    return float(Tree(rows_per_leaf, store.batch_rows).read(to, store.full_at)[0]) * store.read_s
+    tree = Tree(rows_per_leaf, store.batch_rows)
+    s, least = (float(tree.read(to, rows)[0]) * store.read_s for rows in (store.full_at, store.full_at_most))
+    return Device(s, least / DEVICE_FACTOR, s * DEVICE_FACTOR)
+
+
+def outgrows_memory(of: Curve, to: float, store: Store) -> bool:
+    """Whether the small figures are those of memory and the target's is not.
+
+    Raises Refused where the small ones are of both: what was fitted to them holds some of the device's time, and nothing
+    says how much.
+    """
+    if to <= store.full_at or store.direct:
+        return False
+    if of.x[-1] > store.full_at:
+        raise Refused(
+            f"the table may outgrow the memory of the machine at {number(store.full_at, 3)} rows, and what was measured, from "
+            f"{number(of.x[0])} to {number(of.x[-1])}, goes beyond it: its times are of memory and of the device. Measure up to "
+            f"{number(store.full_at, 3)} rows and no more, or at the target itself"
+        )
+    return True
 
 
 @dataclass(frozen=True)
@@ -226,7 +286,7 @@ class Interval:
 
 
 def interval(
-    of: Curve, to: float, chosen: Fitted, others: Sequence[Fitted], beyond_s: float, archive: Sequence[Scored], level: float
+    of: Curve, to: float, chosen: Fitted, others: Sequence[Fitted], beyond: Device, archive: Sequence[Scored], level: float
 ) -> Interval:  # fmt: skip
     run, target = point_spread(of, chosen), np.array([to])
     inside = float(chosen.law(target)[0])
@@ -236,12 +296,12 @@ def interval(
         )[0]
     )
     wide = width(sd, run, float(np.median(of.runs)), archive, to / float(of.x[-1]), level)
-    median, half = inside + beyond_s, float(np.exp(wide.half))
+    median, half = inside + beyond.s, float(np.exp(wide.half))
     if wide.calibrated:
         return Interval(median, median / half, median * half, True)
     equal = [inside, *(float(f.law(target)[0]) for f in others if explains(of, f, run))]
     lo, hi = min([inside / half, *equal]), max([inside * half, *equal])
-    return Interval(median, lo + beyond_s / DEVICE_FACTOR, hi + beyond_s * DEVICE_FACTOR, False)
+    return Interval(median, lo + beyond.lo, hi + beyond.hi, False)
 
 
 def inverted(made: Forecast, rows: float) -> Forecast:
@@ -254,11 +314,12 @@ def forecast_read(
     warm: Curve, cold: Curve | None, to: float, store: Store, archive: Sequence[Scored] = (), level: float = LEVEL
 ) -> Forecast:  # fmt: skip
     """Seconds of a read when the table has `to` rows. cold: the same read with nothing in memory, of the same runs."""
+    refuse_unknown_rows(store)
     held, others = fitted_read(warm, to, store)
     refuse_misfit(float(held.errors(warm)[-1]), held.name)
     refuse_far(to, float(warm.x[-1]))
-    share = max(0.0, 1 - store.full_at / to)
-    found = interval(warm, to, held, others, 0.0, archive, level)
+    share = 1 - store.full_at / to if outgrows_memory(warm, to, store) else 0.0
+    found = interval(warm, to, held, others, Device(), archive, level)
     why: tuple[str, ...] = (f"{held.name}: of reads in memory",)
     if store.memory_bytes is None:
         why = (*why, MEMORY_UNKNOWN)
@@ -271,7 +332,7 @@ def forecast_read(
             )
         priced, rivals = fitted_read(cold, to, Store())
         refuse_misfit(float(priced.errors(cold)[-1]), priced.name)
-        dear = interval(cold, to, priced, rivals, 0.0, archive, level)
+        dear = interval(cold, to, priced, rivals, Device(), archive, level)
         median = median * (1 - share) + max(median, dear.median) * share
         # A scan that repeats in one order finds nothing of itself in memory; a look-up may find all but the leaf.
         lo, hi, name = min(lo, dear.lo), max(hi, dear.hi), "pages read"
@@ -288,13 +349,13 @@ def forecast_read(
 
 def fitted_read(of: Curve, to: float, store: Store) -> tuple[Fitted, list[Fitted]]:
     """The law of a read, and those that it was chosen from. Raises Refused where a knee may hide."""
-    plain, pages = fitted_proportion(of), []
-    if store.is_tree and len(of.x) > 2 and fall(of) is not None:
-        pages = [fitted_pages(of, store, share) for share in LEAF_SHARES]
-    if not pages:
+    plain = fitted_proportion(of)
+    if not (store.is_tree and len(of.x) > 2 and fall(of) is not None):
+        refuse_hidden_knee(of, to, plain, store, fitted_pages)
         return plain, []
+    pages = [fitted_pages(of, store, share) for share in LEAF_SHARES]
     best = min(pages, key=lambda f: float((of.runs * f.errors(of) ** 2).sum()))
-    refuse_hidden_knee(of, to, best, pages)
+    refuse_hidden_knee(of, to, best, store, fitted_pages)
     return best, [plain, *pages]
 
 

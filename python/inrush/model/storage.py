@@ -68,7 +68,8 @@ class Tree:
         """Integral of the touched leaves that are in memory."""
         n = np.atleast_1d(np.asarray(rows, np.float64))[:, None]
         at = n * (np.arange(STEPS) + 0.5) / STEPS
-        return np.asarray((self.touched(at) * np.minimum(1.0, knee_rows / at)).mean(axis=1) * n[:, 0])
+        held = np.minimum(1.0, np.divide(knee_rows, at, out=np.ones_like(at), where=at > 0))
+        return np.asarray((self.touched(at) * held).mean(axis=1) * n[:, 0])
 
 
 def merged(rows: ArrayLike, part_rows: float) -> FloatArray:
