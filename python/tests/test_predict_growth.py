@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +14,7 @@ from inrush.engines import server
 from inrush.engines.pages import Pages, bytes_of
 from inrush.errors import UsageError
 from inrush.predict.claims import forecast_of
-from inrush.predict.growth import here, out_of_order, page_read_s
+from inrush.predict.growth import here, page_read_s
 from inrush.predict.training import Training, trainings
 from inrush.results.predictions import Predictions
 from inrush.results.store import Store
@@ -94,6 +93,7 @@ def test_a_claim_about_bytes_is_frozen_proven_by_its_own_run_and_scored(
     assert load.kind == "rows" and load.growth is not None and load.growth.what == "load"
     store = load.growth.store
     assert (store.batch_rows, store.cache_bytes) == (200, 64 * 1024)
+    assert analysis.runs[0].run.labels["indexes"] == {"events": [["id", "time"]]}
     assert store.memory_bytes and store.memory_bytes > 1e8 and store.read_s and store.read_s < 1
     read = training(analysis, "warm.latency_p50_s")
     assert read.growth is not None and read.growth.what == "read"
@@ -118,14 +118,6 @@ def test_a_claim_about_bytes_is_frozen_proven_by_its_own_run_and_scored(
     kept = Predictions(Store(inrush.store.root))
     version = claimed["model_version"]
     assert len(kept.scores(version, of_rows=True)) == 1 and kept.scores(version) == []
-
-
-def test_rows_in_the_order_of_their_key_fill_no_tree_out_of_order() -> None:
-    def plan(by: str | None) -> dict[str, Any]:
-        return {"tables": [{"source": {"events": {"order": {"by": by}}} if by else {"kind": "generated"}}]}
-
-    assert [out_of_order(plan(by), {}) for by in ("key", "random", "time", None)] == [False, True, True, True]
-    assert not out_of_order(plan("random"), {"layout": "none"})
 
 
 def test_the_factor_may_stand_in_the_target() -> None:

@@ -327,6 +327,10 @@ class Draft:
             some["left_out"] = dict(self.left_out)
         if self.steps:
             some["steps"] = self.steps
+            some["indexes"] = {
+                name: [list(index) for index in table.layouts.get(self.layout, ())]
+                for name, table in self.tables.items()
+            }
         if self.steps_left_out:
             some["steps_left_out"] = self.steps_left_out
         labels: PointLabels = {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Any, Literal
 
 from inrush.analysis.points import Measured
@@ -32,23 +33,30 @@ class Growth:
 
     what: Literal["load", "rate", "read", "size"]
     store: Store
-    #: (rows, seconds) of the same read in the step after a `cold`; empty without such a step.
+    #: (value of the factor, seconds) of the same read in the step after a `cold`; empty without such a step.
     cold: tuple[tuple[float, float], ...] = ()
+    #: Rows for each unit of the factor: laws are of rows.
+    unit: float = 1.0
 
 
 def growth_of(runs: Sequence[Measured], along: str, figure: str) -> Growth | None:
     """None where the factor is not the rows of a load step, or the figure is none that a table's size decides."""
     step, _, name = figure.rpartition(".")
-    load = load_step(runs, along)
-    if load is None:
+    found = load_step(runs, along)
+    if found is None:
         return None
+    load, unit = found
     kind = steps_of(runs[0]).get(step)
     if name in ("after_bytes", "grown_bytes"):
         return Growth("size", Store())
     if kind == "load" and step == load and name in (*TIMES, *RATES):
-        return Growth("rate" if name in RATES else "load", store_of(runs, along, load))
+        scattered = out_of_order(runs[0].run.plan, runs[0].run.labels)
+        store = store_of(runs, along, load, unit, scattered)
+        return Growth("rate" if name in RATES else "load", store, unit=unit)
     if kind == "read" and name.startswith(READS):
-        return Growth("read", store_of(runs, along, load), cold_reads(runs, along, step, name))
+        # However its rows came: a read waits for every page that the cache does not hold.
+        store = store_of(runs, along, load, unit, True)
+        return Growth("read", store, cold_reads(runs, along, step, name), unit)
     return None
 
 
@@ -58,33 +66,47 @@ def steps_of(m: Measured) -> Mapping[str, str]:
     return found
 
 
-def load_step(runs: Sequence[Measured], along: str) -> str | None:
-    """The step whose rows are the factor."""
+def load_step(runs: Sequence[Measured], along: str) -> tuple[str, float] | None:
+    """The step whose rows the factor scales, and rows for each unit of it. A factor of 0 has loaded none."""
     for step in (name for name, do in steps_of(runs[0]).items() if do == "load"):
-        shares = [m.figures.get(f"{step}.rows", 0.0) / dict(m.point)[along] for m in runs]
-        if min(shares) > 0 and max(shares) - min(shares) <= SAME * max(shares):
-            return step
+        held = [(float(dict(m.point)[along]), m.figures.get(f"{step}.rows", 0.0)) for m in runs]
+        shares = [rows / x for x, rows in held if x > 0]
+        empty = all(rows == 0 for x, rows in held if x <= 0)
+        if empty and shares and min(shares) > 0 and max(shares) - min(shares) <= SAME * max(shares):
+            return step, fmean(shares)
     return None
 
 
-def store_of(runs: Sequence[Measured], along: str, load: str) -> Store:
+def store_of(runs: Sequence[Measured], along: str, load: str, unit: float, tree: bool) -> Store:
     """From plans, settings, sizes and environments; of several runs the least memory and the slowest device.
 
-    What the machine has counts for an engine that runs on it: of a server elsewhere it is not known.
+    tree: pages of the engine are met in no order. What the machine has counts for an engine that runs on it: of a server
+    elsewhere it is not known.
     """
     first = runs[0].run
     batch = float((first.labels.get("batch_rows") or {}).get(load) or 1)
     free = min((v for m in runs for v in [free_memory(here(m.run))] if v), default=None)
-    row, pages = row_bytes(runs, along, load), server(first.engine).pages
-    if pages is None or not out_of_order(first.plan, first.labels):
+    row, pages = row_bytes(runs, along, load, unit), server(first.engine).pages
+    if pages is None or not tree:
         return Store(batch, row_bytes=row, memory_bytes=free)
     settings = {str(r["name"]): str(r["value"]) for r in first.rows("settings")}
     page, cache = float(pages.page_of(settings)), float(pages.cache_of(settings))
-    memory = None if free is None else free + cache
-    if pages.goes_round_kernel(settings):
-        memory = cache
     times = [v for m in runs for v in [page_read_s(here(m.run), page)] if v]
-    return Store(batch, page, cache, row, memory, max(times, default=None))
+    read_s = max(times, default=None)
+    if pages.goes_round_kernel(settings):
+        return Store(batch, page, cache, row, cache, read_s=read_s, direct=True)
+    return Store(batch, page, cache, row, free, spare_memory(runs, free, cache), read_s=read_s)
+
+
+def spare_memory(runs: Sequence[Measured], free: float | None, cache: float) -> float:
+    """Of a server's cache, what may not be in the memory that was free: it may have been filled before, and not been freed.
+
+    An engine in the client's process takes its cache from what was free. A limit of the cgroup holds the cache.
+    """
+    if free is None or is_embedded(runs[0].run):
+        return 0.0
+    limits = [float(v) for m in runs for v in [here(m.run).get("cgroup_memory_bytes")] if v]
+    return min([cache, *(max(0.0, limit - free) for limit in limits)])
 
 
 def here(run: RunRecord) -> Mapping[str, Any]:
@@ -92,9 +114,9 @@ def here(run: RunRecord) -> Mapping[str, Any]:
     return run.env if is_embedded(run) or beside_a_server(run) else {}
 
 
-def row_bytes(runs: Sequence[Measured], along: str, load: str) -> float | None:
+def row_bytes(runs: Sequence[Measured], along: str, load: str, unit: float) -> float | None:
     """On disk for each row, from the sizes before and after the loads; None where they show no slope."""
-    held = [(dict(m.point)[along], m.figures.get(f"{load}.grown_bytes", 0.0)) for m in runs]
+    held = [(unit * dict(m.point)[along], m.figures.get(f"{load}.grown_bytes", 0.0)) for m in runs]
     grown = [(n, size) for n, size in held if size > 0]
     if len({n for n, _ in grown}) < 2:
         return None
@@ -116,12 +138,41 @@ def free_memory(env: Mapping[str, Any]) -> float | None:
 
 
 def out_of_order(plan: Mapping[str, Any], labels: Mapping[str, Any]) -> bool:
-    """Whether rows meet their tree in another order than that of its key; a table without indexes has no tree."""
+    """Whether rows meet an index of their table elsewhere than at its end; a table without indexes has no tree.
+
+    True where the run does not say which indexes its tables have.
+    """
     if labels.get("layout") == "none":
         return False
-    sources = [t.get("source") or {} for t in plan.get("tables", ())]
-    orders = {((s.get("events") or {}).get("order") or {}).get("by", "time") for s in sources}
-    return orders != {"key"}
+    indexes = labels.get("indexes")
+    if indexes is None:
+        return True
+    return any(
+        not appends(index, table)
+        for table in plan.get("tables", ())
+        for index in indexes.get(table["stream"], ())
+    )
+
+
+def appends(index: Sequence[str], table: Mapping[str, Any]) -> bool:
+    """Whether each row of a table comes after all before it, in the order of an index."""
+    source = table.get("source") or {}
+    events = source.get("events")
+    by = ((events or {}).get("order") or {}).get("by", "time")
+    gens = {c["name"]: c.get("gen") or {} for c in table.get("columns", ())}
+    first = gens.get(index[0], {})
+    if by == "time":
+        counted = events is None and first.get("kind") == "sequence" and first.get("step", 1) > 0
+        return counted or first.get("kind") in ("sweep_time", "time")
+    # By key: series after series, each by time. A column that begins again, or is scattered, orders them otherwise.
+    ascends = first.get("kind") == "cycle" and cycle_places(first) >= source.get("series", float("inf"))
+    timed = [gens.get(name, {}).get("kind") == "sweep_time" for name in index[1:]]
+    return by == "key" and ascends and timed in ([], [True])
+
+
+def cycle_places(gen: Mapping[str, Any]) -> float:
+    """Series that a cycle numbers before it begins again, each by a number of its own."""
+    return float(gen["to"] - gen["from"] + 1) if gen.get("every", 1) == 1 else 0.0
 
 
 def cold_reads(runs: Sequence[Measured], along: str, step: str, name: str) -> tuple[tuple[float, float], ...]:
@@ -156,13 +207,19 @@ def operations_of(plan: Mapping[str, Any]) -> dict[str, list[str]]:
 def forecast_of_growth(
     growth: Growth, points: Sequence[tuple[float, float]], to: float, archive: Sequence[Scored] = (), level: float = LEVEL
 ) -> Forecast:  # fmt: skip
-    """points: (rows, figure), one entry a run. Raises Refused."""
-    x, y = [n for n, _ in points], [v for _, v in points]
+    """points: (value of the factor, figure), one entry a run. Raises Refused."""
     if growth.what == "size":
-        return forecast(curve(x, y), to, "time", archive, level)
+        return forecast(curve(*zip(*points, strict=True)), to, "time", archive, level)
+    unit, rate = growth.unit, growth.what == "rate"
+    # Of no rows there is no time of a row.
+    held = [(n * unit, v) for n, v in points if n > 0]
+    cold = [(n * unit, v) for n, v in growth.cold if n > 0]
+    x, y = [n for n, _ in held], [v for _, v in held]
     if growth.what == "read":
-        cold = curve(*zip(*growth.cold, strict=True)) if len({n for n, _ in growth.cold}) > 1 else None
-        return forecast_read(curve(x, y), cold, to, growth.store, archive, level)
-    rate = growth.what == "rate"
-    of = curve(x, [n / v for n, v in points] if rate else y)
-    return forecast_growth(of, to, growth.store, rate, archive, level)
+        dear = curve(*zip(*cold, strict=True)) if len({n for n, _ in cold}) > 1 else None
+        made = forecast_read(curve(x, y), dear, to * unit, growth.store, archive, level)
+    else:
+        of = curve(x, [n / v for n, v in held] if rate else y)
+        made = forecast_growth(of, to * unit, growth.store, rate, archive, level)
+    full = None if made.saturation is None else made.saturation / unit
+    return replace(made, x=to, saturation=full)
