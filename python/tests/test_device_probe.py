@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -67,3 +68,28 @@ def test_a_disk_that_is_nearly_full_is_not_probed(tmp_path: Path, monkeypatch: p
 def test_the_environment_of_a_run_has_what_a_page_costs(tmp_path: Path) -> None:
     found = environment(tmp_path)
     assert found["disk_read_16k_s"] > 0 and isinstance(found["disk_direct"], bool)
+
+
+def test_a_page_costs_the_median_of_the_reads_of_its_own_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = {16_384: [2e-4, 3e-4, 0.5], 8_192: [1e-4, 1e-4, 0.4], probe.BLOCK: [1e-3]}
+    monkeypatch.setattr(probe, "read_times", lambda path, size, page, *rest, **how: times[page])
+    found = probe.device_probe(tmp_path, limit_s=0.1)
+    # One read that waited for something else is no price of a page.
+    assert (found["disk_read_16k_s"], found["disk_read_8k_s"]) == (3e-4, 1e-4)
+    assert found["disk_direct_read_bytes_per_s"] == pytest.approx(probe.BLOCK / 1e-3)
+
+
+def test_what_is_written_is_timed_until_the_device_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sync = os.fsync
+
+    def slow(fd: int) -> None:
+        time.sleep(0.3)
+        sync(fd)
+
+    monkeypatch.setattr(os, "fsync", slow)
+    found = probe.device_probe(tmp_path, limit_s=0.1)
+    assert found["disk_direct_write_bytes_per_s"] < probe.LARGEST_BYTES / 0.3
