@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 
 from inrush.analysis.points import Measured
+from inrush.engines import server
 from inrush.guards.verdicts import Verdict, invalid
 from inrush.model.forecast import Refused
 from inrush.model.growth import Store
+from inrush.plan.plan import plan_study
 from inrush.predict.growth import Growth, forecast_of_growth, growth_of, out_of_order
 from inrush.stats.record import RunRecord
+from inrush.study.study import load_study
 from tests.synthetic import table
 
 LOADS = (10_000, 20_000, 40_000)
@@ -173,7 +176,19 @@ def test_one_index_out_of_order_is_enough_and_none_that_is_known_is_not_believed
     assert scattered(layout="pk_two", indexes={"archive": both})
     assert not scattered(layout="pk", indexes={"archive": both[:1]})
     assert not scattered(layout="pk", indexes={"archive": []}) and not scattered(layout="none")
-    assert scattered(layout="pk")
+    assert scattered(layout="pk") and scattered(layout="pk", indexes={"another": []})
+
+
+def test_a_plan_says_the_indexes_of_each_table_and_so_which_loads_append() -> None:
+    study = load_study("archive-load", "xs")
+    plan = plan_study(study, {engine: server(engine) for engine in study.engines})
+    found = {
+        (r.labels["factors"]["layout"], r.labels["factors"]["row_order"]): out_of_order(r.plan, r.labels)
+        for r in plan.all_runs
+        if r.labels["engine"] == "sqlite"
+    }
+    appended = {at for at, scattered in found.items() if not scattered}
+    assert len(found) == 4 and appended == {("pk", "key")}
 
 
 def test_reads_outgrow_the_cache_whatever_the_order_of_the_load() -> None:

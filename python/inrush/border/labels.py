@@ -52,7 +52,7 @@ class OptionalLabels(TypedDict, total=False):
     keys: Mapping[str, KeyCoverage]
     #: Operation -> why the engine's mixes go without it.
     left_out: Mapping[str, str]
-    #: Table -> columns of each of its indexes, of those that have any in the layout.
+    #: Of steps: table -> columns of each index that the layout gives it.
     indexes: Mapping[str, Sequence[Sequence[str]]]
     #: Step -> its kind, in order; those that are left out are among them.
     steps: Mapping[str, str]

@@ -140,17 +140,14 @@ def free_memory(env: Mapping[str, Any]) -> float | None:
 def out_of_order(plan: Mapping[str, Any], labels: Mapping[str, Any]) -> bool:
     """Whether rows meet an index of their table elsewhere than at its end; a table without indexes has no tree.
 
-    True where the run does not say which indexes its tables have.
+    True where the run does not say which indexes a table has.
     """
     if labels.get("layout") == "none":
         return False
-    indexes = labels.get("indexes")
-    if indexes is None:
-        return True
+    indexes = labels.get("indexes") or {}
     return any(
-        not appends(index, table)
+        table["stream"] not in indexes or any(not appends(index, table) for index in indexes[table["stream"]])
         for table in plan.get("tables", ())
-        for index in indexes.get(table["stream"], ())
     )
 
 
