@@ -23,7 +23,7 @@ from inrush.stats.trials import Trial, Tried
 from inrush.study.shipped import shipped_studies
 from inrush.study.study import Known, load_study
 from tests import synthetic
-from tests.strategies import fake_servers
+from tests.strategies import embedded_servers
 from tests.test_conclusion import KEEPS_UP, SAMPLES, SPREAD, analysed, paced
 
 #: Makespans of 4, 2 and 1 s at batches of 100, 200 and 400.
@@ -124,7 +124,7 @@ def test_every_shipped_study_gives_rules_and_they_are_no_part_of_a_plan() -> Non
         study = load_study(found.name, "xs")
         assert study.expected, found.name
         bare = replace(study, expected=(), expect="other")
-        one, other = (plan_study(s, fake_servers()) for s in (study, bare))
+        one, other = (plan_study(s, embedded_servers()) for s in (study, bare))
         assert (one.hash, [r.plan for r in one.all_runs]) == (other.hash, [r.plan for r in other.all_runs])
 
 
